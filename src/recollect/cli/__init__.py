@@ -1,0 +1,1 @@
+"""The command line. `main.py` finds the command; each other file is one group of commands, or what the groups share."""

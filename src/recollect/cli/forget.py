@@ -1,0 +1,71 @@
+"""`forget` and `restore`: out of sight, gone for good, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recollect.cli import output
+from recollect.cli.parsing import Command, count
+from recollect.cli.session import confirmed, opened
+from recollect.cli.write import show_changed
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+
+def forget_options(parser: ArgumentParser) -> None:
+    parser.add_argument("id", nargs="+", metavar="ID", help="an id or any unique beginning of one")
+    parser.add_argument("--purge", action="store_true", help="remove every trace, for good; the text is not taken in again")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask before purging")
+
+
+def forget(args: Namespace) -> None:
+    """Hide memories from every search; `restore` brings them back. With --purge they are gone from every table, cache and
+    free page, and the same text is refused afterwards.
+
+    Examples:
+      recollect forget 01a1dd89
+      recollect forget 01a1dd89 01a1de02 --json
+      recollect forget 01a1dd89 --purge --yes
+    """
+    from recollect.cli import shown
+
+    with opened(args) as memory:
+        found = memory.get(*args.id, count=False)
+        ids = [one.id for one in found]
+        short = memory.store.abbreviate(ids)
+        lines = [shown.told(one, short) for one in found]
+        if args.purge:
+            if not args.yes:
+                output.talk("\n".join(lines))
+            confirmed(args, f"Purging {output.many(len(ids), 'memory', 'memories')} cannot be undone.")
+        memory.forget(*ids, purge=args.purge)
+        status = "purged" if args.purge else "forgotten"
+        output.show(args, [{"id": id, "status": status} for id in ids], lambda: output.out("\n".join(f"{status} {line}" for line in lines)))
+        if not args.purge:
+            output.hint(args, f"Undo with `recollect restore {short[ids[0]]}`" + (", and so on." if ids[1:] else "."))
+            hidden = [
+                relation.target for relation in memory.store.relations(ids) if relation.type == "supersedes" and relation.source in ids
+            ]
+            for id in memory.store.abbreviate(hidden).values():
+                output.hint(args, f"What it had replaced stays hidden too: `recollect restore {id}` brings it back.")
+
+
+def restore_options(parser: ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="an id or any unique beginning of one")
+    parser.add_argument("--to", type=count, metavar="N", help="the version to go back to, as numbered by `recollect history ID`")
+
+
+def restore(args: Namespace) -> None:
+    """Bring back a memory that was forgotten or replaced, or an earlier version of one.
+
+    Examples:
+      recollect restore 01a1dd89
+      recollect restore 01a1dd89 --to 2
+      recollect list --include-deleted
+    """
+    with opened(args) as memory:
+        show_changed(args, memory, "restored", memory.restore(args.id, args.to))
+
+
+COMMANDS = {"forget": Command(forget, forget_options), "restore": Command(restore, restore_options)}

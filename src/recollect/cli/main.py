@@ -1,0 +1,140 @@
+"""`recollect`: finds the command that was asked for, builds only its parser, and ends every error as a sentence and an exit code.
+
+Agents and shells start this often, so nothing is imported here that `--version` and `--help` can do without; the commands
+import what they need. Exit codes: 0 done, 1 could not be done, 2 wrong usage, 130 stopped by the user.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+# Group → command → (the file here that holds it, what it is for).
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Use": {
+        "add": ("write", "remember a statement"),
+        "search": ("search", "find memories, best first"),
+        "recall": ("search", "answer a question from memory: the best in full, the rest as an index"),
+        "get": ("read", "show memories by id"),
+        "list": ("read", "list memories by time, importance or use"),
+        "update": ("write", "change a memory"),
+        "forget": ("forget", "hide memories, or with --purge remove every trace of them"),
+        "restore": ("forget", "bring back a forgotten or replaced memory, or an earlier version"),
+        "vote": ("write", "say that a memory was useful, or was not"),
+        "link": ("write", "relate two memories"),
+        "history": ("read", "show every version of a memory"),
+    },
+    "Look": {
+        "stats": ("look", "count what is stored"),
+        "export": ("look", "write memories out, all or a part"),
+        "demo": ("demo", "show the product on a throw-away database"),
+    },
+    "Tend": {
+        "doctor": ("doctor", "check that all is well and say how to mend what is not"),
+        "config": ("settings", "show and change settings"),
+        "model": ("models", "list, fetch and verify embedding models"),
+        "reindex": ("care", "embed what has no vector of the current model"),
+        "backup": ("care", "copy the database into one file"),
+        "reset": ("care", "forget everything beyond recovery"),
+        "bench": ("measure", "measure quality and speed on labelled sets"),
+        "completion": ("completion", "print completions for a shell"),
+    },
+}
+COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+
+# The global options that take a value: needed to find the command behind them.
+VALUED = ("--database", "--project", "--container", "--format")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if words in (["--version"], ["--help"], ["-h"]):  # the shortest way for what is asked most
+            sys.stdout.write(version() if words == ["--version"] else overview())
+            sys.stdout.flush()
+            return 0
+        from recollect.cli import output
+
+        output.prepare()
+        try:
+            code = run(words)
+        except SystemExit as ended:  # argparse ends `--help` and `--version` this way
+            code = ended.code if isinstance(ended.code, int) else 0
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped\n")
+        return 130
+    except Exception as error:  # noqa: BLE001 - the outermost boundary: nobody should see a traceback
+        from recollect.cli import output
+
+        return output.failed(error)
+
+
+def run(words: list[str]) -> int:
+    name, rest = find_command(words)
+    if name == "help":
+        name, rest = (rest[0], ["--help"]) if rest else (None, ["--help"])
+    if name is None:
+        return without_command(rest)
+    from recollect.cli import parsing
+
+    command, parser = parsing.build(name)
+    args = parsing.parse(parser, rest)
+    return command.run(args) or 0
+
+
+def find_command(words: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The command, and everything else in order: global options may stand before it or after it."""
+    value_follows = False
+    for at, word in enumerate(words):
+        if value_follows:
+            value_follows = False
+        elif word in VALUED:
+            value_follows = True
+        elif not word.startswith("-"):
+            return word, [*words[:at], *words[at + 1 :]]
+    return None, list(words)
+
+
+def without_command(rest: Sequence[str]) -> int:
+    if "--version" in rest:
+        sys.stdout.write(version())
+        return 0
+    if "--help" in rest or "-h" in rest:
+        sys.stdout.write(overview())
+        return 0
+    sys.stderr.write(overview() if not rest else f"error: {rest[0]!r} needs a command.\nhint: `recollect --help` lists the commands.\n")
+    return 2
+
+
+def version() -> str:
+    from recollect import __version__
+
+    return f"recollect {__version__}\n"
+
+
+def overview() -> str:
+    """What `recollect --help` prints. Written from the table, so that no command's file has to be read for it."""
+    width = max(map(len, COMMANDS)) + 2
+    lines = ["usage: recollect COMMAND [options]", "", "One long-term memory for coding agents and the people who work with them."]
+    for title, commands in GROUPS.items():
+        lines += ["", f"{title}:", *(f"  {name:<{width}}{about}" for name, (_, about) in commands.items())]
+    lines += [
+        "",
+        "Options before or after the command:",
+        "  --database PATH    the database to use",
+        "  --project DIR      act as if started in that directory",
+        "  --container NAME   a named container inside the project",
+        "  --format FORMAT    text, json, csv, md or xml; --json means --format json",
+        "  --quiet            no hints, warnings or progress",
+        "  --version          print the version",
+        "",
+        "Examples:",
+        '  recollect add "We deploy from main, never from a branch" --kind decision',
+        '  recollect search "how do we deploy?"',
+        '  recollect recall "what did we decide about deployments?"',
+        "  recollect COMMAND --help",
+    ]
+    return "\n".join(lines) + "\n"

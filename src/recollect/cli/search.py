@@ -1,0 +1,149 @@
+"""`search` and `recall`: a question → the memories that answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from recollect.cli import output
+from recollect.cli.filters import chosen, filter_options
+from recollect.cli.parsing import FORMATS, Command, count, number, offset
+from recollect.cli.session import opened
+from recollect.errors import UsageError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from recollect.memory import Memory
+    from recollect.types import Answer
+
+# In the index-and-details form half of the budget is left for details: an index line costs at most about 40 tokens.
+TOKENS_PER_LINE = 80
+LINES = 50
+
+
+def ranking_options(parser: ArgumentParser) -> None:
+    from recollect.config import PROFILES
+    from recollect.types import MODES
+
+    group = parser.add_argument_group("how to look")
+    group.add_argument("--mode", choices=MODES, metavar="MODE", help="hybrid: by meaning and words; vector: by meaning; keyword: by words")
+    group.add_argument("--profile", "--intent", choices=PROFILES, metavar="NAME", help=f"weigh recency and use too: {', '.join(PROFILES)}")
+    group.add_argument("--limit", "-n", type=count, metavar="N", help="how many at most")
+    group.add_argument("--offset", type=offset, default=0, metavar="N", help="leave out the first N")
+    group.add_argument("--threshold", type=number, metavar="SCORE", help="only scores (0 to 1) from here on")
+    group.add_argument("--seed", type=int, metavar="N", help="make the chance in an intent repeatable")
+    group.add_argument("--max-tokens", type=count, metavar="N", help="token budget of the index-and-details form")
+
+
+def search_options(parser: ArgumentParser) -> None:
+    parser.add_argument("query", nargs="+", metavar="QUERY", help='a question, words, "a phrase", prefix*, AND OR NOT, tags:word')
+    parser.add_argument("--explain", action="store_true", help="show each signal's part in a score")
+    parser.add_argument("--dual", action="store_true", help="an index of all matches, then details within --max-tokens")
+    ranking_options(parser)
+    filter_options(parser)
+
+
+def search(args: Namespace) -> None:
+    """Find memories of this project and personal ones, best first. Never changes anything.
+
+    Examples:
+      recollect search "how do we deploy?"
+      recollect search auth token --mode keyword --kind decision,gotcha --since 30d
+      recollect search "what were we doing" --intent continuity --limit 5
+      recollect search '"rate limit" AND redis' --explain --json
+    """
+    with opened(args) as memory:
+        dual = args.dual or args.max_tokens is not None
+        if dual and args.format not in ("text", "json"):
+            raise UsageError(f"The index-and-details form cannot be shown as {args.format}.", "Use --format text or json with --dual.")
+        answer = ask(args, memory, " ".join(args.query), dual)
+        if dual:
+            show_dual(args, memory, answer)
+        else:
+            show_hits(args, memory, answer)
+
+
+def recall_options(parser: ArgumentParser) -> None:
+    parser.add_argument("question", nargs="+", metavar="QUESTION")
+    ranking_options(parser)
+    filter_options(parser)
+
+
+def recall(args: Namespace) -> None:
+    """Answer a question from memory, for reading: the best matches in full with where they come from, how sure they are
+    and what they replaced; then an index of the others; then totals. All within a token budget.
+
+    Examples:
+      recollect recall "why did we leave MySQL?"
+      recollect recall "open questions about billing" --max-tokens 2000
+      recollect recall "what do I prefer in reviews?" --personal --json
+    """
+    with opened(args) as memory:
+        show_dual(args, memory, ask(args, memory, " ".join(args.question), dual=True))
+
+
+def ask(args: Namespace, memory: Memory, question: str, dual: bool) -> Answer:
+    limit = args.limit
+    if dual and limit is None:
+        limit = max(5, min(LINES, (args.max_tokens or memory.config.max_tokens) // TOKENS_PER_LINE))
+    answer = memory.search(
+        question,
+        filter=chosen(args, memory),
+        mode=args.mode,
+        profile=args.profile,
+        limit=limit,
+        offset=args.offset,
+        threshold=args.threshold,
+        seed=args.seed,
+    )
+    for hint in answer.hints:
+        output.hint(args, hint)
+    if not answer.hits:
+        output.note(args, "No memories match.")
+        output.hint(args, "Try other words, --all-projects, or --include-superseded; `recollect list` shows what there is.")
+    return answer
+
+
+def show_hits(args: Namespace, memory: Memory, answer: Answer) -> None:
+    from recollect.cli import shown
+    from recollect.recall.shape import plain_hit
+
+    def text() -> None:
+        for line in shown.hits(answer, abbreviated(memory, answer), args.offset + 1, args.explain):
+            output.out(line)
+
+    records: Iterable[dict[str, Any]] = (plain_hit(hit, args.explain) for hit in answer.hits)
+    if args.format != "json":
+        records = map(shown.flat, records)
+    fields = (*shown.FIELDS, "why") if args.explain else shown.FIELDS
+    output.show_list(args, records, fields, text, "searchResults", "result", query=answer.query.raw)
+
+
+def show_dual(args: Namespace, memory: Memory, answer: Answer) -> None:
+    from recollect.cli import shown
+    from recollect.recall.shape import dual
+
+    both = dual(answer, args.max_tokens or memory.config.max_tokens)
+
+    def text() -> None:
+        if answer.hits:
+            for line in shown.dual(answer, both, abbreviated(memory, answer)):
+                output.out(line)
+        if both.index and not both.details:
+            output.hint(args, "No match fits the budget in full; raise --max-tokens, or `recollect get ID`.")
+
+    value = {
+        "query": both.query, "index": both.index, "details": both.details, "total_count": both.total_count, "has_more": both.has_more,
+        "tokens_used": both.tokens_used, "hints": both.hints,
+    }  # fmt: skip
+    output.show(args, value, text)
+
+
+def abbreviated(memory: Memory, answer: Answer) -> dict[str, str]:
+    ids = [hit.memory.id for hit in answer.hits]
+    ids += [hit.memory.superseded_by for hit in answer.hits if hit.memory.superseded_by]
+    return memory.store.abbreviate([*ids, *(other.id for hit in answer.hits for _, other in hit.related)])
+
+
+COMMANDS = {"search": Command(search, search_options, FORMATS), "recall": Command(recall, recall_options)}

@@ -1,0 +1,213 @@
+"""Settings: one frozen `Config`, one `load()`.
+
+Defaults are overlaid by the user's file, the project's file, the environment and the command line, in that order.
+A mistake in a file is an error that names the file and the key; a mistake in the environment is a warning and is
+ignored, because an environment is often not the user's own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from recollect.errors import ConfigError
+from recollect.types import MODES
+
+FUSIONS = ("adaptive", "convex", "rrf")
+PROFILES = ("relevance", "balanced", "continuity", "fact_check", "frequent", "associative", "explore")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a key accepts and what it is for. The reference page is generated from these."""
+
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+
+SETTINGS: dict[str, Setting] = {
+    "database": Setting("", "Path of the database, or a postgresql:// URL. Empty: one database per user."),
+    "embedding": Setting("snowflake-arctic-embed-s", "Embedding model by name, a folder with model.onnx, `http`, `hashing`, or `none`."),
+    "embedding_url": Setting("https://api.openai.com/v1", "Base URL of an OpenAI-compatible endpoint, for `embedding = \"http\"`."),
+    "embedding_model": Setting("text-embedding-3-small", "Model asked for at that endpoint."),
+    "embedding_dimensions": Setting(0, "Dimensions to ask that endpoint for; 0 keeps the model's own.", low=0, high=8192),
+    "embedding_timeout": Setting(30.0, "Seconds to wait for one answer of that endpoint.", low=0.1, high=600),
+    "threads": Setting(0, "Threads for the local embedding model; 0 uses every core.", low=0, high=256),
+    "mode": Setting("hybrid", "How `search` looks: by meaning and words, by meaning only, by words only.", MODES),
+    "fusion": Setting("adaptive", "How the signals of a hybrid search are brought together.", FUSIONS),
+    "profile": Setting("relevance", "How hits are weighed: by relevance alone, or by an intent.", PROFILES),
+    "limit": Setting(10, "How many hits a search returns.", low=1, high=1000),
+    "min_similarity": Setting(0.0, "Vector gate: cosines below it do not take part in a search.", low=-1, high=1),
+    "threshold": Setting(0.0, "Final bar: hits with a lower score (0 to 1) are not returned.", low=0, high=1),
+    "max_tokens": Setting(1000, "Token budget of an answer in the index-and-details form.", low=50, high=1_000_000),
+    "dedup": Setting(True, "Whether `add` refuses what is already known."),
+    "dedup_threshold": Setting(0.9, "Cosine from which two memories say the same.", low=0.5, high=1),
+    "max_characters": Setting(200_000, "Longest text of one memory.", low=1000, high=5_000_000),
+    "chunk_size": Setting(2000, "Longest passage of a knowledge file, in characters.", low=100, high=10_000),
+    "chunk_overlap": Setting(15, "Share of a passage repeated in the next, in percent.", low=0, high=50),
+    "import_tokens": Setting(400, "Size of an imported passage, in tokens.", low=50, high=4000),
+    "import_overlap": Setting(80, "Tokens repeated between imported passages.", low=0, high=2000),
+    "knowledge": Setting((".claude/knowledge",), "Folders that `index` keeps in step."),
+    "busy_timeout": Setting(30.0, "Seconds to wait for another process's write.", low=0.1, high=600),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    database: str = ""
+    embedding: str = "snowflake-arctic-embed-s"
+    embedding_url: str = "https://api.openai.com/v1"
+    embedding_model: str = "text-embedding-3-small"
+    embedding_dimensions: int = 0
+    embedding_timeout: float = 30.0
+    threads: int = 0
+    mode: str = "hybrid"
+    fusion: str = "adaptive"
+    profile: str = "relevance"
+    limit: int = 10
+    min_similarity: float = 0.0
+    threshold: float = 0.0
+    max_tokens: int = 1000
+    dedup: bool = True
+    dedup_threshold: float = 0.9
+    max_characters: int = 200_000
+    chunk_size: int = 2000
+    chunk_overlap: int = 15
+    import_tokens: int = 400
+    import_overlap: int = 80
+    knowledge: tuple[str, ...] = (".claude/knowledge",)
+    busy_timeout: float = 30.0
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+
+def data_directory() -> Path:
+    """Where the database and the models live. RECOLLECT_HOME moves both."""
+    if home := os.environ.get("RECOLLECT_HOME"):
+        return Path(home).expanduser()
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "recollect"
+
+
+def user_file() -> Path:
+    if home := os.environ.get("RECOLLECT_HOME"):
+        return Path(home).expanduser() / "config.toml"
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "recollect" / "config.toml"
+
+
+def project_file(root: Path) -> Path:
+    return root / ".recollect" / "config.toml"
+
+
+def check(key: str, value: Any) -> Any:
+    """The value in its setting's type, or a ValueError that says what would be accepted."""
+    setting = SETTINGS[key]
+    kind = type(setting.default)
+    if kind is bool:
+        if isinstance(value, str):
+            lowered = value.strip().lower()
+            if lowered in ("1", "true", "yes", "on"):
+                return True
+            if lowered in ("0", "false", "no", "off"):
+                return False
+        if isinstance(value, bool):
+            return value
+        raise ValueError("expected true or false")
+    if kind is tuple:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+            return tuple(value)
+        raise ValueError("expected a list of strings")
+    if kind in (int, float):
+        if isinstance(value, bool):
+            raise ValueError("expected a number")
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ValueError("expected a number") from None
+        if number != number or (kind is int and number != int(number)):
+            raise ValueError("expected a whole number" if kind is int else "expected a number")
+        if (setting.low is not None and number < setting.low) or (setting.high is not None and number > setting.high):
+            raise ValueError(f"expected a number from {setting.low:g} to {setting.high:g}")
+        return kind(number)
+    if not isinstance(value, str):
+        raise ValueError("expected a string")
+    if setting.choices and value not in setting.choices:
+        raise ValueError("expected one of " + ", ".join(setting.choices))
+    return value
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    import tomllib
+
+    try:
+        with path.open("rb") as stream:
+            table = tomllib.load(stream)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"The settings file {path} cannot be read: {error}.", "Mend or remove the file.") from error
+    values = {}
+    for key, value in table.items():
+        if key not in SETTINGS:
+            raise ConfigError(f"Unknown setting '{key}' in {path}.", _nearest(key))
+        try:
+            values[key] = check(key, value)
+        except ValueError as error:
+            raise ConfigError(f"Bad value {value!r} for '{key}' in {path}: {error}.", "See `recollect config`.") from None
+    return values
+
+
+def _nearest(key: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(key.replace("-", "_"), SETTINGS, n=1)
+    return f"Did you mean '{close[0]}'?" if close else "`recollect config` lists every setting."
+
+
+def load(root: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Config:
+    """All layers together. `root` is the project whose file counts; `overrides` come from the command line."""
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    warnings: list[str] = []
+
+    def overlay(layer: Mapping[str, Any], origin: str) -> None:
+        values.update(layer)
+        origins.update(dict.fromkeys(layer, origin))
+
+    overlay(_read(user_file()), str(user_file()))
+    if root is not None:
+        overlay(_read(project_file(root)), str(project_file(root)))
+    for key in SETTINGS:
+        variable = f"RECOLLECT_{key.upper()}"
+        if (text := os.environ.get(variable)) is None:
+            continue
+        try:
+            overlay({key: check(key, text)}, f"${variable}")
+        except ValueError as error:
+            warnings.append(f"{variable}={text!r} is ignored: {error}.")
+    for key, value in (overrides or {}).items():
+        if value is None:
+            continue
+        try:
+            overlay({key: check(key, value)}, "command line")
+        except ValueError as error:
+            raise ConfigError(f"Bad value {value!r} for '{key}': {error}.", "See `recollect config`.") from None
+    return Config(**values, origins=origins, warnings=tuple(warnings))
+
+
+def explain(config: Config) -> list[dict[str, Any]]:
+    """Every setting with its value and the layer it came from."""
+    return [
+        {"key": f.name, "value": getattr(config, f.name), "origin": config.origins.get(f.name, "default"), "help": SETTINGS[f.name].help}
+        for f in fields(config)
+        if f.name in SETTINGS
+    ]

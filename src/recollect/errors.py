@@ -1,0 +1,68 @@
+"""Everything that can go wrong, as one tree.
+
+    RecollectError            something could not be done; exit code 1
+    ├── UsageError            the request itself is wrong; exit code 2
+    │   ├── InvalidInput      a value that cannot be stored or searched
+    │   ├── NotFound          no memory, session or file of that name
+    │   └── Ambiguous         an id prefix that fits several memories
+    ├── ConfigError           a settings file that cannot be used
+    ├── StoreError            the database cannot be read or written
+    │   ├── StoreBusy         another process held the lock for too long
+    │   ├── StoreCorrupt      the file is damaged, or is no database
+    │   └── StoreTooNew       written by a newer version of Recollect
+    └── EmbeddingError        no vectors can be made right now
+
+A message is a full sentence with the offending value in it. A hint names the next thing to type.
+Errors of other libraries are translated where they enter: SQLite's in `store/`, HTTP's in `embed/` and `llm/`.
+"""
+
+from __future__ import annotations
+
+
+class RecollectError(Exception):
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(RecollectError):
+    exit_code = 2
+
+
+class InvalidInput(UsageError):
+    pass
+
+
+class NotFound(UsageError):
+    exit_code = 1
+
+
+class Ambiguous(UsageError):
+    exit_code = 1
+
+
+class ConfigError(UsageError):
+    pass
+
+
+class StoreError(RecollectError):
+    pass
+
+
+class StoreBusy(StoreError):
+    pass
+
+
+class StoreCorrupt(StoreError):
+    pass
+
+
+class StoreTooNew(StoreError):
+    pass
+
+
+class EmbeddingError(RecollectError):
+    pass

@@ -1,0 +1,189 @@
+"""Writing, the recipe: passages → redact → extract → embed → neighbours → reconcile → Batch → Receipt.
+
+Everything that becomes a memory comes through here: a note is one passage of one source, a document is many.
+Nothing slow happens inside a transaction: the batch is complete before the store is asked to write it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from recollect.embed.base import Embedder
+from recollect.errors import InvalidInput
+from recollect.ids import new_id
+from recollect.ingest.extract import extract, keywords
+from recollect.ingest.reconcile import Neighbour, Verdict, reconcile
+from recollect.ingest.redact import redact, redact_value
+from recollect.ingest.vectors import Recent, embed
+from recollect.store.base import Store
+from recollect.store.writer import vector_text
+from recollect.types import Batch, Change, Entry, Filter, Memory, Outcome, Passage, Receipt, Relation, Source
+
+NEIGHBOURS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Into:
+    """Where passages go and on whose word."""
+
+    scope: str
+    now: datetime
+    actor: str = "user"
+    trust: int = 3
+    dedup: bool = True
+    threshold: float = 0.9
+    unique: bool = True  # told once per scope; passages of a source may repeat
+    longest: int = 200_000
+    allow_purged: bool = False
+    scopes: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+def ingest(
+    source: Source,
+    passages: Sequence[Passage],
+    into: Into,
+    store: Store,
+    embedder: Embedder | None,
+    recent: Recent,
+    progress: Callable[[int], None] | None = None,
+    replace_source: bool = False,
+) -> Receipt:
+    """Takes a source's passages in. With `replace_source` they replace what the source held before."""
+    cleaned = [clean(passage, into.longest) for passage in passages]
+    memories = [remembered(extract(passage), source, into, position) for position, (passage, _) in enumerate(cleaned)]
+    vectors, fresh = _vectors(memories, [passage for passage, _ in cleaned], embedder, recent, store, progress)
+    verdicts = _verdicts(memories, vectors, into, store, embedder) if into.unique else [Verdict()] * len(memories)
+    batch = _batch(source, memories, vectors, verdicts, fresh, into, embedder, replace_source)
+    written = iter(store.write(batch).outcomes)
+    outcomes = [_outcome(verdict, memory, redactions, written) for verdict, memory, (_, redactions) in zip(verdicts, memories, cleaned, strict=True)]
+    return Receipt(outcomes=tuple(outcomes))
+
+
+def clean(passage: Passage, longest: int) -> tuple[Passage, int]:
+    """The passage without private parts and secrets, and how many were taken out. Refuses what leaves nothing to remember."""
+    if not passage.content.strip():
+        raise InvalidInput("There is no text to remember.", 'recollect add "We deploy on Fridays"')
+    if len(passage.content) > longest:
+        size = len(passage.content)
+        raise InvalidInput(
+            f"The text is {size:,} characters long; one memory holds at most {longest:,}.",
+            "Split it, raise `max_characters`, or import it as a document.",
+        )
+    text = passage.content.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+    redacted = redact(text)
+    if redacted.empty:
+        raise InvalidInput("Nothing is left to remember once the private parts are taken out.", "Say something outside <private>…</private>.")
+    metadata, hidden = redact_value(dict(passage.metadata))
+    tags, hidden_tags = redact_value(list(passage.tags))
+    parts = {"summary": passage.summary, "section": passage.section}
+    found = {name: redact(value) for name, value in parts.items() if value}
+    count = redacted.private + redacted.secrets + hidden + hidden_tags + sum(part.private + part.secrets for part in found.values())
+    return replace(passage, content=redacted.text.strip(), metadata=metadata, tags=tuple(tags), **{name: part.text for name, part in found.items()}), count
+
+
+def content_hash(text: str) -> str:
+    """Identity of a text: line endings and outer white space do not count."""
+    return sha256(text.replace("\r\n", "\n").strip().encode("utf-8", "replace")).hexdigest()
+
+
+def remembered(passage: Passage, source: Source, into: Into, position: int) -> Memory:
+    created = passage.created_at or into.now
+    return Memory(
+        id=new_id(),
+        scope=into.scope,
+        kind=passage.kind or "general",
+        content=passage.content,
+        summary=passage.summary or "",
+        created_at=created,
+        updated_at=into.now,
+        importance=5.0 if passage.importance is None else passage.importance,
+        confidence=1.0 if passage.confidence is None else passage.confidence,
+        last_accessed=created,
+        valid_from=passage.valid_from,
+        expires_at=passage.expires_at,
+        answered=False if passage.kind == "question" else None,
+        content_hash=content_hash(passage.content),
+        source=source.uri,
+        source_type=source.type,
+        lines=passage.lines,
+        position=position if passage.position is None else passage.position,
+        section=passage.section,
+        span=passage.span,
+        session=passage.session,
+        tags=passage.tags,
+        keywords=keywords(passage.content),
+        entities=passage.entities,
+        metadata=passage.metadata if passage.embed else {**passage.metadata, "vector_index": False},
+        trust=into.trust,
+    )
+
+
+def _vectors(
+    memories: Sequence[Memory], passages: Sequence[Passage], embedder: Embedder | None, recent: Recent, store: Store, progress: Callable[[int], None] | None
+) -> tuple[list[Any], dict[str, Any]]:
+    if embedder is None:
+        if progress:
+            progress(len(memories))
+        return [()] * len(memories), {}
+    texts = [passage.embedding_text or vector_text(memory.section, memory.content) for memory, passage in zip(memories, passages, strict=True) if passage.embed]
+    found, fresh = embed(texts, embedder, recent, store.cached, progress)
+    each = iter(found)
+    return [next(each) if passage.embed else () for passage in passages], fresh
+
+
+def _verdicts(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, store: Store, embedder: Embedder | None) -> list[Verdict]:
+    """Each memory against what is stored and against those before it in the same batch."""
+    if embedder is None:
+        return [Verdict()] * len(memories)
+    filter = Filter(scopes=(into.scope,), now=into.now, include_quarantined=True)
+    verdicts = []
+    for at, (memory, own) in enumerate(zip(memories, vectors, strict=True)):
+        neighbours = []
+        if len(own):
+            ranking = store.nearest(own[0], embedder.model, filter, NEIGHBOURS)
+            known = store.load([key for key, _ in ranking.items])
+            neighbours = [Neighbour(known[key], min(1.0, similarity)) for key, similarity in ranking.items if key in known and known[key].deleted_at is None]
+            neighbours += [
+                Neighbour(earlier, float(own[0] @ other[0]))
+                for earlier, other, verdict in zip(memories[:at], vectors[:at], verdicts, strict=True)
+                if len(other) and verdict.duplicate is None
+            ]
+            neighbours.sort(key=lambda neighbour: -neighbour.similarity)
+        verdicts.append(reconcile(memory, neighbours, into.threshold, into.dedup))
+    return verdicts
+
+
+def _batch(
+    source: Source, memories: Sequence[Memory], vectors: Sequence[Any], verdicts: Sequence[Verdict], fresh: dict[str, Any], into: Into,
+    embedder: Embedder | None, replace_source: bool,
+) -> Batch:  # fmt: skip
+    new = [(memory, own, verdict) for memory, own, verdict in zip(memories, vectors, verdicts, strict=True) if verdict.duplicate is None]
+    return Batch(
+        at=into.now,
+        actor=into.actor,
+        scopes=into.scopes,
+        sources=((into.scope, source),) if source.hash or replace_source else (),
+        retire=((into.scope, source.uri),) if replace_source else (),
+        add=tuple(Entry(memory, own, into.unique) for memory, own, _ in new),
+        change=tuple(
+            Change(old, "supersede", {"superseded_by": memory.id, "valid_to": memory.valid_from or memory.created_at})
+            for memory, _, verdict in new
+            for old in verdict.supersedes
+        ),
+        relate=tuple(Relation(memory.id, old, "supersedes") for memory, _, verdict in new for old in verdict.supersedes),
+        model=embedder.model if embedder else None,
+        cache=fresh,
+        allow_purged=into.allow_purged,
+    )
+
+
+def _outcome(verdict: Verdict, memory: Memory, redactions: int, written: Any) -> Outcome:
+    if verdict.duplicate is not None:
+        known = verdict.duplicate
+        exact = known.memory.content_hash == memory.content_hash
+        return Outcome(known.memory.id, "duplicate" if exact else "near_duplicate", known.memory.id, 1.0 if exact else round(known.similarity, 4), redactions=redactions)
+    return replace(next(written), redactions=redactions, supersedes=verdict.supersedes)

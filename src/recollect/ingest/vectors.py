@@ -1,0 +1,70 @@
+"""Text → vectors through two levels of cache, so that the same text is never embedded twice for a model."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from recollect.embed.base import Embedder
+from recollect.store.writer import cache_key
+
+WINDOW = 128  # tokens of text behind one vector (bench/LOG.md, 2026-11-15)
+HELD = 2048  # texts whose vectors a process keeps at hand
+
+Lookup = Callable[[Sequence[bytes], str], dict[bytes, Any]]
+
+
+class Recent:
+    """The first level: the vectors this process made or met last."""
+
+    def __init__(self, size: int = HELD) -> None:
+        self._size = size
+        self._held: OrderedDict[tuple[bytes, str], Any] = OrderedDict()
+
+    def get(self, key: bytes, model: str) -> Any:
+        found = self._held.get((key, model))
+        if found is not None:
+            self._held.move_to_end((key, model))
+        return found
+
+    def put(self, key: bytes, model: str, vectors: Any) -> None:
+        self._held[key, model] = vectors
+        while len(self._held) > self._size:
+            self._held.popitem(last=False)
+
+
+def embed(
+    texts: Sequence[str], embedder: Embedder, recent: Recent, lookup: Lookup, progress: Callable[[int], None] | None = None
+) -> tuple[list[Any], dict[str, Any]]:
+    """Vectors of every text, and, by hex hash, those made just now, which the batch puts into the second level."""
+    keys = [cache_key(text) for text in texts]
+    known = {key: found for key in set(keys) if (found := recent.get(key, embedder.model)) is not None}
+    missing = [key for key in dict.fromkeys(keys) if key not in known]
+    for start in range(0, len(missing), 500):
+        known.update(lookup(missing[start : start + 500], embedder.model))
+    text_of = dict(zip(keys, texts, strict=True))
+    missing = [key for key in missing if key not in known]
+    if progress and (ready := sum(key in known for key in keys)):
+        progress(ready)
+    fresh = {}
+    if missing:
+        for key, matrix in zip(missing, embedder.documents([text_of[key] for key in missing], progress), strict=True):
+            known[key] = fresh[key] = pooled(matrix)
+    for key in set(keys):
+        recent.put(key, embedder.model, known[key])
+    return [known[key] for key in keys], {key.hex(): vectors for key, vectors in fresh.items()}
+
+
+def pooled(matrix: Any) -> Any:
+    """Windows of one text, each blended half and half with the text's mean.
+
+    The best window then scores as half the best window and half the whole: a long text is found by a detail in it without
+    winning merely for having many windows."""
+    if len(matrix) == 1:
+        return matrix
+    import numpy as np
+
+    mean = matrix.mean(axis=0)
+    mean /= np.linalg.norm(mean) or 1.0
+    return (matrix + mean) / 2

@@ -1,0 +1,487 @@
+"""`Memory`: the one API that every surface calls. The command line, MCP, hooks and HTTP only translate to and from it."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from recollect import config as configuration
+from recollect import project as projects
+from recollect import types
+from recollect.config import Config
+from recollect.embed.base import Embedder
+from recollect.errors import EmbeddingError, InvalidInput, NotFound, StoreError
+from recollect.recall.pipeline import Ask, recall
+from recollect.store.base import Overview, Problem, Store
+from recollect.types import PERSONAL, Answer, Batch, Change, Entity, Event, Filter, Outcome, Passage, Receipt, Relation, Source
+
+PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
+
+
+def open_store(config: Config, project: projects.Project) -> Store:
+    """The database that the settings name, else the project's own, else the user's."""
+    target = config.database
+    if target.startswith(("postgres://", "postgresql://")):
+        raise StoreError("This version does not speak PostgreSQL yet.", "Set `database` to a path, or leave it empty.")
+    from recollect.store.sqlite import SqliteStore
+
+    if target:
+        path = Path(target).expanduser()
+    elif project.local_database.exists():
+        path = project.local_database
+    else:
+        path = configuration.data_directory() / "memory.db"
+    return SqliteStore(path, config.busy_timeout)
+
+
+class Memory:
+    """Long-term memory of one project (and what is personal), seen from a directory.
+
+    >>> with Memory() as memory:
+    ...     memory.add("We deploy from main, never from a branch", kind="decision")
+    ...     memory.search("how do we deploy?").hits[0].memory.content
+    """
+
+    def __init__(
+        self,
+        database: str | Path | None = None,
+        *,
+        directory: str | Path | None = None,
+        container: str | None = None,
+        config: Config | None = None,
+        store: Store | None = None,
+        embedder: Embedder | None = None,
+        actor: str = "user",
+        trust: int = types.TRUST["user"],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        on_pull: Callable[[int, int | None], None] | None = None,
+    ) -> None:
+        self.project = projects.find(Path(directory) if directory else None)
+        overrides = {"database": str(database)} if database else {}
+        self.config = config or configuration.load(self.project.root, overrides)
+        if database and config:
+            self.config = replace(config, database=str(database))
+        self.container = container
+        self.actor, self.trust, self.clock, self.on_pull = actor, trust, clock, on_pull
+        self.store: Store = store or open_store(self.config, self.project)
+        self._embedder = embedder
+        self._embedder_error: str | None = None
+        self._recent: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.store.close()
+
+    # Scopes
+
+    @property
+    def scope(self) -> str:
+        return self.project.container(self.container) if self.container else self.project.scope
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """What a recall sees unless told otherwise: this project or container, and what is personal."""
+        return (self.scope, PERSONAL)
+
+    def every_scope(self) -> tuple[str, ...]:
+        return tuple(self.store.scopes())
+
+    # The embedding model
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The configured model, opened when first needed; None when it cannot be had, and then `hints` says why."""
+        if self._embedder is None and self._embedder_error is None:
+            from recollect.embed import open_embedder
+            from recollect.ingest.vectors import WINDOW
+
+            try:
+                self._embedder = open_embedder(self.config, allow_pull=self._may_pull(), progress=self.on_pull, window=WINDOW)
+                if self._embedder is None:
+                    self._embedder_error = ""
+            except EmbeddingError as error:
+                self._embedder_error = f"Searching by words only: {error.message}" + (f" Mend it with: {error.hint}" if error.hint else "")
+                self._note_failed_pull()
+        return self._embedder
+
+    def _may_pull(self) -> bool:
+        note = configuration.data_directory() / "models" / ".failed"
+        return not note.exists() or time.time() - note.stat().st_mtime > PULL_AGAIN
+
+    def _note_failed_pull(self) -> None:
+        from contextlib import suppress
+
+        note = configuration.data_directory() / "models" / ".failed"
+        with suppress(OSError):  # a read-only home only means that the next command tries again
+            note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if self._may_pull():
+                note.touch()
+
+    def _ready_embedder(self, mode: str) -> tuple[Embedder | None, tuple[str, ...]]:
+        """The embedder for a search, and what the caller should know when meaning cannot be searched."""
+        if mode == "keyword":
+            return None, ()
+        embedder = self.embedder
+        if embedder is None:
+            return None, (self._embedder_error,) if self._embedder_error else ()
+        models = self.store.models()
+        if embedder.model not in models and models:
+            return None, (f"Searching by words only: memories were embedded with {', '.join(models)}, not {embedder.model}. Run `recollect reindex`.",)
+        return embedder, ()
+
+    # Writing
+
+    def add(
+        self,
+        content: str,
+        *,
+        kind: str | None = None,
+        summary: str | None = None,
+        importance: float | None = None,
+        confidence: float | None = None,
+        tags: Sequence[str] = (),
+        entities: Sequence[str | Entity] = (),
+        expires_at: datetime | None = None,
+        valid_from: datetime | None = None,
+        metadata: dict[str, Any] | None = None,
+        personal: bool = False,
+        supersedes: Sequence[str] = (),
+        source: str | None = None,
+        dedup: bool | None = None,
+        allow_purged: bool = False,
+    ) -> Outcome:
+        """Remembers one statement. Says `duplicate` or `near_duplicate`, and of what, when it is known already."""
+        old = [self.resolve(id) for id in supersedes]
+        passage = Passage(
+            content=content, kind=check_kind(kind), summary=summary, importance=check_range("importance", importance, 0, 10),
+            confidence=check_range("confidence", confidence, 0, 1), tags=tuple(tags), entities=tuple(map(as_entity, entities)),
+            expires_at=expires_at, valid_from=valid_from, metadata=metadata or {},
+        )  # fmt: skip
+        outcome = self.add_many([passage], personal=personal, source=source, dedup=dedup, allow_purged=allow_purged).outcomes[0]
+        if outcome.status == "added":
+            for id in old:
+                self.link(outcome.id, id, "supersedes")
+            outcome = replace(outcome, supersedes=tuple(dict.fromkeys((*outcome.supersedes, *old))))
+        return outcome
+
+    def add_many(self, passages: Sequence[Passage], *, personal: bool = False, source: str | None = None, dedup: bool | None = None, allow_purged: bool = False) -> Receipt:
+        """Remembers several statements in one transaction."""
+        into = self._into(PERSONAL if personal else self.scope, unique=True, dedup=self.config.dedup if dedup is None else dedup, allow_purged=allow_purged)
+        for passage in passages:
+            if passage.expires_at and passage.expires_at <= into.now:
+                raise InvalidInput(f"The expiry {passage.expires_at.isoformat()} is in the past.", "Give a later time, such as 30d.")
+        return self._ingest(Source(source or f"note:{self.actor}", "note"), passages, into)
+
+    def ingest(self, source: Source, passages: Sequence[Passage], *, scope: str | None = None, trust: int | None = None, progress: Callable[[int], None] | None = None,
+               replace_source: bool = True) -> Receipt:  # fmt: skip
+        """Takes in a source of many passages, which replace what the source held before."""
+        into = self._into(scope or self.scope, unique=False, dedup=False, allow_purged=False)
+        into = replace(into, trust=types.TRUST["import"] if trust is None else trust)
+        return self._ingest(source, passages, into, progress, replace_source)
+
+    def _into(self, scope: str, unique: bool, dedup: bool, allow_purged: bool) -> Any:
+        from recollect.ingest.pipeline import Into
+
+        config = self.config
+        return Into(
+            scope=scope, now=self.clock(), actor=self.actor, trust=self.trust, dedup=dedup, threshold=config.dedup_threshold, unique=unique,
+            longest=config.max_characters, allow_purged=allow_purged, scopes=self._scope_names(scope),
+        )  # fmt: skip
+
+    def _scope_names(self, scope: str) -> dict[str, tuple[str, str]]:
+        if scope == self.scope:
+            name = f"{self.project.name}/{projects.container_name(self.container)}" if self.container else self.project.name
+            return {scope: (name, str(self.project.root))}
+        return {scope: ("personal", "")} if scope == PERSONAL else {}
+
+    def _ingest(self, source: Source, passages: Sequence[Passage], into: Any, progress: Callable[[int], None] | None = None, replace_source: bool = False) -> Receipt:
+        from recollect.ingest.pipeline import ingest
+        from recollect.ingest.vectors import Recent
+
+        self._recent = self._recent or Recent()
+        embedder = self.embedder
+        receipt = ingest(source, passages, into, self.store, embedder, self._recent, progress, replace_source)
+        hints = (self._embedder_error.replace("Searching", "Remembered", 1),) if self._embedder_error else ()
+        return replace(receipt, hints=(*receipt.hints, *hints))
+
+    def update(self, id: str, **fields: Any) -> types.Memory:
+        """Changes a memory; the old version stays in its history. Fields: content, summary, kind, importance, confidence, tags,
+        entities, expires_at, valid_from, valid_to, answered, metadata."""
+        from recollect.ingest.pipeline import clean, content_hash
+        from recollect.ingest.vectors import Recent, embed
+        from recollect.store.writer import vector_text
+
+        memory = self.one(id)
+        given = {name: value for name, value in fields.items() if value is not None}
+        unknown = set(given) - {"content", "summary", "kind", "importance", "confidence", "tags", "entities", "expires_at", "valid_from", "valid_to", "answered", "metadata"}
+        if unknown:
+            raise InvalidInput(f"A memory's {', '.join(sorted(unknown))} cannot be changed.", "See `recollect update --help`.")
+        if not given:
+            raise InvalidInput("Nothing to change was given.", "recollect update ID --content … --importance 8")
+        changes: dict[str, Any] = {}
+        check_range("importance", given.get("importance"), 0, 10)
+        check_range("confidence", given.get("confidence"), 0, 1)
+        if "kind" in given:
+            given["kind"] = check_kind(given["kind"])
+        if "entities" in given:
+            given["entities"] = tuple(map(as_entity, given["entities"]))
+        passage, _ = clean(
+            Passage(given.get("content", memory.content), summary=given.get("summary"), tags=tuple(given.get("tags", ())), metadata=given.get("metadata", {})),
+            self.config.max_characters,
+        )
+        changes = {**given, **{name: getattr(passage, name) for name in ("summary", "tags", "metadata") if name in given}}
+        vectors, fresh, embedder = {}, {}, None
+        if "content" in given:
+            from recollect.ingest.extract import entities, keywords, summarize
+
+            changes |= {"content": passage.content, "content_hash": content_hash(passage.content), "keywords": keywords(passage.content)}
+            changes.setdefault("summary", summarize(passage.content))
+            changes.setdefault("entities", entities(passage.content))
+            if (embedder := self.embedder) is not None:
+                self._recent = self._recent or Recent()
+                found, fresh = embed([vector_text(memory.section, passage.content)], embedder, self._recent, self.store.cached)
+                vectors = {memory.id: found[0]}
+        self._write(change=(Change(memory.id, "update", changes),), vectors=vectors, cache=fresh, model=embedder.model if embedder else None)
+        return self.store.get([memory.id])[0]
+
+    def forget(self, *ids: str, purge: bool = False) -> list[str]:
+        """Hides memories (`restore` brings them back), or with `purge` removes every trace of them for good."""
+        full = [self.resolve(id) for id in ids]
+        if purge:
+            self._write(purge=tuple(full))
+        else:
+            now = self.clock()
+            self._write(change=tuple(Change(memory.id, "forget", {"deleted_at": now}) for memory in self.store.get(full) if memory.deleted_at is None))
+        return full
+
+    def restore(self, id: str, version: int | None = None) -> types.Memory:
+        """Brings a forgotten or replaced memory back, or an earlier version of its text (`version` as numbered by `history`)."""
+        memory = self.one(id)
+        fields: dict[str, Any] = {"deleted_at": None}
+        gone: tuple[Relation, ...] = ()
+        if version is not None:
+            return self._restore_version(memory, version)
+        if memory.superseded_by:
+            fields |= {"superseded_by": None, "valid_to": None}
+            gone = (Relation(memory.superseded_by, memory.id, "supersedes"),)
+        elif memory.deleted_at is None:
+            raise InvalidInput(f"The memory {memory.id} is neither forgotten nor replaced.", f"`recollect history {memory.id}` lists versions for --to.")
+        self._write(change=(Change(memory.id, "restore", fields),), unrelate=gone)
+        return self.store.get([memory.id])[0]
+
+    def _restore_version(self, memory: types.Memory, version: int) -> types.Memory:
+        import json
+
+        events = self.store.history(memory.id)
+        if version not in range(1, len(events) + 1):
+            raise NotFound(f"The memory has no version {version}; it has {len(events)}.", f"`recollect history {memory.id}` lists them.")
+        fields: dict[str, Any] = {}
+        for event in events[version:]:
+            for name, value in event.before.items():
+                fields.setdefault(name, value)
+        values = {
+            name: tuple(json.loads(value)) if name in ("tags", "keywords") else json.loads(value) if name == "metadata" else value
+            for name, value in fields.items()
+            if name in ("content", "summary", "kind", "importance", "confidence", "tags", "metadata")
+        }
+        if memory.deleted_at is not None:
+            self._write(change=(Change(memory.id, "restore", {"deleted_at": None}),))
+        return self.update(memory.id, **values) if values else self.store.get([memory.id])[0]
+
+    def vote(self, id: str, value: float = 1) -> types.Memory:
+        """Says that a memory was useful (or, below zero, was not). Counts as a use of it."""
+        memory = self.one(id)
+        check_range("vote", value, -100, 100)
+        self._write(change=(Change(memory.id, "vote", {"usefulness": memory.usefulness + value}),), access=(memory.id,))
+        return self.store.get([memory.id])[0]
+
+    def link(self, source: str, target: str, type: str = "relates_to") -> Relation:
+        """Relates two memories. `supersedes` ends the target's validity; `answers` marks a question as answered."""
+        if type not in types.RELATIONS:
+            raise InvalidInput(f"'{type}' is not a relation.", "One of " + ", ".join(types.RELATIONS) + ".")
+        new, old = self.one(source), self.one(target)
+        if new.id == old.id:
+            raise InvalidInput("A memory cannot be related to itself.", "Give two different ids.")
+        relation = Relation(new.id, old.id, type)
+        changes: tuple[Change, ...] = ()
+        if type == "supersedes":
+            if self._leads_to(new, old.id):
+                raise InvalidInput(f"{old.id} already replaces {new.id}; replacing it back would make a circle.", f"recollect restore {new.id}")
+            changes = (Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": new.valid_from or new.created_at}),)
+        elif type == "answers" and not old.answered:
+            changes = (Change(old.id, "answer", {"answered": True}),)
+        self._write(relate=(relation,), change=changes)
+        return relation
+
+    def _leads_to(self, memory: types.Memory, id: str) -> bool:
+        seen = set[str]()
+        at: str | None = memory.superseded_by
+        while at and at not in seen:
+            if at == id:
+                return True
+            seen.add(at)
+            found = self.store.get([at])
+            at = found[0].superseded_by if found else None
+        return False
+
+    def unlink(self, source: str, target: str, type: str = "relates_to") -> Relation:
+        relation = Relation(self.resolve(source), self.resolve(target), type)
+        changes: tuple[Change, ...] = ()
+        if type == "supersedes" and self.one(target).superseded_by == relation.source:
+            changes = (Change(relation.target, "restore", {"superseded_by": None, "valid_to": None}),)
+        elif type == "answers":
+            changes = (Change(relation.target, "reopen", {"answered": False}),)
+        self._write(unrelate=(relation,), change=changes)
+        return relation
+
+    def touch(self, ids: Sequence[str]) -> None:
+        """Counts a use of these memories."""
+        self._write(access=tuple(ids))
+
+    def _write(self, **parts: Any) -> Receipt:
+        return self.store.write(Batch(at=self.clock(), actor=self.actor, **parts))
+
+    # Reading
+
+    def resolve(self, id: str) -> str:
+        """The full id that a prefix stands for, among the memories visible from here."""
+        return self.store.resolve(id, self.scopes)
+
+    def one(self, id: str) -> types.Memory:
+        found = self.store.get([self.resolve(id)])
+        if not found:
+            raise NotFound(f"There is no memory {id}.", "`recollect list` shows what there is.")
+        return found[0]
+
+    def get(self, *ids: str, count: bool = True) -> list[types.Memory]:
+        """Memories by id or unique prefix. Counts as a use of each."""
+        full = [self.resolve(id) for id in ids]
+        if count:
+            self.touch(full)
+        return self.store.get(full)
+
+    def filter(self, **wanted: Any) -> Filter:
+        """A filter over the visible scopes; the names are those of `Filter`."""
+        kinds = tuple(check_kind(kind) or "" for kind in wanted.pop("kinds", ()) or ())
+        return Filter(scopes=wanted.pop("scopes", None) or self.scopes, kinds=kinds, now=self.clock(), **{name: value for name, value in wanted.items() if value is not None})
+
+    def search(
+        self,
+        query: str,
+        *,
+        filter: Filter | None = None,
+        mode: str | None = None,
+        profile: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        threshold: float | None = None,
+        seed: int | None = None,
+        related: bool = True,
+    ) -> Answer:
+        """The memories that best answer a question, best first. Never writes."""
+        config = self.config
+        mode = check_choice("mode", mode or config.mode, types.MODES)
+        profile = check_choice("profile", profile or config.profile, configuration.PROFILES)
+        embedder, hints = self._ready_embedder(mode)
+        ask = Ask(
+            filter=filter or self.filter(), mode=mode if embedder or mode == "keyword" else "keyword", fusion=config.fusion, profile=profile,
+            limit=config.limit if limit is None else limit, offset=offset, gate=config.min_similarity if config.min_similarity else -1.0,
+            threshold=config.threshold if threshold is None else threshold, related=related, hints=hints,
+        )  # fmt: skip
+        if mode == "vector" and embedder is None:
+            raise EmbeddingError("There is no embedding model to search by meaning with.", "recollect model pull" if not hints else None)
+        return recall(query, ask, self.store, embedder, self.clock(), random.Random(seed))
+
+    def list(self, *, filter: Filter | None = None, limit: int = 50, offset: int = 0, order: str = "created") -> list[types.Memory]:
+        return self.store.list(filter or self.filter(), limit, offset, order)
+
+    def history(self, id: str) -> list[Event]:
+        return self.store.history(self.resolve(id))
+
+    def relations(self, id: str) -> list[Relation]:
+        return self.store.relations([self.resolve(id)])
+
+    def stats(self, scopes: Sequence[str] | None = None) -> Overview:
+        return self.store.overview(scopes)
+
+    def export(self, filter: Filter | None = None) -> Iterator[types.Memory]:
+        everything = filter or self.filter(include_deleted=True, include_expired=True, include_superseded=True, include_quarantined=True)
+        return self.store.scan(everything)
+
+    # Care
+
+    def reindex(self, *, full: bool = False, progress: Callable[[int, int], None] | None = None) -> int:
+        """Gives every memory a vector of the current model. May be stopped at any moment and goes on where it was."""
+        from recollect.ingest.vectors import Recent, embed
+        from recollect.store.writer import vector_text
+
+        embedder = self.embedder
+        if embedder is None:
+            raise EmbeddingError(self._embedder_error or "No embedding model is set.", "recollect config embedding snowflake-arctic-embed-s")
+        if full:
+            self.store.rebuild()
+            self.store.drop_vectors()
+        recent, done = Recent(), 0
+        total = self.store.count_unembedded(embedder.model)
+        while page := self.store.unembedded(embedder.model, 64):
+            vectors, fresh = embed([vector_text(memory.section, memory.content) for memory in page], embedder, recent, self.store.cached)
+            self._write(vectors={memory.id: own for memory, own in zip(page, vectors, strict=True)}, cache=fresh, model=embedder.model)
+            done += len(page)
+            if progress:
+                progress(done, total)
+        for model in self.store.models():
+            if model != embedder.model:
+                self.store.drop_vectors(model)
+        return done
+
+    def check(self, deep: bool = False) -> list[Problem]:
+        return self.store.check(deep)
+
+    def backup(self, path: str | Path) -> int:
+        return self.store.backup(str(Path(path).expanduser()))
+
+    def reset(self, scopes: Sequence[str] | None = None) -> int:
+        return self.store.reset(scopes)
+
+
+def check_kind(kind: str | None) -> str | None:
+    if kind is None:
+        return None
+    plain = types.KIND_ALIASES.get(kind.strip().lower(), kind.strip().lower())
+    if plain not in types.KINDS:
+        raise InvalidInput(f"'{kind}' is not a kind of memory.", "One of " + ", ".join(types.KINDS) + ".")
+    return plain
+
+
+def check_range(name: str, value: float | None, low: float, high: float) -> float | None:
+    if value is None:
+        return None
+    if not low <= value <= high:
+        raise InvalidInput(f"The {name} {value:g} is outside {low:g} to {high:g}.", f"Give a number from {low:g} to {high:g}.")
+    return float(value)
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]) -> str:
+    if value not in choices:
+        raise InvalidInput(f"'{value}' is not a {name}.", "One of " + ", ".join(choices) + ".")
+    return value
+
+
+def as_entity(name: str | Entity) -> Entity:
+    """`Redis` or `technology:Redis` → an Entity."""
+    if isinstance(name, Entity):
+        return name
+    head, _, rest = name.partition(":")
+    if rest and head in types.ENTITY_TYPES:
+        return Entity(rest.strip(), head)
+    return Entity(name.strip(), "concept")

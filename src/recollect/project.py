@@ -1,0 +1,87 @@
+"""Which project a directory belongs to, and so which scopes a command sees.
+
+The identity of a project is its git common directory, read from the files git keeps rather than by running git: every
+worktree and sub-directory of a repository agrees on it. Outside git it is the nearest folder with `.recollect/`, else
+the directory itself. Only a hash of the path is stored with memories.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from recollect.errors import InvalidInput
+from recollect.types import PERSONAL
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    root: Path  # where `.recollect/` belongs: shared by all worktrees
+    worktree: Path  # the checkout that the directory is in
+    identity: str
+    name: str
+
+    @property
+    def scope(self) -> str:
+        return f"project:{self.identity}"
+
+    def container(self, name: str) -> str:
+        return f"container:{self.identity}/{container_name(name)}"
+
+    @property
+    def local_database(self) -> Path:
+        return self.root / ".recollect" / "memory.db"
+
+
+def container_name(name: str) -> str:
+    plain = re.sub(r"[^a-z0-9]+", "-", name.strip().lower()).strip("-")
+    if not plain:
+        raise InvalidInput(f"'{name}' cannot name a container.", "Use letters and digits, such as `--container react-router`.")
+    return plain
+
+
+def find(directory: Path | None = None) -> Project:
+    """The project that a directory, by default the current one, belongs to."""
+    try:
+        start = (directory or Path.cwd()).resolve()
+    except FileNotFoundError:
+        start = Path("/")  # the current directory was removed under us
+    for folder in (start, *start.parents):
+        git = folder / ".git"
+        if git.exists():
+            common = _common(git)
+            if common is not None:
+                root = common.parent if common.name == ".git" else folder
+                return _project(root, folder, common)
+    for folder in (start, *start.parents):
+        if (folder / ".recollect").is_dir() and folder != Path.home():
+            return _project(folder, folder, folder)
+    return _project(start, start, start)
+
+
+def _project(root: Path, worktree: Path, identity: Path) -> Project:
+    return Project(root, worktree, sha256(str(identity).encode("utf-8", "surrogateescape")).hexdigest()[:16], root.name or "root")
+
+
+def _common(git: Path) -> Path | None:
+    """The directory that all worktrees share. A linked worktree's `.git` is a file that points to its own folder inside it."""
+    try:
+        if git.is_dir():
+            return git.resolve() if (git / "HEAD").exists() else None
+        text = git.read_text("utf-8", "surrogateescape")
+        if not text.startswith("gitdir:"):
+            return None
+        own = (git.parent / text[len("gitdir:") :].strip()).resolve()
+        pointer = own / "commondir"
+        return (own / pointer.read_text("utf-8", "surrogateescape").strip()).resolve() if pointer.exists() else own
+    except (OSError, ValueError):
+        return None
+
+
+def visible(project: Project, container: str | None = None, personal_only: bool = False) -> tuple[str, ...]:
+    """The scopes a recall sees: its project and what is personal, a named container instead of the project, or only the latter."""
+    if personal_only:
+        return (PERSONAL,)
+    return (project.container(container) if container else project.scope, PERSONAL)

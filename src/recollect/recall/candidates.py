@@ -1,0 +1,75 @@
+"""Question → the memories worth scoring: one ranking per signal, then everything scoring needs of each found memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from recollect.recall.fuse import Pool
+from recollect.store.base import Store
+from recollect.store.match import query_words
+from recollect.types import Candidate, Filter, Query, Words
+
+DEPTH = 300  # memories taken from each signal (bench/LOG.md, 2026-11-15)
+NAMED = 0.1  # what a memory gains for each entity that the question names, up to two
+
+
+def gather(query: Query, store: Store, filter: Filter, vector: Callable[[], Any], model: str | None, mode: str, limit: int) -> Pool:
+    """`vector` is called only after the words have been looked up, so that a model may work meanwhile."""
+    depth = max(DEPTH, 2 * limit)
+    wide = replace(filter, follow=not filter.include_superseded and filter.as_of is None)
+    words = query_words(query) if mode != "vector" else Words()
+    worded = dict(store.keyword(query, wide, depth).items) if mode != "vector" else {}
+    embedded = vector() if mode != "keyword" and model else None
+    keys = dict.fromkeys(worded)
+    if embedded is not None and model and query.expression is None:
+        keys.update(dict.fromkeys(key for key, _ in store.nearest(embedded, model, wide, depth).items))
+    boosts = dict(_entity_boosts(query, store, wide, depth)) if query.expression is None else {}
+    keys.update(dict.fromkeys(boosts))
+    statistics = store.statistics(words, filter.scopes, embedded, model)
+    found = store.candidates(list(keys), wide, words, worded, embedded, model)
+    return Pool(_followed(found, store, wide, words, embedded, model), words, statistics, worded, boosts)
+
+
+def _entity_boosts(query: Query, store: Store, filter: Filter, depth: int) -> Sequence[tuple[int, float]]:
+    names = (*query.entities, *query.identifiers)
+    if not names:
+        return ()
+    return [(key, NAMED * min(2.0, count)) for key, count in store.by_entity(names, filter, depth).items]
+
+
+def _followed(found: list[Candidate], store: Store, filter: Filter, words: Words, vector: Any, model: str | None) -> list[Candidate]:
+    """A superseded memory is not an answer, but what fits it fits its successor: the successor takes its evidence over."""
+    if not filter.follow or not any(candidate.superseded_by for candidate in found):
+        return found
+    live = {candidate.key: candidate for candidate in found if not candidate.superseded_by}
+    for old in (candidate for candidate in found if candidate.superseded_by):
+        successor = _successor(old.superseded_by, store)
+        if successor is None:
+            continue
+        if successor not in live:
+            extra = store.candidates([successor], replace(filter, follow=False), words, {successor}, vector, model)
+            if not extra:
+                continue
+            live[successor] = extra[0]
+        new = live[successor]
+        live[successor] = new._replace(
+            cosine=max((value for value in (new.cosine, old.cosine) if value is not None), default=None),
+            frequencies=tuple(map(max, new.frequencies, old.frequencies)),
+            pairs=tuple(map(max, new.pairs, old.pairs)),
+        )
+    return list(live.values())
+
+
+def _successor(id: str | None, store: Store) -> int | None:
+    seen = set[str]()
+    while id and id not in seen:
+        seen.add(id)
+        memories = store.get([id])
+        if not memories:
+            return None
+        if memories[0].superseded_by is None:
+            return store.keys([id]).get(id)
+        id = memories[0].superseded_by
+    return None

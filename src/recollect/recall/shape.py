@@ -1,0 +1,113 @@
+"""Answer → the form its reader wants. Pure: values in, values out; how they are printed is for the surfaces.
+
+`plain` is the stable object of every JSON answer. `dual` is the index-and-details form: a line for every match, then the
+full text of the best within a token budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from recollect.types import Answer, Hit, Memory
+
+OVERHEAD = 12  # tokens of punctuation and labels around one item
+
+
+@dataclass(frozen=True, slots=True)
+class Dual:
+    index: tuple[dict[str, Any], ...]
+    details: tuple[dict[str, Any], ...]
+    total_count: int
+    has_more: bool
+    tokens_used: int
+    query: str
+    hints: tuple[str, ...] = ()
+
+
+def tokens(text: str) -> int:
+    """About how many tokens a model sees in a text: a token per four Latin characters, and per one and a half of others."""
+    wide = sum(character > "\u2e7f" for character in text) if not text.isascii() else 0
+    return (len(text) - wide + 3) // 4 + (wide * 2 + 2) // 3
+
+
+def iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def citation(memory: Memory) -> str:
+    """Where a memory came from, for people: `docs/auth.md:12-40`, `session abc:7`, or who told it."""
+    place = memory.path or memory.source
+    if memory.lines:
+        first, last = memory.lines
+        return f"{place}:{first}" if first == last else f"{place}:{first}-{last}"
+    return place
+
+
+def plain(memory: Memory) -> dict[str, Any]:
+    """A memory as the documented JSON object."""
+    return {
+        "id": memory.id,
+        "kind": memory.kind,
+        "scope": memory.scope,
+        "content": memory.content,
+        "summary": memory.summary,
+        "source": memory.source,
+        "path": memory.path,
+        "lines": list(memory.lines) if memory.lines else None,
+        "section": memory.section,
+        "session": memory.session,
+        "created_at": iso(memory.created_at),
+        "updated_at": iso(memory.updated_at),
+        "importance": memory.importance,
+        "confidence": memory.confidence,
+        "usefulness": memory.usefulness,
+        "access_count": memory.access_count,
+        "last_accessed": iso(memory.last_accessed),
+        "valid_from": iso(memory.valid_from),
+        "valid_to": iso(memory.valid_to),
+        "expires_at": iso(memory.expires_at),
+        "deleted_at": iso(memory.deleted_at),
+        "superseded_by": memory.superseded_by,
+        "answered": memory.answered,
+        "tags": list(memory.tags),
+        "keywords": list(memory.keywords),
+        "entities": [{"name": entity.name, "type": entity.type} for entity in memory.entities],
+        "metadata": dict(memory.metadata),
+        "trust": memory.trust,
+    }
+
+
+def plain_hit(hit: Hit, explain: bool = False) -> dict[str, Any]:
+    memory = plain(hit.memory)
+    shaped: dict[str, Any] = {"id": memory.pop("id"), "score": round(hit.score, 4), **memory}
+    if hit.related:
+        shaped["related"] = [
+            {"type": relation.type, "direction": "out" if relation.source == hit.memory.id else "in", "id": other.id, "summary": other.summary}
+            for relation, other in hit.related
+        ]
+    if explain:
+        shaped["why"] = dict(hit.why)
+    return shaped
+
+
+def dual(answer: Answer, max_tokens: int) -> Dual:
+    """Every hit in the index, cut only when the index itself would break the budget; then details while they fit."""
+    index: list[dict[str, Any]] = []
+    used = 0
+    for hit in answer.hits:
+        cost = tokens(hit.memory.summary) + OVERHEAD
+        if index and used + cost > max_tokens:
+            break
+        used += cost
+        index.append({"id": hit.memory.id, "summary": hit.memory.summary, "kind": hit.memory.kind, "score": round(hit.score, 3)})
+    details: list[dict[str, Any]] = []
+    for hit in answer.hits[: len(index)]:
+        cost = tokens(hit.memory.content) + tokens(citation(hit.memory)) + OVERHEAD
+        if used + cost > max_tokens:
+            break
+        used += cost
+        details.append(plain_hit(hit))
+    shown = len(index)
+    return Dual(tuple(index), tuple(details), answer.total, answer.total > shown, used, answer.query.raw, answer.hints)

@@ -1,0 +1,146 @@
+"""What a store is: the one place memories live, behind one protocol that every backend passes the same tests for.
+
+There is one door for writes, `write(Batch)`, which puts a batch in whole or not at all. Everything else reads.
+Reads never change anything. Scopes are part of every filter: a read that names no scope sees nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from recollect.types import Batch, Candidate, Event, Filter, Memory, Query, Ranking, Receipt, Relation, Source, Words
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """The numbers that word weights are made of, taken inside the searched scopes only."""
+
+    memories: int
+    average_length: float
+    counts: tuple[int, ...]  # memories that hold each word of the question
+    mean_cosine: float | None = None  # of the query against every memory in scope
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something `check` found. `repair` names what mends it: 'reindex', 'restore', 'permissions' or ''."""
+
+    part: str
+    message: str
+    repair: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    memories: int
+    deleted: int
+    by_kind: Mapping[str, int]
+    by_scope: Mapping[str, int]
+    entities: int
+    relations: int
+    sources: int
+    sessions: int
+    spans: int
+    vectors: Mapping[str, int]  # model → vectors
+    unembedded: int
+    database_bytes: int
+    cached: int
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Store(Protocol):
+    def write(self, batch: Batch) -> Receipt: ...
+
+    # One memory at a time
+
+    def resolve(self, prefix: str, scopes: Sequence[str] | None = None) -> str:
+        """The one id that starts with `prefix`. NotFound and Ambiguous otherwise."""
+        ...
+
+    def get(self, ids: Sequence[str]) -> list[Memory]:
+        """The memories of these ids that exist, in the order asked for."""
+        ...
+
+    def history(self, id: str) -> list[Event]: ...
+
+    def relations(self, ids: Sequence[str]) -> list[Relation]: ...
+
+    def abbreviate(self, ids: Sequence[str]) -> dict[str, str]:
+        """The shortest prefix of each id that no other memory shares, at least 8 characters."""
+        ...
+
+    # Many memories
+
+    def list(self, filter: Filter, limit: int = 50, offset: int = 0, order: str = "created") -> list[Memory]: ...
+
+    def count(self, filter: Filter) -> int: ...
+
+    def scan(self, filter: Filter) -> Iterator[Memory]:
+        """Every memory that passes, oldest first, without holding them all in memory."""
+        ...
+
+    def duplicates(self, hashes: Sequence[str], scope: str) -> dict[str, str]:
+        """Content hash → id of the live memory in that scope that holds the same text."""
+        ...
+
+    def tombstoned(self, hashes: Sequence[str]) -> set[str]: ...
+
+    def source(self, scope: str, uri: str) -> Source | None: ...
+
+    # The signals of a search
+
+    def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking: ...
+
+    def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking: ...
+
+    def by_entity(self, names: Sequence[str], filter: Filter, limit: int) -> Ranking: ...
+
+    def statistics(self, words: Words, scopes: Sequence[str], vector: Any = None, model: str | None = None) -> Statistics: ...
+
+    def candidates(
+        self, keys: Sequence[int], filter: Filter, words: Words, worded: Collection[int], vector: Any = None, model: str | None = None
+    ) -> list[Candidate]:
+        """What scoring needs of these keys; those that the filter hides are left out. Words are counted only in the `worded`."""
+        ...
+
+    def keys(self, ids: Sequence[str]) -> dict[str, int]: ...
+
+    def load(self, keys: Sequence[int]) -> dict[int, Memory]: ...
+
+    # Vectors
+
+    def models(self) -> list[str]:
+        """The models that any vector is of."""
+        ...
+
+    def cached(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]: ...
+
+    def unembedded(self, model: str, limit: int) -> list[Memory]:
+        """Memories that should have a vector of this model and have none, oldest first."""
+        ...
+
+    def count_unembedded(self, model: str) -> int: ...
+
+    # Care
+
+    def scopes(self) -> list[str]: ...
+
+    def overview(self, scopes: Sequence[str] | None = None) -> Overview: ...
+
+    def check(self, deep: bool = False) -> list[Problem]: ...
+
+    def rebuild(self) -> int:
+        """Makes the full-text index and the word counts anew from the texts."""
+        ...
+
+    def drop_vectors(self, model: str | None = None) -> int: ...
+
+    def backup(self, path: str) -> int: ...
+
+    def reset(self, scopes: Sequence[str] | None = None) -> int:
+        """Forgets everything, or everything in some scopes, beyond recovery."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,121 @@
+"""Text → the words it is indexed under, the same for every backend.
+
+Words are lower-cased, stripped of accents and stemmed by FTS5's own tokenizer, so that what is counted here is exactly
+what FTS5 finds. Two things FTS5 cannot do are prepared for it: identifiers such as `parseHttpUrl` are also indexed under
+their parts, and scripts written without spaces are indexed by pairs of characters.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+from zlib import crc32
+
+from recollect.words import STOP_WORDS
+
+# Han, kana, Hangul, Thai, Lao, Myanmar, Khmer: no spaces between words, or (Hangul) particles glued to them.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_RUN = re.compile(f"[{_UNSPACED}]+")
+_HUMPS = re.compile(r"[A-Za-z][A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*")
+_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+
+
+def _pairs(match: re.Match[str]) -> str:
+    run = match.group()
+    if len(run) == 1:
+        return f" {run} "
+    return " " + " ".join(run[i : i + 2] for i in range(len(run) - 1)) + " "
+
+
+def parts(identifier: str) -> list[str]:
+    """`parseHttpUrl` → parse, Http, Url; a word without humps has no parts."""
+    return _PARTS.findall(identifier) if _HUMPS.fullmatch(identifier) else []
+
+
+def prepare(text: str) -> str:
+    """The form of a text that is handed to FTS5."""
+    text = text.replace("\x00", " ")
+    if not text.isascii():
+        text = _RUN.sub(_pairs, text)
+    humps = _HUMPS.findall(text)
+    if humps:
+        text += "\n" + " ".join(part for word in humps for part in _PARTS.findall(word))
+    return text
+
+
+@lru_cache(maxsize=1)
+def _tokenizer() -> Any:
+    import apsw
+
+    connection = apsw.Connection(":memory:")
+    return connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"]), connection
+
+
+def tokenize(text: str, prepared: bool = False) -> list[str]:
+    """Every lexeme of a text, in order, repeats included."""
+    import apsw
+
+    tokenizer, _ = _tokenizer()
+    source = text if prepared else prepare(text)
+    found = tokenizer(
+        source.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
+    )
+    return [token if isinstance(token, str) else token[0] for token in found]
+
+
+def hashed(lexeme: str) -> int:
+    return crc32(lexeme.encode())
+
+
+@lru_cache(maxsize=1)
+def _stops() -> frozenset[str]:
+    return frozenset(lexeme for word in STOP_WORDS for lexeme in tokenize(word, prepared=True))
+
+
+def paired(lexemes: Sequence[str]) -> set[tuple[str, str]]:
+    """Words that stand side by side, stop words not counted: the cheap form of a phrase."""
+    told = [lexeme for lexeme in lexemes if lexeme not in _stops()]
+    return set(zip(told, told[1:], strict=False))
+
+
+def pair_hash(pair: tuple[str, str]) -> int:
+    return crc32(f"{pair[0]} {pair[1]}".encode())
+
+
+def pack(lexemes: Sequence[str]) -> bytes:
+    """A text's words: how many are distinct, their sorted hashes, a count byte each, then the sorted hashes of its pairs."""
+    bag = Counter(map(hashed, lexemes))
+    order = sorted(bag)
+    pairs = sorted({pair_hash(pair) for pair in paired(lexemes)})
+    return array("I", [len(order), *order]).tobytes() + array("I", pairs).tobytes() + bytes(min(bag[key], 255) for key in order)
+
+
+def unpack(blob: bytes) -> memoryview:
+    """The sorted word hashes of a packed text."""
+    size = int.from_bytes(blob[:4], sys.byteorder)
+    return memoryview(blob)[4 : 4 + size * 4].cast("I")
+
+
+def occurrences(blob: bytes | None, words: Sequence[int], pairs: Sequence[int]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    """How often each hashed word, and whether each hashed pair, stands in a packed text."""
+    if not blob:
+        return (0,) * len(words), (False,) * len(pairs)
+    size = int.from_bytes(blob[:4], sys.byteorder)
+    counts = len(blob) - size
+    keys = memoryview(blob)[4:counts].cast("I")
+    last = len(keys)
+    found = []
+    for key in words:
+        at = bisect_left(keys, key, 0, size)
+        found.append(blob[counts + at] if at < size and keys[at] == key else 0)
+    beside = []
+    for key in pairs:
+        at = bisect_left(keys, key, size, last)
+        beside.append(at < last and keys[at] == key)
+    return tuple(found), tuple(beside)

@@ -1,0 +1,105 @@
+"""A Query as an FTS5 MATCH expression. Every word is quoted, so no input can be taken for syntax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from recollect.store import lexemes
+from recollect.store.writer import scope_token
+from recollect.types import Query, Term, Words
+
+COLUMNS = "{content section tags}"
+# Column weights of FTS5's bm25 in table order: content, summary, section, tags, scope. The order found here only decides
+# which memories become candidates; their score is worked out again with the word weights of their own scope.
+RANK = "bm25(1.0, 0.0, 1.0, 1.0, 0.0)"
+
+# A word that stands in very many memories says little and costs much. Words are taken from the rarest up until this many
+# postings would be read; the ones left out still count when candidates are scored. (bench/LOG.md, 2026-11-15)
+POSTINGS = 20_000
+
+
+def expression(query: Query, scopes: Sequence[int], counts: Callable[[Sequence[str]], list[int]]) -> str | None:
+    """The expression, or None when there is no word to look for."""
+    if query.expression is not None:
+        words = _boolean(query.expression)
+    else:
+        terms = [term for term in query.terms if _searchable(term)]
+        words = " OR ".join(dict.fromkeys(_column(term, _term(term)) for term in _affordable(terms, counts)))
+    if not words:
+        return None
+    within = " OR ".join(f'"{scope_token(scope)}"' for scope in scopes)
+    return f"({words}) AND scope : ({within})"
+
+
+def query_words(query: Query) -> Words:
+    """The words whose frequency decides the score: each once, in the order asked, and the pairs that stand side by side."""
+    positive = query.terms if query.expression is None else tuple(_leaves(query.expression))
+    told = [
+        word
+        for term in positive
+        if not term.prefix and term.column in (None, "content", "section", "tags")
+        for word in lexemes.tokenize(_spaced(term.text), prepared=True)
+    ]
+    return Words(tuple(dict.fromkeys(told)), tuple(dict.fromkeys(pair for pair in zip(told, told[1:], strict=False) if pair[0] != pair[1])))
+
+
+def _leaves(node: Any) -> list[Term]:
+    if isinstance(node, Term):
+        return [node]
+    operator, left, right = node
+    return _leaves(left) + ([] if operator == "not" else _leaves(right))
+
+
+def _spaced(text: str) -> str:
+    """A query's word in the form the index has, but whole: `parseUrl` asks for parseurl, not for parse and url apart."""
+    return lexemes._RUN.sub(lexemes._pairs, text.replace("\x00", " "))
+
+
+def _searchable(term: Term) -> bool:
+    return any(character.isalnum() for character in term.text)
+
+
+def _affordable(terms: list[Term], counts: Callable[[Sequence[str]], list[int]]) -> list[Term]:
+    if len(terms) < 3:
+        return terms
+    words = [lexemes.tokenize(_spaced(term.text), prepared=True) for term in terms]
+    unique = list(dict.fromkeys(word for group in words for word in group))
+    frequency = dict(zip(unique, counts(unique), strict=True))
+    cost = [min((frequency[word] for word in group), default=0) for group in words]
+    kept, spent = set[int](), 0
+    for at in sorted(range(len(terms)), key=lambda at: cost[at]):
+        if len(kept) >= 2 and spent + cost[at] > POSTINGS:
+            break
+        kept.add(at)
+        spent += cost[at]
+    return [term for at, term in enumerate(terms) if at in kept]
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', " ") + '"'
+
+
+def _term(term: Term) -> str:
+    spaced = _spaced(term.text).strip()
+    if term.prefix or (len(term.text) == 1 and lexemes._RUN.fullmatch(term.text)):
+        # A single Han character is indexed only as part of pairs.
+        return f"{_quoted(spaced)} *"
+    if (split := lexemes.parts(term.text)) and len(split) > 1:
+        return f"({_quoted(spaced)} OR {_quoted(' '.join(split))})"
+    return _quoted(spaced)
+
+
+def _column(term: Term, words: str) -> str:
+    column = term.column if term.column in ("content", "summary", "section", "tags") else COLUMNS
+    return f"{column} : {words}" if words.startswith("(") else f"{column} : ({words})"
+
+
+def _boolean(node: Any) -> str:
+    if isinstance(node, Term):
+        return _column(node, _term(node)) if _searchable(node) else ""
+    operator, left, right = node
+    one, other = _boolean(left), _boolean(right)
+    if not one or not other:
+        return one if operator == "not" or not other else other
+    return f"({one} {operator.upper()} {other})"

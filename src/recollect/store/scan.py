@@ -1,0 +1,199 @@
+"""Nearest vectors, fast, without a side file.
+
+The rows in the database are the truth. A process that searches holds a compact copy: one signed byte per dimension and a
+one-bit code for each. A search compares codes first (a XOR and a bit count per 64 dimensions) and rescores the best few
+hundred from the bytes. The copy is kept per scope, so that a small project never pays for a large one, and is caught up
+from the database before every search by the rising id of additions and the log of removals.
+
+This module knows NumPy and the layout of a vector; it knows no SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+# Below this many vectors the bytes are compared directly: as fast, and exact.
+EXACT = 2048
+
+
+def encode(vector: Any) -> bytes:
+    """Float vector → scale and signed bytes. Encoding a decoded vector gives the same bytes again."""
+    values = np.asarray(vector, dtype=np.float32)
+    peak = float(np.abs(values).max()) if values.size else 0.0
+    scale = np.float32(peak / 127 if peak > 0 else 1.0)
+    return scale.tobytes() + np.rint(values / scale).astype(np.int8).tobytes()
+
+
+def decode(data: bytes) -> Floats:
+    scale = np.frombuffer(data, np.float32, 1)[0]
+    return np.frombuffer(data, np.int8, offset=4).astype(np.float32) * scale
+
+
+class Partition:
+    """The vectors of one model in one scope."""
+
+    def __init__(self, dimensions: int) -> None:
+        self.dimensions = dimensions
+        self.last = 0  # highest vector id seen
+        self.size = 0
+        self.dead = 0
+        self.ids = np.empty(0, np.int64)
+        self.memories = np.empty(0, np.int64)
+        self.scales = np.empty(0, np.float32)
+        self.bytes = np.empty((0, dimensions), np.int8)
+        self.codes = np.empty((0, (dimensions + 63) // 64), np.uint64)
+        self.total = np.zeros(dimensions, np.float64)
+        self.centre = np.zeros(dimensions, np.float32)
+        self._order: NDArray[np.int64] | None = None
+
+    def add(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
+        rows = list(rows)
+        if not rows:
+            return
+        count = len(rows)
+        self._grow(self.size + count)
+        part = slice(self.size, self.size + count)
+        raw = np.frombuffer(b"".join(row[2] for row in rows), np.uint8).reshape(count, 4 + self.dimensions)
+        self.ids[part] = [row[0] for row in rows]
+        self.memories[part] = [row[1] for row in rows]
+        self.scales[part] = raw[:, :4].copy().view(np.float32)[:, 0]
+        self.bytes[part] = raw[:, 4:].view(np.int8)
+        self.total += self.scales[part].astype(np.float64) @ self.bytes[part]
+        self.last = rows[-1][0]
+        first = self.size == 0
+        self.size += count
+        if first or self.size > 4 * self._centred:
+            self._recentre()
+        else:
+            self.codes[part] = self._encode(part)
+        self._order = None
+
+    _centred = 0
+
+    def _recentre(self) -> None:
+        # Codes are signs, which say most when they are taken around the middle of the data. The middle moves little
+        # once there are many vectors, so it is taken again only when they have grown fourfold.
+        self._centred = self.size
+        self.centre = (self.total / max(1, self.size - self.dead)).astype(np.float32)
+        for start in range(0, self.size, 16384):
+            part = slice(start, min(start + 16384, self.size))
+            self.codes[part] = self._encode(part)
+
+    def _encode(self, part: slice) -> NDArray[np.uint64]:
+        signs = self.bytes[part] * self.scales[part, None] > self.centre
+        return self._pack(signs)
+
+    def _pack(self, signs: NDArray[np.bool_]) -> NDArray[np.uint64]:
+        packed = np.packbits(signs, axis=-1)
+        spare = self.codes.shape[1] * 8 - packed.shape[-1]
+        if spare:
+            packed = np.pad(packed, [(0, 0)] * (packed.ndim - 1) + [(0, spare)])
+        return np.ascontiguousarray(packed).view(np.uint64)
+
+    def _grow(self, size: int) -> None:
+        capacity = len(self.ids)
+        if size <= capacity:
+            return
+        # The first load is taken as it comes; after that room is made by half as much again.
+        capacity = size if capacity == 0 else max(size, capacity + capacity // 2, 256)
+        for name in ("ids", "memories", "scales", "bytes", "codes"):
+            old = getattr(self, name)
+            new = np.zeros((capacity, *old.shape[1:]), old.dtype)
+            new[: self.size] = old[: self.size]
+            setattr(self, name, new)
+
+    def remove(self, ids: NDArray[np.int64]) -> None:
+        if not self.size:
+            return
+        at = np.searchsorted(self.ids[: self.size], ids)
+        at = at[at < self.size]
+        at = at[np.isin(self.ids[at], ids)]
+        at = at[self.memories[at] >= 0]
+        if not len(at):
+            return
+        self.total -= self.scales[at].astype(np.float64) @ self.bytes[at]
+        self.memories[at] = -1
+        self.dead += len(at)
+        self._order = None
+        if self.dead * 4 > self.size:
+            alive = self.memories[: self.size] >= 0
+            for name in ("ids", "memories", "scales", "bytes", "codes"):
+                kept = getattr(self, name)[: self.size][alive]
+                setattr(self, name, kept)
+            self.size, self.dead = len(self.ids), 0
+
+    @property
+    def live(self) -> int:
+        return self.size - self.dead
+
+    def similarity_total(self, query: Floats) -> float:
+        return float(self.total @ query)
+
+    def search(self, query: Floats, limit: int, allowed: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], Floats]:
+        """Memories and cosines of the best `limit` vectors, best first; a memory may come more than once."""
+        rows: NDArray[np.int64] | None = None
+        if allowed is not None:
+            rows = np.flatnonzero(np.isin(self.memories[: self.size], allowed))
+        elif self.dead:
+            rows = np.flatnonzero(self.memories[: self.size] >= 0)
+        count = self.size if rows is None else len(rows)
+        if count > EXACT:
+            rows = self._shortlist(query, rows, count, limit)
+        scores = self._cosines(query, rows)
+        if len(scores) > limit:
+            best = np.argpartition(-scores, limit - 1)[:limit]
+            best = best[np.argsort(-scores[best], kind="stable")]
+        else:
+            best = np.argsort(-scores, kind="stable")
+        memories = self.memories[: self.size] if rows is None else self.memories[rows]
+        return memories[best], scores[best]
+
+    def _shortlist(self, query: Floats, rows: NDArray[np.int64] | None, count: int, limit: int) -> NDArray[np.int64]:
+        code = self._pack(query > self.centre * float(np.linalg.norm(query)))
+        codes = self.codes[: self.size] if rows is None else self.codes[rows]
+        distance = np.zeros(len(codes), np.uint16)
+        for column in range(codes.shape[1]):
+            distance += np.bitwise_count(codes[:, column] ^ code[column])
+        depth = min(count, rescored(count, limit))
+        best = np.argpartition(distance, depth - 1)[:depth]
+        return best if rows is None else rows[best]
+
+    def _cosines(self, query: Floats, rows: NDArray[np.int64] | None) -> Floats:
+        if rows is None:
+            return (self.bytes[: self.size] @ query) * self.scales[: self.size]
+        return (self.bytes[rows] @ query) * self.scales[rows]
+
+    def cosines(self, query: Floats, memories: NDArray[np.int64]) -> dict[int, float]:
+        """The best cosine of each of these memories that has a vector here."""
+        if not self.size or not len(memories):
+            return {}
+        if self._order is None:
+            self._order = np.argsort(self.memories[: self.size], kind="stable")
+        ordered = self.memories[: self.size][self._order]
+        start = np.searchsorted(ordered, memories, "left")
+        stop = np.searchsorted(ordered, memories, "right")
+        spans = stop - start
+        if not spans.sum():
+            return {}
+        rows = self._order[np.concatenate([np.arange(a, b) for a, b in zip(start, stop, strict=True) if b > a])]
+        scores = self._cosines(query, rows)
+        best: dict[int, float] = {}
+        for memory, score in zip(self.memories[rows].tolist(), scores.tolist(), strict=True):
+            if score > best.get(memory, -2.0):
+                best[memory] = score
+        return best
+
+    @property
+    def nbytes(self) -> int:
+        return sum(getattr(self, name).nbytes for name in ("ids", "memories", "scales", "bytes", "codes"))
+
+
+def rescored(count: int, limit: int) -> int:
+    """How many vectors are rescored after the codes."""
+    return max(1024, 2 * limit, count // 50)

@@ -1,0 +1,321 @@
+"""The SQLite store: reads here, writes in `writer.py`, care in `health.py`. Only `store/` knows SQL."""
+
+from __future__ import annotations
+
+import array
+import json
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from recollect.errors import Ambiguous, NotFound
+from recollect.store import health, lexemes, match, rows
+from recollect.store.base import Overview, Problem, Statistics
+from recollect.store.connection import connect, immediate, translated
+from recollect.store.writer import Writer
+from recollect.types import Batch, Candidate, Event, Filter, Memory, Query, Ranking, Receipt, Relation, Source, Words
+
+if TYPE_CHECKING:
+    from recollect.store.vectors import Vectors
+
+UNEMBEDDED = (
+    "json_extract(m.metadata, '$.vector_index') IS NOT 0"
+    " AND NOT EXISTS (SELECT 1 FROM vectors v JOIN models d ON d.id = v.model WHERE v.memory = m.key AND d.name = ?)"
+)
+
+
+class SqliteStore:
+    """One database file. A connection per thread, since SQLite's are not shared; one set of vectors per process."""
+
+    def __init__(self, path: Path, timeout: float = 30.0) -> None:
+        self.path = path
+        self.timeout = timeout
+        self._local = threading.local()
+        self._connections: list[apsw.Connection] = []
+        self._lock = threading.Lock()
+        self._vectors: Vectors | None = None
+        _ = self.connection  # errors about the file come when it is opened, not at the first question
+
+    @property
+    def connection(self) -> apsw.Connection:
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = connect(self.path, self.timeout)
+            self._local.connection = connection
+            with self._lock:
+                self._connections.append(connection)
+        return connection
+
+    def close(self) -> None:
+        with self._lock:
+            connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.close()
+        self._local = threading.local()
+
+    def _run(self, sql: str, values: Any = ()) -> list[Any]:
+        with translated(self.path):
+            return list(self.connection.execute(sql, values))
+
+    def _scopes(self, keys: Sequence[str]) -> list[int]:
+        return [row[0] for row in self._run(f"SELECT id FROM scopes WHERE key IN ({','.join('?' * len(keys))})", tuple(keys))]
+
+    # Writing
+
+    def write(self, batch: Batch) -> Receipt:
+        with translated(self.path):
+            with immediate(self.connection, self.timeout):
+                receipt = Writer(self.connection, batch).apply()
+            if batch.purge:
+                health.scrub(self.connection)
+        return receipt
+
+    # One memory at a time
+
+    def resolve(self, prefix: str, scopes: Sequence[str] | None = None) -> str:
+        text = prefix.strip().lower()
+        plain = text.replace("-", "")
+        if not plain or not all(character in "0123456789abcdef" for character in plain):
+            raise NotFound(f"'{prefix}' is not the id of a memory.", "`recollect list` shows ids.")
+        if "-" not in text and len(plain) > 8:
+            marks = [at for at in (8, 12, 16, 20) if at < len(plain)]
+            text = "-".join(plain[a:b] for a, b in zip([0, *marks], [*marks, None], strict=True))
+        found = self._run(
+            "SELECT m.id, s.key FROM memories m JOIN scopes s ON s.id = m.scope WHERE m.id >= ? AND m.id < ? ORDER BY m.id LIMIT 50", (text, text + "g")
+        )
+        if scopes is not None:
+            found = [row for row in found if row[1] in scopes]
+        if not found:
+            raise NotFound(f"There is no memory whose id starts with '{prefix}'.", "`recollect list` shows ids; `--include-deleted` shows forgotten ones.")
+        if len(found) > 1 and found[0][0] != text:
+            shown = ", ".join(self.abbreviate([row[0] for row in found[:3]]).values())
+            raise Ambiguous(f"'{prefix}' fits {'at least ' * (len(found) == 50)}{len(found)} memories: {shown}{' …' * (len(found) > 3)}.", "Type a few more characters of the id.")
+        return str(found[0][0])
+
+    def get(self, ids: Sequence[str]) -> list[Memory]:
+        found = {
+            row[1]: rows.memory(row)
+            for row in self._run(f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE m.id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),))
+        }
+        return [found[id] for id in ids if id in found]
+
+    def history(self, id: str) -> list[Event]:
+        found = self._run(
+            "SELECT h.at, h.actor, h.action, h.before, h.after, h.number FROM history h JOIN memories m ON m.key = h.memory WHERE m.id = ? ORDER BY h.number", (id,)
+        )
+        return [
+            Event(rows.moment(at), actor, action, json.loads(before) if before else {}, json.loads(after) if after else {}, number)  # type: ignore[arg-type]
+            for at, actor, action, before, after, number in found
+        ]
+
+    def relations(self, ids: Sequence[str]) -> list[Relation]:
+        wanted = json.dumps(list(ids))
+        found = self._run(
+            "SELECT source, target, type, created_at FROM relations WHERE source IN (SELECT value FROM json_each(?1))"
+            " UNION SELECT source, target, type, created_at FROM relations WHERE target IN (SELECT value FROM json_each(?1)) ORDER BY 4, 1, 2",
+            (wanted,),
+        )
+        return [Relation(source, target, type, rows.moment(at)) for source, target, type, at in found]
+
+    def abbreviate(self, ids: Sequence[str]) -> dict[str, str]:
+        short = {}
+        for id in ids:
+            near = self._run("SELECT (SELECT max(id) FROM memories WHERE id < ?1), (SELECT min(id) FROM memories WHERE id > ?1)", (id,))[0]
+            shared = max((_common(id, other) for other in near if other), default=0)
+            size = max(8, shared + 1)
+            short[id] = id[: size + 1] if size < len(id) and id[size - 1] == "-" else id[:size]
+        return short
+
+    # Many memories
+
+    def list(self, filter: Filter, limit: int = 50, offset: int = 0, order: str = "created") -> list[Memory]:
+        orders = {"created": "m.created_at DESC, m.key DESC", "oldest": "m.created_at, m.key", "importance": "m.importance DESC, m.key DESC",
+                  "used": "m.access_count DESC, m.key DESC", "useful": "m.usefulness DESC, m.key DESC", "updated": "m.updated_at DESC, m.key DESC"}  # fmt: skip
+        sql, values = rows.where(filter, self._scopes(filter.scopes))
+        return [rows.memory(row) for row in self._run(f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE {sql} ORDER BY {orders[order]} LIMIT ? OFFSET ?", (*values, limit, offset))]
+
+    def count(self, filter: Filter) -> int:
+        sql, values = rows.where(filter, self._scopes(filter.scopes))
+        return int(self._run(f"SELECT count(*) FROM memories m WHERE {sql}", values)[0][0])
+
+    def scan(self, filter: Filter) -> Iterator[Memory]:
+        sql, values = rows.where(filter, self._scopes(filter.scopes))
+        last = 0
+        while page := self._run(f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE {sql} AND m.key > ? ORDER BY m.key LIMIT 500", (*values, last)):
+            last = page[-1][0]
+            yield from map(rows.memory, page)
+
+    def duplicates(self, hashes: Sequence[str], scope: str) -> dict[str, str]:
+        found = self._run(
+            "SELECT dedup, id FROM memories WHERE scope = (SELECT id FROM scopes WHERE key = ?) AND deleted_at IS NULL AND dedup IN (SELECT value FROM json_each(?))",
+            (scope, json.dumps(list(hashes))),
+        )
+        return dict(found)
+
+    def tombstoned(self, hashes: Sequence[str]) -> set[str]:
+        from recollect.types import Batch
+
+        with translated(self.path):
+            writer = Writer(self.connection, Batch(at=rows.moment(0)))  # type: ignore[arg-type]
+            return {hash for hash in hashes if writer.tombstoned(hash)}
+
+    def source(self, scope: str, uri: str) -> Source | None:
+        found = self._run(
+            "SELECT uri, type, hash, position, metadata FROM sources WHERE scope = (SELECT id FROM scopes WHERE key = ?) AND uri = ?", (scope, uri)
+        )
+        return Source(*found[0][:4], metadata=json.loads(found[0][4])) if found else None
+
+    # The signals of a search
+
+    def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking:
+        scopes = self._scopes(filter.scopes)
+        expression = match.expression(query, scopes, lambda words: self._document_counts(words, scopes)) if scopes else None
+        if expression is None:
+            return Ranking("keyword", ())
+        if filter.narrow:
+            sql, values = rows.where(filter, scopes)
+            found = self._run(
+                "SELECT f.rowid, -f.rank FROM memories_fts f CROSS JOIN memories m ON m.key = f.rowid"
+                f" WHERE f.memories_fts MATCH ? AND f.rank MATCH '{match.RANK}' AND {sql} ORDER BY f.rank LIMIT ?",
+                (expression, *values, limit),
+            )
+        else:
+            found = self._run(
+                f"SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH ? AND rank MATCH '{match.RANK}' ORDER BY rank LIMIT ?", (expression, limit)
+            )
+        return Ranking("keyword", tuple(found))
+
+    def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
+        allowed = None
+        if filter.narrow:
+            sql, values = rows.where(filter, self._scopes(filter.scopes))
+            allowed = [row[0] for row in self._run(f"SELECT m.key FROM memories m WHERE {sql}", values)]
+        return Ranking("vector", self.vectors.search(self._run, vector, model, self._scopes(filter.scopes), limit, allowed))
+
+    def by_entity(self, names: Sequence[str], filter: Filter, limit: int) -> Ranking:
+        sql, values = rows.where(filter, self._scopes(filter.scopes))
+        marks = ",".join("?" * len(names))
+        found = self._run(
+            f"SELECT m.key, count(*) AS n FROM entities e JOIN memory_entities me ON me.entity = e.id JOIN memories m ON m.key = me.memory"
+            f" WHERE e.folded IN ({marks}) AND {sql} GROUP BY m.key ORDER BY n DESC, m.created_at DESC LIMIT ?",
+            (*(name.casefold() for name in names), *values, limit),
+        )
+        return Ranking("entity", tuple((key, float(count)) for key, count in found))
+
+    def statistics(self, words: Words, scopes: Sequence[str], vector: Any = None, model: str | None = None) -> Statistics:
+        ids = self._scopes(scopes)
+        memories, length = self._run(f"SELECT coalesce(sum(memories), 0), coalesce(sum(words), 0) FROM scopes WHERE id IN ({','.join('?' * len(ids))})", ids)[0]
+        counts = self._document_counts(words.lexemes, ids)
+        mean = self.vectors.mean_cosine(self._run, vector, model, ids) if vector is not None and model else None
+        return Statistics(memories, length / memories if memories else 0.0, tuple(counts), mean)
+
+    def _document_counts(self, words: Sequence[str], scopes: Sequence[int]) -> list[int]:
+        hashes = [lexemes.hashed(word) for word in words]
+        marks = ",".join("?" * len(scopes))
+        found = dict(
+            self._run(
+                f"SELECT hash, sum(memories) FROM lexeme_counts WHERE scope IN ({marks}) AND hash IN ({','.join('?' * len(hashes))}) GROUP BY hash",
+                (*scopes, *hashes),
+            )
+        )
+        return [found.get(hash, 0) for hash in hashes]
+
+    def candidates(
+        self, keys: Sequence[int], filter: Filter, words: Words, worded: Collection[int], vector: Any = None, model: str | None = None
+    ) -> list[Candidate]:
+        if not keys:
+            return []
+        scopes = self._scopes(filter.scopes)
+        sql, values = rows.where(filter, scopes)
+        found = self._run(
+            "SELECT m.key, m.kind, m.importance, m.confidence, m.usefulness, m.access_count, m.created_at / 1000.0,"
+            " coalesce(m.last_accessed, m.created_at) / 1000.0, m.trust, m.source, m.position, m.superseded_by, m.length, m.lexemes"
+            f" FROM carray(?) w JOIN memories m ON m.key = w.value WHERE {sql}",
+            (apsw.carray(array.array("q", keys)), *values),
+        )
+        single = [lexemes.hashed(word) for word in words.lexemes]
+        double = [lexemes.pair_hash(pair) for pair in words.pairs]
+        nothing = lexemes.occurrences(None, single, double)
+        cosines = self.vectors.cosines(vector, model, scopes, [row[0] for row in found]) if vector is not None and model else {}
+        return [
+            Candidate(*row[:13], *(lexemes.occurrences(row[13], single, double) if row[0] in worded else nothing), cosines.get(row[0])) for row in found
+        ]
+
+    def keys(self, ids: Sequence[str]) -> dict[str, int]:
+        return dict(self._run("SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)))
+
+    def load(self, keys: Sequence[int]) -> dict[int, Memory]:
+        found = self._run(
+            f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE m.key IN (SELECT value FROM carray(?))", (apsw.carray(array.array("q", keys)),)
+        ) if keys else []  # fmt: skip
+        return {row[0]: rows.memory(row) for row in found}
+
+    # Vectors
+
+    @property
+    def vectors(self) -> Vectors:
+        if self._vectors is None:
+            from recollect.store.vectors import Vectors
+
+            self._vectors = Vectors()
+        return self._vectors
+
+    def models(self) -> list[str]:
+        return [row[0] for row in self._run("SELECT name FROM models d WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.model = d.id)")]
+
+    def cached(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]:
+        from recollect.store.scan import decode
+
+        found = self._run(
+            f"SELECT c.hash, c.data, m.dimensions FROM embedding_cache c JOIN models m ON m.id = c.model WHERE m.name = ? AND c.hash IN ({','.join('?' * len(hashes))})",
+            (model, *hashes),
+        )
+        return {hash: [decode(data[at : at + size + 4]) for at in range(0, len(data), size + 4)] for hash, data, size in found}
+
+    def unembedded(self, model: str, limit: int) -> list[Memory]:
+        return [rows.memory(row) for row in self._run(f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE {UNEMBEDDED} ORDER BY m.key LIMIT ?", (model, limit))]
+
+    def count_unembedded(self, model: str) -> int:
+        return int(self._run(f"SELECT count(*) FROM memories m WHERE {UNEMBEDDED}", (model,))[0][0])
+
+    # Care
+
+    def scopes(self) -> list[str]:
+        return [row[0] for row in self._run("SELECT key FROM scopes ORDER BY key")]
+
+    def overview(self, scopes: Sequence[str] | None = None) -> Overview:
+        return health.overview(self._run, self.path, None if scopes is None else self._scopes(scopes))
+
+    def check(self, deep: bool = False) -> list[Problem]:
+        with translated(self.path):
+            return health.check(self.connection, self.path, deep)
+
+    def rebuild(self) -> int:
+        with translated(self.path), immediate(self.connection, self.timeout):
+            return health.rebuild(self.connection)
+
+    def drop_vectors(self, model: str | None = None) -> int:
+        with translated(self.path), immediate(self.connection, self.timeout):
+            return health.drop_vectors(self.connection, model)
+
+    def backup(self, path: str) -> int:
+        with translated(self.path):
+            return health.backup(self.connection, Path(path))
+
+    def reset(self, scopes: Sequence[str] | None = None) -> int:
+        ids = None if scopes is None else self._scopes(scopes)
+        with translated(self.path):
+            with immediate(self.connection, self.timeout):
+                removed = health.reset(self.connection, ids)
+            health.scrub(self.connection)
+        return removed
+
+
+def _common(one: str, other: str) -> int:
+    for at, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return at
+    return min(len(one), len(other))

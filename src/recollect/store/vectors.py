@@ -1,0 +1,89 @@
+"""The vectors a process holds in memory, caught up from the database before each use."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from recollect.store.scan import Partition
+
+Run = Callable[..., list[Any]]
+
+
+class Vectors:
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._parts: dict[tuple[int, int], Partition] = {}
+        self._models: dict[str, tuple[int, int]] = {}
+        self._seen = (-1, -1)  # newest vector and newest removal in the database when the parts were last caught up
+        self._fresh: set[tuple[int, int]] = set()
+
+    def search(self, run: Run, vector: Any, model: str, scopes: Sequence[int], limit: int, allowed: Sequence[int] | None) -> tuple[tuple[int, float], ...]:
+        query = np.asarray(vector, np.float32)
+        permitted = None if allowed is None else np.asarray(allowed, np.int64)
+        best: dict[int, float] = {}
+        with self._lock:
+            for part in self._current(run, model, scopes):
+                # Several windows of one text may be near; ask for more rows than memories.
+                memories, cosines = part.search(query, limit * 2, permitted)
+                for memory, cosine in zip(memories.tolist(), cosines.tolist(), strict=True):
+                    if cosine > best.get(memory, -2.0):
+                        best[memory] = cosine
+        return tuple(sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit])
+
+    def cosines(self, vector: Any, model: str, scopes: Sequence[int], memories: Sequence[int]) -> dict[int, float]:
+        """Cosines of memories that other signals found. Uses what the search of the same question caught up."""
+        query, wanted = np.asarray(vector, np.float32), np.asarray(sorted(memories), np.int64)
+        found: dict[int, float] = {}
+        with self._lock:
+            number = self._models.get(model, (-1, 0))[0]
+            for scope in scopes:
+                if part := self._parts.get((number, scope)):
+                    found.update(part.cosines(query, wanted))
+        return found
+
+    def mean_cosine(self, run: Run, vector: Any, model: str, scopes: Sequence[int]) -> float:
+        with self._lock:
+            parts = self._current(run, model, scopes)
+            count = sum(part.live for part in parts)
+            return sum(part.similarity_total(np.asarray(vector, np.float32)) for part in parts) / count if count else 0.0
+
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self._parts.values())
+
+    def _current(self, run: Run, model: str, scopes: Sequence[int]) -> list[Partition]:
+        newest, removed, oldest = run(
+            "SELECT (SELECT coalesce(max(id), 0) FROM vectors), (SELECT coalesce(max(number), 0) FROM vectors_removed),"
+            " (SELECT coalesce(min(number), 0) FROM vectors_removed)"
+        )[0]
+        if model not in self._models:
+            found = run("SELECT id, dimensions FROM models WHERE name = ?", (model,))
+            if not found:
+                return []
+            self._models[model] = found[0]
+        if (newest, removed) != self._seen:
+            self._forget(run, removed, oldest)
+            self._seen = (newest, removed)
+            self._fresh.clear()
+        number, dimensions = self._models[model]
+        for scope in scopes:
+            key = (number, scope)
+            if key not in self._fresh:
+                part = self._parts.setdefault(key, Partition(dimensions))
+                part.add(run("SELECT id, memory, data FROM vectors WHERE model = ? AND scope = ? AND id > ? ORDER BY id", (number, scope, part.last)))
+                self._fresh.add(key)
+        return [self._parts[number, scope] for scope in scopes]
+
+    def _forget(self, run: Run, removed: int, oldest: int) -> None:
+        seen = self._seen[1]
+        if seen < 0 or removed == seen:
+            return
+        if oldest > seen + 1:
+            self._parts.clear()  # the log was trimmed past what this process saw
+            return
+        gone = np.asarray([row[0] for row in run("SELECT vector FROM vectors_removed WHERE number > ? AND number <= ?", (seen, removed))], np.int64)
+        for part in self._parts.values():
+            part.remove(gone)

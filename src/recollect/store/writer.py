@@ -1,0 +1,323 @@
+"""Putting a Batch into SQLite. Everything here runs inside one open transaction; nothing here opens or commits one.
+
+Each memory stands in several places: its row, the full-text index, the word counts of its scope, its vectors, its
+entities and its history. They are changed together, here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import apsw
+
+from recollect.errors import NotFound
+from recollect.store import lexemes, rows
+from recollect.types import Batch, Change, Entry, Memory, Outcome, Receipt
+
+FTS = "INSERT INTO memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)"
+REMOVALS_KEPT = 100_000  # a scanner further behind than this reads its vectors anew
+
+
+def scope_token(scope: int) -> str:
+    """The word under which the full-text index knows a scope. Digits at its end keep the stemmer away."""
+    return f"zq{scope}"
+
+
+def cache_key(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def vector_text(section: str | None, content: str) -> str:
+    """What is embedded for a memory: its heading helps a passage to be found by what it is about."""
+    return f"{section}\n{content}" if section else content
+
+
+class Writer:
+    """One batch on its way in. Holds the open transaction's connection and what the batch changes in the statistics."""
+
+    def __init__(self, connection: apsw.Connection, batch: Batch) -> None:
+        self.run = connection.execute
+        self.many = connection.executemany
+        self.batch = batch
+        self.at = rows.stamp(batch.at)
+        self.counts: Counter[tuple[int, int]] = Counter()
+        self.scope_memories: Counter[int] = Counter()
+        self.scope_words: Counter[int] = Counter()
+        self.scope_ids: dict[str, int] = {}
+        self.source_ids: dict[tuple[int, str], int] = {}
+        self.model_ids: dict[str, int] = {}
+
+    def apply(self) -> Receipt:
+        batch = self.batch
+        for scope, source in batch.sources:
+            self.source(self.scope(scope), source.uri, source.type, source)
+        retired = sum(self.retire(scope, uri) for scope, uri in batch.retire)
+        outcomes = tuple(self.add(entry) for entry in batch.add)
+        for change in batch.change:
+            self.change(change)
+        for relation in batch.relate:
+            self.run(
+                "INSERT OR IGNORE INTO relations(source, target, type, created_at, actor) VALUES (?, ?, ?, ?, ?)",
+                (relation.source, relation.target, relation.type, self.at, batch.actor),
+            )
+        for relation in batch.unrelate:
+            self.run("DELETE FROM relations WHERE source = ? AND target = ? AND type = ?", (relation.source, relation.target, relation.type))
+        self.many("UPDATE memories SET access_count = access_count + 1, last_accessed = ? WHERE id = ?", ((self.at, id) for id in batch.access))
+        for id, vectors in batch.vectors.items():
+            self.revector(id, vectors)
+        purged = sum(self.purge(id) for id in batch.purge)
+        self.cache()
+        self.settle()
+        return Receipt(outcomes=outcomes, changed=len(batch.change), retired=retired, purged=purged)
+
+    # What a memory belongs to
+
+    def scope(self, key: str) -> int:
+        if key not in self.scope_ids:
+            name, path = self.batch.scopes.get(key, ("", ""))
+            self.run(
+                "INSERT INTO scopes(key, name, path) VALUES (?, ?, ?) ON CONFLICT(key) DO UPDATE SET"
+                " name = iif(excluded.name = '', name, excluded.name), path = iif(excluded.path = '', path, excluded.path)"
+                " WHERE (excluded.name <> '' AND excluded.name <> name) OR (excluded.path <> '' AND excluded.path <> path)",
+                (key, name, path),
+            )
+            self.scope_ids[key] = self.run("SELECT id FROM scopes WHERE key = ?", (key,)).get
+        return self.scope_ids[key]
+
+    def source(self, scope: int, uri: str, type: str, source: Any = None) -> int:
+        if source is not None:
+            self.run(
+                "INSERT INTO sources(scope, uri, type, hash, position, read_at, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT(scope, uri) DO UPDATE SET type = excluded.type, hash = excluded.hash, position = excluded.position,"
+                " read_at = excluded.read_at, metadata = excluded.metadata",
+                (scope, uri, type, source.hash, source.position, self.at, rows.stored("metadata", source.metadata)),
+            )
+        elif (scope, uri) not in self.source_ids:
+            self.run("INSERT OR IGNORE INTO sources(scope, uri, type, read_at) VALUES (?, ?, ?, ?)", (scope, uri, type, self.at))
+        if (scope, uri) not in self.source_ids:
+            self.source_ids[scope, uri] = self.run("SELECT id FROM sources WHERE scope = ? AND uri = ?", (scope, uri)).get
+        return self.source_ids[scope, uri]
+
+    def model(self, name: str, dimensions: int) -> int:
+        if name not in self.model_ids:
+            self.run("INSERT OR IGNORE INTO models(name, dimensions) VALUES (?, ?)", (name, dimensions))
+            self.model_ids[name] = self.run("SELECT id FROM models WHERE name = ?", (name,)).get
+        return self.model_ids[name]
+
+    # Adding
+
+    def add(self, entry: Entry) -> Outcome:
+        memory = entry.memory
+        scope = self.scope(memory.scope)
+        if not self.batch.allow_purged and self.tombstoned(memory.content_hash):
+            return Outcome(id="", status="purged")
+        dedup = memory.content_hash if entry.unique else None
+        if dedup:
+            known = self.run("SELECT id FROM memories WHERE scope = ? AND dedup = ? AND deleted_at IS NULL", (scope, dedup)).get
+            if known:
+                return Outcome(id=known, status="duplicate", duplicate_of=known, similarity=1.0)
+        source = self.source(scope, memory.source, memory.source_type)
+        key = self.insert(memory, scope, source, dedup)
+        self.index(key, scope, memory.content, memory.summary, memory.section, self.index_tags(memory))
+        self.entities(key, memory)
+        self.vectors(key, scope, entry.vectors)
+        self.record(key, "add", None, None)
+        return Outcome(id=memory.id, status="added")
+
+    def insert(self, memory: Memory, scope: int, source: int, dedup: str | None) -> int:
+        lines = memory.lines or (None, None)
+        values = {
+            "id": memory.id, "scope": scope, "kind": memory.kind, "importance": float(memory.importance), "confidence": float(memory.confidence),
+            "usefulness": float(memory.usefulness), "access_count": memory.access_count, "created_at": rows.stamp(memory.created_at),
+            "updated_at": rows.stamp(memory.updated_at), "last_accessed": rows.stamp(memory.last_accessed),
+            "valid_from": rows.stamp(memory.valid_from), "valid_to": rows.stamp(memory.valid_to), "expires_at": rows.stamp(memory.expires_at),
+            "deleted_at": rows.stamp(memory.deleted_at), "superseded_by": memory.superseded_by,
+            "answered": rows.stored("answered", memory.answered), "trust": memory.trust, "source": source, "line_start": lines[0],
+            "line_end": lines[1], "position": memory.position, "span": memory.span, "session": memory.session, "dedup": dedup, "content_hash": memory.content_hash,
+            "section": memory.section, "summary": memory.summary, "tags": rows.stored("tags", memory.tags),
+            "keywords": rows.stored("keywords", memory.keywords), "metadata": rows.stored("metadata", memory.metadata), "content": memory.content,
+        }  # fmt: skip
+        values["row_hash"] = rows.row_hash(values)
+        names = ", ".join(values)
+        self.run(f"INSERT INTO memories({names}) VALUES ({', '.join(':' + name for name in values)})", values)
+        return int(self.run("SELECT last_insert_rowid()").get)
+
+    @staticmethod
+    def index_tags(memory: Memory) -> str:
+        """Tags are searchable words, and so is the path of a passage's file."""
+        path = memory.path
+        return " ".join((*memory.tags, *((path,) if path else ())))
+
+    def index(self, key: int, scope: int, content: str, summary: str, section: str | None, tags: str) -> None:
+        texts = [lexemes.prepare(content), lexemes.prepare(section or ""), lexemes.prepare(tags)]
+        words = [word for text in texts if text for word in lexemes.tokenize(text, prepared=True)]
+        blob = lexemes.pack(words)
+        self.run("UPDATE memories SET length = ?, lexemes = ? WHERE key = ?", (len(words), blob, key))
+        self.run(FTS, (key, texts[0], lexemes.prepare(summary), texts[1], texts[2], scope_token(scope)))
+        self.count(scope, blob, len(words), +1)
+
+    def unindex(self, key: int) -> None:
+        row = self.run("SELECT scope, length, lexemes FROM memories WHERE key = ?", (key,)).get
+        self.run("DELETE FROM memories_fts WHERE rowid = ?", (key,))
+        self.count(row[0], row[2], row[1], -1)
+
+    def count(self, scope: int, blob: bytes, length: int, sign: int) -> None:
+        for hash in lexemes.unpack(blob):
+            self.counts[scope, hash] += sign
+        self.scope_memories[scope] += sign
+        self.scope_words[scope] += sign * length
+
+    def entities(self, key: int, memory: Memory) -> None:
+        for entity in memory.entities:
+            name = entity.name
+            self.run("INSERT OR IGNORE INTO entities(name, folded, type) VALUES (?, ?, ?)", (name, name.casefold(), entity.type))
+            self.run(
+                "INSERT OR IGNORE INTO memory_entities(memory, entity) SELECT ?, id FROM entities WHERE folded = ? AND type = ?",
+                (key, name.casefold(), entity.type),
+            )
+
+    def vectors(self, key: int, scope: int, vectors: Sequence[Any]) -> None:
+        if len(vectors) == 0 or self.batch.model is None:
+            return
+        from recollect.store.scan import encode
+
+        model = self.model(self.batch.model, len(vectors[0]))
+        self.many("INSERT INTO vectors(model, scope, memory, data) VALUES (?, ?, ?, ?)", ((model, scope, key, encode(vector)) for vector in vectors))
+
+    def revector(self, id: str, vectors: Sequence[Any]) -> None:
+        row = self.run("SELECT key, scope FROM memories WHERE id = ?", (id,)).get
+        if row is None or self.batch.model is None:
+            return  # purged meanwhile
+        self.run("DELETE FROM vectors WHERE memory = ? AND model = (SELECT id FROM models WHERE name = ?)", (row[0], self.batch.model))
+        self.vectors(row[0], row[1], vectors)
+
+    # Changing
+
+    def change(self, change: Change) -> None:
+        row = self.run("SELECT * FROM memories WHERE id = ?", (change.id,))
+        names = [column[0] for column in row.get_description()] if (first := next(iter(row), None)) else []
+        if first is None:
+            raise NotFound(f"There is no memory {change.id}.", "`recollect list` shows what there is.")
+        old = dict(zip(names, first, strict=True))
+        new: dict[str, Any] = {}
+        for field, value in change.fields.items():
+            if field == "entities":
+                self.run("DELETE FROM memory_entities WHERE memory = ?", (old["key"],))
+                for name, type in ((entity.name, entity.type) for entity in value):
+                    self.run("INSERT OR IGNORE INTO entities(name, folded, type) VALUES (?, ?, ?)", (name, name.casefold(), type))
+                    self.run("INSERT OR IGNORE INTO memory_entities SELECT ?, id FROM entities WHERE folded = ? AND type = ?", (old["key"], name.casefold(), type))
+            elif field in rows.PLAIN or field in rows.TIMES or field in rows.JSONS or field in ("content", "content_hash"):
+                new[field] = rows.stored(field, value)
+            else:
+                raise ValueError(f"a change cannot set {field!r}")
+        if old["dedup"] is not None and "content_hash" in new:
+            new["dedup"] = new["content_hash"]
+        changed = {name: value for name, value in new.items() if old[name] != value}
+        if "updated_at" not in changed and change.action != "vote":
+            changed["updated_at"] = self.at
+        merged = {**old, **changed}
+        changed["row_hash"] = rows.row_hash(merged)
+        reindexed = any(name in changed for name in ("content", "summary", "section", "tags"))
+        if reindexed:
+            self.unindex(old["key"])
+        assignments = ", ".join(f"{name} = :{name}" for name in changed)
+        self.run(f"UPDATE memories SET {assignments} WHERE key = :key", {**changed, "key": old["key"]})
+        if "content" in changed or "section" in changed:
+            # The old vectors are of another text. New ones come with the batch where there is a model.
+            self.run("DELETE FROM vectors WHERE memory = ?", (old["key"],))
+        if reindexed:
+            self.index(old["key"], old["scope"], merged["content"], merged["summary"], merged["section"], " ".join(json.loads(merged["tags"])))
+        shown = [name for name in changed if name not in ("updated_at", "row_hash", "dedup", "content_hash")]
+        self.record(old["key"], change.action, {name: old[name] for name in shown}, {name: merged[name] for name in shown})
+
+    def record(self, key: int, action: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
+        self.run(
+            "INSERT INTO history(memory, at, actor, action, before, after) VALUES (?, ?, ?, ?, ?, ?)",
+            (key, self.at, self.batch.actor, action, *(None if value is None else json.dumps(value, ensure_ascii=False) for value in (before, after))),
+        )
+
+    # Leaving
+
+    def retire(self, scope: str, uri: str) -> int:
+        """Takes a source's old memories out: those that somebody used or linked are only hidden, the rest is removed."""
+        source = self.run("SELECT id FROM sources WHERE scope = (SELECT id FROM scopes WHERE key = ?) AND uri = ?", (scope, uri)).get
+        if source is None:
+            return 0
+        keep = set(self.batch.keep)
+        old = [row for row in self.run("SELECT key, id, usefulness, access_count FROM memories WHERE source = ? AND deleted_at IS NULL", (source,)) if row[1] not in keep]
+        for key, id, usefulness, accessed in old:
+            used = usefulness or accessed or self.run("SELECT 1 FROM relations WHERE source = ?1 OR target = ?1", (id,)).get
+            if used:
+                self.change(Change(id, "retire", {"deleted_at": self.batch.at}))
+            else:
+                self.remove(key)
+                self.run("DELETE FROM history WHERE memory = ?", (key,))
+        return len(old)
+
+    def remove(self, key: int) -> None:
+        self.unindex(key)
+        self.run("DELETE FROM vectors WHERE memory = ?", (key,))
+        self.run("DELETE FROM memory_entities WHERE memory = ?", (key,))
+        self.run("DELETE FROM memories WHERE key = ?", (key,))
+
+    def purge(self, id: str) -> int:
+        row = self.run("SELECT key, content, section, content_hash FROM memories WHERE id = ?", (id,)).get
+        if row is None:
+            return 0
+        key, content, section, content_hash = row
+        texts = {vector_text(section, content), content}
+        for before, after in self.run("SELECT before, after FROM history WHERE memory = ?", (key,)):
+            for version in (before, after):
+                old = json.loads(version).get("content") if version else None
+                if old:
+                    texts |= {old, vector_text(section, old)}
+        self.many("DELETE FROM embedding_cache WHERE hash = ?", ((cache_key(text),) for text in texts))
+        self.remove(key)
+        self.run("DELETE FROM history WHERE memory = ?", (key,))
+        self.run("DELETE FROM relations WHERE source = ?1 OR target = ?1", (id,))
+        self.run("UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?", (id,))
+        self.run("DELETE FROM entities WHERE NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)")
+        self.run("INSERT OR REPLACE INTO tombstones(hash, at) VALUES (?, ?)", (self.tombstone(content_hash), self.at))
+        self.record(key, "purge", None, None)
+        return 1
+
+    def tombstone(self, content_hash: str) -> bytes:
+        # Salted by the database's own secret: a bare hash of a short text could be guessed.
+        salt = bytes.fromhex(self.run("SELECT value FROM meta WHERE key = 'salt'").get)
+        return blake2b(content_hash.encode(), key=salt, digest_size=16).digest()
+
+    def tombstoned(self, content_hash: str) -> bool:
+        if not self.run("SELECT 1 FROM tombstones LIMIT 1").get:
+            return False
+        return bool(self.run("SELECT 1 FROM tombstones WHERE hash = ?", (self.tombstone(content_hash),)).get)
+
+    # Derived numbers
+
+    def cache(self) -> None:
+        if not self.batch.cache or self.batch.model is None:
+            return
+        from recollect.store.scan import encode
+
+        def packed() -> Iterable[tuple[bytes, int, bytes]]:
+            for hash, vectors in self.batch.cache.items():
+                model = self.model(self.batch.model or "", len(vectors[0]))
+                yield bytes.fromhex(hash), model, b"".join(encode(vector) for vector in vectors)
+
+        self.many("INSERT OR IGNORE INTO embedding_cache(hash, model, data) VALUES (?, ?, ?)", packed())
+
+    def settle(self) -> None:
+        self.many(
+            "INSERT INTO lexeme_counts(scope, hash, memories) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
+            sorted((scope, hash, change) for (scope, hash), change in self.counts.items() if change),
+        )
+        self.many(
+            "UPDATE scopes SET memories = memories + ?, words = words + ? WHERE id = ?",
+            [(change, self.scope_words[scope], scope) for scope, change in self.scope_memories.items() if change or self.scope_words[scope]],
+        )
+        newest = self.run("SELECT max(number) FROM vectors_removed").get
+        if newest and newest % 4096 == 0:
+            self.run("DELETE FROM vectors_removed WHERE number <= ?", (newest - REMOVALS_KEPT,))

@@ -1,0 +1,70 @@
+"""Runs the command line in this process, with a home, a project and a stdin of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from typing import Any, NamedTuple
+
+import pytest
+
+from recollect.cli.main import main
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+class Cli:
+    def __init__(self, capsys, monkeypatch, home, project):
+        self.capsys, self.monkeypatch, self.home, self.project = capsys, monkeypatch, home, project
+
+    def __call__(self, *argv: str, stdin: bytes | str = b"", terminal: bool = False) -> Result:
+        raw = io.BytesIO(stdin.encode() if isinstance(stdin, str) else stdin)
+        self.monkeypatch.setattr(sys, "stdin", (Terminal if terminal else io.TextIOWrapper)(raw, encoding="utf-8"))
+        self.capsys.readouterr()
+        code = main([str(word) for word in argv])
+        return Result(code, *self.capsys.readouterr())
+
+    def ok(self, *argv: str, **options: Any) -> str:
+        """What a command that must succeed prints."""
+        result = self(*argv, **options)
+        assert result.code == 0, result
+        return result.out
+
+    def json(self, *argv: str, **options: Any) -> Any:
+        return json.loads(self.ok("--json", *argv, **options))
+
+    def fails(self, *argv: str, code: int, **options: Any) -> str:
+        """What a command that must fail says: on stderr, in sentences, without a traceback, and with nothing on stdout."""
+        result = self(*argv, **options)
+        assert result.code == code, result
+        assert result.out == ""
+        assert result.err.startswith("error: "), result.err
+        assert "Traceback" not in result.err
+        assert "unexpected" not in result.err
+        return result.err
+
+    def add(self, text: str, *options: str) -> str:
+        return self.json("add", text, *options)["id"]
+
+
+@pytest.fixture
+def cli(capsys, monkeypatch, tmp_path):
+    home, project = tmp_path / "home", tmp_path / "shop"
+    project.mkdir()
+    for variable in ("NO_COLOR", "COLUMNS", "RECOLLECT_DATABASE", "RECOLLECT_DEBUG", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "RECOLLECT_MODEL_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("RECOLLECT_HOME", str(home))
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    monkeypatch.setenv("RECOLLECT_OFFLINE", "1")
+    monkeypatch.chdir(project)
+    return Cli(capsys, monkeypatch, home, project)

@@ -1,0 +1,514 @@
+"""Help, completion, start-up, and the commands that look after the database: doctor, config, model, reindex, backup, reset, bench, demo."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import recollect
+from recollect.cli import output, parsing
+from recollect.cli.main import COMMANDS, find_command
+from recollect.cli.progress import Bar
+
+pytest_plugins = ["cli_runner"]
+
+DEPLOY = "We deploy from main, never from a branch"
+SOURCE = str(Path(recollect.__file__).parent.parent)
+HEAVY = [
+    "numpy",
+    "onnxruntime",
+    "tokenizers",
+    "huggingface_hub",
+    "mcp",
+    "hypothesis",
+    "urllib.request",
+    "http.client",
+    "asyncio",
+    "starlette",
+]
+
+
+# Help
+
+
+def test_help_names_every_command(cli):
+    shown = cli.ok("--help")
+    for name, (_, about) in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(about)}$", shown, re.MULTILINE)
+    assert cli.ok("help") == cli.ok("-h") == shown
+    assert cli.ok("--version") == cli.ok("search", "--version") == f"recollect {recollect.__version__}\n"
+
+
+def examples(text):
+    return [line.strip() for line in text.partition("examples:\n")[2].strip().splitlines()]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself_with_examples(cli, name):
+    shown = cli.ok(name, "--help")
+    assert shown.startswith(f"usage: recollect {name} ")
+    assert 2 <= len(examples(shown)) <= 4
+    assert cli.ok("help", name) == shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_of_a_command_are_accepted(cli, name):
+    for line in examples(cli.ok(name, "--help")):
+        for part in re.split(r"\| |&& |<\(|\)$| > ", line):
+            words = shlex.split(part) if part.startswith("recollect ") else []
+            if words[:1] == ["recollect"]:
+                command, rest = find_command(words[1:])
+                parsing.parse(parsing.build(command)[1], rest)
+
+
+# Start-up
+
+
+def modules_after(*argv, home, project):
+    """The modules that one command leaves loaded in a fresh process."""
+    code = "import sys; from recollect.cli.main import main; code = main(sys.argv[1:]); loaded = sorted(sys.modules)"
+    code += "; import json; sys.stderr.write('\\n' + json.dumps([code, loaded]))"
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "RECOLLECT_HOME": str(home), "RECOLLECT_EMBEDDING": "hashing"}
+    done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True, env=environment, cwd=project)
+    exit_code, modules = json.loads(done.stderr.splitlines()[-1])
+    assert exit_code == 0, done.stderr
+    return set(modules)
+
+
+@pytest.mark.parametrize("argv", [["--version"], ["--help"]])
+def test_version_and_help_load_next_to_nothing(argv, tmp_path):
+    loaded = modules_after(*argv, home=tmp_path / "home", project=tmp_path)
+    assert {name for name in loaded if name.startswith("recollect")} == {"recollect", "recollect.cli", "recollect.cli.main"}
+    assert not loaded & {"argparse", "dataclasses", "pathlib", "json", "apsw", *HEAVY}
+
+
+def test_reading_by_words_loads_no_model_and_no_numbers(cli):
+    id = cli.add(DEPLOY)
+    commands = [
+        ["search", "deploy", "--mode", "keyword", "--explain"],
+        ["list"],
+        ["get", id],
+        ["history", id],
+        ["stats"],
+        ["export"],
+        ["vote", id],
+    ]
+    for command in commands:
+        loaded = modules_after(*command, home=cli.home, project=cli.project)
+        assert not loaded & set(HEAVY), command
+
+
+# Completion
+
+
+def test_completion_for_bash_is_valid_and_completes(cli, tmp_path):
+    script = tmp_path / "recollect.bash"
+    script.write_text(cli.ok("completion", "bash"))
+    subprocess.run(["bash", "-n", str(script)], check=True)
+
+    def complete(*words):
+        typed = " ".join(map(shlex.quote, words))
+        line = f'source {script}; COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _recollect; echo "${{COMPREPLY[@]}}"'
+        return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True).stdout.split()
+
+    assert complete("recollect", "se") == ["search"]
+    assert set(COMMANDS) <= set(complete("recollect", ""))
+    assert complete("recollect", "search", "x", "--mo") == ["--mode"]
+    assert complete("recollect", "search", "x", "--mode", "") == ["hybrid", "vector", "keyword"]
+    assert complete("recollect", "--database", "x.db", "add", "--kind", "dec") == ["decision"]
+    assert complete("recollect", "model", "p") == ["pull"]
+    assert complete("recollect", "list", "--format", "") == list(parsing.FORMATS)
+
+
+@pytest.mark.parametrize(("shell", "check"), [("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])])
+def test_completion_for_other_shells_knows_every_command_and_option(cli, tmp_path, shell, check):
+    script = tmp_path / "recollect.completion"
+    script.write_text(cli.ok("completion", shell))
+    for name in COMMANDS:
+        assert name in script.read_text()
+    assert ("--include-superseded" if shell == "zsh" else "-l include-superseded") in script.read_text()
+    assert subprocess.run(["bash", "-n", str(script)]).returncode == 0 or shell == "zsh"  # quotes are balanced
+    if shutil.which(shell):
+        subprocess.run([*check, str(script)], check=True)
+    assert cli.json("completion", shell)["shell"] == shell
+
+
+# Doctor
+
+
+def findings(cli, *options):
+    result = cli("doctor", "--json", *options)
+    found = json.loads(result.out)
+    assert all(set(finding) == {"check", "ok", "message", "fix"} for finding in found)
+    assert (result.code == 0) == all(finding["ok"] for finding in found)
+    return {finding["check"]: finding for finding in found if not finding["ok"]}
+
+
+def test_all_is_well(cli):
+    cli.add(DEPLOY)
+    result = cli("doctor", "--deep")
+    assert result.code == 0, result
+    assert "PROBLEM" not in result.out
+    for check in (
+        "python",
+        "apsw",
+        "sqlite",
+        "settings",
+        "database",
+        "memory",
+        "full-text index",
+        "vectors",
+        "permissions",
+        "folder",
+        "model",
+        "disk",
+    ):
+        assert re.search(rf"^ok +{check}: ", result.out, re.MULTILINE), check
+
+
+def test_the_doctor_works_before_anything_was_added(cli):
+    assert findings(cli) == {}
+    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
+    assert findings(cli) == {}
+
+
+def test_a_missing_model_is_a_problem(cli):
+    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "snowflake-arctic-embed-s")
+    problem = findings(cli)["model"]
+    assert "not installed" in problem["message"]
+    assert "recollect model pull" in problem["fix"]
+    assert "mend: Run `recollect model pull`" in cli("doctor").out
+
+
+def test_a_damaged_model_is_found_when_looking_deep(cli):
+    folder = cli.home / "models" / "snowflake-arctic-embed-s"
+    folder.mkdir(parents=True, mode=0o700)
+    for file in ("model.onnx", "tokenizer.json"):
+        (folder / file).write_text("not a model")
+    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "snowflake-arctic-embed-s")
+    assert "damaged" in findings(cli, "--deep")["model"]["message"]
+
+
+def test_vectors_of_another_model_are_a_problem_that_can_be_fixed(cli):
+    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
+    cli.add(DEPLOY)
+    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    problem = findings(cli)["vectors of the model"]
+    assert "1 memory without a vector of hashing" in problem["message"]
+    assert problem["fix"] == "recollect reindex"
+    result = cli("doctor", "--fix")
+    assert result.code == 0, result
+    assert "fixed: embedded what had no vector" in result.err
+    assert findings(cli) == {}
+
+
+def test_a_broken_index_is_mended(cli):
+    cli.add(DEPLOY)
+    connection = apsw.Connection(str(cli.home / "memory.db"))
+    connection.execute("INSERT INTO memories_fts(memories_fts) VALUES ('delete-all')")
+    connection.close()
+    assert findings(cli)["full-text index"]["fix"] == "recollect doctor --fix"
+    assert cli.json("search", "deploy", "--mode", "keyword") == []
+    assert cli("doctor", "--fix").code == 0
+    assert len(cli.json("search", "deploy", "--mode", "keyword")) == 1
+
+
+def test_open_permissions_are_mended(cli):
+    cli.add(DEPLOY)
+    cli.home.chmod(0o755)
+    problem = findings(cli)["folder"]
+    assert "0755" in problem["message"]
+    assert cli("doctor", "--fix").code == 0
+    assert cli.home.stat().st_mode & 0o777 == 0o700
+    cli.home.chmod(0o777)
+    assert "folder" in findings(cli)
+
+
+def test_a_folder_of_others_must_only_not_be_open_to_changes(cli, tmp_path):
+    (tmp_path / "data").mkdir(mode=0o755)
+    assert findings(cli, "--database", str(tmp_path / "data" / "memory.db")) == {}
+    (tmp_path / "data").chmod(0o777)
+    assert "others can change" in findings(cli, "--database", str(tmp_path / "data" / "memory.db"))["folder"]["message"]
+
+
+def test_a_changed_text_is_found_when_looking_deep(cli):
+    cli.add(DEPLOY)
+    connection = apsw.Connection(str(cli.home / "memory.db"))
+    connection.execute("UPDATE memories SET content = 'We deploy from anywhere'")
+    connection.close()
+    assert "not what was written" in findings(cli, "--deep")["memory"]["message"]
+
+
+@pytest.mark.parametrize(("text", "check"), [("limt = 3", "settings"), ("database = '/proc/nowhere/x.db'", "database")])
+def test_settings_that_cannot_be_used_are_findings(cli, text, check):
+    cli.home.mkdir(mode=0o700)
+    (cli.home / "config.toml").write_text(text)
+    assert check in findings(cli)
+    assert cli("doctor", "--fix").code == 1
+
+
+def test_odd_environment_values_are_findings(cli):
+    cli.monkeypatch.setenv("RECOLLECT_LIMIT", "many")
+    assert "RECOLLECT_LIMIT" in findings(cli)["settings"]["message"]
+
+
+def test_findings_come_in_every_format(cli):
+    assert cli.ok("doctor", "--format", "csv").startswith("check,ok,message,fix\r\n")
+    assert len(ElementTree.fromstring(cli.ok("doctor", "--format", "xml"))) > 10
+
+
+# Settings
+
+
+def test_config_shows_values_and_where_they_come_from(cli):
+    rows = {row["key"]: row for row in cli.json("config")}
+    assert rows["embedding"] == {
+        "key": "embedding",
+        "value": "hashing",
+        "origin": "$RECOLLECT_EMBEDDING",
+        "help": rows["embedding"]["help"],
+    }
+    assert rows["limit"]["origin"] == "default"
+    assert cli.ok("config", "limit") == "10\n"
+    assert cli.ok("config", "knowledge") == ".claude/knowledge\n"
+    assert cli.json("config", "dedup")["value"] is True
+    assert "($RECOLLECT_EMBEDDING)" in cli.ok("config")
+    assert len(list(csv.DictReader(io.StringIO(cli.ok("config", "--format", "csv"))))) == len(rows)
+    assert cli.ok("config", "--path") == f"{cli.home / 'config.toml'}\n"
+
+
+def test_config_writes_your_file_for_you_alone(cli):
+    cli.ok("config", "limit", "5")
+    file = cli.home / "config.toml"
+    assert file.read_text() == "limit = 5\n"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert cli.home.stat().st_mode & 0o777 == 0o700
+    assert cli.ok("config", "limit") == "5\n"
+
+
+def test_config_keeps_comments_and_other_lines(cli):
+    cli.home.mkdir()
+    before = '# mine\nmode = "keyword"  # faster\n\nknowledge = [\n  "docs",  # ours\n  "notes",\n]\nlimit=3'
+    file = cli.home / "config.toml"
+    file.write_text(before)
+    cli.ok("config", "mode", "vector")
+    assert file.read_text() == before.replace('"keyword"', '"vector"')
+    cli.ok("config", "knowledge", "a, b#c")
+    assert file.read_text() == '# mine\nmode = "vector"  # faster\n\nknowledge = ["a", "b#c"]\nlimit=3'
+    cli.ok("config", "threshold", "0.25")
+    assert file.read_text().endswith("limit=3\nthreshold = 0.25\n")
+    cli.ok("config", "min_similarity", "-0.5")
+    cli.ok("config", "--unset", "mode")
+    assert file.read_text() == '# mine\n\nknowledge = ["a", "b#c"]\nlimit=3\nthreshold = 0.25\nmin_similarity = -0.5\n'
+    assert cli.json("config", "knowledge")["value"] == ["a", "b#c"]
+
+
+@pytest.mark.parametrize("value", ['quo"te', "back\\slash", "new\nline", "ümlaut 東京", "del\x7f", "# no comment", "'''"])
+def test_any_text_can_be_a_value(cli, value):
+    cli.ok("config", "embedding_model", value)
+    assert cli.json("config", "embedding_model")["value"] == value
+    cli.ok("config", "embedding_model", "plain")
+    assert (cli.home / "config.toml").read_text() == 'embedding_model = "plain"\n'
+
+
+def test_the_project_file_wins_over_yours_and_says_so(cli):
+    cli.ok("config", "limit", "4", "--project-file")
+    assert (cli.project / ".recollect" / "config.toml").read_text() == "limit = 4\n"
+    result = cli("config", "limit", "7")
+    assert result.code == 0
+    assert "sets limit too, and wins: it is still 4" in result.err
+    assert cli.ok("config", "limit") == "4\n"
+    cli.ok("config", "--unset", "limit", "--project-file")
+    assert cli.ok("config", "limit") == "7\n"
+
+
+def test_a_key_that_nobody_knows_can_still_be_taken_out(cli):
+    cli.home.mkdir()
+    (cli.home / "config.toml").write_text("limt = 3\nlimit = 4\n")
+    assert cli("config").code == 2
+    cli.ok("config", "--unset", "limt")
+    assert cli.ok("config", "limit") == "4\n"
+    (cli.home / "config.toml").write_text("limit = = 3\n")
+    assert "cannot be read" in cli.fails("config", "limit", "4", code=2)
+    assert (cli.home / "config.toml").read_text() == "limit = = 3\n"
+
+
+# Models
+
+
+def test_models_are_listed(cli):
+    rows = cli.json("model", "list")
+    assert {"name", "installed", "current", "dimensions", "licence", "path"} <= set(rows[0])
+    assert not any(row["installed"] for row in rows)
+    shown = cli.ok("model")
+    assert "snowflake-arctic-embed-s" in shown
+    assert "hashing' has no model files" in cli.fails("model", "pull", code=2)
+
+
+def test_a_model_in_place_is_not_fetched_again(cli):
+    folder = cli.home / "mine"
+    folder.mkdir(parents=True)
+    for file in ("model.onnx", "tokenizer.json"):
+        (folder / file).write_text("x")
+    assert cli.json("model", "pull", str(folder))["path"] == str(folder)
+    assert "is sound" in cli.ok("model", "verify", str(folder))
+
+
+# Care
+
+
+def test_reindex_embeds_what_has_no_vector(cli):
+    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
+    cli.add(DEPLOY)
+    assert "No embedding model is set." in cli.fails("reindex", code=1)
+    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    assert cli.json("reindex") == {"embedded": 1, "model": "hashing-256"}
+    assert cli.ok("reindex") == "embedded 0 memories with hashing-256\n"
+    assert cli.json("reindex", "--full")["embedded"] == 1
+    assert cli.json("search", "deploy main", "--mode", "vector")[0]["content"] == DEPLOY
+
+
+def test_a_backup_is_a_database(cli, tmp_path):
+    cli.add(DEPLOY)
+    copy = tmp_path / "copy.db"
+    written = cli.json("backup", copy)
+    assert written == {"path": str(copy), "bytes": copy.stat().st_size}
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert cli.json("list", "--database", copy)[0]["content"] == DEPLOY
+    assert "does not overwrite" in cli.fails("backup", copy, code=1)
+    assert "does not exist" in cli.fails("backup", tmp_path / "no" / "copy.db", code=1)
+
+
+def test_reset_asks_and_takes_only_its_scope(cli):
+    cli.add(DEPLOY)
+    cli.add("I prefer small pull requests", "--personal")
+    asked = cli("reset", stdin="no\n", terminal=True)
+    assert asked.code == 1
+    assert "removes 1 memory of the project shop for good" in asked.err
+    assert "recollect backup" in asked.err
+    assert len(cli.json("list")) == 2
+    assert cli("reset", stdin="yes\n", terminal=True).out == "removed 1 memory of the project shop\n"
+    assert [one["scope"] for one in cli.json("list")] == ["personal"]
+    assert cli.json("reset", "--scope", "personal", "--yes") == {"removed": 1, "scope": "personal"}
+    cli.add(DEPLOY)
+    assert cli.json("reset", "--scope", "all", "--yes")["removed"] == 1
+    assert cli.json("stats")["memories"] == 0
+    assert findings(cli, "--deep") == {}
+
+
+def test_bench_measures_every_mode(cli, tmp_path):
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    documents = [{"id": "a", "text": "ships sail the sea"}, {"id": "b", "text": "trains run on rails"}]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
+    (folder / "queries.jsonl").write_text(json.dumps({"id": "q", "query": "what sails the sea?", "relevant": ["a"]}) + "\n")
+    (folder / "meta.json").write_text(json.dumps({"name": "tiny"}))
+    rows = cli.json("bench", folder)
+    assert [(row["set"], row["mode"]) for row in rows] == [("tiny", "hybrid"), ("tiny", "vector"), ("tiny", "keyword")]
+    assert all(row["any@5"] == 1.0 for row in rows)
+    table = cli.ok("bench", folder, "--mode", "keyword").splitlines()
+    assert table[0].split()[:3] == ["set", "mode", "hit@1"]
+    assert table[1].split()[:3] == ["tiny", "keyword", "1.000"]
+    assert ElementTree.fromstring(cli.ok("bench", folder, "--mode", "keyword", "--format", "xml"))[0].findtext("any_5") == "1.0"
+
+
+@pytest.mark.parametrize("embedding", ["hashing", "none"])
+def test_the_demo_shows_the_product_and_leaves_nothing(cli, tmp_path, embedding):
+    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", embedding)
+    cli.monkeypatch.setenv("TMPDIR", str(tmp_path))
+    cli.monkeypatch.setattr("tempfile.tempdir", None)
+    shown = cli.ok("demo")
+    for part in ("$ recollect add", "duplicate of", "--mode keyword", "--intent", "supersedes", "[REDACTED", "--explain", "relevance"):
+        assert part in shown, part
+    assert "hunter2" not in shown.replace("<private>ops / hunter2</private>", "")
+    assert ("by their words only" in shown) == (embedding == "none")
+    steps = cli.json("demo")
+    assert all(step["exit"] == 0 for step in steps)
+    assert not list(tmp_path.glob("recollect-demo-*"))
+    assert not (cli.home / "memory.db").exists()
+
+
+# Looks
+
+
+def test_colour_only_on_a_terminal_that_wants_it(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert output.styled("x", "bold") == "x"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert output.styled("x", "bold") == "\x1b[1mx\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert output.styled("x", "bold") == "x"
+    monkeypatch.setenv("NO_COLOR", "")
+    monkeypatch.setenv("TERM", "dumb")
+    assert output.styled("x", "bold") == "x"
+
+
+class Arguments:
+    quiet = False
+
+
+def test_progress_draws_only_on_a_terminal(capsys, monkeypatch):
+    with Bar(Arguments, "reading") as bar:
+        bar(1, 2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with Bar(Arguments, "reading") as bar:
+        bar(1, 2)
+        bar(2, 2)
+    assert capsys.readouterr().err == f"\r\x1b[Kreading [{'#' * 12}{'.' * 12}] 1 of 2\r\x1b[Kreading [{'#' * 24}] 2 of 2\r\x1b[K"
+    with Bar(Arguments, "fetching", output.size) as bar:
+        bar(1_500_000, None)
+    assert "fetching 1.5 MB" in capsys.readouterr().err
+
+
+def test_a_fast_loop_is_not_slowed_by_its_bar(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0)
+    with Bar(Arguments, "reading") as bar:
+        for done in range(1000):
+            bar(done, 1001)
+    assert capsys.readouterr().err.count("reading") == 1
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.fixed_dictionaries({"id": TEXTS, "content": TEXTS, "lines": st.none() | st.just("1-2")}), max_size=4), TEXTS)
+def test_formats_give_back_what_they_were_given(records, query):
+    fields = ("id", "content", "lines")
+
+    def shown(format):
+        return "".join(output.rendered(format, records, fields, "found", "one", query=query))
+
+    assert json.loads(shown("json")) == records
+    assert [json.loads(line) for line in shown("jsonl").split("\n") if line] == records
+    rows = list(csv.reader(io.StringIO(shown("csv"), newline="")))
+    assert rows[1:] == [[record["id"], record["content"], record["lines"] or ""] for record in records]
+    root = ElementTree.fromstring(shown("xml"))
+    assert [one.findtext("content") for one in root] == [re.sub(output._NOT_XML, "", record["content"]) for record in records]
+    assert len(shown("md").splitlines()) == len(records) + 2
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.text(max_size=300), st.integers(41, 120))
+def test_wrapping_loses_no_word(text, width):
+    output_lines = output.wrapped(text, "  ")
+    assert "".join(" ".join(output_lines).split()) == "".join(output.plain(text).split())
+    assert len(output.one_line(text, width)) <= width

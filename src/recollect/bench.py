@@ -11,7 +11,7 @@ import json
 import math
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from recollect.types import Filter, Hit, Passage, Source
 
 MEASURES = ("hit@1", "any@5", "any@10", "recall@5", "recall@10", "all@5", "MRR", "nDCG@10")
 DEPTH = 10
-BATCH = 512
+BATCH = 256
 
 Progress = Callable[[str, int, int], None]
 
@@ -66,20 +66,31 @@ def run(directories: Sequence[Path], modes: Sequence[str], progress: Progress | 
 
 
 def load(memory: Memory, dataset: Dataset, progress: Progress | None = None) -> dict[str, float]:
-    """Everything in, source by source, many sources to a transaction where they are small."""
-    groups: dict[tuple[str, str], list[tuple[int, dict[str, Any]]]] = {}
+    """Everything in, as sources of one scope, some hundred passages to a transaction."""
+    sources: dict[str, dict[str, list[Passage]]] = {}
     for at, document in enumerate(dataset.documents):
-        groups.setdefault((_scope(document), str(document.get("session") or f"document-{at}")), []).append((at, document))
+        group = sources.setdefault(_scope(document), {}).setdefault(str(document.get("session") or f"document-{at}"), [])
+        group.append(_passage(document, len(group)))
     started, done = time.perf_counter(), 0
-    for (scope, name), rows in groups.items():
-        passages = [_passage(document, position) for position, (_, document) in enumerate(rows)]
-        for start in range(0, len(passages), BATCH):
-            memory.ingest(Source(name, "transcript"), passages[start : start + BATCH], scope=scope, replace_source=False)
-        done += len(passages)
-        if progress:
-            progress(f"{dataset.name}: reading", done, len(dataset.documents))
+    for scope, groups in sources.items():
+        for batch in _batches(groups):
+            memory.ingest(batch, scope=scope, replace_sources=False)
+            done += sum(len(passages) for _, passages in batch)
+            if progress:
+                progress(f"{dataset.name}: reading", done, len(dataset.documents))
     seconds = time.perf_counter() - started
     return {"documents": len(dataset.documents), "documents_per_second": round(len(dataset.documents) / seconds, 1)}
+
+
+def _batches(groups: dict[str, list[Passage]]) -> Iterator[list[tuple[Source, list[Passage]]]]:
+    batch: list[tuple[Source, list[Passage]]] = []
+    for name, passages in groups.items():
+        batch.append((Source(name, "transcript"), passages))
+        if sum(len(held) for _, held in batch) >= BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _scope(row: dict[str, Any]) -> str:

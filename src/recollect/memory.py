@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -114,6 +115,11 @@ class Memory:
                 self._note_failed_pull()
         return self._embedder
 
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Why meaning cannot be searched right now, if it cannot."""
+        return (self._embedder_error,) if self._embedder_error else ()
+
     def _may_pull(self) -> bool:
         note = configuration.data_directory() / "models" / ".failed"
         return not note.exists() or time.time() - note.stat().st_mtime > PULL_AGAIN
@@ -167,6 +173,8 @@ class Memory:
             confidence=check_range("confidence", confidence, 0, 1), tags=tuple(tags), entities=tuple(map(as_entity, entities)),
             expires_at=expires_at, valid_from=valid_from, metadata=metadata or {},
         )  # fmt: skip
+        if old:
+            dedup = False  # what replaces a memory is near to it by nature
         outcome = self.add_many([passage], personal=personal, source=source, dedup=dedup, allow_purged=allow_purged).outcomes[0]
         if outcome.status == "added":
             for id in old:
@@ -180,14 +188,21 @@ class Memory:
         for passage in passages:
             if passage.expires_at and passage.expires_at <= into.now:
                 raise InvalidInput(f"The expiry {passage.expires_at.isoformat()} is in the past.", "Give a later time, such as 30d.")
-        return self._ingest(Source(source or f"note:{self.actor}", "note"), passages, into)
+        return self._ingest([(Source(source or f"note:{self.actor}", "note"), passages)], into)
 
-    def ingest(self, source: Source, passages: Sequence[Passage], *, scope: str | None = None, trust: int | None = None, progress: Callable[[int], None] | None = None,
-               replace_source: bool = True) -> Receipt:  # fmt: skip
-        """Takes in a source of many passages, which replace what the source held before."""
+    def ingest(
+        self,
+        groups: Sequence[tuple[Source, Sequence[Passage]]],
+        *,
+        scope: str | None = None,
+        trust: int | None = None,
+        replace_sources: bool = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> Receipt:
+        """Takes in sources of many passages in one transaction; they replace what each source held before."""
         into = self._into(scope or self.scope, unique=False, dedup=False, allow_purged=False)
         into = replace(into, trust=types.TRUST["import"] if trust is None else trust)
-        return self._ingest(source, passages, into, progress, replace_source)
+        return self._ingest(groups, into, progress, replace_sources)
 
     def _into(self, scope: str, unique: bool, dedup: bool, allow_purged: bool) -> Any:
         from recollect.ingest.pipeline import Into
@@ -204,19 +219,24 @@ class Memory:
             return {scope: (name, str(self.project.root))}
         return {scope: ("personal", "")} if scope == PERSONAL else {}
 
-    def _ingest(self, source: Source, passages: Sequence[Passage], into: Any, progress: Callable[[int], None] | None = None, replace_source: bool = False) -> Receipt:
+    def _ingest(
+        self,
+        groups: Sequence[tuple[Source, Sequence[Passage]]],
+        into: Any,
+        progress: Callable[[int], None] | None = None,
+        replace_sources: bool = False,
+    ) -> Receipt:
         from recollect.ingest.pipeline import ingest
         from recollect.ingest.vectors import Recent
 
         self._recent = self._recent or Recent()
-        embedder = self.embedder
-        receipt = ingest(source, passages, into, self.store, embedder, self._recent, progress, replace_source)
+        receipt = ingest(groups, into, self.store, self.embedder, self._recent, progress, replace_sources)
         hints = (self._embedder_error.replace("Searching", "Remembered", 1),) if self._embedder_error else ()
         return replace(receipt, hints=(*receipt.hints, *hints))
 
-    def update(self, id: str, **fields: Any) -> types.Memory:
+    def update(self, id: str, *, clear: Sequence[str] = (), **fields: Any) -> types.Memory:
         """Changes a memory; the old version stays in its history. Fields: content, summary, kind, importance, confidence, tags,
-        entities, expires_at, valid_from, valid_to, answered, metadata."""
+        entities, expires_at, valid_from, valid_to, answered, metadata. `clear` names times to be emptied, such as expires_at."""
         from recollect.ingest.pipeline import clean, content_hash
         from recollect.ingest.vectors import Recent, embed
         from recollect.store.writer import vector_text
@@ -226,7 +246,9 @@ class Memory:
         unknown = set(given) - {"content", "summary", "kind", "importance", "confidence", "tags", "entities", "expires_at", "valid_from", "valid_to", "answered", "metadata"}
         if unknown:
             raise InvalidInput(f"A memory's {', '.join(sorted(unknown))} cannot be changed.", "See `recollect update --help`.")
-        if not given:
+        if bad := set(clear) - {"expires_at", "valid_from", "valid_to", "answered"}:
+            raise InvalidInput(f"A memory's {', '.join(sorted(bad))} cannot be emptied.", "See `recollect update --help`.")
+        if not given and not clear:
             raise InvalidInput("Nothing to change was given.", "recollect update ID --content … --importance 8")
         changes: dict[str, Any] = {}
         check_range("importance", given.get("importance"), 0, 10)
@@ -239,7 +261,7 @@ class Memory:
             Passage(given.get("content", memory.content), summary=given.get("summary"), tags=tuple(given.get("tags", ())), metadata=given.get("metadata", {})),
             self.config.max_characters,
         )
-        changes = {**given, **{name: getattr(passage, name) for name in ("summary", "tags", "metadata") if name in given}}
+        changes = {**dict.fromkeys(clear), **given, **{name: getattr(passage, name) for name in ("summary", "tags", "metadata") if name in given}}
         vectors, fresh, embedder = {}, {}, None
         if "content" in given:
             from recollect.ingest.extract import entities, keywords, summarize
@@ -336,6 +358,9 @@ class Memory:
 
     def unlink(self, source: str, target: str, type: str = "relates_to") -> Relation:
         relation = Relation(self.resolve(source), self.resolve(target), type)
+        known = self.store.relations([relation.source])
+        if not any((other.source, other.target, other.type) == (relation.source, relation.target, relation.type) for other in known):
+            raise NotFound(f"{relation.source} has no '{type}' relation to {relation.target}.", f"recollect get {relation.source} shows its relations.")
         changes: tuple[Change, ...] = ()
         if type == "supersedes" and self.one(target).superseded_by == relation.source:
             changes = (Change(relation.target, "restore", {"superseded_by": None, "valid_to": None}),)
@@ -402,13 +427,13 @@ class Memory:
             raise EmbeddingError("There is no embedding model to search by meaning with.", "recollect model pull" if not hints else None)
         return recall(query, ask, self.store, embedder, self.clock(), random.Random(seed))
 
-    def list(self, *, filter: Filter | None = None, limit: int = 50, offset: int = 0, order: str = "created") -> list[types.Memory]:
+    def list(self, *, filter: Filter | None = None, limit: int = 50, offset: int = 0, order: str = "created") -> builtins.list[types.Memory]:
         return self.store.list(filter or self.filter(), limit, offset, order)
 
-    def history(self, id: str) -> list[Event]:
+    def history(self, id: str) -> builtins.list[Event]:
         return self.store.history(self.resolve(id))
 
-    def relations(self, id: str) -> list[Relation]:
+    def relations(self, id: str) -> builtins.list[Relation]:
         return self.store.relations([self.resolve(id)])
 
     def stats(self, scopes: Sequence[str] | None = None) -> Overview:
@@ -444,7 +469,7 @@ class Memory:
                 self.store.drop_vectors(model)
         return done
 
-    def check(self, deep: bool = False) -> list[Problem]:
+    def check(self, deep: bool = False) -> builtins.list[Problem]:
         return self.store.check(deep)
 
     def backup(self, path: str | Path) -> int:

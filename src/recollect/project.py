@@ -7,6 +7,7 @@ the directory itself. Only a hash of the path is stored with memories.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from hashlib import sha256
@@ -49,14 +50,11 @@ def find(directory: Path | None = None) -> Project:
     except FileNotFoundError:
         start = Path("/")  # the current directory was removed under us
     for folder in (start, *start.parents):
-        git = folder / ".git"
-        if git.exists():
-            common = _common(git)
-            if common is not None:
-                root = common.parent if common.name == ".git" else folder
-                return _project(root, folder, common)
+        common = _common(folder / ".git")
+        if common is not None:
+            return _project(common.parent if common.name == ".git" else folder, folder, common)
     for folder in (start, *start.parents):
-        if (folder / ".recollect").is_dir() and folder != Path.home():
+        if os.path.isdir(folder / ".recollect") and folder != Path.home():  # noqa: PTH112  (false, not an error, below an unreadable folder)
             return _project(folder, folder, folder)
     return _project(start, start, start)
 
@@ -68,6 +66,8 @@ def _project(root: Path, worktree: Path, identity: Path) -> Project:
 def _common(git: Path) -> Path | None:
     """The directory that all worktrees share. A linked worktree's `.git` is a file that points to its own folder inside it."""
     try:
+        if not git.exists():
+            return None
         if git.is_dir():
             return git.resolve() if (git / "HEAD").exists() else None
         text = git.read_text("utf-8", "surrogateescape")

@@ -42,22 +42,26 @@ class Into:
     scopes: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
+Group = tuple[Source, Sequence[Passage]]
+
+
 def ingest(
-    source: Source,
-    passages: Sequence[Passage],
+    groups: Sequence[Group],
     into: Into,
     store: Store,
     embedder: Embedder | None,
     recent: Recent,
     progress: Callable[[int], None] | None = None,
-    replace_source: bool = False,
+    replace_sources: bool = False,
 ) -> Receipt:
-    """Takes a source's passages in. With `replace_source` they replace what the source held before."""
+    """Takes the passages of one or more sources in, all or none. With `replace_sources` they replace what each held before."""
+    passages = [passage for _, group in groups for passage in group]
     cleaned = [clean(passage, into.longest) for passage in passages]
-    memories = [remembered(extract(passage), source, into, position) for position, (passage, _) in enumerate(cleaned)]
+    places = ((source, position) for source, group in groups for position in range(len(group)))
+    memories = [remembered(extract(passage), source, into, position) for (passage, _), (source, position) in zip(cleaned, places, strict=True)]
     vectors, fresh = _vectors(memories, [passage for passage, _ in cleaned], embedder, recent, store, progress)
     verdicts = _verdicts(memories, vectors, into, store, embedder) if into.unique else [Verdict()] * len(memories)
-    batch = _batch(source, memories, vectors, verdicts, fresh, into, embedder, replace_source)
+    batch = _batch([source for source, _ in groups], memories, vectors, verdicts, fresh, into, embedder, replace_sources)
     written = iter(store.write(batch).outcomes)
     outcomes = [_outcome(verdict, memory, redactions, written) for verdict, memory, (_, redactions) in zip(verdicts, memories, cleaned, strict=True)]
     return Receipt(outcomes=tuple(outcomes))
@@ -158,16 +162,16 @@ def _verdicts(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, st
 
 
 def _batch(
-    source: Source, memories: Sequence[Memory], vectors: Sequence[Any], verdicts: Sequence[Verdict], fresh: dict[str, Any], into: Into,
-    embedder: Embedder | None, replace_source: bool,
+    sources: Sequence[Source], memories: Sequence[Memory], vectors: Sequence[Any], verdicts: Sequence[Verdict], fresh: dict[str, Any], into: Into,
+    embedder: Embedder | None, replace_sources: bool,
 ) -> Batch:  # fmt: skip
     new = [(memory, own, verdict) for memory, own, verdict in zip(memories, vectors, verdicts, strict=True) if verdict.duplicate is None]
     return Batch(
         at=into.now,
         actor=into.actor,
         scopes=into.scopes,
-        sources=((into.scope, source),) if source.hash or replace_source else (),
-        retire=((into.scope, source.uri),) if replace_source else (),
+        sources=tuple((into.scope, source) for source in sources if source.hash or replace_sources),
+        retire=tuple((into.scope, source.uri) for source in sources) if replace_sources else (),
         add=tuple(Entry(memory, own, into.unique) for memory, own, _ in new),
         change=tuple(
             Change(old, "supersede", {"superseded_by": memory.id, "valid_to": memory.valid_from or memory.created_at})

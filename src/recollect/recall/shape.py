@@ -93,21 +93,35 @@ def plain_hit(hit: Hit, explain: bool = False) -> dict[str, Any]:
 
 
 def dual(answer: Answer, max_tokens: int) -> Dual:
-    """Every hit in the index, cut only when the index itself would break the budget; then details while they fit."""
+    """A line for every hit in at most half the budget, then the texts of the best in the rest; the first is cut rather than missing."""
     index: list[dict[str, Any]] = []
     used = 0
     for hit in answer.hits:
         cost = tokens(hit.memory.summary) + OVERHEAD
-        if index and used + cost > max_tokens:
+        if index and used + cost > max_tokens // 2:
             break
         used += cost
         index.append({"id": hit.memory.id, "summary": hit.memory.summary, "kind": hit.memory.kind, "score": round(hit.score, 3)})
     details: list[dict[str, Any]] = []
-    for hit in answer.hits[: len(index)]:
-        cost = tokens(hit.memory.content) + tokens(citation(hit.memory)) + OVERHEAD
+    for hit in answer.hits:
+        shaped = plain_hit(hit)
+        around = tokens(citation(hit.memory)) + OVERHEAD
+        cost = tokens(hit.memory.content) + around
         if used + cost > max_tokens:
-            break
+            room = max_tokens - used - around
+            if details or room < 20:
+                continue
+            shaped["content"] = cut(hit.memory.content, room)
+            shaped["truncated"] = True
+            cost = tokens(shaped["content"]) + around
         used += cost
-        details.append(plain_hit(hit))
-    shown = len(index)
-    return Dual(tuple(index), tuple(details), answer.total, answer.total > shown, used, answer.query.raw, answer.hints)
+        details.append(shaped)
+    return Dual(tuple(index), tuple(details), answer.total, answer.total > len(index), used, answer.query.raw, answer.hints)
+
+
+def cut(text: str, room: int) -> str:
+    """The start of a text that fits into a number of tokens, ended at a word."""
+    part = text[: room * 4]
+    while part and tokens(part) > room - 1:
+        part = part[: len(part) * 9 // 10]
+    return (part.rsplit(None, 1)[0] if " " in part else part) + " …"

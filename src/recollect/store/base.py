@@ -6,6 +6,7 @@ Reads never change anything. Scopes are part of every filter: a read that names 
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -68,12 +69,12 @@ class Store(Protocol):
     def relations(self, ids: Sequence[str]) -> list[Relation]: ...
 
     def abbreviate(self, ids: Sequence[str]) -> dict[str, str]:
-        """The shortest prefix of each id that no other memory shares, at least 8 characters."""
+        """The shortest prefix of each id that no other memory shares, never so short that the next memory spoils it."""
         ...
 
     # Many memories
 
-    def list(self, filter: Filter, limit: int = 50, offset: int = 0, order: str = "created") -> list[Memory]: ...
+    def list(self, filter: Filter, limit: int = 50, offset: int = 0, order: str = "created") -> builtins.list[Memory]: ...
 
     def count(self, filter: Filter) -> int: ...
 
@@ -101,7 +102,7 @@ class Store(Protocol):
 
     def candidates(
         self, keys: Sequence[int], filter: Filter, words: Words, worded: Collection[int], vector: Any = None, model: str | None = None
-    ) -> list[Candidate]:
+    ) -> builtins.list[Candidate]:
         """What scoring needs of these keys; those that the filter hides are left out. Words are counted only in the `worded`."""
         ...
 
@@ -111,13 +112,13 @@ class Store(Protocol):
 
     # Vectors
 
-    def models(self) -> list[str]:
+    def models(self) -> builtins.list[str]:
         """The models that any vector is of."""
         ...
 
     def cached(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]: ...
 
-    def unembedded(self, model: str, limit: int) -> list[Memory]:
+    def unembedded(self, model: str, limit: int) -> builtins.list[Memory]:
         """Memories that should have a vector of this model and have none, oldest first."""
         ...
 
@@ -125,11 +126,11 @@ class Store(Protocol):
 
     # Care
 
-    def scopes(self) -> list[str]: ...
+    def scopes(self) -> builtins.list[str]: ...
 
     def overview(self, scopes: Sequence[str] | None = None) -> Overview: ...
 
-    def check(self, deep: bool = False) -> list[Problem]: ...
+    def check(self, deep: bool = False) -> builtins.list[Problem]: ...
 
     def rebuild(self) -> int:
         """Makes the full-text index and the word counts anew from the texts."""

@@ -13,7 +13,7 @@ import apsw
 from recollect.errors import StoreError
 from recollect.store import rows
 from recollect.store.base import Overview, Problem
-from recollect.store.writer import Writer
+from recollect.store.writer import Writer, index_tags
 from recollect.types import Batch
 
 Run = Callable[..., list[Any]]
@@ -33,7 +33,7 @@ def overview(run: Run, path: Path, scopes: Sequence[int] | None) -> Overview:
     return Overview(
         memories=sum(count for _, count in scope_rows), deleted=deleted, by_kind=dict(kinds), by_scope=dict(scope_rows), entities=entities,
         relations=relations, sources=sources, sessions=sessions, spans=spans, vectors=vectors, unembedded=unembedded,
-        database_bytes=size(path), cached=cached,
+        database_bytes=size(path), cached=cached, extra={"scope_names": dict(run("SELECT key, name FROM scopes"))},
     )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def rebuild(connection: apsw.Connection) -> int:
         last = page[-1][0]
         for row in page:
             memory = rows.memory(row)
-            writer.index(row[0], row[-1], memory.content, memory.summary, memory.section, writer.index_tags(memory))
+            writer.index(row[0], row[-1], memory.content, memory.summary, memory.section, index_tags(memory.tags, memory.source, memory.source_type))
         done += len(page)
     writer.settle()
     return done

@@ -112,8 +112,9 @@ class Partition:
         if not self.size:
             return
         at = np.searchsorted(self.ids[: self.size], ids)
-        at = at[at < self.size]
-        at = at[np.isin(self.ids[at], ids)]
+        inside = at < self.size
+        at, ids = at[inside], ids[inside]
+        at = at[self.ids[at] == ids]  # the log names vectors of every scope
         at = at[self.memories[at] >= 0]
         if not len(at):
             return

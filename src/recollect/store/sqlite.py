@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import builtins
 import json
 import threading
 from collections.abc import Collection, Iterator, Sequence
@@ -21,6 +22,8 @@ from recollect.types import Batch, Candidate, Event, Filter, Memory, Query, Rank
 if TYPE_CHECKING:
     from recollect.store.vectors import Vectors
 
+# The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
+SHORTEST = 13
 UNEMBEDDED = (
     "json_extract(m.metadata, '$.vector_index') IS NOT 0"
     " AND NOT EXISTS (SELECT 1 FROM vectors v JOIN models d ON d.id = v.model WHERE v.memory = m.key AND d.name = ?)"
@@ -125,13 +128,13 @@ class SqliteStore:
         for id in ids:
             near = self._run("SELECT (SELECT max(id) FROM memories WHERE id < ?1), (SELECT min(id) FROM memories WHERE id > ?1)", (id,))[0]
             shared = max((_common(id, other) for other in near if other), default=0)
-            size = max(8, shared + 1)
+            size = max(SHORTEST, shared + 1)
             short[id] = id[: size + 1] if size < len(id) and id[size - 1] == "-" else id[:size]
         return short
 
     # Many memories
 
-    def list(self, filter: Filter, limit: int = 50, offset: int = 0, order: str = "created") -> list[Memory]:
+    def list(self, filter: Filter, limit: int = 50, offset: int = 0, order: str = "created") -> builtins.list[Memory]:
         orders = {"created": "m.created_at DESC, m.key DESC", "oldest": "m.created_at, m.key", "importance": "m.importance DESC, m.key DESC",
                   "used": "m.access_count DESC, m.key DESC", "useful": "m.usefulness DESC, m.key DESC", "updated": "m.updated_at DESC, m.key DESC"}  # fmt: skip
         sql, values = rows.where(filter, self._scopes(filter.scopes))
@@ -212,7 +215,7 @@ class SqliteStore:
         mean = self.vectors.mean_cosine(self._run, vector, model, ids) if vector is not None and model else None
         return Statistics(memories, length / memories if memories else 0.0, tuple(counts), mean)
 
-    def _document_counts(self, words: Sequence[str], scopes: Sequence[int]) -> list[int]:
+    def _document_counts(self, words: Sequence[str], scopes: Sequence[int]) -> builtins.list[int]:
         hashes = [lexemes.hashed(word) for word in words]
         marks = ",".join("?" * len(scopes))
         found = dict(
@@ -225,7 +228,7 @@ class SqliteStore:
 
     def candidates(
         self, keys: Sequence[int], filter: Filter, words: Words, worded: Collection[int], vector: Any = None, model: str | None = None
-    ) -> list[Candidate]:
+    ) -> builtins.list[Candidate]:
         if not keys:
             return []
         scopes = self._scopes(filter.scopes)
@@ -233,7 +236,7 @@ class SqliteStore:
         found = self._run(
             "SELECT m.key, m.kind, m.importance, m.confidence, m.usefulness, m.access_count, m.created_at / 1000.0,"
             " coalesce(m.last_accessed, m.created_at) / 1000.0, m.trust, m.source, m.position, m.superseded_by, m.length, m.lexemes"
-            f" FROM carray(?) w JOIN memories m ON m.key = w.value WHERE {sql}",
+            f" FROM carray(?) w CROSS JOIN memories m ON m.key = w.value WHERE {sql}",
             (apsw.carray(array.array("q", keys)), *values),
         )
         single = [lexemes.hashed(word) for word in words.lexemes]
@@ -263,7 +266,7 @@ class SqliteStore:
             self._vectors = Vectors()
         return self._vectors
 
-    def models(self) -> list[str]:
+    def models(self) -> builtins.list[str]:
         return [row[0] for row in self._run("SELECT name FROM models d WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.model = d.id)")]
 
     def cached(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]:
@@ -275,7 +278,7 @@ class SqliteStore:
         )
         return {hash: [decode(data[at : at + size + 4]) for at in range(0, len(data), size + 4)] for hash, data, size in found}
 
-    def unembedded(self, model: str, limit: int) -> list[Memory]:
+    def unembedded(self, model: str, limit: int) -> builtins.list[Memory]:
         return [rows.memory(row) for row in self._run(f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE {UNEMBEDDED} ORDER BY m.key LIMIT ?", (model, limit))]
 
     def count_unembedded(self, model: str) -> int:
@@ -283,13 +286,13 @@ class SqliteStore:
 
     # Care
 
-    def scopes(self) -> list[str]:
+    def scopes(self) -> builtins.list[str]:
         return [row[0] for row in self._run("SELECT key FROM scopes ORDER BY key")]
 
     def overview(self, scopes: Sequence[str] | None = None) -> Overview:
         return health.overview(self._run, self.path, None if scopes is None else self._scopes(scopes))
 
-    def check(self, deep: bool = False) -> list[Problem]:
+    def check(self, deep: bool = False) -> builtins.list[Problem]:
         with translated(self.path):
             return health.check(self.connection, self.path, deep)
 

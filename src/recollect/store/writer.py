@@ -14,7 +14,7 @@ from typing import Any
 
 import apsw
 
-from recollect.errors import NotFound
+from recollect.errors import InvalidInput, NotFound
 from recollect.store import lexemes, rows
 from recollect.types import Batch, Change, Entry, Memory, Outcome, Receipt
 
@@ -34,6 +34,11 @@ def cache_key(text: str) -> bytes:
 def vector_text(section: str | None, content: str) -> str:
     """What is embedded for a memory: its heading helps a passage to be found by what it is about."""
     return f"{section}\n{content}" if section else content
+
+
+def index_tags(tags: Sequence[str], uri: str, type: str) -> str:
+    """Tags are searchable words, and so is the path of a document or source file. A transcript's path says nothing."""
+    return " ".join((*tags, *((uri,) if type in ("markdown", "repomap", "analysis") else ())))
 
 
 class Writer:
@@ -122,7 +127,7 @@ class Writer:
                 return Outcome(id=known, status="duplicate", duplicate_of=known, similarity=1.0)
         source = self.source(scope, memory.source, memory.source_type)
         key = self.insert(memory, scope, source, dedup)
-        self.index(key, scope, memory.content, memory.summary, memory.section, self.index_tags(memory))
+        self.index(key, scope, memory.content, memory.summary, memory.section, index_tags(memory.tags, memory.source, memory.source_type))
         self.entities(key, memory)
         self.vectors(key, scope, entry.vectors)
         self.record(key, "add", None, None)
@@ -145,12 +150,6 @@ class Writer:
         names = ", ".join(values)
         self.run(f"INSERT INTO memories({names}) VALUES ({', '.join(':' + name for name in values)})", values)
         return int(self.run("SELECT last_insert_rowid()").get)
-
-    @staticmethod
-    def index_tags(memory: Memory) -> str:
-        """Tags are searchable words, and so is the path of a passage's file."""
-        path = memory.path
-        return " ".join((*memory.tags, *((path,) if path else ())))
 
     def index(self, key: int, scope: int, content: str, summary: str, section: str | None, tags: str) -> None:
         texts = [lexemes.prepare(content), lexemes.prepare(section or ""), lexemes.prepare(tags)]
@@ -220,6 +219,7 @@ class Writer:
         if "updated_at" not in changed and change.action != "vote":
             changed["updated_at"] = self.at
         merged = {**old, **changed}
+        self.refuse_twin(merged)
         changed["row_hash"] = rows.row_hash(merged)
         reindexed = any(name in changed for name in ("content", "summary", "section", "tags"))
         if reindexed:
@@ -230,9 +230,23 @@ class Writer:
             # The old vectors are of another text. New ones come with the batch where there is a model.
             self.run("DELETE FROM vectors WHERE memory = ?", (old["key"],))
         if reindexed:
-            self.index(old["key"], old["scope"], merged["content"], merged["summary"], merged["section"], " ".join(json.loads(merged["tags"])))
+            self.index(old["key"], old["scope"], merged["content"], merged["summary"], merged["section"], self.changed_tags(old["key"], merged["tags"]))
         shown = [name for name in changed if name not in ("updated_at", "row_hash", "dedup", "content_hash")]
         self.record(old["key"], change.action, {name: old[name] for name in shown}, {name: merged[name] for name in shown})
+
+    def refuse_twin(self, row: dict[str, Any]) -> None:
+        """A told text stands once per scope, also after an edit or when it comes back."""
+        if row["dedup"] is None or row["deleted_at"] is not None:
+            return
+        twin = self.run(
+            "SELECT id FROM memories WHERE scope = ? AND dedup = ? AND deleted_at IS NULL AND key <> ?", (row["scope"], row["dedup"], row["key"])
+        ).get
+        if twin:
+            raise InvalidInput(f"The memory {twin} already says exactly this.", f"recollect forget {twin}")
+
+    def changed_tags(self, key: int, tags: str) -> str:
+        uri, type = self.run("SELECT uri, type FROM sources WHERE id = (SELECT source FROM memories WHERE key = ?)", (key,)).get
+        return index_tags(json.loads(tags), uri, type)
 
     def record(self, key: int, action: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
         self.run(
@@ -279,7 +293,8 @@ class Writer:
         self.remove(key)
         self.run("DELETE FROM history WHERE memory = ?", (key,))
         self.run("DELETE FROM relations WHERE source = ?1 OR target = ?1", (id,))
-        self.run("UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?", (id,))
+        for (replaced,) in list(self.run("SELECT id FROM memories WHERE superseded_by = ?", (id,))):
+            self.change(Change(replaced, "restore", {"superseded_by": None, "valid_to": None}))
         self.run("DELETE FROM entities WHERE NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)")
         self.run("INSERT OR REPLACE INTO tombstones(hash, at) VALUES (?, ?)", (self.tombstone(content_hash), self.at))
         self.record(key, "purge", None, None)

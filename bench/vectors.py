@@ -1,0 +1,238 @@
+"""The vector stage against sqlite-vec and NumPy on the same vectors, in turns, in one run.
+
+    python bench/vectors.py [--rows 100000] [--dimensions 384] [--real FILE.npz [--queries FILE.npy]] [--json]
+
+Both databases are files on disk opened through apsw: the store's own, and one with sqlite-vec's `vec0` tables.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+import numpy as np
+import sqlite_vec
+from common import machine, percentile, perturbed, table, told
+
+from recollect.ids import new_id
+from recollect.store.sqlite import SqliteStore
+from recollect.types import Batch, Entry, Filter, Memory
+
+MODEL, K, TENTHS, BATCH = "bench", 40, 10, 10_000
+TABLES = "'vectors', 'vectors_scan', 'vectors_memory'"
+
+
+def made(rows: int, dimensions: int, queries: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors and questions shaped like those of arctic-embed-s: one common direction, 2,000 topics, and a decaying spectrum.
+
+    Measured on LongMemEval (11,608 windows): two texts have a cosine of .66, a question and a text .49, a question and its
+    nearest texts .70 (1st), .645 (10th), .615 (40th). The shares below give about that."""
+    turn = np.linalg.qr(rng.normal(size=(dimensions, dimensions)))[0].astype(np.float32)
+    spectrum = (1 / np.sqrt(np.arange(dimensions) + dimensions / 10)).astype(np.float32)
+    spectrum /= np.linalg.norm(spectrum)
+    common, asking = turn[0], turn[1]
+
+    def shaped(count: int) -> np.ndarray:
+        return (rng.standard_normal((count, dimensions), np.float32) * spectrum) @ turn
+
+    topics = shaped(min(2000, max(1, rows // 20)))
+    found = np.empty((rows, dimensions), np.float32)
+    for start in range(0, rows, BATCH):
+        size = min(BATCH, rows - start)
+        own = 0.75 * topics[rng.integers(len(topics), size=size)] + 0.66 * shaped(size)
+        found[start : start + size] = unit(0.82 * common + 0.57 * own)
+    own = 0.85 * topics[rng.integers(len(topics), size=queries)] + 0.53 * shaped(queries)
+    return found, unit(0.6 * common + 0.65 * asking + 0.45 * own)
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def fill_ours(store: SqliteStore, vectors: np.ndarray, scopes: int) -> None:
+    now = datetime.now(UTC)
+    for start in range(0, len(vectors), BATCH):
+        part = range(start, min(start + BATCH, len(vectors)))
+        entries = (Entry(Memory(new_id(), scope(at, scopes), "general", f"m{at}", "", now, now, content_hash=str(at)), (vectors[at],)) for at in part)
+        store.write(Batch(at=now, model=MODEL, add=tuple(entries)))
+
+
+def scope(at: int, scopes: int) -> str:
+    return f"project:{at % scopes}"
+
+
+def fill_theirs(connection: apsw.Connection, vectors: np.ndarray) -> None:
+    size = vectors.shape[1]
+    connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
+    connection.execute(f"CREATE VIRTUAL TABLE whole USING vec0(vector float[{size}] distance_metric=cosine)")
+    connection.execute(f"CREATE VIRTUAL TABLE split USING vec0(scope integer partition key, vector float[{size}] distance_metric=cosine)")
+    with connection:
+        connection.executemany("INSERT INTO whole(rowid, vector) VALUES (?, ?)", ((at, row.tobytes()) for at, row in enumerate(vectors)))
+        connection.executemany("INSERT INTO split(rowid, scope, vector) VALUES (?, ?, ?)", ((at, at % TENTHS, row.tobytes()) for at, row in enumerate(vectors)))
+
+
+def theirs(path: Path) -> apsw.Connection:
+    connection = apsw.Connection(str(path))
+    connection.enable_load_extension(True)
+    connection.load_extension(sqlite_vec.loadable_path())
+    connection.pragma("cache_size", -64_000)
+    return connection
+
+
+def nearest(store: SqliteStore, vector: np.ndarray, *scopes: str) -> list[int]:
+    return [key for key, _ in store.nearest(vector, MODEL, Filter(scopes=scopes), K).items]
+
+
+def exact(vectors: np.ndarray, query: np.ndarray) -> np.ndarray:
+    scores = vectors @ query
+    best = np.argpartition(-scores, K)[:K]
+    return best[np.argsort(-scores[best])]
+
+
+def in_turns(ways: dict, queries: np.ndarray) -> tuple[dict[str, list[float]], dict[str, list[list[int]]]]:
+    """Every way answers each question before the next one is asked, so that a busy moment hits all of them."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    answers: dict[str, list[list[int]]] = {name: [] for name in ways}
+    for way in ways.values():
+        way(queries[0])
+    for query in queries:
+        for name, way in ways.items():
+            started = time.perf_counter()
+            found = way(query)
+            times[name].append((time.perf_counter() - started) * 1000)
+            answers[name].append(list(found))
+    return times, answers
+
+
+def recall(found: list[list[int]], truth: list[list[int]], at: int = 10) -> float:
+    return float(np.mean([len(set(a[:at]) & set(b[:at])) / at for a, b in zip(found, truth, strict=True)]))
+
+
+def elsewhere(action: str, path: Path, *rest: str) -> dict:
+    """Another process: the first answer of a cold one, or a write while this one goes on searching."""
+    started = time.perf_counter()
+    done = subprocess.run([sys.executable, __file__, "--elsewhere", action, str(path), *rest], capture_output=True, text=True, check=True)
+    return {"ms": (time.perf_counter() - started) * 1000, **json.loads(done.stdout)}
+
+
+def be_elsewhere(action: str, path: Path, vector: Path, *rest: str) -> dict:
+    query = np.load(vector)
+    if action == "theirs":
+        theirs(path).execute("SELECT rowid FROM whole WHERE vector MATCH ? AND k = ?", (query.tobytes(), K)).fetchall()
+        return {}
+    store, now = SqliteStore(path), datetime.now(UTC)
+    if action == "add":
+        memory = Memory(new_id(), "project:0", "general", "fresh", "", now, now, content_hash="fresh")
+        store.write(Batch(at=now, model=MODEL, add=(Entry(memory, (query,)),)))
+        return {"id": memory.id, "key": store.keys([memory.id])[memory.id]}
+    if action == "purge":
+        store.write(Batch(at=now, purge=(rest[0],)))
+        return {}
+    started = time.perf_counter()
+    nearest(store, query, "project:0")
+    return {"load_ms": (time.perf_counter() - started) * 1000}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--dimensions", type=int, default=384)
+    parser.add_argument("--asked", type=int, default=60, help="questions")
+    parser.add_argument("--real", type=Path, help=".npz whose array V holds real vectors, to be perturbed to as many as --rows")
+    parser.add_argument("--queries", type=Path, help=".npy of real question vectors, for --real")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--elsewhere", nargs="+", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.elsewhere:
+        action, path, vector, *rest = args.elsewhere
+        print(json.dumps(be_elsewhere(action, Path(path), Path(vector), *rest)))
+        return
+    result: dict = {"machine": machine(), "rows": args.rows}
+    rng = np.random.default_rng(7)
+    if args.real:
+        real = np.load(args.real)["V"]
+        vectors = perturbed(real, args.rows, rng)
+        queries = np.load(args.queries).astype(np.float32) if args.queries else perturbed(real, args.asked, rng)
+        queries = queries[rng.permutation(len(queries))[: args.asked]]
+    else:
+        vectors, queries = made(args.rows, args.dimensions, args.asked, rng)
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        run(args, Path(folder), vectors, queries, result)
+    if args.json:
+        print(json.dumps(result, indent=1))
+
+
+def run(args: argparse.Namespace, folder: Path, vectors: np.ndarray, queries: np.ndarray, result: dict) -> None:
+    shape = np.sort(queries @ vectors.T, axis=1)
+    result["cosines"] = {"mean": round(float(shape.mean()), 3), **{f"nearest {k}": round(float(np.median(shape[:, -k])), 3) for k in (1, 10, 40)}}
+    told(f"writing {len(vectors):,} × {vectors.shape[1]} vectors, four times; a question's cosines: {result['cosines']}")
+    np.save(folder / "query.npy", queries[0])
+    one, ten, other = SqliteStore(folder / "one.db"), SqliteStore(folder / "ten.db"), theirs(folder / "vec.db")
+    fill_ours(one, vectors, 1)
+    fill_ours(ten, vectors, TENTHS)
+    fill_theirs(other, vectors)
+    key = dict(one._run("SELECT key, cast(substr(content, 2) AS integer) FROM memories"))
+    key_ten = dict(ten._run("SELECT key, cast(substr(content, 2) AS integer) FROM memories"))
+    tenth = np.ascontiguousarray(vectors[3::TENTHS])
+    every = [scope(at, TENTHS) for at in range(TENTHS)]
+    ways = {
+        "ours": lambda q: [key[found] for found in nearest(one, q, "project:0")],
+        "ours, a tenth": lambda q: [key_ten[found] for found in nearest(ten, q, "project:3")],
+        "ours, all of ten scopes": lambda q: [key_ten[found] for found in nearest(ten, q, *every)],
+        "sqlite-vec": lambda q: [row[0] for row in other.execute("SELECT rowid FROM whole WHERE vector MATCH ? AND k = ?", (q.tobytes(), K))],
+        "sqlite-vec, a tenth": lambda q: [
+            row[0] for row in other.execute("SELECT rowid FROM split WHERE vector MATCH ? AND k = ? AND scope = 3", (q.tobytes(), K))
+        ],
+        "numpy float32": lambda q: exact(vectors, q),
+        "numpy float32, a tenth": lambda q: exact(tenth, q) * TENTHS + 3,
+    }
+    times, answers = in_turns(ways, queries)
+    truth = {name: answers["numpy float32, a tenth" if name.endswith("a tenth") else "numpy float32"] for name in ways}
+    p50 = {name: percentile(each, 0.5) for name, each in times.items()}
+    result["ways"] = {
+        name: {
+            "p50_ms": p50[name], "p95_ms": percentile(times[name], 0.95), "recall@10": recall(answers[name], truth[name]),
+            "recall@40": recall(answers[name], truth[name], K), "times_faster": p50["sqlite-vec, a tenth" if name.endswith("a tenth") else "sqlite-vec"] / p50[name],
+        }
+        for name in ways
+    }  # fmt: skip
+    table([("k = 40", "p50 ms", "p95 ms", "recall@10", "recall@40", "× sqlite-vec"), *((name, *each.values()) for name, each in result["ways"].items())])
+    fresh(folder, one, queries, p50["ours"], result)
+    cost(folder, one, len(vectors), result)
+    for name, value in result.items():
+        if name not in ("machine", "ways", "rows", "cosines"):
+            print(f"{name.replace('_', ' ')}: {value:,.2f}" if isinstance(value, float) else f"{name.replace('_', ' ')}: {value}")
+
+
+def fresh(folder: Path, store: SqliteStore, queries: np.ndarray, warm: float, result: dict) -> None:
+    """Another process adds a vector equal to the question, then purges it; this one must see both in its next search."""
+    added = elsewhere("add", folder / "one.db", str(folder / "query.npy"))
+    started = time.perf_counter()
+    result["added_elsewhere_is_found"] = nearest(store, queries[0], "project:0")[0] == added["key"]
+    result["search_after_an_addition_ms"] = (time.perf_counter() - started) * 1000
+    elsewhere("purge", folder / "one.db", str(folder / "query.npy"), added["id"])
+    started = time.perf_counter()
+    result["purged_elsewhere_is_gone"] = added["key"] not in nearest(store, queries[0], "project:0")
+    result["search_after_a_removal_ms"] = (time.perf_counter() - started) * 1000
+    times, _ = in_turns({"ours": lambda q: nearest(store, q, "project:0")}, queries)
+    result["p50_with_one_removed_ms"] = percentile(times["ours"], 0.5)
+    result["p50_before_ms"] = warm
+
+
+def cost(folder: Path, store: SqliteStore, count: int, result: dict) -> None:
+    cold = [elsewhere("cold", folder / "one.db", str(folder / "query.npy")) for _ in range(3)]
+    result["cold_first_answer_ms"] = min(each["ms"] for each in cold)
+    result["of_that_loading_vectors_ms"] = min(each["load_ms"] for each in cold)
+    result["sqlite_vec_cold_first_answer_ms"] = min(elsewhere("theirs", folder / "vec.db", str(folder / "query.npy"))["ms"] for _ in range(3))
+    result["ram_bytes_per_vector"] = store.vectors.nbytes() / count
+    result["disk_bytes_per_vector"] = store._run(f"SELECT sum(pgsize) FROM dbstat WHERE name IN ({TABLES})")[0][0] / count
+    result["sqlite_vec_disk_bytes_per_vector"] = theirs(folder / "vec.db").execute("SELECT sum(pgsize) FROM dbstat WHERE name LIKE 'whole%'").get / count
+
+
+if __name__ == "__main__":
+    main()

@@ -74,13 +74,14 @@ def fill_theirs(connection: apsw.Connection, vectors: np.ndarray) -> None:
     with connection:
         connection.executemany("INSERT INTO whole(rowid, vector) VALUES (?, ?)", ((at, row.tobytes()) for at, row in enumerate(vectors)))
         connection.executemany("INSERT INTO split(rowid, scope, vector) VALUES (?, ?, ?)", ((at, at % TENTHS, row.tobytes()) for at, row in enumerate(vectors)))
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def theirs(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path))
     connection.enable_load_extension(True)
     connection.load_extension(sqlite_vec.loadable_path())
-    connection.pragma("cache_size", -64_000)
+    connection.pragma("mmap_size", 4 << 30)  # its fastest setting: 59 ms instead of 88 at 100,000
     return connection
 
 

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.errors import ConfigError
-from recollect.types import MODES
+from recollect.types import MODES, NOTHING
 
 FUSIONS = ("adaptive", "convex", "rrf")
 PROFILES = ("relevance", "balanced", "continuity", "fact_check", "frequent", "associative", "explore")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """What a key accepts and what it is for. The reference page is generated from these."""
 
-    default: Any
     help: str
     choices: tuple[str, ...] = ()
     low: float | None = None
@@ -32,34 +29,33 @@ class Setting:
 
 
 SETTINGS: dict[str, Setting] = {
-    "database": Setting("", "Path of the database, or a postgresql:// URL. Empty: one database per user."),
-    "embedding": Setting("snowflake-arctic-embed-s", "Embedding model by name, a folder with model.onnx, `http`, `hashing`, or `none`."),
-    "embedding_url": Setting("https://api.openai.com/v1", "Base URL of an OpenAI-compatible endpoint, for `embedding = \"http\"`."),
-    "embedding_model": Setting("text-embedding-3-small", "Model asked for at that endpoint."),
-    "embedding_dimensions": Setting(0, "Dimensions to ask that endpoint for; 0 keeps the model's own.", low=0, high=8192),
-    "embedding_timeout": Setting(30.0, "Seconds to wait for one answer of that endpoint.", low=0.1, high=600),
-    "threads": Setting(0, "Threads for the local embedding model; 0 uses every core.", low=0, high=256),
-    "mode": Setting("hybrid", "How `search` looks: by meaning and words, by meaning only, by words only.", MODES),
-    "fusion": Setting("adaptive", "How the signals of a hybrid search are brought together.", FUSIONS),
-    "profile": Setting("relevance", "How hits are weighed: by relevance alone, or by an intent.", PROFILES),
-    "limit": Setting(10, "How many hits a search returns.", low=1, high=1000),
-    "min_similarity": Setting(0.0, "Vector gate: cosines below it do not take part in a search.", low=-1, high=1),
-    "threshold": Setting(0.0, "Final bar: hits with a lower score (0 to 1) are not returned.", low=0, high=1),
-    "max_tokens": Setting(1000, "Token budget of an answer in the index-and-details form.", low=50, high=1_000_000),
-    "dedup": Setting(True, "Whether `add` refuses what is already known."),
-    "dedup_threshold": Setting(0.9, "Cosine from which two memories say the same.", low=0.5, high=1),
-    "max_characters": Setting(200_000, "Longest text of one memory.", low=1000, high=5_000_000),
-    "chunk_size": Setting(2000, "Longest passage of a knowledge file, in characters.", low=100, high=10_000),
-    "chunk_overlap": Setting(15, "Share of a passage repeated in the next, in percent.", low=0, high=50),
-    "import_tokens": Setting(400, "Size of an imported passage, in tokens.", low=50, high=4000),
-    "import_overlap": Setting(80, "Tokens repeated between imported passages.", low=0, high=2000),
-    "knowledge": Setting((".claude/knowledge",), "Folders that `index` keeps in step."),
-    "busy_timeout": Setting(30.0, "Seconds to wait for another process's write.", low=0.1, high=600),
+    "database": Setting("Path of the database, or a postgresql:// URL. Empty: one database per user."),
+    "embedding": Setting("Embedding model by name, a folder with model.onnx, `http`, `hashing`, or `none`."),
+    "embedding_url": Setting("Base URL of an OpenAI-compatible endpoint, for `embedding = \"http\"`."),
+    "embedding_model": Setting("Model asked for at that endpoint."),
+    "embedding_dimensions": Setting("Dimensions to ask that endpoint for; 0 keeps the model's own.", low=0, high=8192),
+    "embedding_timeout": Setting("Seconds to wait for one answer of that endpoint.", low=0.1, high=600),
+    "threads": Setting("Threads for the local embedding model; 0 uses every core.", low=0, high=256),
+    "mode": Setting("How `search` looks: by meaning and words, by meaning only, by words only.", MODES),
+    "fusion": Setting("How the signals of a hybrid search are brought together.", FUSIONS),
+    "profile": Setting("How hits are weighed: by relevance alone, or by an intent.", PROFILES),
+    "limit": Setting("How many hits a search returns.", low=1, high=1000),
+    "min_similarity": Setting("Vector gate: cosines below it do not take part in a search.", low=-1, high=1),
+    "threshold": Setting("Final bar: hits with a lower score (0 to 1) are not returned.", low=0, high=1),
+    "max_tokens": Setting("Token budget of an answer in the index-and-details form.", low=50, high=1_000_000),
+    "dedup": Setting("Whether `add` refuses what is already known."),
+    "dedup_threshold": Setting("Cosine from which two memories say the same.", low=0.5, high=1),
+    "max_characters": Setting("Longest text of one memory.", low=1000, high=5_000_000),
+    "knowledge": Setting("Folders whose Markdown files are a project's knowledge, relative to its root."),
+    "busy_timeout": Setting("Seconds to wait for another process's write.", low=0.1, high=600),
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+# A project's file comes with a cloned repository. It may not say where memories, questions or API keys are sent.
+PERSONAL = ("database", "embedding", "embedding_url")
+
+
+class Config(NamedTuple):
     database: str = ""
     embedding: str = "snowflake-arctic-embed-s"
     embedding_url: str = "https://api.openai.com/v1"
@@ -77,14 +73,10 @@ class Config:
     dedup: bool = True
     dedup_threshold: float = 0.9
     max_characters: int = 200_000
-    chunk_size: int = 2000
-    chunk_overlap: int = 15
-    import_tokens: int = 400
-    import_overlap: int = 80
     knowledge: tuple[str, ...] = (".claude/knowledge",)
     busy_timeout: float = 30.0
-    origins: Mapping[str, str] = field(default_factory=dict, compare=False)
-    warnings: tuple[str, ...] = field(default=(), compare=False)
+    origins: Mapping[str, str] = NOTHING
+    warnings: tuple[str, ...] = ()
 
 
 def data_directory() -> Path:
@@ -109,7 +101,7 @@ def project_file(root: Path) -> Path:
 def check(key: str, value: Any) -> Any:
     """The value in its setting's type, or a ValueError that says what would be accepted."""
     setting = SETTINGS[key]
-    kind = type(setting.default)
+    kind = type(Config._field_defaults[key])
     if kind is bool:
         if isinstance(value, str):
             lowered = value.strip().lower()
@@ -145,7 +137,7 @@ def check(key: str, value: Any) -> Any:
     return value
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, shared: bool = False) -> dict[str, Any]:
     if not path.is_file():
         return {}
     import tomllib
@@ -159,6 +151,8 @@ def _read(path: Path) -> dict[str, Any]:
     for key, value in table.items():
         if key not in SETTINGS:
             raise ConfigError(f"Unknown setting '{key}' in {path}.", _nearest(key))
+        if shared and key in PERSONAL:
+            raise ConfigError(f"'{key}' may not be set by a project's file ({path}).", f"Set it for yourself: `recollect config {key} …`.")
         try:
             values[key] = check(key, value)
         except ValueError as error:
@@ -185,7 +179,7 @@ def load(root: Path | None = None, overrides: Mapping[str, Any] | None = None) -
 
     overlay(_read(user_file()), str(user_file()))
     if root is not None:
-        overlay(_read(project_file(root)), str(project_file(root)))
+        overlay(_read(project_file(root), shared=True), str(project_file(root)))
     for key in SETTINGS:
         variable = f"RECOLLECT_{key.upper()}"
         if (text := os.environ.get(variable)) is None:
@@ -207,7 +201,6 @@ def load(root: Path | None = None, overrides: Mapping[str, Any] | None = None) -
 def explain(config: Config) -> list[dict[str, Any]]:
     """Every setting with its value and the layer it came from."""
     return [
-        {"key": f.name, "value": getattr(config, f.name), "origin": config.origins.get(f.name, "default"), "help": SETTINGS[f.name].help}
-        for f in fields(config)
-        if f.name in SETTINGS
+        {"key": key, "value": getattr(config, key), "origin": config.origins.get(key, "default"), "help": setting.help}
+        for key, setting in SETTINGS.items()
     ]

@@ -6,7 +6,6 @@ import builtins
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -66,7 +65,7 @@ class Memory:
         overrides = {"database": str(database)} if database else {}
         self.config = config or configuration.load(self.project.root, overrides)
         if database and config:
-            self.config = replace(config, database=str(database))
+            self.config = config._replace(database=str(database))
         self.container = container
         self.actor, self.trust, self.clock, self.on_pull = actor, trust, clock, on_pull
         self.store: Store = store or open_store(self.config, self.project)
@@ -179,7 +178,7 @@ class Memory:
         if outcome.status == "added":
             for id in old:
                 self.link(outcome.id, id, "supersedes")
-            outcome = replace(outcome, supersedes=tuple(dict.fromkeys((*outcome.supersedes, *old))))
+            outcome = outcome._replace(supersedes=tuple(dict.fromkeys((*outcome.supersedes, *old))))
         return outcome
 
     def add_many(self, passages: Sequence[Passage], *, personal: bool = False, source: str | None = None, dedup: bool | None = None, allow_purged: bool = False) -> Receipt:
@@ -201,7 +200,7 @@ class Memory:
     ) -> Receipt:
         """Takes in sources of many passages in one transaction; they replace what each source held before."""
         into = self._into(scope or self.scope, unique=False, dedup=False, allow_purged=False)
-        into = replace(into, trust=types.TRUST["import"] if trust is None else trust)
+        into = into._replace(trust=types.TRUST["import"] if trust is None else trust)
         return self._ingest(groups, into, progress, replace_sources)
 
     def _into(self, scope: str, unique: bool, dedup: bool, allow_purged: bool) -> Any:
@@ -232,7 +231,7 @@ class Memory:
         self._recent = self._recent or Recent()
         receipt = ingest(groups, into, self.store, self.embedder, self._recent, progress, replace_sources)
         hints = (self._embedder_error.replace("Searching", "Remembered", 1),) if self._embedder_error else ()
-        return replace(receipt, hints=(*receipt.hints, *hints))
+        return receipt._replace(hints=(*receipt.hints, *hints))
 
     def update(self, id: str, *, clear: Sequence[str] = (), **fields: Any) -> types.Memory:
         """Changes a memory; the old version stays in its history. Fields: content, summary, kind, importance, confidence, tags,

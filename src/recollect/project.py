@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from recollect.errors import InvalidInput
 from recollect.types import PERSONAL
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(NamedTuple):
     root: Path  # where `.recollect/` belongs: shared by all worktrees
     worktree: Path  # the checkout that the directory is in
     identity: str

@@ -1,16 +1,19 @@
-"""The values that flow between the stages. Frozen: a stage returns new ones instead of changing those it was given.
+"""The values that flow between the stages. Immutable: a stage returns new ones instead of changing those it was given.
 
 Writing turns a `Source` and its `Passage`s into a `Batch`, which the store answers with a `Receipt`.
 Recall turns a `Query` into `Candidate`s, scores them into `Hit`s and returns an `Answer`.
+Named tuples rather than dataclasses: every command imports this module, and twenty frozen dataclasses cost 20 ms of it.
 This module knows no store, no model and no clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 KINDS = (
     "decision", "conclusion", "question", "problem", "solution", "todo", "context",
@@ -29,25 +32,22 @@ PERSONAL = "personal"
 TRUST = {"user": 3, "agent": 2, "import": 1, "tool": 1, "quarantined": 0}
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Where passages came from. `uri` is the identity under which a later reading replaces an earlier one."""
 
     uri: str
     type: str = "note"  # note, markdown, repomap, transcript, analysis, git, import
     hash: str | None = None
     position: int = 0
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+class Entity(NamedTuple):
     name: str
     type: str = "concept"
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """One thing to remember, as a reader or a person gave it. What is None is worked out by `extract`."""
 
     content: str
@@ -62,7 +62,7 @@ class Passage:
     created_at: datetime | None = None
     valid_from: datetime | None = None
     expires_at: datetime | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = NOTHING
     embed: bool = True
     position: int | None = None
     span: str | None = None
@@ -70,8 +70,7 @@ class Passage:
     embedding_text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(NamedTuple):
     id: str
     scope: str
     kind: str
@@ -101,7 +100,7 @@ class Memory:
     tags: tuple[str, ...] = ()
     keywords: tuple[str, ...] = ()
     entities: tuple[Entity, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = NOTHING
     trust: int = TRUST["user"]
 
     @property
@@ -110,16 +109,14 @@ class Memory:
         return self.source if self.source_type in ("markdown", "repomap", "transcript", "analysis") else None
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(NamedTuple):
     source: str
     target: str
     type: str
     created_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """New values for some fields of one memory; `action` is the word that history keeps."""
 
     id: str
@@ -127,8 +124,7 @@ class Change:
     fields: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A memory ready to be written. `vectors` holds one unit vector per window of its text, or nothing."""
 
     memory: Memory
@@ -136,13 +132,12 @@ class Entry:
     unique: bool = True  # told memories are stored once per scope; passages of a source may repeat
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Everything one write changes. The store puts it in whole or not at all."""
 
     at: datetime
     actor: str = "user"
-    scopes: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # scope → its name and path, for people to read
+    scopes: Mapping[str, tuple[str, str]] = NOTHING  # scope → its name and path, for people to read
     sources: tuple[tuple[str, Source], ...] = ()  # (scope, source) as now read
     retire: tuple[tuple[str, str], ...] = ()  # (scope, uri) of sources whose memories, other than `keep`, are retired
     keep: tuple[str, ...] = ()
@@ -153,13 +148,12 @@ class Batch:
     access: tuple[str, ...] = ()
     purge: tuple[str, ...] = ()
     model: str | None = None
-    vectors: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # id → new vectors, for changed text
-    cache: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # text hash → vectors made while preparing
+    vectors: Mapping[str, Sequence[Any]] = NOTHING  # id → new vectors, for changed text
+    cache: Mapping[str, Sequence[Any]] = NOTHING  # text hash → vectors made while preparing
     allow_purged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of one passage."""
 
     id: str
@@ -170,8 +164,7 @@ class Outcome:
     redactions: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(NamedTuple):
     outcomes: tuple[Outcome, ...] = ()
     changed: int = 0
     retired: int = 0
@@ -183,8 +176,7 @@ class Receipt:
         return sum(outcome.status == "added" for outcome in self.outcomes)
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One line of a memory's history."""
 
     at: datetime
@@ -195,8 +187,7 @@ class Event:
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(NamedTuple):
     """Which memories a read may see. Scopes are never optional: an empty tuple sees nothing."""
 
     scopes: tuple[str, ...]
@@ -226,8 +217,7 @@ class Filter:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """One searchable piece of a query: a word, a "quoted phrase" or a prefix*, perhaps in one column."""
 
     text: str
@@ -236,8 +226,7 @@ class Term:
     column: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """A question after analysis. `text` is what is embedded; `terms` is what is looked up by word."""
 
     raw: str
@@ -260,7 +249,7 @@ class Words(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """What scoring needs of a memory without its text. Loaded by the hundred, so a tuple and not a dataclass."""
+    """What scoring needs of a memory without its text. Loaded by the hundred."""
 
     key: int
     kind: str
@@ -277,27 +266,23 @@ class Candidate(NamedTuple):
     length: int
     frequencies: tuple[int, ...]  # how often each word of the question stands in it
     pairs: tuple[bool, ...]  # whether each two neighbouring words of the question stand side by side in it
-    cosine: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(NamedTuple):
     """One signal's opinion: (key, score) pairs, best first. Scores of different signals are not comparable."""
 
     signal: str
     items: tuple[tuple[int, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     memory: Memory
     score: float
-    why: Mapping[str, float] = field(default_factory=dict)
+    why: Mapping[str, float] = NOTHING
     related: tuple[tuple[Relation, Memory], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     query: Query
     hits: tuple[Hit, ...]
     total: int

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -44,7 +43,7 @@ def stats(args: Namespace) -> None:
 
 def numbers(memory: Memory, this_project: bool) -> dict[str, Any]:
     overview = memory.stats(memory.scopes if this_project else None)
-    value = {name: found for name, found in asdict(overview).items() if name != "extra"}
+    value = {name: found for name, found in overview._asdict().items() if name != "extra"}
     every = overview.memories + overview.deleted
     names = {memory.scope: memory.project.name, **overview.extra.get("scope_names", {})}
     return {

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import cache
 
 from recollect.ingest import lexicon
@@ -41,8 +40,7 @@ def extract(passage: Passage) -> Passage:
     kind, confidence = (passage.kind, _confidence(passage.content, passage.kind)) if passage.kind else classify(passage.content)
     given = {entity.name.casefold() for entity in passage.entities}
     found = tuple(entity for entity in entities(passage.content) if entity.name.casefold() not in given)
-    return replace(
-        passage,
+    return passage._replace(
         kind=kind,
         summary=passage.summary or summarize(passage.content),
         confidence=confidence if passage.confidence is None else passage.confidence,
@@ -208,7 +206,7 @@ def entities(text: str) -> tuple[Entity, ...]:
     for _, entity in sorted(found, key=lambda item: item[0]):
         known = unique.setdefault(entity.name.casefold(), entity)
         if known.type == "concept":  # a later mention may tell that it is a person or a project
-            unique[entity.name.casefold()] = replace(known, type=entity.type)
+            unique[entity.name.casefold()] = known._replace(type=entity.type)
     return tuple(unique.values())[:ENTITY_LIMIT]
 
 

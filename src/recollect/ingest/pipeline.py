@@ -6,11 +6,10 @@ Nothing slow happens inside a transaction: the batch is complete before the stor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.embed.base import Embedder
 from recollect.errors import InvalidInput
@@ -21,13 +20,12 @@ from recollect.ingest.redact import redact, redact_value
 from recollect.ingest.vectors import Recent, embed
 from recollect.store.base import Store
 from recollect.store.writer import vector_text
-from recollect.types import Batch, Change, Entry, Filter, Memory, Outcome, Passage, Receipt, Relation, Source
+from recollect.types import NOTHING, Batch, Change, Entry, Filter, Memory, Outcome, Passage, Receipt, Relation, Source
 
 NEIGHBOURS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Into:
+class Into(NamedTuple):
     """Where passages go and on whose word."""
 
     scope: str
@@ -39,7 +37,7 @@ class Into:
     unique: bool = True  # told once per scope; passages of a source may repeat
     longest: int = 200_000
     allow_purged: bool = False
-    scopes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    scopes: Mapping[str, tuple[str, str]] = NOTHING
 
 
 Group = tuple[Source, Sequence[Passage]]
@@ -86,7 +84,7 @@ def clean(passage: Passage, longest: int) -> tuple[Passage, int]:
     parts = {"summary": passage.summary, "section": passage.section}
     found = {name: redact(value) for name, value in parts.items() if value}
     count = redacted.private + redacted.secrets + hidden + hidden_tags + sum(part.private + part.secrets for part in found.values())
-    return replace(passage, content=redacted.text.strip(), metadata=metadata, tags=tuple(tags), **{name: part.text for name, part in found.items()}), count
+    return passage._replace(content=redacted.text.strip(), metadata=metadata, tags=tuple(tags), **{name: part.text for name, part in found.items()}), count
 
 
 def content_hash(text: str) -> str:
@@ -190,4 +188,4 @@ def _outcome(verdict: Verdict, memory: Memory, redactions: int, written: Any) ->
         known = verdict.duplicate
         exact = known.memory.content_hash == memory.content_hash
         return Outcome(known.memory.id, "duplicate" if exact else "near_duplicate", known.memory.id, 1.0 if exact else round(known.similarity, 4), redactions=redactions)
-    return replace(next(written), redactions=redactions, supersedes=verdict.supersedes)
+    return next(written)._replace(redactions=redactions, supersedes=verdict.supersedes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from recollect.recall.fuse import Pool
@@ -18,18 +17,20 @@ NAMED = 0.1  # what a memory gains for each entity that the question names, up t
 def gather(query: Query, store: Store, filter: Filter, vector: Callable[[], Any], model: str | None, mode: str, limit: int) -> Pool:
     """`vector` is called only after the words have been looked up, so that a model may work meanwhile."""
     depth = max(DEPTH, 2 * limit)
-    wide = replace(filter, follow=not filter.include_superseded and filter.as_of is None)
+    wide = filter._replace(follow=not filter.include_superseded and filter.as_of is None)
     words = query_words(query) if mode != "vector" else Words()
     worded = dict(store.keyword(query, wide, depth).items) if mode != "vector" else {}
-    embedded = vector() if mode != "keyword" and model else None
-    keys = dict.fromkeys(worded)
-    if embedded is not None and model and query.expression is None:
-        keys.update(dict.fromkeys(key for key, _ in store.nearest(embedded, model, wide, depth).items))
     boosts = dict(_entity_boosts(query, store, wide, depth)) if query.expression is None else {}
-    keys.update(dict.fromkeys(boosts))
+    embedded = vector() if mode != "keyword" and model else None
+    cosines: dict[int, float] = {}
+    if embedded is not None and model:
+        if query.expression is None:
+            cosines.update(store.nearest(embedded, model, wide, depth).items)
+        cosines.update(store.cosines([key for key in (*worded, *boosts) if key not in cosines], embedded, model, filter.scopes))
     statistics = store.statistics(words, filter.scopes, embedded, model)
-    found = store.candidates(list(keys), wide, words, worded, embedded, model)
-    return Pool(_followed(found, store, wide, words, embedded, model), words, statistics, worded, boosts)
+    found = store.candidates(list({**worded, **boosts, **cosines}), wide, words, worded)
+    pool = Pool(found, words, statistics, worded, boosts, cosines)
+    return _followed(pool, store, wide, embedded, model) if wide.follow else pool
 
 
 def _entity_boosts(query: Query, store: Store, filter: Filter, depth: int) -> Sequence[tuple[int, float]]:
@@ -39,27 +40,28 @@ def _entity_boosts(query: Query, store: Store, filter: Filter, depth: int) -> Se
     return [(key, NAMED * min(2.0, count)) for key, count in store.by_entity(names, filter, depth).items]
 
 
-def _followed(found: list[Candidate], store: Store, filter: Filter, words: Words, vector: Any, model: str | None) -> list[Candidate]:
+def _followed(pool: Pool, store: Store, filter: Filter, vector: Any, model: str | None) -> Pool:
     """A superseded memory is not an answer, but what fits it fits its successor: the successor takes its evidence over."""
-    if not filter.follow or not any(candidate.superseded_by for candidate in found):
-        return found
-    live = {candidate.key: candidate for candidate in found if not candidate.superseded_by}
-    for old in (candidate for candidate in found if candidate.superseded_by):
+    if not any(candidate.superseded_by for candidate in pool.candidates):
+        return pool
+    live = {candidate.key: candidate for candidate in pool.candidates if not candidate.superseded_by}
+    cosines = dict(pool.cosines)
+    for old in (candidate for candidate in pool.candidates if candidate.superseded_by):
         successor = _successor(old.superseded_by, store)
         if successor is None:
             continue
         if successor not in live:
-            extra = store.candidates([successor], replace(filter, follow=False), words, {successor}, vector, model)
+            extra = store.candidates([successor], filter._replace(follow=False), pool.words, {successor})
             if not extra:
                 continue
             live[successor] = extra[0]
+            if vector is not None and model:
+                cosines.update(store.cosines([successor], vector, model, filter.scopes))
         new = live[successor]
-        live[successor] = new._replace(
-            cosine=max((value for value in (new.cosine, old.cosine) if value is not None), default=None),
-            frequencies=tuple(map(max, new.frequencies, old.frequencies)),
-            pairs=tuple(map(max, new.pairs, old.pairs)),
-        )
-    return list(live.values())
+        live[successor] = new._replace(frequencies=tuple(map(max, new.frequencies, old.frequencies)), pairs=tuple(map(max, new.pairs, old.pairs)))
+        if old.key in cosines:
+            cosines[successor] = max(cosines.get(successor, -1.0), cosines[old.key])
+    return pool._replace(candidates=list(live.values()), cosines=cosines)
 
 
 def _successor(id: str | None, store: Store) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from recollect.store.base import Store
 from recollect.types import Hit, Memory, Relation
@@ -31,7 +30,7 @@ def expand(hits: Sequence[Hit], store: Store, scopes: Sequence[str], include_del
         for memory in store.get(list({end for relation in relations.values() for end in (relation.source, relation.target)}))
     }
     visible = {id: memory for id, memory in others.items() if memory.scope in scopes and (include_deleted or memory.deleted_at is None)}
-    return tuple(replace(hit, related=_connected(hit.memory.id, list(relations.values()), visible)) for hit in hits)
+    return tuple(hit._replace(related=_connected(hit.memory.id, list(relations.values()), visible)) for hit in hits)
 
 
 def _connected(id: str, relations: Sequence[Relation], visible: dict[str, Memory]) -> tuple[tuple[Relation, Memory], ...]:

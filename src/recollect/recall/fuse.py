@@ -30,7 +30,8 @@ STRETCH = 2.0  # brings the cosine's span to that of the words
 BACKGROUND, BACKGROUND_RANK = 0.7, 30  # share of the score at that rank which counts as background
 COVERAGE = 0.5  # share of a word score that full coverage of the question is worth
 PAIRS = 0.1
-NEIGHBOUR, REACH = 0.2, 2  # what a strong neighbour adds, and how far away in its source it may stand
+NEIGHBOUR = 0.2  # what a strong neighbour adds
+NEAR = ((-1, 1.0), (1, 1.0), (-2, 0.5), (2, 0.5))  # where a neighbour may stand, and how much of it counts
 RECENT, FADE = 0.1, 14 * 86400.0  # what being told right now adds, and the seconds after which a third of it is left
 PRIOR = 8  # memories' worth of belief in the model's usual mean cosine, for scopes of a few memories
 RRF_K = 60
@@ -44,6 +45,7 @@ class Pool(NamedTuple):
     statistics: Statistics
     found: Mapping[int, float]  # the full-text engine's own score of what it found
     boosts: Mapping[int, float]  # additions for named entities
+    cosines: Mapping[int, float]
 
 
 class Signals(NamedTuple):
@@ -71,7 +73,7 @@ def fuse(pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, b
     """Relevance of every candidate. `gate` drops weak cosines; `baseline` is the mean cosine that the model usually gives."""
     candidates, statistics = pool.candidates, pool.statistics
     said = _said(pool)
-    meanings = _meanings(candidates, statistics, gate, baseline)
+    meanings = _meanings(pool, gate, baseline)
     named = [pool.boosts.get(candidate.key, 0.0) for candidate in candidates]
     if method == "rrf":
         relevance = _reciprocal([cosine for cosine, _ in meanings], [score for score, *_ in said])
@@ -126,15 +128,15 @@ def _said(pool: Pool) -> list[tuple[float, float, float, float]]:
     ]
 
 
-def _meanings(candidates: Sequence[Candidate], statistics: Statistics, gate: float, baseline: float) -> list[tuple[float | None, float]]:
+def _meanings(pool: Pool, gate: float, baseline: float) -> list[tuple[float | None, float]]:
+    """The cosine of each candidate, and how far it stands out of the scope."""
+    statistics = pool.statistics
     if statistics.mean_cosine is None:
-        return [(None, 0.0)] * len(candidates)
+        return [(None, 0.0)] * len(pool.candidates)
     mean = (statistics.mean_cosine * statistics.memories + baseline * PRIOR) / (statistics.memories + PRIOR)
-    span = max(1e-6, 1.0 - mean)
-    return [
-        (candidate.cosine, STRETCH * (candidate.cosine - mean) / span) if candidate.cosine is not None and candidate.cosine >= gate else (None, 0.0)
-        for candidate in candidates
-    ]
+    scale = STRETCH / max(1e-6, 1.0 - mean)
+    cosines = [pool.cosines.get(candidate.key, -2.0) for candidate in pool.candidates]
+    return [(cosine, (cosine - mean) * scale) if cosine >= gate else (None, 0.0) for cosine in cosines]
 
 
 def squash(value: float) -> float:
@@ -144,23 +146,22 @@ def squash(value: float) -> float:
 
 def neighbours(candidates: Sequence[Candidate], values: Sequence[float]) -> list[float]:
     """A turn whose neighbours also fit the question is more likely the place: answers stand beside their questions."""
-    if not candidates:
-        return []
-    middle = sorted(values)[len(values) // 2]
-    place: dict[tuple[int, int], float | None] = {}
+    sources: dict[int, dict[int, float | None]] = {}
     for candidate, value in zip(candidates, values, strict=True):
-        at = (candidate.source, candidate.position)
+        held = sources.setdefault(candidate.source, {})
         # Told memories share one source without an order; only ordered passages have neighbours.
-        place[at] = None if at in place else value
+        held[candidate.position] = None if candidate.position in held else value
+    middle = sorted(values)[len(values) // 2] if values else 0.0
     lift = []
     for candidate in candidates:
-        best = 0.0
-        for distance in range(1, REACH + 1):
-            for at in (candidate.position - distance, candidate.position + distance):
-                value = place.get((candidate.source, at))
-                if value is not None:
-                    best = max(best, (value - middle) * 0.5 ** (distance - 1))
-        lift.append(NEIGHBOUR * best)
+        held = sources[candidate.source]
+        best = middle
+        if len(held) > 1:
+            for offset, weight in NEAR:
+                value = held.get(candidate.position + offset)
+                if value is not None and value > middle:
+                    best = max(best, middle + (value - middle) * weight)
+        lift.append(NEIGHBOUR * (best - middle))
     return lift
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from functools import cache
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.embed.base import Embedder
 from recollect.recall.candidates import gather
 from recollect.recall.expand import expand
 from recollect.recall.fuse import Signals, fuse
 from recollect.recall.query import parse
-from recollect.recall.score import PROFILES, score
+from recollect.recall.score import score, weighed
 from recollect.store.base import Store
-from recollect.types import Answer, Filter, Hit, Query
+from recollect.types import Answer, Candidate, Filter, Hit, Query
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 # A question that names a time or a kind prefers such memories without shutting the others out: "problems with the cache"
 # may be answered by a decision. Set by hand; the sets in bench/ hold too few such questions to tune on.
@@ -23,8 +26,7 @@ IN_TIME = 1.25
 OF_KIND = 1.25
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """How a question is to be answered."""
 
     filter: Filter
@@ -36,7 +38,7 @@ class Ask:
     gate: float = -1.0
     threshold: float = 0.0
     related: bool = True
-    hints: tuple[str, ...] = field(default=())
+    hints: tuple[str, ...] = ()
 
 
 def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now: datetime, rng: random.Random) -> Answer:
@@ -45,35 +47,29 @@ def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now
     vector = _vector(query, embedder) if ask.mode != "keyword" else (lambda: None)
     pool = gather(query, store, filter, vector, embedder.model if embedder else None, ask.mode, ask.limit + ask.offset)
     signals = fuse(pool, now.timestamp(), ask.fusion, ask.gate, embedder.baseline if embedder else 0.0)
-    profile = PROFILES[ask.profile]
-    ranked = []
-    for candidate in pool.candidates:
-        relevance = signals[candidate.key].relevance
-        if (query.since or query.until) and _within(candidate.created_at, query):
-            relevance = min(1.0, relevance * IN_TIME)
-        if candidate.kind in query.kinds:
-            relevance = min(1.0, relevance * OF_KIND)
-        parts = score(candidate, relevance, profile, now.timestamp(), rng)
-        if parts["score"] >= ask.threshold:
-            ranked.append((parts, candidate))
-    ranked.sort(key=lambda item: (-item[0]["score"], -item[1].created_at, item[1].key))
+    scored = [(score(candidate, _preferred(candidate, signals[candidate.key].relevance, query), ask.profile, now, rng), candidate) for candidate in pool.candidates]
+    ranked = [(value, candidate) for value, candidate in scored if value >= ask.threshold]
+    ranked.sort(key=lambda item: (-item[0], -item[1].created_at, item[1].key))
     chosen = ranked[ask.offset : ask.offset + ask.limit]
     memories = store.load([candidate.key for _, candidate in chosen])
-    hits = [
-        Hit(memories[candidate.key], parts["score"], _why(parts, signals[candidate.key]))
-        for parts, candidate in chosen
-        if candidate.key in memories
-    ]
+    hits = [Hit(memories[candidate.key], value, _why(candidate, signals[candidate.key], ask.profile, now)) for value, candidate in chosen if candidate.key in memories]
     expanded = expand(hits, store, filter.scopes, filter.include_deleted) if ask.related else tuple(hits)
     return Answer(query, expanded, len(ranked), ask.mode, ask.profile, ask.hints)
+
+
+def _preferred(candidate: Candidate, relevance: float, query: Query) -> float:
+    if (query.since or query.until) and _within(candidate.created_at, query):
+        relevance = min(1.0, relevance * IN_TIME)
+    if candidate.kind in query.kinds:
+        relevance = min(1.0, relevance * OF_KIND)
+    return relevance
 
 
 def _narrowed(filter: Filter, query: Query) -> Filter:
     """What the question itself demands, where the caller did not say otherwise: "open questions" means only those."""
     if query.answered is None and not query.entities:
         return filter
-    return replace(
-        filter,
+    return filter._replace(
         kinds=filter.kinds or (query.kinds if query.answered is not None else ()),
         answered=filter.answered if filter.answered is not None else query.answered,
         entities=filter.entities or query.entities,
@@ -84,24 +80,21 @@ def _vector(query: Query, embedder: Embedder | None) -> Callable[[], Any]:
     """Starts embedding the question in another thread; the result is waited for when it is needed."""
     if embedder is None or not query.text.strip():
         return lambda: None
+    return _workers().submit(embedder.query, query.text).result
+
+
+@cache
+def _workers() -> Executor:
     from concurrent.futures import ThreadPoolExecutor
 
-    executor = ThreadPoolExecutor(1)
-    future = executor.submit(embedder.query, query.text)
-    executor.shutdown(wait=False)
-    return future.result
+    return ThreadPoolExecutor(4, thread_name_prefix="recollect-question")
 
 
 def _within(created: float, query: Query) -> bool:
     return (query.since is None or created >= query.since.timestamp()) and (query.until is None or created < query.until.timestamp())
 
 
-def _why(parts: dict[str, float], signals: Signals) -> dict[str, float]:
+def _why(candidate: Candidate, signals: Signals, profile: str, now: datetime) -> dict[str, float]:
     """Every signal's part in a score, for `--explain`."""
-    why = {name: round(value, 4) for name, value in parts.items() if name != "score"}
-    if signals.cosine is not None:
-        why["cosine"] = round(signals.cosine, 4)
-    for name, value in signals._asdict().items():
-        if name not in ("cosine", "relevance") and value:
-            why[name] = round(value, 4)
-    return why
+    parts = {**signals._asdict(), **weighed(candidate, profile, now), "confidence": candidate.confidence}
+    return {name: round(value, 4) for name, value in parts.items() if value is not None and (value or name in ("relevance", "cosine"))}

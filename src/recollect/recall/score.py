@@ -9,20 +9,20 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 
 from recollect.types import Candidate
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     relevance: float
     recency: float = 0.0
     utility: float = 0.0
     importance: float = 0.0
     frequency: float = 0.0
     jitter: float = 0.0
-    half_life: str = "hours"  # how recency fades: 0.995 an hour, or e-folding in 30 days
+    fading: str = "hours"  # how recency fades: 0.995 an hour, or e-folding in 30 days
 
 
 PROFILES: Mapping[str, Profile] = {
@@ -32,37 +32,33 @@ PROFILES: Mapping[str, Profile] = {
     "frequent": Profile(0.2, 0.2, 0.6, jitter=0.02),
     "associative": Profile(0.7, 0.1, 0.2, jitter=0.05),
     "explore": Profile(0.4, 0.3, 0.3, jitter=0.15),
-    "balanced": Profile(0.4, 0.2, importance=0.3, frequency=0.1, half_life="days"),
+    "balanced": Profile(0.4, 0.2, importance=0.3, frequency=0.1, fading="days"),
 }
 
 # How much a fully doubted memory loses against a firm one of the same relevance.
 DOUBT = 0.15
 
 
-def score(candidate: Candidate, relevance: float, profile: Profile, now: float, rng: random.Random) -> dict[str, float]:
-    """The parts of a score and, under `score`, their weighted sum."""
-    age = max(0.0, now - candidate.last_accessed)
-    recency = 0.995 ** (age / 3600) if profile.half_life == "hours" else math.exp(-age / (30 * 86400))
-    utility = 1 / (1 + math.exp(-(candidate.usefulness + math.log(candidate.access_count + 1)) / 5))
-    frequency = min(1.0, math.log10(candidate.access_count + 1) / 2)
-    importance = candidate.importance / 10
-    total = (
-        profile.relevance * relevance
-        + profile.recency * recency
-        + profile.utility * utility
-        + profile.importance * importance
-        + profile.frequency * frequency
-    )
+def score(candidate: Candidate, relevance: float, profile: str, now: datetime, rng: random.Random) -> float:
+    chosen = PROFILES[profile]
+    total = chosen.relevance * relevance
+    if profile != "relevance":
+        total += sum(getattr(chosen, name) * value for name, value in weighed(candidate, profile, now).items())
     total *= 1 - DOUBT * (1 - candidate.confidence)
-    if profile.jitter:
-        total *= 1 + (rng.random() * 2 - 1) * profile.jitter
-    parts = {"score": total, "relevance": relevance, "confidence": candidate.confidence}
-    if profile.recency:
-        parts["recency"] = recency
-    if profile.utility:
-        parts["utility"] = utility
-    if profile.importance:
-        parts["importance"] = importance
-    if profile.frequency:
-        parts["frequency"] = frequency
+    return total * (1 + (rng.random() * 2 - 1) * chosen.jitter) if chosen.jitter else total
+
+
+def weighed(candidate: Candidate, profile: str, now: datetime) -> dict[str, float]:
+    """What a profile weighs beside relevance, each from 0 to 1."""
+    chosen = PROFILES[profile]
+    parts: dict[str, float] = {}
+    if chosen.recency:
+        age = max(0.0, now.timestamp() - candidate.last_accessed)
+        parts["recency"] = 0.995 ** (age / 3600) if chosen.fading == "hours" else math.exp(-age / (30 * 86400))
+    if chosen.utility:
+        parts["utility"] = 1 / (1 + math.exp(-(candidate.usefulness + math.log(candidate.access_count + 1)) / 5))
+    if chosen.importance:
+        parts["importance"] = candidate.importance / 10
+    if chosen.frequency:
+        parts["frequency"] = min(1.0, math.log10(candidate.access_count + 1) / 2)
     return parts

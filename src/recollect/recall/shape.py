@@ -6,18 +6,16 @@ full text of the best within a token budget.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.types import Answer, Hit, Memory
 
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 
 
-@dataclass(frozen=True, slots=True)
-class Dual:
-    index: tuple[dict[str, Any], ...]
+class Dual(NamedTuple):
+    index: tuple[dict[str, Any], ...]  # type: ignore[assignment]
     details: tuple[dict[str, Any], ...]
     total_count: int
     has_more: bool

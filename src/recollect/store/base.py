@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from recollect.types import Batch, Candidate, Event, Filter, Memory, Query, Ranking, Receipt, Relation, Source, Words
+from recollect.types import NOTHING, Batch, Candidate, Event, Filter, Memory, Query, Ranking, Receipt, Relation, Source, Words
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+class Statistics(NamedTuple):
     """The numbers that word weights are made of, taken inside the searched scopes only."""
 
     memories: int
@@ -24,8 +22,7 @@ class Statistics:
     mean_cosine: float | None = None  # of the query against every memory in scope
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Something `check` found. `repair` names what mends it: 'reindex', 'restore', 'permissions' or ''."""
 
     part: str
@@ -33,8 +30,7 @@ class Problem:
     repair: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(NamedTuple):
     memories: int
     deleted: int
     by_kind: Mapping[str, int]
@@ -48,7 +44,7 @@ class Overview:
     unembedded: int
     database_bytes: int
     cached: int
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = NOTHING
 
 
 class Store(Protocol):
@@ -100,10 +96,12 @@ class Store(Protocol):
 
     def statistics(self, words: Words, scopes: Sequence[str], vector: Any = None, model: str | None = None) -> Statistics: ...
 
-    def candidates(
-        self, keys: Sequence[int], filter: Filter, words: Words, worded: Collection[int], vector: Any = None, model: str | None = None
-    ) -> builtins.list[Candidate]:
+    def candidates(self, keys: Sequence[int], filter: Filter, words: Words, worded: Collection[int]) -> builtins.list[Candidate]:
         """What scoring needs of these keys; those that the filter hides are left out. Words are counted only in the `worded`."""
+        ...
+
+    def cosines(self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]) -> dict[int, float]:
+        """The cosine of each of these memories that has a vector of this model."""
         ...
 
     def keys(self, ids: Sequence[str]) -> dict[str, int]: ...

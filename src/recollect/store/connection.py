@@ -16,7 +16,7 @@ from pathlib import Path
 
 import apsw
 
-from recollect.errors import StoreBusy, StoreCorrupt, StoreError, StoreTooNew
+from recollect.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreError, StoreTooNew
 
 SCHEMA = 1  # the number of the newest migration
 APPLICATION = 0x52636F6C  # "Rcol", so that another program's database is never taken for ours
@@ -155,3 +155,9 @@ def translated(path: Path | str) -> Iterator[None]:
         raise StoreError(f"The database {path} cannot be opened: {error}.", "Check that its folder exists and is yours.") from error
     except apsw.IOError as error:
         raise StoreError(f"Reading or writing {path} failed: {error}; nothing was changed.", "Check the disk and free space.") from error
+    except apsw.Error as error:
+        raise StoreError(f"The database {path} could not do what was asked: {error}.", "Run `recollect doctor --deep`.") from error
+    except UnicodeDecodeError as error:
+        raise StoreCorrupt(f"The database {path} is damaged: it holds text that is none.", "Run `recollect doctor --deep`.") from error
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"The text holds a character that cannot be stored: {error.object[error.start]!r}.", "Give it as UTF-8.") from error

@@ -27,7 +27,8 @@ def overview(run: Run, path: Path, scopes: Sequence[int] | None) -> Overview:
     entities, relations, sources, sessions, spans, cached, unembedded = run(
         "SELECT (SELECT count(*) FROM entities), (SELECT count(*) FROM relations), (SELECT count(*) FROM sources), (SELECT count(*) FROM sessions),"
         " (SELECT count(*) FROM spans), (SELECT count(*) FROM embedding_cache),"
-        " (SELECT count(*) FROM memories m WHERE m.deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.key))"
+        " (SELECT count(*) FROM memories m WHERE m.deleted_at IS NULL AND json_extract(m.metadata, '$.vector_index') IS NOT 0"
+        " AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.key))"
     )[0]
     vectors = dict(run("SELECT d.name, (SELECT count(*) FROM vectors v WHERE v.model = d.id) FROM models d"))
     return Overview(
@@ -57,7 +58,7 @@ def check(connection: apsw.Connection, path: Path, deep: bool) -> list[Problem]:
         problems += _indexes(connection)
         if deep:
             problems += _rows(connection)
-    except apsw.CorruptError as error:
+    except (apsw.CorruptError, apsw.SQLError, apsw.NoMemError, UnicodeDecodeError) as error:
         problems.append(Problem("database", f"A page cannot be read: {error}", "restore"))
     return problems
 
@@ -88,11 +89,21 @@ def _indexes(connection: apsw.Connection) -> list[Problem]:
 
 
 def _rows(connection: apsw.Connection) -> list[Problem]:
+    """Each row by itself, so that one that cannot be read does not hide the others."""
+    run = connection.execute
     bad = []
-    for row in connection.execute(f"SELECT {rows.COLUMNS} FROM {rows.JOINS}"):
-        if rows.row_hash(rows.guarded(row)) != row[31]:
-            bad.append(row[1])
-    return [Problem("memory", f"The stored text of {id} is not what was written.", "restore") for id in bad]
+    for (key,) in list(run("SELECT key FROM memories")):
+        try:
+            row = run(f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE m.key = ?", (key,)).get
+            if row is None or rows.row_hash(rows.guarded(row)) != row[31]:
+                bad.append(row[1] if row else f"number {key}")
+        except (apsw.CorruptError, UnicodeDecodeError):
+            bad.append(f"number {key}")
+    problems = [Problem("memory", f"The stored text of {id} is not what was written.", "restore") for id in bad]
+    odd = run("SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE length(v.data) <> d.dimensions + 4").get
+    if odd:
+        problems.append(Problem("vectors", f"{odd} vectors are not of their model's size.", "reindex"))
+    return problems
 
 
 def rebuild(connection: apsw.Connection) -> int:
@@ -102,6 +113,7 @@ def rebuild(connection: apsw.Connection) -> int:
     run("DELETE FROM lexeme_counts")
     run("UPDATE scopes SET memories = 0, words = 0")
     run("DELETE FROM vectors WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = vectors.memory)")
+    run("DELETE FROM vectors WHERE length(data) <> (SELECT dimensions + 4 FROM models d WHERE d.id = vectors.model)")
     writer = Writer(connection, Batch(at=rows.moment(0)))  # type: ignore[arg-type]
     done, last = 0, 0
     while page := list(run(f"SELECT {rows.COLUMNS}, m.scope FROM {rows.JOINS} WHERE m.key > ? ORDER BY m.key LIMIT 500", (last,))):
@@ -134,6 +146,9 @@ def backup(connection: apsw.Connection, path: Path) -> int:
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         connection.execute("VACUUM INTO ?", (str(partial),))
+        copy = apsw.Connection(str(partial), flags=apsw.SQLITE_OPEN_READWRITE)
+        copy.pragma("journal_mode", "WAL")  # VACUUM does not copy it, and a restored backup must work as the original did
+        copy.close()
         partial.replace(path)
     except OSError as error:
         raise StoreError(f"The backup {path} cannot be written: {error.strerror}.", "Check the folder's permissions and free space.") from error

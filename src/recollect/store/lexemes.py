@@ -99,16 +99,16 @@ def pack(lexemes: Sequence[str]) -> bytes:
 
 def unpack(blob: bytes) -> memoryview:
     """The sorted word hashes of a packed text."""
-    size = int.from_bytes(blob[:4], sys.byteorder)
+    size = min(int.from_bytes(blob[:4], sys.byteorder), max(0, len(blob) - 4) // 5)  # a damaged one says anything
     return memoryview(blob)[4 : 4 + size * 4].cast("I")
 
 
 def occurrences(blob: bytes | None, words: Sequence[int], pairs: Sequence[int]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
     """How often each hashed word, and whether each hashed pair, stands in a packed text."""
-    if not blob:
+    size = int.from_bytes(blob[:4], sys.byteorder) if blob else 0
+    counts = len(blob or b"") - size
+    if not blob or counts < 4 + 4 * size or counts % 4:  # none, or damaged
         return (0,) * len(words), (False,) * len(pairs)
-    size = int.from_bytes(blob[:4], sys.byteorder)
-    counts = len(blob) - size
     keys = memoryview(blob)[4:counts].cast("I")
     last = len(keys)
     found = []

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
 
+from recollect.errors import StoreCorrupt
 from recollect.types import Entity, Filter, Memory
 
 COLUMNS = (
@@ -58,6 +59,13 @@ def row_hash(values: Mapping[str, Any]) -> bytes:
 
 def memory(row: Sequence[Any]) -> Memory:
     """A row of COLUMNS as a Memory."""
+    try:
+        return _memory(row)
+    except (ValueError, TypeError, OverflowError, OSError) as error:
+        raise StoreCorrupt(f"The memory {row[1]} is damaged: {error}.", "Run `recollect doctor --deep`.") from error
+
+
+def _memory(row: Sequence[Any]) -> Memory:
     return Memory(
         id=row[1],
         scope=row[2],

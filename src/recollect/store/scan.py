@@ -56,6 +56,11 @@ class Partition:
         rows = list(rows)
         if not rows:
             return
+        self.last = rows[-1][0]
+        # A vector of the wrong size is damaged, or of a model that changed under its name; `check` tells of it.
+        rows = [row for row in rows if len(row[2]) == 4 + self.dimensions]
+        if not rows:
+            return
         count = len(rows)
         self._grow(self.size + count)
         part = slice(self.size, self.size + count)
@@ -65,7 +70,6 @@ class Partition:
         self.scales[part] = raw[:, :4].copy().view(np.float32)[:, 0]
         self.bytes[part] = raw[:, 4:].view(np.int8)
         self.total += self.scales[part].astype(np.float64) @ self.bytes[part]
-        self.last = rows[-1][0]
         first = self.size == 0
         self.size += count
         if first or self.size > 4 * self._centred:

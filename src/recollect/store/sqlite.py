@@ -40,6 +40,7 @@ class SqliteStore:
         self._connections: list[apsw.Connection] = []
         self._lock = threading.Lock()
         self._vectors: Vectors | None = None
+        self._scope_ids: dict[str, int] = {}
         _ = self.connection  # errors about the file come when it is opened, not at the first question
 
     @property
@@ -64,7 +65,11 @@ class SqliteStore:
             return list(self.connection.execute(sql, values))
 
     def _scopes(self, keys: Sequence[str]) -> list[int]:
-        return [row[0] for row in self._run(f"SELECT id FROM scopes WHERE key IN ({','.join('?' * len(keys))})", tuple(keys))]
+        """The numbers of these scopes. A scope never changes its number, so they are asked for once."""
+        for key in keys:
+            if key not in self._scope_ids and (found := self._run("SELECT id FROM scopes WHERE key = ?", (key,))):
+                self._scope_ids[key] = found[0][0]
+        return [self._scope_ids[key] for key in dict.fromkeys(keys) if key in self._scope_ids]
 
     # Writing
 
@@ -79,18 +84,13 @@ class SqliteStore:
     # One memory at a time
 
     def resolve(self, prefix: str, scopes: Sequence[str] | None = None) -> str:
-        text = prefix.strip().lower()
-        plain = text.replace("-", "")
+        plain = prefix.strip().lower().replace("-", "")
         if not plain or not all(character in "0123456789abcdef" for character in plain):
             raise NotFound(f"'{prefix}' is not the id of a memory.", "`recollect list` shows ids.")
-        if "-" not in text and len(plain) > 8:
-            marks = [at for at in (8, 12, 16, 20) if at < len(plain)]
-            text = "-".join(plain[a:b] for a, b in zip([0, *marks], [*marks, None], strict=True))
-        found = self._run(
-            "SELECT m.id, s.key FROM memories m JOIN scopes s ON s.id = m.scope WHERE m.id >= ? AND m.id < ? ORDER BY m.id LIMIT 50", (text, text + "g")
-        )
-        if scopes is not None:
-            found = [row for row in found if row[1] in scopes]
+        marks = [at for at in (8, 12, 16, 20) if at < len(plain)]
+        text = "-".join(plain[a:b] for a, b in zip([0, *marks], [*marks, None], strict=True))
+        seen = "1" if scopes is None else f"scope IN ({','.join(map(str, self._scopes(scopes))) or 'NULL'})"
+        found = self._run(f"SELECT id FROM memories WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT 50", (text, text + "g"))
         if not found:
             raise NotFound(f"There is no memory whose id starts with '{prefix}'.", "`recollect list` shows ids; `--include-deleted` shows forgotten ones.")
         if len(found) > 1 and found[0][0] != text:
@@ -178,25 +178,38 @@ class SqliteStore:
         expression = match.expression(query, scopes, lambda words: self._document_counts(words, scopes)) if scopes else None
         if expression is None:
             return Ranking("keyword", ())
-        if filter.narrow:
-            sql, values = rows.where(filter, scopes)
-            found = self._run(
-                "SELECT f.rowid, -f.rank FROM memories_fts f CROSS JOIN memories m ON m.key = f.rowid"
-                f" WHERE f.memories_fts MATCH ? AND f.rank MATCH '{match.RANK}' AND {sql} ORDER BY f.rank LIMIT ?",
-                (expression, *values, limit),
-            )
-        else:
+        if not filter.narrow:
             found = self._run(
                 f"SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH ? AND rank MATCH '{match.RANK}' ORDER BY rank LIMIT ?", (expression, limit)
             )
+            if len(found) < limit or not self._crowded(found, filter, scopes):
+                return Ranking("keyword", tuple(found))
+        sql, values = rows.where(filter, scopes)
+        found = self._run(
+            "SELECT f.rowid, -f.rank FROM memories_fts f CROSS JOIN memories m ON m.key = f.rowid"
+            f" WHERE f.memories_fts MATCH ? AND f.rank MATCH '{match.RANK}' AND {sql} ORDER BY f.rank LIMIT ?",
+            (expression, *values, limit),
+        )
         return Ranking("keyword", tuple(found))
 
     def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
-        allowed = None
-        if filter.narrow:
-            sql, values = rows.where(filter, self._scopes(filter.scopes))
-            allowed = [row[0] for row in self._run(f"SELECT m.key FROM memories m WHERE {sql}", values)]
-        return Ranking("vector", self.vectors.search(self._run, vector, model, self._scopes(filter.scopes), limit, allowed))
+        scopes = self._scopes(filter.scopes)
+        if not filter.narrow:
+            found = self.vectors.search(self._run, vector, model, scopes, limit, None)
+            if not self._crowded(found, filter, scopes):
+                return Ranking("vector", found)
+        sql, values = rows.where(filter, scopes)
+        allowed = [row[0] for row in self._run(f"SELECT m.key FROM memories m WHERE {sql}", values)]
+        return Ranking("vector", self.vectors.search(self._run, vector, model, scopes, limit, allowed))
+
+    def _crowded(self, found: Sequence[tuple[int, float]], filter: Filter, scopes: Sequence[int]) -> bool:
+        """Whether forgotten and other hidden memories take most of the places, which those that may be seen should have."""
+        if not found:
+            return False
+        sql, values = rows.where(filter, scopes)
+        keys = apsw.carray(array.array("q", [key for key, _ in found]))
+        seen = self._run(f"SELECT count(*) FROM carray(?) w CROSS JOIN memories m ON m.key = w.value WHERE {sql}", (keys, *values))[0][0]
+        return bool(seen * 2 < len(found))
 
     def by_entity(self, names: Sequence[str], filter: Filter, limit: int) -> Ranking:
         sql, values = rows.where(filter, self._scopes(filter.scopes))
@@ -226,13 +239,10 @@ class SqliteStore:
         )
         return [found.get(hash, 0) for hash in hashes]
 
-    def candidates(
-        self, keys: Sequence[int], filter: Filter, words: Words, worded: Collection[int], vector: Any = None, model: str | None = None
-    ) -> builtins.list[Candidate]:
+    def candidates(self, keys: Sequence[int], filter: Filter, words: Words, worded: Collection[int]) -> builtins.list[Candidate]:
         if not keys:
             return []
-        scopes = self._scopes(filter.scopes)
-        sql, values = rows.where(filter, scopes)
+        sql, values = rows.where(filter, self._scopes(filter.scopes))
         found = self._run(
             "SELECT m.key, m.kind, m.importance, m.confidence, m.usefulness, m.access_count, m.created_at / 1000.0,"
             " coalesce(m.last_accessed, m.created_at) / 1000.0, m.trust, m.source, m.position, m.superseded_by, m.length, m.lexemes"
@@ -242,10 +252,10 @@ class SqliteStore:
         single = [lexemes.hashed(word) for word in words.lexemes]
         double = [lexemes.pair_hash(pair) for pair in words.pairs]
         nothing = lexemes.occurrences(None, single, double)
-        cosines = self.vectors.cosines(vector, model, scopes, [row[0] for row in found]) if vector is not None and model else {}
-        return [
-            Candidate(*row[:13], *(lexemes.occurrences(row[13], single, double) if row[0] in worded else nothing), cosines.get(row[0])) for row in found
-        ]
+        return [Candidate(*row[:13], *(lexemes.occurrences(row[13], single, double) if row[0] in worded else nothing)) for row in found]
+
+    def cosines(self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]) -> dict[int, float]:
+        return self.vectors.cosines(vector, model, self._scopes(scopes), keys)
 
     def keys(self, ids: Sequence[str]) -> dict[str, int]:
         return dict(self._run("SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)))
@@ -276,7 +286,7 @@ class SqliteStore:
             f"SELECT c.hash, c.data, m.dimensions FROM embedding_cache c JOIN models m ON m.id = c.model WHERE m.name = ? AND c.hash IN ({','.join('?' * len(hashes))})",
             (model, *hashes),
         )
-        return {hash: [decode(data[at : at + size + 4]) for at in range(0, len(data), size + 4)] for hash, data, size in found}
+        return {hash: [decode(data[at : at + size + 4]) for at in range(0, len(data), size + 4)] for hash, data, size in found if len(data) % (size + 4) == 0}
 
     def unembedded(self, model: str, limit: int) -> builtins.list[Memory]:
         return [rows.memory(row) for row in self._run(f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE {UNEMBEDDED} ORDER BY m.key LIMIT ?", (model, limit))]

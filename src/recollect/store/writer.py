@@ -62,9 +62,14 @@ class Writer:
             self.source(self.scope(scope), source.uri, source.type, source)
         retired = sum(self.retire(scope, uri) for scope, uri in batch.retire)
         outcomes = tuple(self.add(entry) for entry in batch.add)
-        for change in batch.change:
+        # What was not stored after all, being known or purged, neither replaces nor relates to anything.
+        absent = {entry.memory.id for entry, outcome in zip(batch.add, outcomes, strict=True) if outcome.status != "added"}
+        changes = [change for change in batch.change if change.fields.get("superseded_by") not in absent]
+        for change in changes:
             self.change(change)
         for relation in batch.relate:
+            if relation.source in absent or relation.target in absent:
+                continue
             self.run(
                 "INSERT OR IGNORE INTO relations(source, target, type, created_at, actor) VALUES (?, ?, ?, ?, ?)",
                 (relation.source, relation.target, relation.type, self.at, batch.actor),
@@ -77,7 +82,7 @@ class Writer:
         purged = sum(self.purge(id) for id in batch.purge)
         self.cache()
         self.settle()
-        return Receipt(outcomes=outcomes, changed=len(batch.change), retired=retired, purged=purged)
+        return Receipt(outcomes=outcomes, changed=len(changes), retired=retired, purged=purged)
 
     # What a memory belongs to
 
@@ -333,6 +338,8 @@ class Writer:
             "UPDATE scopes SET memories = memories + ?, words = words + ? WHERE id = ?",
             [(change, self.scope_words[scope], scope) for scope, change in self.scope_memories.items() if change or self.scope_words[scope]],
         )
-        newest = self.run("SELECT max(number) FROM vectors_removed").get
-        if newest and newest % 4096 == 0:
+        if self.batch.purge:
+            self.run("DELETE FROM lexeme_counts WHERE memories <= 0")
+        oldest, newest = self.run("SELECT (SELECT min(number) FROM vectors_removed), (SELECT max(number) FROM vectors_removed)").get
+        if oldest and newest - oldest > REMOVALS_KEPT * 1.1:
             self.run("DELETE FROM vectors_removed WHERE number <= ?", (newest - REMOVALS_KEPT,))

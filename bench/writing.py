@@ -110,7 +110,7 @@ def loading(memory: Memory, texts: list[str]) -> dict:
                 if which:
                     theirs.append(timed(lambda: memory.embedder.documents(texts[part])))  # noqa: B023
                 else:
-                    ours.append(timed(lambda: memory.ingest(Source(f"doc-{at}.md", "markdown"), passages[part])))  # noqa: B023
+                    ours.append(timed(lambda: memory.ingest([(Source(f"doc-{at}.md", "markdown"), passages[part])])))  # noqa: B023
     return {
         "passages": len(texts), "words": round(statistics.mean(len(text.split()) for text in texts), 1),
         "per_second": len(texts) / sum(ours), "embedder_alone_per_second": len(texts) / sum(theirs), "ratio": sum(ours) / sum(theirs),

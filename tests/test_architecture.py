@@ -1,0 +1,90 @@
+"""The rules of ARCHITECTURE.md that a machine can hold."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "recollect"
+
+# Who may import whom: a module sees only modules of a lower level, function-level imports included.
+LEVELS = [
+    ["errors", "types", "words", "ids"],
+    ["config", "project", "when", "store.base", "embed.base"],
+    ["store", "embed"],
+    ["ingest", "recall"],
+    ["memory"],
+    ["bench"],
+    ["cli", "__main__"],
+]
+
+
+def module_name(path: Path) -> str:
+    parts = list(path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def level(name: str) -> int:
+    best = max(
+        (len(entry), number) for number, group in enumerate(LEVELS) for entry in group if name == entry or name.startswith(entry + ".") or entry == name.split(".")[0]
+    )
+    return best[1]
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in names:
+            if name.startswith("recollect."):
+                target = name.removeprefix("recollect.")
+                while target and not any((SOURCE / Path(*target.split("."))).with_suffix(suffix).exists() for suffix in (".py", "")):
+                    target = target.rpartition(".")[0]
+                if target:
+                    found.add(target)
+    return found
+
+
+MODULES = sorted(path for path in SOURCE.rglob("*.py") if module_name(path))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_imports_point_down(path: Path) -> None:
+    name = module_name(path)
+    upwards = {target for target in imports(path) if level(target) > level(name)}
+    assert not upwards, f"{name} imports {sorted(upwards)}, which stand above it"
+
+
+def test_only_the_store_knows_sql_and_the_driver() -> None:
+    guilty = [module_name(path) for path in MODULES if "import apsw" in path.read_text("utf-8") and not module_name(path).startswith(("store", "cli.doctor"))]
+    assert guilty == []
+
+
+def test_no_module_uses_the_standard_librarys_sqlite() -> None:
+    assert [module_name(path) for path in MODULES if "import sqlite3" in path.read_text("utf-8")] == []
+
+
+def test_files_stay_small() -> None:
+    long = {module_name(path): lines for path in MODULES if (lines := path.read_text("utf-8").count("\n")) > 520}
+    assert long == {}, f"files over 500 lines: {long}"
+
+
+@pytest.mark.parametrize(
+    ("statement", "forbidden"),
+    [
+        ("import recollect", {"recollect.memory", "apsw", "numpy", "dataclasses", "argparse"}),
+        ("import recollect.memory", {"numpy", "onnxruntime", "tokenizers", "mcp", "recollect.ingest.pipeline", "urllib.request", "dataclasses"}),
+        ("import recollect.recall.pipeline", {"numpy", "onnxruntime", "concurrent.futures"}),
+        ("import recollect.store.sqlite", {"numpy", "onnxruntime", "importlib.resources"}),
+    ],
+)
+def test_heavy_things_arrive_late(statement: str, forbidden: set[str]) -> None:
+    code = f"{statement}\nimport sys\nprint(*sorted(set(sys.modules) & {forbidden!r}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert loaded == []

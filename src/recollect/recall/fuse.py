@@ -122,7 +122,7 @@ def _said(pool: Pool) -> list[tuple[float, float, float, float]]:
     best = ordered[0] if ordered else 0.0
     if best <= 0:
         return [(0.0, 0.0, 0.0, 0.0)] * len(raw)
-    floor = BACKGROUND * ordered[min(BACKGROUND_RANK, len(ordered)) - 1]
+    floor = BACKGROUND * ordered[BACKGROUND_RANK - 1] if len(ordered) >= BACKGROUND_RANK else 0.0
     return [
         (score, coverage, max(0.0, score - floor) / best * (1 - COVERAGE + COVERAGE * coverage), pairs) for score, coverage, pairs in raw
     ]

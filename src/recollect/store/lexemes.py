@@ -43,7 +43,9 @@ def prepare(text: str) -> str:
     """The form of a text that is handed to FTS5."""
     text = text.replace("\x00", " ")
     if not text.isascii():
-        text = _RUN.sub(_pairs, text)
+        # A search for one character looks for pairs that begin with it; the last character of a run begins none.
+        ends = dict.fromkeys(run[-1] for run in _RUN.findall(text) if len(run) > 1)
+        text = _RUN.sub(_pairs, text) + ("\n" + " ".join(ends) if ends else "")
     humps = _HUMPS.findall(text)
     if humps:
         text += "\n" + " ".join(part for word in humps for part in _PARTS.findall(word))

@@ -53,7 +53,7 @@ def _leaves(node: Any) -> list[Term]:
 
 def _spaced(text: str) -> str:
     """A query's word in the form the index has, but whole: `parseUrl` asks for parseurl, not for parse and url apart."""
-    return lexemes._RUN.sub(lexemes._pairs, text.replace("\x00", " "))
+    return lexemes._RUN.sub(lexemes._pairs, text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8"))
 
 
 def _searchable(term: Term) -> bool:

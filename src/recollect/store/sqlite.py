@@ -255,7 +255,7 @@ class SqliteStore:
         return [Candidate(*row[:13], *(lexemes.occurrences(row[13], single, double) if row[0] in worded else nothing)) for row in found]
 
     def cosines(self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]) -> dict[int, float]:
-        return self.vectors.cosines(vector, model, self._scopes(scopes), keys)
+        return self.vectors.cosines(self._run, vector, model, self._scopes(scopes), keys)
 
     def keys(self, ids: Sequence[str]) -> dict[str, int]:
         return dict(self._run("SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)))

@@ -34,15 +34,13 @@ class Vectors:
                         best[memory] = cosine
         return tuple(sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
-    def cosines(self, vector: Any, model: str, scopes: Sequence[int], memories: Sequence[int]) -> dict[int, float]:
-        """Cosines of memories that other signals found. Uses what the search of the same question caught up."""
+    def cosines(self, run: Run, vector: Any, model: str, scopes: Sequence[int], memories: Sequence[int]) -> dict[int, float]:
+        """Cosines of memories that other signals found."""
         query, wanted = np.asarray(vector, np.float32), np.asarray(sorted(memories), np.int64)
         found: dict[int, float] = {}
         with self._lock:
-            number = self._models.get(model, (-1, 0))[0]
-            for scope in scopes:
-                if part := self._parts.get((number, scope)):
-                    found.update(part.cosines(query, wanted))
+            for part in self._current(run, model, scopes):
+                found.update(part.cosines(query, wanted))
         return found
 
     def mean_cosine(self, run: Run, vector: Any, model: str, scopes: Sequence[int]) -> float:

@@ -1,0 +1,616 @@
+"""Writes docs/reference from the code itself, so that it cannot fall behind: help, settings, schema, JSON, Python and errors.
+
+    python docs/generate.py           write the pages
+    python docs/generate.py --check   write nothing; exit 1 if a page is out of date
+
+The pages are the same on every supported Python, on every machine and at every time of day: help is laid out here rather
+than by the argparse of the day, and ids, times, sizes and speeds in the examples are replaced by fixed ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import io
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+sys.path.insert(0, str(ROOT / "src"))
+
+from recollect import __version__, errors, types  # noqa: E402
+from recollect import memory as memories  # noqa: E402
+from recollect.cli import main as commands  # noqa: E402
+from recollect.cli import parsing  # noqa: E402
+from recollect.cli.shown import SIGNALS  # noqa: E402
+from recollect.config import PERSONAL, SETTINGS, Config  # noqa: E402
+from recollect.store import base  # noqa: E402
+from recollect.store.connection import MIGRATIONS  # noqa: E402
+
+MADE = "<!-- Written by docs/generate.py; change the code or that file, then run `make docs`. -->"
+WIDTH = 100
+
+
+class Outdated(Exception):
+    """Something in the code has no words here yet."""
+
+
+def page(title: str, *parts: str) -> str:
+    return "\n\n".join([f"# {title}", MADE, *(part.strip("\n") for part in parts)]) + "\n"
+
+
+def fenced(text: str, language: str = "text") -> str:
+    return f"```{language}\n{text.rstrip()}\n```"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def told(words: Mapping[str, str], names: Sequence[str], what: str) -> list[tuple[str, str]]:
+    """Each name with its sentence. A new name without one, or a sentence without its name, stops the generator."""
+    missing, gone = sorted(set(names) - set(words)), sorted(set(words) - set(names))
+    if missing or gone:
+        raise Outdated(f"docs/generate.py: {what}: no sentence for {missing}, and nothing called {gone} any more.")
+    return [(name, words[name]) for name in names]
+
+
+# The command line
+
+
+class Layout(argparse.RawDescriptionHelpFormatter):
+    """argparse's help at one width and in one form: Python 3.13 writes `--limit, -n N` where older ones repeat the N."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=24, width=WIDTH)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        return f"{', '.join(action.option_strings)} {self._format_args(action, action.dest.upper())}"
+
+
+EXIT_CODES = {
+    "0": "done",
+    "1": "could not be done, or `doctor` found a problem",
+    "2": "wrong usage: an unknown option, a bad value, a bad settings file",
+    "130": "stopped by Ctrl-C",
+}
+
+
+def cli() -> str:
+    parts = [
+        "`recollect` prints data on stdout; hints, warnings, errors and progress go to stderr. Options and words mix freely, and the"
+        " options of every command may stand before the command. `recollect help COMMAND` is the same as `recollect COMMAND --help`.",
+        table(("exit code", "meaning"), list(EXIT_CODES.items())),
+        "Ids are shown shortened and accepted as any unique beginning. A time is a span (`90min`, `12h`, `30d`, `2w`, `6mo`, `1y`), a"
+        " date, a date and time in ISO form (UTC if it names no zone), `now`, `today`, `yesterday` or `tomorrow`.",
+        fenced(commands.overview()),
+    ]
+    for group in commands.GROUPS.values():
+        for name, (_, about) in group.items():
+            _, parser = parsing.build(name)
+            parser.formatter_class = Layout
+            parts += [f"## {name}", f"{about[0].upper()}{about[1:]}.", fenced(parser.format_help())]
+    return page("Command line", *parts)
+
+
+# Settings
+
+VARIABLES = {
+    "RECOLLECT_HOME": "Folder of the database, the models and the settings file, in place of the XDG folders.",
+    "XDG_DATA_HOME": "The database and the models are in its `recollect` folder. Default `~/.local/share`.",
+    "XDG_CONFIG_HOME": "The settings file is in its `recollect` folder. Default `~/.config`.",
+    "RECOLLECT_OFFLINE": "If set, no model is ever fetched. What is installed works.",
+    "HF_HUB_OFFLINE": "The same.",
+    "RECOLLECT_MODEL_DIR": "A folder of ready models, looked into before the data folder and never written.",
+    "OPENAI_API_KEY": "The key for `embedding = \"http\"`. Sent to `embedding_url` and nowhere else.",
+    "OPENAI_TOKEN_MEMORY_EMBEDDINGS": "The same, looked at when the first is not set.",
+    "RECOLLECT_DEBUG": "If set, an error shows where it came from.",
+    "NO_COLOR": "If set, no colour on a terminal. `TERM=dumb` does the same.",
+    "COLUMNS": "Width of the text output, from 40 to 120.",
+}  # fmt: skip
+
+
+def settings() -> str:
+    rows = [
+        (f"`{key}`", _shown(Config._field_defaults[key]), f"`RECOLLECT_{key.upper()}`", _accepted(key), setting.help)
+        for key, setting in SETTINGS.items()
+    ]
+    return page(
+        "Settings",
+        "Later layers win: the defaults below, your file, the project's file, the environment, the command line. `recollect config` shows"
+        " every value and the layer it came from.",
+        table(
+            ("layer", "where"),
+            [
+                ("your file", "`~/.config/recollect/config.toml`; the first part is `$XDG_CONFIG_HOME` or `$RECOLLECT_HOME` if set"),
+                ("the project's file", "`.recollect/config.toml` in the project's root, shared by all its worktrees"),
+                ("the environment", "`RECOLLECT_` and the key in capitals, such as `RECOLLECT_LIMIT=5`"),
+                ("the command line", "`--database`, `--mode`, `--profile`, `--limit`, `--threshold`, `--max-tokens`"),
+            ],
+        ),
+        "Both files are TOML with the keys at the top level. An unknown key or a bad value in a file is an error that names the file"
+        " and the key. A bad value in the environment is a warning, and is ignored. `recollect config KEY VALUE` changes your file,"
+        " `--project-file` the project's, and `--unset KEY` takes a key out again; other lines and comments stay.",
+        fenced("recollect config                            # all settings\nrecollect config limit 5                    # change yours\n"
+               "recollect config limit 5 --project-file     # change the project's\nrecollect config --unset limit", "sh"),
+        table(("key", "default", "environment", "accepts", "what it is for"), rows),
+        "## What a project's file may not set",
+        f"{', '.join(f'`{key}`' for key in PERSONAL[:-1])} and `{PERSONAL[-1]}`. A project's file comes with a cloned repository, and these"
+        " say where memories, questions and API keys go. A project's file that holds one of them is refused.",
+        "## Other environment variables",
+        table(("variable", "what it does"), [(f"`{name}`", text) for name, text in VARIABLES.items()]),
+    )  # fmt: skip
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, tuple):
+        return "`[" + ", ".join(json.dumps(part) for part in value) + "]`"
+    return f"`{value}`" if value != "" else "empty"
+
+
+def _accepted(key: str) -> str:
+    setting, kind = SETTINGS[key], type(Config._field_defaults[key])
+    if setting.choices:
+        return ", ".join(f"`{choice}`" for choice in setting.choices)
+    if setting.low is not None and setting.high is not None:
+        return f"{'whole number' if kind is int else 'number'} from {setting.low:,.10g} to {setting.high:,.10g}"
+    return {bool: "`true`, `false`", tuple: "list of strings", str: "text"}[kind]
+
+
+# The database
+
+TABLES = {
+    "meta": "Facts about the database itself: the secret that salts tombstones.",
+    "scopes": "Who sees a memory: `personal`, a project or a container, with its name for people and the totals that word weights need.",
+    "sources": "Where memories came from: a person, a file, a transcript; a later reading of the same uri replaces the earlier one.",
+    "sessions": "One conversation with an agent. Empty in this version.",
+    "spans": "A topic inside a session, as a tree with line ranges. Empty in this version.",
+    "spans_fts": "Derived: the full-text index of spans.",
+    "memories": "The memories: text, kind, times, validity, use, source, and the hash that guards the row.",
+    "memories_fts": "Derived: the full-text index of memories, which holds no copy of the text.",
+    "lexeme_counts": "Derived: how many memories of a scope hold a word, by hash; the weight of a word is decided inside a scope.",
+    "entities": "Named things that memories are about, once per name and type.",
+    "memory_entities": "Which memory is about which entity.",
+    "relations": "Edges between two memories: supersedes, builds_on, contradicts, answers, relates_to.",
+    "models": "The embedding models that vectors are of, by name and revision.",
+    "vectors": "Derived: one row per window of a memory's text, a scale and a signed byte per dimension.",
+    "vectors_removed": "Derived: a log of deleted vectors, from which other processes learn what to drop.",
+    "embedding_cache": "Derived: vectors by text hash and model, so that a text is embedded once.",
+    "history": "Every change of a memory: when, by whom, what it was before and after.",
+    "tombstones": "Salted hashes of purged texts, so that they are not taken in again.",
+}
+
+
+def schema() -> str:
+    scripts = {path.name: path.read_text("utf-8") for path in sorted(MIGRATIONS.glob("*.sql"))}
+    names = re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", "\n".join(scripts.values()))
+    return page(
+        "Database schema",
+        "One SQLite file. Migrations are numbered and never changed once released; the missing ones are applied when a database is opened,"
+        " each in a transaction of its own. `PRAGMA user_version` is the number of the newest one applied. What is marked derived can be"
+        " made anew from the texts by `recollect reindex --full`. Reading the file with another SQLite tool is safe while no Recollect"
+        " process uses it; writing to it is not supported.",
+        table(("table", "what it holds"), [(f"`{name}`", text) for name, text in told(TABLES, names, "tables")]),
+        *(f"## {name}\n\n{fenced(text, 'sql')}" for name, text in scripts.items()),
+    )
+
+
+# JSON
+
+FIELDS = {
+    "id": "UUID version 7; sorts by the time it was made.",
+    "score": "Only in `search` and `recall`: 0 to 1, comparable inside one answer.",
+    "kind": "One of the kinds in the guide to writing.",
+    "scope": "`personal`, `project:…` or `container:…/name`.",
+    "content": "The whole text, as stored.",
+    "summary": "One line of at most 20 words.",
+    "source": "Where it came from: `note:user`, a file, a name given with `--source`.",
+    "path": "The file, if it came from one that was imported; else null.",
+    "lines": "`[first, last]` in that file, or null.",
+    "section": "The heading it stood under, or null.",
+    "session": "The conversation it came from, or null.",
+    "created_at": "When it was told. All times are UTC, ISO 8601, with milliseconds and `Z`.",
+    "updated_at": "When it was last changed.",
+    "importance": "0 to 10.",
+    "confidence": "0 to 1: how firmly it was said.",
+    "usefulness": "Sum of the votes.",
+    "access_count": "How often it was shown by `get` or voted on.",
+    "last_accessed": "When that last was; at first the time it was told.",
+    "valid_from": "From when it holds, or null for since it was told.",
+    "valid_to": "Until when it held, or null. Set when it is superseded.",
+    "expires_at": "When it stops being found, or null.",
+    "deleted_at": "When it was forgotten, or null.",
+    "superseded_by": "The id of what replaced it, or null.",
+    "answered": "For questions: whether they have an answer; else null.",
+    "tags": "Array of strings.",
+    "keywords": "Array of strings, found by rules.",
+    "entities": "Array of `{\"name\", \"type\"}`.",
+    "metadata": "The object given with `--metadata`.",
+    "trust": "3 told by a person, 2 by an agent, 1 imported, 0 quarantined.",
+    "related": "Only for hits with relations: `{\"type\", \"direction\", \"id\", \"summary\"}`; `out` points away from this memory.",
+    "why": "Only with `search --explain`: what each signal said.",
+}  # fmt: skip
+ID = "01a1ddc0-0000-7000-8000-{:012d}"
+MOMENT = "2026-11-15T09:30:00.000Z"
+FIXED = {"database_bytes": 196608, "bytes_per_memory": 39322, "bytes": 196608, "p50_ms": 1.5, "p95_ms": 2.1, "documents_per_second": 420.0}
+VERSIONS = {
+    "python": f"Python 3.13.0, Recollect {__version__}", "apsw": "3.51.3.0", "numpy": "2.3.4", "onnxruntime": "1.23.2",
+    "tokenizers": "0.22.1", "sqlite": "SQLite 3.51.3", "disk": "83.5 GB free",
+}  # fmt: skip
+NEAR = "I prefer small pull requests with one commit in each of them"
+SECRET = "The staging login is <private>ops / hunter2</private>"
+NOTES: tuple[tuple[str, ...], ...] = (
+    ("add", "The orders service keeps its data in MySQL", "--kind", "architecture", "--importance", "7", "--tag", "orders"),
+    ("add", "The orders service moved from MySQL to PostgreSQL", "--kind", "decision", "--metadata", "ticket=OPS-7"),
+    ("add", "I prefer small pull requests with one commit each", "--personal", "--expires", "2099-01-01"),
+)
+
+
+class Stage:
+    """A throw-away home and project in which real commands run, and what they print with ids and times made constant."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ids: dict[str, str] = {}
+        self.began = datetime.now(UTC)
+        (folder / "shop").mkdir()
+
+    def run(self, *words: str, code: int = 0) -> Any:
+        out, talk = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(talk):
+            ended = commands.main([*words, "--json", "--project", str(self.folder / "shop")])
+        if ended != code:
+            raise Outdated(f"`recollect {' '.join(words)}` ended with {ended}, not {code}: {talk.getvalue()}")
+        return json.loads(out.getvalue())
+
+    def fixed(self, value: Any, name: str = "") -> Any:
+        """The value with everything that differs from run to run replaced."""
+        if isinstance(value, dict):
+            if value.get("check") in VERSIONS:
+                value = {**value, "message": VERSIONS[value["check"]]}
+            return {self._text(key): self.fixed(item, key if name != "why" else "score") for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.fixed(item, name) for item in value]
+        if isinstance(value, str):
+            return self._text(value)
+        if name in FIXED:
+            return FIXED[name]
+        # Two digits: the last ones may differ with the machine's arithmetic.
+        return round(value, 2) if isinstance(value, float) and name in ("score", "similarity", "why") else value
+
+    def _text(self, text: str) -> str:
+        text = re.sub(
+            r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", lambda found: self.ids.setdefault(found[0], ID.format(len(self.ids) + 1)), text
+        )
+        text = re.sub(r"\b(project|container):[0-9a-f]{16}", r"\1:4b4ac4e6534e3d15", text)
+        text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", lambda found: MOMENT if self._recent(found[0]) else found[0], text)
+        return text.replace(str(self.folder / "home"), "/home/ada/.local/share/recollect").replace(str(self.folder), "/home/ada")
+
+    def _recent(self, text: str) -> bool:
+        return abs(datetime.fromisoformat(text) - self.began) < timedelta(days=1)
+
+
+@contextmanager
+def stage() -> Iterator[Stage]:
+    keep = {name: value for name, value in os.environ.items() if not name.startswith(("RECOLLECT_", "XDG_"))}
+    with tempfile.TemporaryDirectory(prefix="recollect-docs-") as folder:
+        own = {"RECOLLECT_HOME": str(Path(folder) / "home"), "RECOLLECT_EMBEDDING": "hashing", "RECOLLECT_OFFLINE": "1"}
+        with mock.patch.dict(os.environ, {**keep, **own}, clear=True):
+            yield Stage(Path(folder).resolve())
+
+
+def shown(value: Any) -> str:
+    return fenced(json.dumps(value, indent=2, ensure_ascii=False), "json")
+
+
+def json_objects() -> str:
+    with stage() as here:
+        return page("JSON", *_json_parts(here))
+
+
+def _json_parts(here: Stage) -> Iterator[str]:
+    yield (
+        "Every command takes `--json`. These objects are stable: keys are not renamed or taken away within a major version, new ones may"
+        " come. What could not be done prints no JSON: a sentence goes to stderr and the exit code says so. The examples are real output"
+        ' with ids, times, sizes and speeds made constant. They were made with `embedding = "hashing"`, so a real model\'s scores differ.'
+    )
+    yield from _written(here)
+    yield from _found(here)
+    yield from _looked_at(here)
+    yield from _others(here)
+
+
+def _written(here: Stage) -> Iterator[str]:
+    added, changed, *_ = [here.run(*words) for words in NOTES]
+    yield "## add"
+    yield (
+        "`status` is `added`, `duplicate` (the same text) or `near_duplicate`. For the last two, `id` and `duplicate_of` name the memory"
+        " that is known already, and nothing was stored. `similarity` is the cosine, 1 for the same text. `supersedes` lists the memories"
+        " that this one replaced. `redactions` counts private and secret parts that were taken out. Keys without a value are left out."
+    )
+    for value in (added, changed, here.run("add", NOTES[0][1]), here.run("add", NEAR, "--personal"), here.run("add", SECRET)):
+        yield shown(here.fixed(value))
+
+
+def _found(here: Stage) -> Iterator[str]:
+    answer = here.fixed(here.run("search", "which database does the orders service use?", "--limit", "1", "--explain"))
+    yield "## search"
+    yield "An array, best first. Each element is a memory with its `score`."
+    yield shown(answer)
+    yield "The fields of a memory, the same in every command that shows one:"
+    yield table(("field", "what it holds"), [(f"`{name}`", text) for name, text in told(FIELDS, list(answer[0]), "fields of a memory")])
+    yield "What `why` may hold. A signal that had nothing to say is left out."
+    yield table(("signal", "what it is"), [(f"`{name}`", text) for name, text in SIGNALS.items()])
+    yield "`search --dual --json` prints the object of `recall`."
+    yield "## list"
+    yield "An array of memories, the newest first unless `--order` says otherwise. `get` and `export` print the same."
+    yield shown(here.fixed(here.run("list", "--personal")))
+    yield "## recall"
+    yield (
+        "An index of the matches in at most half of the token budget, then the best of them in full. `total_count` counts every match,"
+        " `has_more` says whether some are not in the index, `tokens_used` is an estimate. A text that did not fit is cut and marked"
+        ' `"truncated": true`. `hints` says, for example, that only words were searched.'
+    )
+    value = here.fixed(here.run("recall", "which database does the orders service use?", "--max-tokens", "120"))
+    for detail in value["details"]:
+        for name in [
+            name for name in detail if name not in ("id", "score", "kind", "content", "summary", "source", "created_at", "related")
+        ]:
+            del detail[name]
+    yield shown(value)
+    yield "The objects in `details` have every field of a memory; most are left out here."
+
+
+def _looked_at(here: Stage) -> Iterator[str]:
+    yield "## stats"
+    yield (
+        "`memories` and `deleted` count what is and what is not visible; `by_scope` names scopes as memories do, and `scope_names` says"
+        " what people call them. `vectors` counts by model, `unembedded` counts memories without any vector, `cached` the embedding cache."
+    )
+    yield shown(here.fixed(here.run("stats")))
+    yield "## doctor"
+    yield 'An array of findings, some of them shown here. The exit code is 1 if any has `"ok": false`; its `fix` says how to mend it.'
+    with mock.patch.dict(os.environ, {"RECOLLECT_EMBEDDING": "none"}):
+        here.run("add", "Written while no model was set")
+    findings = here.fixed(here.run("doctor", code=1))
+    yield shown([finding for finding in findings if finding["check"] in ("python", "full-text index", "model", "vectors of the model")])
+    yield "## bench"
+    yield "An array with one object per set and mode. The page on [evaluation sets](bench.md) says what the measures are."
+    yield shown(here.fixed(here.run("bench", str(_evaluation_set(here.folder)), "--mode", "hybrid")))
+
+
+def _evaluation_set(folder: Path) -> Path:
+    made = folder / "tiny"
+    made.mkdir()
+    texts = ("Users sign in with a magic link", "Orders live in PostgreSQL", "Deploys start from main")
+    questions = (("how do users sign in?", "d0"), ("where do orders live?", "d1"))
+    (made / "meta.json").write_text(json.dumps({"name": "tiny"}), "utf-8")
+    (made / "corpus.jsonl").write_text("".join(json.dumps({"id": f"d{at}", "text": text}) + "\n" for at, text in enumerate(texts)), "utf-8")
+    rows = ({"id": f"q{at}", "query": query, "relevant": [wanted]} for at, (query, wanted) in enumerate(questions))
+    (made / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return made
+
+
+def _others(here: Stage) -> Iterator[str]:
+    """The smaller answers, in an order in which each works."""
+    first, second = (one["id"] for one in here.run("list", "--include-superseded", "--order", "oldest", "--kind", "architecture,decision"))
+    runs: tuple[tuple[str, tuple[str, ...]], ...] = (
+        ("link", ("link", second, "builds_on", first)),
+        ("history", ("history", first)),
+        ("forget", ("forget", second)),
+        ("config", ("config", "limit")),
+        ("config KEY VALUE", ("config", "limit", "5")),
+        ("model pull", ()),
+        ("reindex", ("reindex",)),
+        ("backup", ("backup", str(here.folder / "copy.db"))),
+        ("reset", ("reset", "--scope", "personal", "--yes")),
+    )
+    yield "## The other commands"
+    yield (
+        "`update`, `restore` and `vote` print the changed memory. `config` without a key and `model list` print arrays. `completion` prints"
+        ' `{"shell", "script"}`, and `demo` an array of `{"command", "output", "exit"}`.'
+    )
+    for name, words in runs:
+        value = (
+            here.run(*words)
+            if words
+            else {
+                "name": "snowflake-arctic-embed-s",
+                "status": "installed",
+                "path": str(here.folder / "home/models/snowflake-arctic-embed-s"),
+            }
+        )
+        yield f"`{name}`"
+        yield shown(here.fixed(value))
+
+
+# Python
+
+UNTOLD = {
+    "scope": "The scope that `add` writes to: the project's, or the container's.",
+    "every_scope": "All scopes of the database, for a filter over every project.",
+    "close": "Closes the database. `with` does it for you.",
+    "unlink": "Takes a relation away, and what it had brought about: a superseded memory is valid again, an answered question open.",
+    "one": "The one memory of an id or unique prefix. Does not count as a use.",
+    "list": "Memories without a question, by `created`, `oldest`, `importance`, `used`, `useful` or `updated`.",
+    "history": "Every change of a memory, the oldest first.",
+    "relations": "The relations that a memory is an end of.",
+    "stats": "Counts of what is stored, in every scope or in some.",
+    "export": "Every memory that passes the filter, the oldest first, one at a time. Without a filter forgotten ones are included.",
+    "check": "What is wrong with the database, if anything is. `deep` reads every page and every memory.",
+    "backup": "Copies the whole database into a new file while others go on using it. Returns its bytes.",
+    "reset": "Forgets everything in these scopes, or in all, beyond recovery. Returns how many memories that were.",
+}
+SHAPES: tuple[type, ...] = (
+    types.Outcome, types.Receipt, types.Answer, types.Hit, types.Memory, types.Entity, types.Relation, types.Event, types.Filter,
+    types.Passage, types.Source, base.Overview, base.Problem,
+)  # fmt: skip
+MEANT = {
+    "Answer": "What a search returns.",
+    "Hit": "One found memory.",
+    "Memory": "A stored memory. `path` is the file it came from, if it came from one.",
+    "Entity": "A named thing: " + ", ".join(types.ENTITY_TYPES) + ".",
+    "Relation": "An edge between two memories: " + ", ".join(types.RELATIONS) + ".",
+    "Receipt": "What a write did. `added` counts the outcomes that are new.",
+    "Overview": "What `stats` returns.",
+}
+
+
+def python() -> str:
+    members = [(name, value) for name, value in vars(memories.Memory).items() if not name.startswith("_")]
+    parts = [
+        "`from recollect import Memory`. Every surface calls this one class; the [guide](../guides/python.md) shows it at work. What cannot"
+        " be done raises an error of the [tree](errors.md). Methods are synchronous, and an object may be used from several threads.",
+        "## Memory",
+        inspect.cleandoc(memories.Memory.__doc__ or "").split(">>>")[0].strip(),
+        fenced(_signature("Memory", memories.Memory.__init__), "python"),
+    ]
+    for name, value in members:
+        function: Any = value.fget if isinstance(value, property) else value
+        said = _sentences(name, function)
+        parts += [f"### {name}", said]
+        parts.append(
+            fenced(
+                f"{name}: {_plain(function.__annotations__['return'])}" if isinstance(value, property) else _signature(name, function),
+                "python",
+            )
+        )
+    parts.append("## Values")
+    parts.append(
+        "Immutable named tuples of `recollect.types`, `Overview` and `Problem` of `recollect.store.base`. Times are aware datetimes in UTC."
+    )
+    for shape in SHAPES:
+        parts += [f"### {shape.__name__}", _meaning(shape), fenced(_fields(shape), "python")]
+    return page("Python", *parts)
+
+
+def _sentences(name: str, function: Callable[..., Any]) -> str:
+    said = inspect.getdoc(function) or UNTOLD.get(name)
+    if not said:
+        raise Outdated(f"docs/generate.py: Memory.{name} has no docstring.")
+    return " ".join(said.split())
+
+
+def _meaning(shape: type) -> str:
+    own = shape.__doc__ or ""
+    return MEANT.get(shape.__name__) or ("" if own.startswith(f"{shape.__name__}(") else " ".join(own.split()))
+
+
+def _signature(name: str, function: Callable[..., Any]) -> str:
+    """One line if it fits, else a parameter per line. Annotations are source text, so they read the same everywhere."""
+    found = inspect.signature(function)
+    written = []
+    keyword_only = False
+    for parameter in [one for one in found.parameters.values() if one.name != "self"]:
+        if parameter.kind is parameter.KEYWORD_ONLY and not keyword_only:
+            keyword_only = True
+            if not any(one.kind is one.VAR_POSITIONAL for one in found.parameters.values()):
+                written.append("*")
+        stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+        default = "" if parameter.default is parameter.empty else f" = {'…' if callable(parameter.default) else repr(parameter.default)}"
+        written.append(f"{stars}{parameter.name}: {_plain(parameter.annotation)}{default}")
+    result = "" if found.return_annotation in ("None", found.empty) else f" -> {_plain(found.return_annotation)}"
+    line = f"{name}({', '.join(written)}){result}"
+    return line if len(line) <= WIDTH else f"{name}(\n" + "".join(f"    {one},\n" for one in written) + f"){result}"
+
+
+def _fields(shape: Any) -> str:
+    lines = []
+    for name in shape._fields:
+        default = shape._field_defaults.get(name, inspect.Parameter.empty)
+        value = "{}" if default is types.NOTHING else repr(default)
+        lines.append(f"{name}: {_plain(shape.__annotations__[name])}" + ("" if default is inspect.Parameter.empty else f" = {value}"))
+    return "\n".join(lines)
+
+
+def _plain(annotation: Any) -> str:
+    """An annotation as it is written in the source. Named tuples wrap it in a ForwardRef."""
+    return re.sub(r"\b(?:builtins|types)\.", "", str(getattr(annotation, "__forward_arg__", annotation)))
+
+
+# Errors
+
+
+def error_page() -> str:
+    said = dict(re.findall(r"^[ │├└─]*(\w+) {2,}([^;\n]+)", errors.__doc__ or "", re.MULTILINE))
+    lines = list(_tree(errors.RecollectError, "", ""))
+    room = max(len(line) for line, _ in lines) + 2
+    text = "\n".join(f"{line:<{room}}{kind.exit_code}  {said[kind.__name__]}" for line, kind in lines)
+    return page(
+        "Errors",
+        "Everything that can go wrong is one of these, from the command line and from Python alike. `message` is a full sentence with the"
+        " value in it; `hint` names the next thing to type, or is None. The number is the exit code of the command line.",
+        fenced(text),
+        "`except RecollectError` catches them all. They are in `recollect.errors`. On the command line an error is two lines on stderr,"
+        " without a traceback unless `RECOLLECT_DEBUG` is set:",
+        fenced(_example()),
+        table(("exit code", "meaning"), list(EXIT_CODES.items())),
+    )
+
+
+def _tree(kind: type[errors.RecollectError], lead: str, below: str) -> Iterator[tuple[str, type[errors.RecollectError]]]:
+    yield lead + kind.__name__, kind
+    children = [child for child in kind.__subclasses__() if child.__module__ == errors.__name__]
+    for child in children:
+        last = child is children[-1]
+        yield from _tree(child, below + ("└── " if last else "├── "), below + ("    " if last else "│   "))
+
+
+def _example() -> str:
+    talk = io.StringIO()
+    with stage() as here, redirect_stderr(talk):
+        commands.main(["add", "We deploy on Fridays", "--importance", "11", "--project", str(here.folder)])
+    return f'$ recollect add "We deploy on Fridays" --importance 11\n{talk.getvalue()}'
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "cli.md": cli,
+    "settings.md": settings,
+    "schema.md": schema,
+    "json.md": json_objects,
+    "python.md": python,
+    "errors.md": error_page,
+}
+
+
+def outdated() -> list[str]:
+    """The pages that no longer say what the code does."""
+    return [name for name, make in PAGES.items() if not (REFERENCE / name).is_file() or (REFERENCE / name).read_text("utf-8") != make()]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Write docs/reference from the code.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is out of date")
+    args = parser.parse_args(argv)
+    try:
+        old = outdated()
+        if args.check:
+            sys.stderr.writelines(f"docs/reference/{name} is out of date; run `make docs`.\n" for name in old)
+            return 1 if old else 0
+        REFERENCE.mkdir(exist_ok=True)
+        for name in old:
+            (REFERENCE / name).write_text(PAGES[name](), "utf-8")
+            sys.stdout.write(f"wrote docs/reference/{name}\n")
+    except Outdated as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -135,7 +135,7 @@ def settings() -> str:
         table(
             ("layer", "where"),
             [
-                ("your file", "`~/.config/recollect/config.toml`; the first part is `$XDG_CONFIG_HOME` or `$RECOLLECT_HOME` if set"),
+                ("your file", "`config.toml` in `$RECOLLECT_HOME`, else in `$XDG_CONFIG_HOME/recollect`, else in `~/.config/recollect`"),
                 ("the project's file", "`.recollect/config.toml` in the project's root, shared by all its worktrees"),
                 ("the environment", "`RECOLLECT_` and the key in capitals, such as `RECOLLECT_LIMIT=5`"),
                 ("the command line", "`--database`, `--mode`, `--profile`, `--limit`, `--threshold`, `--max-tokens`"),

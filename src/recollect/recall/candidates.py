@@ -11,7 +11,7 @@ from recollect.store.match import query_words
 from recollect.types import Candidate, Filter, Query, Words
 
 DEPTH = 300  # memories taken from each signal (bench/LOG.md, 2026-11-15)
-NAMED = 0.1  # what a memory gains for each entity that the question names, up to two
+NAMED = 0.02  # what a memory gains for each entity that the question names, up to two: its words have counted already
 
 
 def gather(query: Query, store: Store, filter: Filter, vector: Callable[[], Any], model: str | None, mode: str, limit: int) -> Pool:

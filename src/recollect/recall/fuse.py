@@ -25,14 +25,14 @@ from recollect.store.base import Statistics
 from recollect.types import Candidate, Words
 
 K1, B = 1.2, 0.75
-MEANING = 0.65  # weight of meaning against words
+MEANING = 0.7  # weight of meaning against words
 STRETCH = 2.0  # brings the cosine's span to that of the words
 BACKGROUND, BACKGROUND_RANK = 0.7, 30  # share of the score at that rank which counts as background
-COVERAGE = 0.5  # share of a word score that full coverage of the question is worth
+COVERAGE = 0.4  # share of a word score that full coverage of the question is worth
 PAIRS = 0.1
-NEIGHBOUR = 0.2  # what a strong neighbour adds
+NEIGHBOUR = 0.25  # what a strong neighbour adds
 NEAR = ((-1, 1.0), (1, 1.0), (-2, 0.5), (2, 0.5))  # where a neighbour may stand, and how much of it counts
-RECENT, FADE = 0.1, 14 * 86400.0  # what being told right now adds, and the seconds after which a third of it is left
+RECENT, FADE = 0.15, 21 * 86400.0  # what being told right now adds, and the seconds after which a third of it is left
 PRIOR = 8  # memories' worth of belief in the model's usual mean cosine, for scopes of a few memories
 RRF_K = 60
 

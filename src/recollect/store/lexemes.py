@@ -99,8 +99,9 @@ def pack(lexemes: Sequence[str]) -> bytes:
     return array("I", [len(order), *order]).tobytes() + array("I", pairs).tobytes() + bytes(min(bag[key], 255) for key in order)
 
 
-def unpack(blob: bytes) -> memoryview:
+def unpack(blob: bytes | None) -> memoryview:
     """The sorted word hashes of a packed text."""
+    blob = blob or b""
     size = min(int.from_bytes(blob[:4], sys.byteorder), max(0, len(blob) - 4) // 5)  # a damaged one says anything
     return memoryview(blob)[4 : 4 + size * 4].cast("I")
 

@@ -1,0 +1,334 @@
+"""Docs that cannot rot: the reference is what the code generates, examples run, links lead somewhere.
+
+How an example runs. A ```console block is left out if its first line says `console skip` or the comment `<!-- not run -->`
+stands above it. Otherwise each `$ recollect` line of a file (also `$ printf … | recollect`, and `printf` and `mkdir` beside one)
+is run in order, in one throw-away home and project, and has to end with exit code 0. In docs/guides the text below a command
+has to be what it prints, too; numbers with a point, ids, dates and paths are not compared, a line with only `…` stands for any
+lines, and a command with nothing below is only run. An id that a page shows is replaced by the real one when a later command
+of the page uses it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from recollect import __version__, config, types
+from recollect.cli import parsing
+from recollect.cli.main import COMMANDS, main
+from recollect.embed.models import KNOWN
+from recollect.recall import candidates, fuse, pipeline, score
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "recollect"
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+EXAMPLES = [path for path in (ROOT / "README.md", *GUIDES) if path.exists()]
+PAGES = sorted(
+    path for path in ROOT.rglob("*.md") if not any(part.startswith(".") or part == "node_modules" for part in path.relative_to(ROOT).parts)
+)
+HOME, SHOP = "/home/ada/.local/share/recollect", "/home/ada/shop"  # what pages call the throw-away folders
+RUNS = re.compile(r"\$ (?:(?:[A-Z_]+=\S+ )*recollect |(?:echo|printf) .*\| ?recollect )")
+SHELL = re.compile(r"[|<>;&]|\$\(|^(?:[A-Z_]+=|echo |printf |mkdir )")  # what this process cannot do by itself
+FENCE = re.compile(r"^```.*?^```[^\n]*$", re.MULTILINE | re.DOTALL)
+ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}[0-9a-f-]*")
+FORBIDDEN = re.compile(r"/work/|/tmp/lab|/root/|\.\./shared(?!/bench\b)")
+REGISTRIES = re.compile(r"pypi\.org|pythonhosted\.org|npmjs\.|crates\.io")
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+class Example(NamedTuple):
+    line: int
+    command: str
+    shown: list[str]
+
+
+def blocks(text: str, language: str) -> list[tuple[int, list[str]]]:
+    """The fenced blocks of a language that are to be run, with the number of their first line."""
+    found, lines, at = [], text.splitlines(), 0
+    while at < len(lines):
+        opening = re.fullmatch(r"```(\w+)(.*)", lines[at])
+        if not opening:
+            at += 1
+            continue
+        end = next(place for place in range(at + 1, len(lines)) if lines[place] == "```")
+        above = next((line for line in reversed(lines[:at]) if line.strip()), "")
+        if opening[1] == language and "skip" not in opening[2] and above.strip() != "<!-- not run -->":
+            found.append((at + 2, lines[at + 1 : end]))
+        at = end + 1
+    return found
+
+
+def examples(text: str) -> list[Example]:
+    found: list[Example] = []
+    for first, lines in blocks(text, "console"):
+        if not any(RUNS.match(line) for line in lines):
+            continue
+        goes_on = False
+        for number, line in enumerate(lines, start=first):
+            if goes_on:
+                found[-1] = found[-1]._replace(command=found[-1].command + line.strip().removesuffix("\\"))
+            elif line.startswith("$ "):
+                found.append(Example(number, line[2:].removesuffix("\\"), []))
+            elif found:
+                found[-1].shown.append(line)
+            goes_on = line.endswith("\\") and (goes_on or line.startswith("$ "))
+    return [example for example in found if RUNS.match(f"$ {example.command}") or re.match("(?:printf|mkdir) ", example.command)]
+
+
+class Shell:
+    """Runs the commands of one page, most of them in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ids: dict[str, str] = {}  # as the page shows them → as they are
+        launcher = folder / "bin" / "recollect"
+        launcher.parent.mkdir()
+        launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m recollect "$@"\n')
+        launcher.chmod(0o755)
+
+    def run(self, example: Example) -> tuple[int, str]:
+        command = ID.sub(lambda found: self.ids.get(found[0], found[0]), example.command)
+        code, output = self.in_a_shell(command) if SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", command)) else self.here(command)
+        output = output.replace(str(self.folder / "home"), HOME).replace(str(self.folder / "shop"), SHOP)
+        real = list(dict.fromkeys(ID.findall(output)))
+        told = list(dict.fromkeys(ID.findall("\n".join(example.shown))))
+        if len(real) >= len(told):
+            self.ids.update((page, own) for page, own in zip(told, real, strict=False) if page not in self.ids)
+        return code, output
+
+    def here(self, command: str) -> tuple[int, str]:
+        shown = io.StringIO()
+        keyboard, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(b""))
+        try:
+            with redirect_stdout(shown), redirect_stderr(shown):
+                code = main(shlex.split(command, comments=True)[1:])
+        finally:
+            sys.stdin = keyboard
+        return code, shown.getvalue()
+
+    def in_a_shell(self, command: str) -> tuple[int, str]:
+        environment = {**os.environ, "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(SOURCE.parent)}
+        done = subprocess.run(
+            ["sh", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, stdin=subprocess.DEVNULL
+        )
+        return done.returncode, done.stdout
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    (tmp_path / "shop").mkdir()
+    for variable in [name for name in os.environ if name.startswith(("RECOLLECT_", "XDG_", "OPENAI_"))] + ["NO_COLOR"]:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    monkeypatch.setenv("RECOLLECT_OFFLINE", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path / "shop")
+    return Shell(tmp_path)
+
+
+def comparable(lines: list[str]) -> list[str]:
+    """Lines without what differs from run to run and from model to model."""
+    text = "\n".join(" ".join(line.split()) for line in lines)
+    for pattern, word in (
+        (ID, "ID"),
+        (r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::[\d.]+Z?)?)?", "DATE"),
+        (r"\d+\.\d+ ?(?:kB|MB|GB)", "SIZE"),
+        (r"-?\d+(?:\.\d+)+", "NUMBER"),
+        (r"snowflake-arctic-embed-s@\w+(?:/w\d+)?|hashing-\d+", "MODEL"),
+        (r"/(?:tmp|home|private|var)[\w./-]*", "PATH"),
+        (r"project:[0-9a-f]{16}", "project:HASH"),
+        (r"container:[0-9a-f]{16}", "container:HASH"),
+    ):
+        text = re.sub(pattern, word, text)
+    return text.strip("\n").splitlines()
+
+
+def prints(shown: list[str], printed: list[str]) -> bool:
+    """Whether the lines of a page are the printed ones; `…` stands for any number of lines."""
+    if not shown:
+        return not printed
+    if shown[0] == "…":
+        return any(prints(shown[1:], printed[start:]) for start in range(len(printed) + 1))
+    return bool(printed) and shown[0] == printed[0] and prints(shown[1:], printed[1:])
+
+
+# The reference
+
+
+def test_the_generated_reference_is_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec and spec.loader
+    generate = importlib.util.module_from_spec(spec)
+    path = list(sys.path)
+    try:
+        spec.loader.exec_module(generate)
+        assert generate.outdated() == [], "run `make docs`"
+    finally:
+        sys.path[:] = path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_in_the_reference_and_in_a_guide(command: str) -> None:
+    assert f"\n## {command}\n" in (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
+    assert any(re.search(rf"recollect {command}\b", path.read_text("utf-8")) for path in GUIDES), f"no guide mentions `recollect {command}`"
+
+
+def test_every_setting_and_every_variable_is_documented() -> None:
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
+    read = {
+        name for path in SOURCE.rglob("*.py") for name in re.findall(r"\b(?:RECOLLECT|OPENAI|XDG)_[A-Z_]*[A-Z]\b", path.read_text("utf-8"))
+    }
+    wanted = {*config.SETTINGS, *(f"RECOLLECT_{key.upper()}" for key in config.SETTINGS), *read}
+    assert sorted(name for name in wanted if f"`{name}`" not in page) == []
+
+
+@pytest.mark.parametrize(
+    ("guide", "names"),
+    [
+        ("writing.md", (*types.KINDS, *types.RELATIONS, *types.ENTITY_TYPES)),
+        ("searching.md", (*types.MODES, *config.PROFILES)),
+        ("embeddings.md", ("http", "hashing", "none", "RECOLLECT_OFFLINE", "RECOLLECT_MODEL_DIR")),
+    ],
+)
+def test_guides_name_every_choice(guide: str, names: tuple[str, ...]) -> None:
+    text = (ROOT / "docs" / "guides" / guide).read_text("utf-8")
+    assert [name for name in names if not re.search(rf"`{name}\b", text)] == []
+
+
+def test_every_local_model_is_listed() -> None:
+    text = (ROOT / "docs" / "guides" / "embeddings.md").read_text("utf-8")
+    assert [
+        model.name
+        for model in KNOWN.values()
+        if not re.search(rf"^[* ]  {re.escape(model.name)} +{model.dimensions}  {model.licence}", text, re.MULTILINE)
+    ] == []
+
+
+def test_the_table_of_intents_has_their_weights() -> None:
+    text = (ROOT / "docs" / "guides" / "searching.md").read_text("utf-8")
+    for name, profile in score.PROFILES.items():
+        weights = [f"{value:g}" if value else "" for value in profile[:5]] + [f"{profile.jitter * 100:g} %" if profile.jitter else ""]
+        row = " | ".join([f"`{name}`", *weights, ""]).replace("|  |", "| |").replace("|  |", "| |")
+        assert f"| {row}" in text, row
+
+
+def test_the_formula_has_the_constants_of_the_code() -> None:
+    text = (ROOT / "docs" / "concepts" / "recall.md").read_text("utf-8")
+    numbers = {
+        f"{fuse.MEANING:g} · meaning + {1 - fuse.MEANING:g} · words + {fuse.PAIRS:g} · pairs",
+        f"= {fuse.STRETCH:g} · (cosine − m)",
+        f"usual mean · {fuse.PRIOR}) / (n + {fuse.PRIOR})",
+        f"bm25 − {fuse.BACKGROUND:g} · b{fuse.BACKGROUND_RANK}) / b1 · ({1 - fuse.COVERAGE:g} + {fuse.COVERAGE:g} · coverage)",
+        f"= {candidates.NAMED:g} for each entity",
+        f"= {fuse.NEIGHBOUR:g} · (the best",
+        f"= {fuse.RECENT:g} · e^(−age / {fuse.FADE / 86400:g} days)",
+        f"(k₁ = {fuse.K1:g}, b = {fuse.B:g})",
+        f"k = {fuse.RRF_K}",
+        f"Up to {candidates.DEPTH} memories",
+        f"(1 − {score.DOUBT:g} · (1 − confidence))",
+    }
+    assert sorted(number for number in numbers if number not in text) == []
+    assert pipeline.IN_TIME == pipeline.OF_KIND == 1.25, "the page says: a quarter each"
+    assert (round(fuse.squash(0), 2), fuse.squash(0.5)) == (0.15, 0.5)
+
+
+def test_the_changelog_speaks_of_this_version() -> None:
+    versions = re.findall(r"^## \[?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert __version__ in versions
+
+
+# Examples
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
+def test_examples_run(path: Path, shell: Shell) -> None:
+    for example in examples(path.read_text("utf-8")):
+        code, output = shell.run(example)
+        where = f"{name_of(path)}:{example.line}: $ {example.command}"
+        assert code == 0, f"{where}\nended with {code}:\n{output}"
+        shown, printed = comparable(example.shown), comparable(output.splitlines())
+        if shown and path in GUIDES:
+            assert prints(shown, printed), f"{where}\nThe page shows:\n" + "\n".join(shown) + "\nIt prints:\n" + "\n".join(printed)
+
+
+@pytest.mark.parametrize("path", [path for path in EXAMPLES if path.name in ("README.md", "python.md")], ids=name_of)
+def test_python_examples_run(path: Path, shell: Shell) -> None:
+    names: dict[str, object] = {"__name__": "example"}
+    for line, code in blocks(path.read_text("utf-8"), "python"):
+        exec(compile("\n" * (line - 1) + "\n".join(code), name_of(path), "exec"), names)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_commands_in_pages_have_the_options_they_are_shown_with(path: Path) -> None:
+    text = path.read_text("utf-8").replace("\\\n", " ")
+    for line in [
+        *re.findall(r"`(recollect [^`\n]+)`", text),
+        *re.findall(r"^\s*(?:\$ )?(recollect .+)", "\n".join(FENCE.findall(text)), re.MULTILINE),
+    ]:
+        command = line.split()[1]
+        if command not in COMMANDS:
+            assert re.match(r"COMMAND|help|-|\d", command), f"{name_of(path)}: {line}"
+            continue
+        known = parsing.build(command)[1]._option_string_actions
+        bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", re.split(r"\s[|#&]|[;>]", line)[0])
+        assert [word for word in re.findall(r"(?<=\s)--?[a-z][a-z-]*", bare) if word not in known] == [], f"{name_of(path)}: {line}"
+
+
+# Links and paths
+
+
+def anchors(path: Path) -> set[str]:
+    headings = re.findall(r"^#{1,6} (.+)$", FENCE.sub("", path.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_links_lead_somewhere(path: Path) -> None:
+    text = re.sub(r"`[^`\n]*`", "", FENCE.sub("", path.read_text("utf-8")))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        found = (path.parent / file).resolve() if file else path
+        assert found.exists(), f"{name_of(path)} links to {target}"
+        assert found.is_relative_to(ROOT.resolve()), f"{name_of(path)} links to {target}"
+        assert not anchor or anchor in anchors(found), f"{name_of(path)} links to {target}"
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    contents = (ROOT / "docs" / "README.md").read_text("utf-8")
+    pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md") if path.name != "README.md"]
+    assert sorted(page for page in pages if f"]({page})" not in contents) == []
+
+
+def test_make_targets_in_pages_exist() -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = {word for path in PAGES for word in re.findall(r"(?:`|^\$ |^)make ([a-z][a-z-]*)\b", path.read_text("utf-8"), re.MULTILINE)}
+    assert named - targets == set()
+
+
+def test_nothing_outside_the_repository_is_named() -> None:
+    """Evaluation sets may lie beside the repository, and pages about benchmarks say so."""
+    folders = [ROOT / name for name in ("src", "docs", "bench", "tests", ".ci")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".md", ".sql", "") and path.is_file()]
+    found = []
+    for path in {*files, *PAGES, ROOT / "Makefile", ROOT / "pyproject.toml"} - {Path(__file__)}:
+        text = path.read_text("utf-8")
+        found += [f"{name_of(path)}: {word}" for word in FORBIDDEN.findall(text)]
+        if "tests" not in path.parts:
+            found += [f"{name_of(path)}: {word}" for word in REGISTRIES.findall(text)]
+    assert sorted(found) == []

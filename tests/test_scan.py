@@ -1,0 +1,245 @@
+"""The compact copy of the vectors against exact NumPy on the same data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recollect.store.scan import EXACT, Partition, decode, encode
+
+
+def clustered(count: int, dimensions: int, seed: int, clusters: int = 200) -> np.ndarray:
+    """Unit vectors as models make them: around topics, some nearer than others, and all leaning to one side."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((clusters, dimensions)) + rng.standard_normal(dimensions) * 0.8
+    vectors = centres[rng.integers(0, clusters, count)] + rng.standard_normal((count, dimensions)) * rng.uniform(0.3, 1.2, (count, 1))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def partition(vectors: np.ndarray, first: int = 1, memory=lambda number: number) -> Partition:
+    part = Partition(vectors.shape[1])
+    part.add((number, memory(number), encode(vector)) for number, vector in enumerate(vectors, first))
+    return part
+
+
+def exact(vectors: np.ndarray, query: np.ndarray, limit: int) -> list[int]:
+    return (np.argsort(-(vectors @ query), kind="stable")[:limit] + 1).tolist()
+
+
+def ids(part: Partition, query: np.ndarray, limit: int, allowed=None) -> list[int]:
+    return part.search(query, limit, None if allowed is None else np.asarray(allowed, np.int64))[0].tolist()
+
+
+def recall(part: Partition, vectors: np.ndarray, queries: np.ndarray, limit: int = 10, allowed=None) -> float:
+    kept = np.arange(1, len(vectors) + 1) if allowed is None else np.asarray(allowed)
+    found = 0
+    for query in queries:
+        best = kept[np.argsort(-(vectors[kept - 1] @ query))[:limit]]
+        found += len(set(ids(part, query, limit, allowed)) & set(best.tolist()))
+    return found / (limit * len(queries))
+
+
+# Encoding
+
+
+@pytest.mark.parametrize("dimensions", [1, 7, 64, 100, 384, 1536])
+def test_a_vector_survives_encoding_and_a_second_encoding_changes_nothing(dimensions):
+    for vector in clustered(20, dimensions, seed=dimensions):
+        data = encode(vector)
+        assert len(data) == 4 + dimensions
+        again = decode(data)
+        assert again.dtype == np.float32
+        np.testing.assert_allclose(again, vector, atol=np.abs(vector).max() / 250)
+        assert encode(again) == data
+        assert decode(encode(again)).tolist() == again.tolist()
+
+
+@pytest.mark.parametrize("vector", [[0.0] * 8, [1.0] + [0.0] * 7, [-1.0] * 8, [1e-30] * 8, [1e30, -1e30] * 4, [0.1] * 8])
+def test_odd_vectors_encode(vector):
+    data = encode(vector)
+    np.testing.assert_allclose(decode(data), np.asarray(vector, np.float32), rtol=0.01)
+    assert encode(decode(data)) == data
+
+
+def test_encoding_hardly_moves_a_cosine():
+    vectors = clustered(500, 384, seed=1)
+    decoded = np.stack([decode(encode(vector)) for vector in vectors])
+    assert np.abs(decoded @ vectors[0] - vectors @ vectors[0]).max() < 0.005
+
+
+# Searching
+
+
+def test_recall_at_20_000_by_384():
+    vectors = clustered(20_000, 384, seed=7, clusters=1000)
+    queries = (
+        vectors[np.random.default_rng(8).integers(0, len(vectors), 60)]
+        + np.random.default_rng(9).standard_normal((60, 384)).astype(np.float32) * 0.02
+    )
+    queries = (queries / np.linalg.norm(queries, axis=1, keepdims=True)).astype(np.float32)
+    part = partition(vectors)
+    assert recall(part, vectors, queries) >= 0.98
+    # A filter that leaves many, and one that leaves so few that they are compared directly.
+    rng = np.random.default_rng(10)
+    half, few = (np.sort(rng.choice(np.arange(1, 20_001), size, replace=False)) for size in (10_000, 1_500))
+    assert recall(part, vectors, queries[:15], allowed=half) >= 0.98
+    assert recall(part, vectors, queries[:15], allowed=few) >= 0.98
+    # Grown in pieces, the way a database grows, it finds the same.
+    grown = Partition(384)
+    rows = [(number, number, encode(vector)) for number, vector in enumerate(vectors, 1)]
+    for start, stop in ((0, 1), (1, 500), (500, 2500), (2500, 9000), (9000, 9001), (9001, 20_000)):
+        grown.add(rows[start:stop])
+    assert grown.size == grown.live == 20_000
+    assert recall(grown, vectors, queries[:30]) >= 0.98
+    # And with a fifth of the vectors gone.
+    gone = np.sort(rng.choice(np.arange(1, 20_001), 4_000, replace=False))
+    part.remove(gone)
+    left = np.setdiff1d(np.arange(1, 20_001), gone)
+    for query in queries[:15]:
+        assert set(ids(part, query, 10)) <= set(left.tolist())
+    kept = [len(set(ids(part, query, 10)) & set(left[np.argsort(-(vectors[left - 1] @ query))[:10]].tolist())) for query in queries[:15]]
+    assert sum(kept) >= 0.98 * 150
+
+
+@pytest.mark.parametrize("dimensions", [8, 100, 256])
+@pytest.mark.parametrize("count", [1, 5, EXACT, EXACT + 1])
+def test_small_sets_are_searched_like_exact_ones(count, dimensions):
+    vectors = clustered(count, dimensions, seed=count + dimensions)
+    part = partition(vectors)
+    decoded = np.stack([decode(encode(vector)) for vector in vectors])
+    for query in clustered(5, dimensions, seed=99):
+        memories, cosines = part.search(query, 10, None)
+        assert len(memories) == min(10, count)
+        if count <= EXACT:
+            assert memories.tolist() == exact(decoded, query, 10)
+        np.testing.assert_allclose(cosines, decoded[memories - 1] @ query, atol=1e-5)
+        assert (np.diff(cosines) <= 1e-6).all()
+
+
+def test_a_vector_finds_itself_first():
+    vectors = clustered(5_000, 96, seed=3)
+    part = partition(vectors)
+    for number in (1, 2500, 5000):
+        memories, cosines = part.search(vectors[number - 1], 1, None)
+        assert memories.tolist() == [number]
+        assert cosines[0] == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3, 10_000])
+def test_a_limit_is_kept(limit):
+    part = partition(clustered(50, 16, seed=1))
+    assert len(ids(part, clustered(1, 16, seed=2)[0], limit)) == min(limit, 50)
+
+
+def test_an_empty_partition_answers():
+    part, query = Partition(16), np.ones(16, np.float32)
+    assert ids(part, query, 5) == ids(part, query, 5, [1, 2]) == []
+    assert part.cosines(query, np.array([1], np.int64)) == {}
+    assert (part.live, part.nbytes, part.similarity_total(query)) == (0, 0, 0.0)
+    part.add([])
+    part.remove(np.array([1], np.int64))
+    assert part.size == 0
+
+
+def test_only_the_allowed_are_found():
+    vectors = clustered(6_000, 32, seed=4)
+    part = partition(vectors)
+    query = vectors[0]
+    assert ids(part, query, 10, []) == []
+    assert ids(part, query, 10, [17]) == [17]
+    assert ids(part, query, 10, [17, 999_999]) == [17]
+    odd = np.arange(1, 6_001, 2)
+    assert set(ids(part, query, 50, odd)) <= set(odd.tolist())
+    assert ids(part, query, 1, odd) == [1]
+
+
+def test_several_windows_of_a_memory_are_all_searched():
+    vectors = clustered(300, 64, seed=5)
+    part = partition(vectors, memory=lambda number: (number + 2) // 3)  # three windows each
+    for number in (1, 2, 3, 150, 300):
+        memories, cosines = part.search(vectors[number - 1], 5, None)
+        assert memories[0] == (number + 2) // 3
+        assert cosines[0] == pytest.approx(1.0, abs=0.01)
+    best = part.cosines(vectors[0], np.arange(1, 101, dtype=np.int64))
+    grouped = (np.stack([decode(encode(vector)) for vector in vectors]) @ vectors[0]).reshape(100, 3).max(axis=1)
+    assert best == pytest.approx(dict(enumerate(grouped.tolist(), 1)), abs=1e-5)
+    assert part.search(vectors[0], 300, np.array([1], np.int64))[0].tolist() == [1, 1, 1]
+
+
+# Coming and going
+
+
+def test_what_was_removed_is_not_found_and_the_rest_is():
+    vectors = clustered(400, 48, seed=6)
+    part = partition(vectors)
+    part.remove(np.array([5, 6, 400, 401, 99_999], np.int64))
+    assert (part.live, part.dead) == (397, 3)
+    assert ids(part, vectors[4], 400)[0] != 5
+    assert set(ids(part, vectors[4], 400)) == set(range(1, 401)) - {5, 6, 400}
+    assert ids(part, vectors[6], 1) == [7]
+    part.remove(np.array([5, 6], np.int64))  # a second time
+    assert part.live == 397
+    assert 5 not in part.cosines(vectors[4], np.array([5, 7], np.int64))
+
+
+def test_dead_rows_are_given_back():
+    vectors = clustered(400, 48, seed=6)
+    part = partition(vectors)
+    before = part.nbytes
+    part.remove(np.arange(1, 101, dtype=np.int64))
+    assert (part.size, part.dead) == (400, 100)
+    part.remove(np.array([101], np.int64))
+    assert (part.size, part.dead) == (299, 0)
+    assert part.nbytes < before
+    assert ids(part, vectors[200], 1) == [201]
+    assert set(ids(part, vectors[0], 400)) == set(range(102, 401))
+    part.remove(np.arange(1, 401, dtype=np.int64))
+    assert (part.size, part.live) == (0, 0)
+    assert ids(part, vectors[0], 5) == []
+
+
+def test_ids_of_other_partitions_in_the_log_are_passed_over():
+    """Vectors of two scopes are numbered in one row, so a scope holds every other number and is told of all removals."""
+    vectors = clustered(40, 16, seed=11)
+    part = Partition(16)
+    part.add((2 * number, number, encode(vector)) for number, vector in enumerate(vectors, 1))
+    part.remove(np.array([1, 2, 3, 5, 7, 8, 81, 82], np.int64))  # of these only 2 and 8 are here
+    assert (part.live, part.dead) == (38, 2)
+    left = [number for number in range(1, 41) if number not in (1, 4)]
+    total = np.stack([decode(encode(vectors[number - 1])) for number in left]).sum(axis=0) @ vectors[0]
+    assert part.similarity_total(vectors[0]) == pytest.approx(float(total), abs=1e-4)
+    part.remove(np.array([1, 3, 5, 79, 81], np.int64))
+    assert part.live == 38
+
+
+def test_a_partition_can_be_emptied_and_regrown():
+    first, second = clustered(3_000, 64, seed=12), clustered(9_000, 64, seed=13)
+    part = partition(first)
+    part.remove(np.arange(1, 3_001, dtype=np.int64))
+    assert part.last == 3_000
+    part.add((3_000 + number, 3_000 + number, encode(vector)) for number, vector in enumerate(second, 1))
+    assert (part.size, part.last) == (9_000, 12_000)
+    hits = sum(len(set(ids(part, query, 10)) & {3_000 + number for number in exact(second, query, 10)}) for query in second[:20])
+    assert hits >= 0.98 * 200
+
+
+def test_the_sum_of_similarities_follows_every_change():
+    vectors = clustered(500, 32, seed=14)
+    decoded = np.stack([decode(encode(vector)) for vector in vectors])
+    part, query = partition(vectors[:300]), vectors[0]
+    part.remove(np.arange(10, 40, dtype=np.int64))
+    part.add((number, number, encode(vectors[number - 1])) for number in range(301, 501))
+    part.remove(np.arange(100, 280, dtype=np.int64))
+    alive = [number for number in range(1, 501) if not (10 <= number < 40 or 100 <= number < 280)]
+    assert part.live == len(alive)
+    assert part.similarity_total(query) == pytest.approx(float(decoded[np.array(alive) - 1].sum(axis=0) @ query), abs=1e-3)
+
+
+def test_rows_of_the_wrong_size_are_passed_over():
+    vectors = clustered(3, 16, seed=15)
+    part = Partition(16)
+    part.add([(1, 1, encode(vectors[0])), (2, 2, b"short"), (3, 3, encode(vectors[2])), (4, 4, b"")])
+    assert (part.size, part.last) == (2, 4)
+    assert set(ids(part, vectors[0], 5)) == {1, 3}
+    part.add([(5, 5, b"x")])
+    assert (part.size, part.last) == (2, 5)

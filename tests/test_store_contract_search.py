@@ -1,0 +1,416 @@
+"""What every store must do when it is searched: by words, by vectors, by entities, and the numbers that scores are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from stores import (
+    EMBEDDER,
+    HERE,
+    LIMIT,
+    MODEL,
+    NOW,
+    OTHER,
+    by_meaning,
+    by_words,
+    change,
+    content_hash,
+    day,
+    everything,
+    make,
+    put,
+    seen,
+    term,
+    vector,
+    vectors_of,
+)
+
+from recollect.recall.query import parse
+from recollect.store.match import query_words
+from recollect.types import Batch, Change, Entity, Entry, Query, Term, Words
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("The deployments were failing", "deployment fails"),  # stems
+        ("Le café est fermé", "cafe"), ("Le cafe est ferme", "café"), ("Größe zählt", "grosse zahlt größe"),  # accents
+        ("我们用数据库存储会话", "数据库"), ("我们用数据库存储会话", "存储"), ("我们用数据库", "库"),  # no spaces
+        ("セッションはデータベースに保存", "データベース"), ("데이터베이스에 저장한다", "데이터베이스"),
+        ("call parseHttpUrl first", "http"), ("call parseHttpUrl first", "parseHttpUrl"), ("parse http url", "parseHttpUrl"),
+        ("call XMLHttpRequest first", "xml request"), ("use max_retry_count", "retry"), ("see src/store/rows.py", "rows.py"),
+        ("UPPER CASE WORDS", "upper"), ("version 3.51.3 is fixed", "3.51.3"), ("C++ and C# differ", "C#"), ("don't panic", "panic"),
+        ("quick brown fox", '"quick brown fox"'), ("rollback of the migration", "roll*"), ("rollback of the migration", "content:rollback"),
+    ],
+)  # fmt: skip
+def test_words_are_found_however_they_are_written(store, text, question):
+    memory = make(text)
+    put(store, memory, make("nothing of the kind whatsoever"))
+    assert by_words(store, question)[0] == memory.id
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (term("alpha"), {"a", "ab", "abc"}),
+        (term("alpha beta", phrase=True), {"ab"}),
+        (term("beta alpha", phrase=True), set()),
+        (term("alp", prefix=True), {"a", "ab", "abc"}),
+        (term("alp"), set()),
+        (term("heading", column="section"), {"b"}),
+        (term("heading", column="content"), set()),
+        (term("heading"), {"b"}),
+        (term("labelled", column="tags"), {"c"}),
+        (term("labelled"), {"c"}),
+        (term("abstract", column="summary"), {"c"}),
+        (term("abstract"), set()),
+        (term("alpha", column="nonsense"), {"a", "ab", "abc"}),
+        (Query("", "", (Term("alpha"), Term("delta"))), {"a", "ab", "abc", "d"}),
+        (Query("", "", expression=("and", Term("alpha"), Term("gamma"))), {"abc"}),
+        (Query("", "", expression=("or", Term("delta"), Term("gamma"))), {"abc", "d"}),
+        (Query("", "", expression=("not", Term("alpha"), Term("beta"))), {"a"}),
+        (Query("", "", expression=("and", ("or", Term("alpha"), Term("delta")), ("not", Term("alpha"), Term("gamma")))), {"a", "ab"}),
+        (Query("", "", expression=("and", Term("***"), Term("alpha"))), {"a", "ab", "abc"}),
+        (Query("", "", expression=("not", Term("alpha"), Term("--"))), {"a", "ab", "abc"}),
+        (Query("", ""), set()),
+        (term(""), set()),
+        (term("-:*"), set()),
+    ],
+)  # fmt: skip
+def test_each_form_of_a_query(store, query, found):
+    memories = {
+        "a": make("alpha"), "ab": make("alpha beta"), "abc": make("beta gamma alpha"), "b": make("bare", section="Some heading"),
+        "c": make("common", tags=("labelled",), summary="abstract"), "d": make("delta"), "x": make("alpha delta", scope=OTHER),
+    }  # fmt: skip
+    put(store, *memories.values())
+    names = {memory.id: name for name, memory in memories.items()}
+    assert {names[id] for id in by_words(store, query)} == found
+
+
+def test_the_better_match_comes_first_and_scores_fall(store):
+    both, one, long = make("redis cache"), make("redis queue"), make("redis " + "and many other words about nothing in particular " * 5)
+    put(store, long, one, both, *(make(f"filler text number {n}") for n in range(20)))
+    ranking = store.keyword(parse("redis cache", NOW), seen(), LIMIT)
+    found = store.load([key for key, _ in ranking.items])
+    assert [found[key].id for key, _ in ranking.items] == [both.id, one.id, long.id]
+    scores = [score for _, score in ranking.items]
+    assert scores == sorted(scores, reverse=True)
+    assert all(score > 0 for score in scores)
+    assert len(store.keyword(parse("redis cache", NOW), seen(), 2).items) == 2
+
+
+def test_the_file_of_a_passage_is_a_word_of_it_also_after_an_edit(store):
+    memory = make("Ships are built here", source="docs/walrus.md", source_type="markdown")
+    put(store, memory, unique=False)
+    assert by_words(store, "walrus") == [memory.id]
+    change(store, memory.id, tags=("sea",))
+    assert by_words(store, "walrus") == by_words(store, "sea") == [memory.id]
+
+
+def test_a_changed_text_is_found_by_its_new_words_only(store):
+    memory = make("pelicans are large")
+    put(store, memory)
+    change(store, memory.id, content="herons are slender", content_hash=content_hash("herons are slender"), summary="herons")
+    assert by_words(store, "herons") == [memory.id]
+    assert by_words(store, "pelicans") == []
+    assert by_words(store, term("pelicans", column="summary")) == []
+
+
+HOSTILE = [
+    "", " ", '"', '""', '"""', "'", "NEAR(", "NEAR(a b, 5)", "*", "* *", "a*", "**a**", ":", "a:", ":a", "content:", "content:*", "^a",
+    "^", "-", "--a", "- a", "+a", "(", ")", "((((",
+    ")(", "(a", "a AND", "AND a", "OR", "NOT", "NOT a", "a AND OR b", "a AND (b OR", "{a b}: c", "{content}: a", "- {content} : a",
+    "a + b", "\x00", "a\x00b", "\\", "a\\b", "%", "_", "?1", ":x", "@y", "$z",
+    "'; DROP TABLE memories; --", '" OR 1=1 --', "zq1", "scope:zq1", 'scope : "zq2"', 'x") OR scope : ("zq2', "\ud800", "a\udcffb",
+    "\ufeff", "\u202e", "🦉", "½", "²", "㉈", "Ⅷ", "é" * 500,
+    "a" * 100_000, "a " * 20_000, "(" * 2000 + "a" + ")" * 2000, " AND ".join(["word"] * 500), " OR ".join(f"w{n}" for n in range(500)),
+    "NOT " * 300 + "a", "漢" * 3000, "\n\t\r",
+    "rank MATCH 'bm25(0)'", "memories_fts", "a NEAR b", 'a "b', "a\"b'c", "[a-z]+", "<script>", "..", "...a...", "１２３", "ａｂｃ", "ß",
+    "İ", "ﬁ", "\u0301", "a\u0301", "🏳️‍🌈",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:20]))
+def test_no_query_is_an_error_and_none_leaves_its_scope(store, text):
+    put(store, make("zq1 zq2 a word b word"), make("a secret word", scope=OTHER), embed=False)
+    asked = (
+        parse(text, NOW), term(text), term(text, phrase=True), term(text, prefix=True), term(text, column=text), term(text, column="tags"),
+        Query(text, text, (Term("word"), Term(text), Term("b"))), Query(text, text, expression=("and", Term("word"), Term(text))),
+        Query(text, text, expression=("not", Term("word"), Term(text))),
+    )  # fmt: skip
+    for query in asked:
+        for filter in (seen(), seen(kinds=("fact",)), seen()._replace(scopes=())):
+            keys = [key for key, _ in store.keyword(query, filter, 10).items]
+            words = query_words(query)
+            store.statistics(words, filter.scopes)
+            store.candidates(keys, filter, words, keys)
+            assert {memory.scope for memory in store.load(keys).values()} <= set(filter.scopes)
+
+
+SIGNS = ['"', "*", "(", ")", "AND", "OR", "NOT", "NEAR(", ":", "^", "-", "content:", "owl", "zq1", "+", "{", "}", ","]
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.one_of(st.text(max_size=12), st.sampled_from(SIGNS)), max_size=8))
+def test_no_string_of_words_and_signs_is_an_error(store, pieces):
+    if not store.count(seen()):
+        put(store, make("an owl"))
+    text = " ".join(pieces)
+    for query in (parse(text, NOW), term(text), term(text, phrase=True, prefix=True), Query(text, text, tuple(map(Term, pieces)))):
+        store.keyword(query, seen(), 10)
+        store.statistics(query_words(query), (HERE,))
+
+
+# Vectors
+
+
+def test_a_text_is_nearest_to_itself(store):
+    texts = ["redis holds the sessions", "we deploy on fridays", "the owl hunts at night", "parse the url of a request"]
+    memories = [make(text) for text in texts]
+    put(store, *memories)
+    for memory in memories:
+        ranking = store.nearest(vector(memory.content), MODEL, seen(), 3)
+        (first, cosine), *rest = ranking.items
+        assert store.load([first])[first].id == memory.id
+        assert cosine == pytest.approx(1.0, abs=0.02)
+        assert len(ranking.items) == 3
+        assert all(cosine >= other for _, other in rest)
+
+
+def test_an_unknown_model_or_scope_finds_nothing(store):
+    put(store, make("a text"))
+    assert store.nearest(vector("a text"), "another-model", seen(), 10).items == ()
+    assert store.nearest(vector("a text"), MODEL, seen("project:unknown"), 10).items == ()
+    assert store.nearest(vector("a text"), MODEL, seen()._replace(scopes=()), 10).items == ()
+
+
+def test_a_text_of_several_windows_counts_once_with_its_best(store):
+    long = make("a text of several windows")
+    parts = ["redis sessions", "deploy on friday", "owls at night"]
+    entry = Entry(long, [vector(part) for part in parts])
+    store.write(Batch(at=NOW, add=(entry,), model=MODEL))
+    put(store, make("something else"))
+    for part in parts:
+        (first, cosine), (_, lower) = store.nearest(vector(part), MODEL, seen(), 10).items
+        assert store.load([first])[first].id == long.id
+        assert cosine == pytest.approx(1.0, abs=0.02)
+        assert lower < cosine
+
+
+def test_vectors_follow_their_memories_at_once_and_for_every_reader(backend, store):
+    """Found right after its commit, gone right after its delete: also in a store that had already searched before."""
+    second = backend.open()
+    put(store, make("an unrelated text about boats"))
+    memory = make("the heron stands in the reeds")
+    text = memory.content
+    for reader in (store, second):
+        assert memory.id not in by_meaning(reader, text)
+    put(store, memory)
+    for reader in (second, store):
+        assert by_meaning(reader, text)[0] == memory.id
+    change(second, memory.id, "forget", deleted_at=NOW)
+    for reader in (store, second):
+        assert memory.id not in by_meaning(reader, text)
+    change(second, memory.id, "restore", deleted_at=None)
+    for reader in (store, second):
+        assert by_meaning(reader, text)[0] == memory.id
+    new = "a lighthouse blinks at the coast"
+    second.write(
+        Batch(
+            at=NOW,
+            change=(Change(memory.id, "update", {"content": new, "content_hash": content_hash(new)}),),
+            vectors={memory.id: [vector(new)]},
+            model=MODEL,
+        )
+    )
+    for reader in (store, second):
+        assert reader.nearest(vector(text), MODEL, seen(), 1).items[0][1] < 0.6
+        assert reader.nearest(vector(new), MODEL, seen(), 1).items[0][1] > 0.98
+    store.write(Batch(at=NOW, purge=(memory.id,)))
+    for reader in (second, store):
+        assert memory.id not in by_meaning(reader, new, everything())
+        assert len(reader.nearest(vector(new), MODEL, everything(), 10).items) == 1
+
+
+def test_a_text_that_changed_without_a_model_is_no_longer_found_by_its_old_meaning(store):
+    memory = make("the heron stands in the reeds")
+    put(store, memory)
+    assert by_meaning(store, memory.content) == [memory.id]
+    change(store, memory.id, content="a lighthouse", content_hash=content_hash("a lighthouse"))
+    assert by_meaning(store, "the heron stands in the reeds") == []
+    assert store.unembedded(MODEL, 10)[0].id == memory.id
+
+
+def test_the_removal_of_many_vectors_among_those_of_another_scope(backend, store):
+    """Ids of both scopes interleave, so that the log of removals names many that a reader of one scope does not hold."""
+    reader = backend.open()
+    mine = [make(f"mine {n} {'x' * (n % 7)}") for n in range(30)]
+    theirs = [make(f"theirs {n} {'y' * (n % 5)}", scope=OTHER) for n in range(30)]
+    put(store, *(memory for pair in zip(theirs, mine, strict=True) for memory in pair))
+    for scope in (HERE, OTHER):
+        by_meaning(reader, "mine", seen(scope))
+    store.write(Batch(at=NOW, purge=tuple(memory.id for memory in (*theirs[5:20], *mine[5:12]))))
+    statistics = {scope: reader.statistics(Words(), (scope,), vector("mine 3"), MODEL) for scope in (HERE, OTHER)}
+    fresh = backend.open()
+    for scope in (HERE, OTHER):
+        assert by_meaning(reader, "mine 3", seen(scope)) == by_meaning(fresh, "mine 3", seen(scope))
+        assert statistics[scope].mean_cosine == pytest.approx(
+            fresh.statistics(Words(), (scope,), vector("mine 3"), MODEL).mean_cosine, abs=1e-6
+        )
+
+
+def test_made_vectors_are_kept_by_text_and_model(backend, store):
+    one, two = EMBEDDER.documents(["a text", "words " * 1000])
+    keys = [bytes(range(16)), bytes(range(16, 32))]
+    store.write(Batch(at=NOW, model=MODEL, cache={keys[0].hex(): one, keys[1].hex(): two}))
+    for reader in (store, backend.open()):
+        found = reader.cached([*keys, bytes(16)], MODEL)
+        assert set(found) == set(keys)
+        for key, matrix in zip(keys, (one, two), strict=True):
+            np.testing.assert_allclose(np.stack(found[key]), matrix, atol=0.005)
+    assert store.cached(keys, "another-model") == {}
+    assert store.cached([], MODEL) == {}
+
+
+def test_what_has_no_vector_of_a_model_is_listed_oldest_first(store):
+    bare, also, embedded = make("bare"), make("also bare"), make("embedded")
+    never = make("never to be embedded", metadata={"vector_index": False})
+    put(store, bare, also, never, embed=False)
+    put(store, embedded)
+    assert [memory.id for memory in store.unembedded(MODEL, 10)] == [bare.id, also.id]
+    assert [memory.id for memory in store.unembedded(MODEL, 1)] == [bare.id]
+    assert store.count_unembedded(MODEL) == store.overview().unembedded == 2
+    assert store.count_unembedded("another-model") == 3
+    assert store.models() == [MODEL]
+    store.write(Batch(at=NOW, vectors={bare.id: vectors_of(bare), also.id: vectors_of(also)}, model=MODEL))
+    assert store.count_unembedded(MODEL) == 0
+    assert by_meaning(store, "bare")[0] == bare.id
+
+
+def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
+    memory = make("the heron stands in the reeds")
+    put(store, memory)
+    store.write(
+        Batch(at=NOW, vectors={memory.id: [np.ones(8, np.float32) / 8**0.5]}, model="tiny", cache={"00" * 16: [np.ones(8, np.float32)]})
+    )
+    assert sorted(store.models()) == sorted([MODEL, "tiny"])
+    assert store.drop_vectors("tiny") == 1
+    assert store.models() == [MODEL]
+    assert store.cached([bytes(16)], "tiny") == {}
+    assert store.drop_vectors() == 1
+    assert store.models() == []
+    assert by_meaning(store, memory.content) == []
+    store.write(Batch(at=NOW, vectors={memory.id: vectors_of(memory)}, model=MODEL))
+    assert by_meaning(store, memory.content) == [memory.id]
+
+
+def test_each_model_searches_its_own_vectors(store):
+    one, other = make("one"), make("other")
+    store.write(Batch(at=NOW, add=(Entry(one, [np.array([1, 0, 0, 0], np.float32)]),), model="four"))
+    store.write(Batch(at=NOW, add=(Entry(other, [np.array([0, 1], np.float32)]),), model="two"))
+    assert [key for key, _ in store.nearest(np.array([1, 0, 0, 0], np.float32), "four", seen(), 5).items] == [store.keys([one.id])[one.id]]
+    assert [key for key, _ in store.nearest(np.array([0, 1], np.float32), "two", seen(), 5).items] == [store.keys([other.id])[other.id]]
+
+
+# Entities and the numbers behind scores
+
+
+def test_by_entity_counts_how_many_of_the_names_a_memory_has(store):
+    both = make("both", entities=(Entity("Redis", "technology"), Entity("cache")))
+    one = make("one", entities=(Entity("redis", "concept"),), created_at=day(3))
+    newer = make("newer", entities=(Entity("CACHE"),), created_at=day(4))
+    put(store, both, one, newer, make("none"), make("theirs", scope=OTHER, entities=(Entity("Redis", "technology"),)))
+    ranking = store.by_entity(["REDIS", "Cache"], seen(), 10)
+    found = store.load([key for key, _ in ranking.items])
+    assert [(found[key].id, score) for key, score in ranking.items] == [(both.id, 2.0), (newer.id, 1.0), (one.id, 1.0)]
+    assert store.by_entity([], seen(), 10).items == store.by_entity(["unknown"], seen(), 10).items == ()
+
+
+def test_statistics_count_inside_the_scopes_asked_for(store):
+    words = Words(("owl", "night", "nowher"))
+    put(store, make("owl owl owl"), make("owl night"), make("four words of text"), make("owl night night", scope=OTHER))
+    here = store.statistics(words, (HERE,))
+    assert (here.memories, here.average_length, here.counts, here.mean_cosine) == (3, 3.0, (2, 1, 0), None)
+    both = store.statistics(words, (HERE, OTHER))
+    assert (both.memories, both.counts) == (4, (3, 2, 0))
+    for nowhere in ((), ("project:unknown",)):
+        assert store.statistics(words, nowhere, vector("owl"), MODEL) == type(here)(0, 0.0, (0, 0, 0), 0.0)
+    assert store.statistics(Words(), (HERE,)).counts == ()
+
+
+def test_statistics_follow_every_change(store):
+    words = Words(("owl", "heron"))
+
+    def counts():
+        found = store.statistics(words, (HERE,))
+        return (found.memories, found.average_length * found.memories, *found.counts)
+
+    one, other = make("an owl"), make("an owl and a heron", tags=("heron",))
+    put(store, one, other)
+    assert counts() == (2, 8, 2, 1)
+    change(store, one.id, content="two herons fly", content_hash="x")
+    assert counts() == (2, 9, 1, 2)
+    change(store, one.id, importance=1.0)
+    change(store, one.id, "forget", deleted_at=NOW)
+    assert counts() == (2, 9, 1, 2)
+    store.write(Batch(at=NOW, purge=(other.id,)))
+    assert counts() == (1, 3, 0, 1)
+    store.reset([HERE])
+    assert counts() == (0, 0, 0, 0)
+
+
+def test_the_mean_cosine_is_that_of_every_vector_in_scope(store):
+    texts = ["owls at night", "deploy on friday", "redis sessions"]
+    put(store, *(make(text) for text in texts), make("owls at night too", scope=OTHER))
+    question = vector("owls")
+    exact = np.mean([EMBEDDER.documents([text])[0][0] @ question for text in texts])
+    assert store.statistics(Words(), (HERE,), question, MODEL).mean_cosine == pytest.approx(exact, abs=0.005)
+
+
+def test_candidates_carry_what_scoring_needs(store):
+    query = parse("redis cache sessions", NOW)
+    words = query_words(query)
+    memory = make(
+        "redis redis cache", importance=7.0, confidence=0.5, usefulness=1.0, access_count=2, last_accessed=day(3), trust=2, position=6,
+        created_at=day(2), kind="decision",
+    )  # fmt: skip
+    apart, wordless = make("cache of sessions in redis"), make("owls", created_at=day(5))
+    put(store, memory, apart, wordless)
+    keys = store.keys([memory.id, apart.id, wordless.id])
+    worded = {keys[memory.id], keys[apart.id]}
+    found = {candidate.key: candidate for candidate in store.candidates(list(keys.values()), seen(), words, worded)}
+    first, second, third = found[keys[memory.id]], found[keys[apart.id]], found[keys[wordless.id]]
+    assert (first.kind, first.importance, first.confidence, first.usefulness, first.access_count) == ("decision", 7.0, 0.5, 1.0, 2)
+    assert (first.created_at, first.last_accessed, first.trust, first.position) == (day(2).timestamp(), day(3).timestamp(), 2, 6)
+    assert (first.length, third.last_accessed) == (3, day(5).timestamp())
+    assert dict(zip(words.lexemes, first.frequencies, strict=True)) == {"redi": 2, "cach": 1, "session": 0}
+    assert dict(zip(words.pairs, first.pairs, strict=True)) == {("redi", "cach"): True, ("cach", "session"): False}
+    assert second.frequencies == (1, 1, 1)
+    assert second.pairs == (False, True)  # "of" does not stand between
+    assert third.frequencies == (0, 0, 0)
+    assert store.candidates([], seen(), words, ()) == []
+    assert store.candidates(list(keys.values()), seen(OTHER), words, ()) == []
+    (decision,) = store.candidates(list(keys.values()), seen(kinds=("decision",)), words, ())
+    assert (decision.key, decision.frequencies) == (keys[memory.id], (0, 0, 0))
+
+
+def test_cosines_are_those_of_the_vectors_even_before_any_search(backend, store):
+    texts = ["redis cache", "owls at night", "a cache of sessions"]
+    memories = [make(text) for text in texts]
+    bare, theirs = make("no vector"), make("redis cache too", scope=OTHER)
+    put(store, *memories, theirs)
+    put(store, bare, embed=False)
+    question = vector("redis cache")
+    for reader in (backend.open(), store):
+        keys = reader.keys([memory.id for memory in (*memories, bare, theirs)])
+        found = reader.cosines(list(keys.values()), question, MODEL, (HERE,))
+        exact = {keys[memory.id]: float(vectors_of(memory)[0] @ question) for memory in memories}
+        assert found == pytest.approx(exact, abs=0.01)
+        assert reader.cosines(list(keys.values()), question, "another-model", (HERE,)) == {}
+        assert reader.cosines([], question, MODEL, (HERE,)) == {}
+    store.write(Batch(at=NOW, purge=(memories[0].id,)))
+    assert store.cosines(list(keys.values()), question, MODEL, (HERE,)).keys() == {keys[memory.id] for memory in memories[1:]}

@@ -1,0 +1,316 @@
+"""What every store must do when it is written to: duplicates, changes, relations, sources, and all of a batch or nothing."""
+
+from __future__ import annotations
+
+import pytest
+from stores import (
+    HERE,
+    MODEL,
+    NOW,
+    OTHER,
+    by_meaning,
+    by_words,
+    change,
+    content_hash,
+    day,
+    everything,
+    ids,
+    make,
+    put,
+    seen,
+    snapshot,
+    vector,
+    vectors_of,
+)
+
+from recollect.errors import InvalidInput, NotFound, RecollectError
+from recollect.types import Batch, Change, Entity, Entry, Relation, Source, Words
+
+# Duplicates and tombstones
+
+
+def test_the_same_text_is_stored_once_per_scope(store):
+    first = make("We deploy on Fridays")
+    put(store, first)
+    receipt = put(store, make("We deploy on Fridays"))
+    (outcome,) = receipt.outcomes
+    assert (outcome.status, outcome.id, outcome.duplicate_of, outcome.similarity) == ("duplicate", first.id, first.id, 1.0)
+    assert receipt.added == 0
+    assert store.count(everything()) == 1
+    assert len(store.history(first.id)) == 1
+
+
+def test_the_same_text_twice_in_one_batch_is_stored_once(store):
+    one, other = make("We deploy on Fridays"), make("We deploy on Fridays")
+    assert [outcome.status for outcome in put(store, one, other).outcomes] == ["added", "duplicate"]
+    assert store.count(everything()) == 1
+    assert store.check(deep=True) == []
+
+
+def test_another_scope_may_hold_the_same_text(store):
+    put(store, make("We deploy on Fridays"))
+    assert put(store, make("We deploy on Fridays", scope=OTHER)).outcomes[0].status == "added"
+
+
+def test_passages_of_a_source_may_repeat(store):
+    receipt = put(store, make("License: MIT"), make("License: MIT"), unique=False)
+    assert [outcome.status for outcome in receipt.outcomes] == ["added", "added"]
+
+
+def test_duplicates_are_looked_up_by_hash_among_the_living_of_a_scope(store):
+    live, gone, passage = make("alive"), make("gone", deleted_at=day(2)), make("passage")
+    put(store, live, gone)
+    put(store, passage, unique=False)
+    hashes = [content_hash(text) for text in ("alive", "gone", "passage", "unknown")]
+    assert store.duplicates(hashes, HERE) == {content_hash("alive"): live.id}
+    assert store.duplicates(hashes, OTHER) == {}
+    assert store.duplicates([], HERE) == {}
+
+
+def test_a_forgotten_text_may_be_told_again_but_not_brought_back_beside_its_twin(store):
+    first, again = make("We deploy on Fridays"), make("We deploy on Fridays")
+    put(store, first)
+    change(store, first.id, "forget", deleted_at=day(2))
+    assert put(store, again).outcomes[0].status == "added"
+    with pytest.raises(InvalidInput, match=again.id):
+        change(store, first.id, "restore", deleted_at=None)
+    with pytest.raises(InvalidInput, match=again.id):
+        put(store, third := make("something else"))
+        change(store, third.id, content="We deploy on Fridays", content_hash=content_hash("We deploy on Fridays"))
+    assert store.get([first.id])[0].deleted_at == day(2)
+
+
+def test_what_was_purged_is_refused_unless_it_is_allowed(store):
+    first = make("the wedding is on the 12th of May")
+    put(store, first)
+    receipt = store.write(Batch(at=NOW, purge=(first.id,)))
+    assert receipt.purged == 1
+    assert store.tombstoned([first.content_hash, content_hash("else")]) == {first.content_hash}
+    again = make("the wedding is on the 12th of May")
+    assert put(store, again).outcomes[0].status == "purged"
+    assert put(store, again._replace(scope=OTHER)).outcomes[0].status == "purged"
+    assert put(store, again, unique=False).outcomes[0].status == "purged"
+    assert store.count(everything(HERE, OTHER)) == 0
+    assert put(store, again, allow_purged=True).outcomes[0].status == "added"
+
+
+def test_what_was_not_stored_replaces_nothing(store):
+    """A re-import of a purged or known text brings its relations along; they must not point at what is not there."""
+    old, new, known = make("We use MySQL"), make("We moved from MySQL to PostgreSQL"), make("known already")
+    put(store, old, new, known)
+    store.write(Batch(at=NOW, purge=(new.id,)))
+    for text in (new.content, known.content):
+        copy = make(text)
+        put(
+            store, copy, relate=(Relation(copy.id, old.id, "supersedes"),),
+            change=(Change(old.id, "supersede", {"superseded_by": copy.id, "valid_to": day(3)}),),
+        )  # fmt: skip
+        assert store.get([copy.id]) == []
+        assert store.get([old.id])[0].superseded_by is None
+        assert store.relations([old.id, copy.id]) == []
+    assert old.id in ids(store.list(seen()))
+
+
+# Changing
+
+
+def test_a_change_sets_the_fields_and_keeps_before_and_after(store):
+    memory = make("The limit is 10", importance=5.0)
+    put(store, memory)
+    change(
+        store, memory.id, actor="claude", at=day(5), content="The limit is 20", content_hash=content_hash("The limit is 20"), importance=8.0
+    )
+    (now,) = store.get([memory.id])
+    assert (now.content, now.importance, now.updated_at, now.created_at) == ("The limit is 20", 8.0, day(5), day(1))
+    assert now.content_hash == content_hash("The limit is 20")
+    added, changed = store.history(memory.id)
+    assert (added.action, added.at, dict(added.before), dict(added.after)) == ("add", NOW, {}, {})
+    assert (changed.action, changed.actor, changed.at) == ("update", "claude", day(5))
+    assert changed.before == {"content": "The limit is 10", "importance": 5.0}
+    assert changed.after == {"content": "The limit is 20", "importance": 8.0}
+    assert added.number < changed.number
+    assert store.check(deep=True) == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": "decision"}, {"summary": "short"}, {"importance": 1.5}, {"confidence": 0.5}, {"tags": ("a", "b")},
+        {"metadata": {"a": [1]}},
+        {"keywords": ("k",)}, {"valid_from": day(2)}, {"valid_to": day(3)}, {"expires_at": day(4)}, {"deleted_at": day(5)},
+        {"answered": True},
+        {"section": "Heading"}, {"trust": 0}, {"session": "s"}, {"entities": (Entity("Redis", "technology"),)}, {"last_accessed": day(6)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_each_field_that_can_change(store, fields):
+    memory = make("a text")
+    put(store, memory)
+    change(store, memory.id, **fields)
+    (now,) = store.get([memory.id])
+    assert {name: getattr(now, name) for name in fields} == fields
+    assert [event.action for event in store.history(memory.id)] == ["add", "update"]
+    assert store.check(deep=True) == []
+
+
+def test_a_times_value_can_be_emptied(store):
+    memory = make("a text", expires_at=day(3), answered=True)
+    put(store, memory)
+    change(store, memory.id, expires_at=None, answered=None)
+    assert store.get([memory.id])[0].expires_at is None
+    assert store.get([memory.id])[0].answered is None
+
+
+def test_a_change_of_what_is_not_there_is_an_error(store):
+    with pytest.raises(NotFound):
+        change(store, make("unknown").id, importance=1.0)
+
+
+def test_a_vote_is_kept_in_history_but_is_no_edit(store):
+    memory = make("a text")
+    put(store, memory)
+    change(store, memory.id, "vote", usefulness=1.0)
+    (now,) = store.get([memory.id])
+    assert (now.usefulness, now.updated_at) == (1.0, memory.updated_at)
+    assert store.history(memory.id)[-1].after == {"usefulness": 1.0}
+
+
+def test_a_use_is_counted_and_leaves_no_history(store):
+    memory, other = make("a text"), make("another")
+    put(store, memory, other)
+    store.write(Batch(at=day(21), access=(memory.id,)))
+    store.write(Batch(at=day(22), access=(memory.id, make("unknown").id)))
+    used, unused = store.get([memory.id, other.id])
+    assert (used.access_count, used.last_accessed, used.updated_at) == (2, day(22), memory.updated_at)
+    assert (unused.access_count, unused.last_accessed) == (0, None)
+    assert [event.action for event in store.history(memory.id)] == ["add"]
+
+
+def test_supersession_hides_the_old_and_keeps_the_chain(store):
+    old, new = make("We use MySQL"), make("We use PostgreSQL", created_at=day(4))
+    put(store, old)
+    put(
+        store,
+        new,
+        relate=(Relation(new.id, old.id, "supersedes"),),
+        change=(Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": day(4)}),),
+    )
+    assert ids(store.list(seen())) == {new.id}
+    assert ids(store.list(seen(include_superseded=True))) == {old.id, new.id}
+    assert ids(store.list(seen(as_of=day(3)))) == {old.id}
+    assert [(r.source, r.target, r.type) for r in store.relations([old.id])] == [(new.id, old.id, "supersedes")]
+    (candidate,) = store.candidates([store.keys([old.id])[old.id]], seen(follow=True), Words(), ())
+    assert candidate.superseded_by == new.id
+
+
+def test_a_purged_successor_gives_its_predecessor_back(store):
+    old, new = make("We use MySQL"), make("We use PostgreSQL", created_at=day(4))
+    put(store, old)
+    put(
+        store,
+        new,
+        relate=(Relation(new.id, old.id, "supersedes"),),
+        change=(Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": day(4)}),),
+    )
+    store.write(Batch(at=NOW, purge=(new.id,)))
+    assert ids(store.list(seen())) == {old.id}
+    assert store.relations([old.id]) == []
+    assert store.check(deep=True) == []
+
+
+def test_relations_are_seen_from_both_ends_once_and_can_be_taken_back(store):
+    a, b, c = (make(text) for text in "abc")
+    put(store, a, b, c, relate=(Relation(a.id, b.id, "builds_on"), Relation(a.id, b.id, "builds_on"), Relation(c.id, a.id, "contradicts")))
+    seen_from = {
+        name: {(r.source, r.target, r.type) for r in store.relations([memory.id])} for name, memory in zip("abc", (a, b, c), strict=True)
+    }
+    builds, contradicts = (a.id, b.id, "builds_on"), (c.id, a.id, "contradicts")
+    assert seen_from == {"a": {builds, contradicts}, "b": {builds}, "c": {contradicts}}
+    assert all(relation.created_at == NOW for relation in store.relations([a.id]))
+    assert len(store.relations([a.id, b.id, c.id])) == 2
+    store.write(Batch(at=NOW, unrelate=(Relation(a.id, b.id, "relates_to"), Relation(a.id, b.id, "builds_on"))))
+    assert store.relations([b.id]) == []
+    assert len(store.relations([a.id])) == 1
+
+
+# Sources
+
+
+def test_a_source_is_kept_with_how_far_it_was_read(store):
+    source = Source("docs/a.md", "markdown", "hash-1", 42, {"title": "A"})
+    store.write(Batch(at=NOW, sources=((HERE, source),)))
+    assert store.source(HERE, "docs/a.md") == source
+    assert store.source(OTHER, "docs/a.md") is None
+    assert store.source(HERE, "docs/b.md") is None
+    store.write(Batch(at=NOW, sources=((HERE, source._replace(hash="hash-2", position=50)),)))
+    assert store.source(HERE, "docs/a.md").hash == "hash-2"
+
+
+def test_a_source_that_is_read_anew_replaces_its_own_memories_and_nothing_else(store):
+    def passage(text: str, **fields):
+        return make(text, **{"source": "docs/a.md", "source_type": "markdown", "entities": (Entity("Thing"),), **fields})
+
+    plain, used, voted, linked, kept = (passage(f"the {name} passage") for name in ("plain", "used", "voted", "linked", "kept"))
+    elsewhere, note, foreign = passage("of another file", source="docs/b.md"), make("a note"), passage("of another project", scope=OTHER)
+    put(
+        store, plain, used, voted, linked, kept, elsewhere, note, foreign, unique=False, relate=(Relation(note.id, linked.id, "builds_on"),)
+    )
+    store.write(Batch(at=NOW, access=(used.id,), change=(Change(voted.id, "vote", {"usefulness": 1.0}),)))
+    fresh = passage("the new passage")
+    receipt = put(store, fresh, unique=False, retire=((HERE, "docs/a.md"), (HERE, "never/read.md")), keep=(kept.id,))
+    assert receipt.retired == 4
+    assert ids(store.list(seen(HERE, OTHER))) == {kept.id, fresh.id, elsewhere.id, note.id, foreign.id}
+    assert ids(store.scan(everything(HERE, OTHER))) == {used.id, voted.id, linked.id, kept.id, fresh.id, elsewhere.id, note.id, foreign.id}
+    assert store.get([plain.id]) == []
+    assert store.history(plain.id) == []
+    assert [event.action for event in store.history(used.id)] == ["add", "retire"]
+    assert store.get([used.id])[0].deleted_at == NOW
+    assert plain.id not in by_words(store, "plain", everything())
+    assert plain.id not in by_meaning(store, plain.content, everything())
+    assert store.check(deep=True) == []
+
+
+# All or nothing
+
+
+def failing_batches():
+    memory = make("an owl that must not stay", entities=(Entity("Ghost"),), source="docs/ghost.md", source_type="markdown")
+    unknown = make("unknown").id
+
+    def edit(which: str, **fields) -> Change:
+        return Change(which, "update", fields)
+
+    adding = {"add": (Entry(memory, vectors_of(memory)),), "model": MODEL, "cache": {"77" * 16: [vector("ghost")]}}
+    yield (
+        "a change of an unknown id",
+        lambda known: Batch(at=NOW, **adding, change=(edit(known[1], importance=1.0), edit(unknown, kind="fact"))),
+    )
+    yield "a field that cannot change", lambda known: Batch(at=NOW, **adding, purge=(known[0],), change=(edit(known[1], id="x"),))
+    yield "a text that cannot be stored", lambda known: Batch(at=NOW, **adding, access=(known[0],), change=(edit(known[1], kind="\udcff"),))
+    yield "an id that is taken", lambda known: Batch(at=NOW, add=(*adding["add"], Entry(make("twin", id=known[2]))), model=MODEL)
+    yield "a vector that is none", lambda known: Batch(at=NOW, add=(*adding["add"], Entry(make("another"), ["no vector"])), model=MODEL)
+    twin = {"content": "a thing", "content_hash": content_hash("a thing")}
+    yield (
+        "a twin of a living text",
+        lambda known: Batch(
+            at=NOW,
+            **adding,
+            retire=((HERE, "kept"),),
+            keep=tuple(known),
+            relate=(Relation(known[0], known[1], "answers"),),
+            change=(edit(known[3], **twin),),
+        ),
+    )
+
+
+@pytest.mark.parametrize(("name", "batch"), list(failing_batches()), ids=lambda value: value if isinstance(value, str) else "")
+def test_a_batch_that_fails_half_way_changes_nothing_at_all(backend, store, name, batch):
+    known = [make(text, source="kept") for text in ("an owl", "redis text", "a thing", "fourth of a kind")]
+    put(store, *known, relate=(Relation(known[0].id, known[1].id, "builds_on"),))
+    before = snapshot(store)
+    with pytest.raises((RecollectError, ValueError)):
+        store.write(batch([memory.id for memory in known]))
+    assert snapshot(store) == before
+    assert snapshot(backend.open()) == before
+    assert store.check(deep=True) == []
+    assert put(store, make("an owl that may stay")).added == 1

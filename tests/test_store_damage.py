@@ -1,0 +1,195 @@
+"""Rows, indexes and pages of a SQLite database that are not what was written: found, named, and never a foreign error."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from stores import HERE, MODEL, NOW, everything, files, make, put, raw, seen, vector, vectors_of
+
+from recollect import Memory
+from recollect.errors import RecollectError, StoreCorrupt, StoreError
+from recollect.recall.query import parse
+from recollect.store.sqlite import SqliteStore
+from recollect.types import Batch, Change
+
+pytest_plugins = ["cli_runner"]
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def opened(path):
+    store = SqliteStore(path, timeout=5)
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("content", "An owl at nighT"), ("summary", "other"), ("kind", "decision"), ("importance", 9.0), ("confidence", 0.1),
+        ("created_at", 1), ("expires_at", 5),
+        ("valid_from", 5), ("valid_to", 5), ("tags", '["x"]'), ("metadata", '{"x": 1}'), ("section", "x"), ("line_start", 3),
+        ("content", b"\xff\xfe"), ("id", "0190"),
+    ],
+)  # fmt: skip
+def test_a_row_that_changed_by_itself_is_named(path, opened, column, value):
+    owl, heron = make("An owl at night"), make("A heron by day")
+    put(opened, owl, heron)
+    assert opened.check(deep=True) == []
+    cast = "CAST(? AS TEXT)" if isinstance(value, bytes) else "?"
+    raw(path, f"UPDATE memories SET {column} = {cast} WHERE id = ?", (value, owl.id))
+    (problem,) = opened.check(deep=True)
+    assert (problem.part, problem.repair) == ("memory", "restore")
+    assert (
+        owl.id in problem.message
+        or (column == "id" and "0190" in problem.message)
+        or (isinstance(value, bytes) and "number 1" in problem.message)
+    )
+
+
+def test_use_does_not_count_as_damage(opened):
+    memory = make("An owl at night")
+    put(opened, memory)
+    opened.write(
+        Batch(
+            at=NOW,
+            access=(memory.id,),
+            change=(Change(memory.id, "vote", {"usefulness": 3.0}), Change(memory.id, "forget", {"deleted_at": NOW})),
+        )
+    )
+    assert opened.check(deep=True) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "part"),
+    [
+        ("DELETE FROM memories_fts WHERE rowid = 1", "full-text index"),
+        ("INSERT INTO memories_fts(rowid, content, scope) VALUES (99, 'ghost', 'zq1')", "full-text index"),
+        ("DELETE FROM memories_fts_data WHERE id > 10", "full-text index"),
+        ("UPDATE scopes SET memories = memories + 1", "word counts"),
+        ("INSERT INTO vectors(model, scope, memory, data) VALUES (1, 1, 99, zeroblob(68))", "vectors"),
+        ("UPDATE vectors SET data = zeroblob(7) WHERE memory = 1", "vectors"),
+    ],
+)  # fmt: skip
+def test_a_derived_part_that_disagrees_is_found_and_made_anew(path, opened, sql, part):
+    owl, heron = make("An owl at night"), make("A heron by day")
+    put(opened, owl, heron)
+    words, question = parse("owl heron", NOW), vector("an owl at night")
+    raw(path, sql)
+    assert part in {problem.part for problem in opened.check(deep=True)}
+    opened.nearest(question, MODEL, seen(), 10)
+    assert opened.rebuild() == 2
+    opened.write(Batch(at=NOW, vectors={memory.id: vectors_of(memory) for memory in opened.unembedded(MODEL, 10)}, model=MODEL))
+    assert opened.check(deep=True) == []
+    assert {memory.id for memory in opened.load([key for key, _ in opened.keyword(words, seen(), 10).items]).values()} == {owl.id, heron.id}
+    assert len(SqliteStore(path).nearest(question, MODEL, seen(), 10).items) == 2
+
+
+def test_a_damaged_index_never_blocks_the_texts(path, opened):
+    put(opened, make("An owl at night"), make("A heron by day"))
+    raw(path, "UPDATE memories SET lexemes = x'ffffffff00'; ")
+    raw(path, "UPDATE vectors SET data = x'00'")
+    raw(path, "UPDATE embedding_cache SET data = x'00'")
+    query = parse("owl", NOW)
+    words = opened.keyword(query, seen(), 10)
+    assert len(words.items) == 1
+    from recollect.store.match import query_words
+
+    (found,) = opened.candidates([key for key, _ in words.items], seen(), query_words(query), [key for key, _ in words.items])
+    assert found.frequencies == (0,)
+    assert opened.nearest(vector("owl"), MODEL, seen(), 10).items == ()
+    owl = opened.list(seen(kinds=("fact",)))[0]
+    opened.write(Batch(at=NOW, change=(Change(owl.id, "update", {"summary": "still works"}),)))
+    opened.rebuild()
+    assert opened.check(deep=True) == []
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory) -> bytes:
+    """A closed database of a hundred pages or so, none of them free."""
+    path = tmp_path_factory.mktemp("sound") / "memory.db"
+    rng = random.Random(3)
+    store = SqliteStore(path)
+    for _ in range(3):
+        put(store, *(make(" ".join(f"word{rng.randrange(400)}" for _ in range(40)), tags=("a", "b"), metadata={"n": 1}) for _ in range(30)))
+    store.close()
+    assert raw(path, "PRAGMA freelist_count") == [(0,)]
+    return path.read_bytes()
+
+
+def damaged(sound: bytes, how: str, page: int) -> bytes:
+    rng = random.Random(page)
+    at, content = page * 4096, bytearray(sound)
+    if how == "zeroed":
+        content[at : at + 4096] = bytes(4096)
+    else:
+        content[at : at + 4096] = rng.randbytes(4096)
+    return bytes(content)
+
+
+def attempts(memory: Memory) -> list[tuple[str, object]]:
+    """Everything a user might do with a damaged database."""
+    all, store = everything(), memory.store
+    return [
+        ("list", lambda: memory.list(filter=all, limit=500)), ("export", lambda: list(memory.export(all))), ("stats", memory.stats),
+        ("search", lambda: memory.search("word1 word7", filter=all)),
+        ("words", lambda: memory.search("word1 word7", filter=seen(), mode="keyword")),
+        ("expression", lambda: memory.search("word1 AND NOT word7", filter=all)), ("check", memory.check),
+        ("add", lambda: memory.add("a text of its own")),
+        ("history", lambda: [store.history(memory.id) for memory in store.list(all, 3)]), ("rebuild", store.rebuild),
+        ("unembedded", lambda: store.unembedded("x", 50)),
+        ("backup", lambda: memory.backup(Path(store.path).with_name("copy.db"))), ("reset", lambda: memory.reset([HERE])),
+        ("close", memory.close),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["zeroed", "garbage"])
+def test_a_corrupted_page_is_reported_and_never_a_foreign_error(offline, path, sound, how):
+    pages = len(sound) // 4096
+    unnoticed = []
+    for page in random.Random(how).sample(range(1, pages), 24):
+        for file in files(path):
+            file.unlink()
+        path.write_bytes(damaged(sound, how, page))
+        try:
+            memory = Memory(path, directory=path.parent)
+        except StoreCorrupt:
+            continue
+        problems = memory.check(deep=True)
+        if not problems:
+            unnoticed.append(page)
+        assert all(problem.message and problem.repair for problem in problems)
+        for name, action in attempts(memory):
+            try:
+                action()
+            except RecollectError as error:
+                assert str(error).endswith("."), (name, page, error)
+        path.with_name("copy.db").unlink(missing_ok=True)
+    assert unnoticed == []
+
+
+def test_doctor_tells_of_a_corrupted_page(cli, tmp_path, sound):
+    database = tmp_path / "memory.db"
+    database.write_bytes(damaged(sound, "zeroed", len(sound) // 4096 // 2))
+    database.chmod(0o600)
+    for options in ([], ["--deep"]):
+        result = cli("doctor", *options, "--database", database)
+        assert result.code == 1
+        assert "PROBLEM" in result.out
+        assert "mend:" in result.out
+        assert "Traceback" not in result.out + result.err
+
+
+def test_a_file_cut_short_is_reported(path, sound):
+    path.write_bytes(sound[: len(sound) // 2])
+    with pytest.raises(StoreError):
+        store = SqliteStore(path)
+        assert store.check(deep=True) != []
+        list(store.scan(everything()))
+        store.rebuild()

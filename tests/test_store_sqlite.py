@@ -1,0 +1,452 @@
+"""What is true of SQLite alone: files and their permissions, pragmas, what purging leaves behind, old databases.
+
+A database that is open in this process is never read with `open()`: that would drop SQLite's locks. `traces` asks grep.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+import re
+import stat
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+from stores import HERE, MODEL, NOW, child_environment, content_hash, day, everything, files, make, put, raw, seen, vector, vectors_of
+
+from recollect import Memory
+from recollect.errors import InvalidInput, StoreCorrupt, StoreError, StoreTooNew
+from recollect.recall.query import parse
+from recollect.store import connection as connections
+from recollect.store.scan import encode
+from recollect.store.sqlite import SqliteStore
+from recollect.types import PERSONAL, Batch, Change, Entity, Passage, Source
+
+SOURCE = Path(connections.__file__).parent.parent
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def opened(path):
+    store = SqliteStore(path, timeout=5)
+    yield store
+    store.close()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def traces(folder: Path, words: list[str | bytes]) -> list[str]:
+    """Which of these stand in any file below a folder, in whatever case. Asked of another process."""
+    found = []
+    for word in words:
+        pattern = "".join(f"\\x{byte:02x}" for byte in (word.encode() if isinstance(word, str) else word))
+        run = subprocess.run(
+            ["grep", "-rlaPi" if isinstance(word, str) else "-rlaP", pattern, str(folder)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+        assert run.returncode in (0, 1), run.stderr
+        found += [f"{word!r} in {Path(file).name}" for file in run.stdout.splitlines()]
+    return found
+
+
+@contextmanager
+def umask(value: int):
+    before = os.umask(value)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+# Permissions
+
+
+def test_files_and_folder_are_for_their_owner_alone(tmp_path):
+    with umask(0o022):
+        store = SqliteStore(tmp_path / "new" / "memory.db")
+        put(store, make("a text"))
+        assert {file.name: mode(file) for file in files(store.path)} == {"memory.db": 0o600, "memory.db-wal": 0o600, "memory.db-shm": 0o600}
+        assert mode(tmp_path / "new") == 0o700
+        store.backup(str(tmp_path / "new" / "copy.db"))
+        assert mode(tmp_path / "new" / "copy.db") == 0o600
+        assert store.check() == []
+        store.close()
+
+
+def test_a_database_that_others_could_read_is_closed_to_them(path):
+    SqliteStore(path).close()
+    path.chmod(0o644)
+    store = SqliteStore(path)
+    assert mode(path) == 0o600
+    path.chmod(0o640)
+    assert [problem.part for problem in store.check()] == ["permissions"]
+    store.close()
+
+
+def test_a_folder_that_exists_keeps_its_permissions(tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o755)
+    SqliteStore(folder / "memory.db").close()
+    assert mode(folder) == 0o755
+
+
+# Opening
+
+
+def test_the_promises_of_a_connection(opened):
+    pragma = opened.connection.pragma
+    promised = {
+        "journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "secure_delete": 1, "busy_timeout": 5000,
+        "user_version": connections.SCHEMA, "application_id": connections.APPLICATION, "journal_size_limit": connections.WAL_LIMIT,
+    }  # fmt: skip
+    assert {name: pragma(name) for name in promised} == promised
+    assert apsw.SQLITE_VERSION_NUMBER >= connections.OLDEST_SQLITE == 3_051_003
+
+
+def test_the_newest_migration_has_the_number_of_the_schema():
+    assert len(connections.migrations()) == connections.SCHEMA
+
+
+def test_an_old_sqlite_is_refused(path, monkeypatch):
+    monkeypatch.setattr(apsw, "SQLITE_VERSION_NUMBER", 3_051_002)
+    with pytest.raises(StoreError, match="can corrupt") as caught:
+        SqliteStore(path)
+    assert "apsw" in caught.value.hint
+    assert not path.exists()
+
+
+def test_opening_and_reading_writes_nothing(path):
+    store = SqliteStore(path)
+    put(store, make("an owl"), make("a heron"))
+    store.close()
+    before = (path.read_bytes(), path.stat().st_mtime_ns)
+    store = SqliteStore(path)
+    store.list(seen())
+    store.keyword(parse("owl", NOW), seen(), 10)
+    store.nearest(vector("owl"), MODEL, seen(), 10)
+    store.overview()
+    store.close()
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert files(path) == [path]
+
+
+def test_another_process_sees_no_change_when_the_database_is_opened(path, opened):
+    put(opened, make("an owl"))
+    before = opened.connection.pragma("data_version")
+    other = SqliteStore(path)
+    other.list(seen())
+    assert opened.connection.pragma("data_version") == before
+    put(other, make("a heron"))
+    assert opened.connection.pragma("data_version") != before
+    other.close()
+
+
+def test_opening_while_another_process_writes_does_not_wait(path, opened):
+    opened.connection.execute("BEGIN IMMEDIATE")
+    other = SqliteStore(path, timeout=0.1)
+    assert other.count(seen()) == 0
+    opened.connection.execute("ROLLBACK")
+    other.close()
+
+
+def test_a_search_through_the_front_door_writes_nothing(offline, path):
+    with Memory(path) as memory:
+        memory.add("We deploy on Fridays")
+    before = (path.read_bytes(), path.stat().st_mtime_ns)
+    with Memory(path) as memory:
+        for how in ("hybrid", "vector", "keyword"):
+            assert memory.search("deploy", mode=how).hits
+        memory.list()
+        memory.stats()
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+
+
+def test_a_database_of_a_newer_version_is_left_alone(path):
+    SqliteStore(path).close()
+    raw(path, f"PRAGMA user_version = {connections.SCHEMA + 1}")
+    before = path.read_bytes()
+    with pytest.raises(StoreTooNew, match=f"schema {connections.SCHEMA + 1}") as caught:
+        SqliteStore(path)
+    assert "Upgrade" in caught.value.hint
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"hello", b"x" * 511, b"text " * 2000, bytes(100), bytes(8192), b"SQLite format 3\0", b"SQLite format 3\0" + b"x" * 9000]
+)
+def test_a_file_that_is_no_database_is_left_alone(path, content):
+    path.write_bytes(content)
+    with pytest.raises(StoreCorrupt, match="is not a Recollect database") as caught:
+        SqliteStore(path)
+    assert caught.value.hint
+    assert path.read_bytes() == content
+    assert files(path) == [path]
+
+
+@pytest.mark.parametrize(
+    "pragmas",
+    [
+        "",
+        "PRAGMA user_version = 1",
+        "PRAGMA user_version = 7",
+        "PRAGMA application_id = 99",
+        "PRAGMA application_id = 99; PRAGMA user_version = 1",
+    ],
+)
+def test_the_database_of_another_program_is_left_alone(path, pragmas):
+    raw(path, f"CREATE TABLE theirs(a); {pragmas}")
+    before = path.read_bytes()
+    with pytest.raises(StoreCorrupt, match="another program"):
+        SqliteStore(path)
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_becomes_a_database(path):
+    path.touch()
+    store = SqliteStore(path)
+    assert put(store, make("a text")).added == 1
+    store.close()
+
+
+def test_a_directory_is_no_database(tmp_path):
+    with pytest.raises(StoreError, match="is a directory"):
+        SqliteStore(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot be created"):
+        SqliteStore(tmp_path / "file" / "memory.db")
+
+
+def test_a_restored_backup_works_as_the_original_did(opened, tmp_path):
+    put(opened, make("a text"))
+    opened.backup(str(tmp_path / "copy.db"))
+    assert sorted(file.name for file in tmp_path.iterdir() if "copy" in file.name) == ["copy.db"]
+    copy = SqliteStore(tmp_path / "copy.db")
+    assert copy.connection.pragma("journal_mode") == "wal"
+    copy.close()
+
+
+def test_a_store_can_be_closed_twice_and_used_again(opened):
+    opened.close()
+    opened.close()
+    assert opened.count(seen()) == 0
+
+
+# The write-ahead log
+
+
+def test_the_write_ahead_log_stays_small(path, opened):
+    wal = Path(f"{path}-wal")
+    largest = 0
+    for n in range(150):
+        put(opened, make(f"number {n}", metadata={"filler": "x" * 60_000}), embed=False)
+        largest = max(largest, wal.stat().st_size)
+    assert largest < connections.WAL_LIMIT // 2
+    put(opened, *(make(f"big {n}", metadata={"filler": "x" * 1_000_000}) for n in range(20)), embed=False)
+    assert wal.stat().st_size > connections.WAL_LIMIT
+    for n in range(3):
+        put(opened, make(f"after {n}"), embed=False)
+    assert wal.stat().st_size <= connections.WAL_LIMIT
+    assert opened.overview().database_bytes >= path.stat().st_size
+
+
+def test_the_log_of_removed_vectors_does_not_grow_for_ever(opened, monkeypatch):
+    from recollect.store import writer
+
+    monkeypatch.setattr(writer, "REMOVALS_KEPT", 20)
+    keeper, reader = make("the one that stays"), SqliteStore(opened.path)
+    put(opened, keeper)
+    for n in range(40):
+        memory = make(f"passing {n}")
+        put(opened, memory)
+        if n in (3, 35):  # once far behind, once near
+            assert len(reader.nearest(vector("passing"), MODEL, seen(), 50).items) == 2
+        opened.write(Batch(at=NOW, purge=(memory.id,)))
+    assert raw(opened.path, "SELECT count(*) FROM vectors_removed")[0][0] <= 22
+    assert len(reader.nearest(vector("passing"), MODEL, seen(), 50).items) == 1
+    reader.close()
+
+
+# What purging leaves behind
+
+SECRET = {
+    "content": "Xylorimba quokkaberry meets zwieback at Wolpertinger castle",
+    "summary": "jackalope summary",
+    "tags": ("vexillum",),
+    "metadata": {"note": "yttriferous"},
+    "entities": (Entity("Kumquatville", "person"),),
+    "keywords": ("pfeffernuss",),
+    "section": "Zugzwang heading",
+}
+EARLIER = "Before that it was the ocelotfish and the nudibranch"
+WORDS = [
+    "ylorimba", "uokkaberry", "wieback", "olpertinger", "ackalope", "exillum", "ttriferous", "umquatville", "feffernuss", "ugzwang",
+    "celotfish", "udibranch",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("company", [0, 150])
+def test_a_purged_memory_leaves_no_trace_in_any_file(path, opened, company):
+    """Words are looked for without their first letter, which the full-text index may share with a neighbour."""
+    rng = random.Random(1)
+    others = [make(" ".join(f"w{rng.randrange(2000)}" for _ in range(40))) for _ in range(company)]
+    secret = make(EARLIER, **{name: value for name, value in SECRET.items() if name != "content"})
+    for start in range(0, company, 40):
+        put(opened, *others[start : start + 40])
+    hash = content_hash("cache key")[:32]
+    put(opened, secret, *others[:0], cache={hash: vectors_of(secret)})
+    edit = {"content": SECRET["content"], "content_hash": content_hash(SECRET["content"])}
+    new = vector(SECRET["content"])
+    opened.write(Batch(at=NOW, change=(Change(secret.id, "update", edit),), vectors={secret.id: [new]}, model=MODEL))
+    opened.write(Batch(at=NOW, change=(Change(secret.id, "update", {"summary": "jackalope again"}),), access=(secret.id,)))
+    for other in others[:5]:
+        opened.write(Batch(at=NOW, change=(Change(other.id, "update", {"importance": 9.0}),)))
+    sought = [*WORDS, content_hash(SECRET["content"]), encode(new), secret.id]
+    opened.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    assert len({trace.split(" in ")[0] for trace in traces(path.parent, sought)}) == len(sought), "the search itself must work"
+    opened.write(Batch(at=NOW, purge=(secret.id,)))
+    assert traces(path.parent, sought) == []
+    assert opened.check(deep=True) == []
+    opened.close()
+    assert traces(path.parent, sought) == []
+
+
+def test_purging_through_the_front_door_empties_the_embedding_cache_of_every_version(offline, path):
+    with Memory(path) as memory:
+        known = memory.add("We deploy on Fridays")
+        id = memory.add(EARLIER, summary="jackalope").id
+        memory.update(id, content=SECRET["content"])
+        memory.vote(id)
+        memory.link(id, known.id)
+        assert memory.stats().cached == 3
+        memory.forget(id, purge=True)
+        assert memory.stats().cached == 1
+        assert traces(path.parent, [*WORDS[:4], "ackalope", "celotfish", "udibranch", id]) == []
+        assert memory.add(SECRET["content"]).status == "purged"
+        assert traces(path.parent, WORDS[:4]) == []
+        assert memory.relations(known.id) == []
+
+
+def test_a_reset_leaves_no_trace_either(path, opened):
+    put(opened, make(SECRET["content"]), make("of another scope, the ocelotfish", scope="project:other"))
+    opened.reset([HERE])
+    assert traces(path.parent, WORDS[:4]) == []
+    assert traces(path.parent, ["celotfish"]) != []
+
+
+def test_secrets_and_private_parts_never_reach_a_file(offline, path):
+    token, key, password = "ghp_" + "a1B2c3D4" * 4 + "e5F6", "AKIA" + "QWERTYUIOP" + "ASDFGH", "hunter2horse"
+    with Memory(path) as memory:
+        memory.add(
+            f"The deploy token is {token} and <private>the ocelotfish is ill</private> must stay",
+            tags=["deploy"],
+            metadata={"token": token},
+        )
+        id = memory.add(f"aws_access_key_id = {key}", summary=f"key {key}").id
+        memory.update(id, content=f"Use postgres://admin:{password}@db.example.com/orders", summary=f"token {token}")
+        memory.ingest(
+            [(Source("docs/a.md", "markdown", "h"), [Passage(f"password: {password}\n\ntoken {token}", section=f"Section {token}")])]
+        )
+        memory.search(f"what is {token}")
+        memory.backup(path.parent / "copy.db")
+        assert traces(path.parent, ["eploy"]) != []
+        assert traces(path.parent, [token, token[4:], key, password, "celotfish", content_hash(token)]) == []
+
+
+# Old databases
+
+
+def load(dump: Path, path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute(dump.read_text("utf-8"))
+    connection.pragma("journal_mode", "WAL")
+    connection.close()
+
+
+@pytest.mark.parametrize("dump", sorted(FIXTURES.glob("schema-*.sql")), ids=lambda dump: dump.stem)
+def test_a_database_of_every_earlier_version_opens_and_is_whole(dump, path):
+    load(dump, path)
+    assert raw(path, "PRAGMA user_version") == [(int(dump.stem.partition("-")[2]),)]
+    store = SqliteStore(path)
+    assert store.connection.pragma("user_version") == connections.SCHEMA
+    assert store.check(deep=True) == []
+    filter = everything(HERE, PERSONAL)
+    assert sorted(memory.content for memory in store.scan(filter)) == [
+        "Deploys happen from main", "I prefer tabs to spaces", "We keep sessions in MySQL", "We keep sessions in Redis",
+    ]  # fmt: skip
+    old, new, page, mine = store.get([f"01900000-0000-7000-8000-00000000000{n}" for n in (1, 2, 3, 4)])
+    assert (old.superseded_by, old.valid_to, old.entities) == (new.id, day(2), (Entity("MySQL", "technology"),))
+    assert (page.path, page.lines, page.section, page.metadata) == ("docs/deploy.md", (3, 9), "Deploy", {"level": 2})
+    assert (mine.importance, mine.access_count, new.tags) == (8.0, 1, ("cache",))
+    assert [event.action for event in store.history(mine.id)] == ["add", "update"]
+    assert [relation.type for relation in store.relations([old.id])] == ["supersedes"]
+    assert store.tombstoned([content_hash("The wedding is in May")])
+    assert set(store.cached([bytes(16)], MODEL)) == {bytes(16)}
+    assert store.source(HERE, "docs/deploy.md") == Source("docs/deploy.md", "markdown", "hash", 9, {})
+    for ranking in (store.keyword(parse("sessions redis", NOW), filter, 1), store.nearest(vector(new.content), MODEL, filter, 1)):
+        assert store.load([ranking.items[0][0]])[ranking.items[0][0]].id == new.id
+    assert put(store, make("a new text")).added == 1
+    assert store.check(deep=True) == []
+    store.close()
+
+
+def test_an_old_database_has_the_schema_of_a_new_one_once_opened(tmp_path):
+    """When this fails, the schema changed: write a migration for it, or, before the first release, run tests/fixtures/dump.py."""
+
+    def schema(path: Path) -> dict[str, str]:
+        store = SqliteStore(path)
+        found = {
+            name: re.sub(r"\s*--[^\n]*|\s+", " ", sql).strip()
+            for name, sql in store.connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql <> ''")
+        }
+        store.close()
+        return found
+
+    expected = schema(tmp_path / "new.db")
+    for dump in sorted(FIXTURES.glob("schema-*.sql")):
+        load(dump, tmp_path / f"{dump.stem}.db")
+        assert schema(tmp_path / f"{dump.stem}.db") == expected
+
+
+# One library for one file
+
+
+def test_no_module_imports_the_sqlite_of_the_standard_library():
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+            assert not {name.split(".")[0] for name in names} & {"sqlite3", "_sqlite3", "pysqlite3", "aiosqlite"}, path
+
+
+def test_a_process_at_work_loads_no_second_sqlite(offline, path):
+    code = (
+        "import sys; from recollect import Memory\n"
+        f"with Memory({str(path)!r}) as memory:\n    memory.add('an owl'); assert memory.search('owl').hits; memory.check(True)\n"
+        "sys.exit('sqlite3' in sys.modules or '_sqlite3' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=child_environment())
+
+
+def test_a_character_that_cannot_be_stored_is_bad_input_and_not_damage(opened):
+    with pytest.raises(InvalidInput, match=r"cannot be stored: '\\udcff'"):
+        put(opened, make("fine", summary="\udcff"))

@@ -19,7 +19,8 @@ import venv
 from pathlib import Path
 
 import numpy as np
-from common import Teller, embedded, fill, machine, table, told
+from common import embedded, fill, machine, table, told
+from texts import Teller
 
 from recollect.memory import Memory
 
@@ -65,7 +66,7 @@ def imports(command: list[str], environment: dict[str, str], most: int = 15) -> 
         for name, own, whole in _imported([command[0], "-X", "importtime", *command[1:]], environment):
             kept = best.setdefault(name, [own, whole])
             kept[:] = [min(kept[0], own), min(kept[1], whole)]
-    found = [{"module": name, "own_ms": own / 1000, "with_its_imports_ms": whole / 1000} for name, (own, whole) in best.items() if name not in bare]
+    found = [{"module": name, "own_ms": own / 1000, "all_ms": whole / 1000} for name, (own, whole) in best.items() if name not in bare]
     told(f"{len(found)} modules are imported beyond argparse, {sum(each['own_ms'] for each in found):.1f} ms together")
     return sorted(found, key=lambda each: -each["own_ms"])[:most]
 
@@ -120,7 +121,8 @@ def main() -> None:
     if args.json:
         print(json.dumps(result, indent=1))
         return
-    table([(f"{'installed' if args.install else 'python -m'}", "best ms", "median ms", "best ÷", "median ÷"), *((name, *way.values()) for name, way in result["ways"].items())])
+    head = ("installed" if args.install else "python -m recollect", "best ms", "median ms", "best ÷", "median ÷")
+    table([head, *((name, *way.values()) for name, way in result["ways"].items())])
     table([("imports of the keyword search", "own ms", "with its imports"), *(tuple(each.values()) for each in result["imports"])])
 
 

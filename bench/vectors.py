@@ -17,48 +17,25 @@ from pathlib import Path
 import apsw
 import numpy as np
 import sqlite_vec
-from common import machine, percentile, perturbed, table, told
+from common import machine, made, percentile, perturbed, table, told
 
 from recollect.ids import new_id
 from recollect.store.sqlite import SqliteStore
 from recollect.types import Batch, Entry, Filter, Memory
 
 MODEL, K, TENTHS, BATCH = "bench", 40, 10, 10_000
+THEIRS = "SELECT rowid FROM {} WHERE vector MATCH ? AND k = ?"
 TABLES = "'vectors', 'vectors_scan', 'vectors_memory'"
-
-
-def made(rows: int, dimensions: int, queries: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Vectors and questions shaped like those of arctic-embed-s: one common direction, 2,000 topics, and a decaying spectrum.
-
-    Measured on LongMemEval (11,608 windows): two texts have a cosine of .66, a question and a text .49, a question and its
-    nearest texts .70 (1st), .645 (10th), .615 (40th). The shares below give about that."""
-    turn = np.linalg.qr(rng.normal(size=(dimensions, dimensions)))[0].astype(np.float32)
-    spectrum = (1 / np.sqrt(np.arange(dimensions) + dimensions / 10)).astype(np.float32)
-    spectrum /= np.linalg.norm(spectrum)
-    common, asking = turn[0], turn[1]
-
-    def shaped(count: int) -> np.ndarray:
-        return (rng.standard_normal((count, dimensions), np.float32) * spectrum) @ turn
-
-    topics = shaped(min(2000, max(1, rows // 20)))
-    found = np.empty((rows, dimensions), np.float32)
-    for start in range(0, rows, BATCH):
-        size = min(BATCH, rows - start)
-        own = 0.75 * topics[rng.integers(len(topics), size=size)] + 0.66 * shaped(size)
-        found[start : start + size] = unit(0.82 * common + 0.57 * own)
-    own = 0.85 * topics[rng.integers(len(topics), size=queries)] + 0.53 * shaped(queries)
-    return found, unit(0.6 * common + 0.65 * asking + 0.45 * own)
-
-
-def unit(vectors: np.ndarray) -> np.ndarray:
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 def fill_ours(store: SqliteStore, vectors: np.ndarray, scopes: int) -> None:
     now = datetime.now(UTC)
     for start in range(0, len(vectors), BATCH):
         part = range(start, min(start + BATCH, len(vectors)))
-        entries = (Entry(Memory(new_id(), scope(at, scopes), "general", f"m{at}", "", now, now, content_hash=str(at)), (vectors[at],)) for at in part)
+        entries = (
+            Entry(Memory(new_id(), scope(at, scopes), "general", f"m{at}", "", now, now, content_hash=str(at)), (vectors[at],))
+            for at in part
+        )
         store.write(Batch(at=now, model=MODEL, add=tuple(entries)))
 
 
@@ -73,7 +50,9 @@ def fill_theirs(connection: apsw.Connection, vectors: np.ndarray) -> None:
     connection.execute(f"CREATE VIRTUAL TABLE split USING vec0(scope integer partition key, vector float[{size}] distance_metric=cosine)")
     with connection:
         connection.executemany("INSERT INTO whole(rowid, vector) VALUES (?, ?)", ((at, row.tobytes()) for at, row in enumerate(vectors)))
-        connection.executemany("INSERT INTO split(rowid, scope, vector) VALUES (?, ?, ?)", ((at, at % TENTHS, row.tobytes()) for at, row in enumerate(vectors)))
+        connection.executemany(
+            "INSERT INTO split(rowid, scope, vector) VALUES (?, ?, ?)", ((at, at % TENTHS, row.tobytes()) for at, row in enumerate(vectors))
+        )
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
@@ -122,7 +101,7 @@ def elsewhere(action: str, path: Path, *rest: str) -> dict:
 def be_elsewhere(action: str, path: Path, vector: Path, *rest: str) -> dict:
     query = np.load(vector)
     if action == "theirs":
-        theirs(path).execute("SELECT rowid FROM whole WHERE vector MATCH ? AND k = ?", (query.tobytes(), K)).fetchall()
+        theirs(path).execute(THEIRS.format("whole"), (query.tobytes(), K)).fetchall()
         return {}
     store, now = SqliteStore(path), datetime.now(UTC)
     if action == "add":
@@ -152,7 +131,7 @@ def main() -> None:
         action, path, vector, *rest = args.elsewhere
         print(json.dumps(be_elsewhere(action, Path(path), Path(vector), *rest)))
         return
-    result: dict = {"machine": machine(), "rows": args.rows}
+    result: dict = {"machine": machine(), "rows": args.rows, "ways": {}}
     rng = np.random.default_rng(7)
     if args.real:
         real = np.load(args.real)["V"]
@@ -169,7 +148,10 @@ def main() -> None:
 
 def run(args: argparse.Namespace, folder: Path, vectors: np.ndarray, queries: np.ndarray, result: dict) -> None:
     shape = np.sort(queries @ vectors.T, axis=1)
-    result["cosines"] = {"mean": round(float(shape.mean()), 3), **{f"nearest {k}": round(float(np.median(shape[:, -k])), 3) for k in (1, 10, 40)}}
+    result["cosines"] = {
+        "mean": round(float(shape.mean()), 3),
+        **{f"nearest {k}": round(float(np.median(shape[:, -k])), 3) for k in (1, 10, 40)},
+    }
     told(f"writing {len(vectors):,} × {vectors.shape[1]} vectors, four times; a question's cosines: {result['cosines']}")
     np.save(folder / "query.npy", queries[0])
     one, ten, other = SqliteStore(folder / "one.db"), SqliteStore(folder / "ten.db"), theirs(folder / "vec.db")
@@ -184,24 +166,24 @@ def run(args: argparse.Namespace, folder: Path, vectors: np.ndarray, queries: np
         "ours": lambda q: [key[found] for found in nearest(one, q, "project:0")],
         "ours, a tenth": lambda q: [key_ten[found] for found in nearest(ten, q, "project:3")],
         "ours, all of ten scopes": lambda q: [key_ten[found] for found in nearest(ten, q, *every)],
-        "sqlite-vec": lambda q: [row[0] for row in other.execute("SELECT rowid FROM whole WHERE vector MATCH ? AND k = ?", (q.tobytes(), K))],
-        "sqlite-vec, a tenth": lambda q: [
-            row[0] for row in other.execute("SELECT rowid FROM split WHERE vector MATCH ? AND k = ? AND scope = 3", (q.tobytes(), K))
-        ],
+        "sqlite-vec": lambda q: [row[0] for row in other.execute(THEIRS.format("whole"), (q.tobytes(), K))],
+        "sqlite-vec, a tenth": lambda q: [row[0] for row in other.execute(THEIRS.format("split") + " AND scope = 3", (q.tobytes(), K))],
         "numpy float32": lambda q: exact(vectors, q),
         "numpy float32, a tenth": lambda q: exact(tenth, q) * TENTHS + 3,
     }
     times, answers = in_turns(ways, queries, args.rounds)
-    truth = {name: answers["numpy float32, a tenth" if name.endswith("a tenth") else "numpy float32"] for name in ways}
-    p50 = {name: percentile(each, 0.5) for name, each in times.items()}
-    result["ways"] = {
-        name: {
-            "p50_ms": p50[name], "p95_ms": percentile(times[name], 0.95), "recall@10": recall(answers[name], truth[name]),
-            "recall@40": recall(answers[name], truth[name], K), "times_faster": p50["sqlite-vec, a tenth" if name.endswith("a tenth") else "sqlite-vec"] / p50[name],
+    for name in ways:
+        part = ", a tenth" if name.endswith("a tenth") else ""
+        truth = answers["numpy float32" + part]
+        result["ways"][name] = {
+            "p50_ms": percentile(times[name], 0.5),
+            "p95_ms": percentile(times[name], 0.95),
+            "recall@10": recall(answers[name], truth),
+            "recall@40": recall(answers[name], truth, K),
+            "times_faster": percentile(times["sqlite-vec" + part], 0.5) / percentile(times[name], 0.5),
         }
-        for name in ways
-    }  # fmt: skip
-    table([("k = 40", "p50 ms", "p95 ms", "recall@10", "recall@40", "× sqlite-vec"), *((name, *each.values()) for name, each in result["ways"].items())])
+    head = ("k = 40", "p50 ms", "p95 ms", "recall@10", "recall@40", "× sqlite-vec")
+    table([head, *((name, *each.values()) for name, each in result["ways"].items())])
     result["more"] = {**cost(folder, one, len(vectors)), **fresh(folder, one, queries)}
     table([("more", ""), *((name.replace("_", " "), value) for name, value in result["more"].items())])
 
@@ -215,7 +197,8 @@ def cost(folder: Path, store: SqliteStore, count: int) -> dict:
         "sqlite_vec_cold_process_to_first_answer_ms": min(each["ms"] for each in other),
         "ram_bytes_per_vector": store.vectors.nbytes() / count,
         "disk_bytes_per_vector": store._run(f"SELECT sum(pgsize) FROM dbstat WHERE name IN ({TABLES})")[0][0] / count,
-        "sqlite_vec_disk_bytes_per_vector": theirs(folder / "vec.db").execute("SELECT sum(pgsize) FROM dbstat WHERE name LIKE 'whole%'").get / count,
+        "sqlite_vec_disk_bytes_per_vector": theirs(folder / "vec.db").execute("SELECT sum(pgsize) FROM dbstat WHERE name LIKE 'whole%'").get
+        / count,
     }
 
 
@@ -235,9 +218,13 @@ def fresh(folder: Path, store: SqliteStore, queries: np.ndarray) -> dict:
     elsewhere("purge", folder / "one.db", str(folder / "query.npy"), added["id"])
     without_it, letting_go = ask()
     return {
-        "added_elsewhere_is_found": with_it[0] == added["key"], "first_search_after_it_ms": catching_up, "purged_elsewhere_is_gone": added["key"] not in without_it,
-        "first_search_after_that_ms": letting_go, "p50_alone_ms": before, "p50_alone_with_one_removed_ms": usual(),
-    }  # fmt: skip
+        "added_elsewhere_is_found": with_it[0] == added["key"],
+        "first_search_after_it_ms": catching_up,
+        "purged_elsewhere_is_gone": added["key"] not in without_it,
+        "first_search_after_that_ms": letting_go,
+        "p50_alone_ms": before,
+        "p50_alone_with_one_removed_ms": usual(),
+    }
 
 
 if __name__ == "__main__":

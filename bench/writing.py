@@ -16,7 +16,8 @@ from pathlib import Path
 
 import apsw
 import numpy as np
-from common import Teller, embedded, fill, machine, percentile, set_passages, table, timed, told
+from common import embedded, fill, machine, percentile, table, timed, told
+from texts import Teller, set_passages
 
 from recollect.ingest import pipeline
 from recollect.memory import Memory
@@ -133,19 +134,21 @@ def main() -> None:
     parser.add_argument("--adds", type=int, default=200)
     parser.add_argument("--passages", type=int, default=2000)
     parser.add_argument("--memories", type=int, default=10_000, help="how many are there before")
-    parser.add_argument("--sets", type=Path, nargs="+", default=[], help="evaluation sets: take the texts from them instead of making some")
+    parser.add_argument("--sets", type=Path, nargs="+", default=[], help="evaluation sets to take the texts from")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     result: dict = {"machine": machine()}
-    before, short, long = Teller().memories(args.memories), Teller(seed=11).memories(args.adds + 10), Teller(seed=13).passages(args.passages)
     if args.sets:
         before, short = set_passages(args.sets, args.memories, 20), set_passages(args.sets, args.adds + 10, 20, seed=11)
         long = set_passages(args.sets, args.passages, 150, seed=13)
+    else:
+        before, short = Teller().memories(args.memories), Teller(seed=11).memories(args.adds + 10)
+        long = Teller(seed=13).passages(args.passages)
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as temporary:
         folder = Path(temporary)
         with Memory(folder / "memory.db", directory=folder) as memory:
             if before:
-                told(f"writing {len(before):,} memories first, the vectors of {REALLY_EMBEDDED} by the model and the others perturbed from those")
+                told(f"writing {len(before):,} memories first; {REALLY_EMBEDDED} vectors by the model, the others perturbed")
                 vectors, _ = embedded(before, memory.embedder, np.random.default_rng(7), REALLY_EMBEDDED)
                 fill(memory.store, memory.scope, before, vectors, memory.embedder.model)
             result["add"] = adding(memory, short, folder)
@@ -156,10 +159,14 @@ def main() -> None:
         return
     add, bulk = result["add"], result["bulk"]
     names = {"add_ms": "add", "embedding_and_commit_ms": "embedding and one commit", "commit_ms": "of that the commit"}
-    table([(f"ms, {add['texts']} texts, {add.get('added', 0)} added", "p50", "p95"), *((name, *add[key].values()) for key, name in names.items()),
-           ("ratio", add["ratio_p50"], add["ratio_p95"]), ("ratio, median of pairs", add["ratio_of_pairs"], "")])  # fmt: skip
-    table([(f"{bulk['passages']:,} passages of {bulk['words']} words", "a second"), ("ingest", bulk["per_second"]),
-           ("embedder alone", bulk["embedder_alone_per_second"]), ("ratio of times", bulk["ratio"]), ("ratio, median of chunks", bulk["ratio_of_pairs"])])  # fmt: skip
+    rows = [
+        (f"ms, {add['texts']} texts, {add.get('added', 0)} added", "p50", "p95"),
+        *((name, *add[key].values()) for key, name in names.items()),
+    ]
+    table([*rows, ("ratio", add["ratio_p50"], add["ratio_p95"]), ("ratio, median of pairs", add["ratio_of_pairs"], "")])
+    speeds = ("ingest", bulk["per_second"]), ("embedder alone", bulk["embedder_alone_per_second"])
+    ratios = ("ratio of times", bulk["ratio"]), ("ratio, median of chunks", bulk["ratio_of_pairs"])
+    table([(f"{bulk['passages']:,} passages of {bulk['words']} words", "a second"), *speeds, *ratios])
     table([("ms a text", "add", "bulk"), *((name, each, bulk["stages_ms"][name]) for name, each in add["stages_ms"].items())])
 
 

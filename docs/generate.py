@@ -1,4 +1,5 @@
-"""Writes docs/reference from the code itself, so that it cannot fall behind: help, settings, schema, JSON, Python and errors.
+"""Writes docs/reference from the code itself, so that it cannot fall behind: help, settings, schema, JSON, Python and errors;
+and two parts of pages that are otherwise written by hand: the formula of relevance and the table of intents.
 
     python docs/generate.py           write the pages
     python docs/generate.py --check   write nothing; exit 1 if a page is out of date
@@ -25,7 +26,7 @@ from typing import Any
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent
-REFERENCE = ROOT / "docs" / "reference"
+DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT / "src"))
 
 from recollect import __version__, errors, types  # noqa: E402
@@ -34,6 +35,8 @@ from recollect.cli import main as commands  # noqa: E402
 from recollect.cli import parsing  # noqa: E402
 from recollect.cli.shown import SIGNALS  # noqa: E402
 from recollect.config import PERSONAL, SETTINGS, Config  # noqa: E402
+from recollect.recall import candidates, fuse  # noqa: E402
+from recollect.recall.score import PROFILES  # noqa: E402
 from recollect.store import base  # noqa: E402
 from recollect.store.connection import MIGRATIONS  # noqa: E402
 
@@ -368,9 +371,7 @@ def _found(here: Stage) -> Iterator[str]:
     )
     value = here.fixed(here.run("recall", "which database does the orders service use?", "--max-tokens", "120"))
     for detail in value["details"]:
-        for name in [
-            name for name in detail if name not in ("id", "score", "kind", "content", "summary", "source", "created_at", "related")
-        ]:
+        for name in set(detail) - {"id", "score", "kind", "content", "summary", "source", "created_at", "related"}:
             del detail[name]
     yield shown(value)
     yield "The objects in `details` have every field of a memory; most are left out here."
@@ -415,28 +416,20 @@ def _others(here: Stage) -> Iterator[str]:
         ("forget", ("forget", second)),
         ("config", ("config", "limit")),
         ("config KEY VALUE", ("config", "limit", "5")),
-        ("model pull", ()),
+        ("model list", ("model", "list")),
         ("reindex", ("reindex",)),
         ("backup", ("backup", str(here.folder / "copy.db"))),
         ("reset", ("reset", "--scope", "personal", "--yes")),
     )
     yield "## The other commands"
     yield (
-        "`update`, `restore` and `vote` print the changed memory. `config` without a key and `model list` print arrays. `completion` prints"
+        "`update`, `restore` and `vote` print the changed memory. `config` without a key prints an array of them. `completion` prints"
         ' `{"shell", "script"}`, and `demo` an array of `{"command", "output", "exit"}`.'
     )
     for name, words in runs:
-        value = (
-            here.run(*words)
-            if words
-            else {
-                "name": "snowflake-arctic-embed-s",
-                "status": "installed",
-                "path": str(here.folder / "home/models/snowflake-arctic-embed-s"),
-            }
-        )
-        yield f"`{name}`"
-        yield shown(here.fixed(value))
+        value = here.run(*words)
+        yield f"`{name}`" + (", cut after the first" if name == "model list" else "")
+        yield shown(here.fixed(value[:1] if name == "model list" else value))
 
 
 # Python
@@ -522,7 +515,7 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
             if not any(one.kind is one.VAR_POSITIONAL for one in found.parameters.values()):
                 written.append("*")
         stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**" if parameter.kind is parameter.VAR_KEYWORD else ""
-        default = "" if parameter.default is parameter.empty else f" = {'…' if callable(parameter.default) else repr(parameter.default)}"
+        default = "" if parameter.default is parameter.empty else f" = {_literal(parameter.default)}"
         written.append(f"{stars}{parameter.name}: {_plain(parameter.annotation)}{default}")
     result = "" if found.return_annotation in ("None", found.empty) else f" -> {_plain(found.return_annotation)}"
     line = f"{name}({', '.join(written)}){result}"
@@ -533,9 +526,17 @@ def _fields(shape: Any) -> str:
     lines = []
     for name in shape._fields:
         default = shape._field_defaults.get(name, inspect.Parameter.empty)
-        value = "{}" if default is types.NOTHING else repr(default)
-        lines.append(f"{name}: {_plain(shape.__annotations__[name])}" + ("" if default is inspect.Parameter.empty else f" = {value}"))
+        lines.append(
+            f"{name}: {_plain(shape.__annotations__[name])}" + ("" if default is inspect.Parameter.empty else f" = {_literal(default)}")
+        )
     return "\n".join(lines)
+
+
+def _literal(value: Any) -> str:
+    """A default as the source has it. `ruff format` looks at Python in pages too, and wants double quotes."""
+    if value is types.NOTHING:
+        return "{}"
+    return "…" if callable(value) else json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def _plain(annotation: Any) -> str:
@@ -578,34 +579,88 @@ def _example() -> str:
     return f'$ recollect add "We deploy on Fridays" --importance 11\n{talk.getvalue()}'
 
 
+# Parts of pages
+
+INTENTS = {
+    "relevance": "finding; the default",
+    "continuity": "going on where you were",
+    "fact_check": "what proved right",
+    "frequent": "what is used and voted for",
+    "associative": "ideas around a topic",
+    "explore": "something you did not look for",
+    "balanced": "relevance tempered by importance",
+}
+
+
+def intents() -> str:
+    rows = []
+    for name, purpose in told(INTENTS, list(PROFILES), "intents"):
+        chosen = PROFILES[name]
+        weights = (f"{value:g}" if value else "" for value in chosen[:5])
+        rows.append((f"`{name}`", *weights, f"{chosen.jitter * 100:g} %" if chosen.jitter else "", purpose))
+    return table(("intent", *next(iter(PROFILES.values()))._fields[:5], "chance", "for"), rows)
+
+
+def formula() -> str:
+    best, background = "b1", f"b{fuse.BACKGROUND_RANK}"
+    return fenced(
+        f"""
+x          = {fuse.MEANING:g} · meaning + {1 - fuse.MEANING:g} · words + {fuse.PAIRS:g} · pairs + named + neighbours + recent
+relevance  = 1 / (1 + e^(−3.5 · (x − 0.5)))
+
+meaning    = {fuse.STRETCH:g} · (cosine − m) / (1 − m)
+m          = (mean cosine of the scope · n + the model's usual mean · {fuse.PRIOR}) / (n + {fuse.PRIOR})
+
+words      = max(0, bm25 − {fuse.BACKGROUND:g} · {background}) / {best} · ({1 - fuse.COVERAGE:g} + {fuse.COVERAGE:g} · coverage)
+{best}, {background}    = the best bm25 among the candidates, and the one at place {fuse.BACKGROUND_RANK}
+coverage   = share of the question's word weight that the memory holds
+
+pairs      = share of the question's neighbouring words that stand side by side in the memory, by weight
+named      = {candidates.NAMED:g} for each entity that the question names and the memory is about, at most two
+neighbours = {fuse.NEIGHBOUR:g} · (the best neighbour's x − the median x); two places away counts half
+recent     = {fuse.RECENT:g} · e^(−age / {fuse.FADE / 86400:g} days)
+""".strip()
+    )
+
+
+def within(page: str, part: str, text: str) -> str:
+    """A page with the text between `<!-- part: … -->` and `<!-- end -->` made anew."""
+    old = (DOCS / page).read_text("utf-8")
+    found = re.search(rf"<!-- {part}: [^\n]*-->\n(.*?)<!-- end -->", old, re.DOTALL)
+    if not found:
+        raise Outdated(f"docs/{page} has no place for the {part}.")
+    return f"{old[: found.start(1)]}\n{text}\n\n{old[found.end(1) :]}"
+
+
 PAGES: dict[str, Callable[[], str]] = {
-    "cli.md": cli,
-    "settings.md": settings,
-    "schema.md": schema,
-    "json.md": json_objects,
-    "python.md": python,
-    "errors.md": error_page,
+    "reference/cli.md": cli,
+    "reference/settings.md": settings,
+    "reference/schema.md": schema,
+    "reference/json.md": json_objects,
+    "reference/python.md": python,
+    "reference/errors.md": error_page,
+    "concepts/recall.md": lambda: within("concepts/recall.md", "formula", formula()),
+    "guides/searching.md": lambda: within("guides/searching.md", "intents", intents()),
 }
 
 
 def outdated() -> list[str]:
     """The pages that no longer say what the code does."""
-    return [name for name, make in PAGES.items() if not (REFERENCE / name).is_file() or (REFERENCE / name).read_text("utf-8") != make()]
+    return [name for name, make in PAGES.items() if not (DOCS / name).is_file() or (DOCS / name).read_text("utf-8") != make()]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Write docs/reference from the code.")
+    parser = argparse.ArgumentParser(description="Write what docs/ says about the code from the code.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is out of date")
     args = parser.parse_args(argv)
     try:
         old = outdated()
         if args.check:
-            sys.stderr.writelines(f"docs/reference/{name} is out of date; run `make docs`.\n" for name in old)
+            sys.stderr.writelines(f"docs/{name} is out of date; run `make docs`.\n" for name in old)
             return 1 if old else 0
-        REFERENCE.mkdir(exist_ok=True)
         for name in old:
-            (REFERENCE / name).write_text(PAGES[name](), "utf-8")
-            sys.stdout.write(f"wrote docs/reference/{name}\n")
+            (DOCS / name).write_text(PAGES[name](), "utf-8")
+            sys.stdout.write(f"wrote docs/{name}\n")
     except Outdated as error:
         sys.stderr.write(f"{error}\n")
         return 1

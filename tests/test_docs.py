@@ -27,7 +27,8 @@ from recollect import __version__, config, types
 from recollect.cli import parsing
 from recollect.cli.main import COMMANDS, main
 from recollect.embed.models import KNOWN
-from recollect.recall import candidates, fuse, pipeline, score
+from recollect.ingest import extract, vectors
+from recollect.recall import candidates, fuse, pipeline, query, score
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "recollect"
@@ -218,32 +219,22 @@ def test_every_local_model_is_listed() -> None:
     ] == []
 
 
-def test_the_table_of_intents_has_their_weights() -> None:
-    text = (ROOT / "docs" / "guides" / "searching.md").read_text("utf-8")
-    for name, profile in score.PROFILES.items():
-        weights = [f"{value:g}" if value else "" for value in profile[:5]] + [f"{profile.jitter * 100:g} %" if profile.jitter else ""]
-        row = " | ".join([f"`{name}`", *weights, ""]).replace("|  |", "| |").replace("|  |", "| |")
-        assert f"| {row}" in text, row
-
-
-def test_the_formula_has_the_constants_of_the_code() -> None:
+def test_pages_written_by_hand_have_the_numbers_of_the_code() -> None:
+    """The formula itself is generated; these numbers stand in sentences."""
     text = (ROOT / "docs" / "concepts" / "recall.md").read_text("utf-8")
-    numbers = {
-        f"{fuse.MEANING:g} · meaning + {1 - fuse.MEANING:g} · words + {fuse.PAIRS:g} · pairs",
-        f"= {fuse.STRETCH:g} · (cosine − m)",
-        f"usual mean · {fuse.PRIOR}) / (n + {fuse.PRIOR})",
-        f"bm25 − {fuse.BACKGROUND:g} · b{fuse.BACKGROUND_RANK}) / b1 · ({1 - fuse.COVERAGE:g} + {fuse.COVERAGE:g} · coverage)",
-        f"= {candidates.NAMED:g} for each entity",
-        f"= {fuse.NEIGHBOUR:g} · (the best",
-        f"= {fuse.RECENT:g} · e^(−age / {fuse.FADE / 86400:g} days)",
+    numbers = (
         f"(k₁ = {fuse.K1:g}, b = {fuse.B:g})",
         f"k = {fuse.RRF_K}",
         f"Up to {candidates.DEPTH} memories",
+        f"less up to {score.DOUBT:.0%}".replace("%", " %"),
         f"(1 − {score.DOUBT:g} · (1 − confidence))",
-    }
-    assert sorted(number for number in numbers if number not in text) == []
-    assert pipeline.IN_TIME == pipeline.OF_KIND == 1.25, "the page says: a quarter each"
-    assert (round(fuse.squash(0), 2), fuse.squash(0.5)) == (0.15, 0.5)
+        f"its first {query.SYNTAX_LIMIT:,} characters are analysed and {query.TEXT_LIMIT:,} are embedded",
+    )
+    assert [number for number in numbers if number not in text] == []
+    assert pipeline.IN_TIME == pipeline.OF_KIND == 1.25, "docs/concepts/recall.md says: a quarter each"
+    assert (round(fuse.squash(0), 2), fuse.squash(0.5)) == (0.15, 0.5), "docs/concepts/recall.md says so"
+    assert extract.IMPORTANCE == {"decision": 7, "gotcha": 7, "preference": 6, "context": 3}, "docs/guides/writing.md says so"
+    assert vectors.WINDOW == 128, "docs/guides/embeddings.md says so"
 
 
 def test_the_changelog_speaks_of_this_version() -> None:

@@ -56,6 +56,13 @@ def store(backend: Backend) -> Store:
     return backend.open()
 
 
+@pytest.fixture(scope="module", params=list(BACKENDS))
+def lasting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Store]]:
+    """Makes stores that last for a whole test file, for the tests that only read."""
+    with contextlib.ExitStack() as stack:
+        yield lambda: stack.enter_context(BACKENDS[request.param](tmp_path_factory.mktemp("lasting"))).open()
+
+
 @pytest.fixture
 def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home and a project of this test's own, with the embedder that needs no model. Returns the home."""

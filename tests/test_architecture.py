@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "recollect"
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = [
     ["errors", "types", "words", "ids"],
-    ["config", "project", "when", "store.base", "embed.base"],
+    ["config", "project", "when", "checks", "store.base", "embed.base"],
     ["store", "embed"],
     ["ingest", "recall"],
     ["memory"],

@@ -29,6 +29,7 @@ from stores import (
 
 from recollect.errors import Ambiguous, InvalidInput, NotFound, StoreError
 from recollect.recall.query import parse
+from recollect.store.base import Store
 from recollect.types import PERSONAL, Batch, Entity, Relation, Source
 
 # Adding and reading back
@@ -179,16 +180,28 @@ FILTERS = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def march(store) -> dict[str, str]:
-    """A name for every id."""
+def fill(store: Store) -> dict[str, str]:
+    """Writes the table; gives each id its name."""
     memories = {name: make(f"{OWL} of {name}", **fields) for name, fields in MARCH.items()}
     put(store, *memories.values())
     return {memory.id: name for name, memory in memories.items()}
 
 
+@pytest.fixture
+def march(store) -> dict[str, str]:
+    return fill(store)
+
+
+@pytest.fixture(scope="module")
+def calendar(lasting) -> tuple[Store, dict[str, str]]:
+    """The same, for reading only."""
+    store = lasting()
+    return store, fill(store)
+
+
 @pytest.mark.parametrize(("fields", "expected"), FILTERS, ids=lambda value: str(value)[:60] if isinstance(value, dict) else "")
-def test_every_read_obeys_the_filter(store, march, fields, expected):
+def test_every_read_obeys_the_filter(calendar, fields, expected):
+    store, march = calendar
     filter = seen()._replace(**fields)
     assert {march[memory.id] for memory in store.list(filter)} == expected
     assert {march[memory.id] for memory in store.scan(filter)} == expected
@@ -200,7 +213,8 @@ def test_every_read_obeys_the_filter(store, march, fields, expected):
 
 
 @pytest.mark.parametrize("fields", [fields for fields, _ in FILTERS if "now" not in fields], ids=str)
-def test_what_a_search_offers_never_leaves_the_scope(store, march, fields):
+def test_what_a_search_offers_never_leaves_the_scope(calendar, fields):
+    store, _ = calendar
     filter = seen()._replace(**fields)
     rankings = (
         store.keyword(parse("owl", NOW), filter, LIMIT),
@@ -239,9 +253,11 @@ TWINS = (
 )
 
 
-@pytest.fixture
-def twins(store):
+@pytest.fixture(scope="module")
+def twins(lasting) -> Store:
+    store = lasting()
     put(store, *(make(f"text {id}", id=id) for id in TWINS), make("not here", id="01922222-0000-7000-8000-000000000000", scope=OTHER))
+    return store
 
 
 @pytest.mark.parametrize(
@@ -255,28 +271,28 @@ def twins(store):
         ("０１９", None), ("*", None), ("0" * 1000, None),
     ],
 )  # fmt: skip
-def test_an_id_is_known_by_any_unique_prefix(store, twins, prefix, which):
+def test_an_id_is_known_by_any_unique_prefix(twins, prefix, which):
     if which is None:
         with pytest.raises(NotFound) as caught:
-            store.resolve(prefix, [HERE])
+            twins.resolve(prefix, [HERE])
         assert caught.value.hint
     else:
-        assert store.resolve(prefix, [HERE]) == TWINS[which]
+        assert twins.resolve(prefix, [HERE]) == TWINS[which]
 
 
 @pytest.mark.parametrize("prefix", ["0", "019", "01900000", "01900000-1111", "019000001111", TWINS[0][:-1], TWINS[0][:-1].upper()])
-def test_a_prefix_of_several_ids_is_ambiguous(store, twins, prefix):
+def test_a_prefix_of_several_ids_is_ambiguous(twins, prefix):
     with pytest.raises(Ambiguous, match=r"fits [234] memories"):
-        store.resolve(prefix, [HERE])
+        twins.resolve(prefix, [HERE])
 
 
-def test_a_prefix_only_fits_memories_of_the_scopes_asked_for(store, twins):
-    assert store.resolve("01922", [OTHER]) == store.resolve("01922", None) == store.resolve("01922", [HERE, OTHER])
-    assert store.resolve("019", [OTHER]).startswith("01922222")
+def test_a_prefix_only_fits_memories_of_the_scopes_asked_for(twins):
+    assert twins.resolve("01922", [OTHER]) == twins.resolve("01922", None) == twins.resolve("01922", [HERE, OTHER])
+    assert twins.resolve("019", [OTHER]).startswith("01922222")
     with pytest.raises(NotFound):
-        store.resolve("019", ["project:unknown"])
+        twins.resolve("019", ["project:unknown"])
     with pytest.raises(NotFound):
-        store.resolve("019", [])
+        twins.resolve("019", [])
 
 
 def test_a_crowd_in_another_scope_does_not_hide_an_id(store):
@@ -286,16 +302,16 @@ def test_a_crowd_in_another_scope_does_not_hide_an_id(store):
     assert store.resolve("01900000", [HERE]) == mine.id
 
 
-def test_short_ids_are_unique_prefixes(store, twins):
-    every = [memory.id for memory in store.scan(everything(HERE, OTHER))]
-    short = store.abbreviate(every)
+def test_short_ids_are_unique_prefixes(twins):
+    every = [memory.id for memory in twins.scan(everything(HERE, OTHER))]
+    short = twins.abbreviate(every)
     assert list(short) == every
     for id, prefix in short.items():
         assert id.startswith(prefix)
         assert len(prefix) >= 8
         assert not prefix.endswith("-")
         assert [other for other in every if other.startswith(prefix)] == [id]
-        assert store.resolve(prefix) == id
+        assert twins.resolve(prefix) == id
 
 
 def test_short_ids_of_memories_made_together(store):

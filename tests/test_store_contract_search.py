@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from stores import (
     EMBEDDER,
@@ -28,6 +28,7 @@ from stores import (
 )
 
 from recollect.recall.query import parse
+from recollect.store.base import Store
 from recollect.store.match import query_words
 from recollect.types import Batch, Change, Entity, Entry, Query, Term, Words
 
@@ -51,6 +52,17 @@ def test_words_are_found_however_they_are_written(store, text, question):
     memory = make(text)
     put(store, memory, make("nothing of the kind whatsoever"))
     assert by_words(store, question)[0] == memory.id
+
+
+@pytest.fixture(scope="module")
+def greek(lasting) -> tuple[Store, dict[str, str]]:
+    memories = {
+        "a": make("alpha"), "ab": make("alpha beta"), "abc": make("beta gamma alpha"), "b": make("bare", section="Some heading"),
+        "c": make("common", tags=("labelled",), summary="abstract"), "d": make("delta"), "x": make("alpha delta", scope=OTHER),
+    }  # fmt: skip
+    store = lasting()
+    put(store, *memories.values())
+    return store, {memory.id: name for name, memory in memories.items()}
 
 
 @pytest.mark.parametrize(
@@ -81,13 +93,8 @@ def test_words_are_found_however_they_are_written(store, text, question):
         (term("-:*"), set()),
     ],
 )  # fmt: skip
-def test_each_form_of_a_query(store, query, found):
-    memories = {
-        "a": make("alpha"), "ab": make("alpha beta"), "abc": make("beta gamma alpha"), "b": make("bare", section="Some heading"),
-        "c": make("common", tags=("labelled",), summary="abstract"), "d": make("delta"), "x": make("alpha delta", scope=OTHER),
-    }  # fmt: skip
-    put(store, *memories.values())
-    names = {memory.id: name for name, memory in memories.items()}
+def test_each_form_of_a_query(greek, query, found):
+    store, names = greek
     assert {names[id] for id in by_words(store, query)} == found
 
 
@@ -134,9 +141,15 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def fortress(lasting) -> Store:
+    store = lasting()
+    put(store, make("zq1 zq2 a word b word by an owl"), make("a secret word", scope=OTHER), embed=False)
+    return store
+
+
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:20]))
-def test_no_query_is_an_error_and_none_leaves_its_scope(store, text):
-    put(store, make("zq1 zq2 a word b word"), make("a secret word", scope=OTHER), embed=False)
+def test_no_query_is_an_error_and_none_leaves_its_scope(fortress, text):
     asked = (
         parse(text, NOW), term(text), term(text, phrase=True), term(text, prefix=True), term(text, column=text), term(text, column="tags"),
         Query(text, text, (Term("word"), Term(text), Term("b"))), Query(text, text, expression=("and", Term("word"), Term(text))),
@@ -144,25 +157,23 @@ def test_no_query_is_an_error_and_none_leaves_its_scope(store, text):
     )  # fmt: skip
     for query in asked:
         for filter in (seen(), seen(kinds=("fact",)), seen()._replace(scopes=())):
-            keys = [key for key, _ in store.keyword(query, filter, 10).items]
+            keys = [key for key, _ in fortress.keyword(query, filter, 10).items]
             words = query_words(query)
-            store.statistics(words, filter.scopes)
-            store.candidates(keys, filter, words, keys)
-            assert {memory.scope for memory in store.load(keys).values()} <= set(filter.scopes)
+            fortress.statistics(words, filter.scopes)
+            fortress.candidates(keys, filter, words, keys)
+            assert {memory.scope for memory in fortress.load(keys).values()} <= set(filter.scopes)
 
 
 SIGNS = ['"', "*", "(", ")", "AND", "OR", "NOT", "NEAR(", ":", "^", "-", "content:", "owl", "zq1", "+", "{", "}", ","]
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(st.lists(st.one_of(st.text(max_size=12), st.sampled_from(SIGNS)), max_size=8))
-def test_no_string_of_words_and_signs_is_an_error(store, pieces):
-    if not store.count(seen()):
-        put(store, make("an owl"))
+def test_no_string_of_words_and_signs_is_an_error(fortress, pieces):
     text = " ".join(pieces)
     for query in (parse(text, NOW), term(text), term(text, phrase=True, prefix=True), Query(text, text, tuple(map(Term, pieces)))):
-        store.keyword(query, seen(), 10)
-        store.statistics(query_words(query), (HERE,))
+        fortress.keyword(query, seen(), 10)
+        fortress.statistics(query_words(query), (HERE,))
 
 
 # Vectors

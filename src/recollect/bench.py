@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from recollect.errors import NotFound
+from recollect.errors import InvalidInput, NotFound
 from recollect.memory import Memory
 from recollect.types import Filter, Hit, Passage, Source
 
@@ -39,17 +39,27 @@ def read(folder: Path) -> Dataset:
     if not (folder / "corpus.jsonl").is_file() or not (folder / "queries.jsonl").is_file():
         raise NotFound(f"{folder} is not an evaluation set: corpus.jsonl and queries.jsonl are needed.", "recollect bench ../shared/bench/scifact")
     meta = json.loads((folder / "meta.json").read_text("utf-8")) if (folder / "meta.json").is_file() else {}
-    return Dataset(meta.get("name", folder.name), tuple(_lines(folder / "corpus.jsonl")), tuple(_lines(folder / "queries.jsonl")))
+    documents = tuple(_lines(folder / "corpus.jsonl", ("id", "text")))
+    queries = tuple(_lines(folder / "queries.jsonl", ("id", "query")))
+    if not documents or not queries:
+        raise InvalidInput(f"{folder} holds no {'queries' if documents else 'documents'}.", "A set needs at least one of each.")
+    for query in queries:
+        if not query.get("relevant") and not query.get("relevant_sessions"):
+            raise InvalidInput(f"The query {query['id']} in {folder} says of nothing that it is relevant.", "Give `relevant` or `relevant_sessions`.")
+    return Dataset(meta.get("name", folder.name), documents, queries)
 
 
-def _lines(path: Path) -> Iterable[dict[str, Any]]:
+def _lines(path: Path, needed: Sequence[str]) -> Iterable[dict[str, Any]]:
     with path.open(encoding="utf-8") as stream:
         for number, line in enumerate(stream, start=1):
             if line.strip():
                 try:
-                    yield json.loads(line)
+                    row = json.loads(line)
                 except json.JSONDecodeError as error:
-                    raise NotFound(f"{path}:{number} is not JSON: {error}.", "Each line holds one object.") from None
+                    raise InvalidInput(f"{path}:{number} is not JSON: {error}.", "Each line holds one object.") from None
+                if not isinstance(row, dict) or any(not isinstance(row.get(name), str) for name in needed):
+                    raise InvalidInput(f"{path}:{number} is no object with {' and '.join(needed)}.", "See docs/reference/bench.md.")
+                yield row
 
 
 def run(directories: Sequence[Path], modes: Sequence[str], progress: Progress | None = None, database: Path | None = None) -> list[dict[str, Any]]:
@@ -119,7 +129,7 @@ def measure(memory: Memory, dataset: Dataset, mode: str, progress: Progress | No
     times = []
     memory.search("warm up", mode=mode, filter=Filter(scopes=(_scope(dataset.queries[0]),)))
     for number, query in enumerate(dataset.queries, start=1):
-        by_session = "relevant_sessions" in query
+        by_session = bool(query.get("relevant_sessions"))
         wanted = set(query["relevant_sessions"] if by_session else query["relevant"])
         # A question is asked at a time; without one, the present is as good as any.
         asked = _moment(query["time"]) if query.get("time") else datetime.now(UTC)

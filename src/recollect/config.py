@@ -29,7 +29,7 @@ class Setting(NamedTuple):
 
 
 SETTINGS: dict[str, Setting] = {
-    "database": Setting("Path of the database, or a postgresql:// URL. Empty: one database per user."),
+    "database": Setting("Path of the database. Empty: one database per user."),
     "embedding": Setting("Embedding model by name, a folder with model.onnx, `http`, `hashing`, or `none`."),
     "embedding_url": Setting("Base URL of an OpenAI-compatible endpoint, for `embedding = \"http\"`."),
     "embedding_model": Setting("Model asked for at that endpoint."),
@@ -40,7 +40,7 @@ SETTINGS: dict[str, Setting] = {
     "fusion": Setting("How the signals of a hybrid search are brought together.", FUSIONS),
     "profile": Setting("How hits are weighed: by relevance alone, or by an intent.", PROFILES),
     "limit": Setting("How many hits a search returns.", low=1, high=1000),
-    "min_similarity": Setting("Vector gate: cosines below it do not take part in a search.", low=-1, high=1),
+    "min_similarity": Setting("Vector gate: cosines below it do not take part in a search; -1 lets all in.", low=-1, high=1),
     "threshold": Setting("Final bar: hits with a lower score (0 to 1) are not returned.", low=0, high=1),
     "max_tokens": Setting("Token budget of an answer in the index-and-details form.", low=50, high=1_000_000),
     "dedup": Setting("Whether `add` refuses what is already known."),
@@ -67,7 +67,7 @@ class Config(NamedTuple):
     fusion: str = "adaptive"
     profile: str = "relevance"
     limit: int = 10
-    min_similarity: float = 0.0
+    min_similarity: float = -1.0
     threshold: float = 0.0
     max_tokens: int = 1000
     dedup: bool = True
@@ -96,6 +96,15 @@ def user_file() -> Path:
 
 def project_file(root: Path) -> Path:
     return root / ".recollect" / "config.toml"
+
+
+def trusts(root: Path) -> bool:
+    """Whether the user made this project's own database theirs. One that came with a cloned repository is not read:
+    its memories would be somebody else's words."""
+    try:
+        return str(root) in (data_directory() / "local-projects").read_text("utf-8").splitlines()
+    except OSError:
+        return False
 
 
 def check(key: str, value: Any) -> Any:

@@ -3,9 +3,9 @@
     RecollectError            something could not be done; exit code 1
     ├── UsageError            the request itself is wrong; exit code 2
     │   ├── InvalidInput      a value that cannot be stored or searched
-    │   ├── NotFound          no memory, session or file of that name
-    │   └── Ambiguous         an id prefix that fits several memories
-    ├── ConfigError           a settings file that cannot be used
+    │   ├── NotFound          no memory, session or file of that name; exit code 1
+    │   ├── Ambiguous         an id prefix that fits several memories; exit code 1
+    │   └── ConfigError       a settings file that cannot be used
     ├── StoreError            the database cannot be read or written
     │   ├── StoreBusy         another process held the lock for too long
     │   ├── StoreCorrupt      the file is damaged, or is no database

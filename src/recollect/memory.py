@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ from typing import Any, Self
 from recollect import config as configuration
 from recollect import project as projects
 from recollect import types
+from recollect.checks import as_entity, check_choice, check_kind, check_range
 from recollect.config import Config
 from recollect.embed.base import Embedder
 from recollect.errors import EmbeddingError, InvalidInput, NotFound, StoreError
@@ -20,6 +22,7 @@ from recollect.recall.pipeline import Ask, recall
 from recollect.store.base import Overview, Problem, Store
 from recollect.types import PERSONAL, Answer, Batch, Change, Entity, Event, Filter, Outcome, Passage, Receipt, Relation, Source
 
+RESTORED = ("content", "summary", "kind", "importance", "confidence", "tags", "entities", "expires_at", "valid_from", "valid_to", "answered", "metadata")
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
 
 
@@ -32,7 +35,7 @@ def open_store(config: Config, project: projects.Project) -> Store:
 
     if target:
         path = Path(target).expanduser()
-    elif project.local_database.exists():
+    elif project.local_database.exists() and configuration.trusts(project.root):
         path = project.local_database
     else:
         path = configuration.data_directory() / "memory.db"
@@ -80,12 +83,14 @@ class Memory:
         self.close()
 
     def close(self) -> None:
+        """Closes the database. A `with` block does it by itself."""
         self.store.close()
 
     # Scopes
 
     @property
     def scope(self) -> str:
+        """Where `add` puts memories: the container if one was chosen, else the project."""
         return self.project.container(self.container) if self.container else self.project.scope
 
     @property
@@ -94,6 +99,7 @@ class Memory:
         return (self.scope, PERSONAL)
 
     def every_scope(self) -> tuple[str, ...]:
+        """All scopes of the database, for looking across projects."""
         return tuple(self.store.scopes())
 
     # The embedding model
@@ -110,7 +116,7 @@ class Memory:
                 if self._embedder is None:
                     self._embedder_error = ""
             except EmbeddingError as error:
-                self._embedder_error = f"Searching by words only: {error.message}" + (f" Mend it with: {error.hint}" if error.hint else "")
+                self._embedder_error = _without_vectors(error)
                 self._note_failed_pull()
         return self._embedder
 
@@ -139,10 +145,11 @@ class Memory:
         embedder = self.embedder
         if embedder is None:
             return None, (self._embedder_error,) if self._embedder_error else ()
-        models = self.store.models()
-        if embedder.model not in models and models:
-            return None, (f"Searching by words only: memories were embedded with {', '.join(models)}, not {embedder.model}. Run `recollect reindex`.",)
-        return embedder, ()
+        others = [model for model in self.store.models() if model != embedder.model]
+        if not others:
+            return embedder, ()
+        hint = f"Some memories were embedded with {', '.join(others)}, not {embedder.model}, and are found by words only. Run `recollect reindex`."
+        return embedder, (hint,)
 
     # Writing
 
@@ -229,16 +236,20 @@ class Memory:
         from recollect.ingest.vectors import Recent
 
         self._recent = self._recent or Recent()
-        receipt = ingest(groups, into, self.store, self.embedder, self._recent, progress, replace_sources)
-        hints = (self._embedder_error.replace("Searching", "Remembered", 1),) if self._embedder_error else ()
-        return receipt._replace(hints=(*receipt.hints, *hints))
+        try:
+            receipt = ingest(groups, into, self.store, self.embedder, self._recent, progress, replace_sources)
+        except EmbeddingError as error:
+            # The model failed at its work (an endpoint that is down, say). What was told is kept all the same.
+            self._embedder, self._embedder_error = None, _without_vectors(error)
+            receipt = ingest(groups, into, self.store, None, self._recent, progress, replace_sources)
+        return receipt._replace(hints=(*receipt.hints, *self.hints))
 
     def update(self, id: str, *, clear: Sequence[str] = (), **fields: Any) -> types.Memory:
         """Changes a memory; the old version stays in its history. Fields: content, summary, kind, importance, confidence, tags,
         entities, expires_at, valid_from, valid_to, answered, metadata. `clear` names times to be emptied, such as expires_at."""
-        from recollect.ingest.pipeline import clean, content_hash
+        from recollect.ingest.pipeline import clean
         from recollect.ingest.vectors import Recent, embed
-        from recollect.store.writer import vector_text
+        from recollect.store.writer import content_hash, vector_text
 
         memory = self.one(id)
         given = {name: value for name, value in fields.items() if value is not None}
@@ -267,7 +278,9 @@ class Memory:
 
             changes |= {"content": passage.content, "content_hash": content_hash(passage.content), "keywords": keywords(passage.content)}
             changes.setdefault("summary", summarize(passage.content))
-            changes.setdefault("entities", entities(passage.content))
+            # Entities that the old text did not name were told by somebody, and stay.
+            told = tuple(entity for entity in memory.entities if entity.name.casefold() not in memory.content.casefold())
+            changes.setdefault("entities", tuple(dict.fromkeys((*told, *entities(passage.content)))))
             if (embedder := self.embedder) is not None:
                 self._recent = self._recent or Recent()
                 found, fresh = embed([vector_text(memory.section, passage.content)], embedder, self._recent, self.store.cached)
@@ -301,8 +314,6 @@ class Memory:
         return self.store.get([memory.id])[0]
 
     def _restore_version(self, memory: types.Memory, version: int) -> types.Memory:
-        import json
-
         events = self.store.history(memory.id)
         if version not in range(1, len(events) + 1):
             raise NotFound(f"The memory has no version {version}; it has {len(events)}.", f"`recollect history {memory.id}` lists them.")
@@ -310,14 +321,13 @@ class Memory:
         for event in events[version:]:
             for name, value in event.before.items():
                 fields.setdefault(name, value)
-        values = {
-            name: tuple(json.loads(value)) if name in ("tags", "keywords") else json.loads(value) if name == "metadata" else value
-            for name, value in fields.items()
-            if name in ("content", "summary", "kind", "importance", "confidence", "tags", "metadata")
-        }
+        values = {name: _told(name, value) for name, value in fields.items() if name in RESTORED}
         if memory.deleted_at is not None:
             self._write(change=(Change(memory.id, "restore", {"deleted_at": None}),))
-        return self.update(memory.id, **values) if values else self.store.get([memory.id])[0]
+        if not values:
+            return self.store.get([memory.id])[0]
+        empty = [name for name, value in values.items() if value is None]
+        return self.update(memory.id, clear=empty, **{name: value for name, value in values.items() if value is not None})
 
     def vote(self, id: str, value: float = 1) -> types.Memory:
         """Says that a memory was useful (or, below zero, was not). Counts as a use of it."""
@@ -356,6 +366,7 @@ class Memory:
         return False
 
     def unlink(self, source: str, target: str, type: str = "relates_to") -> Relation:
+        """Takes a relation back, and what it had changed."""
         relation = Relation(self.resolve(source), self.resolve(target), type)
         known = self.store.relations([relation.source])
         if not any((other.source, other.target, other.type) == (relation.source, relation.target, relation.type) for other in known):
@@ -382,6 +393,7 @@ class Memory:
         return self.store.resolve(id, self.scopes)
 
     def one(self, id: str) -> types.Memory:
+        """A memory by id or unique prefix, without counting a use of it."""
         found = self.store.get([self.resolve(id)])
         if not found:
             raise NotFound(f"There is no memory {id}.", "`recollect list` shows what there is.")
@@ -419,26 +431,37 @@ class Memory:
         embedder, hints = self._ready_embedder(mode)
         ask = Ask(
             filter=filter or self.filter(), mode=mode if embedder or mode == "keyword" else "keyword", fusion=config.fusion, profile=profile,
-            limit=config.limit if limit is None else limit, offset=offset, gate=config.min_similarity if config.min_similarity else -1.0,
+            limit=config.limit if limit is None else limit, offset=offset, gate=config.min_similarity,
             threshold=config.threshold if threshold is None else threshold, related=related, hints=hints,
         )  # fmt: skip
         if mode == "vector" and embedder is None:
             raise EmbeddingError("There is no embedding model to search by meaning with.", "recollect model pull" if not hints else None)
-        return recall(query, ask, self.store, embedder, self.clock(), random.Random(seed))
+        try:
+            return recall(query, ask, self.store, embedder, self.clock(), random.Random(seed))
+        except EmbeddingError as error:
+            if mode == "vector":
+                raise
+            ask = ask._replace(mode="keyword", hints=(_without_vectors(error),))
+            return recall(query, ask, self.store, None, self.clock(), random.Random(seed))
 
     def list(self, *, filter: Filter | None = None, limit: int = 50, offset: int = 0, order: str = "created") -> builtins.list[types.Memory]:
+        """Memories in order: created (newest first), oldest, importance, used, useful or updated."""
         return self.store.list(filter or self.filter(), limit, offset, order)
 
     def history(self, id: str) -> builtins.list[Event]:
+        """Every change of a memory, oldest first; the numbers of versions count from 1."""
         return self.store.history(self.resolve(id))
 
     def relations(self, id: str) -> builtins.list[Relation]:
+        """The relations of a memory, in both directions."""
         return self.store.relations([self.resolve(id)])
 
     def stats(self, scopes: Sequence[str] | None = None) -> Overview:
+        """Numbers about the database, or about some scopes of it."""
         return self.store.overview(scopes)
 
     def export(self, filter: Filter | None = None) -> Iterator[types.Memory]:
+        """Every memory that is visible from here, forgotten ones included, one at a time."""
         everything = filter or self.filter(include_deleted=True, include_expired=True, include_superseded=True, include_quarantined=True)
         return self.store.scan(everything)
 
@@ -469,43 +492,33 @@ class Memory:
         return done
 
     def check(self, deep: bool = False) -> builtins.list[Problem]:
+        """What is wrong with the database; `deep` reads every page and every row."""
         return self.store.check(deep)
 
     def backup(self, path: str | Path) -> int:
+        """A complete copy in one new file, while others go on writing. Returns its size in bytes."""
         return self.store.backup(str(Path(path).expanduser()))
 
     def reset(self, scopes: Sequence[str] | None = None) -> int:
+        """Forgets everything, or everything in some scopes, beyond recovery. Returns how many memories that were."""
         return self.store.reset(scopes)
 
 
-def check_kind(kind: str | None) -> str | None:
-    if kind is None:
-        return None
-    plain = types.KIND_ALIASES.get(kind.strip().lower(), kind.strip().lower())
-    if plain not in types.KINDS:
-        raise InvalidInput(f"'{kind}' is not a kind of memory.", "One of " + ", ".join(types.KINDS) + ".")
-    return plain
+def _without_vectors(error: EmbeddingError) -> str:
+    return f"Working by words only: {error.message}" + (f" Mend it with: {error.hint}" if error.hint else "")
 
 
-def check_range(name: str, value: float | None, low: float, high: float) -> float | None:
+def _told(name: str, value: Any) -> Any:
+    """A value of the history as `update` takes it."""
     if value is None:
         return None
-    if not low <= value <= high:
-        raise InvalidInput(f"The {name} {value:g} is outside {low:g} to {high:g}.", f"Give a number from {low:g} to {high:g}.")
-    return float(value)
-
-
-def check_choice(name: str, value: str, choices: Sequence[str]) -> str:
-    if value not in choices:
-        raise InvalidInput(f"'{value}' is not a {name}.", "One of " + ", ".join(choices) + ".")
+    if name in ("expires_at", "valid_from", "valid_to"):
+        return datetime.fromtimestamp(value / 1000, UTC)
+    if name == "entities":
+        return tuple(Entity(*entity) for entity in value)
+    if name == "answered":
+        return bool(value)
+    if name in ("tags", "metadata"):
+        found = json.loads(value)
+        return tuple(found) if name == "tags" else found
     return value
-
-
-def as_entity(name: str | Entity) -> Entity:
-    """`Redis` or `technology:Redis` → an Entity."""
-    if isinstance(name, Entity):
-        return name
-    head, _, rest = name.partition(":")
-    if rest and head in types.ENTITY_TYPES:
-        return Entity(rest.strip(), head)
-    return Entity(name.strip(), "concept")

@@ -239,6 +239,12 @@ class Query(NamedTuple):
     until: datetime | None = None
     answered: bool | None = None
     identifiers: tuple[str, ...] = ()
+    kinds_only: bool = False  # `kind:x` was written: other kinds are not wanted, where a cue phrase only prefers
+
+    @property
+    def strict(self) -> bool:
+        """Whether only what holds the asked words may answer: operators, phrases, prefixes or columns were used throughout."""
+        return self.expression is not None or (bool(self.terms) and all(term.phrase or term.prefix or term.column for term in self.terms))
 
 
 class Words(NamedTuple):

@@ -33,7 +33,7 @@ def filter_options(parser: ArgumentParser) -> None:
 
 def chosen(args: Namespace, memory: Memory, **more: Any) -> Filter:
     """The filter that the options describe. `more` overrides them."""
-    from recollect.memory import as_entity
+    from recollect.checks import as_entity
     from recollect.types import PERSONAL
     from recollect.when import moment
 

@@ -33,8 +33,10 @@ def config(args: Namespace) -> None:
       recollect config limit 5 --project-file
       recollect config --unset mode
     """
-    from recollect.config import project_file, user_file
+    from recollect.config import PERSONAL, project_file, user_file
 
+    if args.project_file and args.key in PERSONAL and args.value is not None:
+        raise UsageError(f"'{args.key}' may not be set by a project's file.", f"Set it for yourself: recollect config {args.key} {args.value}")
     path = project_file(project(args).root) if args.project_file else user_file()
     if args.path:
         output.show(args, {"path": str(path)}, lambda: output.out(str(path)))

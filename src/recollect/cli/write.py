@@ -140,6 +140,7 @@ def update_options(parser: ArgumentParser) -> None:
     answered = parser.add_mutually_exclusive_group()
     answered.add_argument("--answered", action="store_const", const=True, help="a question that has its answer")
     answered.add_argument("--open", dest="answered", action="store_const", const=False, help="a question that is open again")
+    parser.add_argument("--no-expiry", action="store_true", help="let it stay for good")
 
 
 def update(args: Namespace) -> None:
@@ -149,12 +150,14 @@ def update(args: Namespace) -> None:
       recollect update 01a1dd89 --importance 9 --tag release,process
       recollect update 01a1dd89 --content "We deploy from main, after two reviews"
       recollect update 01a1dd89 --answered
+      recollect update 01a1dd89 --no-expiry
       recollect update 01a1dd89 --file notes/auth.txt
     """
     given = [args.content] if args.content is not None else None
     text = given_text(given, args.file, "recollect update ID --content TEXT") if given or args.file else None
     with opened(args) as memory:
-        show_changed(args, memory, "updated", memory.update(args.id, **values(args, memory), content=text, answered=args.answered))
+        clear = ("expires_at",) if args.no_expiry else ()
+        show_changed(args, memory, "updated", memory.update(args.id, clear=clear, **values(args, memory), content=text, answered=args.answered))
 
 
 def vote_options(parser: ArgumentParser) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from recollect.embed.base import Embedder
@@ -19,7 +18,7 @@ from recollect.ingest.reconcile import Neighbour, Verdict, reconcile
 from recollect.ingest.redact import redact, redact_value
 from recollect.ingest.vectors import Recent, embed
 from recollect.store.base import Store
-from recollect.store.writer import vector_text
+from recollect.store.writer import content_hash, vector_text
 from recollect.types import NOTHING, Batch, Change, Entry, Filter, Memory, Outcome, Passage, Receipt, Relation, Source
 
 NEIGHBOURS = 8
@@ -53,6 +52,7 @@ def ingest(
     replace_sources: bool = False,
 ) -> Receipt:
     """Takes the passages of one or more sources in, all or none. With `replace_sources` they replace what each held before."""
+    groups = [(source._replace(uri=redact(source.uri).text), group) for source, group in groups]
     passages = [passage for _, group in groups for passage in group]
     cleaned = [clean(passage, into.longest) for passage in passages]
     places = ((source, position) for source, group in groups for position in range(len(group)))
@@ -81,15 +81,11 @@ def clean(passage: Passage, longest: int) -> tuple[Passage, int]:
         raise InvalidInput("Nothing is left to remember once the private parts are taken out.", "Say something outside <private>…</private>.")
     metadata, hidden = redact_value(dict(passage.metadata))
     tags, hidden_tags = redact_value(list(passage.tags))
+    names = tuple(entity for entity in passage.entities if redact(entity.name).text == entity.name)
     parts = {"summary": passage.summary, "section": passage.section}
     found = {name: redact(value) for name, value in parts.items() if value}
-    count = redacted.private + redacted.secrets + hidden + hidden_tags + sum(part.private + part.secrets for part in found.values())
-    return passage._replace(content=redacted.text.strip(), metadata=metadata, tags=tuple(tags), **{name: part.text for name, part in found.items()}), count
-
-
-def content_hash(text: str) -> str:
-    """Identity of a text: line endings and outer white space do not count."""
-    return sha256(text.replace("\r\n", "\n").strip().encode("utf-8", "replace")).hexdigest()
+    count = redacted.private + redacted.secrets + hidden + hidden_tags + len(passage.entities) - len(names) + sum(part.private + part.secrets for part in found.values())
+    return passage._replace(content=redacted.text.strip(), metadata=metadata, tags=tuple(tags), entities=names, **{name: part.text for name, part in found.items()}), count
 
 
 def remembered(passage: Passage, source: Source, into: Into, position: int) -> Memory:

@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from os.path import commonprefix
 
 from recollect.types import Entity, Memory
+from recollect.words import STOP_WORDS
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
@@ -65,12 +68,53 @@ def reconcile(memory: Memory, neighbours: Sequence[Neighbour], threshold: float,
 
 
 def same(one: Memory, other: Memory) -> bool:
-    """Whether the first of two near texts adds nothing: no other number, no other name, as many negations."""
+    """Whether the first of two near texts adds nothing: no other number, name or contrast, as many negations, both or
+    neither a question."""
     return (
-        set(_NUMBER.findall(one.content)) <= set(_NUMBER.findall(other.content))
+        _adds_no_number(_NUMBER.findall(one.content), _NUMBER.findall(other.content))
         and _names(one.entities) <= _names(other.entities)
         and _negations(one.content) == _negations(other.content)
+        and one.content.rstrip().endswith("?") == other.content.rstrip().endswith("?")
+        and not contrasts(one.content, other.content)
     )
+
+
+def _adds_no_number(mine: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Numbers of the first all stand in the second, and in the same order: 80 to 8080 is not 8080 to 80."""
+    rest = iter(theirs)
+    return all(number in rest for number in mine)
+
+
+def contrasts(new: str, old: str) -> bool:
+    """Whether a word was exchanged for another ("Monday" for "Friday") or much was added.
+
+    Minimal pairs are what embedding models see least, and they are exactly what a change of mind looks like. Variants of
+    one word (auth, authentication) are no exchange."""
+    mine, theirs = _content(new), _content(old)
+    added = 0
+    for kind, from_, to, at, until in SequenceMatcher(None, theirs, mine, autojunk=False).get_opcodes():
+        gone, come = theirs[from_:to], mine[at:until]
+        fresh = [word for word in come if not any(_variant(word, known) for known in theirs)]
+        if kind == "replace" and fresh and not any(_variant(word, known) for word in come for known in gone):
+            lost = [word for word in gone if not any(_variant(word, kept) for kept in mine)]
+            if lost:
+                return True
+        added += len(fresh)
+    return added * 3 > max(3, len(mine))
+
+
+def _content(text: str) -> list[str]:
+    return [word for word in re.findall(r"\w+", text.lower()) if word not in STOP_WORDS]
+
+
+def _variant(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    short, long = sorted((one, other), key=len)
+    if len(short) >= 2 and (long.startswith(short) and (len(short) >= 3 or short.isdigit())):
+        return True
+    shared = len(commonprefix([one, other]))
+    return shared >= 4 and shared >= 0.7 * len(short)
 
 
 def _negations(text: str) -> int:

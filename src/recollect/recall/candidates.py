@@ -20,11 +20,11 @@ def gather(query: Query, store: Store, filter: Filter, vector: Callable[[], Any]
     wide = filter._replace(follow=not filter.include_superseded and filter.as_of is None)
     words = query_words(query) if mode != "vector" else Words()
     worded = dict(store.keyword(query, wide, depth).items) if mode != "vector" else {}
-    boosts = dict(_entity_boosts(query, store, wide, depth)) if query.expression is None else {}
+    boosts = dict(_entity_boosts(query, store, wide, depth)) if not query.strict else {}
     embedded = vector() if mode != "keyword" and model else None
     cosines: dict[int, float] = {}
     if embedded is not None and model:
-        if query.expression is None:
+        if not query.strict:
             cosines.update(store.nearest(embedded, model, wide, depth).items)
         cosines.update(store.cosines([key for key in (*worded, *boosts) if key not in cosines], embedded, model, filter.scopes))
     statistics = store.statistics(words, filter.scopes, embedded, model)

@@ -47,30 +47,32 @@ def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now
     vector = _vector(query, embedder) if ask.mode != "keyword" else (lambda: None)
     pool = gather(query, store, filter, vector, embedder.model if embedder else None, ask.mode, ask.limit + ask.offset)
     signals = fuse(pool, now.timestamp(), ask.fusion, ask.gate, embedder.baseline if embedder else 0.0)
-    scored = [(score(candidate, _preferred(candidate, signals[candidate.key].relevance, query), ask.profile, now, rng), candidate) for candidate in pool.candidates]
+    scored = []
+    for candidate in pool.candidates:
+        relevance = min(1.0, signals[candidate.key].relevance * _preferred(candidate, query))
+        scored.append((score(candidate, relevance, ask.profile, now, rng), candidate))
     ranked = [(value, candidate) for value, candidate in scored if value >= ask.threshold]
     ranked.sort(key=lambda item: (-item[0], -item[1].created_at, item[1].key))
     chosen = ranked[ask.offset : ask.offset + ask.limit]
     memories = store.load([candidate.key for _, candidate in chosen])
-    hits = [Hit(memories[candidate.key], value, _why(candidate, signals[candidate.key], ask.profile, now)) for value, candidate in chosen if candidate.key in memories]
+    hits = [Hit(memories[candidate.key], value, _why(candidate, signals[candidate.key], query, ask.profile, now)) for value, candidate in chosen if candidate.key in memories]
     expanded = expand(hits, store, filter.scopes, filter.include_deleted) if ask.related else tuple(hits)
     return Answer(query, expanded, len(ranked), ask.mode, ask.profile, ask.hints)
 
 
-def _preferred(candidate: Candidate, relevance: float, query: Query) -> float:
-    if (query.since or query.until) and _within(candidate.created_at, query):
-        relevance = min(1.0, relevance * IN_TIME)
-    if candidate.kind in query.kinds:
-        relevance = min(1.0, relevance * OF_KIND)
-    return relevance
+def _preferred(candidate: Candidate, query: Query) -> float:
+    """By how much the question's own words about time and kind raise a memory."""
+    in_time = (query.since or query.until) and _within(candidate.created_at, query)
+    return (IN_TIME if in_time else 1.0) * (OF_KIND if candidate.kind in query.kinds else 1.0)
 
 
 def _narrowed(filter: Filter, query: Query) -> Filter:
     """What the question itself demands, where the caller did not say otherwise: "open questions" means only those."""
-    if query.answered is None and not query.entities:
+    demanded = query.answered is not None or query.kinds_only
+    if not demanded and not query.entities:
         return filter
     return filter._replace(
-        kinds=filter.kinds or (query.kinds if query.answered is not None else ()),
+        kinds=filter.kinds or (query.kinds if demanded else ()),
         answered=filter.answered if filter.answered is not None else query.answered,
         entities=filter.entities or query.entities,
     )
@@ -94,7 +96,9 @@ def _within(created: float, query: Query) -> bool:
     return (query.since is None or created >= query.since.timestamp()) and (query.until is None or created < query.until.timestamp())
 
 
-def _why(candidate: Candidate, signals: Signals, profile: str, now: datetime) -> dict[str, float]:
+def _why(candidate: Candidate, signals: Signals, query: Query, profile: str, now: datetime) -> dict[str, float]:
     """Every signal's part in a score, for `--explain`."""
     parts = {**signals._asdict(), **weighed(candidate, profile, now), "confidence": candidate.confidence}
-    return {name: round(value, 4) for name, value in parts.items() if value is not None and (value or name in ("relevance", "cosine"))}
+    why = {name: round(value, 4) for name, value in parts.items() if value is not None and (value or name in ("relevance", "cosine"))}
+    preferred = _preferred(candidate, query)
+    return {**why, "preferred": preferred} if preferred != 1.0 else why

@@ -160,6 +160,7 @@ def parse(raw: str, now: datetime) -> Query:
         terms=tuple(terms),
         expression=expression,
         kinds=kinds or cued_kinds,
+        kinds_only=bool(kinds),
         entities=_distinct(token.entity for token in tokens if token.entity),
         since=since,
         until=until,

@@ -101,7 +101,7 @@ def dual(answer: Answer, max_tokens: int) -> Dual:
         used += cost
         index.append({"id": hit.memory.id, "summary": hit.memory.summary, "kind": hit.memory.kind, "score": round(hit.score, 3)})
     details: list[dict[str, Any]] = []
-    for hit in answer.hits:
+    for hit in answer.hits[: len(index)]:
         shaped = plain_hit(hit)
         around = tokens(citation(hit.memory)) + OVERHEAD
         cost = tokens(hit.memory.content) + around

@@ -11,7 +11,7 @@ import random
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -40,6 +40,7 @@ def connect(path: Path, timeout: float) -> apsw.Connection:
         except BaseException:
             connection.close()
             raise
+        _restrict(path)
         return connection
 
 
@@ -99,10 +100,18 @@ def _secure(path: Path) -> None:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600))
             except FileExistsError:
                 pass  # another process was first
-        elif stat.S_IMODE(path.stat().st_mode) & 0o077 and path.stat().st_uid == os.getuid():
-            path.chmod(0o600)
     except OSError as error:
         raise StoreError(f"The database {path} cannot be created: {error.strerror or error}.", "Check the folder's permissions and free space.") from error
+
+
+def _restrict(path: Path) -> None:
+    """Owner-only permissions for a database that proved to be ours, and for what SQLite puts beside it. By path: an open
+    and a close of the file itself would drop SQLite's locks."""
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            file = Path(f"{path}{suffix}")
+            if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077 and file.stat().st_uid == os.getuid():
+                file.chmod(0o600)
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from recollect.types import Query, Term, Words
 COLUMNS = "{content section tags}"
 # Column weights of FTS5's bm25 in table order: content, summary, section, tags, scope. The order found here only decides
 # which memories become candidates; their score is worked out again with the word weights of their own scope.
-RANK = "bm25(1.0, 0.0, 1.0, 1.0, 0.0)"
+# The summary repeats the content, so it counts only where it is asked for by name.
+RANK = "bm25(1.0, 0.01, 1.0, 1.0, 0.0)"
 
 # A word that stands in very many memories says little and costs much. Words are taken from the rarest up until this many
 # postings would be read; the ones left out still count when candidates are scored. (bench/LOG.md, 2026-11-15)

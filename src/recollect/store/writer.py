@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import Any
 
 import apsw
 
 from recollect.errors import InvalidInput, NotFound
 from recollect.store import lexemes, rows
-from recollect.types import Batch, Change, Entry, Memory, Outcome, Receipt
+from recollect.types import Batch, Change, Entity, Entry, Memory, Outcome, Receipt
 
 FTS = "INSERT INTO memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)"
 REMOVALS_KEPT = 100_000  # a scanner further behind than this reads its vectors anew
@@ -29,6 +29,11 @@ def scope_token(scope: int) -> str:
 
 def cache_key(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def content_hash(text: str) -> str:
+    """Identity of a text: line endings and outer white space do not count."""
+    return sha256(text.replace("\r\n", "\n").strip().encode("utf-8", "replace")).hexdigest()
 
 
 def vector_text(section: str | None, content: str) -> str:
@@ -133,7 +138,7 @@ class Writer:
         source = self.source(scope, memory.source, memory.source_type)
         key = self.insert(memory, scope, source, dedup)
         self.index(key, scope, memory.content, memory.summary, memory.section, index_tags(memory.tags, memory.source, memory.source_type))
-        self.entities(key, memory)
+        self.entities(key, memory.entities)
         self.vectors(key, scope, entry.vectors)
         self.record(key, "add", None, None)
         return Outcome(id=memory.id, status="added")
@@ -175,8 +180,8 @@ class Writer:
         self.scope_memories[scope] += sign
         self.scope_words[scope] += sign * length
 
-    def entities(self, key: int, memory: Memory) -> None:
-        for entity in memory.entities:
+    def entities(self, key: int, entities: Sequence[Entity]) -> None:
+        for entity in entities:
             name = entity.name
             self.run("INSERT OR IGNORE INTO entities(name, folded, type) VALUES (?, ?, ?)", (name, name.casefold(), entity.type))
             self.run(
@@ -208,12 +213,10 @@ class Writer:
             raise NotFound(f"There is no memory {change.id}.", "`recollect list` shows what there is.")
         old = dict(zip(names, first, strict=True))
         new: dict[str, Any] = {}
+        named: tuple[list[list[str]], list[list[str]]] | None = None
         for field, value in change.fields.items():
             if field == "entities":
-                self.run("DELETE FROM memory_entities WHERE memory = ?", (old["key"],))
-                for name, type in ((entity.name, entity.type) for entity in value):
-                    self.run("INSERT OR IGNORE INTO entities(name, folded, type) VALUES (?, ?, ?)", (name, name.casefold(), type))
-                    self.run("INSERT OR IGNORE INTO memory_entities SELECT ?, id FROM entities WHERE folded = ? AND type = ?", (old["key"], name.casefold(), type))
+                named = self.rename(old["key"], value)
             elif field in rows.PLAIN or field in rows.TIMES or field in rows.JSONS or field in ("content", "content_hash"):
                 new[field] = rows.stored(field, value)
             else:
@@ -237,7 +240,18 @@ class Writer:
         if reindexed:
             self.index(old["key"], old["scope"], merged["content"], merged["summary"], merged["section"], self.changed_tags(old["key"], merged["tags"]))
         shown = [name for name in changed if name not in ("updated_at", "row_hash", "dedup", "content_hash")]
-        self.record(old["key"], change.action, {name: old[name] for name in shown}, {name: merged[name] for name in shown})
+        before, after = {name: old[name] for name in shown}, {name: merged[name] for name in shown}
+        if named and named[0] != named[1]:
+            before["entities"], after["entities"] = named
+        self.record(old["key"], change.action, before, after)
+
+    def rename(self, key: int, entities: Sequence[Entity]) -> tuple[list[list[str]], list[list[str]]]:
+        """Gives a memory other entities; returns the old and the new ones, for its history."""
+        sql = "SELECT e.name, e.type FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE me.memory = ? ORDER BY 1, 2"
+        before = [list(row) for row in self.run(sql, (key,))]
+        self.run("DELETE FROM memory_entities WHERE memory = ?", (key,))
+        self.entities(key, entities)
+        return before, [list(row) for row in self.run(sql, (key,))]
 
     def refuse_twin(self, row: dict[str, Any]) -> None:
         """A told text stands once per scope, also after an edit or when it comes back."""
@@ -284,24 +298,23 @@ class Writer:
         self.run("DELETE FROM memories WHERE key = ?", (key,))
 
     def purge(self, id: str) -> int:
-        row = self.run("SELECT key, content, section, content_hash FROM memories WHERE id = ?", (id,)).get
+        row = self.run("SELECT key, content, section, source FROM memories WHERE id = ?", (id,)).get
         if row is None:
             return 0
-        key, content, section, content_hash = row
-        texts = {vector_text(section, content), content}
-        for before, after in self.run("SELECT before, after FROM history WHERE memory = ?", (key,)):
-            for version in (before, after):
-                old = json.loads(version).get("content") if version else None
-                if old:
-                    texts |= {old, vector_text(section, old)}
+        key, content, section, source = row
+        versions = {content}
+        for states in self.run("SELECT before, after FROM history WHERE memory = ?", (key,)):
+            versions |= {old for state in states if state and (old := json.loads(state).get("content"))}
+        texts = versions | {vector_text(section, version) for version in versions}
         self.many("DELETE FROM embedding_cache WHERE hash = ?", ((cache_key(text),) for text in texts))
         self.remove(key)
+        self.run("DELETE FROM sources WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM memories WHERE source = ?1)", (source,))
         self.run("DELETE FROM history WHERE memory = ?", (key,))
         self.run("DELETE FROM relations WHERE source = ?1 OR target = ?1", (id,))
         for (replaced,) in list(self.run("SELECT id FROM memories WHERE superseded_by = ?", (id,))):
             self.change(Change(replaced, "restore", {"superseded_by": None, "valid_to": None}))
         self.run("DELETE FROM entities WHERE NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)")
-        self.run("INSERT OR REPLACE INTO tombstones(hash, at) VALUES (?, ?)", (self.tombstone(content_hash), self.at))
+        self.many("INSERT OR REPLACE INTO tombstones(hash, at) VALUES (?, ?)", ((self.tombstone(content_hash(version)), self.at) for version in versions))
         self.record(key, "purge", None, None)
         return 1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import json
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,7 @@ from typing import Any, Self
 from recollect import config as configuration
 from recollect import project as projects
 from recollect import types
-from recollect.checks import as_entity, check_choice, check_kind, check_range
+from recollect.checks import as_entity, check_choice, check_kind, check_range, from_history
 from recollect.config import Config
 from recollect.embed.base import Embedder
 from recollect.errors import EmbeddingError, InvalidInput, NotFound, StoreError
@@ -173,20 +172,15 @@ class Memory:
         allow_purged: bool = False,
     ) -> Outcome:
         """Remembers one statement. Says `duplicate` or `near_duplicate`, and of what, when it is known already."""
-        old = [self.resolve(id) for id in supersedes]
         passage = Passage(
             content=content, kind=check_kind(kind), summary=summary, importance=check_range("importance", importance, 0, 10),
             confidence=check_range("confidence", confidence, 0, 1), tags=tuple(tags), entities=tuple(map(as_entity, entities)),
             expires_at=expires_at, valid_from=valid_from, metadata=metadata or {},
+            supersedes=tuple(self.resolve(id) for id in supersedes),
         )  # fmt: skip
-        if old:
-            dedup = False  # what replaces a memory is near to it by nature
-        outcome = self.add_many([passage], personal=personal, source=source, dedup=dedup, allow_purged=allow_purged).outcomes[0]
-        if outcome.status == "added":
-            for id in old:
-                self.link(outcome.id, id, "supersedes")
-            outcome = outcome._replace(supersedes=tuple(dict.fromkeys((*outcome.supersedes, *old))))
-        return outcome
+        # What replaces a memory is near to it by nature.
+        dedup = False if supersedes else dedup
+        return self.add_many([passage], personal=personal, source=source, dedup=dedup, allow_purged=allow_purged).outcomes[0]
 
     def add_many(self, passages: Sequence[Passage], *, personal: bool = False, source: str | None = None, dedup: bool | None = None, allow_purged: bool = False) -> Receipt:
         """Remembers several statements in one transaction."""
@@ -321,7 +315,7 @@ class Memory:
         for event in events[version:]:
             for name, value in event.before.items():
                 fields.setdefault(name, value)
-        values = {name: _told(name, value) for name, value in fields.items() if name in RESTORED}
+        values = {name: from_history(name, value) for name, value in fields.items() if name in RESTORED}
         if memory.deleted_at is not None:
             self._write(change=(Change(memory.id, "restore", {"deleted_at": None}),))
         if not values:
@@ -333,7 +327,7 @@ class Memory:
         """Says that a memory was useful (or, below zero, was not). Counts as a use of it."""
         memory = self.one(id)
         check_range("vote", value, -100, 100)
-        self._write(change=(Change(memory.id, "vote", {"usefulness": memory.usefulness + value}),), access=(memory.id,))
+        self._write(change=(Change(memory.id, "vote", {"vote": value}),), access=(memory.id,))
         return self.store.get([memory.id])[0]
 
     def link(self, source: str, target: str, type: str = "relates_to") -> Relation:
@@ -506,19 +500,3 @@ class Memory:
 
 def _without_vectors(error: EmbeddingError) -> str:
     return f"Working by words only: {error.message}" + (f" Mend it with: {error.hint}" if error.hint else "")
-
-
-def _told(name: str, value: Any) -> Any:
-    """A value of the history as `update` takes it."""
-    if value is None:
-        return None
-    if name in ("expires_at", "valid_from", "valid_to"):
-        return datetime.fromtimestamp(value / 1000, UTC)
-    if name == "entities":
-        return tuple(Entity(*entity) for entity in value)
-    if name == "answered":
-        return bool(value)
-    if name in ("tags", "metadata"):
-        found = json.loads(value)
-        return tuple(found) if name == "tags" else found
-    return value

@@ -67,7 +67,7 @@ class Passage(NamedTuple):
     position: int | None = None
     span: str | None = None
     session: str | None = None
-    embedding_text: str | None = None
+    supersedes: tuple[str, ...] = ()  # ids that this is said to replace
 
 
 class Memory(NamedTuple):

@@ -149,7 +149,6 @@ def update(args: Namespace) -> None:
     Examples:
       recollect update 01a1dd89 --importance 9 --tag release,process
       recollect update 01a1dd89 --content "We deploy from main, after two reviews"
-      recollect update 01a1dd89 --answered
       recollect update 01a1dd89 --no-expiry
       recollect update 01a1dd89 --file notes/auth.txt
     """

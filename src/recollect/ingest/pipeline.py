@@ -59,6 +59,10 @@ def ingest(
     memories = [remembered(extract(passage), source, into, position) for (passage, _), (source, position) in zip(cleaned, places, strict=True)]
     vectors, fresh = _vectors(memories, [passage for passage, _ in cleaned], embedder, recent, store, progress)
     verdicts = _verdicts(memories, vectors, into, store, embedder) if into.unique else [Verdict()] * len(memories)
+    verdicts = [
+        verdict._replace(supersedes=tuple(dict.fromkeys((*passage.supersedes, *verdict.supersedes))))
+        for verdict, passage in zip(verdicts, passages, strict=True)
+    ]
     batch = _batch([source for source, _ in groups], memories, vectors, verdicts, fresh, into, embedder, replace_sources)
     written = iter(store.write(batch).outcomes)
     outcomes = [_outcome(verdict, memory, redactions, written) for verdict, memory, (_, redactions) in zip(verdicts, memories, cleaned, strict=True)]
@@ -127,7 +131,7 @@ def _vectors(
         if progress:
             progress(len(memories))
         return [()] * len(memories), {}
-    texts = [passage.embedding_text or vector_text(memory.section, memory.content) for memory, passage in zip(memories, passages, strict=True) if passage.embed]
+    texts = [vector_text(memory.section, memory.content) for memory, passage in zip(memories, passages, strict=True) if passage.embed]
     found, fresh = embed(texts, embedder, recent, store.cached, progress)
     each = iter(found)
     return [next(each) if passage.embed else () for passage in passages], fresh
@@ -184,4 +188,5 @@ def _outcome(verdict: Verdict, memory: Memory, redactions: int, written: Any) ->
         known = verdict.duplicate
         exact = known.memory.content_hash == memory.content_hash
         return Outcome(known.memory.id, "duplicate" if exact else "near_duplicate", known.memory.id, 1.0 if exact else round(known.similarity, 4), redactions=redactions)
-    return next(written)._replace(redactions=redactions, supersedes=verdict.supersedes)
+    outcome: Outcome = next(written)
+    return outcome._replace(redactions=redactions, supersedes=verdict.supersedes if outcome.status == "added" else ())

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from os.path import commonprefix
+from typing import NamedTuple
 
 from recollect.types import Entity, Memory
 from recollect.words import STOP_WORDS
@@ -35,14 +35,12 @@ _CHANGES = tuple(
 SUPERSEDED = 0.55  # how near the old memory must be for a stated change to replace it
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     memory: Memory
     similarity: float
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What is to become of one new memory: the near duplicate it repeats, and the memories it replaces."""
 
     duplicate: Neighbour | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,18 +21,21 @@ class Recent:
 
     def __init__(self, size: int = HELD) -> None:
         self._size = size
+        self._lock = threading.Lock()
         self._held: OrderedDict[tuple[bytes, str], Any] = OrderedDict()
 
     def get(self, key: bytes, model: str) -> Any:
-        found = self._held.get((key, model))
-        if found is not None:
-            self._held.move_to_end((key, model))
-        return found
+        with self._lock:
+            found = self._held.get((key, model))
+            if found is not None:
+                self._held.move_to_end((key, model))
+            return found
 
     def put(self, key: bytes, model: str, vectors: Any) -> None:
-        self._held[key, model] = vectors
-        while len(self._held) > self._size:
-            self._held.popitem(last=False)
+        with self._lock:
+            self._held[key, model] = vectors
+            while len(self._held) > self._size:
+                self._held.popitem(last=False)
 
 
 def embed(

@@ -181,10 +181,15 @@ def reset(connection: apsw.Connection, scopes: Sequence[int] | None) -> int:
     return len(keys)
 
 
-def scrub(connection: apsw.Connection) -> None:
+def scrub(connection: apsw.Connection) -> bool:
     """After a purge: merges the full-text index so that removed words leave its pages, and empties the write-ahead log.
 
-    Freed pages are overwritten as they are freed (`secure_delete`)."""
-    for table in ("memories_fts", "spans_fts"):
-        connection.execute(f"INSERT INTO {table}({table}) VALUES ('optimize')")
-    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    Freed pages are overwritten as they are freed (`secure_delete`). False when another process still reads an older state
+    of the database: the log then keeps old pages until that reader ends and anyone purges or checks again."""
+    try:
+        for table in ("memories_fts", "spans_fts"):
+            connection.execute(f"INSERT INTO {table}({table}) VALUES ('optimize')")
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except (apsw.BusyError, apsw.LockedError):
+        return False
+    return True

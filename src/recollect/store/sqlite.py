@@ -77,8 +77,9 @@ class SqliteStore:
         with translated(self.path):
             with immediate(self.connection, self.timeout):
                 receipt = Writer(self.connection, batch).apply()
-            if batch.purge:
-                health.scrub(self.connection)
+            if batch.purge and not health.scrub(self.connection):
+                hint = "The memory is gone, but another process still reads an older state; purge once more when it has ended."
+                receipt = receipt._replace(hints=(hint,))
         return receipt
 
     # One memory at a time

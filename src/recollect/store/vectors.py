@@ -27,11 +27,8 @@ class Vectors:
         best: dict[int, float] = {}
         with self._lock:
             for part in self._current(run, model, scopes):
-                # Several windows of one text may be near; ask for more rows than memories.
-                memories, cosines = part.search(query, limit * 2, permitted)
-                for memory, cosine in zip(memories.tolist(), cosines.tolist(), strict=True):
-                    if cosine > best.get(memory, -2.0):
-                        best[memory] = cosine
+                found = _best(part, query, limit, permitted)
+                best.update({memory: cosine for memory, cosine in found.items() if cosine > best.get(memory, -2.0)})
         return tuple(sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
     def cosines(self, run: Run, vector: Any, model: str, scopes: Sequence[int], memories: Sequence[int]) -> dict[int, float]:
@@ -85,3 +82,17 @@ class Vectors:
         gone = np.asarray([row[0] for row in run("SELECT vector FROM vectors_removed WHERE number > ? AND number <= ?", (seen, removed))], np.int64)
         for part in self._parts.values():
             part.remove(gone)
+
+
+def _best(part: Partition, query: Any, limit: int, permitted: Any) -> dict[int, float]:
+    """The best `limit` memories of a partition. Several windows of one text may be near, so more rows are asked for until
+    there are enough memories."""
+    rows = limit + limit // 2
+    while True:
+        memories, cosines = part.search(query, rows, permitted)
+        best: dict[int, float] = {}
+        for memory, cosine in zip(memories.tolist(), cosines.tolist(), strict=True):
+            best.setdefault(memory, cosine)  # rows come best first
+        if len(best) >= limit or len(memories) < rows:
+            return best
+        rows *= 4

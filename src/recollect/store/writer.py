@@ -215,7 +215,9 @@ class Writer:
         new: dict[str, Any] = {}
         named: tuple[list[list[str]], list[list[str]]] | None = None
         for field, value in change.fields.items():
-            if field == "entities":
+            if field == "vote":
+                new["usefulness"] = old["usefulness"] + value
+            elif field == "entities":
                 named = self.rename(old["key"], value)
             elif field in rows.PLAIN or field in rows.TIMES or field in rows.JSONS or field in ("content", "content_hash"):
                 new[field] = rows.stored(field, value)

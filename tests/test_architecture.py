@@ -30,7 +30,10 @@ def module_name(path: Path) -> str:
 
 def level(name: str) -> int:
     best = max(
-        (len(entry), number) for number, group in enumerate(LEVELS) for entry in group if name == entry or name.startswith(entry + ".") or entry == name.split(".")[0]
+        (len(entry), number)
+        for number, group in enumerate(LEVELS)
+        for entry in group
+        if name == entry or name.startswith(entry + ".") or entry == name.split(".")[0]
     )
     return best[1]
 
@@ -62,7 +65,11 @@ def test_imports_point_down(path: Path) -> None:
 
 
 def test_only_the_store_knows_sql_and_the_driver() -> None:
-    guilty = [module_name(path) for path in MODULES if "import apsw" in path.read_text("utf-8") and not module_name(path).startswith(("store", "cli.doctor"))]
+    guilty = [
+        module_name(path)
+        for path in MODULES
+        if "import apsw" in path.read_text("utf-8") and not module_name(path).startswith(("store", "cli.doctor"))
+    ]
     assert guilty == []
 
 
@@ -79,7 +86,10 @@ def test_files_stay_small() -> None:
     ("statement", "forbidden"),
     [
         ("import recollect", {"recollect.memory", "apsw", "numpy", "dataclasses", "argparse"}),
-        ("import recollect.memory", {"numpy", "onnxruntime", "tokenizers", "mcp", "recollect.ingest.pipeline", "urllib.request", "dataclasses"}),
+        (
+            "import recollect.memory",
+            {"numpy", "onnxruntime", "tokenizers", "mcp", "recollect.ingest.pipeline", "urllib.request", "dataclasses"},
+        ),
         ("import recollect.recall.pipeline", {"numpy", "onnxruntime", "concurrent.futures"}),
         ("import recollect.store.sqlite", {"numpy", "onnxruntime", "importlib.resources"}),
     ],

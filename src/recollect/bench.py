@@ -37,7 +37,9 @@ class Dataset:
 
 def read(folder: Path) -> Dataset:
     if not (folder / "corpus.jsonl").is_file() or not (folder / "queries.jsonl").is_file():
-        raise NotFound(f"{folder} is not an evaluation set: corpus.jsonl and queries.jsonl are needed.", "recollect bench ../shared/bench/scifact")
+        raise NotFound(
+            f"{folder} is not an evaluation set: corpus.jsonl and queries.jsonl are needed.", "recollect bench ../shared/bench/scifact"
+        )
     meta = json.loads((folder / "meta.json").read_text("utf-8")) if (folder / "meta.json").is_file() else {}
     documents = tuple(_lines(folder / "corpus.jsonl", ("id", "text")))
     queries = tuple(_lines(folder / "queries.jsonl", ("id", "query")))
@@ -45,7 +47,9 @@ def read(folder: Path) -> Dataset:
         raise InvalidInput(f"{folder} holds no {'queries' if documents else 'documents'}.", "A set needs at least one of each.")
     for query in queries:
         if not query.get("relevant") and not query.get("relevant_sessions"):
-            raise InvalidInput(f"The query {query['id']} in {folder} says of nothing that it is relevant.", "Give `relevant` or `relevant_sessions`.")
+            raise InvalidInput(
+                f"The query {query['id']} in {folder} says of nothing that it is relevant.", "Give `relevant` or `relevant_sessions`."
+            )
     return Dataset(meta.get("name", folder.name), documents, queries)
 
 
@@ -62,16 +66,19 @@ def _lines(path: Path, needed: Sequence[str]) -> Iterable[dict[str, Any]]:
                 yield row
 
 
-def run(directories: Sequence[Path], modes: Sequence[str], progress: Progress | None = None, database: Path | None = None) -> list[dict[str, Any]]:
+def run(
+    directories: Sequence[Path], modes: Sequence[str], progress: Progress | None = None, database: Path | None = None
+) -> list[dict[str, Any]]:
     """One object per set and mode, keys named as the measures."""
-    results = []
+    results: list[dict[str, Any]] = []
     for directory in directories:
         dataset = read(directory)
-        with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
-            with Memory(database or Path(folder) / "bench.db", directory=folder, actor="bench") as memory:
-                speed = load(memory, dataset, progress)
-                for mode in modes:
-                    results.append({"set": dataset.name, "mode": mode, **measure(memory, dataset, mode, progress), **speed})
+        with (
+            tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder,
+            Memory(database or Path(folder) / "bench.db", directory=folder, actor="bench") as memory,
+        ):
+            speed = load(memory, dataset, progress)
+            results += [{"set": dataset.name, "mode": mode, **measure(memory, dataset, mode, progress), **speed} for mode in modes]
     return results
 
 
@@ -135,7 +142,13 @@ def measure(memory: Memory, dataset: Dataset, mode: str, progress: Progress | No
         asked = _moment(query["time"]) if query.get("time") else datetime.now(UTC)
         memory.clock = lambda asked=asked: asked  # type: ignore[misc]
         started = time.perf_counter()
-        answer = memory.search(query["query"], mode=mode, filter=Filter(scopes=(_scope(query),), now=asked), limit=DEPTH * 6 if by_session else DEPTH, related=False)
+        answer = memory.search(
+            query["query"],
+            mode=mode,
+            filter=Filter(scopes=(_scope(query),), now=asked),
+            limit=DEPTH * 6 if by_session else DEPTH,
+            related=False,
+        )
         times.append(time.perf_counter() - started)
         found = _ranked(answer.hits, "session" if by_session else "document")
         for name, value in judge(found, wanted).items():

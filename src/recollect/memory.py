@@ -21,7 +21,20 @@ from recollect.recall.pipeline import Ask, recall
 from recollect.store.base import Overview, Problem, Store
 from recollect.types import PERSONAL, Answer, Batch, Change, Entity, Event, Filter, Outcome, Passage, Receipt, Relation, Source
 
-RESTORED = ("content", "summary", "kind", "importance", "confidence", "tags", "entities", "expires_at", "valid_from", "valid_to", "answered", "metadata")
+RESTORED = (
+    "content",
+    "summary",
+    "kind",
+    "importance",
+    "confidence",
+    "tags",
+    "entities",
+    "expires_at",
+    "valid_from",
+    "valid_to",
+    "answered",
+    "metadata",
+)
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
 
 
@@ -182,9 +195,22 @@ class Memory:
         dedup = False if supersedes else dedup
         return self.add_many([passage], personal=personal, source=source, dedup=dedup, allow_purged=allow_purged).outcomes[0]
 
-    def add_many(self, passages: Sequence[Passage], *, personal: bool = False, source: str | None = None, dedup: bool | None = None, allow_purged: bool = False) -> Receipt:
+    def add_many(
+        self,
+        passages: Sequence[Passage],
+        *,
+        personal: bool = False,
+        source: str | None = None,
+        dedup: bool | None = None,
+        allow_purged: bool = False,
+    ) -> Receipt:
         """Remembers several statements in one transaction."""
-        into = self._into(PERSONAL if personal else self.scope, unique=True, dedup=self.config.dedup if dedup is None else dedup, allow_purged=allow_purged)
+        into = self._into(
+            PERSONAL if personal else self.scope,
+            unique=True,
+            dedup=self.config.dedup if dedup is None else dedup,
+            allow_purged=allow_purged,
+        )
         for passage in passages:
             if passage.expires_at and passage.expires_at <= into.now:
                 raise InvalidInput(f"The expiry {passage.expires_at.isoformat()} is in the past.", "Give a later time, such as 30d.")
@@ -247,7 +273,20 @@ class Memory:
 
         memory = self.one(id)
         given = {name: value for name, value in fields.items() if value is not None}
-        unknown = set(given) - {"content", "summary", "kind", "importance", "confidence", "tags", "entities", "expires_at", "valid_from", "valid_to", "answered", "metadata"}
+        unknown = set(given) - {
+            "content",
+            "summary",
+            "kind",
+            "importance",
+            "confidence",
+            "tags",
+            "entities",
+            "expires_at",
+            "valid_from",
+            "valid_to",
+            "answered",
+            "metadata",
+        }
         if unknown:
             raise InvalidInput(f"A memory's {', '.join(sorted(unknown))} cannot be changed.", "See `recollect update --help`.")
         if bad := set(clear) - {"expires_at", "valid_from", "valid_to", "answered"}:
@@ -262,11 +301,22 @@ class Memory:
         if "entities" in given:
             given["entities"] = tuple(map(as_entity, given["entities"]))
         passage, _ = clean(
-            Passage(given.get("content", memory.content), summary=given.get("summary"), tags=tuple(given.get("tags", ())), metadata=given.get("metadata", {})),
+            Passage(
+                given.get("content", memory.content),
+                summary=given.get("summary"),
+                tags=tuple(given.get("tags", ())),
+                metadata=given.get("metadata", {}),
+            ),
             self.config.max_characters,
         )
-        changes = {**dict.fromkeys(clear), **given, **{name: getattr(passage, name) for name in ("summary", "tags", "metadata") if name in given}}
-        vectors, fresh, embedder = {}, {}, None
+        changes = {
+            **dict.fromkeys(clear),
+            **given,
+            **{name: getattr(passage, name) for name in ("summary", "tags", "metadata") if name in given},
+        }
+        vectors: dict[str, Any] = {}
+        fresh: dict[str, Any] = {}
+        embedder: Embedder | None = None
         if "content" in given:
             from recollect.ingest.extract import entities, keywords, summarize
 
@@ -279,7 +329,9 @@ class Memory:
                 self._recent = self._recent or Recent()
                 found, fresh = embed([vector_text(memory.section, passage.content)], embedder, self._recent, self.store.cached)
                 vectors = {memory.id: found[0]}
-        self._write(change=(Change(memory.id, "update", changes),), vectors=vectors, cache=fresh, model=embedder.model if embedder else None)
+        self._write(
+            change=(Change(memory.id, "update", changes),), vectors=vectors, cache=fresh, model=embedder.model if embedder else None
+        )
         return self.store.get([memory.id])[0]
 
     def forget(self, *ids: str, purge: bool = False) -> list[str]:
@@ -289,7 +341,11 @@ class Memory:
             self._write(purge=tuple(full))
         else:
             now = self.clock()
-            self._write(change=tuple(Change(memory.id, "forget", {"deleted_at": now}) for memory in self.store.get(full) if memory.deleted_at is None))
+            self._write(
+                change=tuple(
+                    Change(memory.id, "forget", {"deleted_at": now}) for memory in self.store.get(full) if memory.deleted_at is None
+                )
+            )
         return full
 
     def restore(self, id: str, version: int | None = None) -> types.Memory:
@@ -303,7 +359,9 @@ class Memory:
             fields |= {"superseded_by": None, "valid_to": None}
             gone = (Relation(memory.superseded_by, memory.id, "supersedes"),)
         elif memory.deleted_at is None:
-            raise InvalidInput(f"The memory {memory.id} is neither forgotten nor replaced.", f"`recollect history {memory.id}` lists versions for --to.")
+            raise InvalidInput(
+                f"The memory {memory.id} is neither forgotten nor replaced.", f"`recollect history {memory.id}` lists versions for --to."
+            )
         self._write(change=(Change(memory.id, "restore", fields),), unrelate=gone)
         return self.store.get([memory.id])[0]
 
@@ -341,7 +399,9 @@ class Memory:
         changes: tuple[Change, ...] = ()
         if type == "supersedes":
             if self._leads_to(new, old.id):
-                raise InvalidInput(f"{old.id} already replaces {new.id}; replacing it back would make a circle.", f"recollect restore {new.id}")
+                raise InvalidInput(
+                    f"{old.id} already replaces {new.id}; replacing it back would make a circle.", f"recollect restore {new.id}"
+                )
             changes = (Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": new.valid_from or new.created_at}),)
         elif type == "answers" and not old.answered:
             changes = (Change(old.id, "answer", {"answered": True}),)
@@ -364,7 +424,9 @@ class Memory:
         relation = Relation(self.resolve(source), self.resolve(target), type)
         known = self.store.relations([relation.source])
         if not any((other.source, other.target, other.type) == (relation.source, relation.target, relation.type) for other in known):
-            raise NotFound(f"{relation.source} has no '{type}' relation to {relation.target}.", f"recollect get {relation.source} shows its relations.")
+            raise NotFound(
+                f"{relation.source} has no '{type}' relation to {relation.target}.", f"recollect get {relation.source} shows its relations."
+            )
         changes: tuple[Change, ...] = ()
         if type == "supersedes" and self.one(target).superseded_by == relation.source:
             changes = (Change(relation.target, "restore", {"superseded_by": None, "valid_to": None}),)
@@ -403,7 +465,12 @@ class Memory:
     def filter(self, **wanted: Any) -> Filter:
         """A filter over the visible scopes; the names are those of `Filter`."""
         kinds = tuple(check_kind(kind) or "" for kind in wanted.pop("kinds", ()) or ())
-        return Filter(scopes=wanted.pop("scopes", None) or self.scopes, kinds=kinds, now=self.clock(), **{name: value for name, value in wanted.items() if value is not None})
+        return Filter(
+            scopes=wanted.pop("scopes", None) or self.scopes,
+            kinds=kinds,
+            now=self.clock(),
+            **{name: value for name, value in wanted.items() if value is not None},
+        )
 
     def search(
         self,
@@ -438,7 +505,9 @@ class Memory:
             ask = ask._replace(mode="keyword", hints=(_without_vectors(error),))
             return recall(query, ask, self.store, None, self.clock(), random.Random(seed))
 
-    def list(self, *, filter: Filter | None = None, limit: int = 50, offset: int = 0, order: str = "created") -> builtins.list[types.Memory]:
+    def list(
+        self, *, filter: Filter | None = None, limit: int = 50, offset: int = 0, order: str = "created"
+    ) -> builtins.list[types.Memory]:
         """Memories in order: created (newest first), oldest, importance, used, useful or updated."""
         return self.store.list(filter or self.filter(), limit, offset, order)
 
@@ -468,7 +537,9 @@ class Memory:
 
         embedder = self.embedder
         if embedder is None:
-            raise EmbeddingError(self._embedder_error or "No embedding model is set.", "recollect config embedding snowflake-arctic-embed-s")
+            raise EmbeddingError(
+                self._embedder_error or "No embedding model is set.", "recollect config embedding snowflake-arctic-embed-s"
+            )
         if full:
             self.store.rebuild()
             self.store.drop_vectors()

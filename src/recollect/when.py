@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 from recollect.errors import InvalidInput
 
-_SPAN = re.compile(r"(?P<number>\d{1,6})\s*(?P<unit>s|sec|second|min|minute|h|hour|d|day|w|week|mo|month|y|year)s?(?:\s+ago)?", re.IGNORECASE)
+_SPAN = re.compile(
+    r"(?P<number>\d{1,6})\s*(?P<unit>s|sec|second|min|minute|h|hour|d|day|w|week|mo|month|y|year)s?(?:\s+ago)?", re.IGNORECASE
+)
 _SECONDS = {"s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400, "w": 604800, "week": 604800,
             "mo": 2_629_800, "month": 2_629_800, "y": 31_557_600, "year": 31_557_600}  # fmt: skip
 

@@ -36,7 +36,9 @@ def config(args: Namespace) -> None:
     from recollect.config import PERSONAL, project_file, user_file
 
     if args.project_file and args.key in PERSONAL and args.value is not None:
-        raise UsageError(f"'{args.key}' may not be set by a project's file.", f"Set it for yourself: recollect config {args.key} {args.value}")
+        raise UsageError(
+            f"'{args.key}' may not be set by a project's file.", f"Set it for yourself: recollect config {args.key} {args.value}"
+        )
     path = project_file(project(args).root) if args.project_file else user_file()
     if args.path:
         output.show(args, {"path": str(path)}, lambda: output.out(str(path)))

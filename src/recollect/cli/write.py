@@ -156,7 +156,9 @@ def update(args: Namespace) -> None:
     text = given_text(given, args.file, "recollect update ID --content TEXT") if given or args.file else None
     with opened(args) as memory:
         clear = ("expires_at",) if args.no_expiry else ()
-        show_changed(args, memory, "updated", memory.update(args.id, clear=clear, **values(args, memory), content=text, answered=args.answered))
+        show_changed(
+            args, memory, "updated", memory.update(args.id, clear=clear, **values(args, memory), content=text, answered=args.answered)
+        )
 
 
 def vote_options(parser: ArgumentParser) -> None:

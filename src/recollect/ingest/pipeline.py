@@ -56,7 +56,9 @@ def ingest(
     passages = [passage for _, group in groups for passage in group]
     cleaned = [clean(passage, into.longest) for passage in passages]
     places = ((source, position) for source, group in groups for position in range(len(group)))
-    memories = [remembered(extract(passage), source, into, position) for (passage, _), (source, position) in zip(cleaned, places, strict=True)]
+    memories = [
+        remembered(extract(passage), source, into, position) for (passage, _), (source, position) in zip(cleaned, places, strict=True)
+    ]
     vectors, fresh = _vectors(memories, [passage for passage, _ in cleaned], embedder, recent, store, progress)
     verdicts = _verdicts(memories, vectors, into, store, embedder) if into.unique else [Verdict()] * len(memories)
     verdicts = [
@@ -65,7 +67,9 @@ def ingest(
     ]
     batch = _batch([source for source, _ in groups], memories, vectors, verdicts, fresh, into, embedder, replace_sources)
     written = iter(store.write(batch).outcomes)
-    outcomes = [_outcome(verdict, memory, redactions, written) for verdict, memory, (_, redactions) in zip(verdicts, memories, cleaned, strict=True)]
+    outcomes = [
+        _outcome(verdict, memory, redactions, written) for verdict, memory, (_, redactions) in zip(verdicts, memories, cleaned, strict=True)
+    ]
     return Receipt(outcomes=tuple(outcomes))
 
 
@@ -82,14 +86,23 @@ def clean(passage: Passage, longest: int) -> tuple[Passage, int]:
     text = passage.content.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
     redacted = redact(text)
     if redacted.empty:
-        raise InvalidInput("Nothing is left to remember once the private parts are taken out.", "Say something outside <private>…</private>.")
+        raise InvalidInput(
+            "Nothing is left to remember once the private parts are taken out.", "Say something outside <private>…</private>."
+        )
     metadata, hidden = redact_value(dict(passage.metadata))
     tags, hidden_tags = redact_value(list(passage.tags))
     names = tuple(entity for entity in passage.entities if redact(entity.name).text == entity.name)
-    parts = {"summary": passage.summary, "section": passage.section}
-    found = {name: redact(value) for name, value in parts.items() if value}
-    count = redacted.private + redacted.secrets + hidden + hidden_tags + len(passage.entities) - len(names) + sum(part.private + part.secrets for part in found.values())
-    return passage._replace(content=redacted.text.strip(), metadata=metadata, tags=tuple(tags), entities=names, **{name: part.text for name, part in found.items()}), count
+    summary, section = redact(passage.summary or ""), redact(passage.section or "")
+    found = hidden + hidden_tags + len(passage.entities) - len(names)
+    count = found + sum(part.private + part.secrets for part in (redacted, summary, section))
+    return passage._replace(
+        content=redacted.text.strip(),
+        summary=summary.text or None,
+        section=section.text or None,
+        metadata=metadata,
+        tags=tuple(tags),
+        entities=names,
+    ), count
 
 
 def remembered(passage: Passage, source: Source, into: Into, position: int) -> Memory:
@@ -125,7 +138,12 @@ def remembered(passage: Passage, source: Source, into: Into, position: int) -> M
 
 
 def _vectors(
-    memories: Sequence[Memory], passages: Sequence[Passage], embedder: Embedder | None, recent: Recent, store: Store, progress: Callable[[int], None] | None
+    memories: Sequence[Memory],
+    passages: Sequence[Passage],
+    embedder: Embedder | None,
+    recent: Recent,
+    store: Store,
+    progress: Callable[[int], None] | None,
 ) -> tuple[list[Any], dict[str, Any]]:
     if embedder is None:
         if progress:
@@ -142,13 +160,17 @@ def _verdicts(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, st
     if embedder is None:
         return [Verdict()] * len(memories)
     filter = Filter(scopes=(into.scope,), now=into.now, include_quarantined=True)
-    verdicts = []
+    verdicts: list[Verdict] = []
     for at, (memory, own) in enumerate(zip(memories, vectors, strict=True)):
         neighbours = []
         if len(own):
             ranking = store.nearest(own[0], embedder.model, filter, NEIGHBOURS)
             known = store.load([key for key, _ in ranking.items])
-            neighbours = [Neighbour(known[key], min(1.0, similarity)) for key, similarity in ranking.items if key in known and known[key].deleted_at is None]
+            neighbours = [
+                Neighbour(known[key], min(1.0, similarity))
+                for key, similarity in ranking.items
+                if key in known and known[key].deleted_at is None
+            ]
             neighbours += [
                 Neighbour(earlier, float(own[0] @ other[0]))
                 for earlier, other, verdict in zip(memories[:at], vectors[:at], verdicts, strict=True)
@@ -187,6 +209,12 @@ def _outcome(verdict: Verdict, memory: Memory, redactions: int, written: Any) ->
     if verdict.duplicate is not None:
         known = verdict.duplicate
         exact = known.memory.content_hash == memory.content_hash
-        return Outcome(known.memory.id, "duplicate" if exact else "near_duplicate", known.memory.id, 1.0 if exact else round(known.similarity, 4), redactions=redactions)
+        return Outcome(
+            known.memory.id,
+            "duplicate" if exact else "near_duplicate",
+            known.memory.id,
+            1.0 if exact else round(known.similarity, 4),
+            redactions=redactions,
+        )
     outcome: Outcome = next(written)
     return outcome._replace(redactions=redactions, supersedes=verdict.supersedes if outcome.status == "added" else ())

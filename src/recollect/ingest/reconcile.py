@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from os.path import commonprefix
 from typing import NamedTuple
 
 from recollect.types import Entity, Memory
@@ -111,7 +110,7 @@ def _variant(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if len(short) >= 2 and (long.startswith(short) and (len(short) >= 3 or short.isdigit())):
         return True
-    shared = len(commonprefix([one, other]))
+    shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(short))
     return shared >= 4 and shared >= 0.7 * len(short)
 
 

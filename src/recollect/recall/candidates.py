@@ -8,7 +8,7 @@ from typing import Any
 from recollect.recall.fuse import Pool
 from recollect.store.base import Store
 from recollect.store.match import query_words
-from recollect.types import Candidate, Filter, Query, Words
+from recollect.types import Filter, Query, Words
 
 DEPTH = 300  # memories taken from each signal (bench/LOG.md, 2026-11-15)
 NAMED = 0.02  # what a memory gains for each entity that the question names, up to two: its words have counted already
@@ -58,7 +58,9 @@ def _followed(pool: Pool, store: Store, filter: Filter, vector: Any, model: str 
             if vector is not None and model:
                 cosines.update(store.cosines([successor], vector, model, filter.scopes))
         new = live[successor]
-        live[successor] = new._replace(frequencies=tuple(map(max, new.frequencies, old.frequencies)), pairs=tuple(map(max, new.pairs, old.pairs)))
+        live[successor] = new._replace(
+            frequencies=tuple(map(max, new.frequencies, old.frequencies)), pairs=tuple(map(max, new.pairs, old.pairs))
+        )
         if old.key in cosines:
             cosines[successor] = max(cosines.get(successor, -1.0), cosines[old.key])
     return pool._replace(candidates=list(live.values()), cosines=cosines)

@@ -78,8 +78,10 @@ def fuse(pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, b
     if method == "rrf":
         relevance = _reciprocal([cosine for cosine, _ in meanings], [score for score, *_ in said])
         return {
-            candidate.key: Signals(cosine, meaning, *words_said, 0.0, 0.0, 0.0, value)
-            for candidate, (cosine, meaning), words_said, value in zip(candidates, meanings, said, relevance, strict=True)
+            candidate.key: Signals(cosine, meaning, score, coverage, spoken, pairs, 0.0, 0.0, 0.0, value)
+            for candidate, (cosine, meaning), (score, coverage, spoken, pairs), value in zip(
+                candidates, meanings, said, relevance, strict=True
+            )
         }
     # Without any vector the words stand alone instead of being scaled down.
     share = MEANING if statistics.mean_cosine is not None else 0.0
@@ -92,7 +94,7 @@ def fuse(pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, b
     found = {}
     for candidate, (cosine, meaning), spoken, value, near, extra in zip(candidates, meanings, said, fused, lift, named, strict=True):
         recent = RECENT * math.exp(-abs(now - candidate.created_at) / FADE) if adaptive else 0.0
-        found[candidate.key] = Signals(cosine, meaning, *spoken, near, recent, extra, squash(value + near + recent))
+        found[candidate.key] = Signals._make((cosine, meaning, *spoken, near, recent, extra, squash(value + near + recent)))
     return found
 
 
@@ -158,9 +160,9 @@ def neighbours(candidates: Sequence[Candidate], values: Sequence[float]) -> list
         best = middle
         if len(held) > 1:
             for offset, weight in NEAR:
-                value = held.get(candidate.position + offset)
-                if value is not None and value > middle:
-                    best = max(best, middle + (value - middle) * weight)
+                near = held.get(candidate.position + offset)
+                if near is not None and near > middle:
+                    best = max(best, middle + (near - middle) * weight)
         lift.append(NEIGHBOUR * (best - middle))
     return lift
 

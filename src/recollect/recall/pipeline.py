@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from functools import cache
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.embed.base import Embedder
@@ -55,7 +55,11 @@ def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now
     ranked.sort(key=lambda item: (-item[0], -item[1].created_at, item[1].key))
     chosen = ranked[ask.offset : ask.offset + ask.limit]
     memories = store.load([candidate.key for _, candidate in chosen])
-    hits = [Hit(memories[candidate.key], value, _why(candidate, signals[candidate.key], query, ask.profile, now)) for value, candidate in chosen if candidate.key in memories]
+    hits = [
+        Hit(memories[candidate.key], value, _why(candidate, signals[candidate.key], query, ask.profile, now))
+        for value, candidate in chosen
+        if candidate.key in memories
+    ]
     expanded = expand(hits, store, filter.scopes, filter.include_deleted) if ask.related else tuple(hits)
     return Answer(query, expanded, len(ranked), ask.mode, ask.profile, ask.hints)
 

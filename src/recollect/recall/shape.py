@@ -82,7 +82,12 @@ def plain_hit(hit: Hit, explain: bool = False) -> dict[str, Any]:
     shaped: dict[str, Any] = {"id": memory.pop("id"), "score": round(hit.score, 4), **memory}
     if hit.related:
         shaped["related"] = [
-            {"type": relation.type, "direction": "out" if relation.source == hit.memory.id else "in", "id": other.id, "summary": other.summary}
+            {
+                "type": relation.type,
+                "direction": "out" if relation.source == hit.memory.id else "in",
+                "id": other.id,
+                "summary": other.summary,
+            }
             for relation, other in hit.related
         ]
     if explain:

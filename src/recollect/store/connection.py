@@ -96,12 +96,12 @@ def _secure(path: Path) -> None:
         if path.is_dir():
             raise StoreError(f"{path} is a directory, not a database.", "Point the `database` setting at a file.")
         if not path.exists():
-            try:
+            with suppress(FileExistsError):  # another process was first
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600))
-            except FileExistsError:
-                pass  # another process was first
     except OSError as error:
-        raise StoreError(f"The database {path} cannot be created: {error.strerror or error}.", "Check the folder's permissions and free space.") from error
+        raise StoreError(
+            f"The database {path} cannot be created: {error.strerror or error}.", "Check the folder's permissions and free space."
+        ) from error
 
 
 def _restrict(path: Path) -> None:
@@ -149,7 +149,9 @@ def translated(path: Path | str) -> Iterator[None]:
     try:
         yield
     except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusy(f"Another process is writing to {path} and did not finish in time.", "Try again, or raise `busy_timeout`.") from error
+        raise StoreBusy(
+            f"Another process is writing to {path} and did not finish in time.", "Try again, or raise `busy_timeout`."
+        ) from error
     except apsw.NotADBError as error:
         raise StoreCorrupt(f"{path} is not a Recollect database.", "Choose another `database`, or move the file away.") from error
     except apsw.CorruptError as error:
@@ -159,7 +161,9 @@ def translated(path: Path | str) -> Iterator[None]:
     except apsw.FullError as error:
         raise StoreError(f"The disk that holds {path} is full; nothing was changed.", "Free some space and try again.") from error
     except apsw.ReadOnlyError as error:
-        raise StoreError(f"The database {path} cannot be written: it is read-only.", "Check the permissions of the file and its folder.") from error
+        raise StoreError(
+            f"The database {path} cannot be written: it is read-only.", "Check the permissions of the file and its folder."
+        ) from error
     except (apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError) as error:
         raise StoreError(f"The database {path} cannot be opened: {error}.", "Check that its folder exists and is yours.") from error
     except apsw.IOError as error:
@@ -169,4 +173,6 @@ def translated(path: Path | str) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise StoreCorrupt(f"The database {path} is damaged: it holds text that is none.", "Run `recollect doctor --deep`.") from error
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"The text holds a character that cannot be stored: {error.object[error.start]!r}.", "Give it as UTF-8.") from error
+        raise InvalidInput(
+            f"The text holds a character that cannot be stored: {error.object[error.start]!r}.", "Give it as UTF-8."
+        ) from error

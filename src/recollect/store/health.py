@@ -21,7 +21,9 @@ Run = Callable[..., list[Any]]
 
 def overview(run: Run, path: Path, scopes: Sequence[int] | None) -> Overview:
     inside = "1" if scopes is None else f"m.scope IN ({','.join(map(str, scopes)) or 'NULL'})"
-    scope_rows = run(f"SELECT s.key, count(*) FROM memories m JOIN scopes s ON s.id = m.scope WHERE m.deleted_at IS NULL AND {inside} GROUP BY 1 ORDER BY 2 DESC, 1")
+    scope_rows = run(
+        f"SELECT s.key, count(*) FROM memories m JOIN scopes s ON s.id = m.scope WHERE m.deleted_at IS NULL AND {inside} GROUP BY 1 ORDER BY 2 DESC, 1"
+    )
     kinds = run(f"SELECT m.kind, count(*) FROM memories m WHERE m.deleted_at IS NULL AND {inside} GROUP BY 1 ORDER BY 2 DESC, 1")
     deleted = run(f"SELECT count(*) FROM memories m WHERE m.deleted_at IS NOT NULL AND {inside}")[0][0]
     entities, relations, sources, sessions, spans, cached, unembedded = run(
@@ -120,7 +122,9 @@ def rebuild(connection: apsw.Connection) -> int:
         last = page[-1][0]
         for row in page:
             memory = rows.memory(row)
-            writer.index(row[0], row[-1], memory.content, memory.summary, memory.section, index_tags(memory.tags, memory.source, memory.source_type))
+            writer.index(
+                row[0], row[-1], memory.content, memory.summary, memory.section, index_tags(memory.tags, memory.source, memory.source_type)
+            )
         done += len(page)
     writer.settle()
     return done
@@ -151,7 +155,9 @@ def backup(connection: apsw.Connection, path: Path) -> int:
         copy.close()
         partial.replace(path)
     except OSError as error:
-        raise StoreError(f"The backup {path} cannot be written: {error.strerror}.", "Check the folder's permissions and free space.") from error
+        raise StoreError(
+            f"The backup {path} cannot be written: {error.strerror}.", "Check the folder's permissions and free space."
+        ) from error
     finally:
         partial.unlink(missing_ok=True)
     return path.stat().st_size
@@ -163,7 +169,10 @@ def reset(connection: apsw.Connection, scopes: Sequence[int] | None) -> int:
     keys = [row[0] for row in run(f"SELECT key FROM memories WHERE {inside}")]
     writer = Writer(connection, Batch(at=rows.moment(0)))  # type: ignore[arg-type]
     for key in keys:
-        run("DELETE FROM relations WHERE source = (SELECT id FROM memories WHERE key = ?1) OR target = (SELECT id FROM memories WHERE key = ?1)", (key,))
+        run(
+            "DELETE FROM relations WHERE source = (SELECT id FROM memories WHERE key = ?1) OR target = (SELECT id FROM memories WHERE key = ?1)",
+            (key,),
+        )
         writer.remove(key)
         run("DELETE FROM history WHERE memory = ?", (key,))
     writer.settle()

@@ -14,13 +14,16 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
 from recollect.words import STOP_WORDS
 
 # Han, kana, Hangul, Thai, Lao, Myanmar, Khmer: no spaces between words, or (Hangul) particles glued to them.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+)
 _RUN = re.compile(f"[{_UNSPACED}]+")
 # Bounded, because a run of a hundred thousand letters without a hump would otherwise be tried from each of them to its end.
 _HUMPS = re.compile(r"[A-Za-z][A-Za-z0-9]{0,60}[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,60}[a-z][A-Za-z0-9]*")
@@ -66,9 +69,7 @@ def tokenize(text: str, prepared: bool = False) -> list[str]:
 
     tokenizer, _ = _tokenizer()
     source = text if prepared else prepare(text)
-    found = tokenizer(
-        source.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
-    )
+    found = tokenizer(source.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
     return [token if isinstance(token, str) else token[0] for token in found]
 
 
@@ -84,7 +85,7 @@ def _stops() -> frozenset[str]:
 def paired(lexemes: Sequence[str]) -> set[tuple[str, str]]:
     """Words that stand side by side, stop words not counted: the cheap form of a phrase."""
     told = [lexeme for lexeme in lexemes if lexeme not in _stops()]
-    return set(zip(told, told[1:], strict=False))
+    return set(pairwise(told))
 
 
 def pair_hash(pair: tuple[str, str]) -> int:

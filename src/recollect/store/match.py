@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from recollect.store import lexemes
@@ -42,7 +43,7 @@ def query_words(query: Query) -> Words:
         if not term.prefix and term.column in (None, "content", "section", "tags")
         for word in lexemes.tokenize(_spaced(term.text), prepared=True)
     ]
-    return Words(tuple(dict.fromkeys(told)), tuple(dict.fromkeys(pair for pair in zip(told, told[1:], strict=False) if pair[0] != pair[1])))
+    return Words(tuple(dict.fromkeys(told)), tuple(dict.fromkeys(pair for pair in pairwise(told) if pair[0] != pair[1])))
 
 
 def _leaves(node: Any) -> list[Term]:

@@ -45,7 +45,9 @@ def stored(field: str, value: Any) -> Any:
     if field in TIMES:
         return stamp(value)
     if field in JSONS:
-        return json.dumps(value if isinstance(value, dict) else list(value) if not isinstance(value, Mapping) else dict(value), ensure_ascii=False)
+        return json.dumps(
+            value if isinstance(value, dict) else list(value) if not isinstance(value, Mapping) else dict(value), ensure_ascii=False
+        )
     if field == "answered":
         return None if value is None else int(value)
     return value
@@ -53,7 +55,9 @@ def stored(field: str, value: Any) -> Any:
 
 def row_hash(values: Mapping[str, Any]) -> bytes:
     """Guards a row against silent corruption: SQLite's own checks see the page, not the meaning."""
-    text = "\x1f".join("" if values[name] is None else f"{values[name]:g}" if isinstance(values[name], float) else str(values[name]) for name in GUARDED)
+    text = "\x1f".join(
+        "" if values[name] is None else f"{values[name]:g}" if isinstance(values[name], float) else str(values[name]) for name in GUARDED
+    )
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
@@ -145,7 +149,10 @@ def where(filter: Filter, scopes: Sequence[int]) -> tuple[str, list[Any]]:
     if filter.session:
         also("m.session = ?", filter.session)
     if filter.tags:
-        also(f"EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE lower(t.value) IN ({','.join('?' * len(filter.tags))}))", *(tag.lower() for tag in filter.tags))
+        also(
+            f"EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE lower(t.value) IN ({','.join('?' * len(filter.tags))}))",
+            *(tag.lower() for tag in filter.tags),
+        )
     if filter.sources:
         also(f"m.source IN (SELECT id FROM sources WHERE uri IN ({','.join('?' * len(filter.sources))}))", *filter.sources)
     if filter.entities:

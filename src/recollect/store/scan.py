@@ -27,12 +27,12 @@ def encode(vector: Any) -> bytes:
     values = np.asarray(vector, dtype=np.float32)
     peak = float(np.abs(values).max()) if values.size else 0.0
     scale = np.float32(peak / 127 if peak > 0 else 1.0)
-    return scale.tobytes() + np.rint(values / scale).astype(np.int8).tobytes()
+    return bytes(scale.tobytes() + np.rint(values / scale).astype(np.int8).tobytes())
 
 
 def decode(data: bytes) -> Floats:
     scale = np.frombuffer(data, np.float32, 1)[0]
-    return np.frombuffer(data, np.int8, offset=4).astype(np.float32) * scale
+    return np.asarray(np.frombuffer(data, np.int8, offset=4).astype(np.float32) * scale, np.float32)
 
 
 class Partition:

@@ -93,22 +93,31 @@ class SqliteStore:
         seen = "1" if scopes is None else f"scope IN ({','.join(map(str, self._scopes(scopes))) or 'NULL'})"
         found = self._run(f"SELECT id FROM memories WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT 50", (text, text + "g"))
         if not found:
-            raise NotFound(f"There is no memory whose id starts with '{prefix}'.", "`recollect list` shows ids; `--include-deleted` shows forgotten ones.")
+            raise NotFound(
+                f"There is no memory whose id starts with '{prefix}'.",
+                "`recollect list` shows ids; `--include-deleted` shows forgotten ones.",
+            )
         if len(found) > 1 and found[0][0] != text:
             shown = ", ".join(self.abbreviate([row[0] for row in found[:3]]).values())
-            raise Ambiguous(f"'{prefix}' fits {'at least ' * (len(found) == 50)}{len(found)} memories: {shown}{' …' * (len(found) > 3)}.", "Type a few more characters of the id.")
+            raise Ambiguous(
+                f"'{prefix}' fits {'at least ' * (len(found) == 50)}{len(found)} memories: {shown}{' …' * (len(found) > 3)}.",
+                "Type a few more characters of the id.",
+            )
         return str(found[0][0])
 
     def get(self, ids: Sequence[str]) -> list[Memory]:
         found = {
             row[1]: rows.memory(row)
-            for row in self._run(f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE m.id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),))
+            for row in self._run(
+                f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE m.id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)
+            )
         }
         return [found[id] for id in ids if id in found]
 
     def history(self, id: str) -> list[Event]:
         found = self._run(
-            "SELECT h.at, h.actor, h.action, h.before, h.after, h.number FROM history h JOIN memories m ON m.key = h.memory WHERE m.id = ? ORDER BY h.number", (id,)
+            "SELECT h.at, h.actor, h.action, h.before, h.after, h.number FROM history h JOIN memories m ON m.key = h.memory WHERE m.id = ? ORDER BY h.number",
+            (id,),
         )
         return [
             Event(rows.moment(at), actor, action, json.loads(before) if before else {}, json.loads(after) if after else {}, number)  # type: ignore[arg-type]
@@ -139,7 +148,12 @@ class SqliteStore:
         orders = {"created": "m.created_at DESC, m.key DESC", "oldest": "m.created_at, m.key", "importance": "m.importance DESC, m.key DESC",
                   "used": "m.access_count DESC, m.key DESC", "useful": "m.usefulness DESC, m.key DESC", "updated": "m.updated_at DESC, m.key DESC"}  # fmt: skip
         sql, values = rows.where(filter, self._scopes(filter.scopes))
-        return [rows.memory(row) for row in self._run(f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE {sql} ORDER BY {orders[order]} LIMIT ? OFFSET ?", (*values, limit, offset))]
+        return [
+            rows.memory(row)
+            for row in self._run(
+                f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE {sql} ORDER BY {orders[order]} LIMIT ? OFFSET ?", (*values, limit, offset)
+            )
+        ]
 
     def count(self, filter: Filter) -> int:
         sql, values = rows.where(filter, self._scopes(filter.scopes))
@@ -148,7 +162,9 @@ class SqliteStore:
     def scan(self, filter: Filter) -> Iterator[Memory]:
         sql, values = rows.where(filter, self._scopes(filter.scopes))
         last = 0
-        while page := self._run(f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE {sql} AND m.key > ? ORDER BY m.key LIMIT 500", (*values, last)):
+        while page := self._run(
+            f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE {sql} AND m.key > ? ORDER BY m.key LIMIT 500", (*values, last)
+        ):
             last = page[-1][0]
             yield from map(rows.memory, page)
 
@@ -168,9 +184,13 @@ class SqliteStore:
 
     def source(self, scope: str, uri: str) -> Source | None:
         found = self._run(
-            "SELECT uri, type, hash, position, metadata FROM sources WHERE scope = (SELECT id FROM scopes WHERE key = ?) AND uri = ?", (scope, uri)
+            "SELECT uri, type, hash, position, metadata FROM sources WHERE scope = (SELECT id FROM scopes WHERE key = ?) AND uri = ?",
+            (scope, uri),
         )
-        return Source(*found[0][:4], metadata=json.loads(found[0][4])) if found else None
+        if not found:
+            return None
+        uri, type, hash, position, metadata = found[0]
+        return Source(uri, type, hash, position, json.loads(metadata))
 
     # The signals of a search
 
@@ -181,7 +201,8 @@ class SqliteStore:
             return Ranking("keyword", ())
         if not filter.narrow:
             found = self._run(
-                f"SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH ? AND rank MATCH '{match.RANK}' ORDER BY rank LIMIT ?", (expression, limit)
+                f"SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH ? AND rank MATCH '{match.RANK}' ORDER BY rank LIMIT ?",
+                (expression, limit),
             )
             if len(found) < limit or not self._crowded(found, filter, scopes):
                 return Ranking("keyword", tuple(found))
@@ -224,7 +245,9 @@ class SqliteStore:
 
     def statistics(self, words: Words, scopes: Sequence[str], vector: Any = None, model: str | None = None) -> Statistics:
         ids = self._scopes(scopes)
-        memories, length = self._run(f"SELECT coalesce(sum(memories), 0), coalesce(sum(words), 0) FROM scopes WHERE id IN ({','.join('?' * len(ids))})", ids)[0]
+        memories, length = self._run(
+            f"SELECT coalesce(sum(memories), 0), coalesce(sum(words), 0) FROM scopes WHERE id IN ({','.join('?' * len(ids))})", ids
+        )[0]
         counts = self._document_counts(words.lexemes, ids)
         mean = self.vectors.mean_cosine(self._run, vector, model, ids) if vector is not None and model else None
         return Statistics(memories, length / memories if memories else 0.0, tuple(counts), mean)
@@ -253,7 +276,9 @@ class SqliteStore:
         single = [lexemes.hashed(word) for word in words.lexemes]
         double = [lexemes.pair_hash(pair) for pair in words.pairs]
         nothing = lexemes.occurrences(None, single, double)
-        return [Candidate(*row[:13], *(lexemes.occurrences(row[13], single, double) if row[0] in worded else nothing)) for row in found]
+        return [
+            Candidate._make((*row[:13], *(lexemes.occurrences(row[13], single, double) if row[0] in worded else nothing))) for row in found
+        ]
 
     def cosines(self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]) -> dict[int, float]:
         return self.vectors.cosines(self._run, vector, model, self._scopes(scopes), keys)
@@ -287,10 +312,17 @@ class SqliteStore:
             f"SELECT c.hash, c.data, m.dimensions FROM embedding_cache c JOIN models m ON m.id = c.model WHERE m.name = ? AND c.hash IN ({','.join('?' * len(hashes))})",
             (model, *hashes),
         )
-        return {hash: [decode(data[at : at + size + 4]) for at in range(0, len(data), size + 4)] for hash, data, size in found if len(data) % (size + 4) == 0}
+        return {
+            hash: [decode(data[at : at + size + 4]) for at in range(0, len(data), size + 4)]
+            for hash, data, size in found
+            if len(data) % (size + 4) == 0
+        }
 
     def unembedded(self, model: str, limit: int) -> builtins.list[Memory]:
-        return [rows.memory(row) for row in self._run(f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE {UNEMBEDDED} ORDER BY m.key LIMIT ?", (model, limit))]
+        return [
+            rows.memory(row)
+            for row in self._run(f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE {UNEMBEDDED} ORDER BY m.key LIMIT ?", (model, limit))
+        ]
 
     def count_unembedded(self, model: str) -> int:
         return int(self._run(f"SELECT count(*) FROM memories m WHERE {UNEMBEDDED}", (model,))[0][0])

@@ -21,7 +21,9 @@ class Vectors:
         self._seen = (-1, -1)  # newest vector and newest removal in the database when the parts were last caught up
         self._fresh: set[tuple[int, int]] = set()
 
-    def search(self, run: Run, vector: Any, model: str, scopes: Sequence[int], limit: int, allowed: Sequence[int] | None) -> tuple[tuple[int, float], ...]:
+    def search(
+        self, run: Run, vector: Any, model: str, scopes: Sequence[int], limit: int, allowed: Sequence[int] | None
+    ) -> tuple[tuple[int, float], ...]:
         query = np.asarray(vector, np.float32)
         permitted = None if allowed is None else np.asarray(allowed, np.int64)
         best: dict[int, float] = {}
@@ -68,7 +70,12 @@ class Vectors:
             key = (number, scope)
             if key not in self._fresh:
                 part = self._parts.setdefault(key, Partition(dimensions))
-                part.add(run("SELECT id, memory, data FROM vectors WHERE model = ? AND scope = ? AND id > ? ORDER BY id", (number, scope, part.last)))
+                part.add(
+                    run(
+                        "SELECT id, memory, data FROM vectors WHERE model = ? AND scope = ? AND id > ? ORDER BY id",
+                        (number, scope, part.last),
+                    )
+                )
                 self._fresh.add(key)
         return [self._parts[number, scope] for scope in scopes]
 
@@ -79,7 +86,9 @@ class Vectors:
         if oldest > seen + 1:
             self._parts.clear()  # the log was trimmed past what this process saw
             return
-        gone = np.asarray([row[0] for row in run("SELECT vector FROM vectors_removed WHERE number > ? AND number <= ?", (seen, removed))], np.int64)
+        gone = np.asarray(
+            [row[0] for row in run("SELECT vector FROM vectors_removed WHERE number > ? AND number <= ?", (seen, removed))], np.int64
+        )
         for part in self._parts.values():
             part.remove(gone)
 

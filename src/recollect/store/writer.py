@@ -80,8 +80,12 @@ class Writer:
                 (relation.source, relation.target, relation.type, self.at, batch.actor),
             )
         for relation in batch.unrelate:
-            self.run("DELETE FROM relations WHERE source = ? AND target = ? AND type = ?", (relation.source, relation.target, relation.type))
-        self.many("UPDATE memories SET access_count = access_count + 1, last_accessed = ? WHERE id = ?", ((self.at, id) for id in batch.access))
+            self.run(
+                "DELETE FROM relations WHERE source = ? AND target = ? AND type = ?", (relation.source, relation.target, relation.type)
+            )
+        self.many(
+            "UPDATE memories SET access_count = access_count + 1, last_accessed = ? WHERE id = ?", ((self.at, id) for id in batch.access)
+        )
         for id, vectors in batch.vectors.items():
             self.revector(id, vectors)
         purged = sum(self.purge(id) for id in batch.purge)
@@ -195,7 +199,10 @@ class Writer:
         from recollect.store.scan import encode
 
         model = self.model(self.batch.model, len(vectors[0]))
-        self.many("INSERT INTO vectors(model, scope, memory, data) VALUES (?, ?, ?, ?)", ((model, scope, key, encode(vector)) for vector in vectors))
+        self.many(
+            "INSERT INTO vectors(model, scope, memory, data) VALUES (?, ?, ?, ?)",
+            ((model, scope, key, encode(vector)) for vector in vectors),
+        )
 
     def revector(self, id: str, vectors: Sequence[Any]) -> None:
         row = self.run("SELECT key, scope FROM memories WHERE id = ?", (id,)).get
@@ -240,7 +247,14 @@ class Writer:
             # The old vectors are of another text. New ones come with the batch where there is a model.
             self.run("DELETE FROM vectors WHERE memory = ?", (old["key"],))
         if reindexed:
-            self.index(old["key"], old["scope"], merged["content"], merged["summary"], merged["section"], self.changed_tags(old["key"], merged["tags"]))
+            self.index(
+                old["key"],
+                old["scope"],
+                merged["content"],
+                merged["summary"],
+                merged["section"],
+                self.changed_tags(old["key"], merged["tags"]),
+            )
         shown = [name for name in changed if name not in ("updated_at", "row_hash", "dedup", "content_hash")]
         before, after = {name: old[name] for name in shown}, {name: merged[name] for name in shown}
         if named and named[0] != named[1]:
@@ -260,7 +274,8 @@ class Writer:
         if row["dedup"] is None or row["deleted_at"] is not None:
             return
         twin = self.run(
-            "SELECT id FROM memories WHERE scope = ? AND dedup = ? AND deleted_at IS NULL AND key <> ?", (row["scope"], row["dedup"], row["key"])
+            "SELECT id FROM memories WHERE scope = ? AND dedup = ? AND deleted_at IS NULL AND key <> ?",
+            (row["scope"], row["dedup"], row["key"]),
         ).get
         if twin:
             raise InvalidInput(f"The memory {twin} already says exactly this.", f"recollect forget {twin}")
@@ -272,7 +287,13 @@ class Writer:
     def record(self, key: int, action: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
         self.run(
             "INSERT INTO history(memory, at, actor, action, before, after) VALUES (?, ?, ?, ?, ?, ?)",
-            (key, self.at, self.batch.actor, action, *(None if value is None else json.dumps(value, ensure_ascii=False) for value in (before, after))),
+            (
+                key,
+                self.at,
+                self.batch.actor,
+                action,
+                *(None if value is None else json.dumps(value, ensure_ascii=False) for value in (before, after)),
+            ),
         )
 
     # Leaving
@@ -283,7 +304,11 @@ class Writer:
         if source is None:
             return 0
         keep = set(self.batch.keep)
-        old = [row for row in self.run("SELECT key, id, usefulness, access_count FROM memories WHERE source = ? AND deleted_at IS NULL", (source,)) if row[1] not in keep]
+        old = [
+            row
+            for row in self.run("SELECT key, id, usefulness, access_count FROM memories WHERE source = ? AND deleted_at IS NULL", (source,))
+            if row[1] not in keep
+        ]
         for key, id, usefulness, accessed in old:
             used = usefulness or accessed or self.run("SELECT 1 FROM relations WHERE source = ?1 OR target = ?1", (id,)).get
             if used:
@@ -316,7 +341,10 @@ class Writer:
         for (replaced,) in list(self.run("SELECT id FROM memories WHERE superseded_by = ?", (id,))):
             self.change(Change(replaced, "restore", {"superseded_by": None, "valid_to": None}))
         self.run("DELETE FROM entities WHERE NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)")
-        self.many("INSERT OR REPLACE INTO tombstones(hash, at) VALUES (?, ?)", ((self.tombstone(content_hash(version)), self.at) for version in versions))
+        self.many(
+            "INSERT OR REPLACE INTO tombstones(hash, at) VALUES (?, ?)",
+            ((self.tombstone(content_hash(version)), self.at) for version in versions),
+        )
         self.record(key, "purge", None, None)
         return 1
 
@@ -351,7 +379,11 @@ class Writer:
         )
         self.many(
             "UPDATE scopes SET memories = memories + ?, words = words + ? WHERE id = ?",
-            [(change, self.scope_words[scope], scope) for scope, change in self.scope_memories.items() if change or self.scope_words[scope]],
+            [
+                (change, self.scope_words[scope], scope)
+                for scope, change in self.scope_memories.items()
+                if change or self.scope_words[scope]
+            ],
         )
         if self.batch.purge:
             self.run("DELETE FROM lexeme_counts WHERE memories <= 0")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Any
 
 from recollect import types
 from recollect.errors import InvalidInput
@@ -43,19 +40,3 @@ def as_entity(name: str | Entity) -> Entity:
     if rest and head in types.ENTITY_TYPES:
         return Entity(rest.strip(), head)
     return Entity(name.strip(), "concept")
-
-
-def from_history(name: str, value: Any) -> Any:
-    """A value of the history as `update` takes it."""
-    if value is None:
-        return None
-    if name in ("expires_at", "valid_from", "valid_to"):
-        return datetime.fromtimestamp(value / 1000, UTC)
-    if name == "entities":
-        return tuple(Entity(*entity) for entity in value)
-    if name == "answered":
-        return bool(value)
-    if name in ("tags", "metadata"):
-        found = json.loads(value)
-        return tuple(found) if name == "tags" else found
-    return value

@@ -13,7 +13,7 @@ from typing import Any, Self
 from recollect import config as configuration
 from recollect import project as projects
 from recollect import types
-from recollect.checks import as_entity, check_choice, check_kind, check_range, from_history
+from recollect.checks import as_entity, check_choice, check_kind, check_range
 from recollect.config import Config
 from recollect.embed.base import Embedder
 from recollect.errors import EmbeddingError, InvalidInput, NotFound, StoreError
@@ -21,20 +21,6 @@ from recollect.recall.pipeline import Ask, recall
 from recollect.store.base import Overview, Problem, Store
 from recollect.types import PERSONAL, Answer, Batch, Change, Entity, Event, Filter, Outcome, Passage, Receipt, Relation, Source
 
-RESTORED = (
-    "content",
-    "summary",
-    "kind",
-    "importance",
-    "confidence",
-    "tags",
-    "entities",
-    "expires_at",
-    "valid_from",
-    "valid_to",
-    "answered",
-    "metadata",
-)
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
 
 
@@ -267,72 +253,31 @@ class Memory:
     def update(self, id: str, *, clear: Sequence[str] = (), **fields: Any) -> types.Memory:
         """Changes a memory; the old version stays in its history. Fields: content, summary, kind, importance, confidence, tags,
         entities, expires_at, valid_from, valid_to, answered, metadata. `clear` names times to be emptied, such as expires_at."""
-        from recollect.ingest.pipeline import clean
-        from recollect.ingest.vectors import Recent, embed
-        from recollect.store.writer import content_hash, vector_text
+        from recollect.ingest.edit import edited
 
         memory = self.one(id)
         given = {name: value for name, value in fields.items() if value is not None}
-        unknown = set(given) - {
-            "content",
-            "summary",
-            "kind",
-            "importance",
-            "confidence",
-            "tags",
-            "entities",
-            "expires_at",
-            "valid_from",
-            "valid_to",
-            "answered",
-            "metadata",
-        }
-        if unknown:
-            raise InvalidInput(f"A memory's {', '.join(sorted(unknown))} cannot be changed.", "See `recollect update --help`.")
-        if bad := set(clear) - {"expires_at", "valid_from", "valid_to", "answered"}:
-            raise InvalidInput(f"A memory's {', '.join(sorted(bad))} cannot be emptied.", "See `recollect update --help`.")
-        if not given and not clear:
-            raise InvalidInput("Nothing to change was given.", "recollect update ID --content … --importance 8")
-        changes: dict[str, Any] = {}
-        check_range("importance", given.get("importance"), 0, 10)
-        check_range("confidence", given.get("confidence"), 0, 1)
-        if "kind" in given:
-            given["kind"] = check_kind(given["kind"])
-        if "entities" in given:
-            given["entities"] = tuple(map(as_entity, given["entities"]))
-        passage, _ = clean(
-            Passage(
-                given.get("content", memory.content),
-                summary=given.get("summary"),
-                tags=tuple(given.get("tags", ())),
-                metadata=given.get("metadata", {}),
-            ),
-            self.config.max_characters,
-        )
-        changes = {
-            **dict.fromkeys(clear),
-            **given,
-            **{name: getattr(passage, name) for name in ("summary", "tags", "metadata") if name in given},
-        }
-        vectors: dict[str, Any] = {}
-        fresh: dict[str, Any] = {}
-        embedder: Embedder | None = None
-        if "content" in given:
-            from recollect.ingest.extract import entities, keywords, summarize
-
-            changes |= {"content": passage.content, "content_hash": content_hash(passage.content), "keywords": keywords(passage.content)}
-            changes.setdefault("summary", summarize(passage.content))
-            # Entities that the old text did not name were told by somebody, and stay.
-            told = tuple(entity for entity in memory.entities if entity.name.casefold() not in memory.content.casefold())
-            changes.setdefault("entities", tuple(dict.fromkeys((*told, *entities(passage.content)))))
-            if (embedder := self.embedder) is not None:
-                self._recent = self._recent or Recent()
-                found, fresh = embed([vector_text(memory.section, passage.content)], embedder, self._recent, self.store.cached)
-                vectors = {memory.id: found[0]}
-        self._write(
-            change=(Change(memory.id, "update", changes),), vectors=vectors, cache=fresh, model=embedder.model if embedder else None
-        )
+        changes = edited(memory, given, clear, self.config.max_characters)
+        vectors = self._vectors_of([memory._replace(content=changes["content"])]) if "content" in changes else {}
+        self._write(change=(Change(memory.id, "update", changes),), **vectors)
         return self.store.get([memory.id])[0]
+
+    def _vectors_of(self, memories: Sequence[types.Memory]) -> dict[str, Any]:
+        """The parts of a batch that give memories new vectors; nothing where there is no model."""
+        from recollect.ingest.vectors import Recent, embed
+        from recollect.store.writer import vector_text
+
+        embedder = self.embedder
+        if embedder is None:
+            return {}
+        self._recent = self._recent or Recent()
+        texts = [vector_text(memory.section, memory.content) for memory in memories]
+        try:
+            vectors, fresh = embed(texts, embedder, self._recent, self.store.cached)
+        except EmbeddingError as error:
+            self._embedder, self._embedder_error = None, _without_vectors(error)
+            return {}
+        return {"vectors": {memory.id: own for memory, own in zip(memories, vectors, strict=True)}, "cache": fresh, "model": embedder.model}
 
     def forget(self, *ids: str, purge: bool = False) -> list[str]:
         """Hides memories (`restore` brings them back), or with `purge` removes every trace of them for good."""
@@ -366,20 +311,17 @@ class Memory:
         return self.store.get([memory.id])[0]
 
     def _restore_version(self, memory: types.Memory, version: int) -> types.Memory:
+        from recollect.ingest.edit import earlier
+
         events = self.store.history(memory.id)
         if version not in range(1, len(events) + 1):
             raise NotFound(f"The memory has no version {version}; it has {len(events)}.", f"`recollect history {memory.id}` lists them.")
-        fields: dict[str, Any] = {}
-        for event in events[version:]:
-            for name, value in event.before.items():
-                fields.setdefault(name, value)
-        values = {name: from_history(name, value) for name, value in fields.items() if name in RESTORED}
         if memory.deleted_at is not None:
             self._write(change=(Change(memory.id, "restore", {"deleted_at": None}),))
+        values = earlier(events, version)
         if not values:
             return self.store.get([memory.id])[0]
-        empty = [name for name, value in values.items() if value is None]
-        return self.update(memory.id, clear=empty, **{name: value for name, value in values.items() if value is not None})
+        return self.update(memory.id, clear=[name for name, value in values.items() if value is None], **values)
 
     def vote(self, id: str, value: float = 1) -> types.Memory:
         """Says that a memory was useful (or, below zero, was not). Counts as a use of it."""
@@ -532,9 +474,6 @@ class Memory:
 
     def reindex(self, *, full: bool = False, progress: Callable[[int, int], None] | None = None) -> int:
         """Gives every memory a vector of the current model. May be stopped at any moment and goes on where it was."""
-        from recollect.ingest.vectors import Recent, embed
-        from recollect.store.writer import vector_text
-
         embedder = self.embedder
         if embedder is None:
             raise EmbeddingError(
@@ -543,11 +482,14 @@ class Memory:
         if full:
             self.store.rebuild()
             self.store.drop_vectors()
-        recent, done = Recent(), 0
-        total = self.store.count_unembedded(embedder.model)
+        done, total = 0, self.store.count_unembedded(embedder.model)
         while page := self.store.unembedded(embedder.model, 64):
-            vectors, fresh = embed([vector_text(memory.section, memory.content) for memory in page], embedder, recent, self.store.cached)
-            self._write(vectors={memory.id: own for memory, own in zip(page, vectors, strict=True)}, cache=fresh, model=embedder.model)
+            vectors = self._vectors_of(page)
+            if not vectors:
+                raise EmbeddingError(
+                    self._embedder_error or "The embedding model stopped working.", "`recollect reindex` goes on from here."
+                )
+            self._write(**vectors)
             done += len(page)
             if progress:
                 progress(done, total)

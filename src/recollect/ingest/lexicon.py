@@ -1,6 +1,6 @@
 """The words that `extract` goes by: technologies, everyday words, file extensions, and the cue phrases of each kind.
 
-Data only. Nothing here knows how the words are looked up; what is added here needs no change anywhere else. The weights of
+Data only. How it is looked up is told in `lookup`; what is added here needs no change anywhere else. The weights of
 the cues come from reading some 200 example sentences (the table in `tests/test_extract.py`), not from a benchmark.
 """
 
@@ -88,6 +88,18 @@ ALIASES = {
     "caddy server": "Caddy", "mocha.js": "Mocha", "bootstrap css": "Bootstrap", "composer php": "Composer", "paypal api": "PayPal",
 }  # fmt: skip
 
+
+def _listed(names: str) -> list[str]:
+    return [" ".join(name.split()) for name in names.split(",")]
+
+
+# Every spelling of a name that is no ordinary word, in small letters or exactly so, with how the entity is called.
+TECHNOLOGIES = {name.lower(): name for name in _listed(NAMES)} | {name: name for name in _listed(EXACT)} | ALIASES
+ORDINARY_TECHNOLOGIES = {name: ALIASES.get(name.lower(), name) for name in _listed(ORDINARY)}
+# All of them word by word, and the words that they begin with, in small letters.
+TECHNOLOGY_WORDS = frozenset(name.lower().replace("-", " ") for name in TECHNOLOGIES)
+TECHNOLOGY_OPENINGS = frozenset(name.split()[0] for name in TECHNOLOGY_WORDS) | frozenset(map(str.lower, ORDINARY_TECHNOLOGIES))
+
 # What may follow an ordinary word at the start of a sentence when it is the technology that is meant.
 BESIDE_TECHNOLOGY = _words("""
     is isn't was wasn't has hasn't uses runs needs supports doesn't version versions code app apps application component components hooks
@@ -164,9 +176,14 @@ GENERIC = _words("""
     workflow workspace world wrapper year zone
     """)
 
+LITERALS = _words("true false null none nil undefined nan yes no on off ok")
+PLAIN = STOP_WORDS | COMMON
+KNOWN = PLAIN | GENERIC | LITERALS
+
 NAME_PARTICLES = _words("van von der den de da del di la bin al")
 # What no name begins or ends with, whatever its capital. "Order" may: the Order Service.
 NEVER_OUTERMOST = (COMMON - GENERIC) | STOP_WORDS | NAME_PARTICLES
+ABSTRACT_ENDINGS = ("ing", "tion", "ment", "ness", "ity", "ance", "ence", "able", "ous", "ive", "ology", "ism")
 
 # Names that carry capitals inside and are neither symbols nor technologies.
 BRANDS = _words("""
@@ -196,6 +213,8 @@ FILE_NAMES = _words("""
     dockerfile makefile jenkinsfile procfile gemfile rakefile vagrantfile justfile license readme changelog codeowners cmakelists.txt .env
     .gitignore .gitattributes .dockerignore .npmrc .editorconfig .bashrc .zshrc .eslintrc .prettierrc
     """)
+# Files that have no dot to tell them by.
+UNDOTTED_FILE_NAMES = frozenset(name for name in FILE_NAMES if "." not in name)
 DIRECTORIES = _words("""
     src lib libs app apps cmd pkg internal tests test spec docs doc bin etc usr var home opt tmp scripts config packages node_modules
     migrations public static assets templates examples bench tools .github .claude .git .vscode .recollect
@@ -211,7 +230,6 @@ DECORATORS = _words("""
     since example type typedef abstract final abstractmethod wraps lru_cache asynccontextmanager contextmanager tailwind apply keyframes
     font-face supports
     """)
-LITERALS = _words("true false null none nil undefined nan yes no on off ok")
 LITTLE_IDEOGRAPHS = "的了是在和与或及而不我们你他她它这那就都也很把被将对为到从用有个要会能可以"
 ABBREVIATIONS = _words("e.g i.e etc vs cf mr mrs ms dr prof inc ltd no fig approx resp st jr sr al dept est min max")
 
@@ -266,19 +284,34 @@ _PART = (
     r"scheduler|layer)"
 )
 
+_STATES = (
+    r"is|are|was|were|has|had|uses|runs|lives|contains|supports|requires|listens|stores|costs|takes|starts|expires|returns|defaults"
+    r"|equals|weighs|owns|speaks|keeps|holds|accepts|serves|comes|allows|sends|reads|writes|means|includes|provides|needs|consists"
+    r"|isn't|aren't|wasn't|doesn't"
+)
+_OWNS = "owns|maintains|leads|manages|mentors|extends|inherits from|supersedes|implements|is part of|collaborates with"
+_HANDLES = "validates|parses|renders|handles|wraps|orchestrates|converts|encapsulates|exposes|schedules|dispatches"
+_KIN = "manager|boss|lead|wife|husband|sister|brother|owner|team|partner|mentor"
+_LIKES = "likes|dislikes|hates|loves|insists on"
+_ASKING = (
+    r"(?:should (?:we|i|it|the)|(?:how|why|when|where|who|what|which|(?:which|what) \w+|how (?:many|much|often|long)(?: \w+)?)"
+    r" (?:do|does|did|can|could|should|would|is|are|will) )"
+)
+
 # For each kind, (weight, pattern) pairs; like the other patterns here they are held against small letters.
 # Earlier kinds win ties. Weights: 4 says it outright, 3 clearly, 2 suggests, 1 hints.
+# So that few phrases have to be tried, each alternative begins with a word, or else with a comment: `(?#from *ing)` lists
+# what its first word can be (here: what it can end in), `(?#with silently)` the words one of which it cannot do without.
 CUES: dict[str, tuple[tuple[float, str], ...]] = {
     "question": (
         (4, r"\bopen (?:question|issue)s?\b|\b(?:unresolved|undecided|still debating|question is|question remains)\b|^q:"),
         (3.5, r"\b(?:unclear|unsure|wonder(?:ing)?|unknown|don'?t know|do not know|not sure|no idea|undecided|asking)"
               r"\b[^.!?\n]{0,20}\b(?:whether|if|how|why|what|which|who|when|where)\b"),
-        (3, r"(?:^|[.!?:] )(?:should (?:we|i|it|the)|(?:how|why|when|where|who|what|which|(?:which|what) \w+|how (?:many"
-            r"|much|often|long)(?: \w+)?) (?:do|does|did|can|could|should|would|is|are|will) )"),
+        (3, rf"^{_ASKING}|(?#with should|how|why|when|where|who|what|which)[.!?:] {_ASKING}"),
         (2, r"\b(?:tbd|to be decided|any ideas?|figure out (?:whether|if|how|why|what))\b"),
     ),
     "todo": (
-        (4.5, r"(?:^|\s)[-*] \[ \]|\baction items?\b|^outstanding\b"),
+        (4.5, r"(?#with [ ])(?:^|\s)[-*] \[ \]|\baction items?\b|^outstanding\b"),
         (4, r"\bto-?do\b|\bfixme\b|\b(?:don'?t|do not) forget to\b|\bremember to\b|\bnext steps?\b"),
         (3, r"\b(?:we|i|you|someone|somebody|they|team|which|that|it|and|still) (?:still |also |really )?(?:need"
             r"|needs|have|has|got|ought) to (?:be )?\w+|\bstill (?:missing|outstanding|pending|to do)\b"),
@@ -295,8 +328,8 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
               r"|\btripped (?:us|me|people) up\b|\b(?:bites?|bit|bitten) (?:us|me|you|people)\b"),
         (3.6, r"\b(?:be |very )?careful\b|\bcaution\b|\bdon'?t be fooled\b"
               r"|\b(?:easy|easily) (?:to )?(?:miss|overlook|forget|forgotten|overlooked|missed)\b|\bsurpris(?:ing|ingly)\b"),
-        (3.4, r"\b(?:silently|quietly) \w+|\bwithout (?:any |a )?(?:warning|error|notice)\b|\b\w+s? (?:\w+ ){0,6}silently\b"
-              r"|\bcounter-?intuitive(?:ly)?\b|\bunexpectedly\b|\bquirks?\b"),
+        (3.4, r"\b(?:silently|quietly) \w+|\bwithout (?:any |a )?(?:warning|error|notice)\b"
+              r"|(?#with silently)\b\w+s? (?:\w+ ){0,6}silently\b|\bcounter-?intuitive(?:ly)?\b|\bunexpectedly\b|\bquirks?\b"),
         (2.8, r"\bmind (?:that|the)\b|\bnote that\b|^warning\b|\bwarning:|\b(?:don'?t|do not|never) (?:assume|rely on|trust|expect)\b"
               r"|\bonly works? (?:if|when|on|with|after)\b"
               r"|\bmust be (?:called|set|run|loaded|imported|closed|opened) (?:before|after|first)\b"
@@ -311,13 +344,13 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (4.4, r"\b(?:the|a|our|my|one|real|actual|quick) (?:fix|solution|remedy|cure|answer)(?: here| now)? (?:is|was|turned)\b"
               r"|\bwork-?arounds?\b|\bdid the trick\b|\bthe trick (?:is|was)\b"
               r"|^(?:fix|solution):|^(?:fixed|solved|resolved)\b|\bavoid(?:s|ed)? [^.!?\n]{1,40} by \w+ing\b"),
-        (4, r"\b\w+ing\b(?:[^.!?\n]|\.(?=\S)){1,80}?\b(?:fix(?:es|ed)|solv(?:es|ed)|help(?:s|ed)|resolv(?:es|ed)|cures?d?|did the trick"
-            r"|made it work|makes it work|got rid|gets rid|stops the|stopped the)\b"),
+        (4, r"(?#from *ing)\b\w+ing\b(?:[^.!?\n]|\.(?=\S)){1,80}?\b(?:fix(?:es|ed)|solv(?:es|ed)|help(?:s|ed)|resolv(?:es|ed)"
+            r"|cures?d?|did the trick|made it work|makes it work|got rid|gets rid|stops the|stopped the)\b"),
         (3.4, r"\bto (?:fix|solve|resolve|work around|get around|avoid) (?:this|it|that|the)\b"
               r"|\bno longer (?:fails?|crash(?:es)?|happens?|occurs?|leaks?|hangs?|times? out|breaks?)\b|\bworks? (?:now|again)\b"
               r"|\bgoes away (?:if|when|after|once)\b"),
         (3.4, r"\b(?:got|get|gets) rid of\b[^.!?\n]{1,60}\bby\b|\bwork(?:s|ed)? around (?:the|this|it|that)\b"
-              r"|^\w+ing\b[^.!?\n]{1,60}\b(?:cut|reduced|halved|sped up|improved|brought|lowered|eliminated)\b"),
+              r"|(?#from *ing)^\w+ing\b[^.!?\n]{1,60}\b(?:cut|reduced|halved|sped up|improved|brought|lowered|eliminated)\b"),
         (2.4, r"\bsolution\b|\bpatched\b|\bsolved\b|\bresolved\b|\bmitigat\w+"),
     ),
     "conclusion": (
@@ -354,7 +387,7 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
               r"|\bswitched (?:\w+ ){0,3}to\b"
               r"|\b(?:replaced|replacing|swapped|ditched|dropped) [^.!?\n]{1,40} (?:with|for|by|in favou?r)\b|\bin favou?r of\b"),
         (3, r"(?:^|\b(?:we|i|they|team|has been|have) )(?:rejected|ruled out|abandoned|discarded|turned down"
-            r"|dropped the (?:idea|plan))\b|\b(?:the )?plan is to\b|^\S+ it is\b|\bfrom now on\b"
+            r"|dropped the (?:idea|plan))\b|\b(?:the )?plan is to\b|(?#with it)^\S+ it is\b|\bfrom now on\b"
             r"|\bgoing forward\b"
             r"|\bwe(?:'re| are) (?:using|keeping|dropping|sticking|moving|standardi[sz]ing|staying)\b|\badopted\b"
             r"|\bwill be (?:used|replaced|moved|stored|written|hosted|built|deprecated)\b"),
@@ -363,8 +396,9 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
     "preference": (
         (4, r"\b(?:i|we)(?:'d| would| do)?(?: really| strongly| much| generally| usually| always)? (?:prefer"
             r"|rather|hate|dislike|love|can'?t stand)\b"
-            r"|\b(?:user|team|client|customer|boss|she|he|they|[a-z]\w+) (?:strongly |really )?(?:prefers?|likes"
-            r"|dislikes|hates|loves|insists on)\b|\bmy (?:preferred|favou?rite|preference)\b|^prefer\b|\bwould rather\b"),
+            rf"|(?#with prefer|prefers|{_LIKES})\b(?:user|team|client|customer|boss|she|he|they|[a-z]\w+) (?:strongly |really )?"
+            rf"(?:prefers?|{_LIKES})\b"
+            r"|\bmy (?:preferred|favou?rite|preference)\b|^prefer\b|\bwould rather\b"),
         (3.7, r"\bplease (?:don'?t|do not|always|never|use|keep|avoid|stop|make sure|stick|answer|write|reply)\b|^(?:always|never)\b"
               r"|(?<=[.!] )(?:always|never) [a-z]+"),
         (3.2, r"\b(?:always|never) (?:use|run|write|ask|add|include|put|format|keep|commit|name|sign|respond|reply"
@@ -378,10 +412,11 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (1.4, r"^(?:use|keep|write|make|stick to)\b"),
     ),
     "problem": (
-        (5, r"\btraceback \(most recent call last\)|^\s+at [\w$.<>]+ ?\(.{1,200}:\d+|^panic: |\bcore dumped\b|\bsegmentation fault\b"),
+        (5, r"\btraceback \(most recent call last\)|(?#with at)^\s+at [\w$.<>]+ ?\(.{1,200}:\d+"
+            r"|^panic: |\bcore dumped\b|\bsegmentation fault\b"),
         (3.4, r"\bfail(?:s|ed|ing) (?:with|on|when|if|to|because|in|after|for|every|at|intermittently|randomly)\b"
               r"|\bcrash(?:es|ed|ing)?\b|\b(?:does|do|did)(?:n'?t| not) (?:work|start|build|compile|load|respond|scale)\b"
-              r"|\bnot working\b|\bdead-?locks?\b|\bsegfaults?\b|\b\w*(?:error|exception): "),
+              r"|\bnot working\b|\bdead-?locks?\b|\bsegfaults?\b|(?#from *error|*exception)\b\w*(?:error|exception): "),
         (2.9, r"\bbugs?\b|\bbroken\b|\bbreaks?\b|\bbroke\b|\bflaky\b|\btim(?:es|ed|ing) out\b"
               r"|\bregression\b(?! (?:tests?|suite|passe[sd]))|\bout of memory\b|\boom\b|\bmemory leak\b|\bleaks?\b|\bhangs?\b"
               r"|\bstuck\b|\bunable to\b|\brefuses to\b|\brace condition\b|\bpanics?\b|\bdoes nothing\b|\b(?:permission|access) denied\b"
@@ -419,8 +454,8 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
             r"|\b(?:requests?|data|events?|messages?|traffic|calls?) (?:first )?(?:go(?:es)?|flows?|pass(?:es)?"
             r"|travels?|enters?|are routed|is routed) (?:from|through|to|into|via|in)\b"),
         (2.6, r"\bdata ?flow\b|\b(?:talks?|communicates?|connects?|speaks?) (?:to|with) [^.!?\n]{1,60}? (?:over|via|through|by)\b"
-              r"|\b(?:micro-?services?|monolith)\b|\btopology\b|\bfans? out to\b|\bsingle source of truth\b|\b(?:two|three|four|five"
-              r"|\d) layers\b"),
+              r"|\b(?:micro-?services?|monolith)\b|\btopology\b|\bfans? out to\b|\bsingle source of truth\b"
+              r"|(?#with layers)\b(?:two|three|four|five|\d) layers\b"),
         (1.2, r"\blayers?\b|\bpipeline\b"),
     ),
     "component": (
@@ -429,17 +464,17 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
               rf"|parses|renders|validates|converts|encapsulates|orchestrates|schedules|serves)\b|^components?:"),
         (2.6, rf"\bthe [\w./-]+ {_PART} (?:is|does|\w+s)\b|\bentry ?points?\b"
               rf"|\b(?:lives|is (?:defined|implemented|located)) in [`\w./-]+\.\w+"
-              rf"|^[`\w.]+ (?:validates|parses|renders|handles|wraps|orchestrates|converts|encapsulates|exposes|schedules|dispatches) "),
+              rf"|(?#with {_HANDLES})^[`\w.]+ (?:{_HANDLES}) "),
     ),
     "relationship": (
         (3.6, r"\breports? (?:directly )?to\b|\bdepends? (?:up)?on\b|\bworks? (?:with|for|at|alongside|under)\b|\bbelongs? to\b"
               r"|\bis (?:owned|maintained|managed|led|run|written) by\b"
               r"|\bis (?:the |an? )?(?:\w+ )?(?:owner|maintainer|manager|lead|leader|head|parent|successor|author"
               r"|member|sister|brother|wife|husband|colleague|boss|friend|founder|fork|subclass|subset|superset"
-              r"|replacement|dependency|contact) (?:of|for)\b|'s (?:manager|boss|lead|wife|husband|sister|brother|owner|team|partner"
-              r"|mentor) is\b"),
-        (3.2, r"^[\w'@.-]+(?: [\w'-]+){0,2} (?:owns|maintains|leads|manages|mentors|extends|inherits from"
-              r"|supersedes|implements|is part of|collaborates with)\b|\b(?:is|are) part of\b|\bcollaborates? with\b"
+              r"|replacement|dependency|contact) (?:of|for)\b"
+              rf"|(?#with {_KIN})'s (?:{_KIN}) is\b"),
+        (3.2, rf"(?#with {_OWNS})^[\w'@.-]+(?: [\w'-]+){{0,2}} (?:{_OWNS})\b"
+              r"|\b(?:is|are) part of\b|\bcollaborates? with\b"
               r"|\binherits? from\b|\brel(?:y|ies) (?:up)?on\b|\b(?:consumes|subscribes to|publishes to|is consumed by)\b"),
     ),
     "context": (
@@ -448,10 +483,8 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
               r"|in the middle of|about to)\b"),
     ),
     "fact": (
-        (1.4, r"\b\w+ (?:is|are|was|were|has|had|uses|runs|lives|contains|supports|requires|listens|stores|costs"
-              r"|takes|starts|expires|returns|defaults|equals|weighs|owns|speaks|keeps|holds|accepts|serves|comes"
-              r"|allows|sends|reads|writes|means|includes|provides|needs|consists|isn't|aren't|wasn't|doesn't)\b"),
-        (1.4, r"\b(?:we|they|i|you|all|both|\w+s) (?:use|run|have|store|keep|own|live|support|require|need|speak"
-              r"|expire|start|return|accept|come|cost|contain|hold) "),
+        (1.4, rf"(?#with {_STATES})\b\w+ (?:{_STATES})\b"),
+        (1.4, r"(?#from we|they|i|you|all|both|*s)\b(?:we|they|i|you|all|both|\w+s) (?:use|run|have|store|keep|own|live|support"
+              r"|require|need|speak|expire|start|return|accept|come|cost|contain|hold) "),
     ),
 }  # fmt: skip

@@ -4,8 +4,8 @@ Precision comes first. A rule names a value that only a secret has (a vendor's p
 only a secret stands (`password = …`, `scheme://user:…@host`); how random a text looks is never a reason by itself,
 because hashes, ids and images look random too. What is found becomes `[REDACTED]` or `[REDACTED:kind]`.
 
-Every rule hangs on literal strings that are looked up first, so a text without them costs next to nothing, and no
-pattern can start again inside a run that it has already read: the time is linear in the text, whatever the text.
+Every rule hangs on literal strings. A few clues that those share are looked up first, so a text without them costs next
+to nothing, and no pattern can start again inside a run that it has already read: the time is linear, whatever the text.
 
 This module knows no store, no settings and no memory. It does not know whether a secret is live, it decodes nothing
 (base64, percent escapes), and it does not see a password that is told without naming it.
@@ -92,7 +92,7 @@ def _tag() -> re.Pattern[str]:
 
 def _drop_private(text: str) -> tuple[str, int]:
     """Blocks become a marker, stray closing tags vanish. An opening tag that is never closed hides all that follows."""
-    blocks, strays = _private_spans(text)
+    blocks, strays = _private_spans(text) if "<" in text else ([], [])
     if not blocks and not strays:
         return text, 0
     changes = [(start, end, PRIVATE) for start, end in blocks]
@@ -136,7 +136,10 @@ def _replace(text: str, changes: list[tuple[int, int, str]]) -> str:
 
 def _drop_secrets(text: str) -> tuple[str, int]:
     folded = _folded(text)
-    found = sorted((start, end, order, kind) for order, rule in enumerate(_rules()) for start, end, kind in rule.spans(text, folded))
+    possible = _possible(text, folded)
+    if not possible:
+        return text, 0
+    found = sorted((start, end, order, kind) for order in possible for start, end, kind in _rules()[order].spans(text, folded))
     merged: list[tuple[int, int, int, str]] = []
     for start, end, order, kind in found:
         if merged and start < merged[-1][1]:
@@ -148,6 +151,27 @@ def _drop_secrets(text: str) -> tuple[str, int]:
     if not merged:
         return text, 0
     return _replace(text, [(start, end, f"[REDACTED:{kind}]") for start, end, _, kind in merged]), len(merged)
+
+
+def _possible(text: str, folded: str) -> set[int]:
+    """The numbers of the rules of which a literal occurs."""
+    possible: set[int] = set()
+    for clue, fold, literals in _clues():
+        lookup = folded if fold else text
+        if clue in lookup:
+            possible.update([order for literal, order in literals if literal in lookup])
+    return possible
+
+
+@cache
+def _clues() -> tuple[tuple[str, bool, tuple[tuple[str, int], ...]], ...]:
+    """Each clue, whether it is looked up in small letters, and the literals that contain it with the numbers of their rules."""
+    clues: dict[tuple[str, bool], list[tuple[str, int]]] = {}
+    for order, rule in enumerate(_rules()):
+        for literal in rule.starts or (rule.needs,):
+            clue = next((shared for shared in _SHARED if shared in literal), literal)
+            clues.setdefault((clue, rule.fold), []).append((literal, order))
+    return tuple((clue, fold, tuple(literals)) for (clue, fold), literals in clues.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +216,9 @@ def _ascii_lower() -> dict[int, int]:
 
 
 def _folded(text: str) -> str:
-    # str.lower() may change the length of a text that is not ASCII, and positions must stay the same.
-    return text.lower() if text.isascii() else text.translate(_ascii_lower())
+    # Positions must stay the same and no other letter may become an ASCII one. Only the dotted capital I and the Kelvin
+    # sign break that, so str.lower(), which is ten times faster than translate(), serves every text without them.
+    return text.lower() if text.isascii() or not ("\u0130" in text or "\u212a" in text) else text.translate(_ascii_lower())
 
 
 def _at_edge(text: str, at: int) -> bool:
@@ -353,6 +378,9 @@ _PEM = (
     r"|(?:(?:\\[nr]|[\s>|\"',])*+[A-Za-z0-9+/=]{24,}+)++(?:(?:\\[nr]|\s)[A-Za-z0-9+/=]{1,23}+\b)?)"
 )
 
+# What many literals have in common and most texts lack, so that one look rules all of them out. A literal with none of
+# these is its own clue.
+_SHARED = ("_", "-", ".", "//", "=", "IA", "pass", "secret", "token", "key")
 # kind, how it starts, how it goes on. Shapes are those that the vendors publish or issue, as of 2025.
 _TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("aws-access-key", ("AKIA", "ASIA", "ABIA", "ACCA"), r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
@@ -420,7 +448,8 @@ _DASHED: tuple[tuple[str, tuple[str, ...], str], ...] = (
 _SEARCHES: tuple[tuple[str, str, str], ...] = (
     ("telegram-token", ":AA", rf"(?<!\d)\d{{8,10}}:AA{_DASH}{{33}}{_END}"),
     # The look-ahead asks the last part for a digit and a capital: three dotted names of these lengths do occur in code.
-    ("discord-token", ".", rf"(?<![\w-])[MNO]{_DASH}{{23,27}}\.{_DASH}{{6}}\.(?={_DASH}*?\d)(?={_DASH}*?[A-Z]){_DASH}{{27,}}"),
+    # The look-behind comes second because a pattern that begins with a set of characters is found many times faster.
+    ("discord-token", ".", rf"[MNO](?<![\w-].){_DASH}{{23,27}}\.{_DASH}{{6}}\.(?={_DASH}*?\d)(?={_DASH}*?[A-Z]){_DASH}{{27,}}"),
     ("mailchimp-key", "-us", r"(?<![\w-])[0-9a-f]{32}-us\d{1,2}\b"),
     ("azure-client-secret", "Q~", r"(?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~.-])"),
     ("terraform-token", ".atlasv1.", rf"(?<!\w){_WORD}{{14}}\.atlasv1\.{_DASH}{{60,}}"),

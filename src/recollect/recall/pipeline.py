@@ -45,7 +45,12 @@ def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now
     query = parse(question, now)
     filter = _narrowed(ask.filter, query)
     vector = _vector(query, embedder) if ask.mode != "keyword" else (lambda: None)
-    pool = gather(query, store, filter, vector, embedder.model if embedder else None, ask.mode, ask.limit + ask.offset)
+    model = embedder.model if embedder else None
+    pool = gather(query, store, filter, vector, model, ask.mode, ask.limit + ask.offset)
+    if not pool.candidates and query.entities:
+        # Nothing is known of that name: `@property` in a question about code was no mention of a person.
+        filter = _narrowed(ask.filter, query._replace(entities=()))
+        pool = gather(query, store, filter, vector, model, ask.mode, ask.limit + ask.offset)
     signals = fuse(pool, now.timestamp(), ask.fusion, ask.gate, embedder.baseline if embedder else 0.0)
     scored = []
     for candidate in pool.candidates:

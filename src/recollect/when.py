@@ -29,9 +29,9 @@ def moment(text: str, now: datetime, future: bool = False) -> datetime:
         return named[plain.lower()]
     try:
         found_moment = datetime.fromisoformat(plain.replace("Z", "+00:00"))
-    except ValueError:
+        return found_moment.replace(tzinfo=UTC) if found_moment.tzinfo is None else found_moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter where UTC has no such year any more
         raise InvalidInput(f"'{text}' is not a time.", "Write a span (30d, 2w, 6mo), a date (2026-03-01) or a date and time.") from None
-    return found_moment.replace(tzinfo=UTC) if found_moment.tzinfo is None else found_moment.astimezone(UTC)
 
 
 def expiry(text: str, now: datetime) -> datetime:

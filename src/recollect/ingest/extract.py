@@ -329,7 +329,8 @@ def _files(text: str) -> Iterator[Found]:
     path = r"(?<![\w\x00])(?:[~.]{0,2}/|[A-Za-z]:\\)?[\w@.+-]+(?:[/\\][\w@.+-]+)*/?(?![\w(\x00])"
     lowered = text.lower()
     undotted = any(name in lowered for name in lexicon.UNDOTTED_FILE_NAMES)
-    for match in compiled(path).finditer(text) if undotted else _near(path, r"[/\\.](?:(?<!\.)|\w)", text):
+    # A slash, or a dot before a letter: no extension begins with a digit.
+    for match in compiled(path).finditer(text) if undotted else _near(path, r"[/\\.](?:(?<!\.)|[^\W\d_])", text):
         name = match[0].rstrip(".")
         if is_path(name) or is_file(name):
             yield match.start(), match.start() + len(name), Entity(name, "file")

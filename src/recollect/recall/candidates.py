@@ -10,7 +10,7 @@ from recollect.store.base import Store
 from recollect.store.match import query_words
 from recollect.types import Filter, Query, Words
 
-DEPTH = 300  # memories taken from each signal (bench/LOG.md, 2026-11-15)
+DEPTH = 100  # memories taken from each signal; 300 finds nothing more on eight sets (bench/LOG.md, 2026-11-15)
 NAMED = 0.02  # what a memory gains for each entity that the question names, up to two: its words have counted already
 
 
@@ -34,10 +34,9 @@ def gather(query: Query, store: Store, filter: Filter, vector: Callable[[], Any]
 
 
 def _entity_boosts(query: Query, store: Store, filter: Filter, depth: int) -> Sequence[tuple[int, float]]:
-    names = (*query.entities, *query.identifiers)
-    if not names:
+    if not query.entities:
         return ()
-    return [(key, NAMED * min(2.0, count)) for key, count in store.by_entity(names, filter, depth).items]
+    return [(key, NAMED * min(2.0, count)) for key, count in store.by_entity(query.entities, filter, depth).items]
 
 
 def _followed(pool: Pool, store: Store, filter: Filter, vector: Any, model: str | None) -> Pool:

@@ -18,7 +18,7 @@ RANK = "bm25(1.0, 0.01, 1.0, 1.0, 0.0)"
 
 # A word that stands in very many memories says little and costs much. Words are taken from the rarest up until this many
 # postings would be read; the ones left out still count when candidates are scored. (bench/LOG.md, 2026-11-15)
-POSTINGS = 20_000
+POSTINGS = 4_000
 
 
 def expression(query: Query, scopes: Sequence[int], counts: Callable[[Sequence[str]], list[int]]) -> str | None:

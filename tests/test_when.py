@@ -1,0 +1,81 @@
+"""Moments as people write them."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from recollect.errors import InvalidInput
+from recollect.when import expiry, moment
+
+NOW = datetime(2026, 3, 20, 12, 30, 15, 250_000, tzinfo=UTC)
+MIDNIGHT = datetime(2026, 3, 20, tzinfo=UTC)
+SPANS = [
+    ("30s", 30), ("1sec", 1), ("2 seconds", 2), ("5min", 300), ("1 minute", 60), ("6h", 6 * 3600), ("2 hours", 7200), ("0d", 0),
+    ("30d", 30 * 86400), ("1 day", 86400), ("2w", 14 * 86400), ("3 weeks", 21 * 86400), ("1mo", 30.4375 * 86400), ("2 Months", 60.875 * 86400),
+    ("1y", 365.25 * 86400), ("  10 YEARS ", 3652.5 * 86400), ("7 days ago", 7 * 86400),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "seconds"), SPANS)
+def test_a_span_lies_in_the_past_or_where_asked_ahead(text, seconds):
+    assert moment(text, NOW) == NOW - timedelta(seconds=seconds)
+    assert moment(text, NOW, future=True) == NOW + timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("now", NOW),
+        ("today", MIDNIGHT),
+        ("Yesterday", MIDNIGHT - timedelta(days=1)),
+        (" tomorrow ", MIDNIGHT + timedelta(days=1)),
+        ("2026-03-01", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("20260301", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-03-01T12:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026-03-01 12:00:05", datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)),
+        ("2026-03-01T12:00:00Z", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026-03-01T12:00:00+02:00", datetime(2026, 3, 1, 10, tzinfo=UTC)),
+        ("2026-03-01T00:30:00-05:30", datetime(2026, 3, 1, 6, tzinfo=UTC)),
+    ],
+)
+@pytest.mark.parametrize("future", [False, True])
+def test_a_named_day_and_a_date_mean_the_same_both_ways(text, meant, future):
+    found = moment(text, NOW, future=future)
+    assert found == meant
+    assert found.tzinfo is UTC
+
+
+def test_days_are_those_of_the_clock_that_is_given():
+    east = NOW.astimezone(timezone(timedelta(hours=14)))
+    assert moment("today", east).isoformat() == "2026-03-21T00:00:00+14:00"
+
+
+NO_TIMES = ["", " ", "soon", "next week", "30", "d", "-3d", "3.5d", "2026-13-01", "2026-02-30", "10 parsecs", "1d 2h", "0001234d"]
+
+
+@pytest.mark.parametrize("text", [*NO_TIMES, "9999-12-31T23:59:59-05:00", "0001-01-01T00:00+05:00"])
+def test_what_is_no_time_is_refused_in_a_sentence(text):
+    with pytest.raises(InvalidInput, match="is not a time") as caught:
+        moment(text, NOW)
+    assert f"'{text}'" in caught.value.message
+    assert "30d" in caught.value.hint
+
+
+@pytest.mark.parametrize("future", [False, True])
+def test_a_span_beyond_the_calendar_is_refused(future):
+    with pytest.raises(InvalidInput, match="'999999y' is too far away"):
+        moment("999999y", NOW, future=future)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30d", 30 * 86400), ("1s", 1), ("2026-03-21", 11 * 3600 + 29 * 60 + 44.75), ("tomorrow", 41384.75)]
+)
+def test_an_expiry_lies_ahead(text, seconds):
+    assert expiry(text, NOW) == NOW + timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("text", ["now", "0d", "yesterday", "today", "2026-03-20T12:30", "1999-01-01"])
+def test_an_expiry_in_the_past_is_refused(text):
+    with pytest.raises(InvalidInput, match="is in the past") as caught:
+        expiry(text, NOW)
+    assert "30d" in caught.value.hint

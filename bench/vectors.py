@@ -183,7 +183,12 @@ def run(args: argparse.Namespace, folder: Path, vectors: np.ndarray, queries: np
             "times_faster": percentile(times["sqlite-vec" + part], 0.5) / percentile(times[name], 0.5),
         }
     head = ("k = 40", "p50 ms", "p95 ms", "recall@10", "recall@40", "× sqlite-vec")
-    table([head, *((name, *each.values()) for name, each in result["ways"].items())])
+    table(
+        [
+            head,
+            *((name, *(f"{value:.3f}" if "@" in key else value for key, value in each.items())) for name, each in result["ways"].items()),
+        ]
+    )
     result["more"] = {**cost(folder, one, len(vectors)), **fresh(folder, one, queries)}
     table([("more", ""), *((name.replace("_", " "), value) for name, value in result["more"].items())])
 

@@ -225,7 +225,7 @@ def test_pages_written_by_hand_have_the_numbers_of_the_code() -> None:
     numbers = (
         f"(k₁ = {fuse.K1:g}, b = {fuse.B:g})",
         f"k = {fuse.RRF_K}",
-        f"Up to {candidates.DEPTH} memories",
+        f"Up to {candidates.BY_WORDS} memories by words and {candidates.BY_MEANING} by meaning",
         f"less up to {score.DOUBT:.0%}".replace("%", " %"),
         f"(1 − {score.DOUBT:g} · (1 − confidence))",
         f"its first {query.SYNTAX_LIMIT:,} characters are analysed and {query.TEXT_LIMIT:,} are embedded",

@@ -132,9 +132,9 @@ def check(key: str, value: Any) -> Any:
             raise ValueError("expected a number")
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError("expected a number") from None
-        if number != number or (kind is int and number != int(number)):
+        if number != number or (kind is int and not number.is_integer()):
             raise ValueError("expected a whole number" if kind is int else "expected a number")
         if (setting.low is not None and number < setting.low) or (setting.high is not None and number > setting.high):
             raise ValueError(f"expected a number from {setting.low:g} to {setting.high:g}")

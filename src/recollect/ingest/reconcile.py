@@ -21,17 +21,23 @@ _NEGATIONS = frozenset(
 )
 _NAMING = ("technology", "person", "file", "symbol", "project")
 
+# What may be called old or new: a part of a clause, in which "3.8" and "next.js" keep their dots. Bounded, because a text
+# may hold a hundred thousand words such as "from".
+_THING = r"(?:[^,.;]|\.(?=\w)){1,61}"
+_NAME = r"[\w.+#-]{1,40}"
+
 # "switched from X to Y", "replaced X with Y", "Y instead of X": X stands before the arrow in each pair of groups.
 _CHANGES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"\b(?:switch(?:ed|ing)?|mov(?:ed|ing|e)|migrat(?:ed|ing|e)|chang(?:ed|ing|e)|convert(?:ed|ing)?|went)\s+(?:\w+\s+){0,4}?from\s+(?P<old>[^,.;]+?)\s+(?:over\s+)?to\s+(?P<new>[^,.;]+)",
-        r"\b(?:replac(?:ed|ing|e)|swap(?:ped|ping)?)\s+(?P<old>[^,.;]+?)\s+(?:with|by|for)\s+(?P<new>[^,.;]+)",
-        r"\b(?P<new>[\w.+#-]+(?:\s[\w.+#-]+)?)\s+(?:instead of|rather than|in place of)\s+(?P<old>[^,.;]+)",
-        r"\bno longer (?:use|using|need|run|on|support)\s+(?P<old>[^,.;]+?)(?:,|;|\.|\bbut\b|\band\b)(?P<new>[^.;]*)",
+        rf"\b(?:switch(?:ed|ing)?|mov(?:ed|ing|e)|migrat(?:ed|ing|e)|chang(?:ed|ing|e)|convert(?:ed|ing)?|went)\s(?:\w+\s){{0,4}}?from\s(?P<old>{_THING}?)\s(?:over\s)?to\s(?P<new>{_THING})",
+        rf"\b(?:replac(?:ed|ing|e)|swap(?:ped|ping)?)\s(?P<old>{_THING}?)\s(?:with|by|for)\s(?P<new>{_THING})",
+        rf"\b(?P<new>{_NAME}(?:\s{_NAME})?)\s(?:instead of|rather than|in place of)\s(?P<old>{_THING})",
+        rf"\bno longer (?:use|using|need|run|on|support)\s(?P<old>{_THING}?)(?:,|;|\.(?!\w)|\bbut\b|\band\b)(?P<new>(?:{_THING}|,)*)",
     )
 )
 SUPERSEDED = 0.55  # how near the old memory must be for a stated change to replace it
+LONG = 1000  # words beyond which two texts are not compared place by place
 
 
 class Neighbour(NamedTuple):
@@ -88,12 +94,17 @@ def contrasts(new: str, old: str) -> bool:
     Minimal pairs are what embedding models see least, and they are exactly what a change of mind looks like. Variants of
     one word (auth, authentication) are no exchange."""
     mine, theirs = _content(new), _content(old)
+    if max(len(mine), len(theirs)) > LONG:
+        return not set(mine) <= set(theirs)
+    in_mine, in_theirs = _beginnings(mine), _beginnings(theirs)
     added = 0
     for kind, from_, to, at, until in SequenceMatcher(None, theirs, mine, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
         gone, come = theirs[from_:to], mine[at:until]
-        fresh = [word for word in come if not any(_variant(word, known) for known in theirs)]
+        fresh = [word for word in come if not any(_variant(word, known) for known in in_theirs.get(word[:2], ()))]
         if kind == "replace" and fresh and not any(_variant(word, known) for word in come for known in gone):
-            lost = [word for word in gone if not any(_variant(word, kept) for kept in mine)]
+            lost = [word for word in gone if not any(_variant(word, kept) for kept in in_mine.get(word[:2], ()))]
             if lost:
                 return True
         added += len(fresh)
@@ -102,6 +113,14 @@ def contrasts(new: str, old: str) -> bool:
 
 def _content(text: str) -> list[str]:
     return [word for word in re.findall(r"\w+", text.lower()) if word not in STOP_WORDS]
+
+
+def _beginnings(words: Sequence[str]) -> dict[str, set[str]]:
+    """Words by their first two letters, which all variants of a word share."""
+    found: dict[str, set[str]] = {}
+    for word in words:
+        found.setdefault(word[:2], set()).add(word)
+    return found
 
 
 def _variant(one: str, other: str) -> bool:
@@ -124,8 +143,9 @@ def _names(entities: Sequence[Entity]) -> set[str]:
 
 def changed(text: str) -> tuple[str, str] | None:
     """The old and the new thing of a stated change, or None."""
+    spaced = " ".join(text.split())
     for pattern in _CHANGES:
-        if found := pattern.search(text):
+        if found := pattern.search(spaced):
             old, new = found["old"].strip(), found["new"].strip()
             if 0 < len(old) <= 60:
                 return old, new[:60]

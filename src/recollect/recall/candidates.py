@@ -10,22 +10,24 @@ from recollect.store.base import Store
 from recollect.store.match import query_words
 from recollect.types import Filter, Query, Words
 
-DEPTH = 100  # memories taken from each signal; 300 finds nothing more on eight sets (bench/LOG.md, 2026-11-15)
+# Memories taken from each signal. Words are ordered coarsely, so more of them are looked at. 300 of each find nothing more
+# on eight sets (bench/LOG.md, 2026-11-15).
+BY_WORDS, BY_MEANING = 150, 100
 NAMED = 0.02  # what a memory gains for each entity that the question names, up to two: its words have counted already
 
 
 def gather(query: Query, store: Store, filter: Filter, vector: Callable[[], Any], model: str | None, mode: str, limit: int) -> Pool:
     """`vector` is called only after the words have been looked up, so that a model may work meanwhile."""
-    depth = max(DEPTH, 2 * limit)
+    by_words, by_meaning = max(BY_WORDS, 2 * limit), max(BY_MEANING, 2 * limit)
     wide = filter._replace(follow=not filter.include_superseded and filter.as_of is None)
     words = query_words(query) if mode != "vector" else Words()
-    worded = dict(store.keyword(query, wide, depth).items) if mode != "vector" else {}
-    boosts = dict(_entity_boosts(query, store, wide, depth)) if not query.strict else {}
+    worded = dict(store.keyword(query, wide, by_words).items) if mode != "vector" else {}
+    boosts = dict(_entity_boosts(query, store, wide, by_meaning)) if not query.strict else {}
     embedded = vector() if mode != "keyword" and model else None
     cosines: dict[int, float] = {}
     if embedded is not None and model:
         if not query.strict:
-            cosines.update(store.nearest(embedded, model, wide, depth).items)
+            cosines.update(store.nearest(embedded, model, wide, by_meaning).items)
         cosines.update(store.cosines([key for key in (*worded, *boosts) if key not in cosines], embedded, model, filter.scopes))
     statistics = store.statistics(words, filter.scopes, embedded, model)
     found = store.candidates(list({**worded, **boosts, **cosines}), wide, words, worded)

@@ -100,11 +100,15 @@ def dual(answer: Answer, max_tokens: int) -> Dual:
     index: list[dict[str, Any]] = []
     used = 0
     for hit in answer.hits:
-        cost = tokens(hit.memory.summary) + OVERHEAD
+        summary = hit.memory.summary
+        cost = tokens(summary) + OVERHEAD
         if index and used + cost > max_tokens // 2:
             break
+        if cost > max_tokens:
+            summary = cut(summary, max_tokens - OVERHEAD)
+            cost = tokens(summary) + OVERHEAD
         used += cost
-        index.append({"id": hit.memory.id, "summary": hit.memory.summary, "kind": hit.memory.kind, "score": round(hit.score, 3)})
+        index.append({"id": hit.memory.id, "summary": summary, "kind": hit.memory.kind, "score": round(hit.score, 3)})
     details: list[dict[str, Any]] = []
     for hit in answer.hits[: len(index)]:
         shaped = plain_hit(hit)
@@ -127,4 +131,4 @@ def cut(text: str, room: int) -> str:
     part = text[: room * 4]
     while part and tokens(part) > room - 1:
         part = part[: len(part) * 9 // 10]
-    return (part.rsplit(None, 1)[0] if " " in part else part) + " …"
+    return (part.rsplit(None, 1)[0] if " " in part.strip() else part) + " …"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
+from math import log
 from typing import Any
 
 from recollect.store import lexemes
@@ -17,21 +18,47 @@ COLUMNS = "{content section tags}"
 RANK = "bm25(1.0, 0.01, 1.0, 1.0, 0.0)"
 
 # A word that stands in very many memories says little and costs much. Words are taken from the rarest up until this many
-# postings would be read; the ones left out still count when candidates are scored. (bench/LOG.md, 2026-11-15)
+# postings would be read; of the commoner ones only two together find a memory. Those left out still count when candidates
+# are scored. (bench/LOG.md, 2026-11-15)
 POSTINGS = 4_000
+TOGETHER = 3  # how many of the commoner words are tried two by two
 
 
-def expression(query: Query, scopes: Sequence[int], counts: Callable[[Sequence[str]], list[int]]) -> str | None:
-    """The expression, or None when there is no word to look for."""
+def expression(query: Query, scopes: Sequence[int]) -> str | None:
+    """The whole query as one expression, or None when there is no word to look for. Without scopes it looks everywhere."""
     if query.expression is not None:
         words = _boolean(query.expression)
     else:
-        terms = [term for term in query.terms if _searchable(term)]
-        words = " OR ".join(dict.fromkeys(_column(term, _term(term)) for term in _affordable(terms, counts)))
-    if not words:
-        return None
+        words = " OR ".join(dict.fromkeys(_asked(query)))
+    return inside(words, scopes) if words else None
+
+
+def inside(words: str, scopes: Sequence[int]) -> str:
+    """An expression that looks only into some scopes; into all when none is named."""
     within = " OR ".join(f'"{scope_token(scope)}"' for scope in scopes)
-    return f"({words}) AND scope : ({within})"
+    return f"({words}) AND scope : ({within})" if scopes else words
+
+
+def alternatives(
+    query: Query, counts: Callable[[Sequence[str]], list[int]], memories: int
+) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    """What finds a memory, each with its weight: the rarer words, and pairs of the commoner ones."""
+    words = {_column(term, _term(term)): lexemes.tokenize(_spaced(term.text), prepared=True) for term in query.terms if _searchable(term)}
+    unique = list(dict.fromkeys(word for group in words.values() for word in group))
+    frequency = dict(zip(unique, counts(unique), strict=True))
+    cost = {asked: min((frequency[word] for word in group), default=0) for asked, group in words.items()}
+    rare: list[tuple[str, float]] = []
+    common: list[tuple[str, float]] = []
+    spent = 0
+    for asked in sorted(words, key=lambda asked: cost[asked]):
+        spent += cost[asked]
+        (rare if spent <= POSTINGS else common).append((asked, log(1 + memories / (1 + cost[asked]))))
+    pairs = [(f"({one} AND {other})", a + b) for (one, a), (other, b) in combinations(common[:TOGETHER], 2)]
+    return rare, pairs
+
+
+def _asked(query: Query) -> list[str]:
+    return [_column(term, _term(term)) for term in query.terms if _searchable(term)]
 
 
 def query_words(query: Query) -> Words:
@@ -60,22 +87,6 @@ def _spaced(text: str) -> str:
 
 def _searchable(term: Term) -> bool:
     return any(character.isalnum() for character in term.text)
-
-
-def _affordable(terms: list[Term], counts: Callable[[Sequence[str]], list[int]]) -> list[Term]:
-    if len(terms) < 3:
-        return terms
-    words = [lexemes.tokenize(_spaced(term.text), prepared=True) for term in terms]
-    unique = list(dict.fromkeys(word for group in words for word in group))
-    frequency = dict(zip(unique, counts(unique), strict=True))
-    cost = [min((frequency[word] for word in group), default=0) for group in words]
-    kept, spent = set[int](), 0
-    for at in sorted(range(len(terms)), key=lambda at: cost[at]):
-        if len(kept) >= 2 and spent + cost[at] > POSTINGS:
-            break
-        kept.add(at)
-        spent += cost[at]
-    return [term for at, term in enumerate(terms) if at in kept]
 
 
 def _quoted(text: str) -> str:

@@ -196,42 +196,69 @@ class SqliteStore:
 
     def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking:
         scopes = self._scopes(filter.scopes)
-        expression = match.expression(query, scopes, lambda words: self._document_counts(words, scopes)) if scopes else None
-        if expression is None:
+        if not scopes:
             return Ranking("keyword", ())
-        if not filter.narrow:
-            found = self._run(
-                f"SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH ? AND rank MATCH '{match.RANK}' ORDER BY rank LIMIT ?",
-                (expression, limit),
-            )
-            if len(found) < limit or not self._crowded(found, filter, scopes):
-                return Ranking("keyword", tuple(found))
         sql, values = rows.where(filter, scopes)
-        found = self._run(
+        if not filter.narrow and not query.strict and len(query.terms) > 1:
+            found = self._by_words(query, scopes, limit, sql, values)
+            if found:
+                return Ranking("keyword", tuple(found))
+        expression = match.expression(query, scopes)
+        found = [] if expression is None else self._run(
             "SELECT f.rowid, -f.rank FROM memories_fts f CROSS JOIN memories m ON m.key = f.rowid"
             f" WHERE f.memories_fts MATCH ? AND f.rank MATCH '{match.RANK}' AND {sql} ORDER BY f.rank LIMIT ?",
             (expression, *values, limit),
-        )
+        )  # fmt: skip
         return Ranking("keyword", tuple(found))
+
+    def _by_words(
+        self, query: Query, scopes: Sequence[int], limit: int, sql: str, values: Sequence[Any]
+    ) -> builtins.list[tuple[int, float]]:
+        """Memories by the weight of the words they hold, each word looked up on its own.
+
+        FTS5's own rank reads every posting of every word to weigh it, which in a large database takes longer than all the
+        rest of a search. Frequencies and lengths come in when the candidates are scored, so the weights are enough here."""
+        marks = ",".join("?" * len(scopes))
+        inside, total = self._run(
+            f"SELECT coalesce(sum(iif(id IN ({marks}), memories, 0)), 0), coalesce(sum(memories), 0) FROM scopes", scopes
+        )[0]
+        # Walking the list of a scope that is most of the database costs more than dropping the few rows of others.
+        within = () if inside * 2 >= total else scopes
+        rare, pairs = match.alternatives(query, lambda words: self._document_counts(words, scopes), inside)
+        weight: dict[int, float] = {}
+        for group in (rare, pairs):
+            for asked, value in group:
+                for (key,) in self._run("SELECT rowid FROM memories_fts WHERE memories_fts MATCH ?", (match.inside(asked, within),)):
+                    weight[key] = weight.get(key, 0.0) + value
+            if len(weight) >= limit:
+                break
+        # Among equals the newest come first: keys rise, and the sort keeps the order it is given.
+        best = [(key, weight[key]) for key in sorted(sorted(weight, reverse=True), key=weight.__getitem__, reverse=True)[: limit * 2]]
+        seen = self._visible(best, sql, values)
+        if len(seen) * 2 < min(len(best), limit):
+            return []  # forgotten ones crowd out the rest: the slow way looks behind them
+        return [row for row in best if row[0] in seen][:limit]
+
+    def _visible(self, found: Sequence[tuple[int, float]], sql: str, values: Sequence[Any]) -> set[int]:
+        """Those of the found memories that the filter shows: forgotten ones and those of other scopes may stand among them."""
+        if not found:
+            return set()
+        keys = apsw.carray(array.array("q", [key for key, _ in found]))
+        return {
+            row[0]
+            for row in self._run(f"SELECT m.key FROM carray(?) w CROSS JOIN memories m ON m.key = w.value WHERE {sql}", (keys, *values))
+        }
 
     def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
         scopes = self._scopes(filter.scopes)
+        sql, values = rows.where(filter, scopes)
         if not filter.narrow:
             found = self.vectors.search(self._run, vector, model, scopes, limit, None)
-            if not self._crowded(found, filter, scopes):
-                return Ranking("vector", found)
-        sql, values = rows.where(filter, scopes)
+            seen = self._visible(found, sql, values)
+            if len(seen) * 2 >= len(found):
+                return Ranking("vector", tuple(row for row in found if row[0] in seen))
         allowed = [row[0] for row in self._run(f"SELECT m.key FROM memories m WHERE {sql}", values)]
         return Ranking("vector", self.vectors.search(self._run, vector, model, scopes, limit, allowed))
-
-    def _crowded(self, found: Sequence[tuple[int, float]], filter: Filter, scopes: Sequence[int]) -> bool:
-        """Whether forgotten and other hidden memories take most of the places, which those that may be seen should have."""
-        if not found:
-            return False
-        sql, values = rows.where(filter, scopes)
-        keys = apsw.carray(array.array("q", [key for key, _ in found]))
-        seen = self._run(f"SELECT count(*) FROM carray(?) w CROSS JOIN memories m ON m.key = w.value WHERE {sql}", (keys, *values))[0][0]
-        return bool(seen * 2 < len(found))
 
     def by_entity(self, names: Sequence[str], filter: Filter, limit: int) -> Ranking:
         sql, values = rows.where(filter, self._scopes(filter.scopes))

@@ -1,0 +1,114 @@
+"""The measures of `recollect bench` against numbers worked out by hand, and a tiny set run through the front door."""
+
+import json
+import math
+
+import pytest
+
+from recollect import bench
+from recollect.errors import InvalidInput, NotFound
+
+IDEAL_2 = 1 + 1 / math.log2(3)
+FEW = [
+    # found, wanted, hit@1, any@5, any@10, recall@5, recall@10, all@5, MRR, nDCG@10
+    ("a", "a", 1, 1, 1, 1, 1, 1, 1, 1),
+    ("xa", "a", 0, 1, 1, 1, 1, 1, 1 / 2, 1 / math.log2(3)),
+    ("ab", "ab", 1, 1, 1, 1, 1, 1, 1, 1),
+    ("axb", "ab", 1, 1, 1, 1, 1, 1, 1, 1.5 / IDEAL_2),
+    ("xxxxaxb", "ab", 0, 1, 1, 1 / 2, 1, 0, 1 / 5, (1 / math.log2(6) + 1 / math.log2(8)) / IDEAL_2),
+    ("xxxxxa", "ab", 0, 0, 1, 0, 1 / 2, 0, 1 / 6, 1 / math.log2(7) / IDEAL_2),
+    ("xyz", "a", 0, 0, 0, 0, 0, 0, 0, 0),
+    ("", "a", 0, 0, 0, 0, 0, 0, 0, 0),
+    ("abcdef", "abcdef", 1, 1, 1, 5 / 6, 1, 0, 1, 1),
+    ("abcdefghij", "abcdefghijkl", 1, 1, 1, 5 / 12, 10 / 12, 0, 1, 1),
+]
+
+
+@pytest.mark.parametrize(("found", "wanted", "expected"), [(found, wanted, expected) for found, wanted, *expected in FEW])
+def test_every_measure_is_what_it_says(found, wanted, expected):
+    judged = bench.judge(list(found), set(wanted))
+    assert list(judged) == list(bench.MEASURES)
+    assert list(judged.values()) == pytest.approx(expected)
+
+
+def write(folder, documents, queries, **meta):
+    folder.mkdir(exist_ok=True)
+    for name, rows in (("corpus", documents), ("queries", queries)):
+        (folder / f"{name}.jsonl").write_text("\n".join(json.dumps(row) for row in rows) + "\n", "utf-8")
+    if meta:
+        (folder / "meta.json").write_text(json.dumps(meta))
+    return folder
+
+
+DOCUMENTS = [
+    {"id": "1", "text": "The billing service keeps invoices in PostgreSQL", "scope": "a", "session": "s1", "time": "2026-03-01T10:00:00Z"},
+    {"id": "2", "text": "Invoices are numbered per year", "scope": "a", "session": "s1", "time": "2026-03-01"},
+    {"id": "3", "text": "The owl sleeps by day", "scope": "a", "session": "s2", "title": "Birds"},
+    {"id": "4", "text": "The billing service keeps invoices in MySQL", "scope": "b", "session": "s3"},
+    {"id": "5", "text": "  ", "scope": "b", "session": "s3"},
+]
+QUERIES = [
+    {"id": "q1", "query": "where are invoices kept by the billing service?", "relevant": ["1"], "scope": "a", "time": "2026-03-02"},
+    {"id": "q2", "query": "billing service invoices", "relevant": ["4"], "scope": "b"},
+    {"id": "q3", "query": "invoices billing numbered", "relevant_sessions": ["s1"], "scope": "a"},
+    {"id": "q4", "query": "birds", "relevant": ["3"], "scope": "a"},
+]
+
+
+def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):
+    told = []
+    folder = write(tmp_path / "tiny", DOCUMENTS, QUERIES, name="tiny set")
+    results = bench.run([folder], ["hybrid", "vector", "keyword"], lambda *words: told.append(words))
+    assert [(row["set"], row["mode"], row["queries"], row["documents"]) for row in results] == [
+        ("tiny set", mode, 4, 5) for mode in ("hybrid", "vector", "keyword")
+    ]
+    for row in results:
+        assert [row[name] for name in bench.MEASURES] == [1.0] * len(bench.MEASURES), row
+        assert 0 < row["p50_ms"] <= row["p95_ms"]
+        assert row["documents_per_second"] > 0
+    assert told[0] == ("tiny set: reading", 3, 5) and told[-1] == ("tiny set: keyword", 4, 4)
+    assert not (offline / "memory.db").exists()
+
+
+def test_a_session_counts_once_however_many_of_its_turns_are_found(offline, tmp_path):
+    talk = [{"id": f"a{at}", "text": f"owl number {at} sleeps", "session": "many"} for at in range(20)]
+    last = {"id": "b", "text": "one owl among mice in a barn, far from any other", "session": "few"}
+    folder = write(tmp_path / "talk", [*talk, last], [{"id": "q", "query": "owl", "relevant_sessions": ["few"]}])
+    (row,) = bench.run([folder], ["keyword"])
+    assert (row["set"], row["hit@1"], row["MRR"]) == ("talk", 0.0, 0.5)
+
+
+def test_several_sets_give_a_result_each_and_the_name_falls_back_to_the_folders(offline, tmp_path):
+    folders = [write(tmp_path / name, DOCUMENTS, QUERIES) for name in ("one", "two")]
+    assert [row["set"] for row in bench.run(folders, ["keyword"])] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("documents", "queries", "message"),
+    [
+        ([], QUERIES, "holds no documents"),
+        (DOCUMENTS, [], "holds no queries"),
+        (DOCUMENTS, [{"id": "q", "query": "x"}], "says of nothing that it is relevant"),
+        (DOCUMENTS, [{"id": "q", "query": "x", "relevant": []}], "says of nothing that it is relevant"),
+        ([{"id": "1"}], QUERIES, r"corpus.jsonl:1 is no object with id and text"),
+        ([{"id": 1, "text": "x"}], QUERIES, r"corpus.jsonl:1 is no object with id and text"),
+        (["text"], QUERIES, r"corpus.jsonl:1 is no object"),
+        (DOCUMENTS, [*QUERIES, {"id": "q"}], r"queries.jsonl:5 is no object with id and query"),
+    ],
+)
+def test_a_bad_set_is_refused_with_its_place(offline, tmp_path, documents, queries, message):
+    with pytest.raises(InvalidInput, match=message):
+        bench.run([write(tmp_path / "bad", documents, queries)], ["keyword"])
+
+
+def test_a_line_that_is_not_json_is_named(offline, tmp_path):
+    folder = write(tmp_path / "bad", DOCUMENTS, QUERIES)
+    (folder / "queries.jsonl").write_text('{"id": "q1"\n')
+    with pytest.raises(InvalidInput, match=r"queries.jsonl:1 is not JSON"):
+        bench.read(folder)
+
+
+def test_a_folder_without_a_set_is_not_found(tmp_path):
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(NotFound, match="is not an evaluation set"):
+            bench.read(folder)

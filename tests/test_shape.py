@@ -1,0 +1,153 @@
+"""An answer in the form its reader wants: the plain object, the index with details, citations and token counts."""
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from stores import NOW, make
+
+from recollect.recall.shape import citation, cut, dual, iso, plain, plain_hit, tokens
+from recollect.types import Answer, Entity, Hit, Query, Relation
+
+KEYS = (
+    "id kind scope content summary source path lines section session created_at updated_at importance confidence usefulness access_count"
+    " last_accessed valid_from valid_to expires_at deleted_at superseded_by answered tags keywords entities metadata trust"
+).split()
+
+
+def answer(*texts, total=None, **fields):
+    hits = tuple(Hit(make(text, **fields), 1 - at / 100) for at, text in enumerate(texts))
+    return Answer(Query("how?", "how?"), hits, len(hits) if total is None else total, "hybrid", hints=("a hint",))
+
+
+def test_a_plain_memory_has_the_documented_keys_and_is_json():
+    memory = make(
+        "We chose Redis", lines=(3, 9), source="docs/a.md", source_type="markdown", tags=("cache",), entities=(Entity("Redis", "technology"),),
+        expires_at=NOW, answered=False, metadata={"by": "Maria"},
+    )  # fmt: skip
+    shaped = json.loads(json.dumps(plain(memory)))
+    assert list(shaped) == KEYS
+    assert shaped["lines"] == [3, 9] and shaped["path"] == "docs/a.md" and shaped["tags"] == ["cache"]
+    assert shaped["entities"] == [{"name": "Redis", "type": "technology"}]
+    assert shaped["expires_at"] == "2026-03-20T12:00:00.000Z" and shaped["deleted_at"] is None
+    assert shaped["metadata"] == {"by": "Maria"} and shaped["answered"] is False
+
+
+def test_a_plain_hit_leads_with_id_and_score_and_tells_why_only_when_asked():
+    one, other = make("new"), make("old")
+    hit = Hit(
+        one, 0.123456, {"cosine": 0.5}, ((Relation(one.id, other.id, "supersedes"), other), (Relation(other.id, one.id, "answers"), other))
+    )
+    shaped = plain_hit(hit)
+    assert list(shaped) == ["id", "score", *KEYS[1:], "related"]
+    assert shaped["score"] == 0.1235
+    assert [(link["type"], link["direction"], link["id"]) for link in shaped["related"]] == [
+        ("supersedes", "out", other.id),
+        ("answers", "in", other.id),
+    ]
+    assert plain_hit(hit, explain=True)["why"] == {"cosine": 0.5}
+    assert "related" not in plain_hit(hit._replace(related=()))
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"source": "note:user"}, "note:user"),
+        ({"source": "docs/auth.md", "source_type": "markdown", "lines": (12, 40)}, "docs/auth.md:12-40"),
+        ({"source": "docs/auth.md", "source_type": "markdown", "lines": (12, 12)}, "docs/auth.md:12"),
+        ({"source": "docs/auth.md", "source_type": "markdown"}, "docs/auth.md"),
+        ({"source": "session abc", "source_type": "transcript", "lines": (7, 7)}, "session abc:7"),
+    ],
+)
+def test_a_citation_says_where_a_memory_came_from(fields, place):
+    assert citation(make("text", **fields)) == place
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (None, None),
+        (datetime(2026, 3, 1, 9, tzinfo=UTC), "2026-03-01T09:00:00.000Z"),
+        (datetime(2026, 3, 1, 9, 0, 0, 1_999, tzinfo=UTC), "2026-03-01T09:00:00.001Z"),
+        (datetime(2026, 3, 1, 9, tzinfo=timezone(timedelta(hours=2))), "2026-03-01T09:00:00.000+02:00"),
+    ],
+)
+def test_times_are_iso_in_milliseconds(moment, text):
+    assert iso(moment) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("", 0),
+        ("a", 1),
+        ("four", 1),
+        ("fives", 2),
+        ("word " * 8, 10),
+        ("é" * 8, 2),
+        ("数据库", 2),
+        ("数" * 30, 20),
+        ("用 Redis 缓存", 4),
+        ("한국어", 2),
+    ],
+)
+def test_tokens_are_counted_by_script(text, count):
+    assert tokens(text) == count
+
+
+def test_an_index_line_and_the_whole_text_when_there_is_room():
+    shaped = dual(answer("We chose Redis for the cache.", "We deploy on Fridays."), 1000)
+    assert [line["summary"] for line in shaped.index] == ["We chose Redis for the cache.", "We deploy on Fridays."]
+    assert list(shaped.index[0]) == ["id", "summary", "kind", "score"]
+    assert [detail["content"] for detail in shaped.details] == ["We chose Redis for the cache.", "We deploy on Fridays."]
+    assert (shaped.total_count, shaped.has_more, shaped.query, shaped.hints) == (2, False, "how?", ("a hint",))
+    assert not any("truncated" in detail for detail in shaped.details)
+
+
+def test_the_first_detail_is_cut_rather_than_missing():
+    shaped = dual(answer("We chose Redis because " + "it is fast " * 500, "second " * 300), 150)
+    first, *rest = shaped.details
+    assert first["truncated"] and first["content"].startswith("We chose Redis because it is fast") and first["content"].endswith("fast …")
+    assert rest == [] and shaped.tokens_used <= 150
+
+
+def test_a_later_text_that_is_too_long_makes_room_for_a_shorter_one():
+    shaped = dual(answer("short one", "long " * 400, "short two"), 200)
+    assert [detail["content"] for detail in shaped.details] == ["short one", "short two"]
+    assert len(shaped.index) == 3
+
+
+def test_more_is_told_of_when_the_index_or_the_page_ends():
+    many = answer(*(f"memory number {number} of a long list of memories" for number in range(50)))
+    assert dual(many, 100).has_more and len(dual(many, 100).index) < 50
+    assert not dual(many, 100_000).has_more
+    assert dual(answer("one", total=7), 1000).has_more
+
+
+def test_an_empty_answer_uses_nothing():
+    shaped = dual(answer(), 100)
+    assert (shaped.index, shaped.details, shaped.total_count, shaped.has_more, shaped.tokens_used) == ((), (), 0, False, 0)
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    texts=some.lists(some.text(some.sampled_from("ab  \n数é.")).map(lambda text: text * 20), max_size=12),
+    summary=some.sampled_from(["short", "word " * 48, "数" * 240, "x" * 5000, " " * 5000]),
+    max_tokens=some.integers(50, 2000),
+)
+def test_an_answer_stays_within_its_budget(texts, summary, max_tokens):
+    shaped = dual(answer(*texts, summary=summary), max_tokens)
+    assert shaped.tokens_used <= max_tokens
+    spent = sum(tokens(line["summary"]) for line in shaped.index) + sum(tokens(detail["content"]) for detail in shaped.details)
+    assert spent <= shaped.tokens_used
+    assert bool(shaped.index) == bool(texts)
+
+
+@settings(deadline=None, derandomize=True)
+@given(some.text(some.sampled_from("abc  数é\n"), max_size=600).map("x".__add__), some.integers(20, 100))
+def test_a_cut_text_fits_and_is_a_beginning(text, room):
+    part = cut(text, room)
+    assert part.endswith(" …") and text.startswith(part[:-2])
+    assert tokens(part) <= room

@@ -109,6 +109,9 @@ def _said(pool: Pool) -> list[tuple[float, float, float, float]]:
     average = pool.statistics.average_length or 1.0
     raw = []
     for candidate in pool.candidates:
+        if idf and not any(candidate.frequencies):
+            raw.append((0.0, 0.0, 0.0))
+            continue
         score = covered = 0.0
         norm = K1 * (1 - B + B * candidate.length / average)
         for value, count in zip(idf, candidate.frequencies, strict=True):

@@ -177,9 +177,10 @@ class Partition:
         return best if rows is None else rows[best]
 
     def _cosines(self, query: Floats, rows: NDArray[np.int64] | None) -> Floats:
-        # Made floats first: NumPy multiplies bytes with floats ten times slower than floats with floats.
+        # Made floats first: NumPy multiplies bytes with floats ten times slower than floats with floats. And by einsum: `@`
+        # shares such a small product among threads, whose waiting for each other takes ten times longer on a busy machine.
         chosen = slice(0, self.size) if rows is None else rows
-        found: Floats = (self.bytes[chosen].astype(np.float32) @ query) * self.scales[chosen]
+        found: Floats = np.einsum("ij,j->i", self.bytes[chosen].astype(np.float32), query) * self.scales[chosen]
         return found
 
     def cosines(self, query: Floats, memories: NDArray[np.int64]) -> dict[int, float]:

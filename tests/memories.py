@@ -1,0 +1,84 @@
+"""What the tests of `Memory` share: a clock that stands still, a model that fails, and memories on a database of the test's own."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from recollect import Memory
+from recollect.config import Config
+from recollect.embed.hashing import HashingEmbedder
+from recollect.errors import EmbeddingError
+
+NOW = datetime(2026, 3, 20, 12, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+class Clock:
+    """Stands still until a test moves it."""
+
+    def __init__(self):
+        self.now = NOW
+
+    def __call__(self):
+        return self.now
+
+    def move(self, **span):
+        self.now += timedelta(**span)
+
+
+class Failing(HashingEmbedder):
+    """A model whose endpoint is down, for texts, for questions or for both."""
+
+    def __init__(self, *, documents=True, query=True):
+        super().__init__()
+        self.fails = {"documents": documents, "query": query}
+
+    def documents(self, texts, progress=None):
+        if self.fails["documents"]:
+            raise EmbeddingError("The endpoint is down.", "Start it.")
+        return super().documents(texts, progress)
+
+    def query(self, text):
+        if self.fails["query"]:
+            raise EmbeddingError("The endpoint is down.", "Start it.")
+        return super().query(text)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def open_memory(offline, tmp_path, clock):
+    """Opens memories, by default on one database, and closes them all."""
+    opened = []
+
+    def open_(embedding="hashing", **options):
+        usual = {"database": tmp_path / "memory.db", "clock": clock, "config": Config(embedding=embedding)}
+        opened.append(Memory(**{**usual, **options}))
+        return opened[-1]
+
+    yield open_
+    for memory in opened:
+        memory.close()
+
+
+@pytest.fixture(params=["hashing", "none"])
+def memory(open_memory, request):
+    return open_memory(request.param)
+
+
+@pytest.fixture
+def hashing(open_memory):
+    return open_memory("hashing")
+
+
+def texts(answer_or_list):
+    hits = getattr(answer_or_list, "hits", None)
+    return [hit.memory.content for hit in hits] if hits is not None else [memory.content for memory in answer_or_list]
+
+
+def stored(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.glob("memory.db*"))

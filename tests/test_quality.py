@@ -1,0 +1,64 @@
+"""Floors of recall on a small set of our own, with the real model and the default settings.
+
+The set, in tests/fixtures/quality, holds notes of three projects that do not exist and questions in the notes' words, in
+other words and by identifier. A floor stands about three points below what was measured on 2026-11-15.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import test_embed
+
+from recollect import bench
+
+SET = Path(__file__).parent / "fixtures" / "quality"
+FLOORS = {
+    "hybrid": {"hit@1": 0.77, "any@5": 0.935, "MRR": 0.835},
+    "vector": {"hit@1": 0.86, "any@5": 0.95},
+    "keyword": {"hit@1": 0.52, "any@5": 0.66},
+}
+model_or_pull = test_embed.model_or_pull
+
+
+@pytest.fixture(scope="module")
+def measured(model_or_pull, tmp_path_factory):
+    home = tmp_path_factory.mktemp("quality")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RECOLLECT_HOME", str(home))
+        patch.setenv("RECOLLECT_OFFLINE", "1")
+        patch.delenv("RECOLLECT_EMBEDDING", raising=False)
+        patch.setenv("RECOLLECT_MODEL_DIR", str(home / "models"))
+        (home / "models").mkdir()
+        (home / "models" / test_embed.models.DEFAULT).symlink_to(model_or_pull)
+        return {row["mode"]: row for row in bench.run([SET], ["hybrid", "vector", "keyword"])}
+
+
+def test_the_set_asks_in_the_same_words_in_other_words_and_by_identifier():
+    dataset = bench.read(SET)
+    meta = json.loads((SET / "meta.json").read_text("utf-8"))
+    assert meta["counts"] == {"documents": len(dataset.documents), "queries": len(dataset.queries)}
+    known = [document["id"] for document in dataset.documents]
+    assert len(known) == len(set(known)) == 120
+    assert all(set(query["relevant"]) <= set(known) for query in dataset.queries)
+    assert min(Counter(query["type"] for query in dataset.queries).values()) > 10
+
+
+@pytest.mark.parametrize(("mode", "measure"), [(mode, measure) for mode, floors in FLOORS.items() for measure in floors])
+def test_recall_stays_above_its_floor(measured, mode, measure):
+    assert measured[mode][measure] >= FLOORS[mode][measure]
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="MRR .866 against .929 by meaning alone: in a small scope the best word match counts in full though it holds a sixth of the question",
+)
+def test_hybrid_is_no_worse_than_its_better_half(measured):
+    assert measured["hybrid"]["MRR"] >= max(measured["vector"]["MRR"], measured["keyword"]["MRR"]) - 0.02
+
+
+def test_words_alone_do_as_well_without_any_model(offline, measured, monkeypatch):
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
+    (row,) = bench.run([SET], ["keyword"])
+    assert [row[measure] for measure in bench.MEASURES] == [measured["keyword"][measure] for measure in bench.MEASURES]

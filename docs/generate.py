@@ -611,7 +611,8 @@ relevance  = 1 / (1 + e^(−3.5 · (x − 0.5)))
 meaning    = {fuse.STRETCH:g} · (cosine − m) / (1 − m)
 m          = (mean cosine of the scope · n + the model's usual mean · {fuse.PRIOR}) / (n + {fuse.PRIOR})
 
-words      = max(0, bm25 − {fuse.BACKGROUND:g} · {background}) / {best} · ({1 - fuse.COVERAGE:g} + {fuse.COVERAGE:g} · coverage)
+words      = max(0, bm25 − {fuse.BACKGROUND:g} · {background}) / {best} · (1 − w + w · coverage)
+w          = {fuse.COVERAGE:g} where the average memory has {fuse.LONG:g} words or more, {fuse.COVERAGE_SHORT:g} where it has {fuse.SHORT:g} or fewer
 {best}, {background}    = the best bm25 among the candidates, and the one at place {fuse.BACKGROUND_RANK}
 coverage   = share of the question's word weight that the memory holds
 

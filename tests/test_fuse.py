@@ -20,9 +20,9 @@ def said(key, *frequencies, pair=False, **fields):
     return candidate(key=key, frequencies=frequencies, **{**usual, **fields})
 
 
-def pool(*candidates, cosines=None, mean=None, counts=(10, 10), memories=1000, words=WORDS, **more):
+def pool(*candidates, cosines=None, mean=None, counts=(10, 10), memories=1000, words=WORDS, average=10.0, **more):
     given = {"found": {}, "boosts": {}, **more}
-    return Pool(candidates, words, Statistics(memories, 10.0, counts, mean), given["found"], given["boosts"], cosines or {})
+    return Pool(candidates, words, Statistics(memories, average, counts, mean), given["found"], given["boosts"], cosines or {})
 
 
 def unsquashed(relevance):
@@ -67,11 +67,12 @@ def test_the_background_is_the_thirtieth_best_score():
     assert found[0].words == pytest.approx(expected)
 
 
-def test_a_memory_that_holds_a_part_of_the_question_is_damped():
+@pytest.mark.parametrize(("average", "left"), [(10.0, 0.5), (20.0, 0.5), (30.0, 0.65), (40.0, 0.8), (300.0, 0.8)])
+def test_a_memory_that_holds_a_part_of_the_question_is_damped_most_among_short_ones(average, left):
     one_word_often, both_words = said(1, 3, 0), said(2, 1, 1)
-    found = fuse(pool(one_word_often, both_words), now=0)
+    found = fuse(pool(one_word_often, both_words, average=average), now=0)
     assert (found[1].coverage, found[2].coverage) == (0.5, 1.0)
-    assert found[1].words == pytest.approx(found[1].bm25 / found[2].bm25 * 0.8)
+    assert found[1].words == pytest.approx(found[1].bm25 / max(found[1].bm25, found[2].bm25) * left)
 
 
 def test_coverage_weighs_words_by_how_telling_they_are():

@@ -40,21 +40,25 @@ def read(folder: Path) -> Dataset:
         raise NotFound(
             f"{folder} is not an evaluation set: corpus.jsonl and queries.jsonl are needed.", "recollect bench ../shared/bench/scifact"
         )
-    meta = json.loads((folder / "meta.json").read_text("utf-8")) if (folder / "meta.json").is_file() else {}
+    try:
+        meta = json.loads((folder / "meta.json").read_text("utf-8")) if (folder / "meta.json").is_file() else {}
+    except ValueError as error:
+        raise InvalidInput(f"{folder / 'meta.json'} is not JSON: {error}.", "It holds one object, with at least a name.") from None
     documents = tuple(_lines(folder / "corpus.jsonl", ("id", "text")))
     queries = tuple(_lines(folder / "queries.jsonl", ("id", "query")))
     if not documents or not queries:
         raise InvalidInput(f"{folder} holds no {'queries' if documents else 'documents'}.", "A set needs at least one of each.")
     for query in queries:
-        if not query.get("relevant") and not query.get("relevant_sessions"):
+        relevant = query.get("relevant") or query.get("relevant_sessions")
+        if not isinstance(relevant, list) or not all(isinstance(name, str) for name in relevant):
             raise InvalidInput(
                 f"The query {query['id']} in {folder} says of nothing that it is relevant.", "Give `relevant` or `relevant_sessions`."
             )
-    return Dataset(meta.get("name", folder.name), documents, queries)
+    return Dataset(meta.get("name", folder.name) if isinstance(meta, dict) else folder.name, documents, queries)
 
 
 def _lines(path: Path, needed: Sequence[str]) -> Iterable[dict[str, Any]]:
-    with path.open(encoding="utf-8") as stream:
+    with path.open(encoding="utf-8", errors="replace") as stream:
         for number, line in enumerate(stream, start=1):
             if line.strip():
                 try:
@@ -127,7 +131,10 @@ def _passage(document: dict[str, Any], position: int) -> Passage:
 
 
 def _moment(text: str) -> datetime:
-    found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    try:
+        found = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    except ValueError:
+        raise InvalidInput(f"'{text}' is not a time.", "Write it as 2026-03-01T12:00:00Z.") from None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recollect.errors import InvalidInput
-from recollect.types import PERSONAL
 
 
 class Project(NamedTuple):
@@ -36,7 +35,7 @@ class Project(NamedTuple):
 
 
 def container_name(name: str) -> str:
-    plain = re.sub(r"[^a-z0-9]+", "-", name.strip().lower()).strip("-")
+    plain = re.sub(r"[\W_]+", "-", name.strip().lower()).strip("-")
     if not plain:
         raise InvalidInput(f"'{name}' cannot name a container.", "Use letters and digits, such as `--container react-router`.")
     return plain
@@ -77,10 +76,3 @@ def _common(git: Path) -> Path | None:
         return (own / pointer.read_text("utf-8", "surrogateescape").strip()).resolve() if pointer.exists() else own
     except (OSError, ValueError):
         return None
-
-
-def visible(project: Project, container: str | None = None, personal_only: bool = False) -> tuple[str, ...]:
-    """The scopes a recall sees: its project and what is personal, a named container instead of the project, or only the latter."""
-    if personal_only:
-        return (PERSONAL,)
-    return (project.container(container) if container else project.scope, PERSONAL)

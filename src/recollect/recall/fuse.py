@@ -28,7 +28,10 @@ K1, B = 1.2, 0.75
 MEANING = 0.7  # weight of meaning against words
 STRETCH = 2.0  # brings the cosine's span to that of the words
 BACKGROUND, BACKGROUND_RANK = 0.7, 30  # share of the score at that rank which counts as background
-COVERAGE = 0.4  # share of a word score that full coverage of the question is worth
+# Share of a word score that full coverage of the question is worth. In long passages one rare word is evidence; among
+# statements of a few words a memory that shares one word with the question is mostly about something else.
+COVERAGE, COVERAGE_SHORT = 0.4, 1.0
+SHORT, LONG = 20.0, 40.0  # words of the average memory between which the one becomes the other
 PAIRS = 0.1
 NEIGHBOUR = 0.25  # what a strong neighbour adds
 NEAR = ((-1, 1.0), (1, 1.0), (-2, 0.5), (2, 0.5))  # where a neighbour may stand, and how much of it counts
@@ -128,9 +131,9 @@ def _said(pool: Pool) -> list[tuple[float, float, float, float]]:
     if best <= 0:
         return [(0.0, 0.0, 0.0, 0.0)] * len(raw)
     floor = BACKGROUND * ordered[BACKGROUND_RANK - 1] if len(ordered) >= BACKGROUND_RANK else 0.0
-    return [
-        (score, coverage, max(0.0, score - floor) / best * (1 - COVERAGE + COVERAGE * coverage), pairs) for score, coverage, pairs in raw
-    ]
+    brief = min(1.0, max(0.0, (LONG - average) / (LONG - SHORT)))
+    worth = COVERAGE + (COVERAGE_SHORT - COVERAGE) * brief
+    return [(score, coverage, max(0.0, score - floor) / best * (1 - worth + worth * coverage), pairs) for score, coverage, pairs in raw]
 
 
 def _meanings(pool: Pool, gate: float, baseline: float) -> list[tuple[float | None, float]]:

@@ -32,7 +32,7 @@ def overview(run: Run, path: Path, scopes: Sequence[int] | None) -> Overview:
         " (SELECT count(*) FROM memories m WHERE m.deleted_at IS NULL AND json_extract(m.metadata, '$.vector_index') IS NOT 0"
         " AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.key))"
     )[0]
-    vectors = dict(run("SELECT d.name, (SELECT count(*) FROM vectors v WHERE v.model = d.id) FROM models d"))
+    vectors = dict(run("SELECT d.name, (SELECT count(*) FROM vectors v WHERE v.model = d.id) AS n FROM models d WHERE n > 0"))
     return Overview(
         memories=sum(count for _, count in scope_rows), deleted=deleted, by_kind=dict(kinds), by_scope=dict(scope_rows), entities=entities,
         relations=relations, sources=sources, sessions=sessions, spans=spans, vectors=vectors, unembedded=unembedded,

@@ -97,7 +97,8 @@ def fuse(pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, b
     found = {}
     for candidate, (cosine, meaning), spoken, value, near, extra in zip(candidates, meanings, said, fused, lift, named, strict=True):
         recent = RECENT * math.exp(-abs(now - candidate.created_at) / FADE) if adaptive else 0.0
-        found[candidate.key] = Signals._make((cosine, meaning, *spoken, near, recent, extra, squash(value + near + recent)))
+        score, coverage, words, pairs = spoken
+        found[candidate.key] = Signals(cosine, meaning, score, coverage, words, pairs, near, recent, extra, squash(value + near + recent))
     return found
 
 

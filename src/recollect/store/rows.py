@@ -22,6 +22,9 @@ COLUMNS = (
 )
 JOINS = "memories m JOIN scopes s ON s.id = m.scope JOIN sources o ON o.id = m.source"
 
+# What makes a memory invisible to an ordinary search, in the words of the index `memories_hidden`.
+HIDDEN = "deleted_at IS NOT NULL OR superseded_by IS NOT NULL OR valid_to IS NOT NULL OR expires_at IS NOT NULL OR trust = 0"
+
 # Columns that a Change may set directly, with how a value is stored.
 PLAIN = ("kind", "summary", "importance", "confidence", "usefulness", "superseded_by", "answered", "trust", "section", "span", "session")
 TIMES = ("last_accessed", "valid_from", "valid_to", "expires_at", "deleted_at", "created_at", "updated_at")

@@ -193,10 +193,11 @@ class Partition:
         order, ordered = self._order
         start = np.searchsorted(ordered, memories, "left")
         stop = np.searchsorted(ordered, memories, "right")
-        spans = stop - start
-        if not spans.sum():
+        single = stop - start == 1
+        several = [np.arange(first, last) for first, last in zip(start[~single], stop[~single], strict=True) if last > first]
+        rows = order[np.concatenate([start[single], *several])] if several else order[start[single]]
+        if not len(rows):
             return {}
-        rows = order[np.concatenate([np.arange(a, b) for a, b in zip(start, stop, strict=True) if b > a])]
         scores = self._cosines(query, rows)
         best: dict[int, float] = {}
         for memory, score in zip(self.memories[rows].tolist(), scores.tolist(), strict=True):

@@ -234,6 +234,8 @@ class SqliteStore:
                 break
         # Among equals the newest come first: keys rise, and the sort keeps the order it is given.
         best = [(key, weight[key]) for key in sorted(sorted(weight, reverse=True), key=weight.__getitem__, reverse=True)[: limit * 2]]
+        if inside == total and not self._hides(scopes):
+            return best[:limit]
         seen = self._visible(best, sql, values)
         if len(seen) * 2 < min(len(best), limit):
             return []  # forgotten ones crowd out the rest: the slow way looks behind them
@@ -254,11 +256,18 @@ class SqliteStore:
         sql, values = rows.where(filter, scopes)
         if not filter.narrow:
             found = self.vectors.search(self._run, vector, model, scopes, limit, None)
+            if not self._hides(scopes):
+                return Ranking("vector", found)
             seen = self._visible(found, sql, values)
             if len(seen) * 2 >= len(found):
                 return Ranking("vector", tuple(row for row in found if row[0] in seen))
         allowed = [row[0] for row in self._run(f"SELECT m.key FROM memories m WHERE {sql}", values)]
         return Ranking("vector", self.vectors.search(self._run, vector, model, scopes, limit, allowed))
+
+    def _hides(self, scopes: Sequence[int]) -> bool:
+        """Whether any memory of these scopes is forgotten, replaced, bound to a time or quarantined."""
+        marks = ",".join("?" * len(scopes))
+        return bool(self._run(f"SELECT 1 FROM memories WHERE scope IN ({marks}) AND ({rows.HIDDEN}) LIMIT 1", scopes))
 
     def by_entity(self, names: Sequence[str], filter: Filter, limit: int) -> Ranking:
         sql, values = rows.where(filter, self._scopes(filter.scopes))

@@ -94,6 +94,9 @@ CREATE INDEX memories_hash ON memories(content_hash);
 CREATE INDEX memories_recent ON memories(scope, created_at);
 CREATE INDEX memories_source ON memories(source, position);
 CREATE INDEX memories_session ON memories(session, position) WHERE session IS NOT NULL;
+-- Hidden memories are few. Where a scope has none, a search need not ask which of its finds may be seen.
+CREATE INDEX memories_hidden ON memories(scope)
+  WHERE deleted_at IS NOT NULL OR superseded_by IS NOT NULL OR valid_to IS NOT NULL OR expires_at IS NOT NULL OR trust = 0;
 CREATE INDEX memories_superseded ON memories(superseded_by) WHERE superseded_by IS NOT NULL;
 
 CREATE VIRTUAL TABLE memories_fts USING fts5(

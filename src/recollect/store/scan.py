@@ -212,4 +212,4 @@ class Partition:
 
 def rescored(count: int, limit: int) -> int:
     """How many vectors are rescored after the codes: recall@10 of .98 and more on real texts (bench/LOG.md, 2026-11-15)."""
-    return max(2048, 4 * limit, count // 12)
+    return max(1536, 4 * limit, min(count // 12, 32_768))

@@ -191,7 +191,7 @@ TABLES = {
     "memory_entities": "Which memory is about which entity.",
     "relations": "Edges between two memories: supersedes, builds_on, contradicts, answers, relates_to.",
     "models": "The embedding models that vectors are of, by name and revision.",
-    "vectors": "Derived: one row per window of a memory's text, a scale and a signed byte per dimension.",
+    "vectors": "Derived: one row per window of a memory's text, a scale and a signed 16-bit number per dimension.",
     "vectors_removed": "Derived: a log of deleted vectors, from which other processes learn what to drop.",
     "embedding_cache": "Derived: vectors by text hash and model, so that a text is embedded once.",
     "history": "Every change of a memory: when, by whom, what it was before and after.",

@@ -46,7 +46,7 @@ def recall(part: Partition, vectors: np.ndarray, queries: np.ndarray, limit: int
 def test_a_vector_survives_encoding_and_a_second_encoding_changes_nothing(dimensions):
     for vector in clustered(20, dimensions, seed=dimensions):
         data = encode(vector)
-        assert len(data) == 4 + dimensions
+        assert len(data) == 4 + 2 * dimensions
         again = decode(data)
         assert again.dtype == np.float32
         np.testing.assert_allclose(again, vector, atol=np.abs(vector).max() / 250)

@@ -102,7 +102,7 @@ def _rows(connection: apsw.Connection) -> list[Problem]:
         except (apsw.CorruptError, UnicodeDecodeError):
             bad.append(f"number {key}")
     problems = [Problem("memory", f"The stored text of {id} is not what was written.", "restore") for id in bad]
-    odd = run("SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE length(v.data) <> d.dimensions + 4").get
+    odd = run("SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE length(v.data) <> 2 * d.dimensions + 4").get
     if odd:
         problems.append(Problem("vectors", f"{odd} vectors are not of their model's size.", "reindex"))
     return problems
@@ -115,7 +115,7 @@ def rebuild(connection: apsw.Connection) -> int:
     run("DELETE FROM lexeme_counts")
     run("UPDATE scopes SET memories = 0, words = 0")
     run("DELETE FROM vectors WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = vectors.memory)")
-    run("DELETE FROM vectors WHERE length(data) <> (SELECT dimensions + 4 FROM models d WHERE d.id = vectors.model)")
+    run("DELETE FROM vectors WHERE length(data) <> (SELECT 2 * dimensions + 4 FROM models d WHERE d.id = vectors.model)")
     writer = Writer(connection, Batch(at=rows.moment(0)))  # type: ignore[arg-type]
     done, last = 0, 0
     while page := list(run(f"SELECT {rows.COLUMNS}, m.scope FROM {rows.JOINS} WHERE m.key > ? ORDER BY m.key LIMIT 500", (last,))):

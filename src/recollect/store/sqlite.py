@@ -342,16 +342,16 @@ class SqliteStore:
         return [row[0] for row in self._run("SELECT name FROM models d WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.model = d.id)")]
 
     def cached(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]:
-        from recollect.store.scan import decode
+        from recollect.store.scan import decode, encoded_size
 
         found = self._run(
             f"SELECT c.hash, c.data, m.dimensions FROM embedding_cache c JOIN models m ON m.id = c.model WHERE m.name = ? AND c.hash IN ({','.join('?' * len(hashes))})",
             (model, *hashes),
         )
         return {
-            hash: [decode(data[at : at + size + 4]) for at in range(0, len(data), size + 4)]
+            hash: [decode(data[at : at + encoded_size(size)]) for at in range(0, len(data), encoded_size(size))]
             for hash, data, size in found
-            if len(data) % (size + 4) == 0
+            if len(data) % encoded_size(size) == 0
         }
 
     def unembedded(self, model: str, limit: int) -> builtins.list[Memory]:

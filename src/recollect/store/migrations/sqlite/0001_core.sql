@@ -138,7 +138,7 @@ CREATE INDEX relations_target ON relations(target);
 
 CREATE TABLE models (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimensions INTEGER NOT NULL);
 
--- One row per window of a memory's text: a 32-bit float scale, then one signed byte per dimension.
+-- One row per window of a memory's text: a 32-bit float scale, then a signed 16-bit number per dimension.
 CREATE TABLE vectors (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   model INTEGER NOT NULL REFERENCES models(id),

@@ -17,20 +17,22 @@ NAMED = 0.02  # what a memory gains for each entity that the question names, up 
 
 
 def gather(query: Query, store: Store, filter: Filter, vector: Callable[[], Any], model: str | None, mode: str, limit: int) -> Pool:
-    """`vector` is called only after the words have been looked up, so that a model may work meanwhile."""
+    """`vector` is called only after everything that words can do is done, so that a model may work meanwhile."""
     by_words, by_meaning = max(BY_WORDS, 2 * limit), max(BY_MEANING, 2 * limit)
     wide = filter._replace(follow=not filter.include_superseded and filter.as_of is None)
     words = query_words(query) if mode != "vector" else Words()
     worded = dict(store.keyword(query, wide, by_words).items) if mode != "vector" else {}
     boosts = dict(_entity_boosts(query, store, wide, by_meaning)) if not query.strict else {}
+    found = store.candidates(list({**worded, **boosts}), wide, words, worded)
     embedded = vector() if mode != "keyword" and model else None
     cosines: dict[int, float] = {}
     if embedded is not None and model:
         if not query.strict:
             cosines.update(store.nearest(embedded, model, wide, by_meaning).items)
+        fresh = [key for key in cosines if key not in worded and key not in boosts]
         cosines.update(store.cosines([key for key in (*worded, *boosts) if key not in cosines], embedded, model, filter.scopes))
+        found += store.candidates(fresh, wide, words, ())
     statistics = store.statistics(words, filter.scopes, embedded, model)
-    found = store.candidates(list({**worded, **boosts, **cosines}), wide, words, worded)
     pool = Pool(found, words, statistics, worded, boosts, cosines)
     return _followed(pool, store, wide, embedded, model) if wide.follow else pool
 

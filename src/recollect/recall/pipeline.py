@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
@@ -91,7 +92,11 @@ def _vector(query: Query, embedder: Embedder | None) -> Callable[[], Any]:
     """Starts embedding the question in another thread; the result is waited for when it is needed."""
     if embedder is None or not query.text.strip():
         return lambda: None
-    return _workers().submit(embedder.query, query.text).result
+    waiting = _workers().submit(embedder.query, query.text)
+    # The interpreter's lock goes over only when this thread lets go of it: without a moment's pause the model would
+    # start when the words have been looked up, and nothing would be gained by the thread.
+    time.sleep(5e-5)
+    return waiting.result
 
 
 @cache

@@ -14,7 +14,7 @@ from recollect.embed.base import Embedder
 from recollect.errors import InvalidInput
 from recollect.ids import new_id
 from recollect.ingest.extract import extract, keywords
-from recollect.ingest.reconcile import Neighbour, Verdict, reconcile
+from recollect.ingest.reconcile import SUPERSEDED, Neighbour, Verdict, changed, reconcile
 from recollect.ingest.redact import redact, redact_value
 from recollect.ingest.vectors import Recent, embed
 from recollect.store.base import Store
@@ -165,7 +165,9 @@ def _verdicts(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, st
         neighbours = []
         if len(own):
             ranking = store.nearest(own[0], embedder.model, filter, NEIGHBOURS)
-            known = store.load([key for key, _ in ranking.items])
+            # Only what may be a duplicate, or may be replaced by a stated change, is worth reading.
+            bar = into.threshold if changed(memory.content) is None else min(into.threshold, SUPERSEDED)
+            known = store.load([key for key, similarity in ranking.items if similarity >= bar])
             neighbours = [
                 Neighbour(known[key], min(1.0, similarity))
                 for key, similarity in ranking.items

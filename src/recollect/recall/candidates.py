@@ -11,7 +11,7 @@ from recollect.store.match import query_words
 from recollect.types import Filter, Query, Words
 
 # Memories taken from each signal. Words are ordered coarsely, so more of them are looked at. 300 of each find nothing more
-# on eight sets (bench/LOG.md, 2026-11-15).
+# on the four sets tried (bench/LOG.md, 2026-11-15).
 BY_WORDS, BY_MEANING = 200, 100
 NAMED = 0.02  # what a memory gains for each entity that the question names, up to two: its words have counted already
 

@@ -11,7 +11,7 @@ signal knows about this question. Each is measured from its own background:
 - **pairs**: words of the question that stand side by side here too.
 - **neighbours**: the turns before and after fit as well. **nearness in time** breaks ties towards what is recent.
 
-Measured on eight sets in bench/LOG.md (2026-11-15), where hybrid stays above its best single signal on all of them.
+Measured on eight sets in bench/LOG.md (2026-11-15), where hybrid is at or above its better half but for one question on one measure.
 Reciprocal rank fusion is kept as a choice; it loses to its better half wherever the halves differ in strength.
 """
 

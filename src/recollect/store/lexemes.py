@@ -37,6 +37,16 @@ def _pairs(match: re.Match[str]) -> str:
     return " " + " ".join(run[i : i + 2] for i in range(len(run) - 1)) + " "
 
 
+def spaced(text: str) -> str:
+    """A text whose unspaced runs are written as pairs of characters."""
+    return text if text.isascii() else _RUN.sub(_pairs, text)
+
+
+def unspaced(text: str) -> bool:
+    """Whether a text is one run of a script without spaces."""
+    return _RUN.fullmatch(text) is not None
+
+
 def parts(identifier: str) -> list[str]:
     """`parseHttpUrl` → parse, Http, Url; a word without humps has no parts."""
     return _PARTS.findall(identifier) if _HUMPS.fullmatch(identifier) else []
@@ -48,7 +58,7 @@ def prepare(text: str) -> str:
     if not text.isascii():
         # A search for one character looks for pairs that begin with it; the last character of a run begins none.
         ends = dict.fromkeys(run[-1] for run in _RUN.findall(text) if len(run) > 1)
-        text = _RUN.sub(_pairs, text) + ("\n" + " ".join(ends) if ends else "")
+        text = spaced(text) + ("\n" + " ".join(ends) if ends else "")
     humps = _HUMPS.findall(text)
     if humps:
         text += "\n" + " ".join(part for word in humps for part in _PARTS.findall(word))

@@ -82,7 +82,7 @@ def _leaves(node: Any) -> list[Term]:
 
 def _spaced(text: str) -> str:
     """A query's word in the form the index has, but whole: `parseUrl` asks for parseurl, not for parse and url apart."""
-    return lexemes._RUN.sub(lexemes._pairs, text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8"))
+    return lexemes.spaced(text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8"))
 
 
 def _searchable(term: Term) -> bool:
@@ -95,8 +95,8 @@ def _quoted(text: str) -> str:
 
 def _term(term: Term) -> str:
     spaced = _spaced(term.text).strip()
-    if term.prefix or (len(term.text) == 1 and lexemes._RUN.fullmatch(term.text)):
-        # A single Han character is indexed only as part of pairs.
+    if term.prefix or (len(term.text) == 1 and lexemes.unspaced(term.text)):
+        # A single Han character stands in the index at the start of pairs.
         return f"{_quoted(spaced)} *"
     if (split := lexemes.parts(term.text)) and len(split) > 1:
         return f"({_quoted(spaced)} OR {_quoted(' '.join(split))})"

@@ -14,11 +14,12 @@ SOURCE = Path(__file__).parent.parent / "src" / "recollect"
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = [
     ["errors", "types", "words", "ids"],
-    ["config", "project", "when", "checks", "store.base", "embed.base"],
-    ["store", "embed"],
-    ["ingest", "recall"],
+    ["config", "project", "when", "checks", "store.base", "embed.base", "llm.base"],
+    ["store", "embed", "llm"],
+    ["ingest", "recall", "hosts"],
     ["memory"],
-    ["bench"],
+    ["knowledge", "conversations", "handoffs", "promotion"],
+    ["bench", "mcp", "http", "hooks"],
     ["cli", "__main__"],
 ]
 

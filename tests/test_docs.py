@@ -26,8 +26,9 @@ import pytest
 from recollect import __version__, config, types
 from recollect.cli import parsing
 from recollect.cli.main import COMMANDS, main
+from recollect.embed import base
 from recollect.embed.models import KNOWN
-from recollect.ingest import extract, vectors
+from recollect.ingest import extract
 from recollect.recall import candidates, fuse, pipeline, query, score
 
 ROOT = Path(__file__).parent.parent
@@ -234,7 +235,7 @@ def test_pages_written_by_hand_have_the_numbers_of_the_code() -> None:
     assert pipeline.IN_TIME == pipeline.OF_KIND == 1.25, "docs/concepts/recall.md says: a quarter each"
     assert (round(fuse.squash(0), 2), fuse.squash(0.5)) == (0.15, 0.5), "docs/concepts/recall.md says so"
     assert extract.IMPORTANCE == {"decision": 7, "gotcha": 7, "preference": 6, "context": 3}, "docs/guides/writing.md says so"
-    assert vectors.WINDOW == 128, "docs/guides/embeddings.md says so"
+    assert base.WINDOW == 128, "docs/guides/embeddings.md says so"
 
 
 def test_the_changelog_speaks_of_this_version() -> None:

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import builtins
 import random
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from recollect import config as configuration
 from recollect import project as projects
 from recollect import types
 from recollect.checks import as_entity, check_choice, check_kind, check_range
 from recollect.config import Config
-from recollect.embed.base import Embedder
+from recollect.embed.base import WINDOW, Embedder
+from recollect.embed.lazy import LazyModel, without_vectors
 from recollect.errors import EmbeddingError, InvalidInput, NotFound, StoreError
 from recollect.recall.pipeline import Ask, recall
 from recollect.store.base import Overview, Problem, Store
 from recollect.types import PERSONAL, Answer, Batch, Change, Entity, Event, Filter, Outcome, Passage, Receipt, Relation, Source
 
-PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
+if TYPE_CHECKING:
+    from recollect.ingest.sync import Document, Skipped, Step, Synced
 
 
 def open_store(config: Config, project: projects.Project) -> Store:
@@ -68,10 +69,9 @@ class Memory:
         if database and config:
             self.config = config._replace(database=str(database))
         self.container = container
-        self.actor, self.trust, self.clock, self.on_pull = actor, trust, clock, on_pull
+        self.actor, self.trust, self.clock = actor, trust, clock
         self.store: Store = store or open_store(self.config, self.project)
-        self._embedder = embedder
-        self._embedder_error: str | None = None
+        self._model = LazyModel(self.config, embedder, WINDOW, on_pull)
         self._recent: Any = None
 
     def __enter__(self) -> Self:
@@ -105,36 +105,12 @@ class Memory:
     @property
     def embedder(self) -> Embedder | None:
         """The configured model, opened when first needed; None when it cannot be had, and then `hints` says why."""
-        if self._embedder is None and self._embedder_error is None:
-            from recollect.embed import open_embedder
-            from recollect.ingest.vectors import WINDOW
-
-            try:
-                self._embedder = open_embedder(self.config, allow_pull=self._may_pull(), progress=self.on_pull, window=WINDOW)
-                if self._embedder is None:
-                    self._embedder_error = ""
-            except EmbeddingError as error:
-                self._embedder_error = _without_vectors(error)
-                self._note_failed_pull()
-        return self._embedder
+        return self._model.embedder
 
     @property
     def hints(self) -> tuple[str, ...]:
         """Why meaning cannot be searched right now, if it cannot."""
-        return (self._embedder_error,) if self._embedder_error else ()
-
-    def _may_pull(self) -> bool:
-        note = configuration.data_directory() / "models" / ".failed"
-        return not note.exists() or time.time() - note.stat().st_mtime > PULL_AGAIN
-
-    def _note_failed_pull(self) -> None:
-        from contextlib import suppress
-
-        note = configuration.data_directory() / "models" / ".failed"
-        with suppress(OSError):  # a read-only home only means that the next command tries again
-            note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if self._may_pull():
-                note.touch()
+        return self._model.hints
 
     def _ready_embedder(self, mode: str) -> tuple[Embedder | None, tuple[str, ...]]:
         """The embedder for a search, and what the caller should know when meaning cannot be searched."""
@@ -142,7 +118,7 @@ class Memory:
             return None, ()
         embedder = self.embedder
         if embedder is None:
-            return None, (self._embedder_error,) if self._embedder_error else ()
+            return None, self.hints
         others = [model for model in self.store.models() if model != embedder.model]
         if not others:
             return embedder, ()
@@ -216,6 +192,36 @@ class Memory:
         into = into._replace(trust=types.TRUST["import"] if trust is None else trust)
         return self._ingest(groups, into, progress, replace_sources)
 
+    def sync(
+        self,
+        documents: Iterable[Document | Skipped],
+        *,
+        collection: str,
+        type: str,
+        trust: int | None = None,
+        complete: bool = True,
+        alive: Callable[[str], bool] = lambda uri: True,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Synced:
+        """Brings the memories of a collection of sources in step with what its reader finds now (`ingest/sync.py`)."""
+        from recollect.ingest.sync import Door, sync
+
+        into = self._into(self.scope, unique=False, dedup=False, allow_purged=False)
+        into = into._replace(trust=types.TRUST["import"] if trust is None else trust, lenient=True)
+
+        def write(steps: Sequence[Step]) -> Receipt:
+            moved = {step.source.uri: step.moved_from for step in steps if step.moved_from}
+            return self._ingest([(step.source, step.passages) for step in steps], into._replace(now=self.clock()), None, True, moved)
+
+        door = Door(
+            known={source.uri: source for source in self.store.sources(self.scope, collection)},
+            other=lambda uri: self.store.source(self.scope, uri),
+            write=write,
+            vanish=lambda uris: self._write(vanish=tuple((self.scope, uri) for uri in uris)).retired,
+            alive=alive,
+        )
+        return sync(documents, door, collection=collection, type=type, complete=complete, progress=progress)
+
     def _into(self, scope: str, unique: bool, dedup: bool, allow_purged: bool) -> Any:
         from recollect.ingest.pipeline import Into
 
@@ -237,17 +243,18 @@ class Memory:
         into: Any,
         progress: Callable[[int], None] | None = None,
         replace_sources: bool = False,
+        moved: Mapping[str, str] = types.NOTHING,
     ) -> Receipt:
         from recollect.ingest.pipeline import ingest
         from recollect.ingest.vectors import Recent
 
         self._recent = self._recent or Recent()
         try:
-            receipt = ingest(groups, into, self.store, self.embedder, self._recent, progress, replace_sources)
+            receipt = ingest(groups, into, self.store, self.embedder, self._recent, progress, replace_sources, moved)
         except EmbeddingError as error:
-            # The model failed at its work (an endpoint that is down, say). What was told is kept all the same.
-            self._embedder, self._embedder_error = None, _without_vectors(error)
-            receipt = ingest(groups, into, self.store, None, self._recent, progress, replace_sources)
+            # What was told is kept all the same.
+            self._model.failed(error)
+            receipt = ingest(groups, into, self.store, None, self._recent, progress, replace_sources, moved)
         return receipt._replace(hints=(*receipt.hints, *self.hints))
 
     def update(self, id: str, *, clear: Sequence[str] = (), **fields: Any) -> types.Memory:
@@ -275,7 +282,7 @@ class Memory:
         try:
             vectors, fresh = embed(texts, embedder, self._recent, self.store.cached)
         except EmbeddingError as error:
-            self._embedder, self._embedder_error = None, _without_vectors(error)
+            self._model.failed(error)
             return {}
         return {"vectors": {memory.id: own for memory, own in zip(memories, vectors, strict=True)}, "cache": fresh, "model": embedder.model}
 
@@ -444,7 +451,7 @@ class Memory:
         except EmbeddingError as error:
             if mode == "vector":
                 raise
-            ask = ask._replace(mode="keyword", hints=(_without_vectors(error),))
+            ask = ask._replace(mode="keyword", hints=(without_vectors(error),))
             return recall(query, ask, self.store, None, self.clock(), random.Random(seed))
 
     def list(
@@ -477,7 +484,7 @@ class Memory:
         embedder = self.embedder
         if embedder is None:
             raise EmbeddingError(
-                self._embedder_error or "No embedding model is set.", "recollect config embedding snowflake-arctic-embed-s"
+                self._model.error or "No embedding model is set.", "recollect config embedding snowflake-arctic-embed-s"
             )
         if full:
             self.store.rebuild()
@@ -487,7 +494,7 @@ class Memory:
             vectors = self._vectors_of(page)
             if not vectors:
                 raise EmbeddingError(
-                    self._embedder_error or "The embedding model stopped working.", "`recollect reindex` goes on from here."
+                    self._model.error or "The embedding model stopped working.", "`recollect reindex` goes on from here."
                 )
             self._write(**vectors)
             done += len(page)
@@ -509,7 +516,3 @@ class Memory:
     def reset(self, scopes: Sequence[str] | None = None) -> int:
         """Forgets everything, or everything in some scopes, beyond recovery. Returns how many memories that were."""
         return self.store.reset(scopes)
-
-
-def _without_vectors(error: EmbeddingError) -> str:
-    return f"Working by words only: {error.message}" + (f" Mend it with: {error.hint}" if error.hint else "")

@@ -32,6 +32,18 @@ PERSONAL = "personal"
 TRUST = {"user": 3, "agent": 2, "import": 1, "tool": 1, "quarantined": 0}
 
 
+# One file can be read in several ways, each under a name of its own, so that one reading does not replace another.
+READINGS = ("code:", "analysis:", "repo-map:")
+
+
+def path_of(uri: str) -> str:
+    """The file that a uri speaks of."""
+    for prefix in READINGS:
+        if uri.startswith(prefix):
+            return uri[len(prefix) :]
+    return uri
+
+
 class Source(NamedTuple):
     """Where passages came from. `uri` is the identity under which a later reading replaces an earlier one."""
 
@@ -106,7 +118,7 @@ class Memory(NamedTuple):
     @property
     def path(self) -> str | None:
         """The file a passage came from, or None for what was told."""
-        return self.source if self.source_type in ("markdown", "repomap", "transcript", "analysis") else None
+        return path_of(self.source) if self.source_type in ("markdown", "repomap", "transcript", "analysis") else None
 
 
 class Relation(NamedTuple):
@@ -139,8 +151,11 @@ class Batch(NamedTuple):
     actor: str = "user"
     scopes: Mapping[str, tuple[str, str]] = NOTHING  # scope → its name and path, for people to read
     sources: tuple[tuple[str, Source], ...] = ()  # (scope, source) as now read
+    move: tuple[tuple[str, str, str], ...] = ()  # (scope, old uri, new uri): a source that is found elsewhere now
     retire: tuple[tuple[str, str], ...] = ()  # (scope, uri) of sources whose memories, other than `keep`, are retired
+    vanish: tuple[tuple[str, str], ...] = ()  # (scope, uri) of sources that are no more
     keep: tuple[str, ...] = ()
+    place: tuple[tuple[str, tuple[int, int] | None, int], ...] = ()  # (id, lines, position) of kept memories that stand elsewhere now
     add: tuple[Entry, ...] = ()
     change: tuple[Change, ...] = ()
     relate: tuple[Relation, ...] = ()
@@ -157,7 +172,7 @@ class Outcome(NamedTuple):
     """What became of one passage."""
 
     id: str
-    status: str  # added, duplicate, near_duplicate, purged
+    status: str  # added, duplicate, near_duplicate, purged; of a source read again: kept, forgotten, refused
     duplicate_of: str | None = None
     similarity: float | None = None
     supersedes: tuple[str, ...] = ()
@@ -185,6 +200,13 @@ class Event(NamedTuple):
     before: Mapping[str, Any]
     after: Mapping[str, Any]
     number: int = 0
+
+
+class Held(NamedTuple):
+    """A memory of a source, hidden ones included, and the last word of its history."""
+
+    memory: Memory
+    action: str
 
 
 class Filter(NamedTuple):

@@ -180,7 +180,7 @@ def own(path: Path) -> bool:
 
 def embedding(memory: Memory, deep: bool) -> Iterator[Finding]:
     from recollect.embed import fingerprint, models
-    from recollect.ingest.vectors import WINDOW
+    from recollect.embed.base import WINDOW
 
     name = memory.config.embedding.strip()
     if name in ("none", ""):

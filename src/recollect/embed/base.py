@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int], None]
 
+WINDOW = 128  # tokens of text behind one vector (bench/LOG.md, 2026-11-15)
+
 
 class Embedder(Protocol):
     model: str

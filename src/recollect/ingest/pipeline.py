@@ -14,12 +14,13 @@ from recollect.embed.base import Embedder
 from recollect.errors import InvalidInput
 from recollect.ids import new_id
 from recollect.ingest.extract import extract, keywords
+from recollect.ingest.keep import forgotten, keeping, matched, resectioned
 from recollect.ingest.reconcile import SUPERSEDED, Neighbour, Verdict, changed, reconcile
 from recollect.ingest.redact import redact, redact_value
 from recollect.ingest.vectors import Recent, embed
 from recollect.store.base import Store
 from recollect.store.writer import content_hash, vector_text
-from recollect.types import NOTHING, Batch, Change, Entry, Filter, Memory, Outcome, Passage, Receipt, Relation, Source
+from recollect.types import NOTHING, Batch, Change, Entry, Filter, Held, Memory, Outcome, Passage, Receipt, Relation, Source
 
 NEIGHBOURS = 8
 
@@ -36,6 +37,7 @@ class Into(NamedTuple):
     unique: bool = True  # told once per scope; passages of a source may repeat
     longest: int = 200_000
     allow_purged: bool = False
+    lenient: bool = False  # a passage that leaves nothing to remember is left out instead of refusing all
     scopes: Mapping[str, tuple[str, str]] = NOTHING
 
 
@@ -50,27 +52,55 @@ def ingest(
     recent: Recent,
     progress: Callable[[int], None] | None = None,
     replace_sources: bool = False,
+    moved: Mapping[str, str] = NOTHING,
 ) -> Receipt:
-    """Takes the passages of one or more sources in, all or none. With `replace_sources` they replace what each held before."""
+    """Takes the passages of one or more sources in, all or none. With `replace_sources` they replace what each held before,
+    but for what it still holds; `moved` says under which uri a source was known."""
     groups = [(source._replace(uri=redact(source.uri).text), group) for source, group in groups]
-    passages = [passage for _, group in groups for passage in group]
-    cleaned = [clean(passage, into.longest) for passage in passages]
-    places = ((source, position) for source, group in groups for position in range(len(group)))
-    memories = [
-        remembered(extract(passage), source, into, position) for (passage, _), (source, position) in zip(cleaned, places, strict=True)
-    ]
-    vectors, fresh = _vectors(memories, [passage for passage, _ in cleaned], embedder, recent, store, progress)
-    verdicts = _verdicts(memories, vectors, into, store, embedder) if into.unique else [Verdict()] * len(memories)
+    places = [(source, position) for source, group in groups for position in range(len(group))]
+    cleaned = [_cleaned(passage, into) for _, group in groups for passage in group]
+    passages = [passage for passage, _ in cleaned]
+    held = {source.uri: store.held(into.scope, moved.get(source.uri, source.uri)) for source, _ in groups} if replace_sources else {}
+    known = matched(groups, passages, held)
+    fresh = [(at, passage) for at, passage in enumerate(passages) if passage and known[at] is None]
+
+    memories = [remembered(extract(passage), places[at][0], into, places[at][1]) for at, passage in fresh]
+    turned = resectioned(passages, known)
+    wanted = [(memory, passage.embed) for memory, (_, passage) in zip(memories, fresh, strict=True)]
+    wanted += [(memory, "vector_index" not in memory.metadata) for memory in turned]
+    vectors, cache = _vectors(wanted, embedder, recent, store, progress)
+    own, other = vectors[: len(memories)], vectors[len(memories) :]
+    verdicts = _verdicts(memories, own, into, store, embedder) if into.unique else [Verdict()] * len(memories)
     verdicts = [
         verdict._replace(supersedes=tuple(dict.fromkeys((*passage.supersedes, *verdict.supersedes))))
-        for verdict, passage in zip(verdicts, passages, strict=True)
+        for verdict, (_, passage) in zip(verdicts, fresh, strict=True)
     ]
-    batch = _batch([source for source, _ in groups], memories, vectors, verdicts, fresh, into, embedder, replace_sources)
-    written = iter(store.write(batch).outcomes)
-    outcomes = [
-        _outcome(verdict, memory, redactions, written) for verdict, memory, (_, redactions) in zip(verdicts, memories, cleaned, strict=True)
-    ]
-    return Receipt(outcomes=tuple(outcomes))
+
+    batch = _batch([source for source, _ in groups], memories, own, verdicts, cache, into, embedder, replace_sources)
+    keep, place, change = keeping(passages, known, [position for _, position in places])
+    batch = batch._replace(
+        move=tuple((into.scope, old, new) for new, old in moved.items()),
+        keep=keep,
+        place=place,
+        change=(*batch.change, *change),
+        vectors={memory.id: vectors for memory, vectors in zip(turned, other, strict=True) if len(vectors)},
+    )
+    receipt = store.write(batch)
+    written = iter(receipt.outcomes)
+    made = {
+        at: _outcome(verdict, memory, cleaned[at][1], written) for (at, _), verdict, memory in zip(fresh, verdicts, memories, strict=True)
+    }
+    outcomes = tuple(made[at] if at in made else _known(held) for at, held in enumerate(known))
+    return Receipt(outcomes=outcomes, retired=receipt.retired)
+
+
+def _cleaned(passage: Passage, into: Into) -> tuple[Passage | None, int]:
+    try:
+        return clean(passage, into.longest)
+    except InvalidInput:
+        if not into.lenient:
+            raise
+        return None, 0
 
 
 def clean(passage: Passage, longest: int) -> tuple[Passage, int]:
@@ -138,21 +168,21 @@ def remembered(passage: Passage, source: Source, into: Into, position: int) -> M
 
 
 def _vectors(
-    memories: Sequence[Memory],
-    passages: Sequence[Passage],
+    memories: Sequence[tuple[Memory, bool]],
     embedder: Embedder | None,
     recent: Recent,
     store: Store,
     progress: Callable[[int], None] | None,
 ) -> tuple[list[Any], dict[str, Any]]:
+    """The vectors of each memory that is to have some."""
     if embedder is None:
         if progress:
             progress(len(memories))
         return [()] * len(memories), {}
-    texts = [vector_text(memory.section, memory.content) for memory, passage in zip(memories, passages, strict=True) if passage.embed]
+    texts = [vector_text(memory.section, memory.content) for memory, wanted in memories if wanted]
     found, fresh = embed(texts, embedder, recent, store.cached, progress)
     each = iter(found)
-    return [next(each) if passage.embed else () for passage in passages], fresh
+    return [next(each) if wanted else () for _, wanted in memories], fresh
 
 
 def _verdicts(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, store: Store, embedder: Embedder | None) -> list[Verdict]:
@@ -205,6 +235,12 @@ def _batch(
         cache=fresh,
         allow_purged=into.allow_purged,
     )
+
+
+def _known(held: Held | None) -> Outcome:
+    if held is None:
+        return Outcome("", "refused")
+    return Outcome(held.memory.id, "forgotten" if forgotten(held) else "kept")
 
 
 def _outcome(verdict: Verdict, memory: Memory, redactions: int, written: Any) -> Outcome:

@@ -10,7 +10,6 @@ from typing import Any
 from recollect.embed.base import Embedder
 from recollect.store.writer import cache_key
 
-WINDOW = 128  # tokens of text behind one vector (bench/LOG.md, 2026-11-15)
 HELD = 2048  # texts whose vectors a process keeps at hand
 
 Lookup = Callable[[Sequence[bytes], str], dict[bytes, Any]]

@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from recollect.types import NOTHING, Batch, Candidate, Event, Filter, Memory, Query, Ranking, Receipt, Relation, Source, Words
+from recollect.types import NOTHING, Batch, Candidate, Event, Filter, Held, Memory, Query, Ranking, Receipt, Relation, Source, Words
 
 
 class Statistics(NamedTuple):
@@ -85,6 +85,14 @@ class Store(Protocol):
     def tombstoned(self, hashes: Sequence[str]) -> set[str]: ...
 
     def source(self, scope: str, uri: str) -> Source | None: ...
+
+    def sources(self, scope: str, collection: str | None = None) -> builtins.list[Source]:
+        """The sources of a scope in the order they were first read, or those of one collection (`metadata["collection"]`)."""
+        ...
+
+    def held(self, scope: str, uri: str) -> builtins.list[Held]:
+        """The memories of one source in their order, forgotten and retired ones included."""
+        ...
 
     # The signals of a search
 

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any
 
 from recollect.errors import StoreCorrupt
-from recollect.types import Entity, Filter, Memory
+from recollect.types import READINGS, Entity, Filter, Memory
 
 COLUMNS = (
     "m.key, m.id, s.key, m.kind, m.content, m.summary, m.created_at, m.updated_at, m.importance, m.confidence, m.usefulness,"
@@ -157,7 +157,8 @@ def where(filter: Filter, scopes: Sequence[int]) -> tuple[str, list[Any]]:
             *(tag.lower() for tag in filter.tags),
         )
     if filter.sources:
-        also(f"m.source IN (SELECT id FROM sources WHERE uri IN ({','.join('?' * len(filter.sources))}))", *filter.sources)
+        uris = [prefix + uri for uri in filter.sources for prefix in ("", *READINGS)]
+        also(f"m.source IN (SELECT id FROM sources WHERE uri IN ({','.join('?' * len(uris))}))", *uris)
     if filter.entities:
         marks = ",".join("?" * len(filter.entities))
         also(

@@ -17,7 +17,7 @@ from recollect.store import health, lexemes, match, rows
 from recollect.store.base import Overview, Problem, Statistics
 from recollect.store.connection import connect, immediate, translated
 from recollect.store.writer import Writer
-from recollect.types import Batch, Candidate, Event, Filter, Memory, Query, Ranking, Receipt, Relation, Source, Words
+from recollect.types import Batch, Candidate, Event, Filter, Held, Memory, Query, Ranking, Receipt, Relation, Source, Words
 
 if TYPE_CHECKING:
     from recollect.store.vectors import Vectors
@@ -191,6 +191,22 @@ class SqliteStore:
             return None
         uri, type, hash, position, metadata = found[0]
         return Source(uri, type, hash, position, json.loads(metadata))
+
+    def sources(self, scope: str, collection: str | None = None) -> builtins.list[Source]:
+        found = self._run(
+            "SELECT uri, type, hash, position, metadata FROM sources WHERE scope = (SELECT id FROM scopes WHERE key = ?1)"
+            " AND (?2 IS NULL OR json_extract(metadata, '$.collection') = ?2) ORDER BY id",
+            (scope, collection),
+        )
+        return [Source(uri, type, hash, position, json.loads(metadata)) for uri, type, hash, position, metadata in found]
+
+    def held(self, scope: str, uri: str) -> builtins.list[Held]:
+        found = self._run(
+            f"SELECT {rows.COLUMNS}, (SELECT action FROM history h WHERE h.memory = m.key ORDER BY number DESC LIMIT 1) FROM {rows.JOINS}"
+            " WHERE s.key = ? AND o.uri = ? ORDER BY m.position, m.key",
+            (scope, uri),
+        )
+        return [Held(rows.memory(row), row[-1] or "") for row in found]
 
     # The signals of a search
 

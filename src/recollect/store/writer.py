@@ -16,7 +16,7 @@ import apsw
 
 from recollect.errors import InvalidInput, NotFound
 from recollect.store import lexemes, rows
-from recollect.types import Batch, Change, Entity, Entry, Memory, Outcome, Receipt
+from recollect.types import Batch, Change, Entity, Entry, Memory, Outcome, Receipt, path_of
 
 FTS = "INSERT INTO memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)"
 REMOVALS_KEPT = 100_000  # a scanner further behind than this reads its vectors anew
@@ -43,7 +43,7 @@ def vector_text(section: str | None, content: str) -> str:
 
 def index_tags(tags: Sequence[str], uri: str, type: str) -> str:
     """Tags are searchable words, and so is the path of a document or source file. A transcript's path says nothing."""
-    return " ".join((*tags, *((uri,) if type in ("markdown", "repomap", "analysis") else ())))
+    return " ".join((*tags, *((path_of(uri),) if type in ("markdown", "repomap", "analysis") else ())))
 
 
 class Writer:
@@ -63,9 +63,13 @@ class Writer:
 
     def apply(self) -> Receipt:
         batch = self.batch
+        for scope, old, new in batch.move:
+            self.move(self.scope(scope), old, new)
         for scope, source in batch.sources:
             self.source(self.scope(scope), source.uri, source.type, source)
-        retired = sum(self.retire(scope, uri) for scope, uri in batch.retire)
+        retired = sum(self.retire(scope, uri) for scope, uri in batch.retire) + sum(self.vanish(scope, uri) for scope, uri in batch.vanish)
+        for id, lines, position in batch.place:
+            self.place(id, lines, position)
         outcomes = tuple(self.add(entry) for entry in batch.add)
         # What was not stored after all, being known or purged, neither replaces nor relates to anything.
         absent = {entry.memory.id for entry, outcome in zip(batch.add, outcomes, strict=True) if outcome.status != "added"}
@@ -317,6 +321,41 @@ class Writer:
                 self.remove(key)
                 self.run("DELETE FROM history WHERE memory = ?", (key,))
         return len(old)
+
+    def vanish(self, scope: str, uri: str) -> int:
+        """A source that is no more. Its row stays only for memories that were used; without a hash it is read anew if it returns."""
+        retired = self.retire(scope, uri)
+        where = "scope = (SELECT id FROM scopes WHERE key = ?) AND uri = ?"
+        self.run(f"UPDATE sources SET hash = NULL, position = 0, metadata = '{{}}' WHERE {where}", (scope, uri))
+        self.run(f"DELETE FROM sources WHERE {where} AND NOT EXISTS (SELECT 1 FROM memories WHERE source = sources.id)", (scope, uri))
+        return retired
+
+    def move(self, scope: int, old: str, new: str) -> None:
+        """Gives a source another uri. Its path is a searchable word of its memories."""
+        from_ = self.run("SELECT id FROM sources WHERE scope = ? AND uri = ?", (scope, old)).get
+        if from_ is None:
+            return
+        there = self.run("SELECT id FROM sources WHERE scope = ? AND uri = ?", (scope, new)).get
+        if there is None:
+            self.run("UPDATE sources SET uri = ? WHERE id = ?", (new, from_))
+        else:
+            self.run("UPDATE memories SET source = ? WHERE source = ?", (there, from_))
+            self.run("DELETE FROM sources WHERE id = ?", (from_,))
+        moved = self.run("SELECT key, content, summary, section, tags FROM memories WHERE source = ?", (there or from_,))
+        for key, content, summary, section, tags in list(moved):
+            self.unindex(key)
+            self.index(key, scope, content, summary, section, self.changed_tags(key, tags))
+
+    def place(self, id: str, lines: tuple[int, int] | None, position: int) -> None:
+        """Where a passage stands in its source is no part of its history."""
+        row = self.run("SELECT * FROM memories WHERE id = ?", (id,))
+        names = [column[0] for column in row.get_description()]
+        first, last = lines or (None, None)
+        values = dict(zip(names, next(iter(row)), strict=True)) | {"line_start": first, "line_end": last}
+        self.run(
+            "UPDATE memories SET line_start = ?, line_end = ?, position = ?, row_hash = ? WHERE id = ?",
+            (first, last, position, rows.row_hash(values), id),
+        )
 
     def remove(self, key: int) -> None:
         self.unindex(key)

@@ -1,0 +1,183 @@
+"""Sources that are read again: skipped, replaced, moved, retired; through `Memory.sync` on a real database."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.embed.hashing import HashingEmbedder
+from recollect.errors import InvalidInput
+from recollect.ingest.sync import Document, Skipped, Synced
+from recollect.memory import Memory
+from recollect.types import Passage
+
+
+class Counting(HashingEmbedder):
+    """Counts the texts it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts = 0
+
+    def documents(self, texts, progress=None):
+        self.texts += len(texts)
+        return super().documents(texts, progress)
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with Memory(tmp_path / "memory.db", directory=tmp_path, embedder=Counting()) as memory:
+        yield memory
+
+
+def document(uri: str, *texts: str, hash: str | None = None, **fields) -> Document:
+    passages = [Passage(text, section=f"Part {at}", lines=(at * 10 + 1, at * 10 + 9), **fields) for at, text in enumerate(texts)]
+    return Document(uri, hash or f"{uri}:{hash or '|'.join(texts)}", lambda: passages)
+
+
+def sync(memory: Memory, *documents: Document | Skipped, **options) -> Synced:
+    options = {"collection": "docs", "type": "markdown", **options}
+    return memory.sync(documents, **options)
+
+
+def held(memory: Memory) -> dict[str, str]:
+    return {found.content: found.id for found in memory.list(limit=1000)}
+
+
+OWLS = "Owls hunt at night over the long meadow."
+BATS = "Bats sleep in the bell tower all winter."
+CATS = "Cats keep the granary free of mice."
+
+
+def test_what_did_not_change_is_neither_read_nor_embedded_again(memory):
+    first = sync(memory, document("a.md", OWLS, BATS), document("b.md", CATS))
+    assert (first.added, first.memories_added) == (("a.md", "b.md"), 3)
+    memory.embedder.texts = 0
+
+    def never() -> list[Passage]:
+        raise AssertionError("read although unchanged")
+
+    again = sync(memory, document("a.md", OWLS, BATS)._replace(passages=never), document("b.md", CATS)._replace(passages=never))
+    assert again == Synced(unchanged=2)
+    assert memory.embedder.texts == 0
+
+
+def test_a_changed_source_keeps_what_it_still_holds_and_replaces_the_rest(memory):
+    sync(memory, document("a.md", OWLS, BATS), document("b.md", CATS))
+    before = held(memory)
+    memory.embedder.texts = 0
+    changed = sync(memory, document("a.md", OWLS, "Bats leave the tower in spring."), document("b.md", CATS))
+    after = held(memory)
+    assert (changed.changed, changed.unchanged) == (("a.md",), 1)
+    assert (changed.memories_added, changed.memories_kept, changed.memories_retired) == (1, 1, 1)
+    assert after[OWLS] == before[OWLS] and after[CATS] == before[CATS] and BATS not in after
+    assert memory.embedder.texts == 1
+    assert not memory.check(deep=True)
+
+
+def test_a_kept_passage_learns_where_it_stands_now_without_an_entry_in_its_history(memory):
+    sync(memory, document("a.md", OWLS, BATS))
+    id = held(memory)[BATS]
+    sync(memory, Document("a.md", "2", lambda: [Passage("New first.", lines=(1, 2)), Passage(BATS, section="Part 1", lines=(40, 44))]))
+    found = memory.get(id)[0]
+    assert (found.lines, found.position, len(memory.history(id))) == ((40, 44), 1, 1)
+    assert not memory.check(deep=True)
+
+
+def test_a_passage_under_another_heading_keeps_its_id_and_is_found_by_the_new_one(memory):
+    sync(memory, document("a.md", OWLS))
+    id = held(memory)[OWLS]
+    sync(memory, Document("a.md", "2", lambda: [Passage(OWLS, section="Nocturnal birds", lines=(1, 9))]))
+    assert memory.get(id)[0].section == "Nocturnal birds"
+    assert memory.search("nocturnal", mode="keyword").hits[0].memory.id == id
+    assert memory.search("nocturnal birds", mode="vector").hits[0].memory.id == id
+
+
+def test_a_vanished_source_retires_its_memories_and_is_read_anew_when_it_returns(memory):
+    sync(memory, document("a.md", OWLS), document("b.md", CATS))
+    used = held(memory)[OWLS]
+    memory.vote(used, 1)
+    gone = sync(memory, document("b.md", CATS))
+    assert (gone.vanished, gone.memories_retired) == (("a.md",), 1)
+    assert list(held(memory)) == [CATS]
+    assert [found.memory.content for found in memory.search("owls").hits if "Owls" in found.memory.content] == []
+    back = sync(memory, document("a.md", OWLS), document("b.md", CATS))
+    assert back.added == ("a.md",) and held(memory)[OWLS] == used, "a memory that was used comes back with its id and votes"
+    assert memory.get(used)[0].usefulness == 1
+
+
+def test_what_a_person_forgot_does_not_return_when_the_source_changes(memory):
+    sync(memory, document("a.md", OWLS, BATS))
+    memory.forget(held(memory)[BATS])
+    sync(memory, document("a.md", OWLS, BATS, CATS))
+    assert set(held(memory)) == {OWLS, CATS}
+
+
+def test_a_moved_source_keeps_its_ids_and_is_found_by_its_new_path(memory):
+    sync(memory, document("guides/a.md", OWLS, BATS, hash="h"))
+    before = held(memory)
+    memory.embedder.texts = 0
+    moved = sync(memory, document("manual/birds.md", OWLS, BATS, hash="h"), alive=lambda uri: uri != "guides/a.md")
+    assert (moved.moved, moved.added, moved.vanished) == ((("guides/a.md", "manual/birds.md"),), (), ())
+    assert held(memory) == before and memory.embedder.texts == 0
+    assert {found.path for found in memory.list()} == {"manual/birds.md"}
+    assert memory.search("manual", mode="keyword").hits and not memory.search("guides", mode="keyword").hits
+    assert sync(memory, document("manual/birds.md", OWLS, BATS, hash="h")) == Synced(unchanged=1)
+    assert not memory.check(deep=True)
+
+
+def test_a_copy_is_no_move(memory):
+    sync(memory, document("a.md", OWLS, hash="h"))
+    both = sync(memory, document("a.md", OWLS, hash="h"), document("b.md", OWLS, hash="h"))
+    assert (both.moved, both.added, both.unchanged) == ((), ("b.md",), 1)
+    assert len(memory.list()) == 2
+
+
+def test_a_source_moved_onto_one_that_was_there_before_takes_its_place(memory):
+    sync(memory, document("a.md", OWLS, hash="h"), document("b.md", CATS))
+    memory.vote(held(memory)[CATS], 1)
+    sync(memory, document("a.md", OWLS, hash="h"))
+    moved = sync(memory, document("b.md", OWLS, hash="h"), alive=lambda uri: uri != "a.md")
+    assert moved.moved == (("a.md", "b.md"),) and list(held(memory)) == [OWLS]
+    assert not memory.check(deep=True)
+
+
+def test_a_source_that_cannot_be_read_is_told_and_keeps_what_it_held(memory):
+    sync(memory, document("a.md", OWLS), document("b.md", CATS))
+    result = sync(memory, Skipped("a.md", "permission denied"), document("b.md", CATS))
+    assert result.skipped == (Skipped("a.md", "permission denied"),) and result.vanished == ()
+    assert set(held(memory)) == {OWLS, CATS}
+
+
+def test_a_reader_that_fails_on_one_document_does_not_stop_the_others(memory):
+    def broken() -> list[Passage]:
+        raise InvalidInput("The table on line 3 has no end.", "Close it.")
+
+    result = sync(memory, Document("a.md", "1", broken), document("b.md", CATS))
+    assert result.skipped == (Skipped("a.md", "The table on line 3 has no end"),) and result.added == ("b.md",)
+
+
+def test_wholly_private_passages_are_left_out_and_the_rest_goes_in(memory):
+    result = sync(memory, document("a.md", "<private>the vault code</private>", OWLS))
+    assert result.memories_added == 1 and list(held(memory)) == [OWLS]
+
+
+def test_collections_do_not_retire_each_others_sources(memory):
+    sync(memory, document("a.md", OWLS))
+    other = sync(memory, document("b.md", CATS), collection="import:b")
+    assert other.vanished == () and len(memory.list()) == 2
+    taken = sync(memory, document("a.md", OWLS), collection="import:b", complete=False)
+    assert taken.changed == ("a.md",) and taken.memories_kept == 1, "the last reader of a file owns it"
+    assert sync(memory) == Synced() and len(memory.list()) == 2
+
+
+def test_the_same_source_given_twice_counts_once(memory):
+    assert sync(memory, document("a.md", OWLS), document("a.md", BATS)).added == ("a.md",)
+    assert list(held(memory)) == [OWLS]
+
+
+def test_repeated_passages_of_one_source_are_matched_one_by_one(memory):
+    sync(memory, document("a.md", OWLS, OWLS, BATS))
+    ids = {found.id for found in memory.list()}
+    sync(memory, document("a.md", OWLS, OWLS, OWLS))
+    after = {found.id for found in memory.list()}
+    assert len(after) == 3 and len(ids & after) == 2

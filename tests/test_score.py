@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from recollect.config import PROFILES as CHOICES
-from recollect.recall.score import DOUBT, PROFILES, score, weighed
+from recollect.recall import score as scoring
+from recollect.recall.score import DOUBT, PROFILES, weighed
 from recollect.types import Candidate
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
@@ -20,6 +21,11 @@ INTENTS = {
     "associative": (0.7, 0.1, 0.2, 0.05),
     "explore": (0.4, 0.3, 0.3, 0.15),
 }
+
+
+def score(one, relevance, profile, now, rng):
+    """The score of one candidate alone."""
+    return scoring.score([one], [relevance], profile, now, rng)[0]
 
 
 class Middle(random.Random):

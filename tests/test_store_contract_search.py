@@ -265,13 +265,11 @@ def test_the_removal_of_many_vectors_among_those_of_another_scope(backend, store
     for scope in (HERE, OTHER):
         by_meaning(reader, "mine", seen(scope))
     store.write(Batch(at=NOW, purge=tuple(memory.id for memory in (*theirs[5:20], *mine[5:12]))))
-    statistics = {scope: reader.statistics(Words(), (scope,), vector("mine 3"), MODEL) for scope in (HERE, OTHER)}
+    means = {scope: reader.cosines([], vector("mine 3"), MODEL, (scope,))[1] for scope in (HERE, OTHER)}
     fresh = backend.open()
     for scope in (HERE, OTHER):
         assert by_meaning(reader, "mine 3", seen(scope)) == by_meaning(fresh, "mine 3", seen(scope))
-        assert statistics[scope].mean_cosine == pytest.approx(
-            fresh.statistics(Words(), (scope,), vector("mine 3"), MODEL).mean_cosine, abs=1e-6
-        )
+        assert means[scope] == pytest.approx(fresh.cosines([], vector("mine 3"), MODEL, (scope,))[1], abs=1e-6)
 
 
 def test_made_vectors_are_kept_by_text_and_model(backend, store):
@@ -349,7 +347,8 @@ def test_statistics_count_inside_the_scopes_asked_for(store):
     both = store.statistics(words, (HERE, OTHER))
     assert (both.memories, both.counts) == (4, (3, 2, 0))
     for nowhere in ((), ("project:unknown",)):
-        assert store.statistics(words, nowhere, vector("owl"), MODEL) == type(here)(0, 0.0, (0, 0, 0), 0.0)
+        assert store.statistics(words, nowhere) == type(here)(0, 0.0, (0, 0, 0))
+        assert store.cosines([], vector("owl"), MODEL, nowhere) == ({}, 0.0)
     assert store.statistics(Words(), (HERE,)).counts == ()
 
 
@@ -379,7 +378,7 @@ def test_the_mean_cosine_is_that_of_every_vector_in_scope(store):
     put(store, *(make(text) for text in texts), make("owls at night too", scope=OTHER))
     question = vector("owls")
     exact = np.mean([EMBEDDER.documents([text])[0][0] @ question for text in texts])
-    assert store.statistics(Words(), (HERE,), question, MODEL).mean_cosine == pytest.approx(exact, abs=0.005)
+    assert store.cosines([], question, MODEL, (HERE,))[1] == pytest.approx(exact, abs=0.005)
 
 
 def test_candidates_carry_what_scoring_needs(store):
@@ -418,10 +417,10 @@ def test_cosines_are_those_of_the_vectors_even_before_any_search(backend, store)
     question = vector("redis cache")
     for reader in (backend.open(), store):
         keys = reader.keys([memory.id for memory in (*memories, bare, theirs)])
-        found = reader.cosines(list(keys.values()), question, MODEL, (HERE,))
+        found, _ = reader.cosines(list(keys.values()), question, MODEL, (HERE,))
         exact = {keys[memory.id]: float(vectors_of(memory)[0] @ question) for memory in memories}
         assert found == pytest.approx(exact, abs=0.01)
-        assert reader.cosines(list(keys.values()), question, "another-model", (HERE,)) == {}
-        assert reader.cosines([], question, MODEL, (HERE,)) == {}
+        assert reader.cosines(list(keys.values()), question, "another-model", (HERE,)) == ({}, 0.0)
+        assert reader.cosines([], question, MODEL, (HERE,))[0] == {}
     store.write(Batch(at=NOW, purge=(memories[0].id,)))
-    assert store.cosines(list(keys.values()), question, MODEL, (HERE,)).keys() == {keys[memory.id] for memory in memories[1:]}
+    assert store.cosines(list(keys.values()), question, MODEL, (HERE,))[0].keys() == {keys[memory.id] for memory in memories[1:]}

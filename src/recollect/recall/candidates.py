@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from recollect.recall.fuse import Pool
+from recollect.recall.fuse import Pool, said
 from recollect.store.base import Store
 from recollect.store.match import query_words
 from recollect.types import Filter, Query, Words
@@ -24,16 +24,15 @@ def gather(query: Query, store: Store, filter: Filter, vector: Callable[[], Any]
     worded = dict(store.keyword(query, wide, by_words).items) if mode != "vector" else {}
     boosts = dict(_entity_boosts(query, store, wide, by_meaning)) if not query.strict else {}
     found = store.candidates(list({**worded, **boosts}), wide, words, worded)
+    statistics = store.statistics(words, filter.scopes)
+    pool = Pool(found, words, statistics, worded, boosts, {})
+    pool = pool._replace(said=said(pool))
     embedded = vector() if mode != "keyword" and model else None
-    cosines: dict[int, float] = {}
     if embedded is not None and model:
-        if not query.strict:
-            cosines.update(store.nearest(embedded, model, wide, by_meaning).items)
-        fresh = [key for key in cosines if key not in worded and key not in boosts]
-        cosines.update(store.cosines([key for key in (*worded, *boosts) if key not in cosines], embedded, model, filter.scopes))
-        found += store.candidates(fresh, wide, words, ())
-    statistics = store.statistics(words, filter.scopes, embedded, model)
-    pool = Pool(found, words, statistics, worded, boosts, cosines)
+        near = dict(store.nearest(embedded, model, wide, by_meaning).items) if not query.strict else {}
+        cosines, mean = store.cosines([key for key in (*worded, *boosts) if key not in near], embedded, model, filter.scopes)
+        found += store.candidates([key for key in near if key not in worded and key not in boosts], wide, words, ())
+        pool = pool._replace(cosines=near | cosines, statistics=statistics._replace(mean_cosine=mean))
     return _followed(pool, store, wide, embedded, model) if wide.follow else pool
 
 
@@ -59,14 +58,14 @@ def _followed(pool: Pool, store: Store, filter: Filter, vector: Any, model: str 
                 continue
             live[successor] = extra[0]
             if vector is not None and model:
-                cosines.update(store.cosines([successor], vector, model, filter.scopes))
+                cosines.update(store.cosines([successor], vector, model, filter.scopes)[0])
         new = live[successor]
         live[successor] = new._replace(
             frequencies=tuple(map(max, new.frequencies, old.frequencies)), pairs=tuple(map(max, new.pairs, old.pairs))
         )
         if old.key in cosines:
             cosines[successor] = max(cosines.get(successor, -1.0), cosines[old.key])
-    return pool._replace(candidates=list(live.values()), cosines=cosines)
+    return pool._replace(candidates=list(live.values()), cosines=cosines, said=None)
 
 
 def _successor(id: str | None, store: Store) -> int | None:

@@ -18,7 +18,8 @@ Reciprocal rank fusion is kept as a choice; it loses to its better half wherever
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 from recollect.store.base import Statistics
@@ -40,6 +41,18 @@ PRIOR = 8  # memories' worth of belief in the model's usual mean cosine, for sco
 RRF_K = 60
 
 
+class Spoken(NamedTuple):
+    """What words say of one candidate: BM25, the covered share of the question, the score of the words and of their pairs."""
+
+    bm25: float = 0.0
+    coverage: float = 0.0
+    words: float = 0.0
+    pairs: float = 0.0
+
+
+SILENT = Spoken()
+
+
 class Pool(NamedTuple):
     """Everything that was gathered about one question."""
 
@@ -49,6 +62,7 @@ class Pool(NamedTuple):
     found: Mapping[int, float]  # the full-text engine's own score of what it found
     boosts: Mapping[int, float]  # additions for named entities
     cosines: Mapping[int, float]
+    said: Mapping[int, Spoken] | None = None  # what `said` gives, where it was worked out while the model was busy
 
 
 class Signals(NamedTuple):
@@ -66,44 +80,63 @@ class Signals(NamedTuple):
     relevance: float
 
 
+class Fused(Mapping[int, Signals]):
+    """The relevance of every candidate, in their order. What each signal said is put together for those that are asked for."""
+
+    def __init__(self, keys: Sequence[int], relevance: Sequence[float], signals: Callable[[int], Signals]) -> None:
+        self.relevance = relevance
+        self._at = {key: at for at, key in enumerate(keys)}
+        self._signals = signals
+
+    def __getitem__(self, key: int) -> Signals:
+        return self._signals(self._at[key])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._at)
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+
 def weights(statistics: Statistics) -> list[float]:
     """How telling each word of the question is inside the scope."""
     total = statistics.memories
     return [math.log(1 + (total - min(count, total) + 0.5) / (count + 0.5)) for count in statistics.counts]
 
 
-def fuse(pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, baseline: float = 0.0) -> dict[int, Signals]:
+def fuse(pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, baseline: float = 0.0) -> Fused:
     """Relevance of every candidate. `gate` drops weak cosines; `baseline` is the mean cosine that the model usually gives."""
-    candidates, statistics = pool.candidates, pool.statistics
-    said = _said(pool)
-    meanings = _meanings(pool, gate, baseline)
-    named = [pool.boosts.get(candidate.key, 0.0) for candidate in candidates]
-    if method == "rrf":
-        relevance = _reciprocal([cosine for cosine, _ in meanings], [score for score, *_ in said])
-        return {
-            candidate.key: Signals(cosine, meaning, score, coverage, spoken, pairs, 0.0, 0.0, 0.0, value)
-            for candidate, (cosine, meaning), (score, coverage, spoken, pairs), value in zip(
-                candidates, meanings, said, relevance, strict=True
-            )
-        }
+    candidates, boosts = pool.candidates, pool.boosts
+    keys = [candidate.key for candidate in candidates]
+    by_words = said(pool) if pool.said is None else pool.said
+    spoken = [by_words.get(key, SILENT) for key in keys]
+    cosines, meanings = _meanings(pool, keys, gate, baseline)
     # Without any vector the words stand alone instead of being scaled down.
-    share = MEANING if statistics.mean_cosine is not None else 0.0
-    fused = [
-        share * meaning + (1 - share) * spoken + PAIRS * pairs + extra
-        for (_, meaning), (_, _, spoken, pairs), extra in zip(meanings, said, named, strict=True)
-    ]
-    adaptive = method == "adaptive"
-    lift = neighbours(candidates, fused) if adaptive else [0.0] * len(fused)
-    found = {}
-    for candidate, (cosine, meaning), spoken, value, near, extra in zip(candidates, meanings, said, fused, lift, named, strict=True):
-        recent = RECENT * math.exp(-abs(now - candidate.created_at) / FADE) if adaptive else 0.0
-        score, coverage, words, pairs = spoken
-        found[candidate.key] = Signals(cosine, meaning, score, coverage, words, pairs, near, recent, extra, squash(value + near + recent))
-    return found
+    share = MEANING if pool.statistics.mean_cosine is not None else 0.0
+    rest = 1 - share
+    nothing = [0.0] * len(keys)
+    lift = recent = nothing
+    if method == "rrf":
+        relevance = _reciprocal(cosines, [words.bm25 for words in spoken])
+    else:
+        values = [
+            share * meaning + rest * words.words + PAIRS * words.pairs + boosts.get(key, 0.0)
+            for key, meaning, words in zip(keys, meanings, spoken, strict=True)
+        ]
+        if method == "adaptive":
+            lift = neighbours(candidates, values)
+            recent = [RECENT * math.exp(-abs(now - candidate.created_at) / FADE) for candidate in candidates]
+        relevance = [squash(value + near + late) for value, near, late in zip(values, lift, recent, strict=True)]
+
+    def signals(at: int) -> Signals:
+        named = 0.0 if method == "rrf" else boosts.get(keys[at], 0.0)
+        return Signals(cosines[at], meanings[at], *spoken[at], lift[at], recent[at], named, relevance[at])
+
+    return Fused(keys, relevance, signals)
 
 
-def _said(pool: Pool) -> list[tuple[float, float, float, float]]:
-    """BM25, coverage, the words' score and the pairs' score of each candidate."""
+def said(pool: Pool) -> dict[int, Spoken]:
+    """What words say of each candidate that holds any."""
     words = pool.words
     idf = weights(pool.statistics)
     mass = sum(idf) or 1.0
@@ -111,41 +144,45 @@ def _said(pool: Pool) -> list[tuple[float, float, float, float]]:
     pair_weights = [min(weight[one], weight[other]) for one, other in words.pairs]
     pair_mass = sum(pair_weights) or 1.0
     average = pool.statistics.average_length or 1.0
+    fixed, slope = K1 * (1 - B), K1 * B / average
     raw = []
     for candidate in pool.candidates:
-        if idf and not any(candidate.frequencies):
-            raw.append((0.0, 0.0, 0.0))
+        if not idf:
+            # Only prefixes or other columns were asked for; their words are not counted, so the engine's score stands.
+            raw.append((candidate.key, pool.found.get(candidate.key, 0.0), mass, 0.0))
             continue
         score = covered = 0.0
-        norm = K1 * (1 - B + B * candidate.length / average)
+        norm = fixed + slope * candidate.length
         for value, count in zip(idf, candidate.frequencies, strict=True):
             if count:
                 score += value * count * (K1 + 1) / (count + norm)
                 covered += value
-        if not idf:
-            # Only prefixes or other columns were asked for; their words are not counted, so the engine's score stands.
-            score, covered = pool.found.get(candidate.key, 0.0), mass
-        pairs = sum(value for value, there in zip(pair_weights, candidate.pairs, strict=True) if there) / pair_mass
-        raw.append((score, covered / mass, pairs))
-    ordered = sorted((score for score, _, _ in raw), reverse=True)
+        if covered:
+            pairs = sum(compress(pair_weights, candidate.pairs))
+            raw.append((candidate.key, score, covered, pairs))
+    ordered = sorted((score for _, score, _, _ in raw), reverse=True)
     best = ordered[0] if ordered else 0.0
     if best <= 0:
-        return [(0.0, 0.0, 0.0, 0.0)] * len(raw)
+        return {}
     floor = BACKGROUND * ordered[BACKGROUND_RANK - 1] if len(ordered) >= BACKGROUND_RANK else 0.0
     brief = min(1.0, max(0.0, (LONG - average) / (LONG - SHORT)))
     worth = COVERAGE + (COVERAGE_SHORT - COVERAGE) * brief
-    return [(score, coverage, max(0.0, score - floor) / best * (1 - worth + worth * coverage), pairs) for score, coverage, pairs in raw]
+    return {
+        key: Spoken(score, covered / mass, max(0.0, score - floor) / best * (1 - worth + worth * covered / mass), pairs / pair_mass)
+        for key, score, covered, pairs in raw
+    }
 
 
-def _meanings(pool: Pool, gate: float, baseline: float) -> list[tuple[float | None, float]]:
-    """The cosine of each candidate, and how far it stands out of the scope."""
+def _meanings(pool: Pool, keys: Sequence[int], gate: float, baseline: float) -> tuple[list[float | None], list[float]]:
+    """The cosine of each candidate that passes the gate, and how far each stands out of the scope."""
     statistics = pool.statistics
     if statistics.mean_cosine is None:
-        return [(None, 0.0)] * len(pool.candidates)
+        return [None] * len(keys), [0.0] * len(keys)
     mean = (statistics.mean_cosine * statistics.memories + baseline * PRIOR) / (statistics.memories + PRIOR)
     scale = STRETCH / max(1e-6, 1.0 - mean)
-    cosines = [pool.cosines.get(candidate.key, -2.0) for candidate in pool.candidates]
-    return [(cosine, (cosine - mean) * scale) if cosine >= gate else (None, 0.0) for cosine in cosines]
+    known = [pool.cosines.get(key, -2.0) for key in keys]
+    cosines = [cosine if cosine >= gate else None for cosine in known]
+    return cosines, [(cosine - mean) * scale if cosine >= gate else 0.0 for cosine in known]
 
 
 def squash(value: float) -> float:
@@ -157,9 +194,12 @@ def neighbours(candidates: Sequence[Candidate], values: Sequence[float]) -> list
     """A turn whose neighbours also fit the question is more likely the place: answers stand beside their questions."""
     sources: dict[int, dict[int, float | None]] = {}
     for candidate, value in zip(candidates, values, strict=True):
-        held = sources.setdefault(candidate.source, {})
-        # Told memories share one source without an order; only ordered passages have neighbours.
-        held[candidate.position] = None if candidate.position in held else value
+        held = sources.get(candidate.source)
+        if held is None:
+            sources[candidate.source] = {candidate.position: value}
+        else:
+            # Told memories share one source without an order; only ordered passages have neighbours.
+            held[candidate.position] = None if candidate.position in held else value
     middle = sorted(values)[len(values) // 2] if values else 0.0
     lift = []
     for candidate in candidates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # may be answered by a decision. Set by hand; the sets in bench/ hold too few such questions to tune on.
 IN_TIME = 1.25
 OF_KIND = 1.25
+PLAIN, SYNTAX = 400, '"“”:()*@-^'  # what may change the text that is embedded: a guess, checked against the analysis
 
 
 class Ask(NamedTuple):
@@ -43,9 +45,13 @@ class Ask(NamedTuple):
 
 
 def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now: datetime, rng: random.Random) -> Answer:
+    asked = embedder if ask.mode != "keyword" else None
+    # A plain question is embedded as it stands, so the model can start before the question has been analysed.
+    plain = " ".join(question.split()) if len(question) < PLAIN and not any(mark in question for mark in SYNTAX) else ""
+    early = _vector(plain, asked)
     query = parse(question, now)
     filter = _narrowed(ask.filter, query)
-    vector = _vector(query, embedder) if ask.mode != "keyword" else (lambda: None)
+    vector = early if query.text == plain else _vector(query.text, asked)
     model = embedder.model if embedder else None
     pool = gather(query, store, filter, vector, model, ask.mode, ask.limit + ask.offset)
     if not pool.candidates and query.entities:
@@ -53,11 +59,13 @@ def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now
         filter = _narrowed(ask.filter, query._replace(entities=()))
         pool = gather(query, store, filter, vector, model, ask.mode, ask.limit + ask.offset)
     signals = fuse(pool, now.timestamp(), ask.fusion, ask.gate, embedder.baseline if embedder else 0.0)
-    scored = []
-    for candidate in pool.candidates:
-        relevance = min(1.0, signals[candidate.key].relevance * _preferred(candidate, query))
-        scored.append((score(candidate, relevance, ask.profile, now, rng), candidate))
-    ranked = [(value, candidate) for value, candidate in scored if value >= ask.threshold]
+    relevance = signals.relevance
+    if query.since or query.until or query.kinds:
+        relevance = [min(1.0, value * _preferred(candidate, query)) for value, candidate in zip(relevance, pool.candidates, strict=True)]
+    scored = score(pool.candidates, relevance, ask.profile, now, rng)
+    good = sorted((value for value in scored if value >= ask.threshold), reverse=True)
+    last = good[min(len(good), ask.offset + ask.limit) - 1] if good and ask.limit else math.inf
+    ranked = [(value, candidate) for value, candidate in zip(scored, pool.candidates, strict=True) if value >= last]
     ranked.sort(key=lambda item: (-item[0], -item[1].created_at, item[1].key))
     chosen = ranked[ask.offset : ask.offset + ask.limit]
     memories = store.load([candidate.key for _, candidate in chosen])
@@ -67,7 +75,7 @@ def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now
         if candidate.key in memories
     ]
     expanded = expand(hits, store, filter.scopes, filter.include_deleted) if ask.related else tuple(hits)
-    return Answer(query, expanded, len(ranked), ask.mode, ask.profile, ask.hints)
+    return Answer(query, expanded, len(good), ask.mode, ask.profile, ask.hints)
 
 
 def _preferred(candidate: Candidate, query: Query) -> float:
@@ -88,11 +96,11 @@ def _narrowed(filter: Filter, query: Query) -> Filter:
     )
 
 
-def _vector(query: Query, embedder: Embedder | None) -> Callable[[], Any]:
-    """Starts embedding the question in another thread; the result is waited for when it is needed."""
-    if embedder is None or not query.text.strip():
+def _vector(text: str, embedder: Embedder | None) -> Callable[[], Any]:
+    """Starts embedding a question in another thread; the result is waited for when it is needed."""
+    if embedder is None or not text.strip():
         return lambda: None
-    waiting = _workers().submit(embedder.query, query.text)
+    waiting = _workers().submit(embedder.query, text)
     # The interpreter's lock goes over only when this thread lets go of it: without a moment's pause the model would
     # start when the words have been looked up, and nothing would be gained by the thread.
     time.sleep(5e-5)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -39,13 +39,18 @@ PROFILES: Mapping[str, Profile] = {
 DOUBT = 0.15
 
 
-def score(candidate: Candidate, relevance: float, profile: str, now: datetime, rng: random.Random) -> float:
+def score(candidates: Sequence[Candidate], relevance: Sequence[float], profile: str, now: datetime, rng: random.Random) -> list[float]:
+    """The score of each candidate, in their order."""
     chosen = PROFILES[profile]
-    total = chosen.relevance * relevance
-    if profile != "relevance":
-        total += sum(getattr(chosen, name) * value for name, value in weighed(candidate, profile, now).items())
-    total *= 1 - DOUBT * (1 - candidate.confidence)
-    return total * (1 + (rng.random() * 2 - 1) * chosen.jitter) if chosen.jitter else total
+    scores = [
+        chosen.relevance * value * (1 - DOUBT * (1 - candidate.confidence))
+        for value, candidate in zip(relevance, candidates, strict=True)
+    ] if profile == "relevance" else [
+        (chosen.relevance * value + sum(getattr(chosen, name) * part for name, part in weighed(candidate, profile, now).items()))
+        * (1 - DOUBT * (1 - candidate.confidence))
+        for value, candidate in zip(relevance, candidates, strict=True)
+    ]  # fmt: skip
+    return [value * (1 + (rng.random() * 2 - 1) * chosen.jitter) for value in scores] if chosen.jitter else scores
 
 
 def weighed(candidate: Candidate, profile: str, now: datetime) -> dict[str, float]:

@@ -19,7 +19,7 @@ class Statistics(NamedTuple):
     memories: int
     average_length: float
     counts: tuple[int, ...]  # memories that hold each word of the question
-    mean_cosine: float | None = None  # of the query against every memory in scope
+    mean_cosine: float | None = None  # of the question against every memory in scope, where it has a vector
 
 
 class Problem(NamedTuple):
@@ -102,14 +102,14 @@ class Store(Protocol):
 
     def by_entity(self, names: Sequence[str], filter: Filter, limit: int) -> Ranking: ...
 
-    def statistics(self, words: Words, scopes: Sequence[str], vector: Any = None, model: str | None = None) -> Statistics: ...
+    def statistics(self, words: Words, scopes: Sequence[str]) -> Statistics: ...
 
     def candidates(self, keys: Sequence[int], filter: Filter, words: Words, worded: Collection[int]) -> builtins.list[Candidate]:
         """What scoring needs of these keys; those that the filter hides are left out. Words are counted only in the `worded`."""
         ...
 
-    def cosines(self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]) -> dict[int, float]:
-        """The cosine of each of these memories that has a vector of this model."""
+    def cosines(self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]) -> tuple[dict[int, float], float]:
+        """The cosine of each of these memories that has a vector of this model, and the mean over all that the scopes hold."""
         ...
 
     def keys(self, ids: Sequence[str]) -> dict[str, int]: ...

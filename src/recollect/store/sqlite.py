@@ -295,14 +295,13 @@ class SqliteStore:
         )
         return Ranking("entity", tuple((key, float(count)) for key, count in found))
 
-    def statistics(self, words: Words, scopes: Sequence[str], vector: Any = None, model: str | None = None) -> Statistics:
+    def statistics(self, words: Words, scopes: Sequence[str]) -> Statistics:
         ids = self._scopes(scopes)
         memories, length = self._run(
             f"SELECT coalesce(sum(memories), 0), coalesce(sum(words), 0) FROM scopes WHERE id IN ({','.join('?' * len(ids))})", ids
         )[0]
         counts = self._document_counts(words.lexemes, ids)
-        mean = self.vectors.mean_cosine(self._run, vector, model, ids) if vector is not None and model else None
-        return Statistics(memories, length / memories if memories else 0.0, tuple(counts), mean)
+        return Statistics(memories, length / memories if memories else 0.0, tuple(counts))
 
     def _document_counts(self, words: Sequence[str], scopes: Sequence[int]) -> builtins.list[int]:
         hashes = [lexemes.hashed(word) for word in words]
@@ -332,7 +331,7 @@ class SqliteStore:
             Candidate._make((*row[:13], *(lexemes.occurrences(row[13], single, double) if row[0] in worded else nothing))) for row in found
         ]
 
-    def cosines(self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]) -> dict[int, float]:
+    def cosines(self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]) -> tuple[dict[int, float], float]:
         return self.vectors.cosines(self._run, vector, model, self._scopes(scopes), keys)
 
     def keys(self, ids: Sequence[str]) -> dict[str, int]:

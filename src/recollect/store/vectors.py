@@ -33,20 +33,16 @@ class Vectors:
                 best.update({memory: cosine for memory, cosine in found.items() if cosine > best.get(memory, -2.0)})
         return tuple(sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
-    def cosines(self, run: Run, vector: Any, model: str, scopes: Sequence[int], memories: Sequence[int]) -> dict[int, float]:
-        """Cosines of memories that other signals found."""
+    def cosines(self, run: Run, vector: Any, model: str, scopes: Sequence[int], memories: Sequence[int]) -> tuple[dict[int, float], float]:
+        """Cosines of memories that other signals found, and the mean over every vector of the scopes."""
         query, wanted = np.asarray(vector, np.float32), np.asarray(sorted(memories), np.int64)
         found: dict[int, float] = {}
         with self._lock:
-            for part in self._current(run, model, scopes):
-                found.update(part.cosines(query, wanted))
-        return found
-
-    def mean_cosine(self, run: Run, vector: Any, model: str, scopes: Sequence[int]) -> float:
-        with self._lock:
             parts = self._current(run, model, scopes)
+            for part in parts:
+                found.update(part.cosines(query, wanted))
             count = sum(part.live for part in parts)
-            return sum(part.similarity_total(np.asarray(vector, np.float32)) for part in parts) / count if count else 0.0
+            return found, sum(part.similarity_total(query) for part in parts) / count if count else 0.0
 
     def nbytes(self) -> int:
         return sum(part.nbytes for part in self._parts.values())

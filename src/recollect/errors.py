@@ -8,6 +8,7 @@
     │   └── ConfigError       a settings file that cannot be used
     ├── StoreError            the database cannot be read or written
     │   ├── StoreBusy         another process held the lock for too long
+    │   ├── Overtaken         another process read the same source on meanwhile
     │   ├── StoreCorrupt      the file is damaged, or is no database
     │   └── StoreTooNew       written by a newer version of Recollect
     └── EmbeddingError        no vectors can be made right now
@@ -53,6 +54,10 @@ class StoreError(RecollectError):
 
 
 class StoreBusy(StoreError):
+    pass
+
+
+class Overtaken(StoreError):
     pass
 
 

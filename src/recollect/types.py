@@ -121,6 +121,34 @@ class Memory(NamedTuple):
         return path_of(self.source) if self.source_type in ("markdown", "repomap", "transcript", "analysis") else None
 
 
+class Session(NamedTuple):
+    """One agent conversation."""
+
+    id: str
+    scope: str
+    host: str = ""
+    title: str = ""
+    source: str = ""  # uri of its transcript
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    metadata: Mapping[str, Any] = NOTHING
+
+
+class Span(NamedTuple):
+    """A topic inside a session; topics form a tree."""
+
+    id: str
+    scope: str
+    session: str
+    parent: str | None
+    name: str
+    summary: str
+    lines: tuple[int, int]  # of the transcript
+    depth: int
+    created_at: datetime
+    metadata: Mapping[str, Any] = NOTHING
+
+
 class Relation(NamedTuple):
     source: str
     target: str
@@ -142,6 +170,7 @@ class Entry(NamedTuple):
     memory: Memory
     vectors: Sequence[Any] = ()
     unique: bool = True  # told memories are stored once per scope; passages of a source may repeat
+    turn: bytes | None = None  # hash of a message's identity: what was taken in once is not taken in again
 
 
 class Batch(NamedTuple):
@@ -150,7 +179,10 @@ class Batch(NamedTuple):
     at: datetime
     actor: str = "user"
     scopes: Mapping[str, tuple[str, str]] = NOTHING  # scope → its name and path, for people to read
+    expect: tuple[tuple[str, str, int], ...] = ()  # (scope, uri, position): refused if somebody read on meanwhile
     sources: tuple[tuple[str, Source], ...] = ()  # (scope, source) as now read
+    sessions: tuple[Session, ...] = ()
+    spans: tuple[tuple[Span, Sequence[Any]], ...] = ()  # topics with the vectors of their summaries
     move: tuple[tuple[str, str, str], ...] = ()  # (scope, old uri, new uri): a source that is found elsewhere now
     retire: tuple[tuple[str, str], ...] = ()  # (scope, uri) of sources whose memories, other than `keep`, are retired
     vanish: tuple[tuple[str, str], ...] = ()  # (scope, uri) of sources that are no more
@@ -172,7 +204,7 @@ class Outcome(NamedTuple):
     """What became of one passage."""
 
     id: str
-    status: str  # added, duplicate, near_duplicate, purged; of a source read again: kept, forgotten, refused
+    status: str  # added, duplicate, near_duplicate, purged; of a source read again: kept, forgotten, refused, known
     duplicate_of: str | None = None
     similarity: float | None = None
     supersedes: tuple[str, ...] = ()

@@ -10,7 +10,23 @@ import builtins
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from recollect.types import NOTHING, Batch, Candidate, Event, Filter, Held, Memory, Query, Ranking, Receipt, Relation, Source, Words
+from recollect.types import (
+    NOTHING,
+    Batch,
+    Candidate,
+    Event,
+    Filter,
+    Held,
+    Memory,
+    Query,
+    Ranking,
+    Receipt,
+    Relation,
+    Session,
+    Source,
+    Span,
+    Words,
+)
 
 
 class Statistics(NamedTuple):
@@ -93,6 +109,26 @@ class Store(Protocol):
     def held(self, scope: str, uri: str) -> builtins.list[Held]:
         """The memories of one source in their order, forgotten and retired ones included."""
         ...
+
+    # Conversations
+
+    def sessions(self, scopes: Sequence[str], limit: int = 50, offset: int = 0, prefix: str | None = None) -> builtins.list[Session]:
+        """Newest first; or those whose id starts with `prefix`."""
+        ...
+
+    def spans(self, session: str, scopes: Sequence[str]) -> builtins.list[Span]:
+        """The topics of a session in the order of the conversation, parents before their children."""
+        ...
+
+    def spans_by_id(self, ids: Sequence[str], scopes: Sequence[str]) -> dict[str, Span]: ...
+
+    def known_turns(self, scope: str, identities: Sequence[bytes]) -> set[bytes]:
+        """Those of these messages that were taken in before, forgotten and purged ones included."""
+        ...
+
+    def keyword_spans(self, query: Query, scopes: Sequence[str], limit: int) -> builtins.list[tuple[str, float]]: ...
+
+    def nearest_spans(self, vector: Any, model: str, scopes: Sequence[str], limit: int) -> builtins.list[tuple[str, float]]: ...
 
     # The signals of a search
 

@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 
 from recollect.errors import StoreError
-from recollect.store import rows
+from recollect.store import rows, spans
 from recollect.store.base import Overview, Problem
 from recollect.store.writer import Writer, index_tags
 from recollect.types import Batch
@@ -84,6 +84,9 @@ def _indexes(connection: apsw.Connection) -> list[Problem]:
     counted = run("SELECT coalesce(sum(memories), 0) FROM scopes").get
     if counted != memories:
         problems.append(Problem("word counts", f"{memories} memories, but {counted} are counted.", "rebuild"))
+    topics, indexed = run("SELECT (SELECT count(*) FROM spans), (SELECT count(*) FROM spans_fts_docsize)").get
+    if topics != indexed:
+        problems.append(Problem("full-text index", f"{topics} topics, but {indexed} are indexed.", "rebuild"))
     orphans = run("SELECT count(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = v.memory)").get
     if orphans:
         problems.append(Problem("vectors", f"{orphans} vectors belong to no memory.", "reindex"))
@@ -126,6 +129,7 @@ def rebuild(connection: apsw.Connection) -> int:
                 row[0], row[-1], memory.content, memory.summary, memory.section, index_tags(memory.tags, memory.source, memory.source_type)
             )
         done += len(page)
+    spans.rebuild(writer)
     writer.settle()
     return done
 
@@ -135,7 +139,8 @@ def drop_vectors(connection: apsw.Connection, model: str | None) -> int:
     values = () if model is None else (model,)
     connection.execute(f"DELETE FROM vectors{where}", values)
     removed = connection.changes()
-    connection.execute(f"DELETE FROM embedding_cache{where}", values)
+    for table in ("span_vectors", "embedding_cache"):
+        connection.execute(f"DELETE FROM {table}{where}", values)
     return removed
 
 
@@ -176,15 +181,13 @@ def reset(connection: apsw.Connection, scopes: Sequence[int] | None) -> int:
         writer.remove(key)
         run("DELETE FROM history WHERE memory = ?", (key,))
     writer.settle()
-    run(f"DELETE FROM spans WHERE {inside}")
-    run(f"DELETE FROM sessions WHERE {inside}")
+    spans.remove(run, inside)
     run(f"DELETE FROM sources WHERE {inside}")
     run("DELETE FROM lexeme_counts WHERE memories <= 0")
     run("DELETE FROM entities WHERE NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)")
     # The cache is keyed by text, not by scope: after a reset it may hold what is gone.
     run("DELETE FROM embedding_cache")
     if scopes is None:
-        run("INSERT INTO spans_fts(spans_fts) VALUES ('delete-all')")
         run("DELETE FROM history")
         run("DELETE FROM tombstones")
     return len(keys)

@@ -33,6 +33,12 @@ def expression(query: Query, scopes: Sequence[int]) -> str | None:
     return inside(words, scopes) if words else None
 
 
+def span_expression(query: Query, scopes: Sequence[int]) -> str | None:
+    """The words of a question, any of them, as topics know them: a topic has a name and a summary and no other columns."""
+    words = [_term(term) for term in query.terms if _searchable(term) and term.column in (None, "content", "summary")]
+    return inside(f"{{name summary}} : ({' OR '.join(dict.fromkeys(words))})", scopes) if words and scopes else None
+
+
 def inside(words: str, scopes: Sequence[int]) -> str:
     """An expression that looks only into some scopes; into all when none is named."""
     within = " OR ".join(f'"{scope_token(scope)}"' for scope in scopes)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from recollect.errors import Ambiguous, NotFound
-from recollect.store import health, lexemes, match, rows
+from recollect.store import health, lexemes, match, rows, spans
 from recollect.store.base import Overview, Problem, Statistics
 from recollect.store.connection import connect, immediate, translated
 from recollect.store.writer import Writer
-from recollect.types import Batch, Candidate, Event, Filter, Held, Memory, Query, Ranking, Receipt, Relation, Source, Words
+from recollect.types import Batch, Candidate, Event, Filter, Held, Memory, Query, Ranking, Receipt, Relation, Session, Source, Span, Words
 
 if TYPE_CHECKING:
     from recollect.store.vectors import Vectors
@@ -40,6 +40,7 @@ class SqliteStore:
         self._connections: list[apsw.Connection] = []
         self._lock = threading.Lock()
         self._vectors: Vectors | None = None
+        self._span_vectors: Vectors | None = None
         self._scope_ids: dict[str, int] = {}
         _ = self.connection  # errors about the file come when it is opened, not at the first question
 
@@ -146,7 +147,8 @@ class SqliteStore:
 
     def list(self, filter: Filter, limit: int = 50, offset: int = 0, order: str = "created") -> builtins.list[Memory]:
         orders = {"created": "m.created_at DESC, m.key DESC", "oldest": "m.created_at, m.key", "importance": "m.importance DESC, m.key DESC",
-                  "used": "m.access_count DESC, m.key DESC", "useful": "m.usefulness DESC, m.key DESC", "updated": "m.updated_at DESC, m.key DESC"}  # fmt: skip
+                  "used": "m.access_count DESC, m.key DESC", "useful": "m.usefulness DESC, m.key DESC", "updated": "m.updated_at DESC, m.key DESC",
+                  "position": "m.position, m.key"}  # fmt: skip
         sql, values = rows.where(filter, self._scopes(filter.scopes))
         return [
             rows.memory(row)
@@ -207,6 +209,48 @@ class SqliteStore:
             (scope, uri),
         )
         return [Held(rows.memory(row), row[-1] or "") for row in found]
+
+    # Conversations
+
+    def sessions(self, scopes: Sequence[str], limit: int = 50, offset: int = 0, prefix: str | None = None) -> builtins.list[Session]:
+        return spans.sessions(self._run, self._scopes(scopes), limit, offset, prefix)
+
+    def spans(self, session: str, scopes: Sequence[str]) -> builtins.list[Span]:
+        return spans.of_session(self._run, session, self._scopes(scopes))
+
+    def spans_by_id(self, ids: Sequence[str], scopes: Sequence[str]) -> dict[str, Span]:
+        return spans.by_id(self._run, ids, self._scopes(scopes))
+
+    def known_turns(self, scope: str, identities: Sequence[bytes]) -> set[bytes]:
+        found: set[bytes] = set()
+        for number in self._scopes([scope]):
+            for at in range(0, len(identities), 500):
+                page = identities[at : at + 500]
+                sql = f"SELECT identity FROM turns WHERE scope = ? AND identity IN ({','.join('?' * len(page))})"
+                found.update(row[0] for row in self._run(sql, (number, *page)))
+        return found
+
+    def keyword_spans(self, query: Query, scopes: Sequence[str], limit: int) -> builtins.list[tuple[str, float]]:
+        numbers = self._scopes(scopes)
+        return spans.keyword(self._run, match.span_expression(query, numbers), numbers, limit)
+
+    def nearest_spans(self, vector: Any, model: str, scopes: Sequence[str], limit: int) -> builtins.list[tuple[str, float]]:
+        if self._span_vectors is None:
+            from recollect.store.vectors import Vectors
+
+            self._span_vectors = Vectors("span_vectors", "span")
+        found = self._span_vectors.search(self._run, vector, model, self._scopes(scopes), limit, None)
+        ids = (
+            dict(
+                self._run(
+                    "SELECT key, id FROM spans WHERE key IN (SELECT value FROM carray(?))",
+                    (apsw.carray(array.array("q", [key for key, _ in found])),),
+                )
+            )
+            if found
+            else {}
+        )
+        return [(ids[key], cosine) for key, cosine in found if key in ids]
 
     # The signals of a search
 

@@ -14,7 +14,15 @@ Run = Callable[..., list[Any]]
 
 
 class Vectors:
-    def __init__(self) -> None:
+    """Those of one table: of memories, or of the topics of conversations."""
+
+    def __init__(self, table: str = "vectors", owner: str = "memory") -> None:
+        self._newest = (
+            f"SELECT (SELECT coalesce(max(id), 0) FROM {table}), (SELECT coalesce(max(number), 0) FROM {table}_removed),"
+            f" (SELECT coalesce(min(number), 0) FROM {table}_removed)"
+        )
+        self._page = f"SELECT id, {owner}, data FROM {table} WHERE model = ? AND scope = ? AND id > ? ORDER BY id"
+        self._removals = f"SELECT vector FROM {table}_removed WHERE number > ? AND number <= ?"
         self._lock = threading.RLock()
         self._parts: dict[tuple[int, int], Partition] = {}
         self._models: dict[str, tuple[int, int]] = {}
@@ -48,10 +56,7 @@ class Vectors:
         return sum(part.nbytes for part in self._parts.values())
 
     def _current(self, run: Run, model: str, scopes: Sequence[int]) -> list[Partition]:
-        newest, removed, oldest = run(
-            "SELECT (SELECT coalesce(max(id), 0) FROM vectors), (SELECT coalesce(max(number), 0) FROM vectors_removed),"
-            " (SELECT coalesce(min(number), 0) FROM vectors_removed)"
-        )[0]
+        newest, removed, oldest = run(self._newest)[0]
         if model not in self._models:
             found = run("SELECT id, dimensions FROM models WHERE name = ?", (model,))
             if not found:
@@ -66,12 +71,7 @@ class Vectors:
             key = (number, scope)
             if key not in self._fresh:
                 part = self._parts.setdefault(key, Partition(dimensions))
-                part.add(
-                    run(
-                        "SELECT id, memory, data FROM vectors WHERE model = ? AND scope = ? AND id > ? ORDER BY id",
-                        (number, scope, part.last),
-                    )
-                )
+                part.add(run(self._page, (number, scope, part.last)))
                 self._fresh.add(key)
         return [self._parts[number, scope] for scope in scopes]
 
@@ -82,9 +82,7 @@ class Vectors:
         if oldest > seen + 1:
             self._parts.clear()  # the log was trimmed past what this process saw
             return
-        gone = np.asarray(
-            [row[0] for row in run("SELECT vector FROM vectors_removed WHERE number > ? AND number <= ?", (seen, removed))], np.int64
-        )
+        gone = np.asarray([row[0] for row in run(self._removals, (seen, removed))], np.int64)
         for part in self._parts.values():
             part.remove(gone)
 

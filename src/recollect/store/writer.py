@@ -14,8 +14,8 @@ from typing import Any
 
 import apsw
 
-from recollect.errors import InvalidInput, NotFound
-from recollect.store import lexemes, rows
+from recollect.errors import InvalidInput, NotFound, Overtaken
+from recollect.store import lexemes, rows, spans
 from recollect.types import Batch, Change, Entity, Entry, Memory, Outcome, Receipt, path_of
 
 FTS = "INSERT INTO memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)"
@@ -50,6 +50,7 @@ class Writer:
     """One batch on its way in. Holds the open transaction's connection and what the batch changes in the statistics."""
 
     def __init__(self, connection: apsw.Connection, batch: Batch) -> None:
+        self.connection = connection
         self.run = connection.execute
         self.many = connection.executemany
         self.batch = batch
@@ -63,6 +64,8 @@ class Writer:
 
     def apply(self) -> Receipt:
         batch = self.batch
+        for scope, uri, position in batch.expect:
+            self.expect(scope, uri, position)
         for scope, old, new in batch.move:
             self.move(self.scope(scope), old, new)
         for scope, source in batch.sources:
@@ -70,6 +73,10 @@ class Writer:
         retired = sum(self.retire(scope, uri) for scope, uri in batch.retire) + sum(self.vanish(scope, uri) for scope, uri in batch.vanish)
         for id, lines, position in batch.place:
             self.place(id, lines, position)
+        for session in batch.sessions:
+            spans.put_session(self, session)
+        for span, vectors in batch.spans:
+            spans.put_span(self, span, vectors)
         outcomes = tuple(self.add(entry) for entry in batch.add)
         # What was not stored after all, being known or purged, neither replaces nor relates to anything.
         absent = {entry.memory.id for entry, outcome in zip(batch.add, outcomes, strict=True) if outcome.status != "added"}
@@ -98,6 +105,12 @@ class Writer:
         return Receipt(outcomes=outcomes, changed=len(changes), retired=retired, purged=purged)
 
     # What a memory belongs to
+
+    def expect(self, scope: str, uri: str, position: int) -> None:
+        where = "scope = (SELECT id FROM scopes WHERE key = ?) AND uri = ?"
+        found = self.run(f"SELECT position FROM sources WHERE {where}", (scope, uri)).get or 0
+        if found != position:
+            raise Overtaken(f"{uri} was read on to {found} by another process.", "Nothing is lost; run it again.")
 
     def scope(self, key: str) -> int:
         if key not in self.scope_ids:
@@ -138,6 +151,10 @@ class Writer:
         scope = self.scope(memory.scope)
         if not self.batch.allow_purged and self.tombstoned(memory.content_hash):
             return Outcome(id="", status="purged")
+        if entry.turn is not None:
+            self.run("INSERT OR IGNORE INTO turns(scope, identity) VALUES (?, ?)", (scope, entry.turn))
+            if not self.connection.changes():
+                return Outcome(id="", status="known")
         dedup = memory.content_hash if entry.unique else None
         if dedup:
             known = self.run("SELECT id FROM memories WHERE scope = ? AND dedup = ? AND deleted_at IS NULL", (scope, dedup)).get
@@ -364,10 +381,11 @@ class Writer:
         self.run("DELETE FROM memories WHERE key = ?", (key,))
 
     def purge(self, id: str) -> int:
-        row = self.run("SELECT key, content, section, source FROM memories WHERE id = ?", (id,)).get
+        row = self.run("SELECT key, content, section, source, span, session FROM memories WHERE id = ?", (id,)).get
         if row is None:
             return 0
-        key, content, section, source = row
+        key, content, section, source, span, session = row
+        spans.blank(self, span, session)
         versions = {content}
         for states in self.run("SELECT before, after FROM history WHERE memory = ?", (key,)):
             versions |= {old for state in states if state and (old := json.loads(state).get("content"))}
@@ -426,6 +444,7 @@ class Writer:
         )
         if self.batch.purge:
             self.run("DELETE FROM lexeme_counts WHERE memories <= 0")
-        oldest, newest = self.run("SELECT (SELECT min(number) FROM vectors_removed), (SELECT max(number) FROM vectors_removed)").get
-        if oldest and newest - oldest > REMOVALS_KEPT * 1.1:
-            self.run("DELETE FROM vectors_removed WHERE number <= ?", (newest - REMOVALS_KEPT,))
+        for log in ("vectors_removed", "span_vectors_removed"):
+            oldest, newest = self.run(f"SELECT (SELECT min(number) FROM {log}), (SELECT max(number) FROM {log})").get
+            if oldest and newest - oldest > REMOVALS_KEPT * 1.1:
+                self.run(f"DELETE FROM {log} WHERE number <= ?", (newest - REMOVALS_KEPT,))

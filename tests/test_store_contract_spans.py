@@ -1,0 +1,143 @@
+"""The contract of sessions, topics and messages, for every backend."""
+
+from __future__ import annotations
+
+import pytest
+from stores import HERE, MODEL, NOW, OTHER, day, make, vector
+
+from recollect.errors import Overtaken
+from recollect.recall.query import parse
+from recollect.types import Batch, Entry, Filter, Session, Source, Span
+
+
+def talk(id="s1", scope=HERE, **fields):
+    return Session(id, scope, "claude", **{"title": "Owls", "source": "/t/a.jsonl", "started_at": day(1), "ended_at": day(2), **fields})
+
+
+def topic(id, name, summary="", scope=HERE, session="s1", parent=None, lines=(1, 9), depth=0, **fields):
+    return Span(id, scope, session, parent, name, summary, lines, depth, day(1), **fields)
+
+
+def put_spans(store, *spans):
+    store.write(Batch(at=NOW, spans=tuple((span, [vector(f"{span.name} {span.summary}")]) for span in spans), model=MODEL))
+
+
+def found(store, words, *scopes):
+    return [id for id, _ in store.keyword_spans(parse(words, NOW), scopes or (HERE,), 10)]
+
+
+def near(store, words, *scopes):
+    return [id for id, _ in store.nearest_spans(vector(words), MODEL, scopes or (HERE,), 10)]
+
+
+def test_a_session_is_kept_and_grows(store):
+    store.write(Batch(at=NOW, sessions=(talk(),)))
+    assert store.sessions((HERE,)) == [talk()]
+    store.write(Batch(at=NOW, sessions=(talk(title="", started_at=day(5), ended_at=day(6), metadata={"turns": 3}),)))
+    assert store.sessions((HERE,)) == [talk(ended_at=day(6), metadata={"turns": 3})]
+    assert store.sessions((OTHER,)) == store.sessions(()) == []
+
+
+def test_sessions_are_found_by_the_beginning_of_their_id(store):
+    store.write(Batch(at=NOW, sessions=(talk("ab-1"), talk("ab-2", started_at=day(3)), talk("b-1"))))
+    assert [session.id for session in store.sessions((HERE,), prefix="ab")] == ["ab-2", "ab-1"]
+    assert [session.id for session in store.sessions((HERE,), limit=1, offset=1)] == ["ab-1"]
+    assert store.sessions((HERE,), prefix="a%") == []
+
+
+def test_topics_are_found_by_word_and_by_meaning_and_only_in_their_scope(store):
+    put_spans(store, topic("t1", "Owls at night", "We watched barn owls hunt"), topic("t2", "Redis cache", "Sessions move to Redis"))
+    put_spans(store, topic("t3", "Owls of others", scope=OTHER, session="s2"))
+    assert found(store, "owls") == ["t1"] and set(found(store, "owls", HERE, OTHER)) == {"t1", "t3"}
+    assert near(store, "owls at night")[0] == "t1" and "t3" not in near(store, "owls of others")
+    assert found(store, "owls", "project:nowhere") == near(store, "owls", "project:nowhere") == []
+    assert store.spans_by_id(["t1", "t3", "none"], (HERE,)).keys() == {"t1"}
+
+
+def test_a_topic_that_changes_is_found_by_what_is_true_now(backend, store):
+    put_spans(store, topic("t1", "Owls at night"))
+    reader = backend.open()
+    assert near(reader, "owls at night") == ["t1"]
+    put_spans(store, topic("t1", "Redis cache", "the cache of sessions", lines=(1, 30)))
+    assert found(store, "owls") == [] and found(store, "redis") == ["t1"]
+    assert [round(score, 3) for _, score in reader.nearest_spans(vector("Redis cache the cache of sessions"), MODEL, (HERE,), 5)] == [1.0]
+    assert store.spans("s1", (HERE,))[0].lines == (1, 30)
+    assert store.check(deep=True) == []
+
+
+def test_topics_come_in_the_order_of_the_conversation_parents_first(store):
+    put_spans(
+        store,
+        topic("c", "third", lines=(20, 29)),
+        topic("b", "second", parent="a", lines=(1, 5), depth=1),
+        topic("a", "first", lines=(1, 19)),
+    )
+    assert [span.id for span in store.spans("s1", (HERE,))] == ["a", "b", "c"]
+    assert store.spans("s1", (OTHER,)) == []
+
+
+def test_a_message_is_taken_in_once_also_when_it_was_purged_or_forgotten(store):
+    turn = b"0123456789abcdef"
+
+    def say():
+        memory = make("An owl flew by")
+        return memory.id, store.write(Batch(at=NOW, add=(Entry(memory, unique=False, turn=turn),))).outcomes[0].status
+
+    id, status = say()
+    assert status == "added" and say()[1] == "known"
+    store.write(Batch(at=NOW, purge=(id,)))
+    assert say()[1] in ("known", "purged")
+    assert store.known_turns(HERE, [turn, b"another identity"]) == {turn}
+    assert store.known_turns(OTHER, [turn]) == set() == store.known_turns(HERE, [])
+
+
+def test_who_was_overtaken_writes_nothing(store):
+    def read_on(expected, position):
+        source = Source("/t/a.jsonl", "transcript", position=position)
+        batch = Batch(
+            at=NOW, expect=((HERE, source.uri, expected),), sources=((HERE, source),), add=(Entry(make(f"at {position}"), unique=False),)
+        )
+        return store.write(batch)
+
+    read_on(0, 100)
+    read_on(100, 250)
+    with pytest.raises(Overtaken, match="read on to 250"):
+        read_on(100, 180)
+    assert store.source(HERE, "/t/a.jsonl").position == 250
+    assert sorted(memory.content for memory in store.list(Filter(scopes=(HERE,)))) == ["at 100", "at 250"]
+
+
+def test_a_purge_takes_the_words_of_its_topics_along(store):
+    put_spans(store, topic("t1", "The vault code", "the code is 4711"), topic("t2", "Part of it", "4711 again", parent="t1", depth=1))
+    store.write(Batch(at=NOW, sessions=(talk(title="The vault code"),)))
+    memory = make("the code is 4711", span="t2", session="s1")
+    store.write(Batch(at=NOW, add=(Entry(memory),)))
+    store.write(Batch(at=NOW, purge=(memory.id,)))
+    assert found(store, "vault") == found(store, "4711") == near(store, "vault code") == []
+    assert {(span.name, span.summary) for span in store.spans("s1", (HERE,))} == {("", "")}
+    assert store.sessions((HERE,))[0].title == ""
+    assert store.check(deep=True) == []
+
+
+def test_a_reset_takes_sessions_topics_and_known_messages_of_its_scopes(store):
+    put_spans(store, topic("t1", "Owls"), topic("t2", "Owls too", scope=OTHER, session="s2"))
+    store.write(
+        Batch(at=NOW, sessions=(talk(), talk("s2", OTHER)), add=(Entry(make("x"), turn=b"1"), Entry(make("y", scope=OTHER), turn=b"1")))
+    )
+    store.reset([HERE])
+    assert found(store, "owls", HERE, OTHER) == ["t2"] and near(store, "owls", HERE, OTHER) == ["t2"]
+    assert [session.id for session in store.sessions((HERE, OTHER))] == ["s2"]
+    assert store.known_turns(HERE, [b"1"]) == set() and store.known_turns(OTHER, [b"1"]) == {b"1"}
+    assert store.check(deep=True) == []
+
+
+def test_rebuilding_the_indexes_keeps_topics_searchable(store):
+    put_spans(store, topic("t1", "Owls at night"))
+    store.rebuild()
+    assert found(store, "owls") == ["t1"]
+
+
+def test_words_of_a_question_about_topics_are_never_syntax(store):
+    put_spans(store, topic("t1", "Owls at night"))
+    for hostile in ('" OR name:*', "owls) OR (scope : zq", "NEAR(owls night)", "a AND", "*", "", "(((", "name:owls", "tag:x owls"):
+        assert set(found(store, hostile)) <= {"t1"}

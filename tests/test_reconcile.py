@@ -12,6 +12,7 @@ JWT = "Auth uses JWT tokens with 24h expiry"
 MAGIC = "Users sign in with a magic link that is sent by email"
 # A new text, an old one, and why the new one is worth keeping.
 DIFFERENT = [
+    ("We deploy on Mondays from main", "Deployments go out on Friday, from the main branch", "a word exchanged beside a variant of another"),
     ("Use tabs for indentation", "Use spaces for indentation", "a word exchanged"),
     ("We deploy on Monday", "We deploy on Friday", "another day"),
     ("The worker retries three times", "The worker retries five times", "a number in words"),

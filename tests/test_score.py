@@ -39,7 +39,7 @@ def candidate(hours=0.0, **fields):
     at = (NOW - timedelta(hours=hours)).timestamp()
     usual = Candidate(
         key=1, kind="fact", importance=5.0, confidence=1.0, usefulness=0.0, access_count=0, created_at=at, last_accessed=at, trust=3,
-        source=1, position=0, superseded_by=None, length=10, frequencies=(), pairs=(),
+        source=1, position=0, superseded_by=None, span=None, length=10, frequencies=(), pairs=(),
     )  # fmt: skip
     return usual._replace(**fields)
 

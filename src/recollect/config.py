@@ -47,12 +47,23 @@ SETTINGS: dict[str, Setting] = {
     "dedup_threshold": Setting("Cosine from which two memories say the same.", low=0.5, high=1),
     "max_characters": Setting("Longest text of one memory.", low=1000, high=5_000_000),
     "knowledge": Setting("Folders whose Markdown files are a project's knowledge, relative to its root."),
+    "chunk_size": Setting("Longest passage of an indexed document, in characters.", low=100, high=10_000),
+    "chunk_overlap": Setting("Part of a passage that the next one repeats, in percent.", low=0, high=50),
+    "import_tokens": Setting("Longest passage of an imported document, in tokens of four characters.", low=25, high=2500),
+    "import_overlap": Setting("Tokens of a passage that the next one of an imported document repeats.", low=0, high=1000),
+    "keep_context_days": Setting("Days after which `consolidate` retires turns that nothing was taken from; 0 keeps them all.", low=0, high=36_500),
+    "llm": Setting("Language model for extraction, summaries and HyDE: `anthropic`, `openai` (and compatible), `claude`; empty: none.", ("", "none", "anthropic", "openai", "claude")),
+    "llm_model": Setting("Model asked for. Empty: a small one of Anthropic's; `openai` needs a name."),
+    "llm_url": Setting("Base URL of that model's endpoint, such as http://127.0.0.1:11434/v1. Empty: the provider's own."),
+    "llm_timeout": Setting("Seconds for one whole call of the model.", low=0.1, high=600),
+    "llm_daily_tokens": Setting("Tokens that the model may take in a day; 0 sends nothing.", low=0, high=100_000_000),
     "busy_timeout": Setting("Seconds to wait for another process's write.", low=0.1, high=600),
 }  # fmt: skip
 
 
-# A project's file comes with a cloned repository. It may not say where memories, questions or API keys are sent.
-PERSONAL = ("database", "embedding", "embedding_url")
+# A project's file comes with a cloned repository. It may not say where memories, questions or API keys are sent, nor spend
+# the user's money.
+PERSONAL = ("database", "embedding", "embedding_url", "llm", "llm_model", "llm_url", "llm_daily_tokens")
 
 
 class Config(NamedTuple):
@@ -74,6 +85,16 @@ class Config(NamedTuple):
     dedup_threshold: float = 0.9
     max_characters: int = 200_000
     knowledge: tuple[str, ...] = (".claude/knowledge",)
+    chunk_size: int = 2000
+    chunk_overlap: int = 15
+    import_tokens: int = 400
+    import_overlap: int = 80
+    keep_context_days: int = 365
+    llm: str = ""
+    llm_model: str = ""
+    llm_url: str = ""
+    llm_timeout: float = 60.0
+    llm_daily_tokens: int = 50_000
     busy_timeout: float = 30.0
     origins: Mapping[str, str] = NOTHING
     warnings: tuple[str, ...] = ()

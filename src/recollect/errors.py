@@ -11,7 +11,8 @@
     │   ├── Overtaken         another process read the same source on meanwhile
     │   ├── StoreCorrupt      the file is damaged, or is no database
     │   └── StoreTooNew       written by a newer version of Recollect
-    └── EmbeddingError        no vectors can be made right now
+    ├── EmbeddingError        no vectors can be made right now
+    └── ModelError            the language model gave nothing usable (`llm/base.py`)
 
 A message is a full sentence with the offending value in it. A hint names the next thing to type.
 Errors of other libraries are translated where they enter: SQLite's in `store/`, HTTP's in `embed/` and `llm/`.

@@ -6,6 +6,7 @@ import builtins
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,6 +24,7 @@ from recollect.types import PERSONAL, Answer, Batch, Change, Entity, Event, Filt
 
 if TYPE_CHECKING:
     from recollect.ingest.sync import Document, Skipped, Step, Synced
+    from recollect.ingest.vectors import Recent
 
 
 def open_store(config: Config, project: projects.Project) -> Store:
@@ -72,7 +74,6 @@ class Memory:
         self.actor, self.trust, self.clock = actor, trust, clock
         self.store: Store = store or open_store(self.config, self.project)
         self._model = LazyModel(self.config, embedder, WINDOW, on_pull)
-        self._recent: Any = None
 
     def __enter__(self) -> Self:
         return self
@@ -106,6 +107,13 @@ class Memory:
     def embedder(self) -> Embedder | None:
         """The configured model, opened when first needed; None when it cannot be had, and then `hints` says why."""
         return self._model.embedder
+
+    @cached_property
+    def recent(self) -> Recent:
+        """The vectors that this process made last."""
+        from recollect.ingest.vectors import Recent
+
+        return Recent()
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -246,15 +254,13 @@ class Memory:
         moved: Mapping[str, str] = types.NOTHING,
     ) -> Receipt:
         from recollect.ingest.pipeline import ingest
-        from recollect.ingest.vectors import Recent
 
-        self._recent = self._recent or Recent()
         try:
-            receipt = ingest(groups, into, self.store, self.embedder, self._recent, progress, replace_sources, moved)
+            receipt = ingest(groups, into, self.store, self.embedder, self.recent, progress, replace_sources, moved)
         except EmbeddingError as error:
             # What was told is kept all the same.
             self._model.failed(error)
-            receipt = ingest(groups, into, self.store, None, self._recent, progress, replace_sources, moved)
+            receipt = ingest(groups, into, self.store, None, self.recent, progress, replace_sources, moved)
         return receipt._replace(hints=(*receipt.hints, *self.hints))
 
     def update(self, id: str, *, clear: Sequence[str] = (), **fields: Any) -> types.Memory:
@@ -265,22 +271,21 @@ class Memory:
         memory = self.one(id)
         given = {name: value for name, value in fields.items() if value is not None}
         changes = edited(memory, given, clear, self.config.max_characters)
-        vectors = self._vectors_of([memory._replace(content=changes["content"])]) if "content" in changes else {}
+        vectors = self.vectors_of([memory._replace(content=changes["content"])]) if "content" in changes else {}
         self._write(change=(Change(memory.id, "update", changes),), **vectors)
         return self.store.get([memory.id])[0]
 
-    def _vectors_of(self, memories: Sequence[types.Memory]) -> dict[str, Any]:
+    def vectors_of(self, memories: Sequence[types.Memory]) -> dict[str, Any]:
         """The parts of a batch that give memories new vectors; nothing where there is no model."""
-        from recollect.ingest.vectors import Recent, embed
+        from recollect.ingest.vectors import embed
         from recollect.store.writer import vector_text
 
         embedder = self.embedder
         if embedder is None:
             return {}
-        self._recent = self._recent or Recent()
         texts = [vector_text(memory.section, memory.content) for memory in memories]
         try:
-            vectors, fresh = embed(texts, embedder, self._recent, self.store.cached)
+            vectors, fresh = embed(texts, embedder, self.recent, self.store.cached)
         except EmbeddingError as error:
             self._model.failed(error)
             return {}
@@ -491,7 +496,7 @@ class Memory:
             self.store.drop_vectors()
         done, total = 0, self.store.count_unembedded(embedder.model)
         while page := self.store.unembedded(embedder.model, 64):
-            vectors = self._vectors_of(page)
+            vectors = self.vectors_of(page)
             if not vectors:
                 raise EmbeddingError(
                     self._model.error or "The embedding model stopped working.", "`recollect reindex` goes on from here."

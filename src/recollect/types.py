@@ -44,6 +44,19 @@ def path_of(uri: str) -> str:
     return uri
 
 
+# Ideas stand behind all turns of their transcript, in an order that tells from which turn each came.
+IDEAS, IDEAS_PER_TURN = 1_000_000_000, 16
+
+
+def idea_position(turn: int, number: int) -> int:
+    return IDEAS + turn * IDEAS_PER_TURN + min(number, IDEAS_PER_TURN - 1)
+
+
+def turn_of(position: int) -> int:
+    """The place of the turn that a memory is, or came from."""
+    return position if position < IDEAS else (position - IDEAS) // IDEAS_PER_TURN
+
+
 class Source(NamedTuple):
     """Where passages came from. `uri` is the identity under which a later reading replaces an earlier one."""
 
@@ -323,6 +336,7 @@ class Candidate(NamedTuple):
     source: int
     position: int  # place within its source, which says who its neighbours are
     superseded_by: str | None
+    span: str | None  # the topic of a conversation that it belongs to
     length: int
     frequencies: tuple[int, ...]  # how often each word of the question stands in it
     pairs: tuple[bool, ...]  # whether each two neighbouring words of the question stand side by side in it

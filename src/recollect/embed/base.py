@@ -27,6 +27,9 @@ class Embedder(Protocol):
     baseline: float
     """The cosine this model usually gives a question and a text that have nothing to do with each other."""
 
+    unrelated: float
+    """The cosine of two statements of one project that have nothing to do with each other."""
+
     @property
     def dimensions(self) -> int: ...
 

@@ -36,7 +36,7 @@ class HashingEmbedder:
     def __init__(self, dimensions: int = DIMENSIONS) -> None:
         self.dimensions = dimensions
         self.model = identity(dimensions)
-        self.baseline = 0.0  # no shared words, no similarity
+        self.baseline = self.unrelated = 0.0  # no shared words, no similarity
 
     def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Matrix]:
         import numpy as np

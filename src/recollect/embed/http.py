@@ -65,7 +65,7 @@ class HttpEmbedder:
         self, url: str, model: str, dimensions: int = 0, timeout: float = 30.0, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self.model = identity(url, model, dimensions)
-        self.baseline = BASELINE
+        self.baseline = self.unrelated = BASELINE
         self._name = model
         self._url = _endpoint(url)
         self._width = dimensions

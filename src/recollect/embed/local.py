@@ -66,7 +66,7 @@ class LocalEmbedder:
         if window is not None and window < SMALLEST_WINDOW:
             raise EmbeddingError(f"A window of {window} tokens is too small.", f"Choose {SMALLEST_WINDOW} or more.")
         self.model = identity(name, window) or self._settings.name
-        self.baseline = self._settings.baseline
+        self.baseline, self.unrelated = self._settings.baseline, self._settings.unrelated
         self._directory = found
         self._threads = threads or os.cpu_count() or 1
         self._window = window

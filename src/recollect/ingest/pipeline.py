@@ -68,9 +68,9 @@ def ingest(
     turned = resectioned(passages, known)
     wanted = [(memory, passage.embed) for memory, (_, passage) in zip(memories, fresh, strict=True)]
     wanted += [(memory, "vector_index" not in memory.metadata) for memory in turned]
-    vectors, cache = _vectors(wanted, embedder, recent, store, progress)
+    vectors, cache = vectors_of(wanted, embedder, recent, store, progress)
     own, other = vectors[: len(memories)], vectors[len(memories) :]
-    verdicts = _verdicts(memories, own, into, store, embedder) if into.unique else [Verdict()] * len(memories)
+    verdicts = verdicts_of(memories, own, into, store, embedder) if into.unique else [Verdict()] * len(memories)
     verdicts = [
         verdict._replace(supersedes=tuple(dict.fromkeys((*passage.supersedes, *verdict.supersedes))))
         for verdict, (_, passage) in zip(verdicts, fresh, strict=True)
@@ -160,14 +160,14 @@ def remembered(passage: Passage, source: Source, into: Into, position: int) -> M
         span=passage.span,
         session=passage.session,
         tags=passage.tags,
-        keywords=keywords(passage.content),
+        keywords=keywords(passage.content) if passage.kind != "context" else (),
         entities=passage.entities,
         metadata=passage.metadata if passage.embed else {**passage.metadata, "vector_index": False},
         trust=into.trust,
     )
 
 
-def _vectors(
+def vectors_of(
     memories: Sequence[tuple[Memory, bool]],
     embedder: Embedder | None,
     recent: Recent,
@@ -185,7 +185,7 @@ def _vectors(
     return [next(each) if wanted else () for _, wanted in memories], fresh
 
 
-def _verdicts(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, store: Store, embedder: Embedder | None) -> list[Verdict]:
+def verdicts_of(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, store: Store, embedder: Embedder | None) -> list[Verdict]:
     """Each memory against what is stored and against those before it in the same batch."""
     if embedder is None:
         return [Verdict()] * len(memories)
@@ -196,15 +196,16 @@ def _verdicts(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, st
         if len(own):
             ranking = store.nearest(own[0], embedder.model, filter, NEIGHBOURS)
             # Only what may be a duplicate, or may be replaced by a stated change, is worth reading.
-            bar = into.threshold if changed(memory.content) is None else min(into.threshold, SUPERSEDED)
+            strange = embedder.unrelated
+            bar = into.threshold if changed(memory.content) is None else min(into.threshold, strange + SUPERSEDED * (1 - strange))
             known = store.load([key for key, similarity in ranking.items if similarity >= bar])
             neighbours = [
-                Neighbour(known[key], min(1.0, similarity))
+                Neighbour(known[key], min(1.0, similarity), strange)
                 for key, similarity in ranking.items
                 if key in known and known[key].deleted_at is None
             ]
             neighbours += [
-                Neighbour(earlier, float(own[0] @ other[0]))
+                Neighbour(earlier, float(own[0] @ other[0]), strange)
                 for earlier, other, verdict in zip(memories[:at], vectors[:at], verdicts, strict=True)
                 if len(other) and verdict.duplicate is None
             ]

@@ -36,13 +36,21 @@ _CHANGES = tuple(
         rf"\bno longer (?:use|using|need|run|on|support)\s(?P<old>{_THING}?)(?:,|;|\.(?!\w)|\bbut\b|\band\b)(?P<new>(?:{_THING}|,)*)",
     )
 )
-SUPERSEDED = 0.55  # how near the old memory must be for a stated change to replace it
+SUPERSEDED = 0.4  # how near the old memory must be for a stated change to replace it
 LONG = 1000  # words beyond which two texts are not compared place by place
 
 
 class Neighbour(NamedTuple):
+    """A known memory and its cosine. What a cosine means depends on the model: `unrelated` is what it gives to strangers."""
+
     memory: Memory
     similarity: float
+    unrelated: float = 0.0
+
+    @property
+    def nearness(self) -> float:
+        """0 for strangers, 1 for the same text."""
+        return (self.similarity - self.unrelated) / (1 - self.unrelated)
 
 
 class Verdict(NamedTuple):
@@ -65,7 +73,7 @@ def reconcile(memory: Memory, neighbours: Sequence[Neighbour], threshold: float,
     old, new = change
     return Verdict(supersedes=tuple(
         neighbour.memory.id for neighbour in neighbours
-        if neighbour.similarity >= SUPERSEDED and mentions(neighbour.memory.content, old) and not (new and mentions(neighbour.memory.content, new))
+        if neighbour.nearness >= SUPERSEDED and mentions(neighbour.memory.content, old) and not (new and mentions(neighbour.memory.content, new))
         and neighbour.memory.superseded_by is None
     ))  # fmt: skip
 
@@ -103,7 +111,7 @@ def contrasts(new: str, old: str) -> bool:
             continue
         gone, come = theirs[from_:to], mine[at:until]
         fresh = [word for word in come if not any(_variant(word, known) for known in in_theirs.get(word[:2], ()))]
-        if kind == "replace" and fresh and not any(_variant(word, known) for word in come for known in gone):
+        if kind == "replace" and fresh:
             lost = [word for word in gone if not any(_variant(word, kept) for kept in in_mine.get(word[:2], ()))]
             if lost:
                 return True
@@ -131,6 +139,11 @@ def _variant(one: str, other: str) -> bool:
         return True
     shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(short))
     return shared >= 4 and shared >= 0.7 * len(short)
+
+
+def negated(one: str, other: str) -> bool:
+    """Whether one of two texts denies more than the other."""
+    return _negations(one) != _negations(other)
 
 
 def _negations(text: str) -> int:

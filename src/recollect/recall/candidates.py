@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from recollect.recall.fuse import Pool, said
+from recollect.recall.fuse import MEANING, STRETCH, Pool, said
 from recollect.store.base import Store
 from recollect.store.match import query_words
 from recollect.types import Filter, Query, Words
@@ -13,6 +13,8 @@ from recollect.types import Filter, Query, Words
 # Memories taken from each signal. Words are ordered coarsely, so more of them are looked at. 300 of each find nothing more
 # on the four sets tried (bench/LOG.md, 2026-11-15).
 BY_WORDS, BY_MEANING = 200, 100
+TOPICS, BEST_TOPICS = 40, 3  # topics of conversations looked at, and those whose ideas all become candidates
+PARENT = 0.7  # how much of a topic's fit its sub-topics share
 NAMED = 0.02  # what a memory gains for each entity that the question names, up to two: its words have counted already
 
 
@@ -33,7 +35,41 @@ def gather(query: Query, store: Store, filter: Filter, vector: Callable[[], Any]
         cosines, mean = store.cosines([key for key in (*worded, *boosts) if key not in near], embedded, model, filter.scopes)
         found += store.candidates([key for key in near if key not in worded and key not in boosts], wide, words, ())
         pool = pool._replace(cosines=near | cosines, statistics=statistics._replace(mean_cosine=mean))
+    if any(candidate.span for candidate in found):
+        pool = _in_topics(pool, query, store, wide, embedded, model)
     return _followed(pool, store, wide, embedded, model) if wide.follow else pool
+
+
+def _in_topics(pool: Pool, query: Query, store: Store, filter: Filter, vector: Any, model: str | None) -> Pool:
+    """How well the topics of conversations fit, and what was decided, asked or solved in those that fit best."""
+    by_words = store.keyword_spans(query, filter.scopes, TOPICS)
+    by_meaning = store.nearest_spans(vector, model, filter.scopes, TOPICS) if vector is not None and model else []
+    fit = topic_fit(by_words, by_meaning, pool.statistics.mean_cosine)
+    known = {candidate.key for candidate in pool.candidates}
+    best = sorted(fit, key=lambda id: -fit[id])[:BEST_TOPICS]
+    fresh = [key for key in store.in_spans(best, filter, BEST_TOPICS * 8) if key not in known] if best and not query.strict else []
+    added = store.candidates(fresh, filter, pool.words, set(fresh))
+    if added and vector is not None and model:
+        cosines, _ = store.cosines([candidate.key for candidate in added], vector, model, filter.scopes)
+        pool = pool._replace(cosines={**pool.cosines, **cosines})
+    candidates = [*pool.candidates, *added]
+    parents = store.spans_by_id(list({candidate.span for candidate in candidates if candidate.span}), filter.scopes)
+    for id, span in parents.items():
+        if span.parent in fit:
+            fit[id] = max(fit.get(id, 0.0), PARENT * fit[span.parent])
+    return pool._replace(candidates=candidates, topics=fit, said=None if added else pool.said)
+
+
+def topic_fit(by_words: Sequence[tuple[str, float]], by_meaning: Sequence[tuple[str, float]], mean: float | None) -> dict[str, float]:
+    """From 0 up to about 1: meaning from the scope's mean, words from the best topic."""
+    fit: dict[str, float] = {}
+    most = by_words[0][1] if by_words else 0.0
+    share = MEANING if by_meaning else 0.0
+    for id, score in by_words:
+        fit[id] = (1 - share) * (score / most if most > 0 else 0.0)
+    for id, cosine in by_meaning:
+        fit[id] = fit.get(id, 0.0) + share * max(0.0, cosine - (mean or 0.0)) * STRETCH / max(1e-6, 1 - (mean or 0.0))
+    return fit
 
 
 def _entity_boosts(query: Query, store: Store, filter: Filter, depth: int) -> Sequence[tuple[int, float]]:

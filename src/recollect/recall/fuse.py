@@ -9,6 +9,7 @@ signal knows about this question. Each is measured from its own background:
   whose words stand everywhere has thirty equally good matches and so little to say. Memories that hold only a part of the
   question are damped (coverage).
 - **pairs**: words of the question that stand side by side here too.
+- **topic**: the conversation's topic, by its name and summary, fits the question.
 - **neighbours**: the turns before and after fit as well. **nearness in time** breaks ties towards what is recent.
 
 Measured on eight sets in bench/LOG.md (2026-11-15), where hybrid is at or above its better half but for one question on one measure.
@@ -23,7 +24,7 @@ from itertools import compress
 from typing import NamedTuple
 
 from recollect.store.base import Statistics
-from recollect.types import Candidate, Words
+from recollect.types import NOTHING, Candidate, Words
 
 K1, B = 1.2, 0.75
 MEANING = 0.7  # weight of meaning against words
@@ -37,6 +38,7 @@ PAIRS = 0.1
 NEIGHBOUR = 0.25  # what a strong neighbour adds
 NEAR = ((-1, 1.0), (1, 1.0), (-2, 0.5), (2, 0.5))  # where a neighbour may stand, and how much of it counts
 RECENT, FADE = 0.15, 21 * 86400.0  # what being told right now adds, and the seconds after which a third of it is left
+TOPIC = 0.1  # what the topic of a conversation that fits adds to what was said in it
 PRIOR = 8  # memories' worth of belief in the model's usual mean cosine, for scopes of a few memories
 RRF_K = 60
 
@@ -62,6 +64,7 @@ class Pool(NamedTuple):
     found: Mapping[int, float]  # the full-text engine's own score of what it found
     boosts: Mapping[int, float]  # additions for named entities
     cosines: Mapping[int, float]
+    topics: Mapping[str, float] = NOTHING  # how well the topic of a conversation fits, by its id
     said: Mapping[int, Spoken] | None = None  # what `said` gives, where it was worked out while the model was busy
 
 
@@ -77,6 +80,7 @@ class Signals(NamedTuple):
     neighbours: float
     recent: float
     named: float
+    topic: float
     relevance: float
 
 
@@ -106,7 +110,7 @@ def weights(statistics: Statistics) -> list[float]:
 
 def fuse(pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, baseline: float = 0.0) -> Fused:
     """Relevance of every candidate. `gate` drops weak cosines; `baseline` is the mean cosine that the model usually gives."""
-    candidates, boosts = pool.candidates, pool.boosts
+    candidates, boosts, topics = pool.candidates, pool.boosts, pool.topics
     keys = [candidate.key for candidate in candidates]
     by_words = said(pool) if pool.said is None else pool.said
     spoken = [by_words.get(key, SILENT) for key in keys]
@@ -115,7 +119,7 @@ def fuse(pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, b
     share = MEANING if pool.statistics.mean_cosine is not None else 0.0
     rest = 1 - share
     nothing = [0.0] * len(keys)
-    lift = recent = nothing
+    lift = recent = inside = nothing
     if method == "rrf":
         relevance = _reciprocal(cosines, [words.bm25 for words in spoken])
     else:
@@ -123,6 +127,9 @@ def fuse(pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, b
             share * meaning + rest * words.words + PAIRS * words.pairs + boosts.get(key, 0.0)
             for key, meaning, words in zip(keys, meanings, spoken, strict=True)
         ]
+        if topics:
+            inside = [TOPIC * topics.get(candidate.span or "", 0.0) for candidate in candidates]
+            values = [value + lifted for value, lifted in zip(values, inside, strict=True)]
         if method == "adaptive":
             lift = neighbours(candidates, values)
             recent = [RECENT * math.exp(-abs(now - candidate.created_at) / FADE) for candidate in candidates]
@@ -130,7 +137,7 @@ def fuse(pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, b
 
     def signals(at: int) -> Signals:
         named = 0.0 if method == "rrf" else boosts.get(keys[at], 0.0)
-        return Signals(cosines[at], meanings[at], *spoken[at], lift[at], recent[at], named, relevance[at])
+        return Signals(cosines[at], meanings[at], *spoken[at], lift[at], recent[at], named, inside[at], relevance[at])
 
     return Fused(keys, relevance, signals)
 

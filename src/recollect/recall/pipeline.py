@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +17,7 @@ from recollect.recall.fuse import Signals, fuse
 from recollect.recall.query import parse
 from recollect.recall.score import score, weighed
 from recollect.store.base import Store
-from recollect.types import Answer, Candidate, Filter, Hit, Query
+from recollect.types import IDEAS, Answer, Candidate, Filter, Hit, Query, turn_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -63,9 +63,10 @@ def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now
     if query.since or query.until or query.kinds:
         relevance = [min(1.0, value * _preferred(candidate, query)) for value, candidate in zip(relevance, pool.candidates, strict=True)]
     scored = score(pool.candidates, relevance, ask.profile, now, rng)
-    good = sorted((value for value in scored if value >= ask.threshold), reverse=True)
+    found = _said_once(pool.candidates, scored)
+    good = sorted((value for value, _ in found if value >= ask.threshold), reverse=True)
     last = good[min(len(good), ask.offset + ask.limit) - 1] if good and ask.limit else math.inf
-    ranked = [(value, candidate) for value, candidate in zip(scored, pool.candidates, strict=True) if value >= last]
+    ranked = [(value, candidate) for value, candidate in found if value >= last]
     ranked.sort(key=lambda item: (-item[0], -item[1].created_at, item[1].key))
     chosen = ranked[ask.offset : ask.offset + ask.limit]
     memories = store.load([candidate.key for _, candidate in chosen])
@@ -76,6 +77,28 @@ def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now
     ]
     expanded = expand(hits, store, filter.scopes, filter.include_deleted) if ask.related else tuple(hits)
     return Answer(query, expanded, len(good), ask.mode, ask.profile, ask.hints)
+
+
+def _said_once(candidates: Sequence[Candidate], scored: Sequence[float]) -> list[tuple[float, Candidate]]:
+    """An idea stands in the turn it was taken from. Of a turn and its ideas, what scores below what says the same is left out."""
+    found = list(zip(scored, candidates, strict=True))
+    ideas: dict[tuple[int, int], float] = {}
+    for value, candidate in found:
+        if candidate.position >= IDEAS:
+            place = (candidate.source, turn_of(candidate.position))
+            ideas[place] = max(ideas.get(place, 0.0), value)
+    if not ideas:
+        return found
+    turns = {(candidate.source, candidate.position): value for value, candidate in found if candidate.position < IDEAS}
+    return [
+        (value, candidate)
+        for value, candidate in found
+        if (
+            value >= turns.get((candidate.source, turn_of(candidate.position)), 0.0)
+            if candidate.position >= IDEAS
+            else value > ideas.get((candidate.source, candidate.position), 0.0)
+        )
+    ]
 
 
 def _preferred(candidate: Candidate, query: Query) -> float:

@@ -6,10 +6,11 @@ full text of the best within a token budget.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from recollect.types import Answer, Hit, Memory
+from recollect.types import Answer, Hit, Memory, Span
 
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 
@@ -95,8 +96,9 @@ def plain_hit(hit: Hit, explain: bool = False) -> dict[str, Any]:
     return shaped
 
 
-def dual(answer: Answer, max_tokens: int) -> Dual:
-    """A line for every hit in at most half the budget, then the texts of the best in the rest; the first is cut rather than missing."""
+def dual(answer: Answer, max_tokens: int, around: Callable[[Memory], Sequence[Memory]] | None = None) -> Dual:
+    """A line for every hit in at most half the budget, then the texts of the best in the rest; the first is cut rather than missing.
+    What room is left goes to the turns beside those that match: `around` gives them."""
     index: list[dict[str, Any]] = []
     used = 0
     for hit in answer.hits:
@@ -112,18 +114,48 @@ def dual(answer: Answer, max_tokens: int) -> Dual:
     details: list[dict[str, Any]] = []
     for hit in answer.hits[: len(index)]:
         shaped = plain_hit(hit)
-        around = tokens(citation(hit.memory)) + OVERHEAD
-        cost = tokens(hit.memory.content) + around
+        frame = tokens(citation(hit.memory)) + OVERHEAD
+        cost = tokens(hit.memory.content) + frame
         if used + cost > max_tokens:
-            room = max_tokens - used - around
+            room = max_tokens - used - frame
             if details or room < 20:
                 continue
             shaped["content"] = cut(hit.memory.content, room)
             shaped["truncated"] = True
-            cost = tokens(shaped["content"]) + around
+            cost = tokens(shaped["content"]) + frame
         used += cost
         details.append(shaped)
+    if around:
+        used = _beside(answer.hits, details, max_tokens, used, around)
     return Dual(tuple(index), tuple(details), answer.total, answer.total > len(index), used, answer.query.raw, answer.hints)
+
+
+def _beside(
+    hits: Sequence[Hit], details: list[dict[str, Any]], max_tokens: int, used: int, around: Callable[[Memory], Sequence[Memory]]
+) -> int:
+    """Puts the turns before and after each turn in the details beside it, as far as the budget goes. Returns the tokens used."""
+    shown = {shaped["id"] for shaped in details}
+    spoken = {hit.memory.id: hit.memory for hit in hits if hit.memory.kind == "context" and hit.memory.session}
+    for shaped in details:
+        memory = spoken.get(shaped["id"])
+        for near in around(memory) if memory else ():
+            cost = tokens(near.content) + OVERHEAD
+            if near.id in shown or used + cost > max_tokens:
+                continue
+            shown.add(near.id)
+            used += cost
+            beside = {"id": near.id, "role": near.metadata.get("role"), "lines": list(near.lines or ()), "content": near.content}
+            shaped.setdefault("around", []).append(beside)
+    return used
+
+
+def by_topic(hits: Sequence[Hit], spans: Mapping[str, Span]) -> list[tuple[Span | None, list[Hit]]]:
+    """Hits of one topic of a conversation together, topics in the order of their best hit; the others stand alone."""
+    groups: dict[str, tuple[Span | None, list[Hit]]] = {}
+    for hit in hits:
+        span = spans.get(hit.memory.span or "")
+        groups.setdefault(span.id if span else hit.memory.id, (span, []))[1].append(hit)
+    return list(groups.values())
 
 
 def cut(text: str, room: int) -> str:

@@ -102,12 +102,20 @@ class Store(Protocol):
 
     def source(self, scope: str, uri: str) -> Source | None: ...
 
+    def find_source(self, uri: str) -> tuple[str, Source] | None:
+        """A source by its uri and the scope that it belongs to, whichever that is: a transcript lies in one."""
+        ...
+
     def sources(self, scope: str, collection: str | None = None) -> builtins.list[Source]:
         """The sources of a scope in the order they were first read, or those of one collection (`metadata["collection"]`)."""
         ...
 
     def held(self, scope: str, uri: str) -> builtins.list[Held]:
         """The memories of one source in their order, forgotten and retired ones included."""
+        ...
+
+    def around(self, id: str, before: int, after: int) -> builtins.list[Memory]:
+        """The memories that stand beside this one in its source, in order, itself included; around an idea the turns it came from."""
         ...
 
     # Conversations
@@ -127,6 +135,10 @@ class Store(Protocol):
         ...
 
     def keyword_spans(self, query: Query, scopes: Sequence[str], limit: int) -> builtins.list[tuple[str, float]]: ...
+
+    def in_spans(self, ids: Sequence[str], filter: Filter, limit: int) -> builtins.list[int]:
+        """Keys of what was said in these topics beyond the turns themselves: decisions, questions, solutions."""
+        ...
 
     def nearest_spans(self, vector: Any, model: str, scopes: Sequence[str], limit: int) -> builtins.list[tuple[str, float]]: ...
 

@@ -17,7 +17,23 @@ from recollect.store import health, lexemes, match, rows, spans
 from recollect.store.base import Overview, Problem, Statistics
 from recollect.store.connection import connect, immediate, translated
 from recollect.store.writer import Writer
-from recollect.types import Batch, Candidate, Event, Filter, Held, Memory, Query, Ranking, Receipt, Relation, Session, Source, Span, Words
+from recollect.types import (
+    Batch,
+    Candidate,
+    Event,
+    Filter,
+    Held,
+    Memory,
+    Query,
+    Ranking,
+    Receipt,
+    Relation,
+    Session,
+    Source,
+    Span,
+    Words,
+    turn_of,
+)
 
 if TYPE_CHECKING:
     from recollect.store.vectors import Vectors
@@ -194,6 +210,13 @@ class SqliteStore:
         uri, type, hash, position, metadata = found[0]
         return Source(uri, type, hash, position, json.loads(metadata))
 
+    def find_source(self, uri: str) -> tuple[str, Source] | None:
+        found = self._run("SELECT s.key FROM sources o JOIN scopes s ON s.id = o.scope WHERE o.uri = ? ORDER BY o.id LIMIT 1", (uri,))
+        if not found:
+            return None
+        source = self.source(found[0][0], uri)
+        return (found[0][0], source) if source else None
+
     def sources(self, scope: str, collection: str | None = None) -> builtins.list[Source]:
         found = self._run(
             "SELECT uri, type, hash, position, metadata FROM sources WHERE scope = (SELECT id FROM scopes WHERE key = ?1)"
@@ -209,6 +232,21 @@ class SqliteStore:
             (scope, uri),
         )
         return [Held(rows.memory(row), row[-1] or "") for row in found]
+
+    def around(self, id: str, before: int, after: int) -> builtins.list[Memory]:
+        found = self._run("SELECT source, position FROM memories WHERE id = ?", (id,))
+        if not found:
+            return []
+        source, position = found[0]
+        place = turn_of(position)
+        return [
+            rows.memory(row)
+            for row in self._run(
+                f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE m.source = ? AND m.position BETWEEN ? AND ? AND m.deleted_at IS NULL"
+                " ORDER BY m.position, m.key LIMIT 200",
+                (source, place - before, place + after),
+            )
+        ]
 
     # Conversations
 
@@ -233,6 +271,15 @@ class SqliteStore:
     def keyword_spans(self, query: Query, scopes: Sequence[str], limit: int) -> builtins.list[tuple[str, float]]:
         numbers = self._scopes(scopes)
         return spans.keyword(self._run, match.span_expression(query, numbers), numbers, limit)
+
+    def in_spans(self, ids: Sequence[str], filter: Filter, limit: int) -> builtins.list[int]:
+        sql, values = rows.where(filter, self._scopes(filter.scopes))
+        marks = ",".join("?" * len(ids))
+        found = self._run(
+            f"SELECT m.key FROM memories m WHERE m.span IN ({marks}) AND m.kind <> 'context' AND {sql} ORDER BY m.importance DESC, m.key LIMIT ?",
+            (*ids, *values, limit),
+        )
+        return [row[0] for row in found]
 
     def nearest_spans(self, vector: Any, model: str, scopes: Sequence[str], limit: int) -> builtins.list[tuple[str, float]]:
         if self._span_vectors is None:
@@ -364,7 +411,7 @@ class SqliteStore:
         sql, values = rows.where(filter, self._scopes(filter.scopes))
         found = self._run(
             "SELECT m.key, m.kind, m.importance, m.confidence, m.usefulness, m.access_count, m.created_at / 1000.0,"
-            " coalesce(m.last_accessed, m.created_at) / 1000.0, m.trust, m.source, m.position, m.superseded_by, m.length, m.lexemes"
+            " coalesce(m.last_accessed, m.created_at) / 1000.0, m.trust, m.source, m.position, m.superseded_by, m.span, m.length, m.lexemes"
             f" FROM carray(?) w CROSS JOIN memories m ON m.key = w.value WHERE {sql}",
             (apsw.carray(array.array("q", keys)), *values),
         )
@@ -372,7 +419,7 @@ class SqliteStore:
         double = [lexemes.pair_hash(pair) for pair in words.pairs]
         nothing = lexemes.occurrences(None, single, double)
         return [
-            Candidate._make((*row[:13], *(lexemes.occurrences(row[13], single, double) if row[0] in worded else nothing))) for row in found
+            Candidate._make((*row[:14], *(lexemes.occurrences(row[14], single, double) if row[0] in worded else nothing))) for row in found
         ]
 
     def cosines(self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]) -> tuple[dict[int, float], float]:

@@ -3,6 +3,7 @@
 DROP INDEX memories_hash;  -- nothing asked it
 CREATE INDEX memories_span ON memories(span) WHERE span IS NOT NULL;
 CREATE INDEX spans_scope ON spans(scope, created_at);
+CREATE INDEX sources_uri ON sources(uri);
 CREATE INDEX sessions_scope ON sessions(scope, started_at);
 
 -- Hashes of message identities: forks and resumed sessions repeat messages, and what was purged must not come back with them.

@@ -1,0 +1,181 @@
+"""The day's ceiling: what several processes spend together, through crashes, torn lines and midnight."""
+
+import json
+import stat
+import subprocess
+import sys
+from datetime import date, timedelta
+
+import pytest
+
+from recollect.llm.base import ModelError, Usage
+from recollect.llm.budget import DAYS_KEPT, Budget, Count
+
+DAY = date(2026, 11, 15)
+
+
+@pytest.fixture
+def budget(tmp_path):
+    return Budget(tmp_path / "llm-usage", 1000, lambda: DAY)
+
+
+def file_of(budget, day=DAY):
+    return budget._directory / f"{day.isoformat()}.jsonl"
+
+
+def test_nothing_is_there_before_the_first_call(budget):
+    assert budget.spent() == 0 and budget.report().purposes == {} and not budget._directory.exists()
+
+
+def test_a_hold_counts_until_it_is_noted(budget):
+    hold = budget.allow("ideas", 400)
+    assert budget.spent() == 400 and budget.report().unfinished == 1
+    budget.note(hold, Usage(100, 20))
+    budget.note(budget.allow("hyde", 300), Usage(50), "timeout")
+    budget.skip("ideas", "empty")
+    report = budget.report()
+    assert (budget.spent(), report.today, report.tokens, report.ceiling, report.unfinished) == (170, 170, 170, 1000, 0)
+    assert report.purposes == {"hyde": Count(1, 1, 50, 0), "ideas": Count(1, 0, 100, 20)}
+    assert report.failures == {"timeout": 1, "empty": 1}
+
+
+def test_the_ceiling_is_never_passed_by_what_is_held(budget):
+    budget.allow("ideas", 600)
+    with pytest.raises(
+        ModelError, match=r"ceiling of 1,000 tokens is reached: 600 are spent or held, and this question may take 401\."
+    ) as caught:
+        budget.allow("ideas", 401)
+    assert "`recollect config llm_daily_tokens 200000`" in caught.value.hint
+    assert budget.spent() == 600
+    budget.allow("ideas", 400)
+
+
+def test_a_ceiling_of_nothing_sends_nothing(tmp_path):
+    with pytest.raises(ModelError, match="ceiling of 0 tokens"):
+        Budget(tmp_path, 0).allow("ideas", 1)
+
+
+def test_of_two_that_hold_at_once_the_first_line_wins(budget, monkeypatch):
+    """Both saw room before either wrote; the order of the lines decides, and whoever lost takes the hold back."""
+    rival = Budget(budget._directory, 1000, lambda: DAY)
+    append = budget._append
+
+    def overtaken(day, line):
+        if "hold" in line:
+            rival.allow("ideas", 700)
+        append(day, line)
+
+    monkeypatch.setattr(budget, "_append", overtaken)
+    with pytest.raises(ModelError, match="700 are spent or held"):
+        budget.allow("ideas", 700)
+    assert budget.spent() == 700
+
+
+def test_a_call_that_ends_after_midnight_counts_on_the_day_it_began(tmp_path):
+    days = [DAY]
+    budget = Budget(tmp_path, 1000, lambda: days[-1])
+    hold = budget.allow("ideas", 500)
+    days.append(DAY + timedelta(days=1))
+    budget.note(hold, Usage(100))
+    assert budget.spent(DAY) == 100 and budget.spent() == 0
+    assert budget.report().tokens == 100
+
+
+def test_old_days_are_dropped_when_a_new_one_begins(tmp_path):
+    days = [DAY - timedelta(days=DAYS_KEPT + 1)]
+    budget = Budget(tmp_path, 1000, lambda: days[-1])
+    (tmp_path / "notes.jsonl").write_text("mine")
+    for day in (days[0], days[0] + timedelta(days=1), DAY):
+        days.append(day)
+        budget.note(budget.allow("ideas", 1), Usage(1))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{DAY - timedelta(days=DAYS_KEPT)}.jsonl", f"{DAY}.jsonl", "notes.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"id":"torn","purpose":"ideas","ho',
+        b"\xff\xfe\x00",
+        b"[" * 100_000,
+        b"[]",
+        b'{"id":7,"hold":900}',
+        b'{"id":"x","purpose":{},"hold":900}',
+        b'{"id":"x","hold":-900}',
+        b'{"id":"x","hold":1e9}',
+        b'{"id":"x","in":"many","out":true}',
+    ],
+)
+def test_lines_that_are_torn_or_meddled_with_count_nothing_and_break_nothing(budget, line):
+    budget.note(budget.allow("ideas", 10), Usage(10))
+    with file_of(budget).open("ab") as file:
+        file.write(line)
+    hold = budget.allow("ideas", 40)
+    assert budget.spent() == 50
+    budget.note(hold, Usage(20))
+    assert budget.spent() == 30 and budget.report().purposes["ideas"].calls == 2
+
+
+def test_only_the_user_can_read_the_counts_and_no_text_is_in_them(budget):
+    budget.allow("ideas", 10)
+    assert stat.S_IMODE(file_of(budget).stat().st_mode) == 0o600 and stat.S_IMODE(budget._directory.stat().st_mode) == 0o700
+    assert set(json.loads(file_of(budget).read_text())) == {"id", "purpose", "hold"}
+
+
+def test_what_cannot_be_counted_is_not_sent(tmp_path):
+    (tmp_path / "llm-usage").write_text("a file where the folder should be")
+    with pytest.raises(ModelError, match="cannot be") as caught:
+        Budget(tmp_path / "llm-usage", 1000).allow("ideas", 10)
+    assert caught.value.reason == "budget"
+
+
+def test_an_answer_is_not_lost_because_its_cost_cannot_be_noted(budget):
+    hold = budget.allow("ideas", 400)
+    path = file_of(budget)
+    path.rename(path.with_suffix(".gone"))
+    path.mkdir()
+    budget.note(hold, Usage(1))
+    path.rmdir()
+    path.with_suffix(".gone").rename(path)
+    assert budget.spent() == 400
+
+
+WORKER = """
+import sys
+from datetime import date
+from pathlib import Path
+from recollect.llm.base import ModelError, Usage
+from recollect.llm.budget import Budget
+
+budget = Budget(Path(sys.argv[1]), int(sys.argv[2]), lambda: date(2026, 11, 15))
+sys.stdin.readline()
+made = 0
+for number in range(60):
+    try:
+        hold = budget.allow(sys.argv[3], 10)
+    except ModelError:
+        continue
+    made += 1
+    budget.note(hold, Usage(7, 3), "" if number % 2 else "timeout")
+print(made)
+"""
+
+
+@pytest.mark.parametrize(("ceiling", "calls"), [(1_000_000, 180), (900, 90)])
+def test_processes_that_count_at_once_lose_nothing_and_stay_below_the_ceiling(tmp_path, ceiling, calls):
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, tmp_path, str(ceiling), f"worker {number}"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for number in range(3)
+    ]  # fmt: skip
+    for worker in workers:
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    made = [int(worker.communicate()[0]) for worker in workers]
+    report = Budget(tmp_path, ceiling, lambda: DAY).report()
+    # A hold that had to be taken back may have turned away another; below the ceiling nobody is turned away.
+    assert sum(made) == calls if ceiling == 1_000_000 else calls - 3 <= sum(made) <= calls
+    assert [report.purposes[f"worker {number}"].calls for number in range(3)] == made
+    assert report.tokens == report.today == 10 * sum(made) <= ceiling and report.unfinished == 0
+    assert report.failures.get("ceiling", 0) == 180 - sum(made)

@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.embed.base import Embedder
+from recollect.recall.anchor import KNOWN, Event, event, placed
 from recollect.recall.candidates import gather
 from recollect.recall.expand import expand
 from recollect.recall.fuse import Signals, fuse
@@ -42,6 +43,7 @@ class Ask(NamedTuple):
     threshold: float = 0.0
     related: bool = True
     hints: tuple[str, ...] = ()
+    looking_up: bool = False  # the time of an event, for another question
 
 
 def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now: datetime, rng: random.Random) -> Answer:
@@ -50,12 +52,13 @@ def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now
     plain = " ".join(question.split()) if len(question) < PLAIN and not any(mark in question for mark in SYNTAX) else ""
     early = _vector(plain, asked)
     query = parse(question, now)
-    filter = _narrowed(ask.filter, query)
+    query, then = placed(query, ask.filter, question, now, _told_time(question, query, ask, store, embedder, now))
+    filter = _narrowed(then, query)
     vector = early if query.text == plain else _vector(query.text, asked)
     model = embedder.model if embedder else None
     pool = gather(query, store, filter, vector, model, ask.mode, ask.limit + ask.offset)
-    if not pool.candidates and query.entities:
-        # Nothing is known of that name: `@property` in a question about code was no mention of a person.
+    if not pool.candidates and (query.entities or then is not ask.filter):
+        # Nothing is known of that name: `@property` in a question about code was no mention of a person. Nor of that time.
         filter = _narrowed(ask.filter, query._replace(entities=()))
         pool = gather(query, store, filter, vector, model, ask.mode, ask.limit + ask.offset)
     signals = fuse(pool, now.timestamp(), ask.fusion, ask.gate, embedder.baseline if embedder else 0.0)
@@ -77,6 +80,18 @@ def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now
     ]
     expanded = expand(hits, store, filter.scopes, filter.include_deleted) if ask.related else tuple(hits)
     return Answer(query, expanded, len(good), ask.mode, ask.profile, ask.hints)
+
+
+def _told_time(
+    question: str, query: Query, ask: Ask, store: Store, embedder: Embedder | None, now: datetime
+) -> tuple[Event, datetime] | None:
+    """When the event happened that a question measures its time by ("before we moved to Postgres"), if memory knows it."""
+    asked = event(question) if not query.since and not query.until and not ask.looking_up else None
+    if asked is None:
+        return None
+    look = ask._replace(limit=1, offset=0, threshold=KNOWN, profile="relevance", related=False, looking_up=True)
+    hits = recall(asked.text, look, store, embedder, now, random.Random(0)).hits
+    return (asked, hits[0].memory.valid_from or hits[0].memory.created_at) if hits else None
 
 
 def _said_once(candidates: Sequence[Candidate], scored: Sequence[float]) -> list[tuple[float, Candidate]]:

@@ -1,0 +1,47 @@
+"""Questions about a past state: "what did we use in March?", "how did we deploy before we moved to Kubernetes?".
+
+The first asks for what held then, though it has been replaced since. The second names its time by an event that only memory
+knows, which has to be looked up first. Pure: what was found is given.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from recollect.types import Filter, Query
+
+_EVENT = re.compile(
+    r"\b(?P<side>before|after|since|until|prior to)\s+(?:that\s+)?(?P<event>(?:we|i|they|the|our)\s[^?.!,;]{3,120})", re.IGNORECASE
+)
+_PAST = re.compile(
+    r"\b(?:did|were|had|was)\s+(?:we|our|the (?:team|project|app|service|system))\b|\bwe (?:used to|were using|had)\b", re.IGNORECASE
+)
+KNOWN = 0.55  # how well a memory must fit the event to tell its time
+INSTANT = timedelta(milliseconds=1)
+
+
+class Event(NamedTuple):
+    side: str  # before or after
+    text: str
+
+
+def event(question: str) -> Event | None:
+    """The event that a question measures its time by, if it names one instead of a date."""
+    found = _EVENT.search(question[:1000])
+    if found is None:
+        return None
+    return Event("before" if found["side"].lower() in ("before", "until", "prior to") else "after", found["event"].strip())
+
+
+def placed(query: Query, filter: Filter, question: str, now: datetime, when: tuple[Event, datetime] | None) -> tuple[Query, Filter]:
+    """The question with the time of its event, and the filter that sees what held at the time it asks about."""
+    if when and when[0].side == "after":
+        return query._replace(since=query.since or when[1]), filter
+    if when:
+        query = query._replace(until=query.until or when[1])
+    past = when is not None or bool(_PAST.search(question[:1000]))
+    if past and query.until and query.until < now and filter.as_of is None and not filter.include_superseded:
+        return query, filter._replace(as_of=query.until - INSTANT)
+    return query, filter

@@ -1,0 +1,226 @@
+"""Project knowledge through the command line: documents as syncs, what is skipped and why, and following changes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+import test_embed
+from cli_runner import cli  # noqa: F401
+
+from recollect import knowledge
+from recollect.embed.hashing import HashingEmbedder
+from recollect.memory import Memory
+
+model_or_pull = test_embed.model_or_pull
+
+GUIDE = """# Deploying
+
+We deploy from main, never from a branch.
+
+## Rollback
+
+Run the previous tag again. The database is never rolled back.
+
+## Feature flags
+
+Flags live in Consul and are read at start.
+"""
+
+
+@pytest.fixture
+def project(cli):  # noqa: F811
+    folder = cli.project / ".claude" / "knowledge"
+    (folder / "gotchas").mkdir(parents=True)
+    (folder / "deploying.md").write_text(GUIDE)
+    (folder / "gotchas" / "cache.md").write_text("---\ntags: [redis]\n---\n# Cache\n\nThe cache forgets everything at midnight.\n")
+    return cli
+
+
+def contents(cli) -> dict[str, dict]:  # noqa: F811
+    return {one["content"]: one for one in cli.json("list", "--all")}
+
+
+def test_knowledge_files_are_found_with_path_lines_heading_and_kind(project):
+    assert project.json("index")["added"] == [".claude/knowledge/deploying.md", ".claude/knowledge/gotchas/cache.md"]
+    hit = project.json("search", "previous tag again")[0]
+    assert (hit["path"], hit["kind"], hit["section"]) == (".claude/knowledge/deploying.md", "document", "Deploying > Rollback")
+    first, last = hit["lines"]
+    assert "Run the previous tag again" in "\n".join(GUIDE.splitlines()[first - 1 : last])
+    gotcha = project.json("search", "midnight")[0]
+    assert (gotcha["kind"], gotcha["tags"], gotcha["trust"]) == ("gotcha", ["redis"], 1)
+
+
+def test_a_second_run_reads_nothing_and_embeds_nothing(project, monkeypatch):
+    project.ok("index")
+    monkeypatch.setattr(HashingEmbedder, "documents", lambda *_: pytest.fail("embedded although nothing changed"))
+    again = project.json("index")
+    assert (again["unchanged"], again["added"], again["memories"]) == (2, [], {"added": 0, "kept": 0, "retired": 0})
+    assert "2 sources: 2 unchanged" in project.ok("index")
+
+
+def test_one_changed_section_embeds_only_itself(project, monkeypatch):
+    project.ok("config", "chunk_overlap", "0")
+    project.ok("index")
+    before = contents(project)
+    texts = []
+    real = HashingEmbedder.documents
+    monkeypatch.setattr(HashingEmbedder, "documents", lambda self, given, progress=None: texts.extend(given) or real(self, given, progress))
+    file = project.project / ".claude/knowledge/deploying.md"
+    file.write_text(GUIDE.replace("read at start", "read at each request"))
+    changed = project.json("index")
+    assert changed["changed"] == [".claude/knowledge/deploying.md"] and changed["memories"]["added"] == 1
+    assert len(texts) == 1 and "read at each request" in texts[0]
+    after = contents(project)
+    kept = set(before) & set(after)
+    assert kept and all(before[text]["id"] == after[text]["id"] for text in kept)
+
+
+def test_a_moved_file_keeps_its_ids_and_a_vanished_one_leaves(project):
+    project.ok("index")
+    ids = {one["id"] for one in project.json("list", "--all")}
+    folder = project.project / ".claude/knowledge"
+    (folder / "deploying.md").rename(folder / "releases.md")
+    moved = project.json("index")
+    assert moved["moved"] == [{"from": ".claude/knowledge/deploying.md", "to": ".claude/knowledge/releases.md"}]
+    assert {one["id"] for one in project.json("list", "--all")} == ids
+    (folder / "releases.md").unlink()
+    assert project.json("index")["vanished"] == [".claude/knowledge/releases.md"]
+    assert project.json("search", "previous tag again", "--mode", "keyword") == []
+
+
+def test_what_git_ignores_and_what_says_so_itself_is_left_out(project):
+    folder = project.project / ".claude/knowledge"
+    subprocess.run(["git", "init", "-q", project.project], check=True)
+    (project.project / ".gitignore").write_text("drafts/\n")
+    (folder / "drafts").mkdir()
+    (folder / "drafts" / "idea.md").write_text("# Idea\n\nPaint the sheds purple.\n")
+    (folder / "off.md").write_text("---\nindex: false\n---\n# Off\n\nThe sheds stay grey.\n")
+    (folder / "plain.md").write_text("<!-- vector-index: false -->\n# Words\n\nSheds are found by words only.\n")
+    project.ok("index")
+    found = [one["content"] for one in project.json("list", "--all") if "heds" in one["content"]]
+    assert len(found) == 1 and "by words only" in found[0]
+    assert project.json("stats")["unembedded"] == 0
+
+
+def test_bad_files_are_named_and_the_rest_is_indexed(project):
+    folder = project.project / ".claude/knowledge"
+    (folder / "binary.md").write_bytes(b"\x00\x01\x02" * 100)
+    (folder / "huge.md").write_bytes(b"word " * 2_100_000)
+    (folder / "broken.md").write_text("---\ntags: [a, b\n---\n# Broken head\n\nStill readable body text.\n")
+    (folder / "open.md").write_text("# Open\n\n```python\nprint('no end')\n")
+    (folder / "loop").symlink_to(folder)
+    (folder / "gone.md").symlink_to(folder / "nowhere.md")
+    os.mkfifo(folder / "pipe.md")
+    result = project("index")
+    assert result.code == 0 and "binary" in result.err
+    skipped = {row["source"].rpartition("/")[2]: row["reason"] for row in project.json("index")["skipped"]}
+    assert {"binary.md", "huge.md", "gone.md", "pipe.md"} <= set(skipped)
+    assert "binary" in skipped["binary.md"] and "MB" in skipped["huge.md"]
+    texts = " ".join(contents(project))
+    assert "Still readable body text" in texts and "no end" in texts and "never from a branch" in texts
+
+
+def test_an_empty_project_says_what_to_do(cli):  # noqa: F811
+    error = cli.fails("index", code=1)
+    assert ".claude/knowledge" in error and "recollect init" in error
+    assert "nothing" in cli.fails("index", "nowhere.md", code=1)
+
+
+def test_a_project_file_cannot_point_out_of_the_project(cli):  # noqa: F811
+    (cli.project / ".recollect").mkdir()
+    (cli.project / ".recollect" / "config.toml").write_text('knowledge = ["../../outside"]\n')
+    assert "outside the project" in cli.fails("index", code=2)
+
+
+def test_import_takes_any_markdown_by_windows_of_lines(project, tmp_path):
+    notes = tmp_path / "elsewhere"
+    notes.mkdir()
+    (notes / "post.markdown").write_text("# Outage\n\n" + "The queue was full because the worker had died.\n" * 120)
+    (notes / "page.mdx").write_text("# Page\n\nMDX is read as Markdown.\n")
+    (notes / "skip.txt").write_text("not Markdown")
+    taken = project.json("import", "--markdown", str(notes))
+    assert [path.rpartition("/")[2] for path in taken["added"]] == ["page.mdx", "post.markdown"]
+    hits = [one for one in project.json("list", "--all") if one["path"].endswith("post.markdown")]
+    assert len(hits) > 2 and all(one["path"].startswith("/") for one in hits)
+    assert project.json("import", "--markdown", str(notes))["unchanged"] == 2
+    (notes / "page.mdx").unlink()
+    assert [path.rpartition("/")[2] for path in project.json("import", "--markdown", str(notes))["vanished"]] == ["page.mdx"]
+    project.ok("index")
+    assert any(one["path"].endswith("post.markdown") for one in project.json("list", "--all")), "other sources are left alone"
+
+
+def test_an_import_into_a_container_stays_there(project, tmp_path):
+    (tmp_path / "router.md").write_text("# Router\n\nLoaders run before the route renders.\n")
+    project.ok("import", "--markdown", str(tmp_path / "router.md"), "--container", "react-router")
+    assert project.json("search", "loaders route", "--mode", "keyword") == []
+    assert len(project.json("search", "loaders route", "--container", "react-router", "--mode", "keyword")) == 1
+
+
+@pytest.mark.parametrize("arguments", [(), ("--markdown", "a.md", "--repo-map", "b.json")])
+def test_import_wants_one_of_its_two_forms(project, arguments):
+    assert "--markdown" in project.fails("import", *arguments, code=2)
+
+
+def test_settings_change_the_passages_of_the_next_run(project):
+    (project.project / ".claude/knowledge/long.md").write_text("# Long\n\n" + "A sentence about owls in the barn. " * 100)
+    project.ok("index")
+    several = len(contents(project))
+    project.ok("config", "chunk_size", "500")
+    assert ".claude/knowledge/long.md" in project.json("index")["changed"]
+    assert len(contents(project)) > several
+
+
+def test_following_changes_indexes_them_and_ends_when_told(project):
+    folder = project.project / ".claude/knowledge"
+    stop = threading.Event()
+    with Memory(directory=project.project) as memory:
+        knowledge.index(memory)
+        changes = knowledge.follow(memory, stop=stop)
+        timer = threading.Timer(0.3, lambda: (folder / "new.md").write_text("# New\n\nWritten while watching.\n"))
+        timer.start()
+        try:
+            assert next(changes).added == (".claude/knowledge/new.md",)
+        finally:
+            stop.set()
+            timer.join()
+        assert list(changes) == []
+
+
+def test_watching_ends_cleanly_on_ctrl_c(project):
+    import signal
+
+    script = "import sys; from recollect.cli.main import main; sys.exit(main(['index', '--watch']))"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=project.project
+    )
+    for line in process.stderr:
+        if "watching" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 0 and "stopped watching" in err and "Traceback" not in err, err
+
+
+def test_a_question_about_the_architecture_in_other_words_finds_its_section(model_or_pull, tmp_path, monkeypatch):
+    from pathlib import Path
+
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path))
+    monkeypatch.setenv("RECOLLECT_OFFLINE", "1")
+    monkeypatch.delenv("RECOLLECT_EMBEDDING", raising=False)
+    monkeypatch.setenv("RECOLLECT_MODEL_DIR", str(tmp_path / "models"))
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / test_embed.models.DEFAULT).symlink_to(model_or_pull)
+    root = Path(__file__).parent.parent
+    with Memory(tmp_path / "memory.db", directory=root) as memory:
+        knowledge.index(memory, [root / "ARCHITECTURE.md"])
+        for question, section in (
+            ("how does one process see embeddings that another one just stored?", "How vectors are searched"),
+            ("what must never happen while the write lock is held?", "Rules that are easy to break"),
+            ("what does the term window stand for?", "Words"),
+        ):
+            hit = memory.search(question, limit=1).hits[0].memory
+            assert section in (hit.section or ""), (question, hit.section)

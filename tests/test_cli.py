@@ -238,7 +238,7 @@ def test_a_replaced_memory_shows_as_a_chain(cli):
 @pytest.mark.parametrize("command", [["recall"], ["search", "--dual"], ["search", "--max-tokens", "1000"]])
 def test_the_index_and_details_form(stocked, command):
     both = stocked.json(*command, "magic link")
-    assert set(both) == {"query", "index", "details", "total_count", "has_more", "tokens_used", "hints"}
+    assert set(both) == {"query", "index", "details", "total_count", "has_more", "tokens_used", "hints", "topics"}
     assert both["query"] == "magic link"
     assert set(both["index"][0]) == {"id", "summary", "kind", "score"}
     assert both["details"][0]["content"] == LOGIN

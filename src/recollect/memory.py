@@ -17,30 +17,15 @@ from recollect.checks import as_entity, check_choice, check_kind, check_range
 from recollect.config import Config
 from recollect.embed.base import WINDOW, Embedder
 from recollect.embed.lazy import LazyModel, without_vectors
-from recollect.errors import EmbeddingError, InvalidInput, NotFound, StoreError
+from recollect.errors import EmbeddingError, InvalidInput, NotFound
 from recollect.recall.pipeline import Ask, recall
+from recollect.store import open_store
 from recollect.store.base import Overview, Problem, Store
 from recollect.types import PERSONAL, Answer, Batch, Change, Entity, Event, Filter, Outcome, Passage, Receipt, Relation, Source
 
 if TYPE_CHECKING:
     from recollect.ingest.sync import Document, Skipped, Step, Synced
     from recollect.ingest.vectors import Recent
-
-
-def open_store(config: Config, project: projects.Project) -> Store:
-    """The database that the settings name, else the project's own, else the user's."""
-    target = config.database
-    if target.startswith(("postgres://", "postgresql://")):
-        raise StoreError("This version does not speak PostgreSQL yet.", "Set `database` to a path, or leave it empty.")
-    from recollect.store.sqlite import SqliteStore
-
-    if target:
-        path = Path(target).expanduser()
-    elif project.local_database.exists() and configuration.trusts(project.root):
-        path = project.local_database
-    else:
-        path = configuration.data_directory() / "memory.db"
-    return SqliteStore(path, config.busy_timeout)
 
 
 class Memory:
@@ -438,8 +423,9 @@ class Memory:
         threshold: float | None = None,
         seed: int | None = None,
         related: bool = True,
+        hypothesis: str = "",
     ) -> Answer:
-        """The memories that best answer a question, best first. Never writes."""
+        """The memories that best answer a question, best first. Never writes. Looks near a `hypothesis` of the answer too."""
         config = self.config
         mode = check_choice("mode", mode or config.mode, types.MODES)
         profile = check_choice("profile", profile or config.profile, configuration.PROFILES)
@@ -448,6 +434,7 @@ class Memory:
             filter=filter or self.filter(), mode=mode if embedder or mode == "keyword" else "keyword", fusion=config.fusion, profile=profile,
             limit=config.limit if limit is None else limit, offset=offset, gate=config.min_similarity,
             threshold=config.threshold if threshold is None else threshold, related=related, hints=hints,
+            hypothesis=hypothesis,
         )  # fmt: skip
         if mode == "vector" and embedder is None:
             raise EmbeddingError("There is no embedding model to search by meaning with.", "recollect model pull" if not hints else None)
@@ -488,9 +475,7 @@ class Memory:
         """Gives every memory a vector of the current model. May be stopped at any moment and goes on where it was."""
         embedder = self.embedder
         if embedder is None:
-            raise EmbeddingError(
-                self._model.error or "No embedding model is set.", "recollect config embedding snowflake-arctic-embed-s"
-            )
+            raise EmbeddingError(self._model.error or "No embedding model is set.", "recollect config embedding snowflake-arctic-embed-s")
         if full:
             self.store.rebuild()
             self.store.drop_vectors()
@@ -498,9 +483,7 @@ class Memory:
         while page := self.store.unembedded(embedder.model, 64):
             vectors = self.vectors_of(page)
             if not vectors:
-                raise EmbeddingError(
-                    self._model.error or "The embedding model stopped working.", "`recollect reindex` goes on from here."
-                )
+                raise EmbeddingError(self._model.error or "The embedding model stopped working.", "`recollect reindex` goes on from here.")
             self._write(**vectors)
             done += len(page)
             if progress:

@@ -36,8 +36,10 @@ def stats(args: Namespace) -> None:
       recollect stats --this-project
       recollect stats --json
     """
+    from recollect import language
+
     with opened(args) as memory:
-        value = numbers(memory, args.this_project)
+        value = {**numbers(memory, args.this_project), "language_model": language.usage(memory)}
         output.show(args, value, lambda: output.out("\n".join(summary(memory, value))))
 
 
@@ -52,6 +54,18 @@ def numbers(memory: Memory, this_project: bool) -> dict[str, Any]:
         "bytes_per_memory": round(overview.database_bytes / every) if every else 0,
         "scope_names": {scope: names[scope] for scope in value["by_scope"] if names.get(scope)},
     }
+
+
+def model_use(use: dict[str, Any]) -> list[str]:
+    """What the language model cost, where one is set or was used."""
+    if not use["model"] and not use["tokens"]:
+        return []
+    name = use["model"] or "no model is set now"
+    lines = ["", f"Language model ({name}): {use['today']:,} of {use['ceiling']:,} tokens today, {use['tokens']:,} in {use['days']} days"]
+    lines += [
+        f"  {purpose}: {output.many(count['calls'], 'call')}, {count['failed']:,} failed" for purpose, count in use["purposes"].items()
+    ]
+    return lines + [f"  {reason}: {output.many(number, 'time')}" for reason, number in use["failures"].items()]
 
 
 def summary(memory: Memory, value: dict[str, Any]) -> list[str]:
@@ -72,6 +86,7 @@ def summary(memory: Memory, value: dict[str, Any]) -> list[str]:
     counts = {name: value[name] for name in ("unembedded", "entities", "relations", "sources", "sessions", "spans", "cached")}
     labels = {"unembedded": "memories without a vector", "cached": "cached embeddings"}
     lines += ["", *output.columns([(labels.get(name, name), f"{count:,}") for name, count in counts.items()], right=(1,))]
+    lines += model_use(value["language_model"])
     return [*lines, "", f"{value['database']}: {output.size(value['database_bytes'])}, {output.size(value['bytes_per_memory'])} per memory"]
 
 

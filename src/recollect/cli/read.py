@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 ORDERS = ("created", "oldest", "importance", "used", "useful", "updated")
 EVERYTHING = 2**62
+AROUND = 3  # turns or passages on either side of a memory
 TIMES = ("valid_from", "valid_to", "last_accessed")
 
 
 def get_options(parser: ArgumentParser) -> None:
     parser.add_argument("id", nargs="+", metavar="ID", help="an id or any unique beginning of one")
     parser.add_argument("--all-projects", action="store_true", help="of any project, not only this one and personal ones")
+    parser.add_argument("--source", action="store_true", help="with what stands around it where it came from")
 
 
 def get(args: Namespace) -> None:
@@ -33,6 +35,7 @@ def get(args: Namespace) -> None:
 
     Examples:
       recollect get 01a1dd89
+      recollect get 01a1dd89 --source
       recollect get 01a1dd89 01a1de02 --json
       recollect search deploy --json | jq -r '.[0].id' | xargs recollect get
     """
@@ -55,8 +58,14 @@ def get(args: Namespace) -> None:
                 pairs = [(relation, others[end]) for relation in relations for end in (relation.source, relation.target) if end in others]
                 short = memory.store.abbreviate([one.id, *others, *filter(None, (one.superseded_by,))])
                 output.out("\n".join(["", *shown.whole(one, pairs, short)] if number else shown.whole(one, pairs, short)))
+                if args.source:
+                    output.out("\n".join(shown.surroundings(one, beside(one))))
 
-        show_memories(args, map(plain, found), text)
+        def beside(one: Remembered) -> Sequence[Remembered]:
+            return memory.store.around(one.id, AROUND, AROUND) if args.source and one.path else ()
+
+        records = ({**plain(one), **({"around": list(map(plain, beside(one)))} if args.source else {})} for one in found)
+        show_memories(args, records, text)
 
 
 def list_options(parser: ArgumentParser) -> None:

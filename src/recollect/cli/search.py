@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from recollect.cli import output
@@ -33,6 +34,7 @@ def ranking_options(parser: ArgumentParser) -> None:
     group.add_argument("--offset", type=offset, default=0, metavar="N", help="leave out the first N")
     group.add_argument("--threshold", type=number, metavar="SCORE", help="only scores (0 to 1) from here on")
     group.add_argument("--seed", type=int, metavar="N", help="make the chance in an intent repeatable")
+    group.add_argument("--hyde", action="store_true", help="look near what the language model supposes the answer to be, too")
     group.add_argument("--max-tokens", type=count, metavar="N", help="token budget of the index-and-details form")
 
 
@@ -87,7 +89,12 @@ def ask(args: Namespace, memory: Memory, question: str, dual: bool) -> Answer:
     limit = args.limit
     if dual and limit is None:
         limit = max(5, min(LINES, (args.max_tokens or memory.config.max_tokens) // TOKENS_PER_LINE))
-    answer = memory.search(
+    find: Callable[..., Answer] = memory.search
+    if args.hyde:
+        from recollect import language
+
+        find = partial(language.search, memory)
+    answer = find(
         question,
         filter=chosen(args, memory),
         mode=args.mode,
@@ -122,13 +129,15 @@ def show_hits(args: Namespace, memory: Memory, answer: Answer) -> None:
 
 def show_dual(args: Namespace, memory: Memory, answer: Answer) -> None:
     from recollect.cli import shown
-    from recollect.recall.shape import dual
+    from recollect.recall.shape import by_topic, dual
 
-    both = dual(answer, args.max_tokens or memory.config.max_tokens)
+    both = dual(answer, args.max_tokens or memory.config.max_tokens, lambda one: memory.store.around(one.id, 1, 1))
+    spoken = [hit.memory for hit in answer.hits if hit.memory.span]
+    spans = memory.store.spans_by_id([str(one.span) for one in spoken], tuple({one.scope for one in spoken})) if spoken else {}
 
     def text() -> None:
         if answer.hits:
-            for line in shown.dual(answer, both, abbreviated(memory, answer)):
+            for line in shown.dual(answer, both, abbreviated(memory, answer), spans):
                 output.out(line)
         if both.index and not both.details:
             output.hint(args, "No match fits the budget in full; raise --max-tokens, or `recollect get ID`.")
@@ -136,6 +145,10 @@ def show_dual(args: Namespace, memory: Memory, answer: Answer) -> None:
     value = {
         "query": both.query, "index": both.index, "details": both.details, "total_count": both.total_count, "has_more": both.has_more,
         "tokens_used": both.tokens_used, "hints": both.hints,
+        "topics": [
+            {"id": span.id, "name": span.name, "summary": span.summary, "session": span.session, "memories": [hit.memory.id for hit in together]}
+            for span, together in by_topic(answer.hits[: len(both.details)], spans) if span
+        ],
     }  # fmt: skip
     output.show(args, value, text)
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recollect.cli.output import date, date_and_time, many, one_line, plain, styled, width, wrapped
-from recollect.recall.shape import Dual, citation
+from recollect.recall.shape import Dual, by_topic, citation
 
 if TYPE_CHECKING:
-    from recollect.types import Answer, Hit, Memory, Relation
+    from recollect.types import Answer, Hit, Memory, Relation, Span
 
 FIELDS = ("id", "score", "kind", "scope", "source", "path", "lines", "created_at", "summary", "content")
 EXCERPT = 280  # characters of a memory in a list of hits
@@ -22,6 +22,7 @@ SIGNALS = {
     "words": "that weight against the best match",
     "coverage": "share of the question it holds",
     "pairs": "words of the question that stand side by side here too",
+    "topic": "lift from the topic of the conversation",
     "named": "lift for being about what the question names",
     "neighbours": "lift from passages beside it",
     "recent": "lift for being told lately",
@@ -127,20 +128,18 @@ def hits(answer: Answer, short: Short, first: int, explain: bool) -> list[str]:
     return lines[:-1]
 
 
-def dual(answer: Answer, both: Dual, short: Short) -> list[str]:
-    """The answer for reading: details of the best, an index of the others, totals."""
+def dual(answer: Answer, both: Dual, short: Short, spans: Mapping[str, Span]) -> list[str]:
+    """The answer for reading: details of the best, those of one topic together, an index of the others, totals."""
     full = answer.hits[: len(both.details)]
-    lines = []
-    for number, hit in enumerate(full, start=1):
-        memory = hit.memory
-        about = [memory.kind, plain(citation(memory)), date(memory.created_at), f"confidence {memory.confidence:.0%}", short[memory.id]]
-        lines += [
-            styled(f"{number}. ", "green") + styled(one_line(memory.summary or memory.content, width() - 4), "bold"),
-            "   " + " · ".join(about) + state(memory, short),
-            *(wrapped(memory.content, "   ") if memory.content.strip() != memory.summary.strip() else ()),
-            *related(hit, short, "   "),
-            "",
-        ]
+    beside = {shaped["id"]: shaped.get("around", ()) for shaped in both.details}
+    lines: list[str] = []
+    number = 0
+    for span, together in by_topic(full, spans):
+        if span and span.name:
+            lines.append(styled(f"Topic: {one_line(span.name, width() - 8)}", "bold"))
+        for hit in together:
+            number += 1
+            lines += [*detail(number, hit, beside.get(hit.memory.id, ()), short), ""]
     others = answer.hits[len(full) : len(both.index)]
     if others:
         lines.append("Also:" if full else "Matches:")
@@ -148,6 +147,30 @@ def dual(answer: Answer, both: Dual, short: Short) -> list[str]:
         lines.append("")
     counts = f"{len(full)} in full, {len(both.index)} in the index, about {both.tokens_used:,} tokens"
     lines.append(f"{many(both.total_count, 'match', 'matches')}, {counts}.")
+    return lines
+
+
+def detail(number: int, hit: Hit, beside: Sequence[Mapping[str, Any]], short: Short) -> list[str]:
+    memory = hit.memory
+    about = [memory.kind, plain(citation(memory)), date(memory.created_at), f"confidence {memory.confidence:.0%}", short[memory.id]]
+    return [
+        styled(f"{number}. ", "green") + styled(one_line(memory.summary or memory.content, width() - 4), "bold"),
+        "   " + " · ".join(about) + state(memory, short),
+        *(wrapped(memory.content, "   ") if memory.content.strip() != memory.summary.strip() else ()),
+        *(row for near in beside for row in wrapped(f"{near['role']}: {one_line(near['content'], 400)}", "   | ")),
+        *related(hit, short, "   "),
+    ]
+
+
+def surroundings(memory: Memory, beside: Sequence[Memory]) -> list[str]:
+    """What stands around a memory where it came from."""
+    if not beside:
+        return ["", "  Nothing else of its source is kept."]
+    lines = ["", "  Around it:"]
+    for near in beside:
+        mark = ">" if near.id == memory.id or near.metadata.get("turn") == memory.metadata.get("turn") is not None else " "
+        who = f"{near.metadata['role']}: " if near.metadata.get("role") else ""
+        lines += [f"  {mark} {plain(citation(near))}", *wrapped(who + near.content, "      ")]
     return lines
 
 

@@ -34,7 +34,7 @@ BACKGROUND, BACKGROUND_RANK = 0.7, 30  # share of the score at that rank which c
 # statements of a few words a memory that shares one word with the question is mostly about something else.
 COVERAGE, COVERAGE_SHORT = 0.4, 1.0
 SHORT, LONG = 20.0, 40.0  # words of the average memory between which the one becomes the other
-PAIRS = 0.1
+PAIRS = 0.08
 NEIGHBOUR = 0.25  # what a strong neighbour adds
 NEAR = ((-1, 1.0), (1, 1.0), (-2, 0.5), (2, 0.5))  # where a neighbour may stand, and how much of it counts
 RECENT, FADE = 0.15, 21 * 86400.0  # what being told right now adds, and the seconds after which a third of it is left

@@ -43,6 +43,7 @@ class Ask(NamedTuple):
     threshold: float = 0.0
     related: bool = True
     hints: tuple[str, ...] = ()
+    hypothesis: str = ""  # what an answer might say, to look near it too
     looking_up: bool = False  # the time of an event, for another question
 
 
@@ -55,6 +56,8 @@ def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now
     query, then = placed(query, ask.filter, question, now, _told_time(question, query, ask, store, embedder, now))
     filter = _narrowed(then, query)
     vector = early if query.text == plain else _vector(query.text, asked)
+    if ask.hypothesis and asked:
+        vector = _between(vector, ask.hypothesis, asked)
     model = embedder.model if embedder else None
     pool = gather(query, store, filter, vector, model, ask.mode, ask.limit + ask.offset)
     if not pool.candidates and (query.entities or then is not ask.filter):
@@ -143,6 +146,19 @@ def _vector(text: str, embedder: Embedder | None) -> Callable[[], Any]:
     # start when the words have been looked up, and nothing would be gained by the thread.
     time.sleep(5e-5)
     return waiting.result
+
+
+def _between(vector: Callable[[], Any], hypothesis: str, embedder: Embedder) -> Callable[[], Any]:
+    """Half way between the question and what an answer might say."""
+    import numpy as np
+
+    supposed = embedder.documents([hypothesis])[0].mean(axis=0)
+
+    def blended() -> Any:
+        middle = np.asarray(vector()) + supposed / (np.linalg.norm(supposed) or 1.0)
+        return middle / (np.linalg.norm(middle) or 1.0)
+
+    return blended
 
 
 @cache

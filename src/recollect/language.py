@@ -1,0 +1,58 @@
+"""What a language model adds where one is set: a supposed answer to search with, and a second opinion on contradictions.
+
+Every function falls back to what the rules give: a model that fails, or today's ceiling, costs a hint and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import InvalidInput
+from recollect.ingest.redact import redact
+from recollect.llm.base import REASONS, ModelError
+from recollect.memory import Memory
+from recollect.types import Answer
+
+if TYPE_CHECKING:
+    from recollect.llm.base import Model
+
+NONE_SET = "recollect config llm anthropic, openai or claude"
+
+
+def opened(memory: Memory) -> Model | None:
+    """The model that the settings name, or None."""
+    from recollect.llm import open_model
+
+    return open_model(memory.config, lambda text: redact(text).text)
+
+
+def search(memory: Memory, question: str, **options: Any) -> Answer:
+    """A search that first asks the model what an answer might say (HyDE), and looks near that too."""
+    from recollect.llm import tasks
+
+    model = opened(memory)
+    if model is None:
+        raise InvalidInput("--hyde needs a language model, and none is set.", NONE_SET)
+    try:
+        supposed = tasks.read_hypothetical(model.ask(tasks.hypothetical(question)).value)
+    except ModelError as error:
+        answer = memory.search(question, **options)
+        return answer._replace(hints=(*answer.hints, f"Searched without a supposed answer: {error.message}"))
+    return memory.search(question, hypothesis=supposed, **options)
+
+
+def usage(memory: Memory) -> dict[str, Any]:
+    """What the model cost: today against the ceiling, and by purpose and failure over the last thirty days."""
+    from recollect.llm import open_budget
+
+    report = open_budget(memory.config).report()
+    return {
+        "model": memory.config.llm or None,
+        "ceiling": report.ceiling,
+        "today": report.today,
+        "days": report.days,
+        "tokens": report.tokens,
+        "purposes": {name: count._asdict() for name, count in report.purposes.items()},
+        "failures": {REASONS.get(reason, reason): number for reason, number in report.failures.items()},
+        "unfinished": report.unfinished,
+    }

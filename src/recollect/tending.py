@@ -1,0 +1,220 @@
+"""Tending memory: what is said twice, what disagrees, what has been answered, what has served its time.
+
+`duplicates` and `contradictions` list candidates for somebody to decide. `plan` works out what `consolidate` would do, and
+`apply` does it: everything through history, so that `restore` undoes each step. Documents, code and the turns of
+conversations repeat themselves by nature and are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from recollect.ingest.reconcile import Neighbour, same
+from recollect.ingest.relate import OPPOSED, answers, opposed, relations, shared
+from recollect.memory import Memory
+from recollect.types import Batch, Change, Filter, Relation
+from recollect.types import Memory as Remembered
+
+COMPARED = ("decision", "conclusion", "question", "problem", "solution", "todo", "fact", "preference", "entity", "relationship",
+            "architecture", "component", "domain", "pattern", "gotcha", "discovery", "general")  # fmt: skip
+ALIKE = 0.6  # nearness from which two statements are worth a look
+PAGE = 256
+SAME, MARKED = "says the same", "marked as contradicting"
+
+Progress = Callable[[int, int], None]
+
+
+class Pair(NamedTuple):
+    """Two memories that somebody should look at: the one to keep first."""
+
+    keep: Remembered
+    other: Remembered
+    similarity: float
+    reason: str
+
+
+class Step(NamedTuple):
+    """One thing that consolidation would do, and why."""
+
+    action: str  # merge, contradict, answer, expire, retire
+    memories: tuple[Remembered, ...]
+    reason: str
+
+
+def duplicates(memory: Memory, *, limit: int = 50, progress: Progress | None = None) -> list[Pair]:
+    """Statements that say the same or nearly so, the surest first."""
+    found = []
+    for one, near in _neighbourhoods(memory, progress):
+        for neighbour in near:
+            other = neighbour.memory
+            if neighbour.nearness < ALIKE or other.id >= one.id or _related(memory, one, other):
+                continue
+            sure = neighbour.similarity >= memory.config.dedup_threshold and (same(one, other) or same(other, one))
+            keep, drop = _ordered(one, other)
+            found.append(Pair(keep, drop, neighbour.similarity, SAME if sure else "much alike, but something differs"))
+    found.sort(key=lambda pair: (pair.reason != SAME, -pair.similarity))
+    return found[:limit]
+
+
+def contradictions(memory: Memory, *, limit: int = 50, progress: Progress | None = None) -> list[Pair]:
+    """Statements that disagree: those known to, and those that look so. The newer one stands first."""
+    found: dict[tuple[str, str], Pair] = {}
+    for one, near in _neighbourhoods(memory, progress):
+        known = {
+            end
+            for relation in memory.store.relations([one.id])
+            if relation.type == "contradicts"
+            for end in (relation.source, relation.target)
+        }
+        for other in memory.store.get(sorted(known - {one.id})):
+            if other.deleted_at is None and other.superseded_by is None and other.scope in memory.scopes:
+                found[_key(one, other)] = Pair(*_newer(one, other), 1.0, MARKED)
+        for neighbour in near:
+            if neighbour.nearness >= OPPOSED and opposed(one, neighbour.memory):
+                newer, older = _newer(one, neighbour.memory)
+                found.setdefault(_key(one, neighbour.memory), Pair(newer, older, neighbour.similarity, "seems to say otherwise"))
+    return sorted(found.values(), key=lambda pair: (pair.reason != MARKED, -pair.similarity))[:limit]
+
+
+def plan(memory: Memory, *, progress: Progress | None = None) -> list[Step]:
+    """What consolidation would do. Changes nothing."""
+    steps: list[Step] = []
+    merged: set[str] = set()
+    for pair in duplicates(memory, limit=10_000, progress=progress):
+        if pair.reason == SAME and not {pair.keep.id, pair.other.id} & merged:
+            merged.add(pair.other.id)
+            steps.append(Step("merge", (pair.keep, pair.other), f"{pair.reason} ({pair.similarity:.2f})"))
+    steps += [
+        Step("contradict", (pair.keep, pair.other), f"{pair.reason} ({pair.similarity:.2f})")
+        for pair in contradictions(memory, limit=10_000)
+        if pair.reason != MARKED and not {pair.keep.id, pair.other.id} & merged
+    ]
+    steps += [step for step in _answered(memory) if not {one.id for one in step.memories} & merged]
+    return steps + _expired(memory) + _unused(memory)
+
+
+def apply(memory: Memory, steps: Sequence[Step]) -> int:
+    """Does what was planned, in one transaction. What changed meanwhile is left alone. Returns the number of steps done."""
+    now = memory.clock()
+    current = {one.id: one for one in memory.store.get([one.id for step in steps for one in step.memories])}
+    change: list[Change] = []
+    relate: list[Relation] = []
+    done = 0
+    for step in steps:
+        if any(one.id not in current or current[one.id].updated_at != one.updated_at for one in step.memories):
+            continue
+        done += 1
+        first, *rest = step.memories
+        if step.action == "merge":
+            change.append(Change(rest[0].id, "merge", {"superseded_by": first.id, "valid_to": now}))
+            relate.append(Relation(first.id, rest[0].id, "supersedes"))
+        elif step.action == "contradict":
+            relate.append(Relation(first.id, rest[0].id, "contradicts"))
+        elif step.action == "answer":
+            relate.append(Relation(first.id, rest[0].id, "answers"))
+            change.append(Change(rest[0].id, "answer", {"answered": True}))
+        else:
+            change += [Change(one.id, step.action, {"deleted_at": now}) for one in step.memories]
+    if change or relate:
+        memory.store.write(Batch(at=now, actor=memory.actor, change=tuple(change), relate=tuple(relate)))
+    return done
+
+
+def _answered(memory: Memory) -> list[Step]:
+    steps = []
+    for one, near in _neighbourhoods(memory, None, ("question", "problem")):
+        if one.answered:
+            continue
+        for neighbour in near:
+            other = neighbour.memory
+            if (
+                other.created_at > one.created_at
+                and answers(other, one)
+                and ("answers", one.id) in relations(other, [neighbour._replace(memory=one)])
+            ):
+                steps.append(Step("answer", (other, one), f"answered later ({neighbour.similarity:.2f})"))
+                break
+    return steps
+
+
+def _expired(memory: Memory) -> list[Step]:
+    now = memory.clock()
+    gone = [one for one in memory.export(memory.filter(include_expired=True)) if one.expires_at and one.expires_at <= now]
+    return [Step("expire", (one,), f"expired on {one.expires_at:%Y-%m-%d}") for one in gone]
+
+
+def _unused(memory: Memory) -> list[Step]:
+    """Turns of conversations that are old, were never used and hold nothing that an idea cites."""
+    days = memory.config.keep_context_days
+    if not days:
+        return []
+    until = memory.clock() - timedelta(days=days)
+    cited = {
+        one.metadata.get("turn")
+        for one in memory.export(memory.filter(kinds=tuple(kind for kind in COMPARED), include_superseded=True))
+        if one.session
+    }
+    old = memory.export(memory.filter(kinds=("context",), until=until))
+    idle = [one for one in old if one.session and not one.access_count and not one.usefulness and one.metadata.get("turn") not in cited]
+    return [
+        Step("retire", tuple(idle[at : at + PAGE]), f"turns older than {days} days that nothing was taken from")
+        for at in range(0, len(idle), PAGE)
+    ]
+
+
+def _neighbourhoods(
+    memory: Memory, progress: Progress | None, kinds: Sequence[str] = COMPARED
+) -> Iterator[tuple[Remembered, list[Neighbour]]]:
+    """Each statement with those nearest to it. Vectors come out of the cache; without a model, words have to do."""
+    everything = list(memory.export(memory.filter(kinds=tuple(kinds))))
+    filter = Filter(scopes=memory.scopes, kinds=COMPARED, now=memory.clock())
+    embedder = memory.embedder
+    for start in range(0, len(everything), PAGE):
+        page = everything[start : start + PAGE]
+        vectors: dict[str, Any] = memory.vectors_of(page).get("vectors", {})
+        for one in page:
+            if embedder and one.id in vectors:
+                ranking = memory.store.nearest(vectors[one.id][0], embedder.model, filter, 8)
+                known = memory.store.load([key for key, _ in ranking.items])
+                near = [
+                    Neighbour(known[key], min(1.0, similarity), embedder.unrelated) for key, similarity in ranking.items if key in known
+                ]
+            else:
+                near = _by_words(memory, one, filter)
+            yield one, [neighbour for neighbour in near if neighbour.memory.id != one.id]
+        if progress:
+            progress(start + len(page), len(everything))
+
+
+def _by_words(memory: Memory, one: Remembered, filter: Filter) -> list[Neighbour]:
+    """Nearness where there is no model: the share of telling words that two statements have in common."""
+    hits = memory.search(one.content[:300], filter=filter, mode="keyword", limit=8, related=False).hits
+    return [Neighbour(hit.memory, _overlap(one, hit.memory)) for hit in hits]
+
+
+def _overlap(one: Remembered, other: Remembered) -> float:
+    common = shared(one, other)
+    return common / max(1, max(shared(one, one), shared(other, other)))
+
+
+def _related(memory: Memory, one: Remembered, other: Remembered) -> bool:
+    return any(other.id in (relation.source, relation.target) for relation in memory.store.relations([one.id]))
+
+
+def _ordered(one: Remembered, other: Remembered) -> tuple[Remembered, Remembered]:
+    """The one to keep first: the more trusted, then the more used, then the fuller, then the newer."""
+    return (one, other) if _worth(one) >= _worth(other) else (other, one)
+
+
+def _worth(memory: Remembered) -> tuple[float, ...]:
+    return (memory.trust, memory.usefulness + memory.access_count, len(memory.content), memory.created_at.timestamp())
+
+
+def _newer(one: Remembered, other: Remembered) -> tuple[Remembered, Remembered]:
+    return (one, other) if one.created_at >= other.created_at else (other, one)
+
+
+def _key(one: Remembered, other: Remembered) -> tuple[str, str]:
+    return (one.id, other.id) if one.id < other.id else (other.id, one.id)

@@ -124,7 +124,7 @@ def trusts(root: Path) -> bool:
     its memories would be somebody else's words."""
     try:
         return str(root) in (data_directory() / "local-projects").read_text("utf-8").splitlines()
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return False
 
 

@@ -48,6 +48,9 @@ def path_of(uri: str) -> str:
 IDEAS, IDEAS_PER_TURN = 1_000_000_000, 16
 
 
+ASKED_IMPORTANCE = 2.0  # of a turn that only asks; others count 3
+
+
 def idea_position(turn: int, number: int) -> int:
     return IDEAS + turn * IDEAS_PER_TURN + min(number, IDEAS_PER_TURN - 1)
 

@@ -194,7 +194,7 @@ def verdicts_of(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, 
     for at, (memory, own) in enumerate(zip(memories, vectors, strict=True)):
         neighbours = []
         if len(own):
-            ranking = store.nearest(own[0], embedder.model, filter, NEIGHBOURS)
+            ranking = store.nearest(own[0], embedder.model, filter, 4 * NEIGHBOURS)  # turns of conversations may stand among them
             # Only what may be a duplicate, or may be replaced by a stated change, is worth reading.
             strange = embedder.unrelated
             bar = into.threshold if changed(memory.content) is None else min(into.threshold, strange + SUPERSEDED * (1 - strange))
@@ -202,8 +202,8 @@ def verdicts_of(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, 
             neighbours = [
                 Neighbour(known[key], min(1.0, similarity), strange)
                 for key, similarity in ranking.items
-                if key in known and known[key].deleted_at is None
-            ]
+                if key in known and known[key].deleted_at is None and not evidence(known[key])
+            ][:NEIGHBOURS]
             neighbours += [
                 Neighbour(earlier, float(own[0] @ other[0]), strange)
                 for earlier, other, verdict in zip(memories[:at], vectors[:at], verdicts, strict=True)
@@ -212,6 +212,11 @@ def verdicts_of(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, 
             neighbours.sort(key=lambda neighbour: -neighbour.similarity)
         verdicts.append(reconcile(memory, neighbours, into.threshold, into.dedup))
     return verdicts
+
+
+def evidence(memory: Memory) -> bool:
+    """Whether it is a turn of a conversation, kept as it was said: nothing repeats it, and nothing replaces it."""
+    return memory.kind == "context" and memory.session is not None
 
 
 def _batch(

@@ -14,6 +14,7 @@ from recollect.words import STOP_WORDS
 
 STATED = ("decision", "conclusion", "solution", "fact", "preference", "pattern", "architecture", "gotcha")
 # How near two statements must be, from 0 (strangers) to 1 (the same), for each relation. Set by hand on stories.
+FIRM = 0.6  # a guess contradicts nothing
 ANSWERED, REPLACED, OPPOSED, EXTENDED, RELATED = 0.35, 0.35, 0.55, 0.4, 0.65
 
 _TURNING = re.compile(
@@ -59,7 +60,10 @@ def _type(new: Memory, neighbour: Neighbour) -> str | None:
 
 def opposed(one: Memory, other: Memory) -> bool:
     """Whether two near statements of one kind exchange a word or a denial."""
-    return one.kind == other.kind and one.kind in STATED and shared(one, other) > 0 and _differs(one, other) and not same(one, other)
+    firm = min(one.confidence, other.confidence) >= FIRM
+    return (
+        firm and one.kind == other.kind and one.kind in STATED and shared(one, other) > 0 and _differs(one, other) and not same(one, other)
+    )
 
 
 def _differs(one: Memory, other: Memory) -> bool:

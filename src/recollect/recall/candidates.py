@@ -8,7 +8,7 @@ from typing import Any
 from recollect.recall.fuse import MEANING, STRETCH, Pool, said
 from recollect.store.base import Store
 from recollect.store.match import query_words
-from recollect.types import Filter, Query, Words
+from recollect.types import IDEAS, Candidate, Filter, Query, Words, turn_of
 
 # Memories taken from each signal. Words are ordered coarsely, so more of them are looked at. 300 of each find nothing more
 # on the four sets tried (bench/LOG.md, 2026-11-15).
@@ -79,29 +79,51 @@ def _entity_boosts(query: Query, store: Store, filter: Filter, depth: int) -> Se
 
 
 def _followed(pool: Pool, store: Store, filter: Filter, vector: Any, model: str | None) -> Pool:
-    """A superseded memory is not an answer, but what fits it fits its successor: the successor takes its evidence over."""
-    if not any(candidate.superseded_by for candidate in pool.candidates):
+    """A superseded memory is not an answer, but what fits it fits its successor; and what fits a question that was answered
+    fits its answer. Both hand their evidence on; the superseded one leaves, and so does the turn in which it was said."""
+    heirs = _heirs(pool.candidates, store)
+    if not heirs:
         return pool
-    live = {candidate.key: candidate for candidate in pool.candidates if not candidate.superseded_by}
+    stale = {(old.source, turn_of(old.position)): old for old, _ in heirs if old.superseded_by and old.position >= IDEAS}
+    live = {
+        candidate.key: candidate
+        for candidate in pool.candidates
+        if not candidate.superseded_by and not _restates(candidate, stale.get((candidate.source, candidate.position)))
+    }
     cosines = dict(pool.cosines)
-    for old in (candidate for candidate in pool.candidates if candidate.superseded_by):
-        successor = _successor(old.superseded_by, store)
-        if successor is None:
+    for old, heir in heirs:
+        if heir is None:
             continue
-        if successor not in live:
-            extra = store.candidates([successor], filter._replace(follow=False), pool.words, {successor})
+        if heir not in live:
+            extra = store.candidates([heir], filter._replace(follow=False), pool.words, {heir})
             if not extra:
                 continue
-            live[successor] = extra[0]
+            live[heir] = extra[0]
             if vector is not None and model:
-                cosines.update(store.cosines([successor], vector, model, filter.scopes)[0])
-        new = live[successor]
-        live[successor] = new._replace(
+                cosines.update(store.cosines([heir], vector, model, filter.scopes)[0])
+        new = live[heir]
+        live[heir] = new._replace(
             frequencies=tuple(map(max, new.frequencies, old.frequencies)), pairs=tuple(map(max, new.pairs, old.pairs))
         )
         if old.key in cosines:
-            cosines[successor] = max(cosines.get(successor, -1.0), cosines[old.key])
+            cosines[heir] = max(cosines.get(heir, -1.0), cosines[old.key])
     return pool._replace(candidates=list(live.values()), cosines=cosines, said=None)
+
+
+def _restates(turn: Candidate, idea: Candidate | None) -> bool:
+    """Whether a turn says little more than the idea that was taken from it."""
+    return idea is not None and turn.position < IDEAS and turn.length <= 2 * idea.length + 10
+
+
+def _heirs(candidates: Sequence[Candidate], store: Store) -> list[tuple[Candidate, int | None]]:
+    """Who hands evidence on to whom: superseded memories to their last successors, answered questions to their answers."""
+    heirs = [(old, _successor(old.superseded_by, store)) for old in candidates if old.superseded_by]
+    asked = {one.key: one for one in candidates if one.kind in ("question", "problem") and not one.superseded_by}
+    if asked:
+        ids = {memory.id: asked[key] for key, memory in store.load(list(asked)).items()}
+        told = [relation for relation in store.relations(list(ids)) if relation.type == "answers" and relation.target in ids]
+        heirs += [(ids[relation.target], _successor(relation.source, store)) for relation in told]
+    return heirs
 
 
 def _successor(id: str | None, store: Store) -> int | None:

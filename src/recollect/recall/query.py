@@ -48,6 +48,12 @@ LIST_FOLLOWERS = frozenset(_LIST_FOLLOWERS.split())
 # A word that must be there for the pattern to be worth compiling, the pattern, the kind, and `Query.answered`.
 CUES: tuple[tuple[str, str, str, bool | None], ...] = (
     ("question", r"\b(?:open|unanswered|unresolved|outstanding|pending) questions?\b", "question", False),
+    (
+        "question",
+        r"\bquestions? (?:(?:is|are|do|does|that) ){0,2}(?:we (?:have )?)?(?:still |yet |left )?(?:open|unanswered|unresolved|remain(?:s|ing)?)\b",
+        "question",
+        False,
+    ),
     ("still", r"\bwhat(?:'s| is| are)? still (?:open|unanswered|unresolved|unclear)\b", "question", False),
     ("what remains", r"\bwhat remains (?:open|unanswered|unresolved)\b", "question", False),
     ("un", r"\bwhat (?:is|are) (?:unanswered|unresolved)\b", "question", False),

@@ -1,0 +1,212 @@
+"""`index`, `import`, `map` and `analyze`: what a project already knows about itself becomes memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recollect.cli import output
+from recollect.cli.parsing import Command, count
+from recollect.cli.progress import Bar
+from recollect.cli.session import opened
+from recollect.errors import NotFound, UsageError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from recollect.ingest.sync import Synced
+    from recollect.memory import Memory
+
+SHOWN = 5  # files named one by one before "and more"
+
+
+def index_options(parser: ArgumentParser) -> None:
+    parser.add_argument("path", nargs="*", metavar="PATH", help="these only; the setting `knowledge` names the usual ones")
+    parser.add_argument("--watch", action="store_true", help="go on, and follow every change until stopped")
+
+
+def index(args: Namespace) -> None:
+    """Bring the Markdown files of the knowledge folders in step with memory: new ones are read, unchanged ones skipped,
+    changed ones replace their own memories, moved ones keep them, vanished ones retire them. The setting `knowledge` names
+    the folders (.claude/knowledge by default). Files that git ignores are left out.
+
+    Examples:
+      recollect index
+      recollect config knowledge .claude/knowledge,docs && recollect index
+      recollect index docs/guides
+      recollect index --watch
+    """
+    from recollect import knowledge
+
+    with opened(args) as memory:
+        paths = [existing(path) for path in args.path] or None
+        if paths is None and not knowledge.folders(memory):
+            raise NotFound(
+                f"None of the knowledge folders of {memory.project.name} exists: {', '.join(memory.config.knowledge)}.",
+                "`recollect init` makes one; `recollect config knowledge docs` names another.",
+            )
+        show(args, _taken(args, "indexing", lambda bar: knowledge.index(memory, paths, progress=bar)))
+        if args.watch:
+            watch(args, memory, paths)
+
+
+def watch(args: Namespace, memory: Memory, paths: list[Path] | None) -> None:
+    from recollect import knowledge
+
+    output.talk("watching; Ctrl-C ends it")
+    try:
+        for synced in knowledge.follow(memory, paths):
+            show(args, synced)
+    except KeyboardInterrupt:
+        output.talk("stopped watching; what is indexed stays")
+
+
+def import_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--markdown", metavar="PATH", help="a Markdown file, or a folder of them (.md .markdown .mdx)")
+    parser.add_argument("--repo-map", metavar="FILE", help="a repo map as JSON")
+
+
+def import_(args: Namespace) -> None:
+    """Take in Markdown files from anywhere, or a repo map. Run again it is a sync: files that changed replace their own
+    memories, files that vanished retire theirs, and nothing else is touched. Imported text is trusted less than what you say.
+
+    Examples:
+      recollect import --markdown ~/notes/postmortems
+      recollect import --markdown vendor/react-router/docs --container react-router
+      recollect map --json > repo-map.json && recollect import --repo-map repo-map.json
+    """
+    from recollect import knowledge
+
+    if bool(args.markdown) == bool(args.repo_map):
+        raise UsageError("Give one of --markdown and --repo-map.", "recollect import --markdown docs")
+    with opened(args) as memory:
+        path = existing(args.markdown or args.repo_map)
+        take = knowledge.import_markdown if args.markdown else knowledge.import_repo_map
+        show(args, _taken(args, "importing", lambda bar: take(memory, path, progress=bar)))
+
+
+def map_options(parser: ArgumentParser) -> None:
+    pass
+
+
+def map_(args: Namespace) -> None:
+    """Map the project's source code: files, symbols, signatures and what their comments say, each with its lines, so that a
+    search for a name, a path or "where is the retry logic" finds the place. Only changed files are read again. With --json
+    the map is printed for `recollect import --repo-map` and other tools, and nothing is stored.
+
+    Examples:
+      recollect map
+      recollect map --json > repo-map.json
+      recollect map && recollect search "where are retries handled?"
+    """
+    from recollect import knowledge
+
+    with opened(args) as memory:
+        if args.format == "json":
+            output.out(output.json_text(knowledge.repo_map(memory)))
+        else:
+            show(args, _taken(args, "mapping", lambda bar: knowledge.map_code(memory, progress=bar)))
+
+
+def analyze_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--git", action="store_true", help="look at the commits instead of the files")
+    parser.add_argument("--commits", type=count, default=2000, metavar="N", help="with --git: how many commits to look at (2000)")
+    parser.add_argument("--since", metavar="DATE", help="with --git: only commits after that date")
+
+
+def analyze(args: Namespace) -> None:
+    """Look at the project and remember what helps to work on it: its purpose, how it is built and tested, its parts, HTTP
+    routes, dependencies and decision records. With --git the commits that explain a decision, a revert or a pitfall. Each
+    finding cites its line or commit; run again, it replaces what changed.
+
+    Examples:
+      recollect analyze
+      recollect analyze --git
+      recollect analyze --git --since 2025-01-01
+      recollect analyze && recollect list --tag command
+    """
+    from recollect import knowledge
+
+    if args.since and not args.git:
+        raise UsageError("--since goes with --git.", "recollect analyze --git --since 2025-01-01")
+    with opened(args) as memory:
+        if args.git:
+            show(
+                args,
+                _taken(
+                    args,
+                    "reading commits",
+                    lambda bar: knowledge.analyze_history(memory, limit=args.commits, since=args.since, progress=bar),
+                ),
+            )
+        else:
+            show(args, _taken(args, "analyzing", lambda bar: knowledge.analyze(memory, progress=bar)))
+
+
+def existing(path: str) -> Path:
+    found = Path(path).expanduser()
+    if not found.exists():
+        raise NotFound(f"There is nothing at {path}.", "Check the path.")
+    return found
+
+
+def _taken(args: Namespace, label: str, take: Any) -> Synced:
+    with Bar(args, label, lambda passages: f"{passages:,.0f} passages") as bar:
+        synced: Synced = take(lambda done, sources: bar(done))
+        return synced
+
+
+def show(args: Namespace, synced: Synced) -> None:
+    for hint in synced.hints:
+        output.warn(args, hint)
+    output.show(args, shown(synced), lambda: written(synced))
+
+
+def shown(synced: Synced) -> dict[str, Any]:
+    from recollect.types import path_of
+
+    return {
+        "sources": synced.sources,
+        "added": [path_of(uri) for uri in synced.added],
+        "changed": [path_of(uri) for uri in synced.changed],
+        "moved": [{"from": path_of(old), "to": path_of(new)} for old, new in synced.moved],
+        "vanished": [path_of(uri) for uri in synced.vanished],
+        "unchanged": synced.unchanged,
+        "skipped": [{"source": path_of(skipped.uri), "reason": skipped.reason} for skipped in synced.skipped],
+        "memories": {"added": synced.memories_added, "kept": synced.memories_kept, "retired": synced.memories_retired},
+    }
+
+
+def written(synced: Synced) -> None:
+    parts = [
+        f"{number:,} {word}"
+        for number, word in (
+            (len(synced.added), "new"),
+            (len(synced.changed), "changed"),
+            (len(synced.moved), "moved"),
+            (len(synced.vanished), "vanished"),
+            (synced.unchanged, "unchanged"),
+            (len(synced.skipped), "skipped"),
+        )
+        if number
+    ]
+    output.out(f"{output.many(synced.sources, 'source', 'sources')}{': ' + ', '.join(parts) if parts else ''}")
+    changes = [
+        f"{number:,} {word}"
+        for number, word in ((synced.memories_added, "added"), (synced.memories_kept, "kept"), (synced.memories_retired, "retired"))
+        if number
+    ]
+    if changes:
+        output.out(f"memories: {', '.join(changes)}")
+    for skipped in synced.skipped[:SHOWN]:
+        output.talk(f"skipped {output.one_line(skipped.uri, 100)}: {output.one_line(skipped.reason, 200)}")
+    if len(synced.skipped) > SHOWN:
+        output.talk(f"and {len(synced.skipped) - SHOWN:,} more; --json lists all")
+
+
+COMMANDS = {
+    "index": Command(index, index_options),
+    "import": Command(import_, import_options),
+    "map": Command(map_, map_options),
+    "analyze": Command(analyze, analyze_options),
+}

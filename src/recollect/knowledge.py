@@ -1,0 +1,171 @@
+"""A project's own knowledge as memory: its documents, its code, what analysis finds, and why its history went as it did.
+
+Each function here walks the project, hands what a reader finds to `Memory.sync` and returns what became of it. Nothing here
+decides what a passage is: that is for the readers in `ingest/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import InvalidInput, NotFound
+from recollect.memory import Memory
+from recollect.types import Batch, Change, Relation, path_of
+
+if TYPE_CHECKING:
+    from recollect.ingest.files import Found
+    from recollect.ingest.sync import Document, Skipped, Synced
+
+MARKDOWN = (".md", ".markdown", ".mdx")
+CODE = "code"  # the collection of the code map
+INDEX = "index"  # of the knowledge folders
+ANALYSIS = "analysis"
+HISTORY = "git"
+
+Progress = Callable[[int, int], None]  # passages taken in, sources seen
+
+
+def folders(memory: Memory) -> list[Path]:
+    """The knowledge folders and files of the project that exist, as the setting `knowledge` names them."""
+    root = memory.project.worktree
+    return [path for name in memory.config.knowledge if (path := _inside(root, name)).exists()]
+
+
+def _inside(root: Path, name: str) -> Path:
+    """A folder that the settings name. A project's file comes with a cloned repository: it may not point out of the project."""
+    path = (root / Path(name).expanduser()).resolve()
+    if not path.is_relative_to(root.resolve()):
+        raise InvalidInput(f"The knowledge folder '{name}' lies outside the project.", "`recollect import --markdown` takes any path.")
+    return root / name
+
+
+def index(memory: Memory, paths: Sequence[Path] | None = None, *, progress: Progress | None = None) -> Synced:
+    """Brings the knowledge folders, or the given ones beside them, in step with memory."""
+    from recollect.ingest import markdown
+
+    config = memory.config
+    found = _files(memory, folders(memory) if paths is None else paths, MARKDOWN)
+    warnings: list[str] = []
+    documents = markdown.documents(found, "headers", config.chunk_size, config.chunk_overlap, _noting(warnings))
+    # Some folders only: what lies in the others was not looked at and has not vanished.
+    synced = _sync(memory, documents, INDEX, "markdown", progress, complete=paths is None)
+    return synced._replace(hints=(*synced.hints, *warnings))
+
+
+def follow(memory: Memory, paths: Sequence[Path] | None = None, *, stop: Any = None) -> Iterator[Synced]:
+    """Indexes again whenever a watched file changes, and says what came of it, until interrupted or `stop` is set."""
+    try:
+        from watchfiles import watch
+    except ImportError:
+        raise InvalidInput("Watching needs the library watchfiles, which is not installed.", "pip install 'recollect[watch]'") from None
+    watched = [path if path.exists() else path.parent for path in (folders(memory) if paths is None else paths)]
+    matters = lambda _, path: path.endswith((*MARKDOWN, ".gitignore"))  # noqa: E731
+    for _ in watch(*watched, watch_filter=matters, stop_event=stop, raise_interrupt=True):
+        synced = index(memory, paths)
+        if synced._replace(unchanged=0) != type(synced)():
+            yield synced
+
+
+def import_markdown(memory: Memory, path: Path, *, progress: Progress | None = None) -> Synced:
+    """Takes in one Markdown file or a tree of them, by windows of lines. Run again, it replaces what changed."""
+    from recollect.ingest import markdown
+
+    config = memory.config
+    found = _files(memory, [path], MARKDOWN)
+    warnings: list[str] = []
+    documents = markdown.documents(found, "lines", config.import_tokens, config.import_overlap, _noting(warnings))
+    synced = _sync(memory, documents, f"import:{path.resolve().as_posix()}", "markdown", progress)
+    return synced._replace(hints=(*synced.hints, *warnings))
+
+
+def _noting(warnings: list[str]) -> Callable[[str, str], None]:
+    return lambda uri, sentence: warnings.append(f"{uri}: {sentence}")
+
+
+def import_repo_map(memory: Memory, file: Path, *, progress: Progress | None = None) -> Synced:
+    """Takes in a repo map from a JSON file; it replaces all that this file brought before."""
+    from recollect.ingest import repomap
+
+    if not file.is_file():
+        raise NotFound(f"There is no file {file}.", "`recollect map --json > repo-map.json` makes one.")
+    document = repomap.imported(file)
+    return _sync(memory, [document], document.uri, "repomap", progress)
+
+
+def map_code(memory: Memory, *, progress: Progress | None = None) -> Synced:
+    """Brings the map of the project's source code in step with memory."""
+    from recollect.ingest import repomap
+
+    return _sync(memory, repomap.documents(_sources(memory)), CODE, "repomap", progress)
+
+
+def repo_map(memory: Memory) -> list[dict[str, Any]]:
+    """The map of the project's source code in the form that `import_repo_map` reads. Stores nothing."""
+    from recollect.ingest import repomap
+
+    return repomap.to_json(repomap.entries(_sources(memory)))
+
+
+def _sources(memory: Memory) -> Iterable[Found | Skipped]:
+    from recollect.ingest.languages import SUFFIXES
+
+    return _files(memory, [memory.project.worktree], tuple(SUFFIXES))
+
+
+def analyze(memory: Memory, *, progress: Progress | None = None) -> Synced:
+    """Looks at the project's files and keeps what it finds: purpose, commands, routes, decisions, dependencies."""
+    from recollect.ingest import analyze as analysis
+
+    root = memory.project.worktree
+    synced = _sync(memory, analysis.documents(root, _files(memory, [root], None)), ANALYSIS, "analysis", progress)
+    _relate_decisions(memory)
+    return synced
+
+
+def analyze_history(memory: Memory, *, limit: int = 2000, since: str | None = None, progress: Progress | None = None) -> Synced:
+    """Keeps the commits that explain why something is as it is."""
+    from recollect.ingest.analyze import git
+
+    known = [path_of(source.uri) for source in memory.store.sources(memory.scope, HISTORY)]
+    documents = git.documents(memory.project.worktree, limit, since, known)
+    return _sync(memory, documents, HISTORY, "git", progress, complete=False)
+
+
+def _relate_decisions(memory: Memory) -> None:
+    """A decision record that says it was superseded hands over to the one that replaced it."""
+    from recollect.ingest.analyze import adr
+
+    findings = list(memory.export(memory.filter(tags=("adr",), include_superseded=True)))
+    pairs = [(old, new) for old, new in adr.superseded(findings) if old.superseded_by != new.id]
+    if pairs:
+        changes = tuple(Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": new.created_at}) for old, new in pairs)
+        relations = tuple(Relation(new.id, old.id, "supersedes") for old, new in pairs)
+        memory.store.write(Batch(at=memory.clock(), actor=memory.actor, change=changes, relate=relations))
+
+
+def _files(memory: Memory, starts: Sequence[Path], suffixes: tuple[str, ...] | None) -> Iterator[Found | Skipped]:
+    from recollect.ingest.files import walk
+
+    for start in starts:
+        yield from walk(start, memory.project.worktree, suffixes)
+
+
+def _sync(
+    memory: Memory,
+    documents: Iterable[Document | Skipped],
+    collection: str,
+    type: str,
+    progress: Progress | None,
+    complete: bool = True,
+) -> Synced:
+    root = memory.project.worktree
+    return memory.sync(
+        documents,
+        collection=collection,
+        type=type,
+        complete=complete,
+        alive=lambda uri: (root / path_of(uri)).exists(),
+        progress=progress,
+    )

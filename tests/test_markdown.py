@@ -1,0 +1,450 @@
+"""How Markdown files become passages: frontmatter, directives, sections, and what is left out."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.ingest.chunks import TINY
+from recollect.ingest.files import Found, walk
+from recollect.ingest.markdown import Chunk, by_headers, by_lines, documents, parse, passages
+from recollect.ingest.sync import Document, Skipped
+from recollect.types import Entity, Passage
+
+GUIDE = """\
+# Guide
+
+This guide says how the thing is set up on each system, in the order in which people usually meet them.
+
+## Install
+
+Take the package that fits. It needs Python and about forty megabytes of disk, most of it for the model.
+
+### Linux
+
+Run the installer. It writes below your home and asks for no rights that it does not need to have. Then go on.
+
+## Use
+
+Ask it something that was decided long ago and see whether it still knows what was said about it then.
+"""
+LONG = "x" * (TINY + 1)
+PIECES = [
+    "# A\n", "## B *b*\n", "text. More text!\n", "。日本語の文。", "```\n", "|a|b|\n|-|-|\n", "- item\n", "    deep\n", "<!-- tags: x -->\n", "<!--\n", "-->\n",
+    "<!-- index: false -->\n", "<!-- recollect: kind=gotcha -->\n", "---\n", "\n", "\r\n", "\r", "\x0c", "\u2028", "\0", "a: b\n", "***\n",
+]  # fmt: skip
+
+
+def whole(text: str) -> list[Passage]:
+    page = parse(text)
+    return passages(page, "notes/a.md", by_headers(page.body, first_line=page.first_line))
+
+
+def test_frontmatter_is_taken_apart() -> None:
+    page = parse("---\ntitle: My page\ntags: [a, b]\nnumber: 1\n2: x\n---\n\n# Other\n\nText.\n")
+    assert page.frontmatter == {"title": "My page", "tags": ["a", "b"], "number": 1, "2": "x"}
+    assert (page.title, page.first_line, page.warnings) == ("My page", 7, ())
+    assert page.body == "\n# Other\n\nText.\n"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_counted_below_frontmatter_whatever_ends_them(end: str) -> None:
+    text = end.join(["---", "title: x", "...", "", "# A", "", "Text here.", ""])
+    (passage,) = whole(text)
+    assert passage.lines == (5, 7)
+    assert parse(text).title == "x"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n\nA text between two rules: it says so.\n\n---\n",
+        "---\njust words\n---\nmore",
+        "---\n- a\n- b\n---\nmore",
+        "---\nnever: closed\n",
+        "----\na: b\n---\n",
+        " ---\na: b\n---\n",
+        "text\n---\na: b\n---\n",
+        "---\na: b\n" + "# " + "x" * 70_000 + "\n---\ntext",
+    ],
+)
+def test_rules_are_not_frontmatter(text: str) -> None:
+    page = parse(text)
+    assert (page.frontmatter, page.body, page.first_line) == ({}, text, 1)
+
+
+@pytest.mark.parametrize(
+    ("block", "line"),
+    [
+        ("title: a: b", 2),
+        ("title: x\nlist: [a, b\nother: 1", 4),
+        ("title: {{title}}", 2),
+        ("title: x\nyear: &a 1\n", 3),
+        ("title: x\nyear: *a\n", 3),
+        ("title: x\nyear: !!python/name:os.system x\n", 3),
+        ("title: 'never closed", 3),
+        ("title: " + "[" * 30 + "]" * 30, 2),
+        ("title: \tx\n\ty: 1", 2),
+    ],
+)
+def test_broken_frontmatter_is_a_warning_and_the_text_is_read(block: str, line: int) -> None:
+    page = parse(f"---\n{block}\n---\n# A\n\nText.\n")
+    assert page.body == "# A\n\nText.\n"
+    (warning,) = page.warnings
+    assert warning.startswith(f"broken frontmatter at line {line}: ")
+    assert not warning.endswith(".")
+
+
+def test_directives_in_broken_frontmatter_still_hold() -> None:
+    page = parse("---\ntitle: a: b\nindex: false\n---\nText.\n")
+    assert page.directives["index"] is False
+    assert len(page.warnings) == 1
+
+
+@pytest.mark.parametrize("value", ["2024-13-45", "99999999999999999999-01-01", "1:99:99:99999", "0x", "!!int abc"])
+def test_odd_values_are_no_accident(value: str) -> None:
+    assert parse(f"---\na: {value}\n---\nText.\n").body == "Text.\n"
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "value"),
+    [
+        ("vector-index: false", "vector-index", False),
+        ("vector_index: no", "vector-index", False),
+        ("vectorIndex: off", "vector-index", False),
+        ("vector-index: true", "vector-index", True),
+        ("index: false", "index", False),
+        ("memory: off", "index", False),
+        ("memory-mode: off", "index", False),
+        ("memory-mode: on", "index", True),
+        ("category: gotchas", "kind", "gotcha"),
+        ("kind: Decision", "kind", "decision"),
+        ("tags: one, two", "tags", ("one", "two")),
+        ("tags: '#one'", "tags", ("one",)),
+        ("keywords: [one, two, one]", "tags", ("one", "two")),
+        ("importance: 8", "importance", 8.0),
+        ("importance: 2.5", "importance", 2.5),
+        ("title: A, b: c", "title", "A, b: c"),
+        ("expires: 2031-05-06", "expires", datetime(2031, 5, 6, tzinfo=UTC)),
+        ("expires: 2031-05-06T07:08:09+02:00", "expires", datetime(2031, 5, 6, 5, 8, 9, tzinfo=UTC)),
+        ("entities: technology:Redis, Ann", "entities", (Entity("Redis", "technology"), Entity("Ann"))),
+    ],
+)
+def test_directives_are_read_from_frontmatter_and_comments_alike(field: str, name: str, value: object) -> None:
+    quoted = field if name != "title" else "title: 'A, b: c'"
+    comment = field.replace(": ", "=", 1)
+    for text in (
+        f"---\n{quoted}\n---\nText.",
+        f"<!-- {field} -->\nText.",
+        f"<!--{field}-->\n\nText.",
+        f"Text.\n\n<!-- recollect: {comment} -->\n",
+        f"---\nrecollect:\n  {quoted}\n---\nText.",
+        f"<!--\nimportance: 3\n{field}\n-->\n" if name != "importance" else f"<!--\n{field}\n-->\n",
+    ):
+        page = parse(text)
+        assert page.directives[name] == value, text
+        assert page.warnings == ()
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["vector-index: maybe", "index: 3", "index: 0", "kind: blog", "importance: high", "importance: 11", "importance: -1", "importance: nan",
+     "importance: true", "expires: soon", "expires: 2024-99-01", "memory-mode: sometimes"],
+)  # fmt: skip
+def test_a_wrong_value_is_a_warning_and_holds_for_nothing(field: str) -> None:
+    for text in (f"---\n{field}\n---\nText.", f"<!-- {field} -->\nText.", f"# A\n<!-- recollect: {field.replace(': ', '=')} -->\nText."):
+        page = parse(text)
+        assert not set(page.directives) & {"vector-index", "index", "kind", "importance", "expires"}
+        (warning,) = page.warnings
+        assert field.split(": ")[1] in warning
+        assert len(whole(text)) == 1
+
+
+def test_only_directives_meant_for_us_can_be_unknown() -> None:
+    assert parse("---\nlayout: post\nweight: 3\n---\n<!-- note: this -->\n<!-- toc -->\n").warnings == ()
+    assert parse("<!-- recollect: colour=red -->").warnings == ("line 1: there is no directive 'colour'",)
+    assert parse("---\nrecollect: {colour: red, kind: gotcha}\n---\n").warnings == ("frontmatter: there is no directive 'colour'",)
+    assert parse("<!-- recollect: off -->\nText").directives == {"index": False}
+
+
+def test_several_directives_stand_in_one_comment() -> None:
+    page = parse('<!-- recollect: vector-index=false, kind=gotcha, tags=one, two, title="A, b" -->\n<!-- tags: three -->\n\nText.')
+    assert page.directives == {"vector-index": False, "kind": "gotcha", "tags": ("one", "two", "three"), "title": "A, b"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n<!-- index: false -->\n```\n",
+        "    <!-- index: false -->\n",
+        "> <!-- index: false -->\n",
+        "Text <!-- index: false --> in a line.\n",
+        "<!-- index: false --> and text\n",
+        "<!-- index: false --> <!-- and more -->\n",
+        "`<!-- index: false -->`\n",
+        "<!-- The index: false or not? -->\n",
+    ],
+)
+def test_a_directive_stands_on_a_line_of_its_own_and_not_in_code(text: str) -> None:
+    page = parse(text)
+    assert page.directives == {}
+    assert page.hidden == ()
+    assert text.strip() in whole(text)[0].content or "index: false" in whole(text)[0].content
+
+
+def test_directives_are_not_part_of_the_text() -> None:
+    text = f"<!-- tags: x -->\n\n# A\n\nBefore.\n<!-- importance: 7 -->\nAfter {LONG}.\n<!-- kept -->\n"
+    (passage,) = whole(text)
+    assert passage.content == f"# A\n\nBefore.\nAfter {LONG}.\n<!-- kept -->"
+    assert passage.lines == (3, 8)
+    assert (passage.tags, passage.importance) == (("x",), 7.0)
+
+
+def test_a_directive_below_a_header_holds_for_that_section_and_its_sub_sections() -> None:
+    text = f"# A\n\n{LONG}\n\n## B\n<!-- recollect: vector-index=false, tags=b -->\n{LONG}\n\n### C\n\n{LONG}\n\n## D\n\n{LONG}\n"
+    found = {passage.section: passage for passage in whole(text)}
+    assert {section: passage.embed for section, passage in found.items()} == {"A": True, "A > B": False, "A > B > C": False, "A > D": True}
+    assert found["A > B > C"].tags == ("b",)
+    assert not any(passage.embed for passage in whole("<!-- vector-index: false -->\n" + text.replace("vector-index=false, ", "")))
+    assert all(passage.embed for passage in whole(text.replace("false", "true")))
+
+
+def test_a_window_that_begins_with_the_empty_line_before_a_header_belongs_to_that_section() -> None:
+    text = f"# A\n<!-- kind: gotcha -->\n{LONG}\n\n# B\n{LONG}\n"
+    page = parse(text)
+    cut = text.index("\n# B")
+    found = [Chunk(text[:cut], "", "A", (1, 3), 0), Chunk(text[cut:], "", "B", (4, 6), 1)]
+    assert [(passage.kind, passage.lines) for passage in passages(page, "a.md", found)] == [("gotcha", (1, 3)), ("document", (5, 6))]
+
+
+def test_directives_beyond_a_thousand_are_told_and_stay_text() -> None:
+    page = parse("# A\n" + "<!-- index: false -->\n\n" * 1001)
+    assert page.warnings[-1].endswith("more than 1,000 directives; the rest is left in the text")
+
+
+def test_an_inner_directive_overrules_an_outer_one() -> None:
+    text = f"---\nkind: domain\nvector-index: false\ntags: a\n---\n# A\n<!-- kind: gotcha -->\n{LONG}\n## B\n<!-- recollect: vector-index=true, tags=b -->\n{LONG}"
+    first, second = whole(text)
+    assert (first.kind, first.embed, first.tags) == ("gotcha", False, ("a",))
+    assert (second.kind, second.embed, second.tags) == ("gotcha", True, ("a", "b"))
+
+
+@pytest.mark.parametrize("style", [by_headers, by_lines])
+def test_a_section_that_is_not_to_be_indexed_leaves_no_trace(style: type) -> None:
+    text = (
+        f"# A\n\n{LONG} seen.\n\n## B\n<!-- index: false -->\n\nUnseen one. Unseen two.\n\n### C\n\nUnseen three.\n\n## D\n\n{LONG} seen.\n"
+    )
+    page = parse(text)
+    for size in (2000, 150, 60):
+        found = passages(page, "a.md", style(page.body, size, 50))
+        everything = "\n".join(passage.content for passage in found)
+        assert "Unseen" not in everything
+        assert "## B" not in everything
+        assert everything.count("seen.") >= 2
+        assert found[-1].lines is not None
+        assert found[-1].lines[1] == 16
+
+
+def test_a_title_below_a_header_is_a_warning() -> None:
+    page = parse("# A\n<!-- title: B -->\n")
+    assert page.title == "A"
+    assert page.warnings == ("line 2: a title holds for a whole file and stands before its first header",)
+
+
+def test_passages_carry_section_lines_and_what_the_file_says_of_itself() -> None:
+    front = "---\ntitle: Handbook\ndescription: How we\n  work\ndate: 2024-05-06\ntags: [x]\nimportance: 6\nexpires: 2031-01-01\nentities: [Ann]\n---\n"
+    first, *_, last = whole(front + GUIDE)
+    assert first.section == "Handbook > Guide"
+    assert first.lines == (11, 13)
+    assert last.section == "Handbook > Guide > Use"
+    assert last.metadata == {
+        "chunk": 3,
+        "overlap": len("Then go on."),
+        "title": "Handbook",
+        "description": "How we work",
+        "date": "2024-05-06",
+    }
+    assert (last.tags, last.importance, last.entities, last.kind) == (("x",), 6.0, (Entity("Ann"),), "document")
+    assert last.content.startswith("Then go on.\n\n## Use")
+    assert last.expires_at == datetime(2031, 1, 1, tzinfo=UTC)
+
+
+def test_the_title_of_a_file_is_not_said_twice() -> None:
+    assert whole(f"---\ntitle: Guide\n---\n# guide\n\n{LONG}\n\n## B\n\n{LONG}")[1].section == "guide > B"
+
+
+def test_without_headers_a_passage_is_called_by_the_file() -> None:
+    assert whole("Only text.")[0].section == "a"
+    assert whole("---\ntitle: Mine\n---\nOnly text.")[0].section == "Mine"
+    assert [passage.section for passage in whole(f"{LONG}\n# A\n{LONG}")] == ["A", "A"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   \n\n", "---\na: b\n---\n", "---\n***\n", "<!-- tags: a -->", "* * *\n\n---\n", "<!-- index: false -->\nText."]
+)
+def test_nothing_worth_remembering_makes_no_passage(text: str) -> None:
+    assert whole(text) == []
+
+
+@pytest.mark.parametrize(
+    ("uri", "kind"),
+    [
+        (".claude/knowledge/architecture/storage.md", "architecture"),
+        (".claude/knowledge/components/api/auth.md", "component"),
+        ("knowledge/domain/orders.md", "domain"),
+        ("knowledge/patterns/retry.md", "pattern"),
+        ("knowledge/gotchas.md", "gotcha"),
+        ("ARCHITECTURE.md", "architecture"),
+        ("docs/decisions/0001-use-sqlite.md", "decision"),
+        ("docs/adr/0001.md", "decision"),
+        ("architecture/decisions/1.md", "decision"),
+        ("decisions/architecture.md", "architecture"),
+        ("docs/discoveries/x.md", "discovery"),
+        ("docs/guide.md", "document"),
+        ("docs/pattern-matching.md", "document"),
+    ],
+)
+def test_the_kind_follows_from_the_nearest_name_that_tells(uri: str, kind: str) -> None:
+    page = parse("Some text.")
+    assert passages(page, uri, by_headers(page.body))[0].kind == kind
+    page = parse("<!-- kind: fact -->\nSome text.")
+    assert passages(page, uri, by_headers(page.body))[0].kind == "fact"
+
+
+def read(folder: Path, style: str = "headers", size: int = 2000, overlap: int = 15) -> dict[str, Document | Skipped]:
+    return {one.uri: one for one in documents(walk(folder, folder), style, size, overlap)}  # type: ignore[arg-type]
+
+
+def test_documents_are_made_of_files_and_trouble_passes_through(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(GUIDE)
+    (tmp_path / "b.md").write_bytes(b"\0\0")
+    (tmp_path / "c.md").write_text("")
+    found = {one.uri: one for one in documents([*walk(tmp_path, tmp_path), Skipped("d.md", "because")], "headers", 2000, 15)}
+    assert [type(one) for one in found.values()] == [Document, Skipped, Document, Skipped]
+    assert found["d.md"] == Skipped("d.md", "because")
+    first = found["a.md"]
+    assert isinstance(first, Document)
+    assert [passage.section for passage in first.passages()] == ["Guide", "Guide > Install", "Guide > Install > Linux", "Guide > Use"]
+    assert found["c.md"].passages() == []  # type: ignore[union-attr]
+
+
+def test_the_hash_follows_the_bytes_and_the_manner_of_cutting(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(GUIDE)
+    manners = [("headers", 2000, 15), ("headers", 2000, 0), ("headers", 1000, 15), ("lines", 2000, 15)]
+    hashes = [read(tmp_path, *manner)["a.md"].hash for manner in manners]  # type: ignore[union-attr]
+    assert len(set(hashes)) == 4
+    assert hashes[0].endswith(":h1:2000:15")
+    assert hashes == [read(tmp_path, *manner)["a.md"].hash for manner in manners]  # type: ignore[union-attr]
+    (tmp_path / "a.md").write_text(GUIDE + " ")
+    assert read(tmp_path)["a.md"].hash not in hashes  # type: ignore[union-attr]
+
+
+def test_files_are_taken_apart_only_when_asked_and_then_warn(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("---\nimportance: high\n---\nText.")
+    said: list[tuple[str, str]] = []
+    (document,) = documents(walk(tmp_path, tmp_path), "lines", 400, 80, lambda uri, sentence: said.append((uri, sentence)))
+    assert said == []
+    assert isinstance(document, Document)
+    assert [passage.content for passage in document.passages()] == ["Text."]
+    assert said == [("a.md", "frontmatter: 'importance: high' is not a number from 0 to 10")]
+
+
+@pytest.mark.parametrize("style", ["headers", "lines"])
+def test_a_private_block_across_many_chunks_is_taken_out_whole_and_lines_stay_true(tmp_path: Path, style: str) -> None:
+    secret = "".join(f"Hidden sentence {number}.\n" for number in range(200))
+    (tmp_path / "a.md").write_text(f"# A\n\n{LONG}\n\n<private>\n{secret}</private>\n\nAfter it.\n\n## B\n\n{LONG}\n")
+    said: list[str] = []
+    (document,) = documents(walk(tmp_path, tmp_path), style, 300, 20, lambda _, sentence: said.append(sentence))  # type: ignore[arg-type]
+    assert isinstance(document, Document)
+    found = document.passages()
+    assert not any("Hidden" in passage.content for passage in found)
+    (last,) = [passage for passage in found if "## B" in passage.content]
+    assert last.lines is not None
+    assert last.lines[1] == 212
+    assert said == ["secrets or private parts were taken out: 1"]
+
+
+def test_a_private_block_that_is_never_closed_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(f"# A\n\n{LONG}\n\n<private>\n\nRest.\n")
+    said: list[str] = []
+    (document,) = documents(walk(tmp_path, tmp_path), "headers", 2000, 15, lambda _, sentence: said.append(sentence))
+    assert isinstance(document, Document)
+    assert not any("Rest" in passage.content for passage in document.passages())
+    assert "<private> is opened and not closed, so what follows it was left out" in said
+
+
+def test_a_file_that_is_not_to_be_indexed_is_a_document_without_passages(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("---\nmemory: off\n---\nText.")
+    document = read(tmp_path)["a.md"]
+    assert isinstance(document, Document)
+    assert document.passages() == []
+
+
+def test_the_reader_holds_for_a_file_given_by_name(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Some text.")
+    (document,) = documents([Found(tmp_path / "a.txt", "a.txt")], "headers", 2000, 15)
+    assert isinstance(document, Document)
+    assert document.passages()[0].section == "a"
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    text=st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=40).map("".join),
+    front=st.sampled_from(["", "---\n", "---\ntitle: x\n---\n", "---\r\na: [\r\n---\r\n", "---\ntags: [a]\n"]),
+)
+def test_every_text_is_parsed_and_its_passages_cite_lines_that_hold_them(text: str, front: str) -> None:
+    text = front + text
+    page = parse(text)
+    assert text.endswith(page.body)
+    lines = re.split(r"\r\n?|\n", text)
+    for style in (by_headers, by_lines):
+        for passage in passages(page, "a.md", style(page.body, 100, 15, page.first_line)):
+            first, last = passage.lines or (0, 0)
+            assert 1 <= first <= last <= len(lines)
+            assert passage.content.strip() == passage.content != ""
+            assert passage.content[-1] in "".join(lines[first - 1 : last])
+
+
+HOSTILE = {
+    "quotes": ">" * 100_000,
+    "nested quotes": (">" * 60 + " a\n") * 1500,
+    "lists": "- " * 50_000,
+    "deep lists": "".join("  " * depth + "- a\n" for depth in range(300)),
+    "brackets": "[" * 100_000,
+    "open brackets": "[a\n" * 8000,
+    "references": "[a]: b '\n" * 8000,
+    "wide table": "|a" * 50_000 + "\n" + "|-" * 50_000 + "\n" + "|b" * 50_000,
+    "ticks": "`" * 100_000,
+    "stars": "*" * 100_000,
+    "comments": "<!-- a\n" * 10_000,
+    "closed comments": "<!-- tags: a -->\n" * 3000,
+    "white space": " " * 100_000 + "\n" * 20_000,
+    "no space": "x" * 200_000,
+    "dots": "." * 100_000,
+    "dots and spaces": ". " * 50_000,
+    "headers": "# a\n" * 4000,
+    "header markup": "# " + "*a_[`<" * 20_000,
+    "carriage returns": "\r" * 20_000,
+    "frontmatter": "---\na: " + "[" * 60_000 + "\n---\n",
+    "aliases": "---\na: &a [x, x]\nb: &b [*a, *a]\n" + "c: [*b, *b]\n" * 500 + "---\ntext",
+    "number": "---\na: " + "9" * 50_000 + "\n---\ntext",
+    "marks": "e" + "\u0301" * 100_000,
+    "dashes": "---\n" * 10_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.timeout(20)
+def test_hostile_text_is_read_in_seconds(name: str) -> None:
+    text = HOSTILE[name]
+    start = time.process_time()
+    page = parse(text)
+    assert "".join(chunk.text for chunk in by_headers(page.body)) == "".join(chunk.text for chunk in by_lines(page.body)) == page.body
+    passages(page, "a.md", by_headers(page.body))
+    assert time.process_time() - start < 8

@@ -103,7 +103,7 @@ class Store(Protocol):
     def source(self, scope: str, uri: str) -> Source | None: ...
 
     def find_source(self, uri: str) -> tuple[str, Source] | None:
-        """A source by its uri and the scope that it belongs to, whichever that is: a transcript lies in one."""
+        """A source by its uri, and the scope that keeps how far it was read: conversations of several projects may share a file."""
         ...
 
     def sources(self, scope: str, collection: str | None = None) -> builtins.list[Source]:

@@ -211,7 +211,7 @@ class SqliteStore:
         return Source(uri, type, hash, position, json.loads(metadata))
 
     def find_source(self, uri: str) -> tuple[str, Source] | None:
-        found = self._run("SELECT s.key FROM sources o JOIN scopes s ON s.id = o.scope WHERE o.uri = ? ORDER BY o.id LIMIT 1", (uri,))
+        found = self._run("SELECT s.key FROM sources o JOIN scopes s ON s.id = o.scope WHERE o.uri = ? ORDER BY o.position DESC, o.id LIMIT 1", (uri,))
         if not found:
             return None
         source = self.source(found[0][0], uri)

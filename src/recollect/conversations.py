@@ -1,0 +1,227 @@
+"""Transcripts become memory: which files to read, where each belongs, and reading them on from where they were left.
+
+Each transcript is a source that remembers how far it was read. A page of it goes in whole, with everything derived from it,
+in one transaction; stopping at any moment loses nothing and repeating changes nothing. A transcript belongs to the project
+it was spoken in, whichever project this is run from.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recollect import project as projects
+from recollect.errors import NotFound, Overtaken, RecollectError
+from recollect.memory import Memory
+from recollect.types import NOTHING, Batch, Session, Source, Span
+from recollect.types import Memory as Remembered
+
+if TYPE_CHECKING:
+    from recollect.hosts.base import Page, Transcript, Turn
+    from recollect.ingest.pipeline import Into
+
+COLLECTION = "transcripts"
+SUFFIXES = (".jsonl", ".json", ".zst", ".md", ".markdown", ".txt", ".db")
+ATTEMPTS = 5  # times a page is taken up again when another process was quicker
+
+Progress = Callable[["Indexed", Path, int, int], None]  # so far; the file; bytes of it read, bytes in all
+
+
+class Indexed(NamedTuple):
+    """What came of reading transcripts."""
+
+    transcripts: int = 0  # that had something new
+    unchanged: int = 0
+    lines: int = 0
+    turns: int = 0
+    repeated: int = 0  # turns that were known from another file
+    ideas: int = 0
+    known: int = 0  # ideas that were known already
+    topics: int = 0
+    sessions: tuple[str, ...] = ()
+    skipped: Mapping[str, int] = NOTHING  # lines that are no turns, by reason
+    failed: tuple[tuple[str, str], ...] = ()  # (file, why)
+
+    def plus(self, other: Indexed) -> Indexed:
+        counts = {name: getattr(self, name) + getattr(other, name) for name in COUNTED}
+        return Indexed(
+            **counts,
+            sessions=tuple(dict.fromkeys((*self.sessions, *other.sessions))),
+            skipped=Counter(self.skipped) + Counter(other.skipped),
+            failed=(*self.failed, *other.failed),
+        )
+
+
+COUNTED = Indexed._fields[:8]
+
+
+def find(path: Path | None, host: str | None, since: datetime | None = None) -> list[tuple[str, Path]]:
+    """The transcripts to read, oldest first, so that what was decided last is read last: those below a path, or where the
+    agents keep theirs."""
+    from recollect import hosts
+
+    if path is None:
+        named = [host] if host else [name for name in hosts.HOSTS if name != "plain"]
+        found = [(name, file) for name in named for file in hosts.locate(name, os.environ, Path.home())]
+    else:
+        if not path.exists():
+            raise NotFound(f"There is nothing at {path}.", "Give a transcript or a folder of them, or --all.")
+        files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+        found = [(name, file) for file in files if (name := host or _detected(file)) or path.is_file()]
+    dated = []
+    for name, file in found:
+        try:
+            changed = file.stat().st_mtime
+        except OSError:
+            continue  # gone since it was listed
+        if since is None or changed >= since.timestamp():
+            dated.append((changed, name, file))
+    return [(name, file) for _, name, file in sorted(dated, key=lambda row: (row[0], str(row[2])))]
+
+
+def _detected(file: Path) -> str:
+    from recollect import hosts
+
+    try:
+        return hosts.detect(file) or ""
+    except (OSError, RecollectError):
+        return ""
+
+
+def backfill(memory: Memory, transcripts: Iterable[tuple[str, Path]], *, embed: bool = True, progress: Progress | None = None) -> Indexed:
+    """Reads transcripts on from where each was left. One that cannot be read does not stop the others."""
+    done = Indexed()
+    for host, path in transcripts:
+        try:
+            for part in read_on(memory, path, host, embed=embed):
+                done = done.plus(part)
+                if progress:
+                    progress(done, path, 0, 0)
+        except Overtaken:
+            continue  # somebody else reads it
+        except (OSError, RecollectError) as error:
+            reason = error.message if isinstance(error, RecollectError) else str(error.strerror or error)
+            done = done.plus(Indexed(failed=((str(path), reason),)))
+    return done
+
+
+def read_on(memory: Memory, path: Path, host: str | None = None, *, embed: bool = True) -> Iterator[Indexed]:
+    """What is new in one transcript, page by page."""
+    from recollect import hosts
+    from recollect.hosts.base import Position
+
+    uri = str(path.resolve())
+    known = memory.store.find_source(uri)
+    home, source = known if known else (None, None)
+    left = source.metadata.get("position") if source else None
+    transcript = hosts.read(path, Position(**left) if left else Position(), host or None)
+    states: dict[str, Any] = dict(source.metadata.get("sessions") or {}) if source else {}
+    expected = source.position if source else 0
+    pages = 0
+    for page in transcript.pages():
+        pages += 1
+        place = Source(uri, "transcript", position=page.position.offset)
+        home, part = _take(memory, transcript, page, place, states, home, expected, embed)
+        expected = place.position
+        yield part
+    if not pages:
+        yield Indexed(unchanged=1)
+
+
+def _take(
+    memory: Memory, transcript: Transcript, page: Page, place: Source, states: dict[str, Any], home: str | None, expected: int, embed: bool
+) -> tuple[str, Indexed]:
+    """One page into the store: the turns of each session in it, each to its own project, and how far the file was read."""
+    from recollect.ingest.conversation import Prepared, Talk, prepare
+
+    embedder = memory.embedder if embed else None
+    batch = Batch(at=memory.clock(), actor=memory.actor)
+    total = Indexed(transcripts=1, lines=page.lines, skipped=dict(page.skipped))
+    for session, turns in _by_session(page.turns).items():
+        state = dict(states.get(session) or {})
+        scope, names = (str(state["scope"]), {}) if state.get("scope") else _scope(memory, transcript, turns)
+        talk = Talk(session, transcript.host, place, turns, transcript.title or "", state)
+        made: Prepared = prepare(talk, _into(memory, scope, names), memory.store, embedder, memory.recent)
+        states[session] = {**made.state, "scope": scope}
+        batch = _together(batch, made.batch)
+        total = total.plus(
+            Indexed(turns=made.turns, repeated=made.repeated, ideas=made.ideas, known=made.known, topics=made.spans, sessions=(session,))
+        )
+    home = home or next((str(state["scope"]) for state in states.values()), memory.scope)
+    source = place._replace(
+        metadata={"position": page.position._asdict(), "host": transcript.host, "sessions": states, "collection": COLLECTION}
+    )
+    memory.store.write(batch._replace(expect=((home, place.uri, expected),), sources=((home, source),)))
+    return home, total
+
+
+def _together(one: Batch, other: Batch) -> Batch:
+    return one._replace(
+        scopes={**one.scopes, **other.scopes},
+        sessions=(*one.sessions, *other.sessions),
+        spans=(*one.spans, *other.spans),
+        add=(*one.add, *other.add),
+        change=(*one.change, *other.change),
+        relate=(*one.relate, *other.relate),
+        model=other.model or one.model,
+        cache={**one.cache, **other.cache},
+    )
+
+
+def _by_session(turns: Sequence[Turn]) -> dict[str, list[Turn]]:
+    found: dict[str, list[Turn]] = {}
+    for turn in turns:
+        found.setdefault(turn.session, []).append(turn)
+    return found
+
+
+def _scope(memory: Memory, transcript: Transcript, turns: Sequence[Turn]) -> tuple[str, dict[str, tuple[str, str]]]:
+    """The project that a conversation was about, by the directory it began in, also when that is gone by now; and its name.
+    One file may hold conversations about several projects."""
+    began = next((turn.cwd for turn in turns if turn.cwd), None) or transcript.project
+    if not began:
+        return memory.scope, {}
+    project = projects.find(Path(began))
+    return project.scope, {project.scope: (project.name, str(project.root))}
+
+
+def _into(memory: Memory, scope: str, names: dict[str, tuple[str, str]]) -> Into:
+    from recollect.ingest.pipeline import Into
+
+    config = memory.config
+    return Into(
+        scope=scope, now=memory.clock(), actor=memory.actor, trust=memory.trust, dedup=config.dedup, threshold=config.dedup_threshold,
+        unique=True, longest=config.max_characters, scopes=names,
+    )  # fmt: skip
+
+
+# Looking
+
+
+def sessions(memory: Memory, limit: int = 20, offset: int = 0) -> list[Session]:
+    """The conversations of this project, newest first."""
+    return memory.store.sessions(memory.scopes, limit, offset)
+
+
+def session(memory: Memory, prefix: str) -> Session:
+    """The one session whose id starts with `prefix`."""
+    found = memory.store.sessions(memory.scopes, 2, 0, prefix)
+    if not found:
+        raise NotFound(f"There is no session whose id starts with '{prefix}'.", "`recollect topics` lists them.")
+    if len(found) > 1 and found[0].id != prefix:
+        raise NotFound(f"Several sessions start with '{prefix}'.", f"`{found[0].id}` and `{found[1].id}` are two of them.")
+    return found[0]
+
+
+def topics(memory: Memory, of: Session) -> list[Span]:
+    """The topics of a session in order, sub-topics after their topics."""
+    return memory.store.spans(of.id, memory.scopes)
+
+
+def surroundings(memory: Memory, id: str, turns: int = 3) -> list[Remembered]:
+    """What stands around a memory where it came from: the turns of a conversation, or the passages of a document."""
+    return [found for found in memory.store.around(memory.resolve(id), turns, turns) if found.scope in memory.scopes]

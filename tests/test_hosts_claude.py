@@ -1,0 +1,251 @@
+"""Claude Code's transcripts, 1.0 to 2.1: what is speech in them, whose it is, and what counts once."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+
+import pytest
+from transcripts import CLAUDE, SESSION, claude_line, read, table, written
+
+from recollect.hosts import base
+
+SUMMARY = "This session is being continued from a previous conversation that ran out of context. The conversation is summarized below:\n"
+FILES = [
+    (
+        SESSION.name,
+        [
+            (4, "user", "Where do we keep the cart?"),
+            (7, "assistant", "I look at the cart first."),
+            (12, "assistant", "The cart lives in Redis, under the session id."),
+            (14, "user", "Move it to PostgreSQL, please."),
+            (15, "assistant", "Here is how:\n\n# Plan\n\n1. A table `carts`\n2. Backfill from Redis"),
+            (20, "user", "Keep Redis as a cache?\nNo, drop it"),
+            (21, "user", "and write a migration"),
+            (23, "user", "never force-push to main"),
+            (28, "user", "only the cart, not the checkout"),
+            (33, "summary", "You move carts from Redis to PostgreSQL."),
+            (37, "assistant", "Released 1.4.0 with the cart only."),
+        ],
+    ),
+    (
+        "01d00000-0000-4000-8000-000000000004.jsonl",  # 1.0
+        [
+            (3, "user", "prices are in cents"),
+            (6, "user", "Round half to even?"),
+            (7, "assistant", "Yes."),
+            (9, "assistant@sidechain", "All totals round half to even."),
+        ],
+    ),
+    (
+        "b0500000-0000-4000-8000-000000000005.jsonl",  # early 2.1
+        [
+            (1, "user", "Fix the shipping costs."),
+            (4, "user", "do not touch the islands"),
+            (7, "assistant", "The islands stay as they are."),
+            (10, "user", "thanks, that was it"),
+        ],
+    ),
+    (
+        "5e551011-0000-4000-8000-000000000002.jsonl",
+        [
+            (1, "user", "Use UUIDv7 for order ids."),
+            (2, "assistant", "Order ids are UUIDv7 now."),
+            (4, "summary", f"{SUMMARY}Order ids became UUIDv7."),
+            (5, "user", "And invoices?"),
+            (6, "assistant", "Invoices keep their numbers."),
+        ],
+    ),
+    ("5e551011-0000-4000-8000-000000000001/subagents/agent-a7f3.jsonl", [(6, "assistant@a7f3", "Cart is used in pay.py only.")]),
+    ("agent-0b5e.jsonl", []),  # an answer to "Warmup"
+    ("agent-0c5e.jsonl", []),  # a warm-up whose prompt was not even written
+]
+
+
+@pytest.mark.parametrize(("name", "expected"), FILES)
+def test_a_session_is_what_people_and_agents_said(name, expected):
+    assert table(CLAUDE / name) == expected
+
+
+def test_a_turn_knows_where_and_when_it_was_said_and_what_was_done_before_it():
+    turns, transcript = read(SESSION)
+    answer = turns[2]
+    assert answer.id == "u009"
+    assert answer.session == transcript.session == SESSION.stem
+    assert answer.at == datetime(2026, 5, 4, 9, 9, tzinfo=UTC)
+    assert (answer.cwd, answer.branch) == ("/home/ada/shop", "main")
+    assert answer.tools == ("Read", "Grep")
+    assert answer.files == ("/home/ada/shop/cart.py",)  # a folder that was searched is no file
+    refusal = turns[7]
+    assert refusal.tools == ("Edit", "Bash")
+    assert (transcript.title, transcript.project) == ("Carts in PostgreSQL", "/home/ada/shop")
+
+
+def test_every_line_without_a_turn_is_counted_under_one_reason():
+    turns, transcript = read(SESSION)
+    assert transcript.lines == len(turns) + transcript.skipped.total()
+    assert transcript.skipped == {
+        base.BOOKKEEPING: 7,
+        base.INJECTED: 2,
+        base.THINKING: 1,
+        base.TOOL_CALL: 4,
+        base.TOOL_RESULT: 3,
+        base.ERROR: 2,
+        base.MACHINE: 3,
+        base.COMMAND: 2,
+        base.PROGRESS: 1,
+        base.UNKNOWN: 1,
+    }
+
+
+def test_a_fork_repeats_turns_under_the_same_identity():
+    original, _ = read(CLAUDE / "5e551011-0000-4000-8000-000000000002.jsonl")
+    fork, transcript = read(CLAUDE / "5e551011-0000-4000-8000-000000000003.jsonl")
+    assert {turn.id for turn in original} & {turn.id for turn in fork} == {"cu004", "cu005", "cu006"}
+    assert [turn.text for turn in fork if turn.id not in {turn.id for turn in original}] == [
+        "Start again from the invoices.",
+        "A fork of the talk about invoices.",
+    ]
+    assert {turn.session for turn in fork} == {transcript.session}
+
+
+def test_a_sub_agent_belongs_to_the_session_it_worked_for():
+    (turn,), transcript = read(CLAUDE / "5e551011-0000-4000-8000-000000000001/subagents/agent-a7f3.jsonl")
+    assert (turn.session, turn.agent, turn.tools, turn.files) == (SESSION.stem, "a7f3", ("Glob", "Read"), ("pay.py",))
+    assert transcript.title == "uses of Cart"
+
+
+def test_nothing_is_given_while_memory_is_off():
+    turns, transcript = read(CLAUDE / "0ff00000-0000-4000-8000-000000000006.jsonl")
+    assert [turn.text for turn in turns] == ["The staging host is called brook.", "Deploy to brook.", "Deployed to brook."]
+    assert transcript.skipped[base.OFF] == 4
+
+
+def test_a_sub_agent_is_silent_while_memory_is_off_in_its_session(tmp_path):
+    inside = CLAUDE / "0ff00000-0000-4000-8000-000000000006/subagents/agent-5ec.jsonl"
+    assert table(inside) == [(3, "assistant@5ec", "brook runs Debian.")]
+    alone = tmp_path / inside.name
+    shutil.copy(inside, alone)
+    assert [text for _, _, text in table(alone)] == ["The salary is high.", "brook runs Debian."]
+
+
+def test_memory_is_off_by_the_order_of_lines_too(tmp_path):
+    lines = [claude_line(number, f"word {number}") for number in range(1, 5)]
+    for line in lines:
+        del line["timestamp"]
+    off, on = ({"type": "memory-mode", "mode": mode, "sessionId": "s1"} for mode in ("off", "on"))
+    turns, _ = read(written(tmp_path / "s1.jsonl", lines[0], off, lines[1], on, lines[2], off, lines[3]))
+    assert [turn.text for turn in turns] == ["word 1", "word 3"]
+
+
+def test_what_a_sub_agent_said_before_memory_was_switched_off_is_given(tmp_path):
+    off = {"type": "memory-mode", "mode": "off", "timestamp": "2026-05-04T09:30:00.000Z", "sessionId": "s1"}
+    written(tmp_path / "s1.jsonl", claude_line(1, "Go."), off)
+    lines = [claude_line(number, [{"type": "text", "text": f"word {number}"}], "assistant", agentId="a1") for number in (10, 40)]
+    turns, _ = read(written(tmp_path / "agent-a1.jsonl", *lines))
+    assert [turn.text for turn in turns] == ["word 10"]
+
+
+def test_a_summary_takes_no_tools_from_the_turn_behind_it(tmp_path):
+    edit = [{"type": "tool_use", "name": "Edit", "input": {"file_path": "a.py"}}]
+    summary = {"type": "system", "subtype": "away_summary", "uuid": "x", "sessionId": "s1", "content": "They edit."}
+    path = written(tmp_path / "s1.jsonl", claude_line(1, edit, "assistant"), summary, claude_line(2, "Stop."))
+    assert [(turn.text, turn.files) for turn in read(path)[0]] == [("They edit.", ()), ("Stop.", ("a.py",))]
+
+
+def test_a_summary_of_a_session_that_was_private_for_a_while_is_not_given(tmp_path):
+    path = written(
+        tmp_path / "s1.jsonl",
+        claude_line(1, "memory-mode: off"),
+        claude_line(2, [{"type": "tool_use", "name": "Read", "input": {"file_path": "/home/ada/salary.ods"}}], "assistant"),
+        claude_line(3, "memory-mode: on\nNow the release."),
+        claude_line(4, "Ada earns a lot and wants a release.", isCompactSummary=True),
+        claude_line(5, [{"type": "text", "text": "Released."}], "assistant"),
+    )
+    turns, transcript = read(path)
+    assert [(turn.text, turn.files) for turn in turns] == [("Now the release.", ()), ("Released.", ())]
+    assert transcript.skipped[base.OFF] == 2
+
+
+def test_a_fork_of_a_private_session_stays_private(tmp_path):
+    switches = [
+        {"type": "memory-mode", "mode": mode, "timestamp": f"2026-05-04T09:{minute}:00.000Z", "sessionId": "s1"}
+        for mode, minute in (("off", "02"), ("on", "05"))
+    ]
+    lines = [claude_line(number, f"word {number}") for number in range(1, 8)]
+    turns, _ = read(written(tmp_path / "s1.jsonl", *switches, *lines))
+    assert [turn.text for turn in turns] == ["word 1", "word 5", "word 6", "word 7"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<recollect-memory id=7>We use MySQL.</recollect-memory id=7>\nWhat do we use?", "What do we use?"),
+        ("before <recollect-memory a1>x </recollect-memory> y</recollect-memory a1> after", "before  after"),
+        ("before <recollect-memory a1>never closed, never learned", "before"),
+        ("<system-reminder>be brief</system-reminder>Why?<system-reminder>x</system-reminder>", "Why?"),
+        ("the tag <system-reminder> is opened here", "the tag <system-reminder> is opened here"),
+        ("a < b and <command-names> is no command", "a < b and <command-names> is no command"),
+        ("<command-name>/review</command-name><command-args>  #12 for speed </command-args>", "#12 for speed"),
+        ("colours \x1b[31mred\x1b[0m and a NUL \0 go", "colours red and a NUL  go"),
+    ],
+)
+def test_only_the_persons_words_are_left(tmp_path, text, expected):
+    turns, _ = read(written(tmp_path / "s.jsonl", claude_line(1, text)))
+    assert [turn.text for turn in turns] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("reason", "line"),
+    [
+        (base.INJECTED, claude_line(1, "<recollect-memory a>We use MySQL.</recollect-memory a>")),
+        (base.INJECTED, claude_line(1, "<command-name>/recollect:remember</command-name><command-args>x</command-args>")),
+        (base.MACHINE, claude_line(1, "<task-notification>done</task-notification>\nRead the output file")),
+        (base.MACHINE, claude_line(1, '<teammate-message teammate_id="bob">hi</teammate-message>')),
+        (base.MACHINE, claude_line(1, "hello", promptSource="system")),
+        (base.COMMAND, claude_line(1, "<command-name>/clear</command-name><command-args></command-args>")),
+        (base.COMMAND, claude_line(1, "<bash-input>ls</bash-input>")),
+        (base.ERROR, claude_line(1, [{"type": "text", "text": "[Request interrupted by user]"}])),
+        (base.EMPTY, claude_line(1, [{"type": "image", "source": {"type": "base64", "data": "aGk="}}])),
+        (base.EMPTY, claude_line(1, [{"type": "text", "text": "\n\n"}], "assistant")),
+        (base.THINKING, claude_line(1, [{"type": "redacted_thinking", "data": "x"}], "assistant")),
+        (base.UNKNOWN, {"type": 7, "uuid": "x", "sessionId": "s"}),
+    ],
+)
+def test_what_no_person_said_is_left_out_and_counted(tmp_path, reason, line):
+    turns, transcript = read(written(tmp_path / "s.jsonl", line), host="claude")
+    assert turns == []
+    assert transcript.skipped == {reason: 1}
+
+
+def test_calls_of_recollect_leave_no_trace(tmp_path):
+    def call(name, **arguments):
+        return {"type": "tool_use", "name": name, "input": arguments}
+
+    calls = [
+        call("mcp__recollect__search_memories", query="x", path="/home/ada/mail"),
+        call("mcp__plugin_recollect_recollect__get_memories"),
+        call("Bash", command="uv run recollect search carts"),
+        call("Bash", command="make test"),
+    ]
+    (turn,), _ = read(written(tmp_path / "s.jsonl", claude_line(1, [*calls, {"type": "text", "text": "Done."}], "assistant")))
+    assert (turn.tools, turn.files) == (("Bash",), ())
+
+
+def test_a_line_without_an_identity_gets_one_from_what_it_says(tmp_path):
+    lines = [claude_line(1, "We ship on Fridays."), claude_line(2, "We ship on Fridays.")]
+    for line in lines:
+        del line["uuid"]
+    first, _ = read(written(tmp_path / "s.jsonl", *lines))
+    again, _ = read(written(tmp_path / "t.jsonl", *lines, lines[0]))
+    assert [turn.id for turn in first] == [turn.id for turn in again]
+    assert len({turn.id for turn in first}) == 2
+
+
+def test_a_project_that_is_gone_and_a_clock_that_jumps_change_nothing(tmp_path):
+    late = claude_line(1, "said late", timestamp="2031-01-01T00:00:00+14:00", cwd="/no/such/place")
+    early = claude_line(2, "said early", timestamp="1971-01-01T00:00:00")
+    never = claude_line(3, "said at no time", timestamp={"when": "now"})
+    turns, _ = read(written(tmp_path / "s.jsonl", late, early, never))
+    assert [turn.at and turn.at.year for turn in turns] == [2030, 1971, None]
+    assert turns[0].cwd == "/no/such/place"

@@ -1,0 +1,204 @@
+"""opencode's database, the files it had before, and its export."""
+
+from __future__ import annotations
+
+import json
+
+import apsw
+import pytest
+from transcripts import read, stored, table, who
+
+from recollect import hosts
+from recollect.errors import RecollectError
+from recollect.hosts import base
+
+SCHEMA = """
+CREATE TABLE session (id text PRIMARY KEY, project_id text, parent_id text, directory text NOT NULL, title text NOT NULL,
+  time_created integer, time_updated integer);
+CREATE TABLE message (id text PRIMARY KEY, session_id text NOT NULL, time_created integer, time_updated integer, data text NOT NULL);
+CREATE TABLE part (id text PRIMARY KEY, message_id text NOT NULL, session_id text NOT NULL, time_created integer, time_updated integer,
+  data text NOT NULL);
+CREATE TABLE credential (secret text);
+"""
+START = 1_777_885_200_000  # 2026-05-04T09:00Z
+DONE = {"start": START + 60_000, "end": START + 61_000}
+USER = {"role": "user", "time": {"created": START}, "agent": "build"}
+AGENT = {"role": "assistant", "time": {"created": START, "completed": START + 9}, "path": {"cwd": "/home/ada/shop/api"}, "agent": "build"}
+SESSION = [
+    ("msg_1", USER, {"type": "text", "text": "Which cache?"}),
+    ("msg_1", USER, {"type": "text", "text": "Called the Read tool with …", "synthetic": True}),
+    ("msg_2", AGENT, {"type": "step-start"}),
+    ("msg_2", AGENT, {"type": "reasoning", "text": "hm", "time": DONE}),
+    (
+        "msg_2",
+        AGENT,
+        {"type": "tool", "tool": "read", "state": {"status": "completed", "input": {"filePath": "cache.py"}, "output": "Redis"}},
+    ),
+    ("msg_2", AGENT, {"type": "tool", "tool": "recollect_search_memories", "state": {"input": {}, "output": "secret"}}),
+    ("msg_2", AGENT, {"type": "text", "text": "Redis, with an hour to live.", "time": DONE}),
+    ("msg_3", USER, {"type": "compaction", "auto": True}),
+    ("msg_4", AGENT | {"summary": True, "mode": "compaction"}, {"type": "text", "text": "They cache in Redis.", "time": DONE}),
+]
+SAID = [("user", "Which cache?"), ("assistant", "Redis, with an hour to live."), ("summary", "They cache in Redis.")]
+
+
+class Opencode:
+    """A database as opencode writes it, still open."""
+
+    def __init__(self, folder):
+        self.path = folder / "opencode.db"
+        self.connection = apsw.Connection(str(self.path))
+        self.connection.pragma("journal_mode", "wal")
+        self.connection.execute(SCHEMA)
+        self.parts = 0
+
+    def session(self, id="ses_1", parent=None):
+        self.connection.execute("INSERT INTO session VALUES (?, 'p', ?, '/home/ada/shop', 'Caches', 0, 0)", (id, parent))
+        return self
+
+    def say(self, message, about, part, session="ses_1"):
+        self.parts += 1
+        self.connection.execute("INSERT OR REPLACE INTO message VALUES (?, ?, 0, 0, ?)", (message, session, json.dumps(about)))
+        data = part if isinstance(part, str) else json.dumps(part)
+        self.connection.execute("INSERT INTO part VALUES (?, ?, ?, 0, 0, ?)", (f"prt_{self.parts:03}", message, session, data))
+
+    def change(self, id, part):
+        self.connection.execute("UPDATE part SET data = ? WHERE id = ?", (json.dumps(part), id))
+
+
+@pytest.fixture
+def opencode(tmp_path):
+    opencode = Opencode(tmp_path).session()
+    for message, about, part in SESSION:
+        opencode.say(message, about, part)
+    yield opencode
+    opencode.connection.close()
+
+
+def test_a_database_in_use_gives_its_sessions(opencode):
+    assert hosts.detect(opencode.path) == "opencode"
+    turns, transcript = read(opencode.path)
+    assert [(who(turn), turn.text) for turn in turns] == SAID
+    answer = turns[1]
+    assert (answer.id, answer.line, answer.session) == ("prt_007", 7, "ses_1")
+    assert (answer.tools, answer.files, answer.cwd) == (("read",), ("cache.py",), "/home/ada/shop/api")
+    assert answer.at.isoformat() == "2026-05-04T09:01:00+00:00"
+    assert (transcript.title, transcript.project) == ("Caches", "/home/ada/shop")
+    assert transcript.lines == len(turns) + transcript.skipped.total()
+
+
+def test_only_what_is_new_is_read(opencode):
+    _, transcript = read(opencode.path)
+    position = stored(transcript.position)
+    assert read(opencode.path, position)[0] == []
+    opencode.say("msg_5", USER, {"type": "text", "text": "And how large?"})
+    turns, transcript = read(opencode.path, position)
+    assert [turn.text for turn in turns] == ["And how large?"]
+    assert transcript.lines == 1
+
+
+def test_pages_of_any_size_give_the_same_turns(opencode):
+    expected, _ = read(opencode.path)
+    for limits in ({"limit_turns": 1}, {"limit_bytes": 1}, {"limit_turns": 3, "limit_bytes": 100}):
+        position, turns = base.START, []
+        while page := next(hosts.read(opencode.path, position).pages(**limits), None):
+            turns += page.turns
+            position = stored(page.position)
+        assert turns == expected
+
+
+def test_an_answer_that_is_being_written_is_given_when_it_is_done(opencode):
+    busy = AGENT | {"time": {"created": START}}
+    opencode.say("msg_6", busy, {"type": "text", "text": "One giga", "time": {"start": START}})
+    opencode.say("msg_7", USER, {"type": "text", "text": "Hurry."})
+    turns, transcript = read(opencode.path)
+    assert [turn.text for turn in turns][3:] == ["Hurry."]
+    assert transcript.skipped[base.HALF] == 1
+    position = stored(transcript.position)
+    assert read(opencode.path, position)[0] == []
+    opencode.change("prt_010", {"type": "text", "text": "One gigabyte.", "time": DONE})
+    turns, transcript = read(opencode.path, position)
+    assert [turn.text for turn in turns] == ["One gigabyte."]
+    assert read(opencode.path, stored(transcript.position))[0] == []
+
+
+def test_numbers_of_deleted_rows_that_are_used_again_are_noticed(opencode):
+    turns, transcript = read(opencode.path)
+    opencode.connection.execute("DELETE FROM part WHERE rowid > 7")
+    for text in ("And how large?", "In bytes."):
+        opencode.say("msg_5", USER, {"type": "text", "text": text})
+    again, transcript = read(opencode.path, stored(transcript.position))
+    assert transcript.restarted == "rewritten"
+    assert [turn.id for turn in again[:2]] == [turn.id for turn in turns[:2]]
+    assert [turn.text for turn in again[2:]] == ["And how large?", "In bytes."]
+
+
+def test_a_sub_agent_answers_for_its_session_and_sessions_do_not_mix(opencode):
+    opencode.session("ses_2", parent="ses_1").session("ses_3")
+    opencode.say("msg_8", AGENT, {"type": "tool", "tool": "edit", "state": {"input": {"filePath": "a.py"}}}, "ses_3")
+    opencode.say("msg_9", USER, {"type": "text", "text": "Find the cache."}, "ses_2")
+    opencode.say("msg_10", AGENT | {"agent": "explore"}, {"type": "text", "text": "It is in cache.py.", "time": DONE}, "ses_2")
+    opencode.say("msg_8", AGENT, {"type": "text", "text": "Edited.", "time": DONE}, "ses_3")
+    *_, helper, other = read(opencode.path)[0]
+    assert (helper.text, helper.agent, helper.session, helper.files) == ("It is in cache.py.", "explore", "ses_1", ())
+    assert (other.text, other.session, other.files) == ("Edited.", "ses_3", ("a.py",))
+
+
+def test_memory_off_holds_for_one_session_only(opencode):
+    opencode.session("ses_2")
+    opencode.say("msg_11", USER, {"type": "text", "text": "memory-mode: off"})
+    opencode.say("msg_12", USER, {"type": "text", "text": "a secret"})
+    opencode.say("msg_13", USER, {"type": "text", "text": "no secret"}, "ses_2")
+    turns, transcript = read(opencode.path)
+    assert [turn.text for turn in turns][3:] == ["no secret"]
+    assert transcript.skipped[base.OFF] == 2
+    opencode.say("msg_14", USER, {"type": "text", "text": "still a secret"})
+    assert read(opencode.path, stored(transcript.position))[0] == []
+
+
+def test_rows_that_make_no_sense_are_counted(opencode):
+    for part in ("{", "null", "[1]", '{"type":5}', '{"type":"text","text":7,"time":{"end":1}}', "x" * 3000):
+        opencode.say("msg_2", AGENT, part)
+    opencode.connection.execute("INSERT INTO part VALUES ('p', 'gone', 'gone', 0, 0, '{\"type\":\"text\",\"text\":\"lost\"}')")
+    transcript = hosts.reader("opencode").read(opencode.path, base.START, 2000)
+    assert [turn.text for turn in transcript.turns()] == [text for _, text in SAID]
+    assert transcript.skipped[base.BROKEN] == 3
+    assert transcript.skipped[base.LONG] == 1
+    assert transcript.skipped[base.UNKNOWN] == 2
+    assert transcript.skipped[base.EMPTY] == 1
+
+
+def test_a_database_of_something_else_is_refused_in_a_sentence(tmp_path):
+    path = tmp_path / "opencode.db"
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE fish (name)")
+    connection.close()
+    with pytest.raises(RecollectError, match=r"cannot be read: .*no such table"):
+        list(hosts.read(path).turns())
+
+
+def test_the_export_and_the_old_files_give_the_same_turns(tmp_path, opencode):
+    info = {"id": "ses_1", "title": "Caches", "directory": "/home/ada/shop"}
+    messages = {id: [] for id, _, _ in SESSION}
+    for number, (id, _, part) in enumerate(SESSION, 1):
+        messages[id].append({"id": f"prt_{number:03}"} | part)
+    about = {id: fields | {"id": id} for id, fields, _ in SESSION}
+    export = tmp_path / "export.json"
+    export.write_text(
+        json.dumps({"info": info, "messages": [{"info": about[id], "parts": parts} for id, parts in messages.items()]}, indent=2)
+    )
+    storage = tmp_path / "opencode" / "storage"
+    for id, parts in messages.items():
+        for name, value in [(f"message/ses_1/{id}", about[id]), *((f"part/{id}/{part['id']}", part) for part in parts)]:
+            path = storage / f"{name}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(value))
+    session = storage / "session" / "project" / "ses_1.json"
+    session.parent.mkdir(parents=True)
+    session.write_text(json.dumps(info))
+    expected = [turn.id for turn in read(opencode.path)[0]]
+    for path in (export, session):
+        assert hosts.detect(path) == "opencode"
+        assert [turn.id for turn in read(path)[0]] == expected
+        assert [text for _, _, text in table(path)] == [text for _, text in SAID]
+    assert list(hosts.locate("opencode", {"XDG_DATA_HOME": str(tmp_path)}, tmp_path)) == [session]

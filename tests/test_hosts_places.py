@@ -1,0 +1,80 @@
+"""Whose transcript a file is, and where hosts keep theirs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+from transcripts import CLAUDE, FIXTURES, LINE_FILES
+
+from recollect import hosts
+from recollect.errors import InvalidInput, NotFound
+
+
+@pytest.mark.parametrize(
+    "path", sorted(path for path in FIXTURES.rglob("*.json*") if ".meta." not in path.name), ids=lambda path: path.stem
+)
+def test_every_fixture_is_recognised_by_what_stands_in_it(path, tmp_path):
+    host = path.relative_to(FIXTURES).parts[0]
+    assert hosts.detect(path) == host
+    # The name does not matter.
+    other = tmp_path / "download.jsonl"
+    shutil.copy(path, other)
+    assert hosts.detect(other) == host
+    assert hosts.read(other).host == host
+
+
+@pytest.mark.parametrize(
+    ("host", "variable", "folder", "expected"),
+    [
+        ("claude", "CLAUDE_CONFIG_DIR", ".claude/projects/-home-ada-shop", CLAUDE),
+        ("codex", "CODEX_HOME", ".codex", FIXTURES / "codex"),
+        ("copilot", "COPILOT_HOME", ".copilot", FIXTURES / "copilot"),
+        ("gemini", "GEMINI_CLI_HOME", ".gemini", FIXTURES / "gemini"),
+        ("cursor", None, ".cursor", FIXTURES / "cursor"),
+    ],
+)
+def test_transcripts_are_found_where_the_host_keeps_them(tmp_path, host, variable, folder, expected):
+    home = tmp_path / "home"
+    shutil.copytree(expected, home / folder)
+    wanted = {path.name for path in expected.rglob("*.json*") if ".meta." not in path.name}
+    found = list(hosts.locate(host, {}, home))
+    assert {path.name for path in found} == wanted
+    assert len(found) == len(wanted)
+    if variable:
+        moved = home if host == "gemini" else home / folder.partition("/")[0]
+        assert list(hosts.locate(host, {variable: str(moved)}, tmp_path / "elsewhere")) == found
+    assert list(hosts.locate(host, {}, tmp_path / "elsewhere")) == []
+
+
+def test_the_newest_comes_first(tmp_path):
+    folder = tmp_path / ".claude" / "projects" / "p"
+    folder.mkdir(parents=True)
+    for name, age in (("old", 100), ("new", 300), ("middle", 200)):
+        (folder / f"{name}.jsonl").touch()
+        os.utime(folder / f"{name}.jsonl", (age, age))
+    (folder / "journal.jsonl").touch()
+    assert [path.stem for path in hosts.locate("claude", {}, tmp_path)] == ["new", "middle", "old"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [({}, ["opencode-beta.db", "opencode.db"]), ({"OPENCODE_DB": "mine.db"}, ["mine.db", "opencode-beta.db", "opencode.db"])],
+)
+def test_opencode_databases_are_found_by_name_and_by_setting(tmp_path, environment, expected):
+    folder = tmp_path / ".local" / "share" / "opencode"
+    folder.mkdir(parents=True)
+    for name in ("opencode.db", "opencode-beta.db", "mine.db", "opencode.db-wal"):
+        (folder / name).touch()
+    assert sorted(path.name for path in hosts.locate("opencode", environment, tmp_path)) == expected
+
+
+def test_what_is_not_there_or_not_known_is_said_in_a_sentence(tmp_path):
+    with pytest.raises(NotFound, match="There is no transcript"):
+        hosts.read(tmp_path / "gone.jsonl")
+    with pytest.raises(InvalidInput, match="no agent host 'emacs'"):
+        hosts.read(LINE_FILES["claude"], host="emacs")
+    (tmp_path / "x.bin").write_bytes(b"\0\1\2")
+    with pytest.raises(InvalidInput, match="no transcript of a known host"):
+        hosts.read(tmp_path / "x.bin")

@@ -1,0 +1,355 @@
+"""What holds for every reader: steps equal one go, files that change under it, bad input, bounds and speed."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from transcripts import CLAUDE, LINE_FILES, SESSION, claude_line, read, stored, written
+
+from recollect import hosts
+from recollect.errors import RecollectError
+from recollect.hosts import base, lines
+
+EVERY = pytest.mark.parametrize("name", LINE_FILES)
+RELAXED = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("x" * 300),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "id", "kind"]), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def host_of(name):
+    return name.partition(" ")[0]
+
+
+def distinct(turns):
+    return {turn.id: turn for turn in reversed(turns)}
+
+
+# growing, in steps
+
+
+@EVERY
+@RELAXED
+@given(data=st.data())
+def test_a_file_read_while_it_grows_gives_what_one_reading_gives(name, data, tmp_path):
+    whole = LINE_FILES[name].read_bytes()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))  # anywhere: in a line, in a character
+    path = tmp_path / LINE_FILES[name].name
+    expected, _ = read(LINE_FILES[name], host=host_of(name))
+    position, turns, counted = base.START, [], 0
+    for cut in [*cuts, len(whole)]:
+        path.write_bytes(whole[:cut])
+        given, transcript = read(path, stored(position), host_of(name))
+        assert transcript.restarted == ""
+        position, turns, counted = transcript.position, turns + given, counted + transcript.lines
+    assert counted == position.line == whole.count(b"\n")
+    assert position.offset == len(whole)
+    cwd_blind = [turn._replace(cwd=None) for turn in turns]  # a copy of a chat has no project beside it
+    assert distinct(cwd_blind) == distinct([turn._replace(cwd=None) for turn in expected])
+
+
+@EVERY
+@pytest.mark.parametrize("limits", [{"limit_turns": 1}, {"limit_bytes": 1}, {"limit_bytes": 700, "limit_turns": 2}])
+def test_pages_of_any_size_give_the_same_turns_and_each_can_be_gone_on_from(name, limits):
+    path, host = LINE_FILES[name], host_of(name)
+    expected, transcript = read(path, host=host)
+    pages = list(hosts.read(path, host=host).pages(**limits))
+    assert [turn for page in pages for turn in page.turns] == expected
+    assert sum(page.lines for page in pages) == transcript.lines
+    assert sum((base.Counter(page.skipped) for page in pages), base.Counter()) == transcript.skipped
+    for number, page in enumerate(pages):
+        rest, _ = read(path, stored(page.position), host)
+        after = [turn for later in pages[number + 1 :] for turn in later.turns]
+        assert distinct(rest).keys() >= distinct(after).keys()
+
+
+def test_a_page_that_was_not_written_is_given_again():
+    transcript = hosts.read(SESSION)
+    pages = transcript.pages(limit_turns=4)
+    first, lost = next(pages), next(pages)
+    again = next(hosts.read(SESSION, stored(first.position)).pages(limit_turns=4))
+    assert again == lost
+
+
+def test_a_half_written_last_line_waits(tmp_path):
+    first, second = json.dumps(claude_line(1, "naïve")), json.dumps(claude_line(2, "second"))
+    path = written(tmp_path / "s.jsonl", first, second[:50], end="")
+    turns, transcript = read(path)
+    assert ([turn.text for turn in turns], transcript.skipped) == (["naïve"], {base.HALF: 1})
+    assert transcript.position.offset == len(first.encode()) + 1
+    written(path, first, second)
+    turns, transcript = read(path, stored(transcript.position))
+    assert ([turn.line for turn in turns], transcript.skipped) == ([2], {})
+
+
+def test_a_last_line_that_only_lacks_its_line_break_is_given_at_once(tmp_path):
+    path = written(tmp_path / "s.jsonl", claude_line(1, "one"), end="")
+    turns, transcript = read(path)
+    assert [turn.text for turn in turns] == ["one"]
+    with path.open("a") as file:
+        file.write("\r\n" + json.dumps(claude_line(2, "two")) + "\n")
+    turns, transcript = read(path, stored(transcript.position))
+    assert [(turn.line, turn.text) for turn in turns] == [(2, "two")]
+    assert transcript.position.line == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda data: data[: len(data) // 2], "truncated"),
+        (lambda data: b"", "truncated"),
+        (lambda data: data.replace(b'"u999"', b'"u998"'), "rewritten"),
+        (lambda data: data.replace(b"2026-05-04T09:00:00.000Z", b"2027-05-04T09:00:00.000Z"), "replaced"),
+        (lambda data: b"\n".join(data.split(b"\n")[1:]) + data, "replaced"),
+    ],
+)
+def test_a_file_that_is_not_the_same_any_more_is_read_from_its_start(tmp_path, change, why):
+    data = SESSION.read_bytes()
+    path = tmp_path / SESSION.name
+    # Only the end is compared, so the changed words stand there.
+    data += data[data.index(b'{"parentUuid":null') :].split(b"\n")[0].replace(b'"u001"', b'"u999"') + b"\n"
+    path.write_bytes(data)
+    _, transcript = read(path)
+    path.write_bytes(change(data))
+    position = stored(transcript.position)
+    turns, transcript = read(path, position, "claude")
+    assert transcript.restarted == why
+    assert turns == read(path, host="claude")[0]
+    again, transcript = read(path, stored(transcript.position), "claude")
+    assert (again, transcript.restarted) == ([], "")
+
+
+def test_a_reader_goes_on_with_the_same_object(tmp_path):
+    path = written(tmp_path / "s.jsonl", claude_line(1, "one"))
+    transcript = hosts.read(path)
+    assert [turn.text for turn in transcript] == ["one"]
+    written(path, claude_line(1, "one"), claude_line(2, "two"), claude_line(1, "one"))
+    assert [turn.text for turn in transcript] == ["two"]
+    assert transcript.skipped == {base.REPEATED: 1}
+
+
+# bad input
+
+
+@EVERY
+@RELAXED
+@given(data=st.data())
+def test_wrong_types_anywhere_never_raise(name, data, tmp_path):
+    entries = [json.loads(line) for line in LINE_FILES[name].read_text("utf-8").splitlines()]
+    for _ in range(4):
+        spoil(entries, data)
+    path = tmp_path / LINE_FILES[name].name
+    written(path, *map(json.dumps, entries))
+    assert hosts.detect(path) in (*hosts.HOSTS, None)
+    turns, transcript = read(path, host=host_of(name))
+    assert transcript.lines == len(entries)
+    for turn in turns:
+        assert turn.text.strip()
+        assert turn.text.encode()
+        assert turn.session
+        assert turn.id
+        assert turn.role in ("user", "assistant")
+    assert read(path, stored(transcript.position), host_of(name))[0] == []
+
+
+def spoil(value, data):
+    """Puts something else in the place of one value, at any depth."""
+    while True:
+        keys = list(value) if isinstance(value, dict) else range(len(value))
+        key = data.draw(st.sampled_from(list(keys)))
+        inner = value[key]
+        if isinstance(inner, dict | list) and inner and data.draw(st.integers(0, 3)):
+            value = inner
+            continue
+        value[key] = data.draw(JSON)
+        return
+
+
+@RELAXED
+@given(
+    state=st.dictionaries(
+        st.sampled_from(["used", "queue", "stamps", "off", "cwd", "session", "messages", "idle", "agent"]), JSON, max_size=4
+    )
+)
+def test_a_spoilt_state_never_raises(state):
+    for name, path in LINE_FILES.items():
+        _, transcript = read(path, base.Position(state=json.loads(json.dumps(state))), host_of(name))
+        assert json.loads(json.dumps(dict(transcript.position.state))) == transcript.position.state
+
+
+@EVERY
+@RELAXED
+@given(junk=st.lists(st.binary(max_size=60).filter(lambda piece: piece.strip() not in (b"{", b"[")), min_size=1, max_size=4))
+def test_bytes_that_are_no_transcript_never_raise(name, junk, tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b"\n".join([*junk, LINE_FILES[name].read_bytes(), *junk]))
+    turns, _ = read(path, host=host_of(name))
+    expected, _ = read(LINE_FILES[name], host=host_of(name))
+    assert {turn.text for turn in turns} >= {turn.text for turn in expected[1:]}
+
+
+@pytest.mark.parametrize(
+    ("line", "given", "reason"),
+    [
+        (b'{"type":"user","mess', [], base.BROKEN),
+        (b'{"type":"user","mess' + json.dumps(claude_line(5, "behind a torn one")).encode(), ["behind a torn one"], base.BROKEN),
+        (b'{"type":"user","message":{"role":"user","content":"inside a torn one"},"uu', [], base.BROKEN),
+        (b'{"a":"b' + json.dumps(claude_line(5, "a")).encode() + json.dumps(claude_line(6, "b")).encode(), ["a", "b"], base.BROKEN),
+        (json.dumps(claude_line(5, "a")).encode() + json.dumps(claude_line(6, "b")).encode(), ["a", "b"], None),
+        (b"\0\0\0" + json.dumps(claude_line(5, "behind zeros")).encode(), ["behind zeros"], None),
+        (b"\xef\xbb\xbf" + json.dumps(claude_line(5, "behind a mark")).encode(), ["behind a mark"], None),
+        (json.dumps(claude_line(5, "caf@")).encode().replace(b"@", b"\xe9"), ["caf\ufffd"], None),
+        (json.dumps(claude_line(5, "half \ud83d of a smile")).encode(), ["half ? of a smile"], None),
+        (json.dumps(claude_line(5, "a\ttab")).encode().replace(b"\\t", b"\t"), ["a\ttab"], None),
+        (b"\0" * 500, [], base.EMPTY),
+        (b"[1, 2]", [], base.UNKNOWN),
+        (b"null", [], base.UNKNOWN),
+        (b'{"a":' * 5000, [], base.BROKEN),
+        (b'{"type":"user","n":' + b"9" * 6000 + b"}", [], base.BROKEN),
+    ],
+)
+def test_a_bad_line_costs_only_itself(tmp_path, line, given, reason):
+    path = tmp_path / "s.jsonl"
+    around = [json.dumps(claude_line(number, f"word {number}")).encode() for number in (1, 2)]
+    path.write_bytes(b"\n".join([around[0], line, around[1], b""]))
+    turns, transcript = read(path, host="claude")
+    assert [turn.text for turn in turns] == ["word 1", *given, "word 2"]
+    assert transcript.skipped == ({reason: 1} if reason else {})
+    assert turns[-1].line == transcript.lines == 3
+
+
+# bounds and speed
+
+
+def test_a_line_beyond_the_bound_is_passed_over_in_little_memory(tmp_path):
+    path = tmp_path / "s.jsonl"
+    with path.open("wb") as file:
+        file.write(json.dumps(claude_line(1, "before")).encode() + b"\n")
+        file.write(b'{"type":"user","uuid":"u2","message":{"role":"user","content":"')
+        for _ in range(32):
+            file.write(b"x" * (1 << 20))
+        file.write(b'"}}\n')
+        file.write(json.dumps(claude_line(3, "behind")).encode() + b"\n")
+    tracemalloc.start()
+    transcript = hosts.reader("claude").read(path, base.START, 4 << 20)
+    turns = list(transcript.turns())
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [(turn.line, turn.text) for turn in turns] == [(1, "before"), (3, "behind")]
+    assert transcript.skipped == {base.LONG: 1}
+    assert most < 10 << 20
+
+
+def test_a_line_beyond_the_bound_that_is_still_growing_is_not_consumed(tmp_path):
+    path = written(tmp_path / "s.jsonl", claude_line(1, "before"), "x" * 5000, end="")
+    transcript = hosts.reader("claude").read(path, base.START, 1000)
+    assert [turn.text for turn in transcript.turns()] == ["before"]
+    assert transcript.skipped == {base.HALF: 1}
+    assert transcript.position.line == 1
+
+
+def test_memory_stays_flat_on_a_long_file(tmp_path):
+    path = tmp_path / "s.jsonl"
+    result = claude_line(0, [{"type": "tool_result", "content": "dump " * 4000}])
+    with path.open("w") as file:
+        for number in range(3000):
+            file.write(json.dumps(result | {"uuid": f"r{number}"} if number % 3 else claude_line(number, f"word {number}")) + "\n")
+    assert path.stat().st_size > 40e6
+    tracemalloc.start()
+    count = sum(len(page.turns) for page in hosts.read(path).pages())
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert count == 1000
+    assert most < 12 << 20
+
+
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_a_backfill_is_not_slow(tmp_path, host):
+    random.seed(7)
+    words = [f"word{number}" for number in range(500)]
+    path = tmp_path / "s.jsonl"
+    with path.open("w") as file:
+        for number in range(1500):
+            text = "\n".join(" ".join(random.choices(words, k=8)) for _ in range(random.choice([2, 20, 200])))
+            file.write(json.dumps(made(host, number, text)) + "\n")
+    size = path.stat().st_size
+    assert size > 5e6
+    start = time.process_time()
+    count = len(read(path, host=host)[0])
+    seconds = time.process_time() - start
+    assert count == 150
+    assert size / seconds > 5e6  # measured 80 to 160 MB/s
+
+
+def made(host, number, text):
+    if host == "claude":
+        if number % 10:
+            return claude_line(number, [{"type": "tool_result", "tool_use_id": "t", "content": text}], toolUseResult={"stdout": text})
+        return claude_line(number, [{"type": "text", "text": text}], "assistant")
+    kind = {"type": "function_call_output", "output": text} if number % 10 else {"type": "message", "role": "assistant"}
+    content = {"content": [{"type": "output_text", "text": text}]} if not number % 10 else {}
+    return {"type": "response_item", "timestamp": "2026-05-04T09:00:00Z", "payload": kind | content}
+
+
+# the edges of reading bytes
+
+
+@RELAXED
+@given(
+    data=st.lists(st.binary(max_size=20), max_size=8).map(b"\n".join),
+    bound=st.integers(1, 30),
+    block=st.integers(1, 9),
+)
+def test_lines_are_the_same_whatever_the_block(data, bound, block, tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(data)
+    stream = lines.opened(path)
+    before, lines.BLOCK = lines.BLOCK, block
+    try:
+        found = list(lines.lines(stream, bound=bound))
+    finally:
+        lines.BLOCK = before
+        stream.close()
+    expected = data.split(b"\n")
+    if not expected[-1]:
+        expected.pop()
+    assert [line.data for line in found] == [None if len(piece) > bound else piece for piece in expected]
+    assert [line.number for line in found] == list(range(1, len(expected) + 1))
+    assert [data[: line.end] for line in found] == [
+        data if number == len(expected) and not data.endswith(b"\n") else b"\n".join(expected[:number]) + b"\n"
+        for number in range(1, len(expected) + 1)
+    ]
+
+
+def test_a_file_that_may_not_be_read_is_said_in_a_sentence(tmp_path):
+    with pytest.raises(RecollectError, match="cannot be read"):
+        lines.opened(tmp_path)
+
+
+def test_nothing_is_left_open():
+    open_files = Path("/proc/self/fd")
+    if not open_files.is_dir():
+        pytest.skip("only where a process can see its open files")
+    before = len(list(open_files.iterdir()))
+    for path in (*LINE_FILES.values(), *CLAUDE.glob("*.jsonl")):
+        pages = hosts.read(path).pages(limit_turns=1)
+        next(pages, None)
+        pages.close()
+    assert len(list(open_files.iterdir())) <= before
+
+
+@EVERY
+def test_a_position_keeps_nothing_that_was_said(name):
+    transcript = hosts.read(LINE_FILES[name], host=host_of(name))
+    states = [json.dumps(dict(page.position.state), ensure_ascii=False) for page in transcript.pages(limit_bytes=1)]
+    said = [turn.text for turn in read(LINE_FILES[name], host=host_of(name))[0]]
+    assert [(text, state) for text in said for state in states if text[:15] in state] == []

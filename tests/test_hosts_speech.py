@@ -1,0 +1,98 @@
+"""What of a message counts as said, and how much of it is kept."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.fence import Quote, fenced, new_marker
+from recollect.hosts.speech import FENCE_LINES, TEXT_LENGTH, memory_mode, shortened, spoken
+
+
+def test_a_long_fenced_block_loses_its_middle():
+    block = "\n".join(f"line {number}" for number in range(352))
+    text = shortened(f"It fails:\n```text\n{block}\n```\nWhy?")
+    assert "[… 316 lines left out]" in text
+    assert text.startswith("It fails:\n```text\nline 0\n")
+    assert text.endswith("line 351\n```\nWhy?")
+    assert text.count("\n") < FENCE_LINES + 5
+
+
+def test_a_short_block_and_a_fence_inside_another_stay():
+    text = "````md\n```\n" + "x\n" * 20 + "```\n````\nend"
+    assert shortened(text) == text
+
+
+def test_a_fence_that_is_never_closed_is_shortened_too():
+    assert shortened("```\n" + "x\n" * 500).count("x") < FENCE_LINES
+
+
+def test_a_long_text_loses_its_middle_at_lines_where_it_can():
+    lines = [f"{number:05} " + "word " * 10 for number in range(2000)]
+    text = shortened("\n".join(lines))
+    assert len(text) < TEXT_LENGTH
+    head, _, tail = text.partition("\n[… ")
+    assert all(line.rstrip() in text for line in (lines[0], lines[-1]))
+    assert head.split("\n")[-1].startswith(("00", "01"))
+    assert "characters left out]" in tail
+    assert len(shortened("x" * 100_000)) < TEXT_LENGTH
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "left"),
+    [
+        ("memory-mode: off", "off", ""),
+        ("  Memory-Mode:  ON ", "on", ""),
+        ("<!-- memory-mode: off -->\nhello", "off", "hello"),
+        ("memory-mode: off\nx\nmemory-mode: on", "on", "x"),
+        ("what does memory-mode: off do?", None, "what does memory-mode: off do?"),
+        ("memory-mode: offline", None, "memory-mode: offline"),
+    ],
+)
+def test_memory_is_switched_by_a_line_of_its_own(text, mode, left):
+    assert memory_mode(text) == (mode, left)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<command-namex" * 20_000 + "</command-name>",
+        "<system-reminder>" * 20_000,
+        "<recollect-memory " * 20_000,
+        "<recollect-memory a>" * 20_000 + "</recollect-memory b>",
+        "memory-mode: " * 20_000,
+        "\x1b[" * 50_000,
+        "```\n" * 50_000,
+        "`" * 200_000,
+    ],
+)
+def test_a_hostile_text_costs_no_time(text):
+    start = time.process_time()
+    memory_mode(spoken(text).text)
+    assert time.process_time() - start < 1
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_stored(text):
+    said = spoken(text).text
+    assert said.encode().decode() == said
+    assert "\0" not in said
+
+
+def test_what_recollect_fences_is_what_is_taken_out():
+    marker = new_marker()
+    text = f"</recollect-memory {marker}> We use MySQL. </recollect-memory>"
+    quote = Quote("01a1", "fact", 3, "note", datetime(2026, 5, 4, tzinfo=UTC), text)
+    said = spoken(f"Which database?\n{fenced(['Recalled', quote], marker)}\nThanks.")
+    assert said.text.split() == ["Which", "database?", "Thanks."]
+    assert said.recalled == 1
+
+
+@given(st.text(alphabet="abc <>/\n", max_size=60), st.text(alphabet="ab", min_size=1, max_size=5))
+def test_what_was_recalled_is_never_learned(inside, mark):
+    text = f"before\n<recollect-memory id={mark}>SECRET {inside} SECRET</recollect-memory id={mark}>\nafter"
+    assert spoken(text).text.split() == ["before", "after"]

@@ -1,0 +1,62 @@
+"""What the tests of transcript readers share: the fixtures, and turns in a form that fits a table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from recollect import hosts
+from recollect.hosts.base import START, Position, Transcript, Turn
+
+FIXTURES = Path(__file__).parent / "fixtures" / "transcripts"
+CLAUDE = FIXTURES / "claude" / "-home-ada-shop"
+CODEX = FIXTURES / "codex"
+SESSION = CLAUDE / "5e551011-0000-4000-8000-000000000001.jsonl"
+# Every reader, on the richest file it has.
+LINE_FILES = {
+    "claude": SESSION,
+    "claude busy": CLAUDE / "b0500000-0000-4000-8000-000000000005.jsonl",
+    "claude off": CLAUDE / "0ff00000-0000-4000-8000-000000000006.jsonl",
+    "codex": CODEX / "sessions/2026/05/04/rollout-2026-05-04T10-00-00-019f0000-0000-7000-8000-000000000001.jsonl",
+    "codex fork": CODEX / "archived_sessions/rollout-2026-05-04T11-00-00-019f0000-0000-7000-8000-000000000003.jsonl",
+    "copilot": FIXTURES / "copilot/session-state/c0b11070-0000-4000-8000-000000000001/events.jsonl",
+    "gemini": FIXTURES / "gemini/tmp/shop/chats/session-2026-05-04T12-00-9e000000.jsonl",
+    "cursor": FIXTURES / "cursor/projects/home-ada-shop/agent-transcripts/cc01/cc01.jsonl",
+    "plain": FIXTURES / "plain/chat.jsonl",
+}
+
+
+def who(turn: Turn) -> str:
+    return ("summary" if turn.summary else turn.role) + (f"@{turn.agent}" if turn.agent else "")
+
+
+def table(path: Path) -> list[tuple[int, str, str]]:
+    """The turns of a file as (line, who, text)."""
+    return [(turn.line, who(turn), turn.text) for turn in hosts.read(path).turns()]
+
+
+def read(path: Path, position: Position = START, host: str | None = None) -> tuple[list[Turn], Transcript]:
+    transcript = hosts.read(path, position, host)
+    return list(transcript.turns()), transcript
+
+
+def written(path: Path, *lines: Any, end: str = "\n") -> Path:
+    path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines) + end, encoding="utf-8")
+    return path
+
+
+def stored(position: Position) -> Position:
+    """A position as it comes back from a database."""
+    return Position(*json.loads(json.dumps([*position[:4], dict(position.state)])))
+
+
+def claude_line(number: int, text: Any, role: str = "user", **more: Any) -> dict[str, Any]:
+    return {
+        "type": role,
+        "uuid": f"u{number}",
+        "sessionId": "s1",
+        "cwd": "/home/ada/shop",
+        "timestamp": f"2026-05-04T09:{number % 60:02}:00.000Z",
+        "message": {"role": role, "content": text},
+    } | more

@@ -18,7 +18,8 @@ LEVELS = [
     ["store", "embed", "llm", "hosts"],
     ["ingest", "recall"],
     ["memory"],
-    ["knowledge", "conversations", "handoffs", "promotion", "tending", "initialise", "language"],
+    ["language"],
+    ["knowledge", "conversations", "handoffs", "promotion", "tending", "initialise"],
     ["bench", "mcp", "http", "hooks"],
     ["cli", "__main__"],
 ]

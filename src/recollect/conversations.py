@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from recollect import language
 from recollect import project as projects
 from recollect.errors import NotFound, Overtaken, RecollectError
 from recollect.memory import Memory
@@ -139,13 +140,14 @@ def _take(
     from recollect.ingest.conversation import Prepared, Talk, prepare
 
     embedder = memory.embedder if embed else None
+    model = language.opened(memory) if memory.config.llm else None
     batch = Batch(at=memory.clock(), actor=memory.actor)
     total = Indexed(transcripts=1, lines=page.lines, skipped=dict(page.skipped))
     for session, turns in _by_session(page.turns).items():
         state = dict(states.get(session) or {})
         scope, names = (str(state["scope"]), {}) if state.get("scope") else _scope(memory, transcript, turns)
         talk = Talk(session, transcript.host, place, turns, transcript.title or "", state)
-        made: Prepared = prepare(talk, _into(memory, scope, names), memory.store, embedder, memory.recent)
+        made: Prepared = prepare(talk, _into(memory, scope, names), memory.store, embedder, memory.recent, model)
         states[session] = {**made.state, "scope": scope}
         batch = _together(batch, made.batch)
         total = total.plus(

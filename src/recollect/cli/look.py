@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,10 +73,12 @@ def summary(memory: Memory, value: dict[str, Any]) -> list[str]:
     lines = [
         f"{output.many(value['memories'], 'memory', 'memories')}" + (f", and {value['deleted']:,} forgotten" if value["deleted"] else "")
     ]
-    scopes = {
-        value["scope_names"].get(scope, scope) + (" (here)" if scope == memory.scope else ""): count
-        for scope, count in value["by_scope"].items()
-    }
+    names = Counter(value["scope_names"].get(scope, scope) for scope in value["by_scope"])
+    scopes = {}
+    for scope, count in value["by_scope"].items():
+        name = value["scope_names"].get(scope, scope)
+        told = name if names[name] == 1 else f"{name} [{scope.partition(':')[2][:6]}]"  # two projects may be called the same
+        scopes[told + (" (here)" if scope == memory.scope else "")] = count
     for title, counts in (("By kind", value["by_kind"]), ("By project", scopes), ("Vectors by model", value["vectors"])):
         if counts:
             lines += [

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from recollect.embed.base import Embedder
 from recollect.hosts.base import Turn
 from recollect.ids import new_id
+from recollect.ingest import advice
 from recollect.ingest import topics as topical
 from recollect.ingest.extract import extract
 from recollect.ingest.ideas import Idea, ideas
@@ -23,6 +24,7 @@ from recollect.ingest.redact import redact
 from recollect.ingest.relate import relations
 from recollect.ingest.titles import name, session_title, summarise
 from recollect.ingest.vectors import Recent
+from recollect.llm.base import Model
 from recollect.store.base import Store
 from recollect.types import (
     ASKED_IMPORTANCE,
@@ -80,18 +82,18 @@ class Heard(NamedTuple):
     identity: bytes
 
 
-def prepare(talk: Talk, into: Into, store: Store, embedder: Embedder | None, recent: Recent) -> Prepared:
-    """The batch of one page. The caller adds nothing to it and writes it whole."""
+def prepare(talk: Talk, into: Into, store: Store, embedder: Embedder | None, recent: Recent, model: Model | None = None) -> Prepared:
+    """The batch of one page. A language model, where one is set, helps to find topics and ideas."""
     heard, repeated = _heard(talk, into, store)
     own, fresh = vectors_of([(one.memory, True) for one in heard], embedder, recent, store, None)
     earlier = _earlier(talk, into, store)
     spoken = [one for one in heard if one.turn.agent is None]
     means = [vectors[0] if len(vectors) else None for one, vectors in zip(heard, own, strict=True) if one.turn.agent is None]
-    spans, span_of, state = _spans(talk, into, spoken, means, earlier, store)
-    found = _ideas(talk, into, spoken, earlier, embedder, recent, store)
+    spans, span_of, state = _spans(talk, into, spoken, means, store, model)
+    found = _ideas(spoken, earlier, embedder, recent, store, model)
     made, idea_batch, known = _remembered_ideas(found, spoken, span_of, into, store, embedder, recent)
 
-    summaries = _summaries(spans, spoken, span_of, made, earlier, store, into)
+    summaries = _summaries(spans, spoken, span_of, made, store, into, model)
     span_vectors, span_fresh = _span_vectors(summaries, embedder, recent, store)
     entries = [
         Entry(one.memory._replace(span=span_of.get(one.turn.id, state.get("span"))), vectors, False, one.identity)
@@ -175,7 +177,7 @@ def _earlier(talk: Talk, into: Into, store: Store) -> list[Memory]:
 
 
 def _spans(
-    talk: Talk, into: Into, spoken: Sequence[Heard], means: Sequence[Any], earlier: Sequence[Memory], store: Store
+    talk: Talk, into: Into, spoken: Sequence[Heard], means: Sequence[Any], store: Store, model: Model | None
 ) -> tuple[list[Span], dict[str, str], dict[str, Any]]:
     """New and continued topics, the topic of each turn, and the state that the next page begins with."""
     state = dict(talk.state)
@@ -185,6 +187,8 @@ def _spans(
         topical.Said(one.turn.role, one.text, one.turn.at, one.turn.line, one.turn.cwd, one.turn.branch, one.turn.files) for one in spoken
     ]
     found, still_open = topical.segment(said, means, topical.resumed(state.get("open")))
+    if model:
+        found = advice.confirmed(model, found, [one.text for one in spoken])
     continued = _continued(state, store, into)
     spans: list[Span] = []
     for topic in found:
@@ -223,23 +227,25 @@ def _continued(state: Mapping[str, Any], store: Store, into: Into) -> dict[int, 
 
 
 def _summaries(
-    spans: Sequence[Span], spoken: Sequence[Heard], span_of: Mapping[str, str], made: Sequence[tuple[Idea, Memory]], earlier: Sequence[Memory],
-    store: Store, into: Into,
+    spans: Sequence[Span], spoken: Sequence[Heard], span_of: Mapping[str, str], made: Sequence[tuple[Idea, Memory]], store: Store, into: Into,
+    model: Model | None,
 ) -> list[Span]:  # fmt: skip
     """Topics with the names and summaries that their turns and ideas give them now."""
     done = []
     for span in spans:
         inside = {span.id, *(child.id for child in spans if child.parent == span.id)}
         texts = [(one.turn.role, one.text) for one in spoken if span_of.get(one.turn.id) in inside]
-        told = [
-            (memory.kind, memory.content, memory.kind == "question" and not memory.answered) for _, memory in made if memory.span in inside
-        ]
-        if span.metadata.get("continued"):
-            old = store.list(Filter(scopes=(into.scope,), session=span.session, include_quarantined=True), 400, 0, "position")
-            mine = [memory for memory in old if memory.span == span.id]
-            texts = [(str(memory.metadata.get("role")), memory.content) for memory in mine if memory.kind == "context"] + texts
-            told = [(memory.kind, memory.content, is_open(memory)) for memory in mine if memory.kind != "context"] + told
-        done.append(span._replace(name=name(texts) or span.name, summary=summarise(texts, told)))
+        told = [(memory.kind, memory.content, is_open(memory)) for _, memory in made if memory.span in inside]
+        if span.metadata.get("continued") and span.name:
+            # What it is about was said when it began; what came out of it may have grown.
+            focus = span.summary.partition("\n")[0].removeprefix("Focus: ") if span.summary.startswith("Focus: ") else ""
+            known = store.load(store.in_spans([span.id], Filter(scopes=(into.scope,), now=into.now), 60)).values()
+            told = [(memory.kind, memory.content, is_open(memory)) for memory in known] + told
+            done.append(span._replace(summary=summarise([("user", focus)] if focus else texts, told)))
+        else:
+            advised = advice.topic(model, texts) if model and texts else None
+            title, summary = advised or (name(texts), summarise(texts, told))
+            done.append(span._replace(name=title, summary=summary))
     return done
 
 
@@ -275,19 +281,18 @@ def _session(talk: Talk, into: Into, spoken: Sequence[Heard], state: Mapping[str
 
 
 def _ideas(
-    talk: Talk, into: Into, spoken: Sequence[Heard], earlier: Sequence[Memory], embedder: Embedder | None, recent: Recent, store: Store
+    spoken: Sequence[Heard], earlier: Sequence[Memory], embedder: Embedder | None, recent: Recent, store: Store, model: Model | None
 ) -> list[Idea]:
     """What this page's turns decided, asked, found out. Earlier turns are heard too, but what they said was noted when they came."""
     before = [(str(memory.metadata.get("role", "user")), memory.content) for memory in earlier]
     turns = before + [(one.turn.role, one.text) for one in spoken]
     embed = None if embedder is None else (lambda texts: _first_windows(texts, embedder, recent, store))
-    found = ideas(turns, embed)
+    advised = advice.ideas(model, turns, len(before)) if model and spoken else None
+    found = ideas(turns, embed) if advised is None else advised
     fresh = {at: number for number, at in enumerate(at for at, idea in enumerate(found) if idea.turn >= len(before))}
     return [
-        found[at]._replace(
-            turn=found[at].turn - len(before), answers=fresh.get(found[at].answers) if found[at].answers is not None else None
-        )
-        for at in fresh
+        idea._replace(turn=idea.turn - len(before), answers=None if idea.answers is None else fresh.get(idea.answers))
+        for idea in (found[at] for at in fresh)
     ]
 
 

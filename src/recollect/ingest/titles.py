@@ -204,7 +204,7 @@ def _is_output(line: str) -> bool:
     line = line[:400]
     if compiled(_LOG).match(folded(line)) or compiled(r"[\ue000-\uf8ff│┃║╭╰├└─═█❯✔✓✗✘]").search(line):
         return True
-    signs = sum(character.isascii() and not (character.isalpha() or character in " ',.-/`\"?") for character in line)
+    signs = len(compiled(r"[\x00-\x1f!#$%&()*+0-9:;<=>@\[\\\]^_{|}~\x7f]").findall(line))
     if len(line) > 12 and 4 * signs > len(line):
         return True
     return bool(compiled(_FLAG).search(line)) and sum(word in lexicon.STOP_WORDS for word in folded(line).split()) < 3

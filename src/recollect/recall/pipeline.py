@@ -30,6 +30,7 @@ OF_KIND = 1.25
 # A question resembles other questions more than its answer. And of a conversation, what came out of it counts before what was
 # said. Set by hand on stories of a few sessions.
 ASKED, SAID = 0.8, 0.88
+MORE = 1.2  # how much better a turn must fit than an idea that was taken from it, to stand in its place
 PLAIN, SYNTAX = 400, '"“”:()*@-^'  # what may change the text that is embedded: a guess, checked against the analysis
 
 
@@ -99,7 +100,7 @@ def _told_time(
 
 
 def _said_once(candidates: Sequence[Candidate], scored: Sequence[float]) -> list[tuple[float, Candidate]]:
-    """An idea stands in the turn it was taken from. Of a turn and its ideas, what scores below what says the same is left out."""
+    """An idea stands in the turn it was taken from. It stands for both, unless the turn fits much better."""
     found = list(zip(scored, candidates, strict=True))
     ideas: dict[tuple[int, int], float] = {}
     for value, candidate in found:
@@ -113,9 +114,9 @@ def _said_once(candidates: Sequence[Candidate], scored: Sequence[float]) -> list
         (value, candidate)
         for value, candidate in found
         if (
-            value >= turns.get((candidate.source, turn_of(candidate.position)), 0.0)
+            value >= turns.get((candidate.source, turn_of(candidate.position)), 0.0) / MORE
             if candidate.position >= IDEAS
-            else value > ideas.get((candidate.source, candidate.position), 0.0)
+            else value > ideas.get((candidate.source, candidate.position), 0.0) * MORE
         )
     ]
 

@@ -14,7 +14,9 @@ from recollect.memory import Memory
 from recollect.types import Answer
 
 if TYPE_CHECKING:
+    from recollect.llm import tasks
     from recollect.llm.base import Model
+    from recollect.types import Memory as Remembered
 
 NONE_SET = "recollect config llm anthropic, openai or claude"
 
@@ -39,6 +41,17 @@ def search(memory: Memory, question: str, **options: Any) -> Answer:
         answer = memory.search(question, **options)
         return answer._replace(hints=(*answer.hints, f"Searched without a supposed answer: {error.message}"))
     return memory.search(question, hypothesis=supposed, **options)
+
+
+def verdict(model: Model, one: Remembered, other: Remembered) -> tasks.Verdict | None:
+    """How two statements stand to each other, by the model; None where it has nothing to say."""
+    from recollect.llm import tasks
+
+    days = (f"{one.created_at:%Y-%m-%d}", f"{other.created_at:%Y-%m-%d}")
+    try:
+        return tasks.read_contradiction(model.ask(tasks.contradiction(one.content, other.content, *days)).value)
+    except ModelError:
+        return None
 
 
 def usage(memory: Memory) -> dict[str, Any]:

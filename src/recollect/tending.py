@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from recollect import language
 from recollect.ingest.reconcile import Neighbour, same
 from recollect.ingest.relate import OPPOSED, answers, opposed, relations, shared
 from recollect.memory import Memory
@@ -21,6 +22,7 @@ COMPARED = ("decision", "conclusion", "question", "problem", "solution", "todo",
             "architecture", "component", "domain", "pattern", "gotcha", "discovery", "general")  # fmt: skip
 ALIKE = 0.6  # nearness from which two statements are worth a look
 PAGE = 256
+ASKED = 20  # pairs that a language model is asked about in one run
 SAME, MARKED = "says the same", "marked as contradicting"
 
 Progress = Callable[[int, int], None]
@@ -86,11 +88,10 @@ def plan(memory: Memory, *, progress: Progress | None = None) -> list[Step]:
         if pair.reason == SAME and not {pair.keep.id, pair.other.id} & merged:
             merged.add(pair.other.id)
             steps.append(Step("merge", (pair.keep, pair.other), f"{pair.reason} ({pair.similarity:.2f})"))
-    steps += [
-        Step("contradict", (pair.keep, pair.other), f"{pair.reason} ({pair.similarity:.2f})")
-        for pair in contradictions(memory, limit=10_000)
-        if pair.reason != MARKED and not {pair.keep.id, pair.other.id} & merged
+    doubtful = [
+        pair for pair in contradictions(memory, limit=10_000) if pair.reason != MARKED and not {pair.keep.id, pair.other.id} & merged
     ]
+    steps += _judged(memory, doubtful)
     steps += [step for step in _answered(memory) if not {one.id for one in step.memories} & merged]
     return steps + _expired(memory) + _unused(memory)
 
@@ -120,6 +121,21 @@ def apply(memory: Memory, steps: Sequence[Step]) -> int:
     if change or relate:
         memory.store.write(Batch(at=now, actor=memory.actor, change=tuple(change), relate=tuple(relate)))
     return done
+
+
+def _judged(memory: Memory, pairs: Sequence[Pair]) -> list[Step]:
+    """What becomes of statements that seem to disagree: marked, unless a language model that is set knows better."""
+    model = language.opened(memory) if memory.config.llm and pairs else None
+    steps = []
+    for number, pair in enumerate(pairs):
+        verdict = language.verdict(model, pair.keep, pair.other) if model and number < ASKED else None
+        reason = f"{pair.reason} ({pair.similarity:.2f})"
+        if verdict is None or verdict.relation == "contradicts":
+            steps.append(Step("contradict", (pair.keep, pair.other), verdict.why if verdict else reason))
+        elif verdict.relation == "supersedes":
+            keep, gone = (pair.other, pair.keep) if verdict.newer == "second" else (pair.keep, pair.other)
+            steps.append(Step("merge", (keep, gone), verdict.why or reason))
+    return steps
 
 
 def _answered(memory: Memory) -> list[Step]:

@@ -26,7 +26,7 @@ from recollect.types import Passage, Source
 REALLY_EMBEDDED = 300
 CHUNK = 100
 # Stage → the function of the recipe that does it. Whatever is left of a write is called "the rest".
-STAGES = {"redact": "clean", "extract": "extract", "keywords": "keywords", "embed": "embed", "neighbours": "_verdicts"}
+STAGES = {"redact": "clean", "extract": "extract", "keywords": "keywords", "embed": "embed", "neighbours": "verdicts_of"}
 
 
 class Stages:

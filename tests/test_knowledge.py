@@ -224,3 +224,113 @@ def test_a_question_about_the_architecture_in_other_words_finds_its_section(mode
         ):
             hit = memory.search(question, limit=1).hits[0].memory
             assert section in (hit.section or ""), (question, hit.section)
+
+
+# The code map, through the command line
+
+
+@pytest.fixture
+def coded(cli):  # noqa: F811
+    (cli.project / "src").mkdir()
+    (cli.project / "src" / "client.py").write_text(
+        '"""Talks to the payment gateway."""\n\n\nclass Gateway:\n    def charge(self, cents: int) -> str:\n        """Charges a card, and tries again when the connection breaks."""\n'
+        "        return self._with_backoff(cents)\n\n    def _with_backoff(self, cents: int) -> str:\n"
+        '        """Waits longer after each failed attempt."""\n        return str(cents)\n'
+    )
+    (cli.project / "src" / "cart.ts").write_text(
+        "/** Sums the prices of the cart. */\nexport function totalOf(items: number[]): number {\n  return 0;\n}\n"
+    )
+    return cli
+
+
+def test_code_is_found_by_symbol_path_and_purpose(coded):
+    assert sorted(coded.json("map")[0]) == ["content", "definitions", "doc", "hash", "language", "lines", "path", "symbols"]
+    assert coded.json("stats")["memories"] == 0, "--json prints and stores nothing"
+    assert "2 sources: 2 new" in coded.ok("map")
+    for question, path in (
+        ("totalOf", "src/cart.ts"),
+        ("src/client.py", "src/client.py"),
+        ("tries again when the connection breaks", "src/client.py"),
+    ):
+        hit = coded.json("search", question, "--limit", "1")[0]
+        assert (hit["path"], hit["kind"]) == (path, "code") and hit["lines"]
+    assert "2 unchanged" in coded.ok("map")
+    (coded.project / "src" / "cart.ts").unlink()
+    assert "1 vanished" in coded.ok("map")
+
+
+def test_a_repo_map_goes_out_and_comes_in_again(coded, tmp_path):
+    file = tmp_path / "repo-map.json"
+    file.write_text(coded.ok("map", "--json"))
+    assert coded.json("import", "--repo-map", str(file))["memories"]["added"] == 2
+    assert coded.json("search", "totalOf", "--mode", "keyword")[0]["metadata"]["import_type"] == "repo-map"
+    file.write_text('[{"path": "only/this.go"}]')
+    assert coded.json("import", "--repo-map", str(file))["memories"] == {"added": 1, "kept": 0, "retired": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [("{}", "array"), ('[{"language": "go"}]', "path"), ("[1]", "1"), ("nonsense", "JSON"), ('[{"path": 3}]', "path"), ("", "JSON")],
+)
+def test_an_invalid_repo_map_is_refused_whole(coded, tmp_path, text, complaint):
+    file = tmp_path / "map.json"
+    file.write_text(text)
+    assert complaint in coded.fails("import", "--repo-map", str(file), code=2)
+    assert coded.json("list") == []
+
+
+# Analysis, through the command line
+
+
+def test_analysis_finds_commands_decisions_and_what_replaced_them(cli):  # noqa: F811
+    root = cli.project
+    (root / "README.md").write_text("# Shop\n\nA shop that sells tea by subscription.\n")
+    (root / "Makefile").write_text("test:  ## run the tests\n\tpytest -q\n")
+    (root / "docs" / "adr").mkdir(parents=True)
+    (root / "docs/adr/0001-mysql.md").write_text(
+        "# 1. Use MySQL\n\n## Status\n\nSuperseded by [2. Use Postgres](0002-postgres.md)\n\n## Decision\n\nOrders are kept in MySQL.\n"
+    )
+    (root / "docs/adr/0002-postgres.md").write_text(
+        "# 2. Use Postgres\n\n## Status\n\nAccepted\n\n## Decision\n\nOrders are kept in Postgres.\n"
+    )
+    (root / "package.json").write_text("{broken")
+    done = cli.json("analyze")
+    assert any("package.json" in row["source"] for row in done["skipped"])
+    assert "make test" in cli.json("search", "how do I run the tests?")[0]["content"]
+    decision = cli.json("search", "where are orders kept?", "--kind", "decision")[0]
+    assert "Postgres" in decision["content"] and decision["path"] == "docs/adr/0002-postgres.md" and decision["lines"]
+    assert [other["type"] for other in decision["related"]] == ["supersedes"]
+    assert cli.json("analyze")["memories"] == {"added": 0, "kept": 0, "retired": 0}
+
+
+def test_commits_that_explain_become_memories_that_cite_them(cli):  # noqa: F811
+    def git(*words):
+        return subprocess.run(
+            ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", *words],
+            cwd=cli.project,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "Bump version")
+    git(
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "Retry uploads three times\n\nBecause the gateway drops one connection in fifty, a single attempt lost orders.",
+    )
+    sha = git("rev-parse", "HEAD")
+    assert cli.json("analyze", "--git")["memories"]["added"] == 1
+    (found,) = cli.json("list")
+    assert found["source"] == f"git:{sha}" and "one connection in fifty" in found["content"]
+    assert cli.json("analyze", "--git")["memories"]["added"] == 0
+    assert "--git" in cli.fails("analyze", "--since", "2025-01-01", code=2)
+
+
+def test_a_project_without_git_or_files_has_nothing_to_analyze(cli):  # noqa: F811
+    assert cli.json("analyze")["memories"]["added"] == 0
+    assert cli.json("analyze", "--git")["memories"]["added"] == 0
+    assert "0 sources" in cli.ok("map")

@@ -90,8 +90,17 @@ def import_repo_map(memory: Memory, file: Path, *, progress: Progress | None = N
 
     if not file.is_file():
         raise NotFound(f"There is no file {file}.", "`recollect map --json > repo-map.json` makes one.")
-    document = repomap.imported(file)
+    document = repomap.imported(_raw(file, repomap.LARGEST_MAP), file)
     return _sync(memory, [document], document.uri, "repomap", progress)
+
+
+def _raw(file: Path, longest: int) -> bytes:
+    """The file, or a little more than the longest that is read: the reader then says that it is too long."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(longest + 1)
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror}.", "Check its permissions.") from error
 
 
 def map_code(memory: Memory, *, progress: Progress | None = None) -> Synced:
@@ -105,7 +114,9 @@ def repo_map(memory: Memory) -> list[dict[str, Any]]:
     """The map of the project's source code in the form that `import_repo_map` reads. Stores nothing."""
     from recollect.ingest import repomap
 
-    return repomap.to_json(repomap.entries(_sources(memory)))
+    from recollect.ingest.sync import Skipped
+
+    return repomap.to_json(entry for entry in repomap.entries(_sources(memory)) if not isinstance(entry, Skipped))
 
 
 def _sources(memory: Memory) -> Iterable[Found | Skipped]:

@@ -53,8 +53,8 @@ def index(args: Namespace) -> None:
 def watch(args: Namespace, memory: Memory, paths: list[Path] | None) -> None:
     from recollect import knowledge
 
-    output.talk("watching; Ctrl-C ends it")
     try:
+        output.talk("watching; Ctrl-C ends it")
         for synced in knowledge.follow(memory, paths):
             show(args, synced)
     except KeyboardInterrupt:

@@ -21,6 +21,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -121,6 +122,8 @@ VARIABLES = {
     "OPENAI_API_KEY": "The key for `embedding = \"http\"`. Sent to `embedding_url` and nowhere else.",
     "OPENAI_TOKEN_MEMORY_EMBEDDINGS": "The same, looked at when the first is not set.",
     "RECOLLECT_DEBUG": "If set, an error shows where it came from.",
+    "RECOLLECT_LOG": "Level of the MCP server's log on stderr: debug, info, warning or error.",
+    "RECOLLECT_HOOKS": "Set to `off` for the language model's own command, so that nothing of Recollect runs inside it.",
     "NO_COLOR": "If set, no colour on a terminal. `TERM=dumb` does the same.",
     "COLUMNS": "Width of the text output, from 40 to 120.",
 }  # fmt: skip
@@ -193,6 +196,9 @@ TABLES = {
     "models": "The embedding models that vectors are of, by name and revision.",
     "vectors": "Derived: one row per window of a memory's text, a scale and a signed 16-bit number per dimension.",
     "vectors_removed": "Derived: a log of deleted vectors, from which other processes learn what to drop.",
+    "turns": "Hashes of messages that were taken in once: forks repeat them, and what was purged must not come back with one.",
+    "span_vectors": "One row per topic and model: the vector of its name and summary.",
+    "span_vectors_removed": "A log of removed span vectors, as `vectors_removed`.",
     "embedding_cache": "Derived: vectors by text hash and model, so that a text is embedded once.",
     "history": "Every change of a memory: when, by whom, what it was before and after.",
     "tombstones": "Salted hashes of purged texts, so that they are not taken in again.",
@@ -367,7 +373,7 @@ def _found(here: Stage) -> Iterator[str]:
     yield (
         "An index of the matches in at most half of the token budget, then the best of them in full. `total_count` counts every match,"
         " `has_more` says whether some are not in the index, `tokens_used` is an estimate. A text that did not fit is cut and marked"
-        ' `"truncated": true`. `hints` says, for example, that only words were searched.'
+        ' `"truncated": true`. `hints` says, for example, that only words were searched. `topics` groups the details by the topic of the conversation they come from; `around` holds the turns beside one, where there was room.'
     )
     value = here.fixed(here.run("recall", "which database does the orders service use?", "--max-tokens", "120"))
     for detail in value["details"]:
@@ -474,12 +480,14 @@ def python() -> str:
         fenced(_signature("Memory", memories.Memory.__init__), "python"),
     ]
     for name, value in members:
-        function: Any = value.fget if isinstance(value, property) else value
+        function: Any = value.fget if isinstance(value, property) else value.func if isinstance(value, cached_property) else value
         said = _sentences(name, function)
         parts += [f"### {name}", said]
         parts.append(
             fenced(
-                f"{name}: {_plain(function.__annotations__['return'])}" if isinstance(value, property) else _signature(name, function),
+                f"{name}: {_plain(function.__annotations__['return'])}"
+                if isinstance(value, property | cached_property)
+                else _signature(name, function),
                 "python",
             )
         )
@@ -605,7 +613,7 @@ def formula() -> str:
     best, background = "b1", f"b{fuse.BACKGROUND_RANK}"
     return fenced(
         f"""
-x          = {fuse.MEANING:g} · meaning + {1 - fuse.MEANING:g} · words + {fuse.PAIRS:g} · pairs + named + neighbours + recent
+x          = {fuse.MEANING:g} · meaning + {1 - fuse.MEANING:g} · words + {fuse.PAIRS:g} · pairs + named + topic + neighbours + recent
 relevance  = 1 / (1 + e^(−3.5 · (x − 0.5)))
 
 meaning    = {fuse.STRETCH:g} · (cosine − m) / (1 − m)
@@ -618,8 +626,9 @@ coverage   = share of the question's word weight that the memory holds
 
 pairs      = share of the question's neighbouring words that stand side by side in the memory, by weight
 named      = {candidates.NAMED:g} for each entity that the question names and the memory is about, at most two
+topic      = {fuse.TOPIC:g} · how well the topic of its conversation fits
 neighbours = {fuse.NEIGHBOUR:g} · (the best neighbour's x − the median x); two places away counts half
-recent     = {fuse.RECENT:g} · e^(−age / {fuse.FADE / 86400:g} days)
+recent     = {fuse.RECENT:g} · e^(−age / {fuse.FADE / 86400:g} days) + {fuse.TODAY:g} · e^(−age / {fuse.DAY_FADE / 3600:g} hours)
 """.strip()
     )
 

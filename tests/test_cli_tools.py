@@ -127,7 +127,7 @@ def test_completion_for_bash_is_valid_and_completes(cli, tmp_path):
         line = f'source {script}; COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _recollect; echo "${{COMPREPLY[@]}}"'
         return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True).stdout.split()
 
-    assert complete("recollect", "se") == ["search"]
+    assert complete("recollect", "sea") == ["search"]
     assert set(COMMANDS) <= set(complete("recollect", ""))
     assert complete("recollect", "search", "x", "--mo") == ["--mode"]
     assert complete("recollect", "search", "x", "--mode", "") == ["hybrid", "vector", "keyword"]

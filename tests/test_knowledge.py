@@ -218,7 +218,7 @@ def test_a_question_about_the_architecture_in_other_words_finds_its_section(mode
     with Memory(tmp_path / "memory.db", directory=root) as memory:
         knowledge.index(memory, [root / "ARCHITECTURE.md"])
         for question, section in (
-            ("how does one process see embeddings that another one just stored?", "How vectors are searched"),
+            ("how are similar vectors found quickly in a large memory?", "How vectors are searched"),
             ("what must never happen while the write lock is held?", "Rules that are easy to break"),
             ("what does the term window stand for?", "Words"),
         ):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.errors import InvalidInput, NotFound
 from recollect.memory import Memory
 from recollect.types import Batch, Change, Relation, path_of
+from recollect.types import Memory as Remembered
 
 if TYPE_CHECKING:
     from recollect.ingest.files import Found
@@ -113,16 +114,13 @@ def map_code(memory: Memory, *, progress: Progress | None = None) -> Synced:
 def repo_map(memory: Memory) -> list[dict[str, Any]]:
     """The map of the project's source code in the form that `import_repo_map` reads. Stores nothing."""
     from recollect.ingest import repomap
-
     from recollect.ingest.sync import Skipped
 
     return repomap.to_json(entry for entry in repomap.entries(_sources(memory)) if not isinstance(entry, Skipped))
 
 
 def _sources(memory: Memory) -> Iterable[Found | Skipped]:
-    from recollect.ingest.languages import SUFFIXES
-
-    return _files(memory, [memory.project.worktree], tuple(SUFFIXES))
+    return _files(memory, [memory.project.worktree], None)  # scripts have no suffix
 
 
 def analyze(memory: Memory, *, progress: Progress | None = None) -> Synced:
@@ -139,17 +137,28 @@ def analyze_history(memory: Memory, *, limit: int = 2000, since: str | None = No
     """Keeps the commits that explain why something is as it is."""
     from recollect.ingest.analyze import git
 
-    known = [path_of(source.uri) for source in memory.store.sources(memory.scope, HISTORY)]
+    known = [source.uri.removeprefix("git:") for source in memory.store.sources(memory.scope, HISTORY)]
     documents = git.documents(memory.project.worktree, limit, since, known)
-    return _sync(memory, documents, HISTORY, "git", progress, complete=False)
+    synced = _sync(memory, documents, HISTORY, "git", progress, complete=False)
+    _replace(memory, git.reverted(_everything(memory, HISTORY)))
+    return synced
 
 
 def _relate_decisions(memory: Memory) -> None:
     """A decision record that says it was superseded hands over to the one that replaced it."""
     from recollect.ingest.analyze import adr
 
-    findings = list(memory.export(memory.filter(tags=("adr",), include_superseded=True)))
-    pairs = [(old, new) for old, new in adr.superseded(findings) if old.superseded_by != new.id]
+    _replace(memory, adr.superseded(list(memory.export(memory.filter(tags=("adr",), include_superseded=True)))))
+
+
+def _everything(memory: Memory, collection: str) -> list[Remembered]:
+    uris = tuple(source.uri for source in memory.store.sources(memory.scope, collection))
+    return list(memory.export(memory.filter(sources=uris, include_superseded=True))) if uris else []
+
+
+def _replace(memory: Memory, found: Sequence[tuple[Remembered, Remembered]]) -> None:
+    """Lets the second of each pair supersede the first, where it does not yet."""
+    pairs = [(old, new) for old, new in found if old.superseded_by != new.id]
     if pairs:
         changes = tuple(Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": new.created_at}) for old, new in pairs)
         relations = tuple(Relation(new.id, old.id, "supersedes") for old, new in pairs)

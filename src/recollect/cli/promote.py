@@ -49,7 +49,6 @@ def promote(args: Namespace) -> int:
       recollect promote --suggest
       recollect promote 01a1dd89
       recollect promote 01a1dd89 --to agents
-      recollect promote --check
       recollect promote --refresh
     """
     looks = args.suggest or args.check or args.refresh

@@ -142,12 +142,13 @@ def show_dual(args: Namespace, memory: Memory, answer: Answer) -> None:
         if both.index and not both.details:
             output.hint(args, "No match fits the budget in full; raise --max-tokens, or `recollect get ID`.")
 
+    full = {shaped["id"] for shaped in both.details}
     value = {
         "query": both.query, "index": both.index, "details": both.details, "total_count": both.total_count, "has_more": both.has_more,
         "tokens_used": both.tokens_used, "hints": both.hints,
         "topics": [
             {"id": span.id, "name": span.name, "summary": span.summary, "session": span.session, "memories": [hit.memory.id for hit in together]}
-            for span, together in by_topic(answer.hits[: len(both.details)], spans) if span
+            for span, together in by_topic([hit for hit in answer.hits if hit.memory.id in full], spans) if span
         ],
     }  # fmt: skip
     output.show(args, value, text)

@@ -130,8 +130,8 @@ def hits(answer: Answer, short: Short, first: int, explain: bool) -> list[str]:
 
 def dual(answer: Answer, both: Dual, short: Short, spans: Mapping[str, Span]) -> list[str]:
     """The answer for reading: details of the best, those of one topic together, an index of the others, totals."""
-    full = answer.hits[: len(both.details)]
     beside = {shaped["id"]: shaped.get("around", ()) for shaped in both.details}
+    full = [hit for hit in answer.hits if hit.memory.id in beside]
     lines: list[str] = []
     number = 0
     for span, together in by_topic(full, spans):
@@ -140,7 +140,8 @@ def dual(answer: Answer, both: Dual, short: Short, spans: Mapping[str, Span]) ->
         for hit in together:
             number += 1
             lines += [*detail(number, hit, beside.get(hit.memory.id, ()), short), ""]
-    others = answer.hits[len(full) : len(both.index)]
+    listed = {line["id"] for line in both.index} - beside.keys()
+    others = [hit for hit in answer.hits if hit.memory.id in listed]
     if others:
         lines.append("Also:" if full else "Matches:")
         lines += [f"  [{hit.score:.2f}] {line(hit.memory, short)}" for hit in others]

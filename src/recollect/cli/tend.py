@@ -52,7 +52,7 @@ def contradictions(args: Namespace) -> None:
     Examples:
       recollect contradictions
       recollect contradictions --limit 50 --json
-      recollect link NEWER OLDER --type supersedes
+      recollect link NEWER supersedes OLDER
     """
     from recollect import tending
 

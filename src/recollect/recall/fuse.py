@@ -10,7 +10,7 @@ signal knows about this question. Each is measured from its own background:
   question are damped (coverage).
 - **pairs**: words of the question that stand side by side here too.
 - **topic**: the conversation's topic, by its name and summary, fits the question.
-- **neighbours**: the turns before and after fit as well. **nearness in time** breaks ties towards what is recent.
+- **neighbours**: the turns before and after fit as well. **nearness in time**, by weeks and by hours, breaks ties towards what is recent.
 
 Measured on eight sets in bench/LOG.md (2026-11-15), where hybrid is at or above its better half but for one question on one measure.
 Reciprocal rank fusion is kept as a choice; it loses to its better half wherever the halves differ in strength.
@@ -37,8 +37,9 @@ SHORT, LONG = 20.0, 40.0  # words of the average memory between which the one be
 PAIRS = 0.08
 NEIGHBOUR = 0.25  # what a strong neighbour adds
 NEAR = ((-1, 1.0), (1, 1.0), (-2, 0.5), (2, 0.5))  # where a neighbour may stand, and how much of it counts
-RECENT, FADE = 0.15, 21 * 86400.0  # what being told right now adds, and the seconds after which a third of it is left
-TOPIC = 0.1  # what the topic of a conversation that fits adds to what was said in it
+RECENT, FADE = 0.15, 21 * 86400.0  # what being told lately adds, and the seconds after which a third of it is left
+TODAY, DAY_FADE = 0.15, 12 * 3600.0  # and what being told just now adds: most questions are about the work at hand
+TOPIC = 0.15  # what the topic of a conversation that fits adds to what was said in it
 PRIOR = 8  # memories' worth of belief in the model's usual mean cosine, for scopes of a few memories
 RRF_K = 60
 
@@ -132,7 +133,7 @@ def fuse(pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, b
             values = [value + lifted for value, lifted in zip(values, inside, strict=True)]
         if method == "adaptive":
             lift = neighbours(candidates, values)
-            recent = [RECENT * math.exp(-abs(now - candidate.created_at) / FADE) for candidate in candidates]
+            recent = [recency(now - candidate.created_at) for candidate in candidates]
         relevance = [squash(value + near + late) for value, near, late in zip(values, lift, recent, strict=True)]
 
     def signals(at: int) -> Signals:
@@ -195,6 +196,11 @@ def _meanings(pool: Pool, keys: Sequence[int], gate: float, baseline: float) -> 
 def squash(value: float) -> float:
     """Any fused value into 0–1, order kept: 0 → 0.15, 0.5 → 0.5, 1 → 0.85."""
     return 1 / (1 + math.exp(-3.5 * (value - 0.5)))
+
+
+def recency(age: float) -> float:
+    age = abs(age)
+    return RECENT * math.exp(-age / FADE) + TODAY * math.exp(-age / DAY_FADE)
 
 
 def neighbours(candidates: Sequence[Candidate], values: Sequence[float]) -> list[float]:

@@ -1,0 +1,300 @@
+"""What answers hold, for their description: the same objects as `--json` of the command line. Nothing is checked against these
+while serving; the tests do that.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from recollect.types import KINDS, RELATIONS
+
+
+class Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class NamedThing(Shape):
+    name: str
+    type: str
+
+
+class Memory(Shape):
+    id: str
+    kind: str = Field(json_schema_extra={"enum": list(KINDS)})
+    scope: str
+    content: str
+    summary: str
+    source: str
+    path: str | None
+    lines: list[int] | None
+    section: str | None
+    session: str | None
+    created_at: str
+    updated_at: str
+    importance: float
+    confidence: float
+    usefulness: float
+    access_count: int
+    last_accessed: str | None
+    valid_from: str | None
+    valid_to: str | None
+    expires_at: str | None
+    deleted_at: str | None
+    superseded_by: str | None
+    answered: bool | None
+    tags: list[str]
+    keywords: list[str]
+    entities: list[NamedThing]
+    metadata: dict[str, Any]
+    trust: int
+
+
+class Connected(Shape):
+    type: str = Field(json_schema_extra={"enum": list(RELATIONS)})
+    direction: Literal["in", "out"]
+    id: str
+    summary: str
+
+
+class OneMemory(Memory):
+    related: list[Connected]
+
+
+class Beside(Shape):
+    id: str
+    role: str | None
+    lines: list[int]
+    content: str
+
+
+class Hit(Memory):
+    score: float
+    related: list[Connected] | None = None
+    why: dict[str, float] | None = None
+
+
+class Detail(Hit):
+    truncated: bool | None = None
+    around: list[Beside] | None = None
+
+
+class Found(Shape):
+    items: list[Hit]
+    next: str | None = Field(description="cursor of the next page")
+    total: int
+    mode: str
+    profile: str
+    hints: list[str]
+
+
+class Line(Shape):
+    id: str
+    summary: str
+    kind: str
+    score: float
+
+
+class TopicOf(Shape):
+    id: str
+    name: str
+    summary: str
+    session: str
+    memories: list[str]
+
+
+class Recalled(Shape):
+    query: str
+    index: list[Line]
+    details: list[Detail]
+    total_count: int
+    has_more: bool
+    tokens_used: int
+    hints: list[str]
+    topics: list[TopicOf]
+
+
+class Memories(Shape):
+    items: list[Memory]
+
+
+class Page(Memories):
+    next: str | None
+    total: int
+
+
+class Outcome(Shape):
+    id: str
+    status: Literal["added", "duplicate", "near_duplicate", "purged"]
+    duplicate_of: str | None = None
+    similarity: float | None = None
+    supersedes: list[str] | None = None
+    redactions: int | None = None
+
+
+class Added(Shape):
+    outcomes: list[Outcome] = Field(description="in the order of the request")
+    added: int
+    hints: list[str]
+
+
+class Ended(Shape):
+    id: str
+    status: Literal["forgotten", "purged"]
+
+
+class Forgotten(Shape):
+    items: list[Ended]
+
+
+class Version(Shape):
+    version: int
+    at: str
+    actor: str
+    action: str
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+class History(Shape):
+    items: list[Version]
+
+
+class Link(Shape):
+    source: str
+    type: str
+    target: str
+    status: Literal["linked", "removed"]
+
+
+class Handoff(Shape):
+    id: str
+    created_at: str
+    summary: str
+    completed: list[str]
+    in_progress_blocked: list[str]
+    key_decisions: list[str]
+    next_steps: list[str]
+    memory_ids: list[str]
+    project: str
+    branch: str
+    exact: bool = Field(description="whether it is of the branch that was asked for")
+    content: str
+
+
+class SavedHandoff(Shape):
+    id: str
+    status: Literal["saved", "unchanged"]
+    supersedes: list[str]
+    project: str
+    branch: str
+
+
+class Session(Shape):
+    id: str
+    host: str
+    title: str
+    source: str
+    started_at: str | None
+    ended_at: str | None
+
+
+class Sessions(Shape):
+    items: list[Session]
+    next: str | None
+
+
+class Topic(Shape):
+    id: str
+    parent: str | None
+    name: str
+    summary: str
+    lines: list[int]
+    depth: int
+
+
+class OneSession(Session):
+    topics: list[Topic]
+
+
+class Pair(Shape):
+    keep: Memory
+    other: Memory
+    similarity: float
+    reason: str
+
+
+class Pairs(Shape):
+    items: list[Pair]
+
+
+class Step(Shape):
+    action: Literal["merge", "contradict", "answer", "expire", "retire"]
+    memories: list[str]
+    reason: str
+
+
+class Consolidated(Shape):
+    steps: list[Step]
+    done: int
+    dry_run: bool
+
+
+class Stats(Shape):
+    memories: int
+    deleted: int
+    by_kind: dict[str, int]
+    by_scope: dict[str, int]
+    scope_names: dict[str, str]
+    database: dict[str, Any] | None = Field(description="numbers about all of it, for tokens of every project")
+
+
+class Project(Shape):
+    scope: str
+    name: str
+    path: str | None
+    default: bool
+
+
+class Projects(Shape):
+    items: list[Project]
+    personal: bool
+
+
+class Trouble(Shape):
+    part: str
+    message: str
+    repair: str
+
+
+class Health(Shape):
+    status: Literal["ok", "problems"]
+    problems: list[Trouble]
+    hints: list[str]
+
+
+class Job(Shape):
+    id: str
+    task: str
+    state: Literal["running", "done", "failed", "stopped"]
+    started_at: str
+    ended_at: str | None
+    done: int = Field(description="passages, files or memories so far")
+    result: dict[str, Any] | None
+    error: str | None
+
+
+class Jobs(Shape):
+    items: list[Job]
+
+
+class Problem(Shape):
+    """What went wrong (RFC 9457): `detail` says it in a sentence, `hint` names a next step."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    hint: str | None = None
+    errors: list[dict[str, str]] | None = None

@@ -1,0 +1,280 @@
+"""The memories that requests work on: one per project, all on one store and one embedding model where the settings agree.
+
+What a request gets is a view for its caller: the project that it may see and, if allowed, what is personal; with a token for
+reading, a store that refuses to write. Threads are few and lasting, because the store keeps a connection for each.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import copy
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+from recollect import config as configuration
+from recollect import project as projects
+from recollect.config import Config
+from recollect.errors import Ambiguous, InvalidInput, NotFound, StoreBusy
+from recollect.http.problems import Forbidden
+from recollect.http.security import ACCESS, Access, Caller
+from recollect.mcp.keeper import AGAIN, PATIENCE, Keeper, Opened, Unready
+from recollect.memory import Memory
+from recollect.project import Project
+from recollect.store.base import Store
+from recollect.types import PERSONAL, TRUST, Batch, Passage, Receipt
+
+THREADS = 8
+WAITING = 256  # requests that may wait for a thread; more are told to come back
+LONGEST_NAME = 4096
+UNKNOWN = "agent:unknown"
+NOWHERE = Path("/dev/null")  # the folder of a project whose own is not known: nothing can lie in it
+
+Result = TypeVar("Result")
+log = logging.getLogger("recollect")
+
+
+class View(Memory):
+    """A project's memory as one caller sees it."""
+
+    caller = Caller("", "")
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        return (self.scope, PERSONAL) if self.caller.personal else (self.scope,)
+
+    def add_many(self, passages: Sequence[Passage], *, personal: bool = False, **how: Any) -> Receipt:
+        if personal and not self.caller.personal:
+            raise no_personal()
+        return super().add_many(passages, personal=personal, **how)
+
+    def every_scope(self) -> tuple[str, ...]:
+        return tuple(scope for scope in self.store.scopes() if self.caller.sees(scope))
+
+    def _scope_names(self, scope: str) -> dict[str, tuple[str, str]]:
+        # The store knows the name and folder of a project already; here they may be unknown.
+        return {} if self.project.root == NOWHERE else super()._scope_names(scope)
+
+
+class ReadOnly:
+    """A store for those who may only read. Counting a use is part of reading."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("rebuild", "drop_vectors", "backup", "reset", "close"):
+            raise refused()
+        return getattr(self._store, name)
+
+    def write(self, batch: Batch) -> Receipt:
+        if batch != Batch(at=batch.at, actor=batch.actor, access=batch.access):
+            raise refused()
+        return self._store.write(batch)
+
+
+def refused() -> Forbidden:
+    return Forbidden("This token may only read.", "`recollect token create --scope write` makes one that may change memories.", "write")
+
+
+def no_personal() -> Forbidden:
+    return Forbidden("This token does not see personal memories.", "`recollect token create --personal` makes one that does.")
+
+
+class Place(NamedTuple):
+    """One project or container on one database."""
+
+    scope: str
+    project: Project
+    container: str | None
+    config: Config
+
+
+class Projects(Keeper):
+    """Owns the memories of the server. `home` is the project that it was started for."""
+
+    def __init__(
+        self, directory: Path | None = None, database: str | None = None, container: str | None = None, threads: int = THREADS
+    ) -> None:
+        super().__init__(directory, database, container, threads)
+        self.home = projects.find(directory)
+        self.editing = threading.Lock()  # held while a change depends on what was read
+        self._kept: dict[str, Opened] = {}  # scope, or nothing for the server's own → a memory with a store of its own
+        self._places: dict[tuple[Project, str | None], Place] = {}
+        self._names: tuple[tuple[str, ...], dict[str, str]] = ((), {})
+
+    async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Runs a function in a thread, on behalf of the caller whose request this is."""
+        if len(self._running) >= WAITING:
+            raise StoreBusy("The server has more calls waiting than it takes.", "Try again in a moment.")
+        return await super().run(contextvars.copy_context().run, function, *arguments)
+
+    def memory(self, directory: Path | None, actor: str, meaning: bool = False) -> Memory:
+        """For agents: the memory that the current request is about. Where a client says it works counts for nothing here."""
+        access = ACCESS.get()
+        named = actor if actor != UNKNOWN else f"agent:{access.caller.name}"  # a client introduces itself once, and nothing is kept of it
+        return self.view(access, named, TRUST["agent"], meaning)
+
+    def view(self, access: Access, actor: str, trust: int, meaning: bool = False) -> View:
+        """The memory that a request is about, as its caller sees it."""
+        caller = access.caller
+        opened = self._opened_for(self._place(access))
+        memory = cast(View, opened.memory)
+        if meaning and not opened.ready.wait(PATIENCE):
+            fresh = View(directory=memory.project.worktree, config=memory.config, store=memory.store, embedder=Unready())
+            fresh.project, fresh.container = memory.project, memory.container
+            memory = fresh
+        else:
+            memory = copy.copy(memory)  # with the same store and model
+        memory.actor, memory.trust, memory.caller = actor, trust, caller
+        if not caller.may_write:
+            memory.store = cast(Store, ReadOnly(memory.store))
+        return memory
+
+    def listed(self, caller: Caller) -> list[tuple[str, str, str | None]]:
+        """The projects and containers that a caller may name: scope, name, and the folder where that is theirs to know."""
+        known = self._known()
+        granted = {grant.scope: grant for grant in caller.projects or ()}
+        scopes = dict.fromkeys([*granted, *([self.home.scope] if caller.sees(self.home.scope) else []), *known])
+        folders = {self.home.scope: str(self.home.root), **{scope: grant.root for scope, grant in granted.items()}}
+        names = {**known, self.home.scope: self.home.name, **{scope: grant.name for scope, grant in granted.items()}}
+        return [(scope, names.get(scope) or scope, folders.get(scope)) for scope in scopes if scope != PERSONAL and caller.sees(scope)]
+
+    def _known(self) -> dict[str, str]:
+        """Scope → name of everything in the database. Numbers come with the names and take a while, so both are kept."""
+        store = self.base.store
+        scopes = tuple(store.scopes())
+        if scopes != self._names[0]:
+            found = store.overview(()).extra.get("scope_names", {})
+            self._names = scopes, {scope: found.get(scope, "") for scope in scopes}
+        return self._names[1]
+
+    @property
+    def base(self) -> Memory:
+        """The memory of the server's own project, without anybody's limits."""
+        return self._base().memory
+
+    def ready(self) -> None:
+        """Raises where the database cannot be read."""
+        self.base.store.scopes()
+
+    # Which project
+
+    def _place(self, access: Access) -> Place:
+        project, container = self._named(access), access.container
+        if container is None and access.project is None and project.scope == self.home.scope:
+            container = self._container
+        if (project, container) not in self._places:
+            config = configuration.load(None if project.root == NOWHERE else project.root, {"database": self._database})
+            scope = project.container(container) if container else project.scope
+            self._places[project, container] = Place(scope, project, container, config)
+        return self._places[project, container]
+
+    def _named(self, access: Access) -> Project:
+        """The project that a request names; by default the one that its token is for, or the server's own."""
+        caller, name = access.caller, access.project
+        if name is None:
+            if caller.sees(self.home.scope):
+                return self.home
+            grants = caller.projects or ()
+            if len(grants) != 1:
+                raise InvalidInput(
+                    "Which project is not said, and the token is for several.", "Add ?project=NAME; GET /api/v1/projects lists them."
+                )
+            return _granted(grants[0].root, grants[0].scope, grants[0].name)
+        listed = [one for one in self.listed(caller) if one[0].startswith("project:")]
+        for place in (0, 2, 1):  # by scope, by folder, by name
+            matches = [one for one in listed if one[place] == name]
+            if len(matches) > 1:
+                raise Ambiguous(f"{len(matches)} projects are called '{name}'.", f"Name it by its scope, such as {matches[0][0]}.")
+            if matches:
+                scope, known, folder = matches[0]
+                return _granted(folder, scope, known)
+        found = _at(name)
+        if found is not None and caller.sees(found.scope) and found.scope in self._known():
+            return found
+        raise NotFound(f"There is no project '{name[:200]}' here.", "GET /api/v1/projects lists those that there are.")
+
+    # Opening
+
+    def _base(self) -> Opened:
+        return self._held("", self.home, None, None)
+
+    def _open(self, directory: Path | None) -> Opened:
+        return self._base()
+
+    def _opened_for(self, place: Place) -> Opened:
+        base = self._base()
+        if _same_database(place, self.home, base.memory.config) and _model(place.config) == _model(base.memory.config):
+            memory = copy.copy(base.memory)
+            memory.project, memory.container, memory.config = place.project, place.container, place.config
+            return base._replace(memory=memory)
+        return self._held(place.scope, place.project, place.container, place.config)
+
+    def _held(self, key: str, project: Project, container: str | None, config: Config | None) -> Opened:
+        """A memory with a store of its own, opened once. A model that failed is tried again after a while."""
+        with self._lock:
+            held = self._kept.get(key)
+            if held is None:
+                memory = View(self._database if config is None else None, directory=project.worktree, container=container, config=config)
+                for warning in memory.config.warnings:
+                    log.warning(warning)
+            elif held.memory.hints and time.monotonic() - held.since > AGAIN:
+                memory = View(directory=project.worktree, container=container, config=held.memory.config, store=held.memory.store)
+            else:
+                return held
+            memory.project = project
+            _ = memory.recent  # made before it is copied, so that all views share it
+            held = self._kept[key] = Opened(memory, threading.Event(), time.monotonic())
+            threading.Thread(target=_open_model, args=(memory, held.ready), name="recollect-model", daemon=True).start()
+            return held
+
+    def close(self, patience: float) -> bool:
+        ended = super().close(patience)
+        if ended:
+            for held in self._kept.values():
+                held.memory.close()
+        return ended
+
+
+def _granted(folder: str | None, scope: str, name: str) -> Project:
+    """A project by its folder, if that is still the same project; otherwise by its identity alone."""
+    found = _at(folder) if folder else None
+    return found if found and found.scope == scope else Project(NOWHERE, NOWHERE, scope.removeprefix("project:"), name)
+
+
+def _at(path: str) -> Project | None:
+    if not path.startswith(("/", "~")) or "\0" in path or len(path) > LONGEST_NAME:
+        return None
+    try:
+        return projects.find(Path(path).expanduser())
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
+def _same_database(place: Place, home: Project, base: Config) -> bool:
+    """Whether a project lives in the server's own database and not in one of its own."""
+    if place.config.database or base.database:
+        return place.config.database == base.database
+    return place.project.scope == home.scope or not (_has_own(place.project) or _has_own(home))
+
+
+def _has_own(project: Project) -> bool:
+    return project.local_database.exists() and configuration.trusts(project.root)
+
+
+def _model(config: Config) -> Sequence[Any]:
+    return (config.embedding, config.embedding_url, config.embedding_model, config.embedding_dimensions, config.embedding_timeout)
+
+
+def _open_model(memory: Memory, ready: threading.Event) -> None:
+    try:
+        if memory.embedder is None and memory.hints:
+            log.warning(memory.hints[0])
+    except Exception:
+        log.exception("The embedding model could not be opened.")
+    finally:
+        ready.set()

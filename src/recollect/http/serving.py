@@ -1,0 +1,153 @@
+"""The application on an address: how it is bound, started, logged and ended.
+
+Ends on SIGTERM or Ctrl-C after the requests that run, within a bound, with the databases closed and nothing left behind.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from recollect.config import data_directory
+from recollect.errors import RecollectError
+from recollect.http.app import GRACE
+
+CONNECTIONS = 512
+
+log = logging.getLogger("recollect")
+
+
+class Serving(NamedTuple):
+    """How the server is to be bound."""
+
+    host: str
+    port: int
+    certificate: str | None = None
+    key: str | None = None
+    session: str = ""  # a token for the person who started it
+
+
+def run(app: ASGIApp, serving: Serving, started: Callable[[str], None]) -> None:
+    """Serves until told to end. `started` is called with the address once requests are taken."""
+    bound = listen(serving.host, serving.port)
+    scheme = "https" if serving.certificate else "http"
+    port = bound.getsockname()[1]
+    shown = f"[{serving.host}]" if ":" in serving.host else serving.host
+    address = f"{scheme}://{shown}:{port}"
+    server = Server(settings(app, serving.certificate, serving.key), lambda: started(address))
+    with noted(address, port, serving.session), ending():
+        server.run([bound])
+    if not server.began:
+        raise RecollectError("The server could not start.", "The lines above say why.")
+
+
+def settings(app: ASGIApp, certificate: str | None = None, key: str | None = None) -> uvicorn.Config:
+    """How uvicorn is to serve: nothing about itself in answers, no trust in what proxies say, an end that does not take forever."""
+    return uvicorn.Config(
+        app, log_config=None, access_log=False, server_header=False, proxy_headers=False, ws="none", lifespan="on", http="h11",
+        limit_concurrency=CONNECTIONS, timeout_graceful_shutdown=int(GRACE), timeout_keep_alive=15,
+        ssl_certfile=certificate, ssl_keyfile=key,
+    )  # fmt: skip
+
+
+class Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.began = False
+        self._tell = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and not self.should_exit:
+            self.began = True
+            self._tell()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket bound to the address, or a sentence about why there is none."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With the protocol named, asyncio knows that it may send small answers at once.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except (OSError, OverflowError) as error:
+        bound.close()
+        reason = getattr(error, "strerror", None) or error
+        hint = "Another server may be there; give another --port, or 0 for any that is free."
+        raise RecollectError(f"{host}:{port} cannot be listened on: {reason}.", hint) from error
+    return bound
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """A signal ends the server in good order, and that is no failure. uvicorn raises it again at the end; nobody is hurt by it."""
+    if not hasattr(signal, "SIGTERM"):
+        yield
+        return
+    try:
+        before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread: whoever runs this ends it
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def session_file(port: int) -> Path:
+    """Where other commands of the same user find the server and its token."""
+    return data_directory() / "servers" / f"{port}.json"
+
+
+@contextmanager
+def noted(address: str, port: int, session: str) -> Iterator[None]:
+    """Keeps the address and the session's token for the user's own commands while the server runs."""
+    if not session:
+        yield
+        return
+    file = session_file(port)
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)  # of a server that was killed
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump({"url": address, "token": session, "pid": os.getpid()}, stream)
+    except OSError as error:
+        raise RecollectError(f"{file} cannot be written: {error.strerror or error}.", "Check the folder's permissions.") from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            file.unlink()
+
+
+def prepare_log(quiet: bool) -> None:
+    """To stderr: requests and trouble, or with `quiet` only trouble. The libraries' own logs stay at warnings."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Formatter())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    log.setLevel(logging.WARNING if quiet else logging.INFO)
+
+
+class Formatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        level = "" if record.levelno == logging.INFO else f"{record.levelname}: "
+        text = f"{moment} {level}{record.getMessage()}"
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info and record.exc_info[0] else text

@@ -1,0 +1,181 @@
+"""The operations that change memories: add, update, forget, restore, vote, link, and handoffs."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+from recollect import handoffs
+from recollect.checks import as_entity
+from recollect.errors import InvalidInput, NotFound, RecollectError
+from recollect.http import answers, schemas
+from recollect.http.operation import Call, Operation, Reply
+from recollect.http.problems import Refusal
+from recollect.http.reading import etag
+from recollect.ingest.pipeline import clean
+from recollect.memory import Memory
+from recollect.recall.shape import iso, plain
+from recollect.types import Passage
+from recollect.when import expiry, moment
+
+TIMES = {"expires": "expires_at", "valid_from": "valid_from", "valid_to": "valid_to"}
+
+
+def add(call: Call) -> Reply:
+    """Remembers statements in one transaction. What is private or looks like a secret is taken out first. Says which were known
+    already. With an `Idempotency-Key` a repeated request gets the first answer."""
+    request = b"\0".join((call.memory.scope.encode(), call.raw))
+    return call.tools.once(call.caller.id, call.headers.get("idempotency-key"), request, lambda: _add(call))  # type: ignore[no-any-return]
+
+
+def _add(call: Call) -> Reply:
+    memory, asked = call.memory, call.body
+    passages = [_passage(memory, statement, at) for at, statement in enumerate(asked.memories)]
+    dedup = False if any(passage.supersedes for passage in passages) else asked.dedup
+    try:
+        receipt = memory.add_many(passages, personal=asked.personal, source=asked.source, dedup=dedup, allow_purged=asked.force)
+    except InvalidInput as error:
+        raise _at_fault(memory, passages, error) from error
+    outcomes = [
+        {
+            "id": outcome.id,
+            "status": outcome.status,
+            **{name: found for name in ("duplicate_of", "similarity", "supersedes", "redactions") if (found := getattr(outcome, name))},
+        }
+        for outcome in receipt.outcomes
+    ]
+    value = {"outcomes": outcomes, "added": receipt.added, "hints": list(receipt.hints)}
+    return Reply(value, 201 if receipt.added else 200)
+
+
+def _passage(memory: Memory, statement: schemas.Statement, at: int) -> Passage:
+    try:
+        now = memory.clock()
+        return Passage(
+            statement.content,
+            kind=statement.kind,
+            summary=statement.summary,
+            importance=statement.importance,
+            confidence=statement.confidence,
+            tags=tuple(statement.tags),
+            entities=tuple(as_entity(name) for name in statement.entities if name.strip()),
+            expires_at=expiry(statement.expires, now) if statement.expires else None,
+            valid_from=moment(statement.valid_from, now) if statement.valid_from else None,
+            metadata=statement.metadata,
+            supersedes=tuple(memory.resolve(id) for id in statement.supersedes),
+        )
+    except RecollectError as error:
+        raise type(error)(f"memories[{at}]: {error.message} Nothing was stored.", error.hint) from error
+
+
+def _at_fault(memory: Memory, passages: list[Passage], error: InvalidInput) -> InvalidInput:
+    """The error with the place of the statement that it is about."""
+    for at, passage in enumerate(passages):
+        try:
+            clean(passage, memory.config.max_characters)
+        except InvalidInput as found:
+            return InvalidInput(f"memories[{at}]: {found.message} Nothing was stored.", found.hint)
+    return error
+
+
+def update(call: Call) -> Reply:
+    """Changes what is given. With `If-Match` only if the memory is still the version of that ETag."""
+    memory, asked = call.memory, call.body
+    given = {name: getattr(asked, name) for name in asked.model_fields_set}
+    clear = [TIMES.get(name, name) for name, value in given.items() if value is None and name in (*TIMES, "answered")]
+    now = memory.clock()
+    fields = {TIMES.get(name, name): value for name, value in given.items() if value is not None}
+    for name, read in (("expires_at", expiry), ("valid_from", moment), ("valid_to", moment)):
+        if name in fields:
+            fields[name] = read(fields[name], now)
+    wanted = call.headers.get("if-match")
+    with call.tools.projects.editing if wanted else nullcontext():
+        if wanted:
+            _unchanged(memory, call.path["id"], wanted)
+        changed = memory.update(call.path["id"], clear=clear, **fields)
+    return Reply(plain(changed), headers={"ETag": etag(changed)})
+
+
+def _unchanged(memory: Memory, id: str, wanted: str) -> None:
+    current = etag(memory.one(id))
+    if wanted.strip() != "*" and current not in [part.strip() for part in wanted.split(",")]:
+        raise Refusal(412, f"The memory {id} changed since it was read.", "Read it again, and change what it says now.", {"ETag": current})
+
+
+def forget(call: Call) -> dict[str, Any]:
+    """Hides a memory from every search; `restore` brings it back. With `purge` it is gone for good."""
+    return _forgotten(call, [call.path["id"]], call.query.purge)["items"][0]  # type: ignore[no-any-return]
+
+
+def forget_many(call: Call) -> dict[str, Any]:
+    """Hides memories, or with `purge` removes every trace of them."""
+    return _forgotten(call, call.body.ids, call.body.purge)
+
+
+def _forgotten(call: Call, ids: list[str], purge: bool) -> dict[str, Any]:
+    ended = call.memory.forget(*dict.fromkeys(call.memory.resolve(id) for id in ids), purge=purge)
+    return {"items": [{"id": id, "status": "purged" if purge else "forgotten"} for id in ended]}
+
+
+def restore(call: Call) -> Reply:
+    """Brings back a memory that was forgotten or replaced, or an earlier version of its text."""
+    restored = call.memory.restore(call.path["id"], call.body.version)
+    return Reply(plain(restored), headers={"ETag": etag(restored)})
+
+
+def vote(call: Call) -> dict[str, Any]:
+    """Says that a memory was useful or, below zero, was not. Counts as a use of it."""
+    return plain(call.memory.vote(call.path["id"], call.body.value))
+
+
+def link(call: Call) -> Reply:
+    """Relates a memory to another. `supersedes` ends the other's validity; `answers` marks a question as answered."""
+    relation = call.memory.link(call.path["id"], call.body.target, call.body.type)
+    return Reply({"source": relation.source, "type": relation.type, "target": relation.target, "status": "linked"}, 201)
+
+
+def unlink(call: Call) -> dict[str, Any]:
+    """Takes a relation back, and what it had changed."""
+    relation = call.memory.unlink(call.path["id"], call.query.target, call.query.type)
+    return {"source": relation.source, "type": relation.type, "target": relation.target, "status": "removed"}
+
+
+def show_handoff(call: Call) -> dict[str, Any]:
+    """The newest handoff of a branch, or of any where that has none."""
+    found = handoffs.latest(call.memory, call.query.part, call.query.branch)
+    if found is None:
+        raise NotFound("There is no handoff for this project yet.", "POST /api/v1/handoff leaves one.")
+    told = {name: list(value) if isinstance(value, tuple) else value for name, value in found.handoff._asdict().items()}
+    return {
+        "id": found.memory.id,
+        "created_at": iso(found.memory.created_at),
+        **told,
+        "exact": found.exact,
+        "content": found.memory.content,
+    }
+
+
+def save_handoff(call: Call) -> dict[str, Any]:
+    """Leaves word for whoever works here next, in place of the branch's last handoff."""
+    given = call.body.model_dump()
+    given["project"] = given.pop("part")
+    saved = handoffs.save(call.memory, handoffs.from_fields(given))
+    stored = handoffs.read(saved.memory)
+    return {
+        "id": saved.memory.id, "status": "saved" if saved.new else "unchanged", "supersedes": list(saved.supersedes),
+        "project": stored.project, "branch": stored.branch,
+    }  # fmt: skip
+
+
+OPERATIONS = (
+    Operation("POST", "/memories", add, answers.Added, body=schemas.Add, scope="write", group="Change", status=201, meaning=True, also=(200, 404, 409, 503)),
+    Operation("PATCH", "/memories/{id}", update, answers.Memory, body=schemas.Update, scope="write", group="Change", meaning=True, also=(404, 409, 412)),
+    Operation("DELETE", "/memories/{id}", forget, answers.Ended, schemas.Delete, scope="write", group="Change", also=(404, 409)),
+    Operation("POST", "/memories/forget", forget_many, answers.Forgotten, body=schemas.Forget, scope="write", group="Change", also=(404, 409)),
+    Operation("POST", "/memories/{id}/restore", restore, answers.Memory, body=schemas.Restore, scope="write", group="Change", meaning=True, also=(404, 409)),
+    Operation("POST", "/memories/{id}/votes", vote, answers.Memory, body=schemas.Vote, scope="write", group="Change", also=(404, 409)),
+    Operation("POST", "/memories/{id}/relations", link, answers.Link, body=schemas.NewLink, scope="write", group="Change", status=201, also=(404, 409)),
+    Operation("DELETE", "/memories/{id}/relations", unlink, answers.Link, schemas.Unlink, scope="write", group="Change", also=(404, 409)),
+    Operation("GET", "/handoff", show_handoff, answers.Handoff, schemas.HandoffPlace, group="Hand over", also=(404,)),
+    Operation("POST", "/handoff", save_handoff, answers.SavedHandoff, body=schemas.NewHandoff, scope="write", group="Hand over", meaning=True, also=(404, 409)),
+)  # fmt: skip

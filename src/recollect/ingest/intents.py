@@ -1,0 +1,461 @@
+"""What one sentence of a conversation is: a decision, a problem, a question … or nothing worth keeping.
+
+A linear classifier over three readings of the sentence: the cue phrases below together with those of the lexicon, its
+words with rare ones replaced by what sort of word they are, and, where the default embedding model is at hand, its
+vector. The weights come from labelled sentences (`data/ideas-train.tsv`) and are made by `bench/ideas.py --train`; with
+another model, or with none, cues and words alone decide, under stricter thresholds.
+
+This module sees single sentences. It knows no conversation, no store and no clock.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recollect.ingest import lexicon
+from recollect.ingest.lookup import compiled, cue_scores, firmness, folded
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+Embed = Callable[[Sequence[str]], Any]
+
+LABELS = ("decision", "conclusion", "question", "problem", "solution", "todo", "context", "none")
+TRAINING = Path(__file__).with_name("data") / "ideas-train.tsv"
+WEIGHTS = Path(__file__).with_name("data") / "ideas.npz"
+# The default model was trained to read questions behind this line, and sorts sentences better with it (bench/LOG.md).
+PROMPT = "Represent this sentence for searching relevant passages: "
+# Tells whether an embedder is the one that the weights were made with: its vector is kept beside them.
+PROBE = "We keep the weights of this classifier beside the vector of this sentence."
+SAME_MODEL = 0.99  # cosine; the same model on another processor gives .999, another model below .9
+LONGEST = 60  # words of a sentence that are looked at
+FIRM = 0.7  # strength from which a statement counts as firm
+BATCH = 512  # sentences judged at once
+EMBEDDED = 600  # characters of a sentence that are embedded
+
+# Words by what they speak of. A word that the training has not seen counts as its sort.
+SORTS = {
+    "bad": """
+        fail* crash* broke* break* bug* error* exception* wrong* incorrect* invalid leak* hang* freez* froze* stuck slow slower* slowly
+        timeout* timed flaky flicker* stutter* jank* lag lags drift* corrupt* garbl* lost lose* losing missing misses stale duplicat*
+        twice garbage nan refus* ignor* swallow* expire* denied unable silently block* starv* exceed* vulnerab* inject* spoof*
+        unreadable useless confus* trouble issue* problem* defect* regress* mess* outage* oom kill* segfault* panic* dangling conflict*
+        contradict* mismatch* inconsisten* choke* complain* terrible worse worst annoying noisy glitch* truncat* vanish* strip*
+        overshoot* oscillat* deadlock* race races overflow* dead blank jitter* bloat* poison* insecure unencrypted exposed drain*
+        saturat* spike* skip* stall* hostile blurry buggy unstable unreliable unusable impossible drawback concern defeats bypass*
+        overlap* collid* unresponsive econnreset enoent eacces sigsegv nack*
+        """,
+    "remedy": """
+        fix fixe* fixing solv* resolv* cure* workaround* avoid* prevent* patch* mitigat* repair* correct corrected corrects remed* gone
+        disappear* restored restores recover* helps helped solution* trick guard* stopped stops removes removed removing reverting
+        reverted pinning upgrading downgrading bumping adding setting passing switching moving wrapping replacing using increasing
+        lowering limiting disabling enabling clearing splitting turning closes keeps makes lets allows ensures idempotent again anymore
+        """,
+    "choice": """
+        decid* decision* chose choos* chosen pick picked picks opt opted settle* agree* stick* ditch* scrap* adopt* standardi* prefer*
+        approv* reject* abandon* voted vote final finally instead rather favour favor migrate switch deprecat* dropping rule mandatory
+        default going recommend* suggest* propos* lean*
+        """,
+    "need": """
+        todo* fixme need* must should shall ought gotta pending outstanding remain* later eventually someday followup backlog schedul*
+        remind* remember forget ticket* revisit yet postpon* deferred defer roadmap milestone sprint
+        """,
+    "find": """
+        turns turned means meaning because cause* reason* culprit* therefore hence thus shows showed prove* confirm* found learn* lesson*
+        insight* takeaway* conclu* measur* benchmark* faster compared comparison due explain* evidence result* actually real bottleneck*
+        dominat* negligible worth profil* suggests indicates correlat* difference factor verdict finding* experiment* upshot limits
+        pointless
+        """,
+    "talk": """
+        let checking look looking looks see run running read reading thanks thank ok okay sure great done commit committed push pushed
+        merged summary here below above following please sorry continue proceed ready verify verifying updated created renamed extracted
+        refactored
+        """,
+    "ask": "why how what which who where when whether wonder* unclear question*",
+    "hedge": "maybe perhaps probably might could likely seems seem possibly guess think suspect apparently presumably would",
+}
+
+_THEY = r"(?:we|i|they|you|team)"
+_START = r"^(?:(?:ok(?:ay)?|yes|yeah|yep|no|nope|right|so|and|but|well|then|also|hm+|all right|alright|fine|agreed)[,.:;]? )*"
+# Cue phrases of conversations, held against small letters. Each is one feature; what it speaks for, the training finds out.
+PHRASES = (
+    # fixed
+    r"\bno longer\b|\bany ?more\b",
+    (
+        r"\b(?:is|are|was|were|it's|that's|got|gets) (?:now )?(?:gone|fixed|solved|resolved|closed|restored|back|corrected|prevented"
+        r"|avoided|cured)\b"
+    ),
+    r"\b(?:went|go|goes) away\b|\bdisappear(?:s|ed)?\b|\b(?:got|gets?) rid of\b",
+    r"\bwork(?:s|ed|ing)? (?:again|now|since|after|fine)\b|\bagain\W*$|\bbuilds now\b",
+    r"^\w+ing\b.{3,90}\b(?:\w+ed|\w+s|made|brought|got|cut|did|put|led)\b",
+    r"\b(?:which|that|this|and) (?:stop|prevent|avoid|close|remove|fixe|fixed|keep|make|restore|rule|replace|get|solve)[sd]?\b",
+    r"\bso (?:that )?[^.]{1,70}\b(?:no longer|can't|cannot|can no|can now|never|stays?|pass(?:es)?|works?|again|there are no|nothing)\b",
+    r"\bby \w+ing\b",
+    r"\b(?:is|are|get|gets|be) now\b|\bnow (?:\w+s|\w+ed|is|are|in)\b|^now (?:the|each|every|all) ",
+    r"^\W*(?:fixed|solved|resolved|fix|solution|work-?around|done)\b",
+    r"\bdid the trick\b|\bthe trick\b|\bwork-?around\b|\b(?:work|get|got|worked) (?:around|past)\b|\b(?:solves?|does) it\b|\bhelps\b",
+    r"\bi(?:'ve| have)? (?:fixed|solved|patched|replaced|changed|corrected|made|removed|gave|stopped|worked around)\b",
+    r"\b(?:brought|went|dropped|down|shrank|cut|reduced)\b[^.]{0,50}\bfrom\b[^.]{1,30}\bto\b",
+    r"\b(?:fix(?:ed|es)?|solv(?:ed|es)|cured|resolv(?:ed|es)) (?:it|this|the|that|by|with|in)\b",
+    # broken
+    r"\b(?:doesn't|don't|does not|do not|didn't|isn't|aren't|won't|can't|cannot|couldn't|never|nothing|nobody|none)\b",
+    r"^(?:there is|there's|there are) (?:no|an?)\b",
+    (
+        r"\b(?:the|an?|another|second|main|real|bigger|one) (?:issue|problem|bug|trouble|concern|drawback|catch|downside"
+        r"|regression)\b|^(?:bug|issue|problem)\b"
+    ),
+    r"\b(?:when|whenever|as soon as|every time|each time|if) ",
+    (
+        r", so (?:the|an?|every|users?|it|they|we|one|anyone|all|some|old|two|both)\b|, which (?:is why|breaks?|makes|means|defeats"
+        r"|costs|leaks)\b"
+    ),
+    r"\bsince (?:the|monday|tuesday|yesterday|last|we|i|upgrad\w+|this|friday)\b|\bafter (?:the|upgrad\w+|updat\w+|\w+ing)\b",
+    r"\b(?:way |much |far )?too \w+|\btwice\b|\bforever\b|\bat all\b|\bevery (?:single|second|few)\b",
+    r"\bkeeps? (?:\w+ing|getting)\b|\bstill (?:\w+ing|broken|fails?|wrong)\b|\bstarts? to\b",
+    (
+        r"\bany(?:one|body|thing) (?:with|can|who|on)\b|\bnothing (?:stops|prevents|checks|validates)\b|\bno (?:check|validation"
+        r"|limit|way|rollback|test)s?\b"
+    ),
+    r"\berror:|\bexception\b|\b(?:4|5)\d\ds?\b|\bstack trace\b|\btraceback\b",
+    r"\b(?:but|although|while|whereas|even though|yet) ",
+    r"\b(?:instead of|rather than)\b",
+    # chosen
+    rf"{_START}(?:let'?s|let us|lets)\b",
+    rf"{_START}{_THEY}(?:'ll| will| shall| are going to|'re going to|'m going to| won't| will not)\b",
+    (
+        rf"{_START}(?:we|i)(?:'re|'m| are| am)? (?:use|using|keep|keeping|drop|dropping|take|taking|go|going|stay|staying|want|accept"
+        r"|skip|support|limit|ship|bill|store|host|only|stick|sticking|switching|moving|migrating|replace|bump|cap|make)\b"
+    ),
+    rf"{_START}(?:i|we) (?:don't|do not) (?:want|need|support|use)\b",
+    (
+        r"\b(?:from now on|going forward|from here on|onwards|that's final|final|full stop|settled|decided|non-negotiable|period"
+        r"|the rule|on purpose)\b"
+    ),
+    (
+        rf"{_START}(?:no|never|always|only|don't|stop|keep|use|drop|go with|go for|stick|cut|replace|ditch|scrap|forget|stay|turn off"
+        r"|merge|migrate)\b"
+    ),
+    (
+        r"\bi(?:'d| would) (?:suggest|recommend|go|lean|keep|prefer|use|rather|propose|say)\b|\bmy (?:recommendation|suggestion"
+        r"|preference)\b|\bi (?:recommend|suggest|propose)\b|^recommended\b|\bi think we should\b|\bwe should (?:use|go|just|keep)\b"
+    ),
+    r"\b(?:stays?|remains|kept)\b",
+    (
+        r"\bas (?:agreed|decided|discussed|you (?:asked|wanted|said))\b|\bper (?:your|the)\b|\bagreed\b|\bchosen\b|\bapproved\b"
+        r"|\brejected\b|\bwe (?:chose|picked|opted|went|settled|agreed|ended up|rejected|said|voted)\b|\bi (?:chose|picked|went with"
+        r"|settled|kept|switched)\b"
+    ),
+    r"\b(?:is|are) (?:out of scope|off the table|out|overkill|not happening|enough)\b|\bwon't do\b|\bforget about\b|\bno need\b",
+    (
+        r"\b(?:not|n't|nothing|no|haven't|never) (?:\w+ )?deci(?:de|ded|sion)\b|\bdecide (?:later|yourself)\b|\byou decide\b"
+        r"|\byour (?:call|decision|choice)\b|\bup to you\b|\bundecided\b|\bmade up\b"
+    ),
+    # to be done
+    (
+        r"^\W*(?:\[ \]|todo|fixme|hack|to ?do|action item|follow[- ]?up|next steps?|outstanding|remaining|left to do|open tasks?"
+        r"|still open|not done|deferred|postponed|later|next (?:up|sprint|week)|tomorrow|on my list|note to self|what remains"
+        r"|must have)\b"
+    ),
+    (
+        r"\b(?:we|i|someone|somebody|they|team|it|that|this|which|also|still|there) (?:still |also |really )?(?:needs?|have|has"
+        r"|ought|gotta|must|should|owe)\b"
+    ),
+    (
+        r"\b(?:has|have|needs?|ought|is|are|remains?) (?:still |yet )?to (?:be|run|go|happen|come)\b|\bneeds? (?:a|an|some|more"
+        r"|better|proper|tests?|docs|monitoring|\w+ing)\b"
+    ),
+    r"\bbefore (?:the|we|this|go-live|launch|release|anyone|publishing|beta)\b|\bonce (?:the|we|all|this)\b|\bafter the\b|\bby the end\b",
+    (
+        r"\b(?:at some (?:point|stage)|some ?day|one day|eventually|later(?: on)?|next (?:week|sprint|month|release|milestone"
+        r"|quarter|step)|in the next|for (?:v\d|the next)|soon|long term|some time|in v\d)\b"
+    ),
+    r"\bforget\b|\bremember to\b|\bremind\b|\bkeep in mind\b|\bnote (?:to|for)\b",
+    (
+        r"\b(?:is|are|still|currently|yet) (?:missing|pending|outstanding|to be|not (?:yet )?(?:done|implemented|tested|written))\b"
+        r"|\bhaven't been\b|\bhave not\b|\byet to\b|\blacks?\b|\bnot (?:yet )?(?:implemented|done)\b"
+    ),
+    (
+        r"\bwould be (?:good|nice|great|worth|wise|useful)\b|\bworth (?:an?|adding)\b|\bwant to\b|\bwould love\b|\bmay want\b"
+        r"|\bmight want\b|\bideally\b"
+    ),
+    r"\b(?:backlog|roadmap|ticket|upstream|the (?:todo )?list|milestone|the board|an issue|an adr)\b",
+    rf"{_START}(?:you|now|then) (?:need|have|should|must|do|forgot|can|will)\b",
+    # asked
+    r"\?\W*$",
+    rf"{_START}(?:what|why|how|which|who|where|when|whose|whats|what's|where's|how's)\b",
+    rf"{_START}(?:is|are|does|do|did|can|could|should|would|will|may|has|have|isn't|couldn't|wouldn't|was|were|am|might) (?!not forget)",
+    (
+        r"\b(?:unclear|not sure|no idea|(?:don't|doesn't) know|wonder(?:ing)?|unknown|tbd|open (?:question|point)|to decide"
+        r"|asking myself|figure out|find out|could tell me|remaining question|(?:brings? up|raises?|begs?) the question)\b"
+    ),
+    r"\b(?:whether|if (?:the|we|it|there))\b",
+    r"[,:;-] (?:what|why|how|which|who|where|is|are|does|do|can|should)\b.{3,}\?",
+    rf"{_START}(?:can|could|would|will) you\b(?! (?:tell me|explain|say))",
+    rf"{_START}(?:want|would you like|do you want|shall|should i|any preference|does (?:that|this)|ready|need)\b",
+    (
+        rf"{_START}can we do\b|\bdid (?:you|that|it)\b|\bare you\b|\bdo you (?:see|remember|mean|prefer)\b|\banything else\b"
+        r"|\bwhat(?:'s| is)? (?:next|the status)\b"
+    ),
+    # told for the moment
+    (
+        rf"{_START}(?:now |next |first |then |also |finally )*(?:let me|i'll|i will|i'm (?:going|now|adding|on)|i am|i need|i should"
+        r"|i can|i could|i want)\b"
+    ),
+    (
+        rf"{_START}(?:i(?:'ve| have)? (?:also )?)?(?:added|updated|created|renamed|extracted|removed|moved|refactored|split"
+        r"|implemented|wired|formatted|replaced|committed|pushed|tidied|sorted|addressed|applied|written|put|grouped|used|ran|left"
+        r"|read)\b"
+    ),
+    (
+        r"\btests? (?:pass|are green)\b|\ball (?:tests|green)\b|\b(?:suite|pipeline|ci|linter|lint|build) (?:is )?(?:green|clean"
+        r"|passe[sd]|succeeded)\b|\bpull request\b|\bthe pr\b|\brebas\w+\b|\b\d+ (?:passed|tests pass|files changed)\b"
+    ),
+    r":\s*$",
+    (
+        rf"{_START}(?:please )?(?:fix|run|add|make|write|show|rename|move|put|change|set|open|check|read|look|create|update|delete"
+        r"|remove|implement|explain|list|count|review|summari[sz]e|generate|format|install|bump|take|give|find|grep|convert|insert"
+        r"|swap|align|turn|tell|start|try|undo|revert|go ahead|do|save|draw|pull|close|commit|search|translate|skip|leave|answer"
+        r"|document|compare|suggest|have a look|see|carry|kill|mark|stop)\b"
+    ),
+    (
+        r"\bif (?:we|i|you|the [\w ]{2,20}) (?:had|used|were|was|went)\b|\bwould(?:'ve| have) \b|^had (?:we|i)\b|\bcould also\b"
+        r"|\bin theory\b|\bone could\b|\bimagine\b|\byou could\b"
+    ),
+    r"\boptions?\b|\bapproach(?:es)?\b|\balternatives?\b|\bways\b",
+    (
+        r"\bmy (?:edit|mistake|fault|script|mock|first|previous|test)\b|\bi (?:forgot|misread|edited|tried|considered|wanted)\b"
+        r"|\boriginally\b|\bearlier i\b"
+    ),
+    (
+        r"\b(?:the (?:test|word|label|heading|title|column|button|section|placeholder|log message|file|variable|function"
+        r"|class)) (?:is (?:named|called)|reads|says|should|must|text|header|takes|has)\b"
+    ),
+    r"\blet me know\b|\bif you (?:want|like|need)\b|\bhappy to\b|\bfeel free\b|\bjust (?:say|tell)\b|\bi can (?:also|add)\b",
+    # found out
+    (
+        rf"{_START}(?:hence|therefore|thus|in (?:short|summary|conclusion|other words|practice|the end)|overall|bottom line"
+        r"|net effect|lessons?|take-?away|tl;?dr|verdict|results?|reason|root cause|findings?|conclusion|insight|upshot|moral"
+        r"|short answer|all in all|put differently|interesting)\b"
+    ),
+    r"^(?:ok |right,? )?so \b",
+    r"\b\w+er than\b|\b(?:more|less|fewer|better|worse) than\b|\bcompared\b|\btimes (?:faster|slower)\b|\bx (?:faster|slower)\b|\b\d+x\b",
+    (
+        r", not (?:the|our|from|by|an?|its|in|with|on)\b|\bnot (?:the|an?|because|from) [^.]{1,40}\bbut\b|\bhas nothing to do\b"
+        r"|\bis innocent\b|\bafter all\b"
+    ),
+    (
+        r"\b(?:caused|due|explained) (?:by|to)\b|\bbecause\b|\bcomes? (?:down )?(?:from|to)\b|\bcame from\b|\bthe (?:real |actual "
+        r"|main )?(?:reason|cause|culprit)\b|\bwhich is why\b|\bthat is why\b"
+    ),
+    r"\d ?%|\bpercent\b|\b\d[\d.,]* ?(?:ms|s|points|kb|mb|gb|hours|minutes)\b",
+    r"\b(?:means?|implies|shows?|confirms?|proves?|explains|suggests|indicates|points? (?:at|to))\b",
+    (
+        r"\bturn(?:s|ed) out\b|\bwe (?:now )?(?:know|see|can rule)\b|\blearn(?:ed|t)\b|\bfound (?:out|that)\b|\bmeasured\b"
+        r"|\btested\b|\bestablished\b|\bgood to know\b|\bi (?:checked|measured|suspect)\b|\bmy guess\b"
+    ),
+    (
+        r"\bworth it\b|\bnot worth\b|\bno (?:difference|benefit|real|measurable)\b|\bonly (?:with|for|when|if|above|appears"
+        r"|happens)\b|\bin practice\b|\bat fault\b"
+    ),
+    # told about the world
+    rf"{_START}(?:our|we have|we're|we are|there are|each|every|all|both|some|only|nobody|my)\b",
+    (
+        r"\b(?:is|are) (?:stored|kept|read|written|built|generated|served|deployed|called|named|limited|handled|based|partitioned"
+        r"|signed|split|retried|identified|done|cut|cached)\b"
+    ),
+    (
+        r"\b(?:uses?|runs? (?:on|at|in|as|a)|lives? in|consists? of|contains?|supports?|speaks?|sends?|holds?|listens|talks? to"
+        r"|goes (?:through|via)|expires?|follows?|is (?:an?|the|in|under|written))\b"
+    ),
+    r"^(?:fyi|background|for context|context|note that|afaik|iirc|currently)\b|\bwe call\b|\bour (?:word|convention|domain)\b|\bmeans\b",
+    r"\b(?:i'm|i am) (?:the|an?)\b|\bi (?:use|work)\b|\bis responsible\b|\bowns\b|\bwe're (?:on|in|a|bound|three)\b",
+    (
+        r"\b(?:\d+k?|two|three|four|five|six|half) (?:\w+ )?(?:users|customers|people|nodes|rows|tests|services|tenants|devices"
+        r"|roles|stages|kinds|environments|processes|databases|printers|boards|stores)\b"
+    ),
+    (
+        r"\bevery (?:\w+ )?(?:minute|second|hour|day|week|month|night|thursday|friday|\d+)|\b(?:at|until) \d|\bper (?:month|day|year"
+        r"|device|seat|tenant|key)\b|\bnightly\b"
+    ),
+)
+
+# What makes a statement tentative beyond the hedges of the lexicon.
+TENTATIVE = (
+    r"\blet'?s try\b|\b(?:lean(?:ing)?|inclined) (?:to|towards?|on)\b|\bi(?:'d| would) (?:suggest|recommend|go|keep|prefer|propose|lean|say)\b"
+    r"|\bmy (?:recommendation|suggestion|preference|guess)\b|\bi (?:recommend|suggest|propose)\b|\b(?:might|may|could)\b(?! not)"
+    r"|\bfor (?:now|the time being)\b|\bnot (?:100 ?%|set in stone|sure)\b|\bshould (?:probably|fix|help|get|work)\b|\bor so\b"
+    r"|\blooks (?:like|as if|to me)\b|\bsuggests that\b|\bunless you object\b|\btentative|\bexperiment with\b|\bsome ?day\b"
+    r"|\bat some (?:point|stage)\b|\bwould be (?:good|nice|wise|worth)\b|\bperhaps\b|\bmaybe\b|\bhave a feeling\b|\bevidence points\b"
+)
+
+
+class Judgement(NamedTuple):
+    kind: str  # one of LABELS
+    probability: float
+    chances: tuple[float, ...]  # of every label, in the order of LABELS
+
+
+def judge(texts: Sequence[str], embed: Embed | None = None) -> list[Judgement]:
+    """What each sentence is. Below the threshold of its likeliest label a sentence is nothing: `none`."""
+    return [found for start in range(0, len(texts), BATCH) for found in _judged(texts[start : start + BATCH], embed)]
+
+
+def _judged(texts: Sequence[str], embed: Embed | None) -> list[Judgement]:
+    import numpy as np
+
+    weights = _weights()
+    vectors = _vectors(texts, embed, weights)
+    readings = np.stack([reading(text) for text in texts])
+    own = weights["cues"] if vectors is None else weights["both"]
+    scores = (readings if vectors is None else np.hstack([readings, vectors])) @ own[:-1] + own[-1]
+    chances = np.exp(scores - scores.max(axis=1, keepdims=True))
+    chances /= chances.sum(axis=1, keepdims=True)
+    least = weights["least_cues" if vectors is None else "least_both"]
+    found = []
+    for row in chances:
+        best = int(row.argmax())
+        found.append(Judgement(LABELS[best] if row[best] >= least[best] else "none", float(row[best]), tuple(map(float, row))))
+    return found
+
+
+def _vectors(texts: Sequence[str], embed: Embed | None, weights: dict[str, Matrix]) -> Matrix | None:
+    """Vectors as the weights expect them, or None without an embedder, or with another one than the weights know."""
+    if embed is None:
+        return None
+    import numpy as np
+
+    found = np.asarray(embed([PROMPT + PROBE, *(PROMPT + spoken(text) for text in texts)]), dtype=np.float32)
+    probe = weights["probe"]
+    if found.shape != (len(texts) + 1, len(probe)) or not np.isfinite(found).all():
+        return None
+    if found[0] @ probe <= SAME_MODEL * np.linalg.norm(found[0]) * np.linalg.norm(probe):
+        return None
+    return centred(found[1:], weights["centre"])
+
+
+def centred(vectors: Matrix, centre: Matrix) -> Matrix:
+    """What sets a vector apart from the mean of all, brought to the size of the other features."""
+    import numpy as np
+
+    apart = vectors - centre
+    length = np.linalg.norm(apart, axis=1, keepdims=True)
+    return np.asarray(4 * apart / np.where(length == 0, 1, length), dtype=np.float32)
+
+
+def digest() -> bytes:
+    """Of what the weights were made from; kept beside them, so that a test can tell when they are out of date."""
+    import hashlib
+
+    return hashlib.sha256(TRAINING.read_bytes() + repr((PHRASES, SORTS, LABELS, PROMPT)).encode()).digest()
+
+
+@cache
+def _weights() -> dict[str, Matrix]:
+    import numpy as np
+
+    with np.load(WEIGHTS, allow_pickle=False) as stored:
+        return {name: stored[name].astype(np.float32) for name in stored.files if name not in ("grams", "digest")}
+
+
+@cache
+def grams_known() -> dict[str, int]:
+    """The runs of words that have a weight, and where it stands."""
+    import numpy as np
+
+    with np.load(WEIGHTS, allow_pickle=False) as stored:
+        return {gram: at for at, gram in enumerate(stored["grams"].tobytes().decode("utf-8").split("\n"))}
+
+
+def spoken(text: str) -> str:
+    """The sentence without what only its writer's habits put there: white space, the full stop."""
+    return " ".join(text[:EMBEDDED].split()).rstrip(" .")
+
+
+def reading(text: str) -> Matrix:
+    """The features of a sentence, its vector aside."""
+    import numpy as np
+
+    dense, known = features(text), grams_known()
+    found = np.zeros(len(dense) + len(known), dtype=np.float32)
+    found[: len(dense)] = dense
+    words = tokens(text)
+    for gram in grams(words, {word for word in words if word in known}):
+        if (at := known.get(gram)) is not None:
+            found[len(dense) + at] = 1
+    return found
+
+
+def features(text: str) -> list[float]:
+    """Cue phrases and shape: a few dozen numbers between 0 and about 1.5."""
+    said = _masked(folded(spoken(text)))
+    words = tokens(text)
+    sorts = Counter(map(sort, words))
+    cues = cue_scores(said)
+    return [
+        *(float(bool(compiled(phrase, 0).search(said))) for phrase in PHRASES),
+        *(cues.get(kind, 0.0) / 4 for kind in lexicon.CUES),
+        *(min(sorts[name], 3) / 2 for name in SORTS),
+        *(float(len(words) <= size) for size in (2, 4, 7)),
+        *(float(len(words) > size) for size in (20, 30)),
+        float(bool(compiled(lexicon.FILLER).match(said))),
+        float(bool(compiled(lexicon.GREETING).match(said))),
+        float("code" in words),
+        2 * (0.8 - firmness(said, 0.8)),
+    ]
+
+
+def _masked(text: str) -> str:
+    """Without what is quoted or code: `raise Error("decided")` decides nothing."""
+    text = compiled(r"`[^`\n]{1,200}`").sub(" code ", text)
+    text = compiled(r"[\"“](?=\S)([^\"“”\n]{3,200})[\"”]").sub(" quoted ", text)
+    return compiled(r"\S*\w[_/\\.]\w\S*").sub(" code ", text)
+
+
+def tokens(text: str) -> list[str]:
+    pattern = r"[^\W\d_]+(?:n't|'(?:s|t|ll|re|ve|d|m)\b)?|\d+|[?!:;,%()\"]"
+    found: list[str] = compiled(pattern).findall(_masked(folded(spoken(text))))
+    return found[:LONGEST]
+
+
+def grams(words: Sequence[str], known: Collection[str]) -> set[str]:
+    """Runs of one to three words. A word that is not known stands for its sort, or for its ending."""
+    run = ["^", *(word if word in known else _shape(word) for word in words), "$"]
+    return {" ".join(run[at : at + size]) for size in (1, 2, 3) for at in range(len(run) - size + 1)}
+
+
+def _shape(word: str) -> str:
+    if word.isdigit():
+        return "0"
+    if name := sort(word):
+        return "#" + name
+    return next(("_" + ending for ending in ("ing", "ed", "ly", "s") if word.endswith(ending) and len(word) > len(ending) + 2), "_")
+
+
+@lru_cache(maxsize=1 << 13)
+def sort(word: str) -> str:
+    """What a word speaks of, or nothing. Of several stems that fit the longest counts."""
+    whole, stems = _sorts()
+    if word in whole:
+        return whole[word]
+    return next((stems[word[:size]] for size in range(len(word), 1, -1) if word[:size] in stems), "")
+
+
+@cache
+def _sorts() -> tuple[dict[str, str], dict[str, str]]:
+    listed = [(word, name) for name, words in SORTS.items() for word in words.split()]
+    whole = {word: name for word, name in reversed(listed) if not word.endswith("*")}
+    return whole, {word[:-1]: name for word, name in reversed(listed) if word.endswith("*")}
+
+
+def strength(text: str) -> float:
+    """How certain the speaker sounds: 0 is a guess, 1 is settled."""
+    said = _masked(folded(spoken(text)))
+    value = firmness(said, 0.8) - (0.25 if compiled(TENTATIVE, 0).search(said) else 0.0)
+    return min(max(value, 0.0), 1.0)

@@ -1,0 +1,144 @@
+"""The memories that calls work on: opened when first needed, used in threads of their own, closed at the end.
+
+Opening the embedding model takes a moment, and fetching it the first time takes longer. Both happen in a thread beside the
+calls; a call that has waited long enough works by words instead, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future as Job
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from recollect.embed.base import Progress
+from recollect.errors import EmbeddingError, RecollectError
+
+if TYPE_CHECKING:
+    from recollect.memory import Memory
+
+THREADS = 4
+PATIENCE = 10.0  # seconds that a call waits for the embedding model
+AGAIN = 60.0  # seconds after which a model that failed is tried again
+
+Result = TypeVar("Result")
+log = logging.getLogger("recollect")
+
+
+class Opened(NamedTuple):
+    memory: Memory
+    ready: threading.Event  # set when its embedding model is open, or is known not to open
+    since: float
+
+
+class Unready:
+    """Stands for the embedding model while it is being fetched: `Memory` then does without it, and says why."""
+
+    model, dimensions, baseline, unrelated = "unready", 0, 0.0, 0.0
+
+    def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Any]:
+        return [self.query(text) for text in texts]
+
+    def query(self, text: str) -> Any:
+        raise EmbeddingError("the embedding model is still being fetched.", "wait a little; `recollect reindex` catches up.")
+
+
+class Keeper:
+    """Owns the memories of one server. `directory` is the project where a client names none."""
+
+    def __init__(
+        self, directory: Path | None = None, database: str | None = None, container: str | None = None, threads: int = THREADS
+    ) -> None:
+        self.directory = directory
+        self._database, self._container = database, container
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="recollect-call")
+        self._running: set[Job[Any]] = set()
+        self._lock = threading.Lock()
+        self._opened: dict[Path | None, Opened] = {}
+        self._warm: threading.Thread | None = None
+
+    async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Runs a function in a thread. A client that goes away meanwhile does not stop it."""
+        job = self._pool.submit(function, *arguments)
+        self._running.add(job)
+        job.add_done_callback(self._running.discard)
+        return await asyncio.wrap_future(job)
+
+    def memory(self, directory: Path | None, actor: str, meaning: bool = False) -> Memory:
+        """The memory of a directory on somebody's word. With `meaning` it can embed, if the model opens in time."""
+        from recollect.memory import Memory
+        from recollect.types import TRUST
+
+        opened = self._open(directory or self.directory)
+        memory = opened.memory
+        if meaning and not opened.ready.wait(PATIENCE):
+            where = memory.project.worktree
+            memory = Memory(directory=where, container=self._container, config=memory.config, store=memory.store, embedder=Unready())
+        else:
+            memory = copy.copy(memory)  # with the same store and model
+        memory.actor, memory.trust = actor, TRUST["agent"]
+        return memory
+
+    def warm_up(self) -> None:
+        """Opens the model and reads the vectors before somebody asks, in a thread of its own. Only the first time."""
+        if self._warm is None:
+            self._warm = threading.Thread(target=self._warmed, name="recollect-warm", daemon=True)
+            self._warm.start()
+
+    def _warmed(self) -> None:
+        try:
+            opened = self._open(self.directory)
+            if opened.ready.wait(PATIENCE) and opened.memory.embedder is not None:
+                opened.memory.search("warm", limit=1, related=False)
+        except RecollectError as error:
+            log.info("Not ready ahead of time: %s", error)  # the call that meets the same trouble tells its client
+        except Exception:
+            log.exception("Getting ready ahead of time failed.")
+
+    def _open(self, directory: Path | None) -> Opened:
+        from recollect.memory import Memory
+
+        with self._lock:
+            opened = self._opened.get(directory)
+            if opened is None:
+                memory = Memory(self._database, directory=directory, container=self._container)
+                for warning in memory.config.warnings:
+                    log.warning(warning)
+            elif opened.memory.hints and time.monotonic() - opened.since > AGAIN:
+                # A model that failed stays failed for its `Memory`; an endpoint that was down may be up by now.
+                memory = Memory(directory=directory, container=self._container, config=opened.memory.config, store=opened.memory.store)
+            else:
+                return opened
+            _ = memory.recent  # one cache of vectors for all copies
+            opened = self._opened[directory] = Opened(memory, threading.Event(), time.monotonic())
+            threading.Thread(target=_open_model, args=(memory, opened.ready), name="recollect-model", daemon=True).start()
+            return opened
+
+    def close(self, patience: float) -> bool:
+        """Closes the databases after what still runs, if that ends in time. Returns whether it did."""
+        until = time.monotonic() + patience
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        ended = not wait(list(self._running), timeout=patience).not_done
+        if self._warm is not None:
+            self._warm.join(max(0.0, until - time.monotonic()))
+            ended = ended and not self._warm.is_alive()
+        if ended:
+            for opened in self._opened.values():
+                opened.memory.close()
+        return ended
+
+
+def _open_model(memory: Memory, ready: threading.Event) -> None:
+    try:
+        if memory.embedder is None and memory.hints:
+            log.warning(memory.hints[0])
+    except Exception:
+        log.exception("The embedding model could not be opened.")
+    finally:
+        ready.set()

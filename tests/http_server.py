@@ -1,0 +1,111 @@
+"""A real server for tests: uvicorn in a thread on a free port, its own home and project, and tokens of every sort."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from recollect import project as projects
+from recollect.http import app, security, serving, tokens
+from recollect.http.projects import Projects
+from recollect.http.tokens import Grant
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+class Running:
+    """A server and clients for it."""
+
+    def __init__(self, address: str, projects: Projects, file: Path, session: str) -> None:
+        self.address, self.projects, self.file, self.session = address, projects, file, session
+        self._clients: list[httpx2.Client] = []
+
+    def client(self, token: str | None, **headers: str) -> httpx2.Client:
+        """A client with a token, or with none."""
+        sent = {**headers, **({"Authorization": f"Bearer {token}"} if token else {})}
+        made = httpx2.Client(base_url=self.address, headers=sent, timeout=30, verify=False, trust_env=False)
+        self._clients.append(made)
+        return made
+
+    @cached_property
+    def owner(self) -> httpx2.Client:
+        """Whoever started the server."""
+        return self.client(self.session)
+
+    def token(self, name: str, scope: str = "read", folders: list[Path] | None = None, **more: Any) -> str:
+        granted = [Grant(one.scope, str(one.root), one.name) for one in map(projects.find, folders)] if folders is not None else None
+        now = more.pop("now", datetime.now(UTC))
+        return tokens.create(self.file, name, scope, granted, personal=more.pop("personal", False), now=now, **more)[0]
+
+    def expired(self, name: str) -> str:
+        return self.token(name, "write", now=LONG_AGO, expires=LONG_AGO + timedelta(days=1), personal=True)
+
+    def close(self) -> None:
+        for client in self._clients:
+            client.close()
+
+
+@contextmanager
+def running(home: Path, directory: Path, *, open: bool = False, allow: tuple[str, ...] = ()) -> Iterator[Running]:
+    """Serves a directory until the block ends, and sees that nothing is left running."""
+    session = "" if open else tokens.new_secret()
+    file = home / "tokens.json"
+    owned = Projects(directory)
+    door = security.door_of("127.0.0.1", allow, tokens.Tokens(file), session, open)
+    bound = serving.listen("127.0.0.1", 0)
+    started = threading.Event()
+    server = serving.Server(serving.settings(app.build(owned, door)), started.set)
+    thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
+    port = bound.getsockname()[1]
+    thread.start()
+    assert started.wait(20)
+    here = Running(f"http://127.0.0.1:{port}", owned, file, session)
+    try:
+        yield here
+    finally:
+        here.close()
+        server.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def body(response: httpx2.Response, status: int = 200) -> Any:
+    """The JSON of an answer that must have this status."""
+    assert response.status_code == status, (response.status_code, response.text[:500])
+    return response.json()
+
+
+def problem(response: httpx2.Response, status: int) -> dict[str, Any]:
+    """The problem of an answer that must fail so."""
+    found = body(response, status)
+    assert response.headers["content-type"] == "application/problem+json"
+    assert found["status"] == status
+    assert found["detail"].endswith((".", "!", "?")), found
+    assert "Traceback" not in response.text
+    return found
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One server for the tests of a file. A test that must not meet what others stored names a container of its own."""
+    folder = tmp_path_factory.mktemp("served")
+    home, shop = folder / "home", folder / "shop"
+    for path in (home, shop, folder / "other"):
+        path.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        for variable in ("RECOLLECT_DATABASE", "RECOLLECT_MODEL_DIR", "RECOLLECT_DEBUG"):
+            patch.delenv(variable, raising=False)
+        patch.setenv("RECOLLECT_HOME", str(home))
+        patch.setenv("RECOLLECT_EMBEDDING", "hashing")
+        patch.setenv("RECOLLECT_OFFLINE", "1")
+        patch.setenv("HOME", str(folder))
+        with running(home, shop) as here:
+            yield here

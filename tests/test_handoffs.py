@@ -1,0 +1,281 @@
+"""Handoffs: one per project and branch, readable, in a chain, with the memories that were used."""
+
+import json
+import subprocess
+
+import pytest
+from cli_runner import cli  # noqa: F401
+from memories import clock, open_memory  # noqa: F401
+
+from recollect import handoffs
+from recollect.errors import InvalidInput, NotFound
+from recollect.handoffs import Handoff, branch_of, branches, from_fields, latest, parse, read, save, written
+
+FULL = Handoff(
+    "The cache is moved, the tests are not.",
+    completed=("reads go to Valkey",),
+    in_progress_blocked=("writes wait for the migration",),
+    key_decisions=("We switched from Redis to Valkey",),
+    next_steps=("run the migration", "delete Redis"),
+)
+
+
+@pytest.fixture
+def memory(open_memory, tmp_path):  # noqa: F811
+    head(tmp_path / "project", "ref: refs/heads/main\n")
+    return open_memory()
+
+
+def head(folder, text):
+    (folder / ".git").mkdir(exist_ok=True)
+    (folder / ".git" / "HEAD").write_text(text)
+
+
+# Where
+
+
+@pytest.mark.parametrize(
+    ("text", "branch"),
+    [
+        ("ref: refs/heads/main\n", "main"),
+        ("ref: refs/heads/feature/cache-2\n", "feature/cache-2"),
+        ("ref: refs/heads/ünï\n", "ünï"),
+        ("0123456789abcdef0123456789abcdef01234567\n", "0123456"),
+        ("0123456789abcdef" * 4, "0123456"),
+        ("ref: refs/heads/.invalid\n", ""),
+        ("", ""),
+        ("garbage", ""),
+        ("\x00\xff", ""),
+    ],
+)
+def test_the_branch_is_read_from_gits_files(tmp_path, text, branch):
+    head(tmp_path, text)
+    assert branch_of(tmp_path) == branch
+
+
+def test_a_linked_worktree_has_a_branch_of_its_own(tmp_path):
+    def git(folder, *words):
+        subprocess.run(("git", "-c", "user.name=T", "-c", "user.email=t@example.org", *words), cwd=folder, check=True, capture_output=True)
+
+    (tmp_path / "shop").mkdir()
+    git(tmp_path / "shop", "init", "-b", "main")
+    git(tmp_path / "shop", "commit", "--allow-empty", "-m", "first")
+    git(tmp_path / "shop", "worktree", "add", "-b", "other", str(tmp_path / "linked"))
+    assert (branch_of(tmp_path / "shop"), branch_of(tmp_path / "linked")) == ("main", "other")
+    git(tmp_path / "linked", "checkout", "--detach")
+    assert len(branch_of(tmp_path / "linked")) == 7
+
+
+def test_outside_git_there_is_no_branch(tmp_path):
+    assert branch_of(tmp_path) == branch_of(tmp_path / "missing") == ""
+    (tmp_path / ".git").write_text("no pointer")
+    assert branch_of(tmp_path) == ""
+
+
+# Saving
+
+
+def test_a_handoff_is_a_readable_memory_with_its_fields_beside_it(memory):
+    used = memory.add("Redis holds sessions", kind="fact").id
+    saved = save(memory, FULL._replace(memory_ids=(used[:14],)))
+    one = saved.memory
+    assert (saved.new, one.kind, one.scope, one.summary) == (True, "handoff", memory.scope, FULL.summary)
+    assert one.content == (
+        "# Handoff: project, branch main\n\nThe cache is moved, the tests are not.\n\n## Done\n\n- reads go to Valkey\n\n"
+        "## In progress or blocked\n\n- writes wait for the migration\n\n## Decisions\n\n- We switched from Redis to Valkey\n\n"
+        "## Next\n\n- run the migration\n- delete Redis"
+    )
+    assert read(one) == FULL._replace(project="project", branch="main", memory_ids=(used,))
+    assert memory.one(used).access_count == 1
+    assert [(relation.target, relation.type) for relation in memory.relations(one.id)] == [(used, "relates_to")]
+
+
+def test_a_handoff_replaces_nothing_but_the_last_handoff_of_its_branch(memory):
+    decision = memory.add("We use Redis for sessions", kind="decision").id
+    first = save(memory, FULL).memory.id
+    other = save(memory, FULL._replace(branch="dev")).memory.id
+    second = save(memory, FULL._replace(summary="All is moved."))
+    assert second.supersedes == (first,)
+    assert memory.one(first).superseded_by == second.memory.id
+    assert memory.one(decision).superseded_by is None, "'switched from Redis' in a handoff is no new decision"
+    assert memory.one(other).superseded_by is None
+    assert [event.action for event in memory.history(first)] == ["add", "supersede"]
+
+
+def test_the_same_handoff_again_is_no_new_one_but_counts_uses(memory):
+    used = memory.add("Redis holds sessions").id
+    first = save(memory, FULL._replace(memory_ids=(used,)))
+    again = save(memory, FULL._replace(memory_ids=(used,)))
+    assert (again.new, again.memory.id) == (False, first.memory.id)
+    assert memory.one(used).access_count == 2
+    assert save(memory, FULL).new, "other memories make another handoff"
+
+
+def test_secrets_do_not_get_into_a_handoff(memory):
+    token = "ghp_" + "a1B2" * 9
+    saved = save(memory, FULL._replace(summary=f"Use {token} to deploy", next_steps=(f"revoke {token}",), branch=f"x/{token}"))
+    assert token not in json.dumps(dict(saved.memory.metadata)) + saved.memory.content + saved.memory.summary
+    again = save(memory, FULL._replace(branch=f"x/{token}"))
+    assert again.supersedes == (saved.memory.id,)
+    assert latest(memory, branch=f"x/{token}").exact
+
+
+@pytest.mark.parametrize(
+    ("handoff", "said"),
+    [
+        (Handoff(""), "no summary"),
+        (Handoff(" \n"), "no summary"),
+        (Handoff("x" * 4001), "4,001 characters"),
+        (Handoff("x", next_steps=("y",) * 51), "51 items"),
+        (Handoff("x", completed=("y" * 1001,)), "1,001 characters"),
+        (Handoff("x", memory_ids=("01",) * 101), "101 items"),
+        (Handoff("x", branch="b" * 201), "201 characters"),
+        (Handoff("<private>all of it</private>"), None),
+    ],
+)
+def test_what_makes_no_handoff_is_refused_in_a_sentence(memory, handoff, said):
+    if said is None:
+        assert "all of it" not in save(memory, handoff).memory.content
+        return
+    with pytest.raises(InvalidInput, match=said):
+        save(memory, handoff)
+    assert latest(memory) is None
+
+
+def test_an_unknown_memory_is_named_and_nothing_is_stored(memory):
+    with pytest.raises(NotFound, match="0123"):
+        save(memory, FULL._replace(memory_ids=("0123",)))
+    assert latest(memory) is None
+
+
+def test_a_memory_of_another_project_cannot_be_named(memory, open_memory, tmp_path):  # noqa: F811
+    (tmp_path / "elsewhere").mkdir()
+    foreign = open_memory(directory=tmp_path / "elsewhere").add("somebody else's").id
+    with pytest.raises(NotFound):
+        save(memory, FULL._replace(memory_ids=(foreign,)))
+
+
+# Reading
+
+
+def test_the_newest_of_this_branch_comes_first_and_else_the_newest_of_any(memory, clock, tmp_path):  # noqa: F811
+    assert latest(memory) is None
+    for branch, summary in (("main", "one"), ("dev", "two"), ("main", "three")):
+        clock.move(minutes=1)
+        save(memory, Handoff(summary, branch=branch))
+    found = latest(memory)
+    assert (found.handoff.summary, found.exact, found.asked) == ("three", True, "main")
+    assert latest(memory, branch="dev").handoff.summary == "two"
+    other = latest(memory, branch="gone")
+    assert (other.handoff.summary, other.exact) == ("three", False)
+    assert branches(memory) == ["main", "dev"]
+    head(tmp_path / "project", "ref: refs/heads/dev\n")
+    assert latest(memory).handoff.summary == "two"
+
+
+def test_parts_of_a_project_have_handoffs_of_their_own(memory):
+    save(memory, Handoff("of the whole"))
+    save(memory, Handoff("of billing", project="billing"))
+    assert latest(memory).handoff.summary == "of the whole"
+    assert latest(memory, project="billing").handoff.summary == "of billing"
+    assert latest(memory, project="nothing") is None
+
+
+def test_another_project_does_not_see_it(memory, open_memory, tmp_path):  # noqa: F811
+    save(memory, FULL)
+    (tmp_path / "elsewhere").mkdir()
+    assert latest(open_memory(directory=tmp_path / "elsewhere"), project="project") is None
+
+
+def test_a_memory_of_this_kind_that_is_no_handoff_of_ours_is_still_read(memory):
+    memory.add("Somebody told this as a handoff", kind="handoff")
+    assert latest(memory, project="x") is None
+    assert branches(memory) == []
+
+
+# Written by people
+
+
+def test_markdown_is_read_back_as_it_was_written():
+    assert parse(written(FULL._replace(project="shop", branch="main"))) == FULL
+
+
+@pytest.mark.parametrize(
+    ("text", "handoff"),
+    [
+        ("just a sentence", Handoff("just a sentence")),
+        ("# Handoff\nHere.\n## Next steps\n1. one\n2) two\n* [x] three\n", Handoff("Here.", next_steps=("one", "two", "three"))),
+        ("Here.\n### Blocked\nwaiting\nfor review\n\n## Notes\nmore", Handoff("Here.\nmore", in_progress_blocked=("waiting for review",))),
+        ("## Completed\n- a\n  goes on\n- b", Handoff("", completed=("a goes on", "b"))),
+        (
+            '{"summary": "s", "next_steps": "one", "memory_ids": ["01"], "branch": null}',
+            Handoff("s", next_steps=("one",), memory_ids=("01",)),
+        ),
+        ("", Handoff("")),
+        ("#" * 5000, Handoff("#" * 5000)),
+    ],
+)
+def test_markdown_and_json_are_understood(text, handoff):
+    assert parse(text) == handoff
+
+
+@pytest.mark.parametrize("text", ['{"summary": 1}', '{"next_steps": [1]}', '{"nope": 1}', "{", '{"summary": ["x"]}', "{" * 100_000])
+def test_wrong_json_is_refused_in_a_sentence(text):
+    with pytest.raises(InvalidInput, match=r"[Hh]andoff"):
+        parse(text)
+
+
+def test_fields_of_a_program_are_checked():
+    assert from_fields({"summary": "s", "completed": ["a"]}) == Handoff("s", completed=("a",))
+    with pytest.raises(InvalidInput, match="sumary"):
+        from_fields({"sumary": "s"})
+
+
+# On the command line
+
+
+def test_the_command_saves_shows_and_falls_back(cli):  # noqa: F811
+    head(cli.project, "ref: refs/heads/main\n")
+    assert "There is no handoff for shop" in cli.fails("handoff", code=1)
+    used = cli.add("Redis holds sessions")
+    saved = cli.json("handoff", "save", "--summary", "Half done", "--done", "a", "--done", "b", "--blocked", "c", "--decision", "d", "--next", "e",
+                     "--memory", used)  # fmt: skip
+    assert (saved["status"], saved["branch"], saved["project"]) == ("saved", "main", "shop")
+    shown = cli.ok("handoff")
+    assert "# Handoff: shop, branch main" in shown
+    assert "Redis holds sessions" in shown
+    value = cli.json("handoff", "show", "--branch", "dev")
+    assert (value["exact"], value["completed"], value["memory_ids"]) == (False, ["a", "b"], [used])
+    assert "none for branch dev" in cli("handoff", "--branch", "dev").err
+    assert cli.json("get", used)[0]["access_count"] == 2
+
+
+def test_the_command_reads_stdin_and_files(cli):  # noqa: F811
+    assert cli.json("handoff", "save", stdin="Half done.\n## Next\n- go on\n")["status"] == "saved"
+    assert cli.json("handoff")["next_steps"] == ["go on"]
+    assert cli.json("handoff", "save", stdin='{"summary": "Done.", "branch": "dev"}')["branch"] == "dev"
+    (cli.project / "note.md").write_text("From a file.\n## Done\n- all\n")
+    assert cli.json("handoff", "save", "--file", "note.md", "--next", "rest")["status"] == "saved"
+    assert cli.json("handoff")["next_steps"] == ["rest"]
+    assert cli.json("handoff", "save", "--file", "note.md", "--next", "rest")["status"] == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("argv", "stdin", "code"),
+    [
+        (["handoff", "save"], b"", 2),
+        (["handoff", "save"], b"\x00\x01", 2),
+        (["handoff", "save"], b"\xff\xfe", 2),
+        (["handoff", "save"], b'{"summary": 1}', 2),
+        (["handoff", "save", "--summary", "x", "--memory", "0123"], b"", 1),
+        (["handoff", "show", "--summary", "x"], b"", 2),
+        (["handoff", "load"], b"", 2),
+        (["handoff", "save", "--file", "missing.md"], b"", 1),
+    ],
+)
+def test_wrong_use_is_a_sentence(cli, argv, stdin, code):  # noqa: F811
+    cli.fails(*argv, code=code, stdin=stdin)
+
+
+def test_handoffs_module_says_what_fields_there_are():
+    assert set(handoffs.LISTS) | {"summary", "memory_ids", "project", "branch"} == set(Handoff._fields)

@@ -1,0 +1,422 @@
+"""Who may call the server: tokens and what they are for, hosts and origins, and that two projects never see each other."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from http_server import body, problem, running, served
+
+from recollect.http import security, tokens
+from recollect.http.api import OPERATIONS
+
+__all__ = ["served"]
+V1 = "/api/v1"
+ID = "01a1dd89-0000-7000-8000-000000000001"
+PUBLIC = ["/healthz", "/readyz", f"{V1}/openapi.json", f"{V1}/docs"]
+
+
+@pytest.fixture(scope="module")
+def shop(served):
+    return served.projects.home.root
+
+
+@pytest.fixture(scope="module")
+def callers(served, shop):
+    """Clients of every sort. What was ended was once a token for everything."""
+    revoked = served.token("ended", "write", personal=True)
+    tokens.revoke(served.file, "ended", datetime.now(UTC))
+    return {
+        "none": served.client(None),
+        "read": served.client(served.token("reads", "read", [shop])),
+        "write": served.client(served.token("writes", "write", [shop])),
+        "everything": served.client(served.token("everything", "write", personal=True)),
+        "elsewhere": served.client(served.token("elsewhere", "write", [shop.parent / "other"])),
+        "revoked": served.client(revoked),
+        "expired": served.client(served.expired("old")),
+        "unknown": served.client(tokens.new_secret()),
+        "malformed": served.client("x y z"),
+    }
+
+
+def sent(client, operation):
+    path = V1 + operation.path.replace("{id}", ID)
+    return client.request(operation.method, path, json={} if operation.body else None)
+
+
+@pytest.mark.parametrize("who", ["none", "revoked", "expired", "unknown", "malformed"])
+def test_without_a_token_that_holds_every_operation_is_refused(callers, who):
+    for operation in OPERATIONS:
+        response = sent(callers[who], operation)
+        problem(response, 401)
+        assert response.headers["www-authenticate"].startswith("Bearer ")
+    for path in ("/metrics", "/mcp", "/", "/nothing/here"):
+        assert callers[who].get(path).status_code == 401
+    assert callers[who].post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}).status_code == 401
+
+
+def test_a_token_for_reading_reads_and_a_token_for_writing_does_both(callers):
+    for operation in OPERATIONS:
+        refused = sent(callers["read"], operation).status_code == 403
+        allowed = sent(callers["write"], operation).status_code != 403
+        assert refused == (operation.scope == "write") or operation.path == "/health", operation
+        assert allowed or operation.path == "/health", operation
+
+
+def test_what_is_public_says_nothing_about_the_server(served):
+    for path in PUBLIC:
+        response = served.client(None).get(path)
+        assert response.status_code == 200
+        assert not re.search(r"memory\.db|/home/|/tmp/|rcl_", response.text)
+    assert served.client(None).get("/healthz").json() == {"status": "ok"}
+    assert served.client(None).get("/readyz").json() == {"status": "ready"}
+
+
+def test_a_place_to_sign_in_is_not_found_rather_than_refused(served):
+    problem(served.client(None).get("/.well-known/oauth-protected-resource/mcp"), 404)
+
+
+def test_a_token_that_is_revoked_while_in_use_is_refused_from_the_next_request_on(served, shop):
+    client = served.client(served.token("short-lived", "read", [shop]))
+    assert client.get(f"{V1}/memories").status_code == 200
+    tokens.revoke(served.file, "short-lived", datetime.now(UTC))
+    assert "revoked" in problem(client.get(f"{V1}/memories"), 401)["detail"]
+    assert client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}).status_code == 401
+
+
+def test_the_day_of_a_tokens_last_use_is_kept(served, shop):
+    client = served.client(served.token("dated", "read", [shop]))
+    client.get(f"{V1}/projects")
+    (kept,) = [token for token in tokens.load(served.file) if token.name == "dated"]
+    assert kept.used == datetime.now(UTC).date().isoformat()
+
+
+def test_tokens_that_cannot_be_read_let_nobody_in(served, shop):
+    client = served.client(served.token("later", "read", [shop]))
+    before = served.file.read_text()
+    try:
+        served.file.write_text("{ half a file")
+        found = problem(client.get(f"{V1}/memories"), 500)
+        assert str(served.file) not in str(found)
+        assert served.owner.get(f"{V1}/memories").status_code == 500
+    finally:
+        served.file.write_text(before)
+    assert client.get(f"{V1}/memories").status_code == 200
+
+
+# Projects
+
+
+@pytest.fixture(scope="module")
+def two(served, shop, callers):
+    """A memory of each project and one that is personal."""
+    other = str(shop.parent / "other")
+    owner = served.owner
+    ids = {}
+    ids["shop"] = body(owner.post(f"{V1}/memories", json={"memories": [{"content": "The shop sells zebra saddles"}]}), 201)["outcomes"][0][
+        "id"
+    ]
+    elsewhere = callers["elsewhere"].post(f"{V1}/memories", json={"memories": [{"content": "The other project breeds zebra foals"}]})
+    ids["other"] = body(elsewhere, 201)["outcomes"][0]["id"]
+    mine = owner.post(f"{V1}/memories", json={"memories": [{"content": "I like zebra stripes"}], "personal": True})
+    ids["personal"] = body(mine, 201)["outcomes"][0]["id"]
+    return ids, other
+
+
+@pytest.mark.parametrize(
+    ("who", "sees"),
+    [("read", {"shop"}), ("write", {"shop"}), ("elsewhere", {"other"}), ("everything", {"shop", "personal"})],
+)
+def test_each_token_sees_its_own_project_and_no_other(callers, two, who, sees):
+    ids, _ = two
+    client = callers[who]
+    expected = {ids[name] for name in sees}
+    assert {hit["id"] for hit in body(client.get(f"{V1}/search", params={"query": "zebra"}))["items"]} == expected
+    assert {one["id"] for one in body(client.get(f"{V1}/memories"))["items"]} >= expected
+    assert not {one["id"] for one in body(client.get(f"{V1}/memories"))["items"]} & (set(ids.values()) - expected)
+    exported = client.get(f"{V1}/export").text
+    for name, id in ids.items():
+        assert (id in exported) == (name in sees)
+        assert client.get(f"{V1}/memories/{id}").status_code == (200 if name in sees else 404)
+
+
+@pytest.mark.parametrize(("who", "sees"), [("read", {"shop"}), ("elsewhere", {"other"}), ("everything", {"shop", "other", "personal"})])
+def test_looking_across_projects_stays_within_the_token(callers, two, who, sees):
+    ids, _ = two
+    found = body(callers[who].get(f"{V1}/search", params={"query": "zebra", "all_projects": "true"}))["items"]
+    assert {hit["id"] for hit in found} == {ids[name] for name in sees}
+
+
+def test_another_project_cannot_be_named_and_looks_as_if_it_did_not_exist(callers, two, shop):
+    ids, other = two
+    scope = body(callers["elsewhere"].get(f"{V1}/projects"))["items"][0]["scope"]
+    said = set()
+    for name in (scope, "other", other, "nothing", str(shop / ".." / "other"), "/", "~root", "project:0000000000000000", "\0", "x" * 900):
+        found = problem(callers["read"].get(f"{V1}/memories", params={"project": name}), 404)
+        said.add(found["detail"].replace(name[:200], "…"))
+    assert len(said) == 1
+    for name in ("other", other, scope):
+        found = body(callers["everything"].get(f"{V1}/memories", params={"project": name}))["items"]
+        assert {one["id"] for one in found} == {ids["other"], ids["personal"]}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "fields"),
+    [
+        ("PATCH", "/memories/{id}", {"content": "changed"}),
+        ("DELETE", "/memories/{id}", None),
+        ("POST", "/memories/{id}/votes", {"value": 5}),
+        ("POST", "/memories/{id}/restore", {}),
+        ("GET", "/memories/{id}/history", None),
+        ("GET", "/memories/{id}/around", None),
+        ("POST", "/memories/get", {"ids": ["{id}"]}),
+        ("POST", "/memories/forget", {"ids": ["{id}"], "purge": True}),
+        ("POST", "/memories", {"memories": [{"content": "replaces", "supersedes": ["{id}"]}]}),
+        ("POST", "/handoff", {"summary": "x", "memory_ids": ["{id}"]}),
+    ],
+)
+def test_ids_of_other_projects_are_of_no_use(callers, two, served, method, path, fields):
+    ids, _ = two
+    for name in ("other", "personal"):
+        given = json.loads(json.dumps(fields).replace("{id}", ids[name]))
+        problem(callers["write"].request(method, V1 + path.replace("{id}", ids[name]), json=given), 404)
+    kept = body(callers["everything"].get(f"{V1}/search", params={"query": "zebra", "all_projects": "true"}))["items"]
+    assert {hit["id"] for hit in kept} == set(ids.values())
+
+
+def test_relations_do_not_lead_out_of_what_a_token_sees(callers, two):
+    ids, _ = two
+    made = callers["everything"].post(f"{V1}/memories/{ids['shop']}/relations", json={"target": ids["personal"]})
+    assert made.status_code == 201
+    assert body(callers["read"].get(f"{V1}/memories/{ids['shop']}"))["related"] == []
+    (hit,) = body(callers["read"].get(f"{V1}/search", params={"query": "zebra saddles"}))["items"]
+    assert "related" not in hit
+    assert len(body(callers["everything"].get(f"{V1}/memories/{ids['shop']}"))["related"]) == 1
+
+
+def test_personal_memories_need_a_token_that_says_so(callers):
+    refused = callers["write"].post(f"{V1}/memories", json={"memories": [{"content": "mine"}], "personal": True})
+    assert "personal" in problem(refused, 403)["detail"]
+    problem(callers["write"].get(f"{V1}/memories", params={"personal": "true"}), 403)
+
+
+def test_numbers_of_other_projects_stay_unknown(callers, two, served):
+    found = body(callers["read"].get(f"{V1}/stats"))
+    assert list(found["by_scope"]) == [served.projects.home.scope]
+    assert found["database"] is None
+    assert [one["name"] for one in body(callers["read"].get(f"{V1}/projects"))["items"]] == ["shop"]
+    scraped = callers["elsewhere"].get("/metrics").text
+    assert re.search(r"^recollect_memories 1$", scraped, re.MULTILINE)
+    assert "recollect_database_bytes" not in scraped
+    problem(callers["read"].get(f"{V1}/health"), 403)
+
+
+def test_files_are_read_only_for_the_servers_own_project(callers):
+    problem(callers["elsewhere"].post(f"{V1}/jobs", json={"task": "index"}), 403)
+    problem(callers["write"].post(f"{V1}/jobs", json={"task": "backfill"}), 403)
+    problem(callers["write"].post(f"{V1}/jobs", json={"task": "reindex", "full": True}), 403)
+
+
+def test_a_store_for_reading_refuses_every_write_but_a_use(callers, two, served):
+    from recollect.errors import RecollectError
+    from recollect.http.security import Access, Caller
+
+    view = served.projects.view(Access(Caller("x", "x", "read")), "agent", 2)
+    (one,) = view.get(two[0]["shop"])  # counts a use
+    for act in (
+        lambda: view.add("sneaked in"),
+        lambda: view.update(one.id, content="changed"),
+        lambda: view.forget(one.id),
+        lambda: view.forget(one.id, purge=True),
+        lambda: view.vote(one.id, 1),
+        lambda: view.reset(),
+        lambda: view.backup("/tmp/x.db"),
+        lambda: view.store.drop_vectors(),
+        lambda: view.store.rebuild(),
+    ):
+        with pytest.raises(RecollectError, match="may only read"):
+            act()
+
+
+# Hosts and origins
+
+
+def raw(address: str, text: str) -> tuple[int, str]:
+    """The status and everything of an answer to bytes that no well-behaved client would send."""
+    parts = urlsplit(address)
+    with socket.create_connection((parts.hostname, parts.port), timeout=10) as link:
+        link.sendall(text.encode("latin-1"))
+        link.settimeout(10)
+        answer = b""
+        while part := link.recv(65536):
+            answer += part
+    return int(answer.split(b" ", 2)[1]), answer.decode("latin-1")
+
+
+def asked(here, host: str, **headers: str) -> int:
+    lines = [f"GET {V1}/memories HTTP/1.1", f"Host: {host}", "Connection: close", f"Authorization: Bearer {here.session}"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return raw(here.address, "\r\n".join(lines) + "\r\n\r\n")[0]
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "LOCALHOST", "localhost:7377", "127.0.0.1:1", "[::1]:80"])
+def test_hosts_that_are_ours_are_let_in(served, host):
+    assert asked(served, host) == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example", "evil.example:7377", "localhost.evil.example", "127.0.0.1.evil.example", "evil@127.0.0.1", "127.0.0.1@evil.example",
+        "localhost:7377:1", "localhost#", "localhost.", "2130706433", "0x7f.1", "192.168.0.7", "[::ffff:1.2.3.4]", "local host", "", "[::1",
+    ],
+)  # fmt: skip
+def test_hosts_that_are_not_ours_are_refused_before_anything_else(served, host):
+    assert asked(served, host) in (400, 403)
+
+
+def test_a_request_names_one_host(served):
+    status, _ = raw(served.address, f"GET {V1}/memories HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
+    assert status in (400, 403)
+    status, _ = raw(served.address, f"GET {V1}/memories HTTP/1.0\r\nAuthorization: Bearer {served.session}\r\n\r\n")
+    assert status in (400, 403)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": "http://localhost:1234"}, 200),
+        ({"Origin": "http://LOCALHOST:1234"}, 200),
+        ({"Origin": "http://localhost:4321"}, 403),
+        ({"Origin": "http://localhost"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "file://"}, 403),
+        ({"Origin": "http://localhost:1234.evil.example"}, 403),
+        ({"Origin": "http://localhost:1234@evil.example"}, 403),
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Sec_Fetch_Site": "same-site"}, 403),
+        ({"Sec_Fetch_Site": "same-origin"}, 200),
+        ({"Sec_Fetch_Site": "none"}, 200),
+    ],
+)
+def test_a_browser_has_to_come_from_a_page_of_ours(served, headers, status):
+    assert asked(served, "localhost:1234", **headers) == status
+
+
+def test_no_answer_lets_a_foreign_page_read_it(served):
+    for method in ("GET", "OPTIONS", "POST"):
+        response = served.client(None, Origin="https://evil.example").request(method, f"{V1}/memories")
+        assert response.status_code == 403
+        assert not [name for name in response.headers if name.startswith("access-control-")]
+    asked_first = served.owner.options(f"{V1}/memories", headers={"Access-Control-Request-Method": "POST"})
+    assert asked_first.status_code == 405
+    assert not [name for name in asked_first.headers if name.startswith("access-control-")]
+
+
+def test_answers_are_not_kept_sniffed_or_framed_and_set_no_cookie(served):
+    for path in ("/healthz", f"{V1}/memories", f"{V1}/docs", "/nothing"):
+        headers = served.owner.get(path).headers
+        assert headers["cache-control"] == "no-store"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert "set-cookie" not in headers
+        assert "server" not in headers
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "application/jsonp"])
+def test_what_a_form_of_another_site_can_post_is_not_read(served, kind):
+    content = b'{"memories": [{"content": "planted"}]}'
+    response = served.owner.post(f"{V1}/memories", content=content, headers={"Content-Type": kind})
+    problem(response, 415)
+
+
+def test_a_websocket_is_refused(served):
+    parts = urlsplit(served.address)
+    link = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+    headers = {
+        "Upgrade": "websocket",
+        "Connection": "Upgrade",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+        "Sec-WebSocket-Version": "13",
+    }
+    link.request("GET", "/mcp", headers=headers)
+    assert link.getresponse().status in (401, 403)
+    link.close()
+
+
+# Without tokens
+
+
+@pytest.fixture
+def unlocked(offline, tmp_path):
+    with running(offline, tmp_path / "project", open=True, allow=("memory.example",)) as here:
+        yield here
+
+
+def test_without_tokens_only_foreign_pages_and_hosts_are_refused(unlocked):
+    client = unlocked.client(None)
+    assert client.get(f"{V1}/memories").status_code == 200
+    assert body(client.post(f"{V1}/memories", json={"memories": [{"content": "Told without a token"}]}), 201)["added"] == 1
+    assert client.get("/metrics").status_code == 200
+    assert client.get(f"{V1}/memories", headers={"Host": "evil.example"}).status_code == 403
+    assert client.get(f"{V1}/memories", headers={"Host": "memory.example"}).status_code == 200
+    planted = {"Origin": "https://evil.example"}
+    assert client.post(f"{V1}/memories", json={"memories": [{"content": "planted"}]}, headers=planted).status_code == 403
+    assert client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=planted).status_code == 403
+    assert "Bearer" in unlocked.client("rcl_wrong").get(f"{V1}/memories").headers["www-authenticate"]
+    (one,) = body(client.get(f"{V1}/memories"))["items"]
+    assert one["source"] == "note:token:local"
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("example", False),
+    ],
+)
+def test_what_reaches_only_this_machine_is_known(host, loopback):
+    assert security.is_loopback(host) is loopback
+
+
+def test_bound_to_every_address_literal_ones_are_let_in_and_names_are_not(tmp_path):
+    door = security.door_of("0.0.0.0", ["Memory.Example:443"], tokens.Tokens(tmp_path / "tokens.json"))
+    assert all(door.admits(host) for host in ("192.168.0.7:7377", "[fe80::1]", "memory.example", "localhost:7377"))
+    assert not any(door.admits(host) for host in ("evil.example", "192.168.0.7.evil.example", "1.2.3"))
+
+
+def test_a_project_of_its_own_database_is_served_from_it(offline, tmp_path, monkeypatch):
+    from recollect import Memory
+
+    secluded = tmp_path / "secluded"
+    (secluded / ".recollect").mkdir(parents=True)
+    (offline).mkdir(exist_ok=True)
+    (offline / "local-projects").write_text(f"{secluded}\n")
+    with Memory(secluded / ".recollect" / "memory.db", directory=secluded) as memory:
+        memory.add("Kept apart from everything else")
+    with running(offline, tmp_path / "project") as here:
+        client = here.client(here.token("apart", "write", [secluded]))
+        assert [one["content"] for one in body(client.get(f"{V1}/memories"))["items"]] == ["Kept apart from everything else"]
+        assert body(here.owner.get(f"{V1}/memories"))["items"] == []
+        problem(here.owner.get(f"{V1}/memories", params={"project": str(secluded)}), 404)
+
+
+def test_the_secret_of_a_token_is_nowhere_on_disk(served, shop):
+    secret = served.token("hidden", "write", [shop])
+    assert served.client(secret).get(f"{V1}/memories").status_code == 200
+    for file in Path(served.file.parent).rglob("*"):
+        if file.is_file():
+            assert secret.encode() not in file.read_bytes()

@@ -1,0 +1,346 @@
+"""The server as a process: what no good client sends, how it ends, what it leaves behind and what it loads."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from mcp_client import META, SOURCE, Bare, environment
+
+from recollect import Memory
+from recollect.errors import EmbeddingError
+from recollect.mcp import keeper as keeping
+from recollect.mcp.keeper import Keeper
+from recollect.mcp.server import chosen
+
+STORE = {"name": "store_memories", "arguments": {"memories": [{"content": "Deploys happen on Fridays"}]}}
+INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "shop").mkdir()
+    return tmp_path / "shop", tmp_path / "home"
+
+
+@pytest.fixture
+def bare(place):
+    with Bare(*place) as bare:
+        yield bare
+
+
+def changed(place, tool):
+    """The server with one tool in its place that does something else."""
+    program = f"""
+        import os, sys, time
+        from recollect.mcp import tools
+        def other(memory, given):
+        {textwrap.indent(textwrap.dedent(tool).strip(), "            ").lstrip()}
+        tools.TOOLS["memory_overview"] = other
+        from recollect.cli.main import main
+        main(["mcp"])
+    """
+    return Bare(*place, program=("-c", textwrap.dedent(program).replace("def other(memory, given):\n", "def other(memory, given):\n    ")))
+
+
+# What no good client sends
+
+
+def test_what_is_no_message_is_answered_as_such_and_the_server_lives_on(bare):
+    for line, code in (
+        ("{not json", -32700),
+        (b"\xff\xfe\x00", -32700),
+        ("", -32700),
+        ("[]", -32600),
+        ('"text"', -32600),
+        ('{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600),
+        ('{"id": 7}', -32600),
+        ("[" * 100_000, -32700),
+    ):
+        bare.send(line)
+        answer = bare.read()
+        assert (answer["id"], answer["error"]["code"]) == (None, code), line
+    assert len(bare.ask("tools/list")["result"]["tools"]) == 9
+
+
+def test_wrong_requests_get_the_errors_of_the_protocol(bare):
+    assert bare.ask("nothing/like/this")["error"]["code"] == -32601
+    assert bare.ask("tools/call")["error"]["code"] == -32602
+    assert bare.ask("tools/call", name="memory_overview", arguments=[1])["error"]["code"] == -32602
+    assert bare.ask("tools/call", name=5)["error"]["code"] == -32602
+    assert bare.ask("resources/read", uri=5)["error"]["code"] == -32602
+    assert bare.ask("resources/list", cursor="from-0")["error"]["code"] == -32602
+    assert bare.ask("initialize", **INITIALIZE)["error"]["code"] == -32022
+    bare.send({"jsonrpc": "2.0", "method": "notifications/nothing"})
+    bare.send({"jsonrpc": "2.0", "id": 99, "result": {}})
+    assert bare.ask("tools/call", name="memory_overview")["result"]["isError"] is False
+
+
+def test_the_old_era_wants_its_handshake_first(bare):
+    bare.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    assert bare.read()["error"]["code"] == -32602
+    bare.send({"jsonrpc": "2.0", "id": 2, "method": "initialize", "params": INITIALIZE})
+    answer = bare.read()["result"]
+    assert (answer["protocolVersion"], answer["serverInfo"]["name"]) == ("2025-06-18", "recollect")
+    assert set(answer["capabilities"]) == {"tools", "resources", "prompts", "completions"}
+    bare.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    bare.send({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": STORE})
+    assert bare.read()["result"]["content"][0]["text"].startswith("1. stored [")
+    assert bare.ask("tools/list")["error"]["code"] == -32600, "the other era is not served any more"
+
+
+def test_discovery_names_the_version_and_what_may_be_kept(bare):
+    found = bare.ask("server/discover")["result"]
+    assert found["supportedVersions"] == ["2026-07-28"]
+    assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "recollect"
+    assert (found["cacheScope"], found["resultType"]) == ("private", "complete")
+    assert "search_memories" in found["instructions"]
+
+
+def test_many_calls_at_once_are_all_answered(bare):
+    for number in range(40):
+        arguments = {"memories": [{"content": f"Fact {number} about the warehouse"}]} if number % 2 else {"query": "warehouse"}
+        name = "store_memories" if number % 2 else "search_memories"
+        bare.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": arguments, "_meta": META}})
+    answers = {answer["id"]: answer["result"]["isError"] for answer in (bare.read() for _ in range(40))}
+    assert answers == dict.fromkeys(range(40), False)
+
+
+# How it ends
+
+
+def test_it_ends_with_its_input_and_closes_the_database(bare, place):
+    assert "stored" in bare.ask("tools/call", **STORE)["result"]["content"][0]["text"]
+    bare.process.stdin.close()
+    bare.process.stdin = open(os.devnull, "wb")  # noqa: PTH123, SIM115
+    assert bare.ends() == (0, b"", "")
+    assert [file.name for file in place[1].glob("memory.db*")] == ["memory.db"], "no write-ahead log is left"
+    with Memory(place[1] / "memory.db", directory=place[0]) as memory:
+        assert [one.content for one in memory.list()] == ["Deploys happen on Fridays"]
+
+
+def test_without_any_input_it_just_ends(place):
+    done = subprocess.run([sys.executable, "-m", "recollect", "mcp"], cwd=place[0], env=environment(place[1]), stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=20)  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 130)])
+def test_it_ends_when_it_is_told_to(bare, number, code):
+    bare.ask("tools/call", **STORE)
+    bare.process.send_signal(number)
+    assert bare.ends() == (code, b"", "")
+
+
+def test_it_ends_with_its_parent_even_if_its_input_stays_open(place):
+    """A host that was killed, while another of its children still holds the pipe."""
+    start = (
+        "import signal, subprocess, sys; subprocess.Popen([sys.executable, '-m', 'recollect', 'mcp'], stdout=sys.stderr); signal.pause()"
+    )
+    reading, writing = os.pipe()
+    with subprocess.Popen([sys.executable, "-c", start], cwd=place[0], env=environment(place[1]), stdin=reading, stderr=subprocess.PIPE,
+                          text=True) as parent:  # fmt: skip
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
+        os.write(writing, json.dumps(request).encode() + b"\n")
+        assert parent.stderr.readline().startswith("{"), "it has started"
+        parent.kill()
+        assert parent.stderr.read() == "", "and has ended: nobody holds its output any more"
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_client_that_goes_away_in_the_middle_of_a_call_takes_the_server_with_it(place, tmp_path):
+    os.mkfifo(tmp_path / "wait")
+    with changed(place, f"open({str(tmp_path / 'begun')!r}, 'w').close(); return open({str(tmp_path / 'wait')!r}).read()") as bare:
+        bare.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory_overview", "_meta": META}})
+        while not (tmp_path / "begun").exists():
+            assert bare.process.poll() is None
+        bare.process.stdin.close()
+        bare.process.stdout.close()
+        assert bare.process.wait(20) == 0
+        assert b"Traceback" not in bare.process.stderr.read()
+
+
+def test_a_call_that_fails_inside_is_told_and_the_server_lives_on(place):
+    with changed(place, "raise ZeroDivisionError('oops')") as bare:
+        answer = bare.ask("tools/call", name="memory_overview")["result"]
+        assert answer["isError"] is True
+        assert "memory_overview failed: ZeroDivisionError" in answer["content"][0]["text"]
+        assert "stored" in bare.ask("tools/call", **STORE)["result"]["content"][0]["text"]
+
+
+def test_a_resource_that_fails_inside_tells_nothing_of_the_inside(place):
+    program = """
+        from recollect.mcp import resources
+        resources.listed = lambda memory, cursor: {}["a secret"]
+        from recollect.cli.main import main
+        main(["mcp"])
+    """
+    with Bare(*place, program=("-c", textwrap.dedent(program))) as bare:
+        error = bare.ask("resources/list")["error"]
+        assert (error["code"], error["message"]) == (-32603, "The request failed: KeyError. The server's log says why.")
+        assert bare.ask("resources/templates/list")["result"]
+
+
+def test_what_is_printed_never_gets_between_the_messages(place):
+    noise = "print('noise'); os.write(1, b'raw noise\\n'); os.system('echo noise of a child'); return 'ok'"
+    with changed(place, noise) as bare:
+        assert bare.ask("tools/call", name="memory_overview")["result"]["content"][0]["text"] == "ok"
+        bare.process.stdin.close()
+        bare.process.stdin = open(os.devnull, "wb")  # noqa: PTH123, SIM115
+        code, out, err = bare.ends()
+    assert (code, out) == (0, b"")
+    assert sorted(err.split("\n")) == ["", "noise", "noise of a child", "raw noise"]
+
+
+def test_halves_of_characters_do_not_break_the_wire(place):
+    with changed(place, "return 'half \\ud83d of one'") as bare:
+        assert bare.ask("tools/call", name="memory_overview")["result"]["content"][0]["text"] == "half ? of one"
+
+
+# Trouble around it
+
+
+def test_broken_settings_are_told_by_each_call(place):
+    place[1].mkdir()
+    (place[1] / "config.toml").write_text("limit = 'many'\n")
+    with Bare(*place) as bare:
+        assert len(bare.ask("tools/list")["result"]["tools"]) == 9
+        answer = bare.ask("tools/call", name="memory_overview")["result"]
+        assert answer["isError"] is True
+        assert "Bad value 'many' for 'limit'" in answer["content"][0]["text"]
+
+
+def test_a_database_that_is_none_is_told_and_mended_without_a_restart(place):
+    place[1].mkdir()
+    (place[1] / "memory.db").write_text("this is no database, but long enough to look at: " * 100)
+    with Bare(*place) as bare:
+        assert "not a Recollect database" in bare.ask("tools/call", name="memory_overview")["result"]["content"][0]["text"]
+        (place[1] / "memory.db").unlink()
+        assert bare.ask("tools/call", name="memory_overview")["result"]["isError"] is False
+
+
+def test_the_log_goes_to_stderr_at_the_level_that_is_asked_for(place):
+    search = {"name": "search_memories", "arguments": {"query": "x", "reason_for_search": "to see ghp_" + "a1B2" * 9}}
+    for level, said in (("debug", "search_memories: to see [REDACTED"), ("loud", "RECOLLECT_LOG='loud' is ignored")):
+        with Bare(*place, RECOLLECT_LOG=level) as bare:
+            bare.ask("tools/call", **search)
+            bare.process.terminate()
+            assert said in bare.ends()[2]
+
+
+def test_without_the_sdk_the_command_says_what_to_install(place):
+    program = "import sys; sys.modules['mcp'] = None; from recollect.cli.main import main; sys.exit(main(['mcp']))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=place[0], env=environment(place[1]), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "hint: pip install 'recollect[mcp]'" in done.stderr
+
+
+def test_the_handshake_and_the_list_of_tools_load_nothing_heavy(place):
+    program = """
+        import asyncio, sys
+        import recollect.mcp.stdio
+        from mcp import Client
+        from recollect.mcp.keeper import Keeper
+        from recollect.mcp.server import build
+
+        async def main():
+            for era in ("legacy", "2026-07-28"):
+                async with Client(build(Keeper()), mode=era) as client:
+                    await client.list_tools()
+                    await client.list_prompts()
+                    await client.list_resource_templates()
+
+        asyncio.run(main())
+        print(*sorted({"numpy", "onnxruntime", "tokenizers", "apsw", "recollect.memory", "recollect.store.sqlite"} & set(sys.modules)))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], cwd=place[0], env=environment(place[1]), capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("\n", "")
+
+
+# The keeper
+
+
+def test_a_model_that_takes_too_long_is_not_waited_for(place, monkeypatch):
+    monkeypatch.setenv("RECOLLECT_HOME", str(place[1]))
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    monkeypatch.setattr(keeping, "_open_model", lambda memory, ready: None)  # never ready
+    monkeypatch.setattr(keeping, "PATIENCE", 0)
+    keeper = Keeper(place[0])
+    try:
+        memory = keeper.memory(None, "agent:x", meaning=True)
+        assert memory.add("Deploys happen on Fridays").status == "added"
+        answer = memory.search("deploys")
+        assert (answer.mode, len(answer.hits)) == ("keyword", 1)
+        assert "still being fetched" in answer.hints[0]
+        assert memory.stats().unembedded == 1
+    finally:
+        assert keeper.close(1)
+
+
+def test_a_model_that_failed_is_tried_again_after_a_while(place, monkeypatch):
+    monkeypatch.setenv("RECOLLECT_HOME", str(place[1]))
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    keeper = Keeper(place[0])
+    try:
+        first = keeper.memory(None, "agent:x", meaning=True)
+        first._model.failed(EmbeddingError("The endpoint is down."))
+        assert keeper.memory(None, "agent:x", meaning=True).embedder is None
+        monkeypatch.setattr(keeping, "AGAIN", -1)
+        again = keeper.memory(None, "agent:x", meaning=True)
+        assert again.embedder is not None
+        assert again.store is first.store
+    finally:
+        assert keeper.close(1)
+
+
+def test_getting_ready_ahead_of_time_happens_once_and_never_fails_loudly(place, monkeypatch, caplog):
+    monkeypatch.setenv("RECOLLECT_HOME", str(place[1]))
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    monkeypatch.chdir(place[0])
+    keeper = Keeper()
+    keeper.warm_up()
+    thread = keeper._warm
+    keeper.warm_up()
+    assert keeper._warm is thread
+    assert keeper.close(10)
+    assert (place[1] / "memory.db").exists()
+    broken = Keeper(database=str(place[0]))
+    broken.warm_up()
+    assert broken.close(10)
+    assert "Traceback" not in caplog.text
+
+
+def test_each_client_writes_under_its_own_name_on_one_store(place, monkeypatch):
+    monkeypatch.setenv("RECOLLECT_HOME", str(place[1]))
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    keeper = Keeper(place[0])
+    try:
+        one, other = keeper.memory(None, "agent:one"), keeper.memory(None, "agent:other")
+        assert one.store is other.store
+        id = one.add("Told by one").id
+        assert other.history(id)[0].actor == "agent:one"
+    finally:
+        assert keeper.close(1)
+
+
+def test_a_root_counts_unless_the_server_already_is_in_one(tmp_path):
+    for name in ("here", "there"):
+        (tmp_path / name / "src").mkdir(parents=True)
+    here, there, missing = tmp_path / "here", tmp_path / "there", tmp_path / "missing"
+    assert chosen([there, here], here / "src") is None
+    assert chosen([missing, there], here) == there
+    assert chosen([missing], here) is None
+    assert chosen([], here) is None
+
+
+def test_the_source_of_the_server_is_the_one_under_test():
+    assert SOURCE.joinpath("recollect", "mcp", "server.py").exists()

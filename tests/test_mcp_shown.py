@@ -1,0 +1,136 @@
+"""Memories as a model reads them: what is in full, what is a line, and what falls away when there is no room."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from memories import NOW, clock, open_memory  # noqa: F401
+
+from recollect.fence import CUT, Quote
+from recollect.mcp import tools
+from recollect.mcp.shown import answered, quoted, whole
+from recollect.recall.shape import tokens
+from recollect.types import Batch, Passage, Session, Source, Span
+
+DAY = datetime(2026, 3, 20, tzinfo=UTC)
+CLOSED = re.compile(r"<recollect-memory ([0-9a-f]{8})>\n.*\n</recollect-memory \1>", re.DOTALL)
+
+
+@pytest.fixture
+def memory(open_memory):  # noqa: F811
+    return open_memory()
+
+
+def quote(text, **more):
+    return Quote("01a1dd89-7c02", "fact", 2, "note:agent:x", DAY, text, **more)
+
+
+@pytest.mark.parametrize("text", ["word " * 3000, "日本語の長い文章。" * 800, "x" * 20_000, "a\n" * 5000, "mixed 日本 " * 1000])
+@pytest.mark.parametrize("budget", [100, 250, 1000])
+def test_no_answer_is_longer_than_its_budget_and_each_is_closed(text, budget):
+    answer = quoted([quote(text), quote("last")], ["2 found."], budget)
+    assert tokens(answer) <= budget
+    assert CLOSED.match(answer)
+    assert CUT in answer
+    assert answer.endswith("\n2 found.")
+
+
+def test_relations_fall_away_before_words_do():
+    item = quote("The whole text stays. " * 20, beside=("replaced [01a0] something " * 30,))
+    budget = tokens(quoted([item._replace(beside=())])) + 5
+    answer = quoted([item], budget=budget)
+    assert CUT not in answer
+    assert "replaced" not in answer
+    assert "replaced" in quoted([item], budget=2000)
+
+
+def test_the_best_are_in_full_and_the_others_a_line_each(memory):
+    for number in range(12):
+        memory.add(f"The warehouse service {number} keeps stock levels. " + f"Shelf {number} has its own rules, told at length. " * 12)
+    answer = answered(memory, memory.search("warehouse stock levels", limit=10), 1000)
+    assert tokens(answer) <= 1000
+    heads = re.findall(r"^\[01[^\]]+\].*$", answer, re.MULTILINE)
+    full = [head for head in heads if not re.search(r"2026-03-20: ", head)]
+    assert len(heads) == 10
+    assert 1 <= len(full) < 10
+    assert f"{len(full)} in full, {10 - len(full)} as a line, 12 found. get_memories gives whole texts." in answer
+    assert re.search(rf"^Also \({10 - len(full)}\):$", answer, re.MULTILINE)
+
+
+def test_the_default_answer_uses_most_of_its_room_when_texts_are_long(memory):
+    for number in range(12):
+        memory.add(f"The warehouse service {number} keeps stock levels. " + f"Shelf {number} has its own rules, told at length. " * 12)
+    assert tokens(answered(memory, memory.search("warehouse stock levels", limit=10), 1000)) > 600
+
+
+def test_a_conversation_comes_with_its_topic_and_the_turns_beside_it(memory):
+    scope = memory.scope
+    span = Span("s1", scope, "3f2a", None, "Moving the cache", "We moved the cache", (1, 9), 0, NOW)
+    memory.store.write(Batch(at=NOW, scopes={scope: ("shop", "")}, sessions=(Session("3f2a", scope, "claude"),), spans=((span, ()),)))
+    turns = [
+        Passage(text, kind="context", span="s1", session="3f2a", lines=(at, at), metadata={"role": role}, position=at)
+        for at, (role, text) in enumerate(
+            [("user", "Shall we talk about lunch?"), ("assistant", "Valkey replaces Redis for sessions"), ("user", "Good, go on")], start=1
+        )
+    ]
+    memory.ingest([(Source("talk.jsonl", "transcript"), turns)])
+    answer = answered(memory, memory.search("Valkey sessions", limit=1), 1000)
+    assert "Topic: Moving the cache\n" in answer
+    assert "talk.jsonl:2" in answer
+    assert "  user: Shall we talk about lunch?\n  user: Good, go on\n" in answer
+
+
+def test_hints_of_the_library_stand_behind_the_marks(open_memory):  # noqa: F811
+    memory = open_memory("http")
+    memory.config = memory.config._replace(embedding_url="http://127.0.0.1:9", embedding_timeout=0.1)
+    memory._model._config = memory.config
+    answer = tools.search_memories(memory, {"query": "anything"})
+    assert answer.startswith("No memories match.")
+    assert "\nNote: Working by words only:" in answer
+
+
+def test_several_memories_share_the_room_and_say_when_they_are_cut(memory):
+    long = [memory.add(f"{number} " + "long text " * 2000).id for number in range(3)]
+    short = memory.add("short text").id
+    items = whole(memory, memory.store.get([*long, short]), 2000)
+    answer = quoted(items, budget=2000)
+    assert tokens(answer) <= 2000
+    assert "> short text" in answer
+    assert answer.count("characters in all; ask for it alone or with more max_tokens]") == 3
+
+
+def test_a_whole_memory_tells_what_is_known_about_it(memory):
+    old = memory.add("Staging runs on Heroku", kind="fact").id
+    new = memory.add(
+        "Staging runs on Fly", kind="decision", importance=9, confidence=0.5, tags=["infra"], entities=["technology:Fly"], supersedes=[old],
+        expires_at=NOW + timedelta(days=10),
+    ).id  # fmt: skip
+    memory.vote(new, 2)
+    [text, beside] = [quoted(whole(memory, memory.store.get([id]), 1000)) for id in (new, old)]
+    assert "importance: 9; confidence: 50%; votes: +2; expires: 2026-03-30; tags: infra; entities: Fly" in text
+    assert re.search(r"  replaced \[01[^\]]+\] 2026-03-20: Staging runs on Heroku", text)
+    assert re.search(r"\(replaced by 01[0-9a-f-]+\)", beside)
+
+
+def test_memories_of_other_scopes_are_never_shown_beside(memory, open_memory, tmp_path):  # noqa: F811
+    (tmp_path / "elsewhere").mkdir()
+    foreign = open_memory(directory=tmp_path / "elsewhere").add("a secret of another project").id
+    mine = memory.add("ours").id
+    from recollect.types import Relation
+
+    memory.store.write(Batch(at=NOW, relate=(Relation(mine, foreign, "relates_to"),)))
+    assert "secret" not in quoted(whole(memory, memory.store.get([mine]), 1000))
+    assert "secret" not in tools.search_memories(memory, {"query": "ours"})
+
+
+def test_open_questions_of_people_come_before_those_of_imported_texts(memory):
+    memory.add("Do people ask this?", kind="question")
+    imported = [Passage(f"Imported question {number}?", kind="question") for number in range(8)]
+    memory.ingest([(Source("faq.md", "markdown"), imported)])
+    answer = tools.memory_overview(memory, {})
+    assert re.search(r"Open questions \(9\):\n\[[^\]]+\] question, user, note:user, 2026-03-20: Do people ask this\?", answer)
+    assert answer.count("Imported question") == tools.LISTED - 1
+
+
+def test_an_empty_memory_has_an_overview_too(memory):
+    assert tools.memory_overview(memory, {}) == "Project project: 0 memories."

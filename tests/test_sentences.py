@@ -1,0 +1,236 @@
+"""From the text of one turn to statements that can be read on their own."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.ingest.sentences import LONGEST, MOST, cut, kind_of, split, statements
+
+
+def texts(turn):
+    return [statement.text for statement in statements(turn).statements]
+
+
+def labels(turn):
+    return [(statement.label, statement.text) for statement in statements(turn).statements]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("We chose Redis. It expires keys.", ["We chose Redis.", "It expires keys."]),
+        ("Runs on Python 3.11 and 3.12. Not on 3.10.", ["Runs on Python 3.11 and 3.12.", "Not on 3.10."]),
+        ("See src/main.py and e.g. the docs. Then go on.", ["See src/main.py and e.g. the docs.", "Then go on."]),
+        ("Mr. Smith uses v2. of it, etc. and so on.", ["Mr. Smith uses v2. of it, etc. and so on."]),
+        ("Ask J. Doe about it.", ["Ask J. Doe about it."]),
+        ("no, keep the monorepo. splitting it costs too much", ["no, keep the monorepo.", "splitting it costs too much"]),
+        ("Call `a.b(). C` first. Then stop!", ["Call `a.b(). C` first.", "Then stop!"]),
+        ("Really?! Yes... maybe", ["Really?!", "Yes...", "maybe"]),
+        ('He said "stop." Then left.', ['He said "stop."', "Then left."]),
+        ("see https://a.example/x.html?y=1. It is down.", ["see https://a.example/x.html?y=1.", "It is down."]),
+        ("我们用PostgreSQL。为什么？因为快！", ["我们用PostgreSQL。", "为什么？", "因为快！"]),
+        ("", []),
+        ("...", ["..."]),
+    ],
+)
+def test_sentences_end_where_people_end_them(text, sentences):
+    assert split(text) == sentences
+
+
+NOISE = [
+    ("a fence", "```py\nx = 1\nprint(x)\n```"),
+    ("a fence that is never closed", "~~~\nx = 1\n\ny = 2"),
+    ("a table", "| a | b |\n|---|---|\n| 1 | 2 |"),
+    ("a quotation", "> We decided to use Kafka\n> for everything"),
+    ("a diff", "diff --git a/x b/x\nindex 3f1d2aa..9c0be11 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old line here\n+new line here"),
+    ("a log", "2025-03-01 12:00:01 ERROR could not connect\n[INFO] retrying\n12:00:02 gave up\n[lint:go] one issue was found"),
+    ("a trace", 'Traceback (most recent call last):\n  File "x.py", line 3, in <module>\n    main()'),
+    ("a JavaScript trace", "    at Object.run (/app/index.js:10:5)\n    at main (/app/index.js:2:1)"),
+    ("a listing", "-rw-r--r-- 1 root root 120 Nov 15 07:18 a.txt\n├── src\n└── tests"),
+    ("a shell", "$ make test\n❯ git push"),
+    ("a path and an address", "src/recollect/types.py\nhttps://example.org/pull/12"),
+    ("markup", "<system-reminder>\n<command-name>/clear</command-name>"),
+    ("code without a fence", "    const total = items.reduce((a, b) => a + b, 0);\nfor (let i = 0; i < 10; i++) {"),
+    ("a line nobody wrote", "x " * 3000),
+]
+
+
+@pytest.mark.parametrize("noise", [noise for _, noise in NOISE], ids=[name for name, _ in NOISE])
+def test_what_is_no_prose_is_left_out_and_told_as_evidence(noise):
+    found = statements(f"We keep SQLite for the cache.\n\n{noise}\n")
+    assert [statement.text for statement in found.statements] == ["We keep SQLite for the cache."]
+    lines = {line for first, last in found.evidence for line in range(first, last + 1)}
+    assert lines - {0, 1} == lines >= {at + 2 for at, line in enumerate(noise.split("\n")) if line.strip()}
+
+
+def test_prose_around_noise_keeps_its_lines():
+    found = statements("First we looked at the logs.\n\n```\nx\n```\nThen the cache was dropped for good.\n")
+    assert [(statement.line, statement.text) for statement in found.statements] == [
+        (0, "First we looked at the logs."),
+        (5, "Then the cache was dropped for good."),
+    ]
+    assert found.evidence == ((2, 4),)
+
+
+@pytest.mark.parametrize(
+    ("heading", "kind"),
+    [
+        ("Next steps", "todo"), ("TODO:", "todo"), ("3. Follow-ups", "todo"), ("What's left", "todo"), ("🔜 Action items", "todo"),
+        ("Decisions", "decision"), ("Key decisions (final)", "decision"), ("Root cause", "conclusion"), ("Why", "conclusion"),
+        ("Lessons learned", "conclusion"), ("Fix", "solution"), ("Workaround:", "solution"), ("Known issues", "problem"),
+        ("Open questions", "question"), ("Background", "context"), ("Summary", None), ("", None), ("Decision tree pruning", None),
+    ],
+)  # fmt: skip
+def test_a_heading_announces_a_kind(heading, kind):
+    assert kind_of(heading) == kind
+
+
+def test_items_below_a_heading_or_a_lead_in_are_of_its_kind():
+    turn = """Done with the importer.
+
+## Next steps
+1. Add rate limiting to the API
+   before the launch.
+2. Rotate the signing keys
+
+Decisions:
+- keep SQLite for the cache
+- drop the old queue
+
+Everything else stays as it was before.
+
+**Open questions**
+* who owns the bucket
+"""
+    assert labels(turn) == [
+        (None, "Done with the importer."),
+        ("todo", "Add rate limiting to the API before the launch."),
+        ("todo", "Rotate the signing keys"),
+        ("decision", "keep SQLite for the cache"),
+        ("decision", "drop the old queue"),
+        (None, "Everything else stays as it was before."),
+        ("question", "who owns the bucket"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("turn", "label"),
+    [
+        ("Root cause: the lock is per connection and not per process.", "conclusion"),
+        ("**Fix:** pass a context of its own to the cleanup.", "solution"),
+        ("**Decision** — the ledger stays append-only.", "decision"),
+        ("- [ ] document the environment variables", "todo"),
+        ("TODO: measure the boot time with the new linker script", "todo"),
+        ("Problem: the upload buffers whole files in memory.", "problem"),
+        ("Medium: the mapping is validated after the first request.", "problem"),
+        ("[decision] the ledger stays append-only", "decision"),
+        ("Note: the file has 320 lines of code.", None),
+        ("The fix: everything that we tried before failed.", "solution"),
+    ],
+)
+def test_a_label_speaks_for_its_sentence(turn, label):
+    assert labels(turn)[0][0] == label
+
+
+def test_a_label_speaks_for_one_sentence_only():
+    assert [label for label, _ in labels("Fix: close the handle twice. The tests were slow today.")] == ["solution", None]
+
+
+def test_a_ticked_box_is_no_todo():
+    assert labels("## Next steps\n- [x] write the changelog\n- [ ] rotate the keys\n") == [
+        ("none", "write the changelog"),
+        ("todo", "rotate the keys"),
+    ]
+
+
+def test_reports_of_files_and_tests_are_left_out():
+    assert texts("**Files changed:**\n- the parser of the planner\n- the exporter\n\n## Verification\n- all suites were run twice\n") == []
+
+
+@pytest.mark.parametrize(
+    ("turn", "found"),
+    [
+        ("We raised the pool to 20. That fixed it.", ["We raised the pool to 20.", "We raised the pool to 20. That fixed it."]),
+        ("That fixed it.", []),
+        ("It works now!", []),
+        (
+            "The lock is held during the call. This means that every other worker waits.",
+            ["The lock is held during the call.", "The lock is held during the call. This means that every other worker waits."],
+        ),
+        ("Folders are missing in the docs. why?", ["Folders are missing in the docs.", "Folders are missing in the docs. why?"]),
+        (
+            "The lock is held during the call.\n\nThis means that every other worker waits.",
+            ["The lock is held during the call.", "The lock is held during the call. This means that every other worker waits."],
+        ),
+    ],
+)
+def test_a_pronoun_brings_its_sentence_or_is_dropped(turn, found):
+    assert texts(turn) == found
+
+
+def test_the_core_is_what_says_something_new():
+    last = statements("The lock is held during the call. This means that every other worker waits.").statements[-1]
+    assert last.core == "This means that every other worker waits."
+    assert statements("We raised the pool to 20. That fixed it.").statements[-1].core == "We raised the pool to 20. That fixed it."
+
+
+def test_wrapped_lines_are_one_paragraph_and_chat_lines_are_several():
+    wrapped = "The importer reads the whole file into memory before it looks at\nthe first row, and that is what makes the small machine\nfall over."
+    assert texts(wrapped) == [" ".join(wrapped.split())]
+    assert texts("fix the login\nthe header is broken on mobile") == ["fix the login", "the header is broken on mobile"]
+
+
+def test_markup_is_taken_off_and_code_keeps_its_ticks():
+    turn = "✅ **We keep** *SQLite*, see [the docs](docs/x.md) and `a_b.c`: ![pic](x.png) __done__ with 2*3*4 and snake_case_name."
+    assert texts(turn) == ["We keep SQLite, see the docs and `a_b.c`: done with 2*3*4 and snake_case_name."]
+
+
+def test_a_long_statement_is_cut_at_a_clause():
+    long = "word " * 60 + "end; " + "more " * 60
+    short = cut(long)
+    assert len(short) <= LONGEST
+    assert short.endswith("end…")
+    assert len(cut("x" * 1000)) <= LONGEST
+
+
+def test_a_turn_has_a_limit():
+    assert len(statements("We keep this one.\n\n" * 2000).statements) == MOST
+
+
+HOSTILE = [
+    "a", "# ", "#", "- ", "* ", "**", "__", "`", "```\n", "> ", "| ", "\n", "\t", "at (", "(((", "[a](", "![", "<a ", "+a;", "a: ", "**Fix:** ",
+    "1. ", "- [ ] ", "That. ", "e.g. ", "。", "...", "\x00", "\ud800", "a/", "File \"", "12:00:00 ", "x — ", "a; ", "=", "a. A", "why? ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("before", ["", "- ", "at "])
+def test_time_is_linear_for_hostile_text(before):
+    begin = time.perf_counter()
+    for unit in HOSTILE:
+        for end in ("", "\n"):
+            statements(before + (unit + end) * (10_000 // len(unit + end)))
+    assert time.perf_counter() - begin < 20
+
+
+FRAGMENTS = st.sampled_from(
+    ["We keep SQLite. ", "That fixed it. ", "- [ ] do it\n", "## Next steps\n", "Root cause: it ", "```\n", "> q\n", "| a |\n", "\n\n", "**", "`x`", ". ",
+     "? ", "1. one\n", "Decisions:\n", "    code;\n", "我们决定。", "é", "\x00", "e.g. ", "v3.11 ", "*", "_", "[l](u) ", "✅ "]
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(FRAGMENTS, st.text(max_size=8)), max_size=25).map("".join))
+def test_any_text_gives_statements_of_its_own_words(turn):
+    found = statements(turn)
+    for at, statement in enumerate(found.statements):
+        assert statement.position == at
+        assert statement.text
+        assert len(statement.text) <= LONGEST
+        assert 0 <= statement.line <= turn.count("\n")
+        letters = iter(turn)  # each letter of the statement stands in the turn, in the same order
+        assert all(letter in letters for letter in statement.text if letter.isalnum())
+        assert statement.core in statement.text
+    assert all(0 <= first <= last <= turn.count("\n") for first, last in found.evidence)
+    assert statements(turn) == found

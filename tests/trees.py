@@ -1,0 +1,42 @@
+"""Projects made of a table: path → text. What analysis says about them, as the tests want to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent
+
+from recollect.ingest.analyze import documents
+from recollect.ingest.files import walk
+from recollect.ingest.sync import Document, Skipped
+from recollect.types import Passage
+
+
+def plant(root: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Writes the files. A text loses its common indentation, so that tables can be read."""
+    for path, content in files.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else dedent(content).lstrip("\n").encode())
+    return root
+
+
+def analysed(root: Path) -> tuple[dict[str, list[Passage]], dict[str, str]]:
+    """Path → passages of what was found, and path → reason of what could not be read."""
+    found: dict[str, list[Passage]] = {}
+    skipped: dict[str, str] = {}
+    for one in documents(root, walk(root, root, None)):
+        assert one.uri.startswith("analysis:")
+        path = one.uri.removeprefix("analysis:")
+        if isinstance(one, Skipped):
+            skipped[path] = one.reason
+        else:
+            assert isinstance(one, Document)
+            assert path not in found, "one document per file"
+            found[path] = list(one.passages())
+    return found, skipped
+
+
+def told(root: Path, tag: str) -> list[Passage]:
+    found, _ = analysed(root)
+    return [passage for passages in found.values() for passage in passages if passage.tags[1] == tag]

@@ -302,12 +302,19 @@ def _repeats(one: Found, other: Found) -> bool:
         return True
     mine, theirs = content(one.text), content(other.text)
     shared, fewest = len(mine & theirs), min(len(mine), len(theirs))
+    if _took_up(one, other) or _took_up(other, one):
+        return 2 * shared >= fewest
     if shared == 0 or shared < 0.6 * fewest:
         return False
     # An answer takes up the words of its question. And few words of difference can be the whole difference: one port, one "not".
     if "question" in (one.kind, other.kind) or {one.kind, other.kind} == {"problem", "solution"}:
         return shared >= 0.8 * max(len(mine), len(theirs))
     return shared >= 0.8 * fewest if one.kind != other.kind else not contrasts(one.text, other.text)
+
+
+def _took_up(decided: Found, proposed: Found) -> bool:
+    """Whether a decision of the user comes right after a proposal: what they have in common was said twice."""
+    return decided.settled and decided.user and not proposed.user and 0 < decided.turn - proposed.turn <= 2 and _proposed(proposed)
 
 
 def _linked(chosen: Sequence[Found]) -> list[Idea]:

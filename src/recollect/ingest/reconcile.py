@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from recollect.types import Entity, Memory
@@ -97,7 +96,7 @@ def _adds_no_number(mine: Sequence[str], theirs: Sequence[str]) -> bool:
 
 
 def contrasts(new: str, old: str) -> bool:
-    """Whether a word was exchanged for another ("Monday" for "Friday") or much was added.
+    """Whether each has a word that the other lacks ("Monday" for "Friday"), or much was added.
 
     Minimal pairs are what embedding models see least, and they are exactly what a change of mind looks like. Variants of
     one word (auth, authentication) are no exchange."""
@@ -105,18 +104,9 @@ def contrasts(new: str, old: str) -> bool:
     if max(len(mine), len(theirs)) > LONG:
         return not set(mine) <= set(theirs)
     in_mine, in_theirs = _beginnings(mine), _beginnings(theirs)
-    added = 0
-    for kind, from_, to, at, until in SequenceMatcher(None, theirs, mine, autojunk=False).get_opcodes():
-        if kind == "equal":
-            continue
-        gone, come = theirs[from_:to], mine[at:until]
-        fresh = [word for word in come if not any(_variant(word, known) for known in in_theirs.get(word[:2], ()))]
-        if kind == "replace" and fresh:
-            lost = [word for word in gone if not any(_variant(word, kept) for kept in in_mine.get(word[:2], ()))]
-            if lost:
-                return True
-        added += len(fresh)
-    return added * 3 > max(3, len(mine))
+    fresh = [word for word in mine if not any(_variant(word, known) for known in in_theirs.get(word[:2], ()))]
+    lost = [word for word in theirs if not any(_variant(word, kept) for kept in in_mine.get(word[:2], ()))]
+    return bool(fresh and lost) or len(fresh) * 3 > max(3, len(mine))
 
 
 def _content(text: str) -> list[str]:

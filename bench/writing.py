@@ -25,8 +25,8 @@ from recollect.types import Passage, Source
 
 REALLY_EMBEDDED = 300
 CHUNK = 100
-# Stage → the function of the recipe that does it. Whatever is left of a write is called "the rest".
-STAGES = {"redact": "clean", "extract": "extract", "keywords": "keywords", "embed": "embed", "neighbours": "verdicts_of"}
+# Stage → the function of the recipe that does it. The model works meanwhile: waiting for it is part of "the rest".
+STAGES = {"redact": "clean", "extract": "extract", "keywords": "keywords", "cache": "begun", "neighbours": "verdicts_of"}
 
 
 class Stages:

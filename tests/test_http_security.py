@@ -412,6 +412,10 @@ def test_a_project_of_its_own_database_is_served_from_it(offline, tmp_path, monk
         assert [one["content"] for one in body(client.get(f"{V1}/memories"))["items"]] == ["Kept apart from everything else"]
         assert body(here.owner.get(f"{V1}/memories"))["items"] == []
         problem(here.owner.get(f"{V1}/memories", params={"project": str(secluded)}), 404)
+        where = {"container": "inside"}
+        assert body(client.post(f"{V1}/memories", params=where, json={"memories": [{"content": "In a container"}]}), 201)["added"] == 1
+        assert [one["content"] for one in body(client.get(f"{V1}/memories", params=where))["items"]] == ["In a container"]
+        assert body(client.get(f"{V1}/memories"))["total"] == 1
 
 
 def test_the_secret_of_a_token_is_nowhere_on_disk(served, shop):

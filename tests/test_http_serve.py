@@ -165,6 +165,13 @@ def test_a_server_that_would_be_unsafe_or_impossible_does_not_start(cli, words, 
     assert cli("serve", *words).code == code
 
 
+def test_a_certificate_that_is_none_is_said_to_be_so(cli, tmp_path):
+    for name in ("cert.pem", "key.pem"):
+        (tmp_path / name).write_text("not a certificate")
+    words = ("--port", "0", "--tls-cert", str(tmp_path / "cert.pem"), "--tls-key", str(tmp_path / "key.pem"))
+    assert "cannot be used" in cli.fails("serve", *words, code=1)
+
+
 def test_tokens_alone_are_not_enough_to_be_reached_from_elsewhere(cli):
     cli.ok("token", "create", "--name", "laptop")
     assert "without TLS" in cli.fails("serve", "--host", "0.0.0.0", code=2)
@@ -229,7 +236,7 @@ def test_it_starts_serves_its_owner_and_ends_with_nothing_left_behind(cli):
         assert "GET /api/v1/search 200" in said
         assert "Traceback" not in said
         assert not kept.exists()
-        assert sorted(path.name for path in cli.home.iterdir()) == ["memory.db", "servers", "tokens.json"]
+        assert sorted(path.name for path in cli.home.iterdir()) == ["memory.db", "tokens.json"]
     assert cli.json("search", "deploy")[0]["content"] == "We deploy from main"
 
 
@@ -249,6 +256,37 @@ def test_what_runs_is_finished_before_it_ends(cli):
         assert answers == [201]
         assert process.wait(20) == 0
     assert len(cli.json("list", "--all")) == 800
+
+
+def test_a_call_that_never_ends_does_not_keep_the_server_from_ending(cli):
+    stuck = f"""
+import sys, time
+from recollect.cli.main import main
+from recollect.http import app, reading
+from recollect.memory import Memory
+app.LAST = 0.2
+Memory.history = lambda self, id: time.sleep(600)
+from recollect.http import serving
+serving.GRACE = 1
+sys.exit(main(["serve", "--port", "0", "--json", "--no-auth", "--project", {str(cli.project)!r}]))
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", stuck],
+        env=child_environment(RECOLLECT_HOME=str(cli.home)),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        url = json.loads(process.stdout.readline())["url"]
+        with pytest.raises(httpx2.ReadTimeout):
+            httpx2.get(f"{url}{V1}/memories/x/history", timeout=0.5, trust_env=False)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert "given up" in process.stderr.read()
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            stream.close()
 
 
 def test_a_job_that_runs_is_stopped_when_the_server_ends():

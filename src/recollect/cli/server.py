@@ -63,6 +63,8 @@ def serve(args: Namespace) -> None:
     bound = serving.Serving(args.host, args.port, args.tls_cert, args.tls_key, session)
     serving.run(app.build(projects, door), bound, started)
     output.note(args, "stopped")
+    if not projects.ended:
+        serving.leave()
 
 
 def needs_libraries() -> None:

@@ -35,7 +35,8 @@ from recollect.http.projects import Projects
 from recollect.http.security import Caller, Door, Gate
 from recollect.types import PERSONAL
 
-GRACE = 10.0  # seconds for what runs to end
+GRACE = 10.0  # seconds for requests that run to be answered
+LAST = 2.0  # seconds after that for jobs, and for calls whose client is gone
 POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 log = logging.getLogger("recollect")
@@ -52,7 +53,8 @@ def build(projects: Projects, door: Door) -> ASGIApp:
         async with agents.manager.run():
             projects.warm_up()
             yield
-        if not all([jobs.close(GRACE), projects.close(GRACE)]):
+        projects.ended = all([jobs.close(LAST), projects.close(LAST)])
+        if not projects.ended:
             log.warning("Something was still running and is given up.")
 
     async def numbers(request: Request) -> Response:

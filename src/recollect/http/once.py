@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from recollect.http.problems import Refusal
 
-KEPT = 1000
+KEPT = 200
 LONGEST_KEY = 200
 
 

@@ -29,6 +29,7 @@ from recollect.types import PERSONAL, TRUST, Batch, Passage, Receipt
 
 THREADS = 8
 WAITING = 256  # requests that may wait for a thread; more are told to come back
+PLACES = 1000  # projects and containers whose settings are remembered
 LONGEST_NAME = 4096
 UNKNOWN = "agent:unknown"
 NOWHERE = Path("/dev/null")  # the folder of a project whose own is not known: nothing can lie in it
@@ -85,9 +86,8 @@ def no_personal() -> Forbidden:
 
 
 class Place(NamedTuple):
-    """One project or container on one database."""
+    """One project or container, with its settings."""
 
-    scope: str
     project: Project
     container: str | None
     config: Config
@@ -101,6 +101,7 @@ class Projects(Keeper):
     ) -> None:
         super().__init__(directory, database, container, threads)
         self.home = projects.find(directory)
+        self.ended = False  # whether everything was closed at the end
         self.editing = threading.Lock()  # held while a change depends on what was read
         self._kept: dict[str, Opened] = {}  # scope, or nothing for the server's own → a memory with a store of its own
         self._places: dict[tuple[Project, str | None], Place] = {}
@@ -167,11 +168,13 @@ class Projects(Keeper):
         project, container = self._named(access), access.container
         if container is None and access.project is None and project.scope == self.home.scope:
             container = self._container
-        if (project, container) not in self._places:
+        place = self._places.get((project, container))
+        if place is None:
+            if len(self._places) >= PLACES:  # names of containers come from outside
+                self._places.clear()
             config = configuration.load(None if project.root == NOWHERE else project.root, {"database": self._database})
-            scope = project.container(container) if container else project.scope
-            self._places[project, container] = Place(scope, project, container, config)
-        return self._places[project, container]
+            place = self._places[project, container] = Place(project, container, config)
+        return place
 
     def _named(self, access: Access) -> Project:
         """The project that a request names; by default the one that its token is for, or the server's own."""
@@ -201,29 +204,29 @@ class Projects(Keeper):
     # Opening
 
     def _base(self) -> Opened:
-        return self._held("", self.home, None, None)
+        return self._held("", self.home, None)
 
     def _open(self, directory: Path | None) -> Opened:
         return self._base()
 
     def _opened_for(self, place: Place) -> Opened:
-        base = self._base()
-        if _same_database(place, self.home, base.memory.config) and _model(place.config) == _model(base.memory.config):
-            memory = copy.copy(base.memory)
-            memory.project, memory.container, memory.config = place.project, place.container, place.config
-            return base._replace(memory=memory)
-        return self._held(place.scope, place.project, place.container, place.config)
+        held = self._base()
+        if not _same_database(place, self.home, held.memory.config) or _model(place.config) != _model(held.memory.config):
+            held = self._held(place.project.scope, place.project, place.config)
+        memory = copy.copy(held.memory)
+        memory.project, memory.container, memory.config = place.project, place.container, place.config
+        return held._replace(memory=memory)
 
-    def _held(self, key: str, project: Project, container: str | None, config: Config | None) -> Opened:
+    def _held(self, key: str, project: Project, config: Config | None) -> Opened:
         """A memory with a store of its own, opened once. A model that failed is tried again after a while."""
         with self._lock:
             held = self._kept.get(key)
             if held is None:
-                memory = View(self._database if config is None else None, directory=project.worktree, container=container, config=config)
+                memory = View(self._database if config is None else None, directory=project.worktree, config=config)
                 for warning in memory.config.warnings:
                     log.warning(warning)
             elif held.memory.hints and time.monotonic() - held.since > AGAIN:
-                memory = View(directory=project.worktree, container=container, config=held.memory.config, store=held.memory.store)
+                memory = View(directory=project.worktree, config=held.memory.config, store=held.memory.store)
             else:
                 return held
             memory.project = project

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -41,12 +41,19 @@ class Serving(NamedTuple):
 
 def run(app: ASGIApp, serving: Serving, started: Callable[[str], None]) -> None:
     """Serves until told to end. `started` is called with the address once requests are taken."""
+    configured = settings(app, serving.certificate, serving.key)
+    try:
+        configured.load()
+    except (OSError, ValueError) as error:  # ssl's errors are among them
+        raise RecollectError(
+            f"The certificate {serving.certificate} cannot be used: {error}.", "Give it and its key in PEM form."
+        ) from error
     bound = listen(serving.host, serving.port)
     scheme = "https" if serving.certificate else "http"
     port = bound.getsockname()[1]
     shown = f"[{serving.host}]" if ":" in serving.host else serving.host
     address = f"{scheme}://{shown}:{port}"
-    server = Server(settings(app, serving.certificate, serving.key), lambda: started(address))
+    server = Server(configured, lambda: started(address))
     with noted(address, port, serving.session), ending():
         server.run([bound])
     if not server.began:
@@ -95,9 +102,6 @@ def listen(host: str, port: int) -> socket.socket:
 @contextmanager
 def ending() -> Iterator[None]:
     """A signal ends the server in good order, and that is no failure. uvicorn raises it again at the end; nobody is hurt by it."""
-    if not hasattr(signal, "SIGTERM"):
-        yield
-        return
     try:
         before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
     except ValueError:  # not the main thread: whoever runs this ends it
@@ -108,6 +112,13 @@ def ending() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def leave() -> NoReturn:
+    """Ends the process although a call still runs: waiting for its thread might take forever. The database survives that."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0)
 
 
 def session_file(port: int) -> Path:
@@ -133,8 +144,9 @@ def noted(address: str, port: int, session: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):
+        with suppress(OSError):  # another server's note may be in the folder
             file.unlink()
+            file.parent.rmdir()
 
 
 def prepare_log(quiet: bool) -> None:

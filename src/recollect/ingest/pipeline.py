@@ -17,7 +17,7 @@ from recollect.ingest.extract import extract, keywords
 from recollect.ingest.keep import forgotten, keeping, matched, resectioned
 from recollect.ingest.reconcile import SUPERSEDED, Neighbour, Verdict, changed, reconcile
 from recollect.ingest.redact import redact, redact_value
-from recollect.ingest.vectors import Recent, embed
+from recollect.ingest.vectors import Recent, begun
 from recollect.store.base import Store
 from recollect.store.writer import content_hash, vector_text
 from recollect.types import NOTHING, Batch, Change, Entry, Filter, Held, Memory, Outcome, Passage, Receipt, Relation, Source
@@ -64,11 +64,12 @@ def ingest(
     known = matched(groups, passages, held)
     fresh = [(at, passage) for at, passage in enumerate(passages) if passage and known[at] is None]
 
-    memories = [remembered(extract(passage), places[at][0], into, places[at][1]) for at, passage in fresh]
     turned = resectioned(passages, known)
-    wanted = [(memory, passage.embed) for memory, (_, passage) in zip(memories, fresh, strict=True)]
-    wanted += [(memory, "vector_index" not in memory.metadata) for memory in turned]
-    vectors, cache = vectors_of(wanted, embedder, recent, store, progress)
+    wanted = [(vector_text(passage.section, passage.content), passage.embed) for _, passage in fresh]
+    wanted += [(vector_text(memory.section, memory.content), "vector_index" not in memory.metadata) for memory in turned]
+    waiting = vectors_begun(wanted, embedder, recent, store, progress)  # the model works while the rules do
+    memories = [remembered(extract(passage), places[at][0], into, places[at][1]) for at, passage in fresh]
+    vectors, cache = waiting()
     own, other = vectors[: len(memories)], vectors[len(memories) :]
     verdicts = verdicts_of(memories, own, into, store, embedder) if into.unique else [Verdict()] * len(memories)
     verdicts = [
@@ -175,14 +176,30 @@ def vectors_of(
     progress: Callable[[int], None] | None,
 ) -> tuple[list[Any], dict[str, Any]]:
     """The vectors of each memory that is to have some."""
+    texts = [(vector_text(memory.section, memory.content), wanted) for memory, wanted in memories]
+    return vectors_begun(texts, embedder, recent, store, progress)()
+
+
+def vectors_begun(
+    texts: Sequence[tuple[str, bool]],
+    embedder: Embedder | None,
+    recent: Recent,
+    store: Store,
+    progress: Callable[[int], None] | None,
+) -> Callable[[], tuple[list[Any], dict[str, Any]]]:
+    """Starts on the vectors of each text that is to have some; calling the result waits for them."""
     if embedder is None:
         if progress:
-            progress(len(memories))
-        return [()] * len(memories), {}
-    texts = [vector_text(memory.section, memory.content) for memory, wanted in memories if wanted]
-    found, fresh = embed(texts, embedder, recent, store.cached, progress)
-    each = iter(found)
-    return [next(each) if wanted else () for _, wanted in memories], fresh
+            progress(len(texts))
+        return lambda: ([()] * len(texts), {})
+    made = begun([text for text, wanted in texts if wanted], embedder, recent, store.cached, progress)
+
+    def finished() -> tuple[list[Any], dict[str, Any]]:
+        found, fresh = made()
+        each = iter(found)
+        return [next(each) if wanted else () for _, wanted in texts], fresh
+
+    return finished
 
 
 def verdicts_of(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, store: Store, embedder: Embedder | None) -> list[Verdict]:
@@ -194,7 +211,8 @@ def verdicts_of(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, 
     for at, (memory, own) in enumerate(zip(memories, vectors, strict=True)):
         neighbours = []
         if len(own):
-            ranking = store.nearest(own[0], embedder.model, filter, 4 * NEIGHBOURS)  # turns of conversations may stand among them
+            # Turns of conversations may stand among them.
+            ranking = store.nearest(own[0], embedder.model, filter, 4 * NEIGHBOURS, rough=True)
             # Only what may be a duplicate, or may be replaced by a stated change, is worth reading.
             strange = embedder.unrelated
             bar = into.threshold if changed(memory.content) is None else min(into.threshold, strange + SUPERSEDED * (1 - strange))

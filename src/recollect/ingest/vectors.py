@@ -5,10 +5,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from recollect.embed.base import Embedder
 from recollect.store.writer import cache_key
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 HELD = 2048  # texts whose vectors a process keeps at hand
 
@@ -41,6 +45,13 @@ def embed(
     texts: Sequence[str], embedder: Embedder, recent: Recent, lookup: Lookup, progress: Callable[[int], None] | None = None
 ) -> tuple[list[Any], dict[str, Any]]:
     """Vectors of every text, and, by hex hash, those made just now, which the batch puts into the second level."""
+    return begun(texts, embedder, recent, lookup, progress)()
+
+
+def begun(
+    texts: Sequence[str], embedder: Embedder, recent: Recent, lookup: Lookup, progress: Callable[[int], None] | None = None
+) -> Callable[[], tuple[list[Any], dict[str, Any]]]:
+    """Looks into the caches and lets the model start on the rest in another thread; what comes back waits for it."""
     keys = [cache_key(text) for text in texts]
     known = {key: found for key in set(keys) if (found := recent.get(key, embedder.model)) is not None}
     missing = [key for key in dict.fromkeys(keys) if key not in known]
@@ -50,13 +61,24 @@ def embed(
     missing = [key for key in missing if key not in known]
     if progress and (ready := sum(key in known for key in keys)):
         progress(ready)
-    fresh = {}
-    if missing:
-        for key, matrix in zip(missing, embedder.documents([text_of[key] for key in missing], progress), strict=True):
+    made = _worker().submit(embedder.documents, [text_of[key] for key in missing], progress) if missing else None
+
+    def finished() -> tuple[list[Any], dict[str, Any]]:
+        fresh = {}
+        for key, matrix in zip(missing, made.result() if made else (), strict=True):
             known[key] = fresh[key] = pooled(matrix)
-    for key in set(keys):
-        recent.put(key, embedder.model, known[key])
-    return [known[key] for key in keys], {key.hex(): vectors for key, vectors in fresh.items()}
+        for key in set(keys):
+            recent.put(key, embedder.model, known[key])
+        return [known[key] for key in keys], {key.hex(): vectors for key, vectors in fresh.items()}
+
+    return finished
+
+
+@cache
+def _worker() -> Executor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(2, thread_name_prefix="recollect-texts")
 
 
 def pooled(matrix: Any) -> Any:

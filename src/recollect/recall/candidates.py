@@ -120,9 +120,7 @@ def _heirs(candidates: Sequence[Candidate], store: Store) -> list[tuple[Candidat
     heirs = [(old, _successor(old.superseded_by, store)) for old in candidates if old.superseded_by]
     asked = {one.key: one for one in candidates if one.kind in ("question", "problem") and not one.superseded_by}
     if asked:
-        ids = {memory.id: asked[key] for key, memory in store.load(list(asked)).items()}
-        told = [relation for relation in store.relations(list(ids)) if relation.type == "answers" and relation.target in ids]
-        heirs += [(ids[relation.target], _successor(relation.source, store)) for relation in told]
+        heirs += [(asked[key], _successor(answer, store)) for key, answer in store.answers(list(asked))]
     return heirs
 
 

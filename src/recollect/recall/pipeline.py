@@ -69,7 +69,9 @@ def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now
         filter = _narrowed(ask.filter, query._replace(entities=()))
         pool = gather(query, store, filter, vector, model, ask.mode, ask.limit + ask.offset)
     signals = fuse(pool, now.timestamp(), ask.fusion, ask.gate, embedder.baseline if embedder else 0.0)
-    relevance = [min(1.0, value * _preferred(one, query)) for value, one in zip(signals.relevance, pool.candidates, strict=True)]
+    relevance = signals.relevance
+    if query.since or query.until or query.kinds or any(one.span or one.kind == "question" for one in pool.candidates):
+        relevance = [min(1.0, value * _preferred(one, query)) for value, one in zip(relevance, pool.candidates, strict=True)]
     scored = score(pool.candidates, relevance, ask.profile, now, rng)
     found = _said_once(pool.candidates, scored)
     good = sorted((value for value, _ in found if value >= ask.threshold), reverse=True)

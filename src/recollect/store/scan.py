@@ -20,6 +20,7 @@ Floats = NDArray[np.float32]
 
 # Below this many vectors the numbers are compared directly: as fast, and exact.
 EXACT = 4096
+ROUGH = 192  # vectors rescored for who looks for near duplicates: their codes stand far in front
 
 # One byte a dimension was tried: recall@10 of .973 on real texts, because one dimension of the default model is large in
 # every text and takes the range. Two bytes give 1.0 and are as fast. (bench/LOG.md, 2026-11-15)
@@ -152,7 +153,7 @@ class Partition:
     def similarity_total(self, query: Floats) -> float:
         return float(self.total @ query)
 
-    def search(self, query: Floats, limit: int, allowed: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], Floats]:
+    def search(self, query: Floats, limit: int, allowed: NDArray[np.int64] | None, rough: bool = False) -> tuple[NDArray[np.int64], Floats]:
         """Memories and cosines of the best `limit` vectors, best first; a memory may come more than once."""
         rows: NDArray[np.int64] | None = None
         if allowed is not None:
@@ -161,7 +162,7 @@ class Partition:
             rows = np.flatnonzero(self.memories[: self.size] >= 0)
         count = self.size if rows is None else len(rows)
         if count > EXACT:
-            rows = self._shortlist(query, rows, count, limit)
+            rows = self._shortlist(query, rows, count, max(ROUGH, 4 * limit) if rough else rescored(count, limit))
         scores = self._cosines(query, rows)
         if len(scores) > limit:
             best = np.argpartition(-scores, limit - 1)[:limit]
@@ -171,7 +172,7 @@ class Partition:
         memories = self.memories[: self.size] if rows is None else self.memories[rows]
         return memories[best], scores[best]
 
-    def _shortlist(self, query: Floats, rows: NDArray[np.int64] | None, count: int, limit: int) -> NDArray[np.int64]:
+    def _shortlist(self, query: Floats, rows: NDArray[np.int64] | None, count: int, wanted: int) -> NDArray[np.int64]:
         """The rows whose codes differ least from the question's: at least as many as are to be rescored."""
         code = self._pack(query[None, :] > self.centre * float(np.linalg.norm(query)))[:, 0]
         codes = self.codes[:, : self.size] if rows is None else self.codes[:, rows]
@@ -180,7 +181,7 @@ class Partition:
             distance += np.bitwise_count(column ^ own)
         # Distances are small whole numbers: counting them finds the cut faster than sorting.
         reached = np.cumsum(np.bincount(distance))
-        cut = int(np.searchsorted(reached, min(count, rescored(count, limit))))
+        cut = int(np.searchsorted(reached, min(count, wanted)))
         best = np.flatnonzero(distance <= cut)
         return best if rows is None else rows[best]
 
@@ -220,4 +221,4 @@ class Partition:
 
 def rescored(count: int, limit: int) -> int:
     """How many vectors are rescored after the codes: recall@10 of .98 and more on real texts (bench/LOG.md, 2026-11-15)."""
-    return max(1536, 4 * limit, min(count // 12, 32_768))
+    return max(1024, 4 * limit, min(count // 12, 32_768))

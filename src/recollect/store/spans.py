@@ -66,7 +66,7 @@ def put_span(writer: Writer, value: Span, vectors: Sequence[Any]) -> None:
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             values,
         )
-        key = int(writer.run("SELECT last_insert_rowid()").get)
+        key = writer.connection.last_insert_rowid()
     else:
         writer.run(
             "UPDATE spans SET scope = ?, session = ?, parent = ?, name = ?, summary = ?, line_start = ?, line_end = ?, depth = ?,"

@@ -211,7 +211,9 @@ class SqliteStore:
         return Source(uri, type, hash, position, json.loads(metadata))
 
     def find_source(self, uri: str) -> tuple[str, Source] | None:
-        found = self._run("SELECT s.key FROM sources o JOIN scopes s ON s.id = o.scope WHERE o.uri = ? ORDER BY o.position DESC, o.id LIMIT 1", (uri,))
+        found = self._run(
+            "SELECT s.key FROM sources o JOIN scopes s ON s.id = o.scope WHERE o.uri = ? ORDER BY o.position DESC, o.id LIMIT 1", (uri,)
+        )
         if not found:
             return None
         source = self.source(found[0][0], uri)
@@ -358,11 +360,11 @@ class SqliteStore:
             for row in self._run(f"SELECT m.key FROM carray(?) w CROSS JOIN memories m ON m.key = w.value WHERE {sql}", (keys, *values))
         }
 
-    def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
+    def nearest(self, vector: Any, model: str, filter: Filter, limit: int, rough: bool = False) -> Ranking:
         scopes = self._scopes(filter.scopes)
         sql, values = rows.where(filter, scopes)
         if not filter.narrow:
-            found = self.vectors.search(self._run, vector, model, scopes, limit, None)
+            found = self.vectors.search(self._run, vector, model, scopes, limit, None, rough)
             if not self._hides(scopes):
                 return Ranking("vector", found)
             seen = self._visible(found, sql, values)
@@ -424,6 +426,13 @@ class SqliteStore:
 
     def cosines(self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]) -> tuple[dict[int, float], float]:
         return self.vectors.cosines(self._run, vector, model, self._scopes(scopes), keys)
+
+    def answers(self, keys: Sequence[int]) -> builtins.list[tuple[int, str]]:
+        return self._run(
+            "SELECT m.key, r.source FROM carray(?) w CROSS JOIN memories m ON m.key = w.value"
+            " CROSS JOIN relations r ON r.target = m.id AND r.type = 'answers'",
+            (apsw.carray(array.array("q", keys)),),
+        )
 
     def keys(self, ids: Sequence[str]) -> dict[str, int]:
         return dict(self._run("SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)))

@@ -30,14 +30,14 @@ class Vectors:
         self._fresh: set[tuple[int, int]] = set()
 
     def search(
-        self, run: Run, vector: Any, model: str, scopes: Sequence[int], limit: int, allowed: Sequence[int] | None
+        self, run: Run, vector: Any, model: str, scopes: Sequence[int], limit: int, allowed: Sequence[int] | None, rough: bool = False
     ) -> tuple[tuple[int, float], ...]:
         query = np.asarray(vector, np.float32)
         permitted = None if allowed is None else np.asarray(allowed, np.int64)
         best: dict[int, float] = {}
         with self._lock:
             for part in self._current(run, model, scopes):
-                found = _best(part, query, limit, permitted)
+                found = _best(part, query, limit, permitted, rough)
                 best.update({memory: cosine for memory, cosine in found.items() if cosine > best.get(memory, -2.0)})
         return tuple(sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
@@ -87,12 +87,12 @@ class Vectors:
             part.remove(gone)
 
 
-def _best(part: Partition, query: Any, limit: int, permitted: Any) -> dict[int, float]:
+def _best(part: Partition, query: Any, limit: int, permitted: Any, rough: bool) -> dict[int, float]:
     """The best `limit` memories of a partition. Several windows of one text may be near, so more rows are asked for until
     there are enough memories."""
     rows = limit + limit // 2
     while True:
-        memories, cosines = part.search(query, rows, permitted)
+        memories, cosines = part.search(query, rows, permitted, rough)
         best: dict[int, float] = {}
         for memory, cosine in zip(memories.tolist(), cosines.tolist(), strict=True):
             best.setdefault(memory, cosine)  # rows come best first

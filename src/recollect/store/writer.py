@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b, sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -44,6 +44,20 @@ def vector_text(section: str | None, content: str) -> str:
 def index_tags(tags: Sequence[str], uri: str, type: str) -> str:
     """Tags are searchable words, and so is the path of a document or source file. A transcript's path says nothing."""
     return " ".join((*tags, *((path_of(uri),) if type in ("markdown", "repomap", "analysis") else ())))
+
+
+class Worded(NamedTuple):
+    """A memory's texts as the index takes them, and the words in them."""
+
+    columns: tuple[str, str, str, str]  # content, summary, section, tags
+    lexemes: bytes
+    length: int
+
+    @classmethod
+    def of(cls, content: str, summary: str, section: str | None, tags: str) -> Worded:
+        texts = [lexemes.prepare(content), lexemes.prepare(section or ""), lexemes.prepare(tags)]
+        words = [word for text in texts if text for word in lexemes.tokenize(text, prepared=True)]
+        return cls((texts[0], lexemes.prepare(summary), texts[1], texts[2]), lexemes.pack(words), len(words))
 
 
 class Writer:
@@ -115,6 +129,10 @@ class Writer:
     def scope(self, key: str) -> int:
         if key not in self.scope_ids:
             name, path = self.batch.scopes.get(key, ("", ""))
+            known = self.run("SELECT id, name, path FROM scopes WHERE key = ?", (key,)).get
+            if known and name in ("", known[1]) and path in ("", known[2]):
+                self.scope_ids[key] = known[0]
+                return self.scope_ids[key]
             self.run(
                 "INSERT INTO scopes(key, name, path) VALUES (?, ?, ?) ON CONFLICT(key) DO UPDATE SET"
                 " name = iif(excluded.name = '', name, excluded.name), path = iif(excluded.path = '', path, excluded.path)"
@@ -132,16 +150,21 @@ class Writer:
                 " read_at = excluded.read_at, metadata = excluded.metadata",
                 (scope, uri, type, source.hash, source.position, self.at, rows.stored("metadata", source.metadata)),
             )
-        elif (scope, uri) not in self.source_ids:
-            self.run("INSERT OR IGNORE INTO sources(scope, uri, type, read_at) VALUES (?, ?, ?, ?)", (scope, uri, type, self.at))
         if (scope, uri) not in self.source_ids:
-            self.source_ids[scope, uri] = self.run("SELECT id FROM sources WHERE scope = ? AND uri = ?", (scope, uri)).get
+            known = self.run("SELECT id FROM sources WHERE scope = ? AND uri = ?", (scope, uri)).get
+            if known is None:
+                self.run("INSERT INTO sources(scope, uri, type, read_at) VALUES (?, ?, ?, ?)", (scope, uri, type, self.at))
+                known = self.connection.last_insert_rowid()
+            self.source_ids[scope, uri] = known
         return self.source_ids[scope, uri]
 
     def model(self, name: str, dimensions: int) -> int:
         if name not in self.model_ids:
-            self.run("INSERT OR IGNORE INTO models(name, dimensions) VALUES (?, ?)", (name, dimensions))
-            self.model_ids[name] = self.run("SELECT id FROM models WHERE name = ?", (name,)).get
+            known = self.run("SELECT id FROM models WHERE name = ?", (name,)).get
+            if known is None:
+                self.run("INSERT INTO models(name, dimensions) VALUES (?, ?)", (name, dimensions))
+                known = self.connection.last_insert_rowid()
+            self.model_ids[name] = known
         return self.model_ids[name]
 
     # Adding
@@ -161,14 +184,15 @@ class Writer:
             if known:
                 return Outcome(id=known, status="duplicate", duplicate_of=known, similarity=1.0)
         source = self.source(scope, memory.source, memory.source_type)
-        key = self.insert(memory, scope, source, dedup)
-        self.index(key, scope, memory.content, memory.summary, memory.section, index_tags(memory.tags, memory.source, memory.source_type))
+        worded = Worded.of(memory.content, memory.summary, memory.section, index_tags(memory.tags, memory.source, memory.source_type))
+        key = self.insert(memory, scope, source, dedup, worded)
+        self.index_words(key, scope, worded)
         self.entities(key, memory.entities)
         self.vectors(key, scope, entry.vectors)
         self.record(key, "add", None, None)
         return Outcome(id=memory.id, status="added")
 
-    def insert(self, memory: Memory, scope: int, source: int, dedup: str | None) -> int:
+    def insert(self, memory: Memory, scope: int, source: int, dedup: str | None, worded: Worded) -> int:
         lines = memory.lines or (None, None)
         values = {
             "id": memory.id, "scope": scope, "kind": memory.kind, "importance": float(memory.importance), "confidence": float(memory.confidence),
@@ -180,19 +204,22 @@ class Writer:
             "line_end": lines[1], "position": memory.position, "span": memory.span, "session": memory.session, "dedup": dedup, "content_hash": memory.content_hash,
             "section": memory.section, "summary": memory.summary, "tags": rows.stored("tags", memory.tags),
             "keywords": rows.stored("keywords", memory.keywords), "metadata": rows.stored("metadata", memory.metadata), "content": memory.content,
+            "length": worded.length, "lexemes": worded.lexemes,
         }  # fmt: skip
         values["row_hash"] = rows.row_hash(values)
         names = ", ".join(values)
         self.run(f"INSERT INTO memories({names}) VALUES ({', '.join(':' + name for name in values)})", values)
-        return int(self.run("SELECT last_insert_rowid()").get)
+        return self.connection.last_insert_rowid()
 
     def index(self, key: int, scope: int, content: str, summary: str, section: str | None, tags: str) -> None:
-        texts = [lexemes.prepare(content), lexemes.prepare(section or ""), lexemes.prepare(tags)]
-        words = [word for text in texts if text for word in lexemes.tokenize(text, prepared=True)]
-        blob = lexemes.pack(words)
-        self.run("UPDATE memories SET length = ?, lexemes = ? WHERE key = ?", (len(words), blob, key))
-        self.run(FTS, (key, texts[0], lexemes.prepare(summary), texts[1], texts[2], scope_token(scope)))
-        self.count(scope, blob, len(words), +1)
+        """Makes the words of a row that is there already findable."""
+        worded = Worded.of(content, summary, section, tags)
+        self.run("UPDATE memories SET length = ?, lexemes = ? WHERE key = ?", (worded.length, worded.lexemes, key))
+        self.index_words(key, scope, worded)
+
+    def index_words(self, key: int, scope: int, worded: Worded) -> None:
+        self.run(FTS, (key, *worded.columns, scope_token(scope)))
+        self.count(scope, worded.lexemes, worded.length, +1)
 
     def unindex(self, key: int) -> None:
         row = self.run("SELECT scope, length, lexemes FROM memories WHERE key = ?", (key,)).get
@@ -444,6 +471,9 @@ class Writer:
         )
         if self.batch.purge:
             self.run("DELETE FROM lexeme_counts WHERE memories <= 0")
+        batch = self.batch
+        if not (batch.retire or batch.vanish or batch.purge or batch.change or batch.vectors or batch.spans):
+            return  # no vector was removed
         for log in ("vectors_removed", "span_vectors_removed"):
             oldest, newest = self.run(f"SELECT (SELECT min(number) FROM {log}), (SELECT max(number) FROM {log})").get
             if oldest and newest - oldest > REMOVALS_KEPT * 1.1:

@@ -432,6 +432,7 @@ _TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )  # fmt: skip
 _DASHED: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("anthropic-key", ("sk-ant-",), _DASH + "{16,}"),
+    ("recollect-token", ("rcl_",), _DASH + "{40,}"),
     ("openai-key", ("sk-proj-", "sk-svcacct-", "sk-admin-", "sk-or-v1-"), _DASH + "{20,}"),
     ("openai-key", ("sk-",), _WORD + "{32,}"),
     ("slack-token", ("xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxe-", "xoxe.xoxp-", "xoxe.xoxb-", "xoxo-", "xoxp-", "xoxr-", "xoxs-"),

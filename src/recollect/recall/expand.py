@@ -8,6 +8,7 @@ from recollect.store.base import Store
 from recollect.types import Hit, Memory, Relation
 
 CHAIN = 8  # links followed back through replaced memories
+MOST = 400  # relations looked at for one answer
 
 
 def expand(hits: Sequence[Hit], store: Store, scopes: Sequence[str], include_deleted: bool = False) -> tuple[Hit, ...]:
@@ -17,13 +18,17 @@ def expand(hits: Sequence[Hit], store: Store, scopes: Sequence[str], include_del
     relations: dict[tuple[str, str, str], Relation] = {}
     for _ in range(CHAIN):
         fresh = (
-            [relation for relation in store.relations(frontier) if (relation.source, relation.target, relation.type) not in relations]
+            [
+                relation
+                for relation in store.relations(frontier)[:MOST]
+                if (relation.source, relation.target, relation.type) not in relations
+            ]
             if frontier
             else []
         )
         relations.update({(relation.source, relation.target, relation.type): relation for relation in fresh})
         frontier = [relation.target for relation in fresh if relation.type == "supersedes" and relation.source in frontier]
-        if not frontier:
+        if not frontier or len(relations) > MOST:
             break
     others = {
         memory.id: memory

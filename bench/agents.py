@@ -1,6 +1,6 @@
 """What the MCP server adds: its cold start against an empty server of the same SDK, and a warm search over stdio against the library's.
 
-    python bench/mcp.py [--starts 12] [--memories 10000] [--questions 40] [--rounds 5] [--json]
+    python bench/agents.py [--starts 12] [--memories 10000] [--questions 40] [--rounds 5] [--json]
 
 A start is measured from the birth of the process to the answer to `tools/list`, as a host waits for it, with the empty server and
 ours in turns. A search is asked over stdio and of the library in turns, in two processes on one database; each question's best

@@ -220,7 +220,7 @@ def test_a_question_about_the_architecture_in_other_words_finds_its_section(mode
         for question, section in (
             ("how are similar vectors found quickly in a large memory?", "How vectors are searched"),
             ("what must never happen while the write lock is held?", "Rules that are easy to break"),
-            ("what happens to a chat transcript until ideas are stored?", "How a conversation becomes memory"),
+            ("which terms are used for something told, a text piece and a found item?", "Words"),
         ):
             hit = memory.search(question, limit=1).hits[0].memory
             assert section in (hit.section or ""), (question, hit.section)

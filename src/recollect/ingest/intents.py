@@ -312,9 +312,15 @@ def _judged(texts: Sequence[str], embed: Embed | None) -> list[Judgement]:
 
     weights = _weights()
     vectors = _vectors(texts, embed, weights)
-    readings = np.stack([reading(text) for text in texts])
     own = weights["cues"] if vectors is None else weights["both"]
-    scores = (readings if vectors is None else np.hstack([readings, vectors])) @ own[:-1] + own[-1]
+    read = [read_as(text) for text in texts]
+    dense = np.array([shape for shape, _ in read], dtype=np.float32)
+    width, end = dense.shape[1], dense.shape[1] + len(grams_known())
+    # Of thousands of runs of words a sentence holds a few: their weights are added up instead of multiplying by noughts.
+    scores = np.einsum("ij,jk->ik", dense, own[:width]) + own[-1]
+    scores += np.stack([own[width:end][list(places)].sum(axis=0) for _, places in read])
+    if vectors is not None:
+        scores += vectors @ own[end:-1]
     chances = np.exp(scores - scores.max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)
     least = weights["least_cues" if vectors is None else "least_both"]
@@ -378,18 +384,12 @@ def spoken(text: str) -> str:
     return " ".join(text[:EMBEDDED].split()).rstrip(" .")
 
 
-def reading(text: str) -> Matrix:
-    """The features of a sentence, its vector aside."""
-    import numpy as np
-
-    dense, known = features(text), grams_known()
-    found = np.zeros(len(dense) + len(known), dtype=np.float32)
-    found[: len(dense)] = dense
+def read_as(text: str) -> tuple[list[float], list[int]]:
+    """The cues and the shape of a sentence, and which of the known runs of words stand in it."""
+    known = grams_known()
     words = tokens(text)
-    for gram in grams(words, {word for word in words if word in known}):
-        if (at := known.get(gram)) is not None:
-            found[len(dense) + at] = 1
-    return found
+    found = grams(words, {word for word in words if word in known})
+    return features(text), [known[gram] for gram in found if gram in known]
 
 
 def features(text: str) -> list[float]:

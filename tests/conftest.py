@@ -8,8 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from recollect.store.base import Store
+
+settings.register_profile("fixed", derandomize=True, deadline=None)  # the same cases in every run
+settings.load_profile("fixed")
 
 
 @dataclass

@@ -448,3 +448,9 @@ def test_hostile_text_is_read_in_seconds(name: str) -> None:
     assert "".join(chunk.text for chunk in by_headers(page.body)) == "".join(chunk.text for chunk in by_lines(page.body)) == page.body
     passages(page, "a.md", by_headers(page.body))
     assert time.process_time() - start < 8
+
+
+def test_an_overlap_that_begins_with_spaces_does_not_begin_the_passage() -> None:
+    page = parse("# A\n## B *b*\ntext. More text!\ntext. More text!\n    deep\n# A\n")
+    texts = [passage.content for passage in passages(page, "a.md", by_headers(page.body, 100, 15, page.first_line))]
+    assert texts[-1] == "deep\n\n# A"

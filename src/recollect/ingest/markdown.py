@@ -145,7 +145,7 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
     before: Chunk | None = None
     for chunk in chunks:
         text, lines = _shown(chunk.text, chunk.lines[0], page.hidden)
-        overlap = _overlap(before, chunk, page.hidden)
+        overlap = _overlap(before, chunk, page.hidden).strip()
         before = chunk
         if not any(character.isalnum() for character in text):
             continue  # a rule, an ornament, nothing at all

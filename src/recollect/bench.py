@@ -122,7 +122,7 @@ def _passage(document: dict[str, Any], position: int) -> Passage:
     made = document.get("time")
     return Passage(
         content=document["text"] if document["text"].strip() else "(empty)",
-        kind="context",
+        kind="context" if document.get("session") else "document",
         section=document.get("title") or None,
         created_at=_moment(made) if made else None,
         position=position,

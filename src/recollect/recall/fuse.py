@@ -34,7 +34,7 @@ BACKGROUND, BACKGROUND_RANK = 0.7, 30  # share of the score at that rank which c
 # statements of a few words a memory that shares one word with the question is mostly about something else.
 COVERAGE, COVERAGE_SHORT = 0.4, 1.0
 SHORT, LONG = 20.0, 40.0  # words of the average memory between which the one becomes the other
-PAIRS = 0.08
+PAIRS = 0.09
 NEIGHBOUR = 0.25  # what a strong neighbour adds
 NEAR = ((-1, 1.0), (1, 1.0), (-2, 0.5), (2, 0.5))  # where a neighbour may stand, and how much of it counts
 RECENT, FADE = 0.15, 21 * 86400.0  # what being told lately adds, and the seconds after which a third of it is left
@@ -133,7 +133,7 @@ def fuse(pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, b
             values = [value + lifted for value, lifted in zip(values, inside, strict=True)]
         if method == "adaptive":
             lift = neighbours(candidates, values)
-            recent = [recency(now - candidate.created_at) for candidate in candidates]
+            recent = [recency(now - candidate.created_at, candidate.kind) for candidate in candidates]
         relevance = [squash(value + near + late) for value, near, late in zip(values, lift, recent, strict=True)]
 
     def signals(at: int) -> Signals:
@@ -198,9 +198,11 @@ def squash(value: float) -> float:
     return 1 / (1 + math.exp(-3.5 * (value - 0.5)))
 
 
-def recency(age: float) -> float:
+def recency(age: float, kind: str) -> float:
+    """What being recent adds. When a document was read says nothing of when it was written, so hours do not count for it."""
     age = abs(age)
-    return RECENT * math.exp(-age / FADE) + TODAY * math.exp(-age / DAY_FADE)
+    today = TODAY * math.exp(-age / DAY_FADE) if kind not in ("document", "code") else 0.0
+    return RECENT * math.exp(-age / FADE) + today
 
 
 def neighbours(candidates: Sequence[Candidate], values: Sequence[float]) -> list[float]:

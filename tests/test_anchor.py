@@ -19,9 +19,11 @@ OLD, NEW, OTHER = (
     ("question", "expected"),
     [
         ("what did we use before we moved to Postgres?", Event("before", "we moved to Postgres")),
-        ("What changed after the release of 2.0?", Event("after", "the release of 2")),
-        ("how was it done prior to the migration", Event("before", "the migration")),
-        ("what happened since our switch to Go, and why?", Event("after", "our switch to Go")),
+        ("What did we change after the release of 2.0?", Event("after", "the release of 2")),
+        ("how did we do it prior to the migration", Event("before", "the migration")),
+        ("what did the team learn since our switch to Go, and why?", Event("after", "our switch to Go")),
+        ("what did I buy before I moved to Rome?", None),
+        ("how many days after the meeting did Ada call?", None),
         ("before lunch", None),
         ("look before you leap", None),
         ("", None),
@@ -59,7 +61,7 @@ def test_what_held_at_the_time_that_was_asked_about_comes_first(memory, question
 
 
 def test_what_came_after_an_event_is_preferred(memory):
-    hits = {hit.memory.content: hit for hit in memory.search("what about Postgres backups after we moved to Postgres?").hits}
+    hits = {hit.memory.content: hit for hit in memory.search("which backups of Postgres did we run after we moved to Postgres?").hits}
     assert hits[OTHER].why["preferred"] > 1
 
 

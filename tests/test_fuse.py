@@ -140,15 +140,15 @@ def test_a_neighbour_lifts_by_how_far_it_stands_above_the_middle():
 def test_neighbours_and_recency_belong_to_the_adaptive_method():
     turns = [said(1, 1, 1, source=1, position=0, created_at=0.0), said(2, 0, 1, source=1, position=1), said(3, 0, 0, source=1, position=9)]
     adaptive, convex = (fuse(pool(*turns), now=0, method=method) for method in ("adaptive", "convex"))
-    assert adaptive[2].neighbours > 0 and adaptive[1].recent == RECENT + TODAY
+    assert adaptive[2].neighbours > 0 and adaptive[1].recent == RECENT
     assert convex[2].neighbours == 0 and convex[1].recent == 0
 
 
 @pytest.mark.parametrize(("age", "left"), [(0, 1.0), (FADE, 1 / math.e), (-FADE, 1 / math.e), (100 * FADE, 0.0)])
 def test_recency_fades_on_both_sides_of_now(age, left):
-    assert fuse(pool(said(1, 1, 1, created_at=-age)), now=0)[1].recent == pytest.approx(
-        RECENT * left + (TODAY if age == 0 else 0), abs=1e-9
-    )
+    assert fuse(pool(said(1, 1, 1, created_at=-age)), now=0)[1].recent == pytest.approx(RECENT * left, abs=1e-9)
+    spoken = fuse(pool(said(1, 1, 1, created_at=-age, span="s")), now=0)[1].recent
+    assert spoken == pytest.approx(RECENT * left + (TODAY if age == 0 else 0), abs=1e-9)
 
 
 def test_reciprocal_ranks_give_the_numbers_of_the_worked_example():

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from recollect.types import Filter, Query
 
 _EVENT = re.compile(
-    r"\b(?P<side>before|after|since|until|prior to)\s+(?:that\s+)?(?P<event>(?:we|i|they|the|our)\s[^?.!,;]{3,120})", re.IGNORECASE
+    r"\b(?P<side>before|after|since|until|prior to)\s+(?:that\s+)?(?P<event>(?:we|the|our)\s[^?.!,;]{3,120})", re.IGNORECASE
 )
 _PAST = re.compile(
     r"\b(?:did|were|had|was)\s+(?:we|our|the (?:team|project|app|service|system))\b|\bwe (?:used to|were using|had)\b", re.IGNORECASE
@@ -28,9 +28,10 @@ class Event(NamedTuple):
 
 
 def event(question: str) -> Event | None:
-    """The event that a question measures its time by, if it names one instead of a date."""
+    """The event that a question about the work measures its time by, if it names one instead of a date. What happened in
+    somebody's life before or after something else is told later as often as not, so only "did we …" is meant."""
     found = _EVENT.search(question[:1000])
-    if found is None:
+    if found is None or not _PAST.search(question[:1000]):
         return None
     return Event("before" if found["side"].lower() in ("before", "until", "prior to") else "after", found["event"].strip())
 

@@ -34,11 +34,11 @@ BACKGROUND, BACKGROUND_RANK = 0.7, 30  # share of the score at that rank which c
 # statements of a few words a memory that shares one word with the question is mostly about something else.
 COVERAGE, COVERAGE_SHORT = 0.4, 1.0
 SHORT, LONG = 20.0, 40.0  # words of the average memory between which the one becomes the other
-PAIRS = 0.09
+PAIRS = 0.1
 NEIGHBOUR = 0.25  # what a strong neighbour adds
 NEAR = ((-1, 1.0), (1, 1.0), (-2, 0.5), (2, 0.5))  # where a neighbour may stand, and how much of it counts
-RECENT, FADE = 0.15, 21 * 86400.0  # what being told lately adds, and the seconds after which a third of it is left
-TODAY, DAY_FADE = 0.15, 12 * 3600.0  # and what being told just now adds: most questions are about the work at hand
+RECENT, FADE = 0.1, 21 * 86400.0  # what being told lately adds, and the seconds after which a third of it is left
+TODAY, DAY_FADE = 0.15, 12 * 3600.0  # and what being said just now adds in a conversation: most questions are about the work at hand
 TOPIC = 0.15  # what the topic of a conversation that fits adds to what was said in it
 PRIOR = 8  # memories' worth of belief in the model's usual mean cosine, for scopes of a few memories
 RRF_K = 60
@@ -133,7 +133,7 @@ def fuse(pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, b
             values = [value + lifted for value, lifted in zip(values, inside, strict=True)]
         if method == "adaptive":
             lift = neighbours(candidates, values)
-            recent = [recency(now - candidate.created_at, candidate.kind) for candidate in candidates]
+            recent = [recency(now - candidate.created_at, candidate.span is not None) for candidate in candidates]
         relevance = [squash(value + near + late) for value, near, late in zip(values, lift, recent, strict=True)]
 
     def signals(at: int) -> Signals:
@@ -198,11 +198,10 @@ def squash(value: float) -> float:
     return 1 / (1 + math.exp(-3.5 * (value - 0.5)))
 
 
-def recency(age: float, kind: str) -> float:
-    """What being recent adds. When a document was read says nothing of when it was written, so hours do not count for it."""
+def recency(age: float, spoken: bool) -> float:
+    """What being recent adds: by weeks to all, and by hours to what was said in a conversation."""
     age = abs(age)
-    today = TODAY * math.exp(-age / DAY_FADE) if kind not in ("document", "code") else 0.0
-    return RECENT * math.exp(-age / FADE) + today
+    return RECENT * math.exp(-age / FADE) + (TODAY * math.exp(-age / DAY_FADE) if spoken else 0.0)
 
 
 def neighbours(candidates: Sequence[Candidate], values: Sequence[float]) -> list[float]:

@@ -36,7 +36,7 @@ PROFILES: Mapping[str, Profile] = {
 }
 
 # How much a fully doubted memory loses against a firm one of the same relevance.
-DOUBT = 0.15
+DOUBT = 0.1
 
 
 def score(candidates: Sequence[Candidate], relevance: Sequence[float], profile: str, now: datetime, rng: random.Random) -> list[float]:

@@ -201,7 +201,10 @@ def test_watching_ends_cleanly_on_ctrl_c(project):
         if "watching" in line:
             break
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    try:
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 0 and "stopped watching" in err and "Traceback" not in err, err
 
 

@@ -51,14 +51,21 @@ def index(args: Namespace) -> None:
 
 
 def watch(args: Namespace, memory: Memory, paths: list[Path] | None) -> None:
+    import signal
+    import threading
+
     from recollect import knowledge
 
+    # An interrupt that came while the watcher starts could be lost; a flag is seen whenever it is looked at.
+    stop = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: stop.set())
     try:
         output.talk("watching; Ctrl-C ends it")
-        for synced in knowledge.follow(memory, paths):
+        for synced in knowledge.follow(memory, paths, stop=stop):
             show(args, synced)
-    except KeyboardInterrupt:
-        output.talk("stopped watching; what is indexed stays")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    output.talk("stopped watching; what is indexed stays")
 
 
 def import_options(parser: ArgumentParser) -> None:

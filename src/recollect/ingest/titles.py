@@ -286,7 +286,11 @@ def _shown(title: str, words: int) -> str:
     if len(title) > NAME_CHARACTERS:
         title = title[: NAME_CHARACTERS - 1].rsplit(" ", 1)[0].rstrip(" ,:;") + "…"
     first = title.partition(" ")[0].rstrip(",:…")
-    return title[:1].upper() + title[1:] if first.islower() and first.replace("'", "").replace("’", "").isalpha() else title
+    return (
+        title[:1].title() + title[1:]
+        if len(title[:1].title()) == 1 and first.islower() and first.replace("'", "").replace("’", "").isalpha()
+        else title
+    )
 
 
 def _terms(turns: Sequence[tuple[str, str]]) -> list[str]:

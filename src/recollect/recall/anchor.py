@@ -12,12 +12,10 @@ from typing import NamedTuple
 
 from recollect.types import Filter, Query
 
-_EVENT = re.compile(
-    r"\b(?P<side>before|after|since|until|prior to)\s+(?:that\s+)?(?P<event>(?:we|the|our)\s[^?.!,;]{3,120})", re.IGNORECASE
-)
-_PAST = re.compile(
-    r"\b(?:did|were|had|was)\s+(?:we|our|the (?:team|project|app|service|system))\b|\bwe (?:used to|were using|had)\b", re.IGNORECASE
-)
+# Kept as text and compiled when a question has such a word: compiling costs a cold search more than looking.
+_SIDES = ("before", "after", "since", "until", "prior to")
+_EVENT = r"(?i)\b(?P<side>before|after|since|until|prior to)\s+(?:that\s+)?(?P<event>(?:we|the|our)\s[^?.!,;]{3,120})"
+_PAST = r"(?i)\b(?:did|were|had|was)\s+(?:we|our|the (?:team|project|app|service|system))\b|\bwe (?:used to|were using|had)\b"
 KNOWN = 0.55  # how well a memory must fit the event to tell its time
 INSTANT = timedelta(milliseconds=1)
 
@@ -30,8 +28,11 @@ class Event(NamedTuple):
 def event(question: str) -> Event | None:
     """The event that a question about the work measures its time by, if it names one instead of a date. What happened in
     somebody's life before or after something else is told later as often as not, so only "did we …" is meant."""
-    found = _EVENT.search(question[:1000])
-    if found is None or not _PAST.search(question[:1000]):
+    asked = question[:1000]
+    if not any(side in asked.lower() for side in _SIDES):
+        return None
+    found = re.search(_EVENT, asked)
+    if found is None or not re.search(_PAST, asked):
         return None
     return Event("before" if found["side"].lower() in ("before", "until", "prior to") else "after", found["event"].strip())
 
@@ -42,7 +43,8 @@ def placed(query: Query, filter: Filter, question: str, now: datetime, when: tup
         return query._replace(since=query.since or when[1]), filter
     if when:
         query = query._replace(until=query.until or when[1])
-    past = when is not None or bool(_PAST.search(question[:1000]))
-    if past and query.until and query.until < now and filter.as_of is None and not filter.include_superseded:
+    if not query.until or query.until >= now or filter.as_of is not None or filter.include_superseded:
+        return query, filter
+    if when is not None or re.search(_PAST, question[:1000]):
         return query, filter._replace(as_of=query.until - INSTANT)
     return query, filter

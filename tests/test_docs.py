@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import json
 import os
 import re
 import shlex
@@ -324,3 +325,14 @@ def test_nothing_outside_the_repository_is_named() -> None:
         if "tests" not in path.parts:
             found += [f"{name_of(path)}: {word}" for word in REGISTRIES.findall(text)]
     assert sorted(found) == []
+
+
+def test_what_registries_are_told_is_of_this_version() -> None:
+    from recollect import __version__
+
+    server, bundle = (json.loads((ROOT / name).read_text()) for name in ("server.json", "packaging/mcpb/manifest.json"))
+    assert server["version"] == server["packages"][0]["version"] == bundle["version"] == __version__
+    needs = (ROOT / "packaging/mcpb/pyproject.toml").read_text()
+    assert f'version = "{__version__}"' in needs and f"recollect[mcp]=={__version__}" in needs
+    assert f"mcp-name: {server['name']}" in (ROOT / "README.md").read_text()
+    assert json.loads((ROOT / ".mcp.json").read_text())["mcpServers"]["recollect"] == {"command": "recollect", "args": ["mcp"]}

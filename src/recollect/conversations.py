@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from recollect.ingest.pipeline import Into
 
 COLLECTION = "transcripts"
+OPEN = 8  # sessions of one file whose open topic is remembered: one database may hold thousands of sessions
 SUFFIXES = (".jsonl", ".json", ".zst", ".md", ".markdown", ".txt", ".db")
 ATTEMPTS = 5  # times a page is taken up again when another process was quicker
 
@@ -148,11 +149,14 @@ def _take(
         scope, names = (str(state["scope"]), {}) if state.get("scope") else _scope(memory, transcript, turns)
         talk = Talk(session, transcript.host, place, turns, transcript.title or "", state)
         made: Prepared = prepare(talk, _into(memory, scope, names), memory.store, embedder, memory.recent, model)
+        states.pop(session, None)  # the sessions spoken in last stand last
         states[session] = {**made.state, "scope": scope}
         batch = _together(batch, made.batch)
         total = total.plus(
             Indexed(turns=made.turns, repeated=made.repeated, ideas=made.ideas, known=made.known, topics=made.spans, sessions=(session,))
         )
+    for session in list(states)[:-OPEN]:
+        states[session].pop("open", None)
     home = home or next((str(state["scope"]) for state in states.values()), memory.scope)
     source = place._replace(
         metadata={"position": page.position._asdict(), "host": transcript.host, "sessions": states, "collection": COLLECTION}

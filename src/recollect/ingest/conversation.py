@@ -101,7 +101,7 @@ def prepare(talk: Talk, into: Into, store: Store, embedder: Embedder | None, rec
     ]
     batch = idea_batch._replace(
         scopes=into.scopes,
-        sessions=(_session(talk, into, spoken, state),) if heard else (),
+        sessions=(_session(talk, into, spoken),) if heard else (),
         spans=tuple(zip(summaries, span_vectors, strict=True)),
         add=(*entries, *idea_batch.add),
         model=embedder.model if embedder else None,
@@ -265,13 +265,13 @@ def _span_vectors(
     return [own[:1] for own in vectors], fresh
 
 
-def _session(talk: Talk, into: Into, spoken: Sequence[Heard], state: Mapping[str, Any]) -> Session:
+def _session(talk: Talk, into: Into, spoken: Sequence[Heard]) -> Session:
     times = [one.turn.at for one in spoken if one.turn.at]
     title = redact(talk.title).text if talk.title else ""
     if not title and not talk.state:
         title = session_title([(one.turn.role, one.text) for one in spoken])
     cwd = next((one.turn.cwd for one in spoken if one.turn.cwd), None)
-    metadata = {"cwd": cwd} if cwd else dict(state.get("session") or {})
+    metadata = {"cwd": cwd} if cwd else {}
     return Session(
         talk.session, into.scope, talk.host, title, talk.source.uri, min(times, default=None), max(times, default=None), metadata
     )

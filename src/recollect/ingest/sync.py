@@ -106,18 +106,17 @@ def sync(
                 found = found._replace(skipped=(*found.skipped, Skipped(document.uri, error.message.rstrip("."))))
                 continue
             origin = None if known and known.hash else by_hash.get(document.hash)
-            moved = origin.uri if origin and origin.uri not in seen | gone and not door.alive(origin.uri) else None
+            moved = origin.uri if origin and origin.uri not in seen and origin.uri not in gone and not door.alive(origin.uri) else None
             if moved:
                 gone.add(moved)
             source = Source(document.uri, type, document.hash, metadata={**document.metadata, "collection": collection})
             yield Step(source, passages, moved, fresh=known is None or known.hash is None)
 
-    done = total = 0
+    done = 0
     for group in _grouped(steps()):
         receipt = door.write(group)
         found = _noted(found, group, receipt)
         done += sum(len(step.passages) for step in group)
-        total = max(total, done)
         if progress:
             progress(done, found.sources)
     vanished = [uri for uri in door.known if uri not in seen and uri not in gone] if complete else []

@@ -42,7 +42,8 @@ def put_session(writer: Writer, value: Session) -> None:
     source = writer.source(scope, value.source, "transcript") if value.source else None
     writer.run(
         "INSERT INTO sessions(id, scope, host, title, source, started_at, ended_at, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT(id) DO UPDATE SET title = iif(excluded.title = '', title, excluded.title), metadata = excluded.metadata,"
+        " ON CONFLICT(id) DO UPDATE SET title = iif(excluded.title = '', title, excluded.title),"
+        " metadata = iif(excluded.metadata = '{}', metadata, excluded.metadata),"
         " started_at = min(coalesce(started_at, excluded.started_at), coalesce(excluded.started_at, started_at)),"
         " ended_at = max(coalesce(ended_at, excluded.ended_at), coalesce(excluded.ended_at, ended_at))",
         (

@@ -89,11 +89,11 @@ def prepare(talk: Talk, into: Into, store: Store, embedder: Embedder | None, rec
     earlier = _earlier(talk, into, store)
     spoken = [one for one in heard if one.turn.agent is None]
     means = [vectors[0] if len(vectors) else None for one, vectors in zip(heard, own, strict=True) if one.turn.agent is None]
-    spans, span_of, state = _spans(talk, into, spoken, means, store, model)
+    spans, older, span_of, state = _spans(talk, into, spoken, means, store, model)
     found = _ideas(spoken, earlier, embedder, recent, store, model)
     made, idea_batch, known = _remembered_ideas(found, spoken, span_of, into, store, embedder, recent)
 
-    summaries = _summaries(spans, spoken, span_of, made, store, into, model)
+    summaries = _summaries(spans, older, spoken, span_of, made, store, into, model)
     span_vectors, span_fresh = _span_vectors(summaries, embedder, recent, store)
     entries = [
         Entry(one.memory._replace(span=span_of.get(one.turn.id, state.get("span"))), vectors, False, one.identity)
@@ -108,7 +108,7 @@ def prepare(talk: Talk, into: Into, store: Store, embedder: Embedder | None, rec
         cache={**fresh, **span_fresh, **idea_batch.cache},
     )
     state["turns"] = int(state.get("turns", 0)) + len(heard)
-    return Prepared(batch, state, len(heard), repeated, len(made), known, sum(not span.metadata.get("continued") for span in summaries))
+    return Prepared(batch, state, len(heard), repeated, len(made), known, len(spans) - len(older))
 
 
 # Turns
@@ -178,11 +178,11 @@ def _earlier(talk: Talk, into: Into, store: Store) -> list[Memory]:
 
 def _spans(
     talk: Talk, into: Into, spoken: Sequence[Heard], means: Sequence[Any], store: Store, model: Model | None
-) -> tuple[list[Span], dict[str, str], dict[str, Any]]:
-    """New and continued topics, the topic of each turn, and the state that the next page begins with."""
+) -> tuple[list[Span], set[str], dict[str, str], dict[str, Any]]:
+    """New and continued topics, which of them are continued, the topic of each turn, and the state that the next page begins with."""
     state = dict(talk.state)
     if not spoken:
-        return [], {}, state
+        return [], set(), {}, state
     said = [
         topical.Said(one.turn.role, one.text, one.turn.at, one.turn.line, one.turn.cwd, one.turn.branch, one.turn.files) for one in spoken
     ]
@@ -196,7 +196,7 @@ def _spans(
         parent = spans[topic.parent].id if topic.parent is not None else None
         old = continued.get(topic.depth) if topic.continues else None
         if old is not None:
-            spans.append(old._replace(lines=(old.lines[0], last.turn.line), metadata={**old.metadata, "continued": True}))
+            spans.append(old._replace(lines=(old.lines[0], last.turn.line)))
             continue
         if topic.depth and parent is None and 0 in continued:
             parent = continued[0].id
@@ -216,7 +216,7 @@ def _spans(
         "span": span_of[spoken[-1].turn.id],
         "spans": {str(topic.depth): span.id for topic, span in zip(found, spans, strict=True)},
     }
-    return spans, span_of, state
+    return spans, {span.id for span in continued.values()} & {span.id for span in spans}, span_of, state
 
 
 def _continued(state: Mapping[str, Any], store: Store, into: Into) -> dict[int, Span]:
@@ -227,8 +227,8 @@ def _continued(state: Mapping[str, Any], store: Store, into: Into) -> dict[int, 
 
 
 def _summaries(
-    spans: Sequence[Span], spoken: Sequence[Heard], span_of: Mapping[str, str], made: Sequence[tuple[Idea, Memory]], store: Store, into: Into,
-    model: Model | None,
+    spans: Sequence[Span], older: set[str], spoken: Sequence[Heard], span_of: Mapping[str, str], made: Sequence[tuple[Idea, Memory]],
+    store: Store, into: Into, model: Model | None,
 ) -> list[Span]:  # fmt: skip
     """Topics with the names and summaries that their turns and ideas give them now."""
     done = []
@@ -236,7 +236,7 @@ def _summaries(
         inside = {span.id, *(child.id for child in spans if child.parent == span.id)}
         texts = [(one.turn.role, one.text) for one in spoken if span_of.get(one.turn.id) in inside]
         told = [(memory.kind, memory.content, is_open(memory)) for _, memory in made if memory.span in inside]
-        if span.metadata.get("continued") and span.name:
+        if span.id in older and span.name:
             # What it is about was said when it began; what came out of it may have grown.
             focus = span.summary.partition("\n")[0].removeprefix("Focus: ") if span.summary.startswith("Focus: ") else ""
             known = store.load(store.in_spans([span.id], Filter(scopes=(into.scope,), now=into.now), 60)).values()

@@ -21,7 +21,7 @@ from recollect.ingest.ideas import Idea, ideas
 from recollect.ingest.pipeline import Into, clean, remembered, vectors_of, verdicts_of
 from recollect.ingest.reconcile import Neighbour, Verdict
 from recollect.ingest.redact import redact
-from recollect.ingest.relate import relations
+from recollect.ingest.relate import STATED, relations
 from recollect.ingest.titles import name, session_title, summarise
 from recollect.ingest.vectors import Recent
 from recollect.llm.base import Model
@@ -364,9 +364,7 @@ def _related(
             if type == "answers":
                 answered.add(other)
     new = {memory.id for memory in kept.values()}
-    kept = {
-        at: memory._replace(answered=True) if memory.id in answered and memory.kind == "question" else memory for at, memory in kept.items()
-    }
+    kept = {at: memory._replace(answered=True) if memory.id in answered else memory for at, memory in kept.items()}
     # What is superseded by an idea of this very page is written so at once.
     for at, memory in kept.items():
         if (gone := change.pop(memory.id, None)) is not None:
@@ -391,8 +389,7 @@ def _neighbours(memory: Memory, own: Any, into: Into, store: Store, embedder: Em
     """Known statements near to a new one, turns left out."""
     if embedder is None or not len(own):
         return []
-    kinds = ("decision", "conclusion", "question", "problem", "solution", "fact", "preference", "pattern", "architecture", "gotcha")
-    filter = Filter(scopes=(into.scope,), kinds=kinds, now=into.now)
+    filter = Filter(scopes=(into.scope,), kinds=(*STATED, "question", "problem"), now=into.now)
     ranking = store.nearest(own[0], embedder.model, filter, 8)
     known = store.load([key for key, _ in ranking.items])
     return [Neighbour(known[key], min(1.0, similarity), embedder.unrelated) for key, similarity in ranking.items if key in known]

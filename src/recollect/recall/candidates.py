@@ -33,9 +33,9 @@ def gather(query: Query, store: Store, filter: Filter, vector: Callable[[], Any]
     if embedded is not None and model:
         near = dict(store.nearest(embedded, model, wide, by_meaning).items) if not query.strict else {}
         cosines, mean = store.cosines([key for key in (*worded, *boosts) if key not in near], embedded, model, filter.scopes)
-        found += store.candidates([key for key in near if key not in worded and key not in boosts], wide, words, ())
-        pool = pool._replace(cosines=near | cosines, statistics=statistics._replace(mean_cosine=mean))
-    if any(candidate.span for candidate in found):
+        more = store.candidates([key for key in near if key not in worded and key not in boosts], wide, words, ())
+        pool = pool._replace(candidates=[*found, *more], cosines=near | cosines, statistics=statistics._replace(mean_cosine=mean))
+    if any(candidate.span for candidate in pool.candidates):
         pool = _in_topics(pool, query, store, wide, embedded, model)
     return _followed(pool, store, wide, embedded, model) if wide.follow else pool
 

@@ -272,7 +272,7 @@ def test_the_handshake_and_the_list_of_tools_load_nothing_heavy(place):
 def test_a_model_that_takes_too_long_is_not_waited_for(place, monkeypatch):
     monkeypatch.setenv("RECOLLECT_HOME", str(place[1]))
     monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
-    monkeypatch.setattr(keeping, "_open_model", lambda memory, ready: None)  # never ready
+    monkeypatch.setattr(keeping, "open_model", lambda memory, ready: None)  # never ready
     monkeypatch.setattr(keeping, "PATIENCE", 0)
     keeper = Keeper(place[0])
     try:

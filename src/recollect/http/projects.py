@@ -21,7 +21,7 @@ from recollect.config import Config
 from recollect.errors import Ambiguous, InvalidInput, NotFound, StoreBusy
 from recollect.http.problems import Forbidden
 from recollect.http.security import ACCESS, Access, Caller
-from recollect.mcp.keeper import AGAIN, PATIENCE, Keeper, Opened, Unready
+from recollect.mcp.keeper import AGAIN, PATIENCE, Keeper, Opened, Unready, open_model
 from recollect.memory import Memory
 from recollect.project import Project
 from recollect.store.base import Store
@@ -232,7 +232,7 @@ class Projects(Keeper):
             memory.project = project
             _ = memory.recent  # made before it is copied, so that all views share it
             held = self._kept[key] = Opened(memory, threading.Event(), time.monotonic())
-            threading.Thread(target=_open_model, args=(memory, held.ready), name="recollect-model", daemon=True).start()
+            threading.Thread(target=open_model, args=(memory, held.ready), name="recollect-model", daemon=True).start()
             return held
 
     def close(self, patience: float) -> bool:
@@ -271,13 +271,3 @@ def _has_own(project: Project) -> bool:
 
 def _model(config: Config) -> Sequence[Any]:
     return (config.embedding, config.embedding_url, config.embedding_model, config.embedding_dimensions, config.embedding_timeout)
-
-
-def _open_model(memory: Memory, ready: threading.Event) -> None:
-    try:
-        if memory.embedder is None and memory.hints:
-            log.warning(memory.hints[0])
-    except Exception:
-        log.exception("The embedding model could not be opened.")
-    finally:
-        ready.set()

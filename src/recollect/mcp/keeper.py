@@ -117,7 +117,7 @@ class Keeper:
                 return opened
             _ = memory.recent  # one cache of vectors for all copies
             opened = self._opened[directory] = Opened(memory, threading.Event(), time.monotonic())
-            threading.Thread(target=_open_model, args=(memory, opened.ready), name="recollect-model", daemon=True).start()
+            threading.Thread(target=open_model, args=(memory, opened.ready), name="recollect-model", daemon=True).start()
             return opened
 
     def close(self, patience: float) -> bool:
@@ -134,7 +134,8 @@ class Keeper:
         return ended
 
 
-def _open_model(memory: Memory, ready: threading.Event) -> None:
+def open_model(memory: Memory, ready: threading.Event) -> None:
+    """Opens the embedding model, and says that it is there or will not come."""
     try:
         if memory.embedder is None and memory.hints:
             log.warning(memory.hints[0])

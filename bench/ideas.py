@@ -15,12 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 from common import table, told
+from triggers import Finder
 
 from recollect.config import load
 from recollect.embed import open_embedder
 from recollect.embed.models import DEFAULT
 from recollect.ingest import intents
 from recollect.ingest.intents import LABELS
+from recollect.ingest.lookup import folded
 
 HELD_OUT = Path(__file__).parent.parent / "tests" / "fixtures" / "ideas-held-out.tsv"
 PENALTY = 2e-3  # of L2
@@ -63,9 +65,10 @@ def vocabulary(texts: Sequence[str]) -> list[str]:
 
 def readings(texts: Sequence[str], known: Sequence[str]) -> np.ndarray:
     at = {gram: place for place, gram in enumerate(known)}
-    found = np.zeros((len(texts), len(intents.features("")) + len(known)), np.float32)
+    found = np.zeros((len(texts), len(intents.features("", ())) + len(known)), np.float32)
     for row, text in zip(found, texts, strict=True):
-        dense, words = intents.features(text), intents.tokens(text)
+        words = intents.tokens(text)
+        dense = intents.features(text, words)
         row[: len(dense)] = dense
         for gram in intents.grams(words, {word for word in words if word in at}):
             if gram in at:
@@ -157,6 +160,7 @@ def train(embed) -> None:
     stored = {
         "grams": np.frombuffer("\n".join(known).encode(), np.uint8),
         "digest": np.frombuffer(intents.digest(), np.uint8),
+        "triggers": kept_triggers(),
         "probe": embed([intents.PROMPT + intents.PROBE])[0].astype(np.float16),
         "centre": centre.astype(np.float16),
     }
@@ -168,6 +172,11 @@ def train(embed) -> None:
         table(measured(labels, kept(found, stored["least_" + name])))
     np.savez_compressed(intents.WEIGHTS, **stored)
     told(f"{intents.WEIGHTS}: {intents.WEIGHTS.stat().st_size:,} bytes")
+
+
+def kept_triggers() -> np.ndarray:
+    finder = Finder([folded(row.text) for row in rows(intents.TRAINING)])
+    return np.frombuffer("\n".join(" ".join(finder.triggers(phrase)) for phrase in intents.PHRASES).encode(), np.uint8)
 
 
 def kept(found: np.ndarray, least: np.ndarray) -> np.ndarray:

@@ -78,10 +78,16 @@ def test_the_weights_belong_to_the_training_sentences_and_the_cues():
     """After a change of either: `python bench/ideas.py --train`."""
     with np.load(intents.WEIGHTS, allow_pickle=False) as stored:
         assert stored["digest"].tobytes() == intents.digest()
-        features = len(intents.features("")) + len(intents.grams_known())
+        features = len(intents.features("", ())) + len(intents.grams_known())
         assert stored["cues"].shape == (features + 1, len(LABELS))
         assert stored["both"].shape == (features + len(stored["probe"]) + 1, len(LABELS))
     assert intents.WEIGHTS.stat().st_size < 100_000
+
+
+def test_a_phrase_that_is_not_tried_would_not_have_matched():
+    for _, _, _, text in (*rows(intents.TRAINING), *held_out()):
+        said = text.lower().replace("’", "'")
+        assert intents._phrases(said) == [float(bool(re.search(phrase, said))) for phrase in intents.PHRASES], text
 
 
 @pytest.mark.parametrize("label", PRECISION)

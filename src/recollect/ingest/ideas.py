@@ -183,10 +183,11 @@ def _judged(said: Sequence[tuple[int, str, Statement]], embed: Embed | None, tur
         if kind == "question" and compiled(_RHETORICAL, 0).match(folded(statement.core)):
             kind = "none"
         working = role == "assistant" and turn + 1 < len(turns) and turns[turn + 1][0] == "assistant"
-        if role == "assistant" and not _lasting(kind, chance, statement, working):
+        if role == "assistant" and kind != "none" and not _lasting(kind, chance, statement, working):
             kind = "none"
         weight = 1.0 if role == "user" else AT_WORK if working else ASSISTANT
-        found.append(Found(turn, weight, statement, kind, chance, strength(statement.core), judged.chances))
+        firm = 0.0 if kind == "none" else strength(statement.core)
+        found.append(Found(turn, weight, statement, kind, chance, firm, judged.chances))
     return found
 
 
@@ -218,7 +219,8 @@ def _answering(found: Sequence[Found], turns: Sequence[tuple[str, str]]) -> list
         best = max(replies, key=lambda at: (_alike(result[at].text, asked.text), -at))
         kind = max(("conclusion", "context", "solution"), key=lambda name: result[best].chances[LABELS.index(name)])
         if result[best].kind in ("none", "problem") and not _passes(result[best].statement):
-            result[best] = result[best]._replace(kind=kind, chance=max(REPLIED, result[best].chances[LABELS.index(kind)]))
+            chance = max(REPLIED, result[best].chances[LABELS.index(kind)])
+            result[best] = result[best]._replace(kind=kind, chance=chance, strength=strength(result[best].statement.core))
     return result
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.ingest import lexicon
-from recollect.ingest.lookup import compiled, cue_scores, firmness, folded
+from recollect.ingest.lookup import branches, compiled, cue_scores, firmness, folded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -367,7 +367,7 @@ def _weights() -> dict[str, Matrix]:
     import numpy as np
 
     with np.load(WEIGHTS, allow_pickle=False) as stored:
-        return {name: stored[name].astype(np.float32) for name in stored.files if name not in ("grams", "digest")}
+        return {name: stored[name].astype(np.float32) for name in stored.files if name not in ("grams", "digest", "triggers")}
 
 
 @cache
@@ -389,17 +389,16 @@ def read_as(text: str) -> tuple[list[float], list[int]]:
     known = grams_known()
     words = tokens(text)
     found = grams(words, {word for word in words if word in known})
-    return features(text), [known[gram] for gram in found if gram in known]
+    return features(text, words), [known[gram] for gram in found if gram in known]
 
 
-def features(text: str) -> list[float]:
-    """Cue phrases and shape: a few dozen numbers between 0 and about 1.5."""
-    said = _masked(folded(spoken(text)))
-    words = tokens(text)
+def features(text: str, words: Sequence[str]) -> list[float]:
+    """Cue phrases and shape of a sentence with these words: a few dozen numbers between 0 and about 1.5."""
+    said = _said(text)
     sorts = Counter(map(sort, words))
     cues = cue_scores(said)
     return [
-        *(float(bool(compiled(phrase, 0).search(said))) for phrase in PHRASES),
+        *_phrases(said),
         *(cues.get(kind, 0.0) / 4 for kind in lexicon.CUES),
         *(min(sorts[name], 3) / 2 for name in SORTS),
         *(float(len(words) <= size) for size in (2, 4, 7)),
@@ -411,6 +410,59 @@ def features(text: str) -> list[float]:
     ]
 
 
+def _phrases(said: str) -> list[float]:
+    """Which of the cue phrases stand in a sentence. Only those are tried that a word of it can belong to."""
+    possible = _triggers()[0][""]
+    for word in compiled(r"[a-z]+").findall(said):
+        possible |= _called(word)
+    found = [0.0] * len(PHRASES)
+    while possible:
+        at = (possible & -possible).bit_length() - 1
+        possible &= possible - 1
+        if _finders()[at](said):
+            found[at] = 1.0
+    return found
+
+
+@cache
+def _finders() -> tuple[Callable[[str], object], ...]:
+    """How each phrase is looked for. One that is bound to the beginning is not tried at every place."""
+    bound = {phrase for phrase in PHRASES if all(branch.startswith("^") for branch in branches(phrase))}
+    return tuple(compiled(phrase, 0).match if phrase in bound else compiled(phrase, 0).search for phrase in PHRASES)
+
+
+@lru_cache(maxsize=1 << 13)
+def _called(word: str) -> int:
+    """The phrases that cannot match without this word, or without some of its letters, one bit for each."""
+    runs, longest = _triggers()
+    found = runs.get("=" + word, 0)
+    for start in range(len(word)):
+        for end in range(start + 1, min(start + longest, len(word)) + 1):
+            found |= runs.get(word[start:end], 0)
+    return found
+
+
+@cache
+def _triggers() -> tuple[dict[str, int], int]:
+    """Words (`=word`) and runs of letters → the phrases of which every match holds one of theirs; and the length of the
+    longest. The phrases that need none stand under the empty run. Made with the weights (`bench/triggers.py`)."""
+    import numpy as np
+
+    with np.load(WEIGHTS, allow_pickle=False) as stored:
+        lines = stored["triggers"].tobytes().decode("utf-8").split("\n")
+    runs: dict[str, int] = {"": 0}
+    for at, line in enumerate(lines):
+        for run in line.split() or [""]:
+            runs[run] = runs.get(run, 0) | 1 << at
+    return runs, max(map(len, runs))
+
+
+@lru_cache(maxsize=1 << 10)
+def _said(text: str) -> str:
+    """The sentence as it is looked at. Judging, its words and its strength all ask for it."""
+    return _masked(folded(spoken(text)))
+
+
 def _masked(text: str) -> str:
     """Without what is quoted or code: `raise Error("decided")` decides nothing."""
     text = compiled(r"`[^`\n]{1,200}`").sub(" code ", text)
@@ -420,7 +472,7 @@ def _masked(text: str) -> str:
 
 def tokens(text: str) -> list[str]:
     pattern = r"[^\W\d_]+(?:n't|'(?:s|t|ll|re|ve|d|m)\b)?|\d+|[?!:;,%()\"]"
-    found: list[str] = compiled(pattern).findall(_masked(folded(spoken(text))))
+    found: list[str] = compiled(pattern).findall(_said(text))
     return found[:LONGEST]
 
 
@@ -456,6 +508,6 @@ def _sorts() -> tuple[dict[str, str], dict[str, str]]:
 
 def strength(text: str) -> float:
     """How certain the speaker sounds: 0 is a guess, 1 is settled."""
-    said = _masked(folded(spoken(text)))
+    said = _said(text)
     value = firmness(said, 0.8) - (0.25 if compiled(TENTATIVE, 0).search(said) else 0.0)
     return min(max(value, 0.0), 1.0)

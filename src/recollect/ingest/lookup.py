@@ -221,7 +221,7 @@ def _tone_index() -> Index:
 def _index(patterns: Iterable[str]) -> Index:
     index: Index = {}
     for cue, pattern in enumerate(patterns):
-        for place, branch in enumerate(_branches(pattern)):
+        for place, branch in enumerate(branches(pattern)):
             comment = compiled(r"\(\?#(from|with) (.*?)\)").match(branch)
             for key in {_key(word) for word in comment[2].split("|")} if comment else _openings(branch):
                 index.setdefault(key, []).append(Phrase(cue, place, branch, not comment or comment[1] == "from"))
@@ -232,7 +232,7 @@ def _key(listed: str) -> str:
     return listed if listed.startswith("*") else compiled(_WORD).findall(listed)[0] + " "
 
 
-def _branches(pattern: str) -> list[str]:
+def branches(pattern: str) -> list[str]:
     """The alternatives of a pattern: cut at each bar outside of groups."""
     branches, depth = [""], 0
     for atom in compiled(_ATOM).findall(pattern):
@@ -254,7 +254,7 @@ def _openings(pattern: str) -> set[str]:
             depth += (atom == "(") - (atom == ")")
             if not depth:
                 break
-        choices, rest = _branches(pattern[3 : size - 1]), pattern[size:]
+        choices, rest = branches(pattern[3 : size - 1]), pattern[size:]
         if optional := compiled(r"[?*]|\{0,\d+\}").match(rest):
             choices, rest = [*choices, ""], rest[optional.end() :]
         return {opening for choice in choices for opening in _openings(choice + rest)}

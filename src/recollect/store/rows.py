@@ -43,14 +43,15 @@ def moment(stamp: int | None) -> datetime | None:
     return None if stamp is None else datetime.fromtimestamp(stamp / 1000, UTC)
 
 
+_json = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make an encoder for every value
+
+
 def stored(field: str, value: Any) -> Any:
     """A field's value as its column holds it."""
     if field in TIMES:
         return stamp(value)
     if field in JSONS:
-        return json.dumps(
-            value if isinstance(value, dict) else list(value) if not isinstance(value, Mapping) else dict(value), ensure_ascii=False
-        )
+        return _json(value if isinstance(value, dict) else list(value) if not isinstance(value, Mapping) else dict(value))
     if field == "answered":
         return None if value is None else int(value)
     return value
@@ -151,6 +152,8 @@ def where(filter: Filter, scopes: Sequence[int]) -> tuple[str, list[Any]]:
         also("coalesce(m.answered, 0) = ?", int(filter.answered))
     if filter.session:
         also("m.session = ?", filter.session)
+    if filter.hosts:
+        also(f"m.session IN (SELECT id FROM sessions WHERE host IN ({','.join('?' * len(filter.hosts))}))", *filter.hosts)
     if filter.tags:
         also(
             f"EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE lower(t.value) IN ({','.join('?' * len(filter.tags))}))",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
 from hashlib import blake2b, sha256
 from typing import Any, NamedTuple
 
@@ -46,6 +47,11 @@ def index_tags(tags: Sequence[str], uri: str, type: str) -> str:
     return " ".join((*tags, *((path_of(uri),) if type in ("markdown", "repomap", "analysis") else ())))
 
 
+@cache
+def _insert(names: tuple[str, ...]) -> str:
+    return f"INSERT INTO memories({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})"
+
+
 class Worded(NamedTuple):
     """A memory's texts as the index takes them, and the words in them."""
 
@@ -73,6 +79,7 @@ class Writer:
         self.scope_memories: Counter[int] = Counter()
         self.scope_words: Counter[int] = Counter()
         self.scope_ids: dict[str, int] = {}
+        self.entity_ids: dict[tuple[str, str], int] = {}
         self.source_ids: dict[tuple[int, str], int] = {}
         self.model_ids: dict[str, int] = {}
 
@@ -207,8 +214,7 @@ class Writer:
             "length": worded.length, "lexemes": worded.lexemes,
         }  # fmt: skip
         values["row_hash"] = rows.row_hash(values)
-        names = ", ".join(values)
-        self.run(f"INSERT INTO memories({names}) VALUES ({', '.join(':' + name for name in values)})", values)
+        self.run(_insert(tuple(values)), values)
         return self.connection.last_insert_rowid()
 
     def index(self, key: int, scope: int, content: str, summary: str, section: str | None, tags: str) -> None:
@@ -233,13 +239,16 @@ class Writer:
         self.scope_words[scope] += sign * length
 
     def entities(self, key: int, entities: Sequence[Entity]) -> None:
-        for entity in entities:
-            name = entity.name
-            self.run("INSERT OR IGNORE INTO entities(name, folded, type) VALUES (?, ?, ?)", (name, name.casefold(), entity.type))
-            self.run(
-                "INSERT OR IGNORE INTO memory_entities(memory, entity) SELECT ?, id FROM entities WHERE folded = ? AND type = ?",
-                (key, name.casefold(), entity.type),
-            )
+        if entities:
+            ids = {self.entity(entity) for entity in entities}
+            self.many("INSERT OR IGNORE INTO memory_entities(memory, entity) VALUES (?, ?)", ((key, id) for id in sorted(ids)))
+
+    def entity(self, entity: Entity) -> int:
+        known = (entity.name.casefold(), entity.type)
+        if known not in self.entity_ids:
+            self.run("INSERT OR IGNORE INTO entities(name, folded, type) VALUES (?, ?, ?)", (entity.name, *known))
+            self.entity_ids[known] = self.run("SELECT id FROM entities WHERE folded = ? AND type = ?", known).get
+        return self.entity_ids[known]
 
     def vectors(self, key: int, scope: int, vectors: Sequence[Any]) -> None:
         if len(vectors) == 0 or self.batch.model is None:
@@ -425,6 +434,7 @@ class Writer:
         for (replaced,) in list(self.run("SELECT id FROM memories WHERE superseded_by = ?", (id,))):
             self.change(Change(replaced, "restore", {"superseded_by": None, "valid_to": None}))
         self.run("DELETE FROM entities WHERE NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)")
+        self.entity_ids.clear()
         self.many(
             "INSERT OR REPLACE INTO tombstones(hash, at) VALUES (?, ?)",
             ((self.tombstone(content_hash(version)), self.at) for version in versions),

@@ -33,7 +33,8 @@ TRUST = {"user": 3, "agent": 2, "import": 1, "tool": 1, "quarantined": 0}
 
 
 # One file can be read in several ways, each under a name of its own, so that one reading does not replace another.
-READINGS = ("code:", "analysis:", "repo-map:")
+BUILTIN = "builtin:"  # what an agent's host puts into its context anyway: found by a search, never told unasked
+READINGS = ("code:", "analysis:", "repo-map:", BUILTIN)
 
 
 def path_of(uri: str) -> str:
@@ -277,13 +278,14 @@ class Filter(NamedTuple):
     include_superseded: bool = False
     include_quarantined: bool = False
     follow: bool = False  # lets superseded memories through, so that they can lead to what replaced them
+    hosts: tuple[str, ...] = ()  # agents in whose conversations it was said
 
     @property
     def narrow(self) -> bool:
         """Whether it asks for more than the scope and the usual visibility, so that few memories may pass."""
         return bool(
             self.kinds or self.entities or self.tags or self.sources or self.session or self.min_importance is not None
-            or self.since or self.until or self.as_of or self.answered is not None
+            or self.since or self.until or self.as_of or self.answered is not None or self.hosts
         )  # fmt: skip
 
 

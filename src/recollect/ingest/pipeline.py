@@ -69,6 +69,8 @@ def ingest(
     wanted += [(vector_text(memory.section, memory.content), "vector_index" not in memory.metadata) for memory in turned]
     waiting = vectors_begun(wanted, embedder, recent, store, progress)  # the model works while the rules do
     memories = [remembered(extract(passage), places[at][0], into, places[at][1]) for at, passage in fresh]
+    if embedder and into.unique and fresh:
+        store.ready(embedder.model, (into.scope,))
     vectors, cache = waiting()
     own, other = vectors[: len(memories)], vectors[len(memories) :]
     verdicts = verdicts_of(memories, own, into, store, embedder) if into.unique else [Verdict()] * len(memories)
@@ -211,12 +213,12 @@ def verdicts_of(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, 
     for at, (memory, own) in enumerate(zip(memories, vectors, strict=True)):
         neighbours = []
         if len(own):
-            # Turns of conversations may stand among them.
-            ranking = store.nearest(own[0], embedder.model, filter, 4 * NEIGHBOURS, rough=True)
             # Only what may be a duplicate, or may be replaced by a stated change, is worth reading.
             strange = embedder.unrelated
             bar = into.threshold if changed(memory.content) is None else min(into.threshold, strange + SUPERSEDED * (1 - strange))
-            known = store.load([key for key, similarity in ranking.items if similarity >= bar])
+            # Turns of conversations may stand among them.
+            ranking = store.nearest(own[0], embedder.model, filter, 4 * NEIGHBOURS, bar)
+            known = store.load([key for key, _ in ranking.items]) if ranking.items else {}
             neighbours = [
                 Neighbour(known[key], min(1.0, similarity), strange)
                 for key, similarity in ranking.items

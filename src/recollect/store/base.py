@@ -10,6 +10,7 @@ import builtins
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from recollect.records import Bundle, Record
 from recollect.types import (
     NOTHING,
     Batch,
@@ -146,8 +147,12 @@ class Store(Protocol):
 
     def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking: ...
 
-    def nearest(self, vector: Any, model: str, filter: Filter, limit: int, rough: bool = False) -> Ranking:
-        """The memories nearest to a vector. `rough` will do for who only looks for what is almost the same: it may miss others."""
+    def nearest(self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None) -> Ranking:
+        """The memories nearest to a vector. With `least`, for who looks for what is almost the same, those of at least that cosine."""
+        ...
+
+    def ready(self, model: str, scopes: Sequence[str]) -> None:
+        """Takes up what was written since the last search, so that the next `nearest` need not: for who waits for a vector anyway."""
         ...
 
     def by_entity(self, names: Sequence[str], filter: Filter, limit: int) -> Ranking: ...
@@ -183,6 +188,32 @@ class Store(Protocol):
         ...
 
     def count_unembedded(self, model: str) -> int: ...
+
+    # Between stores
+
+    def export(self, part: str, after: str, limit: int, scopes: Sequence[str] | None = None, vectors: bool = True) -> tuple[Bundle, str]:
+        """One page of a part (`records.PARTS`) behind the cursor `after`, and the cursor behind it. A page with nothing in it is the end."""
+        ...
+
+    def records(self, ids: Sequence[str], vectors: bool = True) -> builtins.list[Record]:
+        """Those of these memories that exist, whole and in no order."""
+        ...
+
+    def take(
+        self,
+        bundle: Bundle,
+        *,
+        expect: Mapping[str, bytes | None] | None = None,
+        allow_purged: bool = False,
+        note: tuple[str, str] | None = None,
+    ) -> tuple[str, ...]:
+        """Puts a bundle down as it is, in one transaction with a note. Returns the ids of memories that were not taken: whose `version`
+        is not the expected one (None: there is none), whose text another memory of the scope holds, or whose text was purged."""
+        ...
+
+    def noted(self, name: str) -> str | None:
+        """A note that came with a bundle."""
+        ...
 
     # Care
 

@@ -153,8 +153,11 @@ class Partition:
     def similarity_total(self, query: Floats) -> float:
         return float(self.total @ query)
 
-    def search(self, query: Floats, limit: int, allowed: NDArray[np.int64] | None, rough: bool = False) -> tuple[NDArray[np.int64], Floats]:
-        """Memories and cosines of the best `limit` vectors, best first; a memory may come more than once."""
+    def search(
+        self, query: Floats, limit: int, allowed: NDArray[np.int64] | None, least: float | None = None
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Memories and cosines of the best `limit` vectors, best first; a memory may come more than once. What is as near as the
+        `least` that is asked for stands among the best codes, so fewer are looked at."""
         rows: NDArray[np.int64] | None = None
         if allowed is not None:
             rows = np.flatnonzero(np.isin(self.memories[: self.size], allowed))
@@ -162,8 +165,11 @@ class Partition:
             rows = np.flatnonzero(self.memories[: self.size] >= 0)
         count = self.size if rows is None else len(rows)
         if count > EXACT:
-            rows = self._shortlist(query, rows, count, max(ROUGH, 4 * limit) if rough else rescored(count, limit))
+            rows = self._shortlist(query, rows, count, rescored(count, limit) if least is None else max(ROUGH, 4 * limit))
         scores = self._cosines(query, rows)
+        if least is not None:
+            near = np.flatnonzero(scores >= least)
+            rows, scores = near if rows is None else rows[near], scores[near]
         if len(scores) > limit:
             best = np.argpartition(-scores, limit - 1)[:limit]
             best = best[np.argsort(-scores[best], kind="stable")]

@@ -16,6 +16,7 @@ from recollect.errors import Ambiguous, NotFound
 from recollect.store import health, lexemes, match, rows, spans
 from recollect.store.base import Overview, Problem, Statistics
 from recollect.store.connection import connect, immediate, translated
+from recollect.store.transfer import Transfers
 from recollect.store.writer import Writer
 from recollect.types import (
     Batch,
@@ -42,11 +43,12 @@ if TYPE_CHECKING:
 SHORTEST = 13
 UNEMBEDDED = (
     "json_extract(m.metadata, '$.vector_index') IS NOT 0"
-    " AND NOT EXISTS (SELECT 1 FROM vectors v JOIN models d ON d.id = v.model WHERE v.memory = m.key AND d.name = ?)"
+    # The plus keeps SQLite from looking through all vectors of the model for each memory.
+    " AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.key AND +v.model = (SELECT id FROM models WHERE name = ?))"
 )
 
 
-class SqliteStore:
+class SqliteStore(Transfers):
     """One database file. A connection per thread, since SQLite's are not shared; one set of vectors per process."""
 
     def __init__(self, path: Path, timeout: float = 30.0) -> None:
@@ -360,18 +362,21 @@ class SqliteStore:
             for row in self._run(f"SELECT m.key FROM carray(?) w CROSS JOIN memories m ON m.key = w.value WHERE {sql}", (keys, *values))
         }
 
-    def nearest(self, vector: Any, model: str, filter: Filter, limit: int, rough: bool = False) -> Ranking:
+    def nearest(self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None) -> Ranking:
         scopes = self._scopes(filter.scopes)
         sql, values = rows.where(filter, scopes)
         if not filter.narrow:
-            found = self.vectors.search(self._run, vector, model, scopes, limit, None, rough)
-            if not self._hides(scopes):
+            found = self.vectors.search(self._run, vector, model, scopes, limit, None, least)
+            if not found or not self._hides(scopes):
                 return Ranking("vector", found)
             seen = self._visible(found, sql, values)
             if len(seen) * 2 >= len(found):
                 return Ranking("vector", tuple(row for row in found if row[0] in seen))
         allowed = [row[0] for row in self._run(f"SELECT m.key FROM memories m WHERE {sql}", values)]
-        return Ranking("vector", self.vectors.search(self._run, vector, model, scopes, limit, allowed))
+        return Ranking("vector", self.vectors.search(self._run, vector, model, scopes, limit, allowed, least))
+
+    def ready(self, model: str, scopes: Sequence[str]) -> None:
+        self.vectors.ready(self._run, model, self._scopes(scopes))
 
     def _hides(self, scopes: Sequence[int]) -> bool:
         """Whether any memory of these scopes is forgotten, replaced, bound to a time or quarantined."""
@@ -382,7 +387,7 @@ class SqliteStore:
         sql, values = rows.where(filter, self._scopes(filter.scopes))
         marks = ",".join("?" * len(names))
         found = self._run(
-            f"SELECT m.key, count(*) AS n FROM entities e JOIN memory_entities me ON me.entity = e.id JOIN memories m ON m.key = me.memory"
+            f"SELECT m.key, count(*) AS n FROM entities e CROSS JOIN memory_entities me ON me.entity = e.id CROSS JOIN memories m ON m.key = me.memory"
             f" WHERE e.folded IN ({marks}) AND {sql} GROUP BY m.key ORDER BY n DESC, m.created_at DESC LIMIT ?",
             (*(name.casefold() for name in names), *values, limit),
         )

@@ -30,14 +30,14 @@ class Vectors:
         self._fresh: set[tuple[int, int]] = set()
 
     def search(
-        self, run: Run, vector: Any, model: str, scopes: Sequence[int], limit: int, allowed: Sequence[int] | None, rough: bool = False
+        self, run: Run, vector: Any, model: str, scopes: Sequence[int], limit: int, allowed: Sequence[int] | None, least: float | None = None
     ) -> tuple[tuple[int, float], ...]:
         query = np.asarray(vector, np.float32)
         permitted = None if allowed is None else np.asarray(allowed, np.int64)
         best: dict[int, float] = {}
         with self._lock:
             for part in self._current(run, model, scopes):
-                found = _best(part, query, limit, permitted, rough)
+                found = _best(part, query, limit, permitted, least)
                 best.update({memory: cosine for memory, cosine in found.items() if cosine > best.get(memory, -2.0)})
         return tuple(sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
@@ -51,6 +51,10 @@ class Vectors:
                 found.update(part.cosines(query, wanted))
             count = sum(part.live for part in parts)
             return found, sum(part.similarity_total(query) for part in parts) / count if count else 0.0
+
+    def ready(self, run: Run, model: str, scopes: Sequence[int]) -> None:
+        with self._lock:
+            self._current(run, model, scopes)
 
     def nbytes(self) -> int:
         return sum(part.nbytes for part in self._parts.values())
@@ -87,12 +91,12 @@ class Vectors:
             part.remove(gone)
 
 
-def _best(part: Partition, query: Any, limit: int, permitted: Any, rough: bool) -> dict[int, float]:
+def _best(part: Partition, query: Any, limit: int, permitted: Any, least: float | None) -> dict[int, float]:
     """The best `limit` memories of a partition. Several windows of one text may be near, so more rows are asked for until
     there are enough memories."""
     rows = limit + limit // 2
     while True:
-        memories, cosines = part.search(query, rows, permitted, rough)
+        memories, cosines = part.search(query, rows, permitted, least)
         best: dict[int, float] = {}
         for memory, cosine in zip(memories.tolist(), cosines.tolist(), strict=True):
             best.setdefault(memory, cosine)  # rows come best first

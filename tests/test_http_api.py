@@ -303,6 +303,24 @@ def test_a_handoff_is_left_and_read_and_replaces_the_last(api):
     assert api.ok("GET", f"/memories/{id}", params={"count": "false"})["access_count"] == 1
 
 
+def test_documents_are_taken_in_cited_and_replaced_under_their_path(api):
+    deploy = {"path": "docs/deploy.md", "content": "# Deploy\n\nWe ship on Tuesdays with the blue script.\n"}
+    notes = {"path": "notes/caches.md", "content": "# Caches\n\nThe walrus cache is warmed at night.\n"}
+    taken = api.ok("POST", "/documents", documents=[deploy, notes])
+    assert (taken["added"], taken["memories_added"]) == (["docs/deploy.md", "notes/caches.md"], 2)
+    assert api.ok("POST", "/documents", documents=[deploy])["unchanged"] == 1
+    (hit,) = api.ok("GET", "/search", params={"query": "walrus", "mode": "keyword"})["items"]
+    assert (hit["source"], hit["lines"]) == ("notes/caches.md", [1, 3])
+    changed = api.ok("POST", "/documents", documents=[{**notes, "content": ""}])
+    assert (changed["changed"], changed["memories_retired"]) == (["notes/caches.md"], 1)
+    assert api.ok("GET", "/search", params={"query": "walrus", "mode": "keyword"})["items"] == []
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../up.md", "a/../../b.md", "code:main.py", "C:\\x.md", "a\x00b", " "])
+def test_a_document_may_not_lie_outside_its_project(api, path):
+    api.fails("POST", "/documents", 422, documents=[{"path": path, "content": "# A\n\nb"}])
+
+
 def test_sessions_and_their_topics_are_listed(api, served):
     scope = served.projects.home.container(api.container)
     now = datetime.now(UTC)

@@ -6,7 +6,8 @@ decides what a passage is: that is for the readers in `ingest/`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MARKDOWN = (".md", ".markdown", ".mdx")
 CODE = "code"  # the collection of the code map
 INDEX = "index"  # of the knowledge folders
+GIVEN = "given"  # of documents that came as texts
 ANALYSIS = "analysis"
 HISTORY = "git"
 
@@ -79,6 +81,35 @@ def import_markdown(memory: Memory, path: Path, *, progress: Progress | None = N
     documents = markdown.documents(found, "lines", config.import_tokens, config.import_overlap, _noting(warnings))
     synced = _sync(memory, documents, f"import:{path.resolve().as_posix()}", "markdown", progress)
     return synced._replace(hints=(*synced.hints, *warnings))
+
+
+def import_texts(memory: Memory, texts: Mapping[str, str], *, progress: Progress | None = None) -> Synced:
+    """Takes in Markdown documents that are not files here, under the paths that they are given. A text under a known path replaces
+    what was there; an empty one takes it away."""
+    from hashlib import sha256
+
+    from recollect.ingest import markdown
+    from recollect.ingest.sync import Document
+
+    config = memory.config
+    warnings: list[str] = []
+    manner = f"|given|{config.chunk_size}|{config.chunk_overlap}"
+
+    def document(path: str, text: str) -> Document:
+        passages = partial(markdown.taken_apart, text, path, "headers", config.chunk_size, config.chunk_overlap, _noting(warnings))
+        return Document(path, sha256(text.encode("utf-8", "replace")).hexdigest() + manner, passages)
+
+    documents = [document(_given_path(path), text) for path, text in texts.items()]
+    synced = memory.sync(documents, collection=GIVEN, type="markdown", complete=False, alive=lambda _: True, progress=progress)
+    return synced._replace(hints=(*synced.hints, *warnings))
+
+
+def _given_path(path: str) -> str:
+    """A path as a document of this project may have: relative, without ways out, and none that a reader here uses."""
+    parts = path.replace("\\", "/").split("/")
+    if path.startswith("/") or ".." in parts or ":" in path or not path.strip() or not path.isprintable() or len(path) > 500:
+        raise InvalidInput(f"'{path[:80]}' is no path for a document.", "Give a relative one such as docs/deploy.md.")
+    return "/".join(part for part in parts if part not in ("", "."))
 
 
 def _noting(warnings: list[str]) -> Callable[[str, str], None]:

@@ -235,6 +235,17 @@ class Step(Shape):
     reason: str
 
 
+class Taken(Shape):
+    added: list[str]
+    changed: list[str]
+    unchanged: int
+    skipped: list[dict[str, str]]
+    memories_added: int
+    memories_kept: int
+    memories_retired: int
+    hints: list[str]
+
+
 class Consolidated(Shape):
     steps: list[Step]
     done: int

@@ -36,7 +36,7 @@ def chosen(call: Call, asked: Any, **more: Any) -> Filter:
     scopes = (PERSONAL,) if asked.personal else memory.every_scope() if asked.all_projects else None
     wanted: dict[str, Any] = {
         "kinds": tuple(asked.kind), "entities": tuple(as_entity(name).name for name in asked.entity), "tags": tuple(asked.tag),
-        "sources": tuple(asked.source), "session": asked.session, "min_importance": asked.min_importance, "answered": asked.answered,
+        "sources": tuple(asked.source), "session": asked.session, "hosts": tuple(asked.host), "min_importance": asked.min_importance, "answered": asked.answered,
         **{name: moment(text, now) if (text := getattr(asked, name)) else None for name in ("since", "until", "as_of")},
         **{f"include_{name}": getattr(asked, f"include_{name}") for name in HIDDEN}, **more,
     }  # fmt: skip

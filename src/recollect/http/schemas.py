@@ -80,6 +80,7 @@ class Filters(Strict):
     tag: Words = []
     source: Words = []
     session: Word | None = None
+    host: Words = Field([], description="agents in whose conversations it was said: claude, codex …")
     since: Moment | None = Field(None, description="made at or after")
     until: Moment | None = Field(None, description="made before")
     as_of: Moment | None = Field(None, description="what was valid then")
@@ -248,6 +249,17 @@ class NewHandoff(Strict):
     memory_ids: Annotated[list[Id], Field(max_length=MOST_IDS)] = Field([], description="memories that were used; counts as a use")
     part: Annotated[str, Field(max_length=200)] = ""
     branch: Annotated[str, Field(max_length=200)] = ""
+
+
+class Text(Strict):
+    path: Annotated[str, Field(min_length=1, max_length=500)] = Field(
+        description="relative, such as docs/deploy.md; a later text replaces it"
+    )
+    content: str = Field(description="Markdown; empty takes the document away")
+
+
+class NewDocuments(Strict):
+    documents: Annotated[list[Text], Field(min_length=1, max_length=100)]
 
 
 class Consolidate(Strict):

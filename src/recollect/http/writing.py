@@ -1,11 +1,11 @@
-"""The operations that change memories: add, update, forget, restore, vote, link, and handoffs."""
+"""The operations that change memories: add, update, forget, restore, vote, link, documents and handoffs."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from typing import Any
 
-from recollect import handoffs
+from recollect import handoffs, knowledge
 from recollect.checks import as_entity
 from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.http import answers, schemas
@@ -25,7 +25,7 @@ def add(call: Call) -> Reply:
     """Remembers statements in one transaction. What is private or looks like a secret is taken out first. Says which were known
     already. With an `Idempotency-Key` a repeated request gets the first answer."""
     request = b"\0".join((call.memory.scope.encode(), call.raw))
-    return call.tools.once(call.caller.id, call.headers.get("idempotency-key"), request, lambda: _add(call))  # type: ignore[no-any-return]
+    return call.tools.once(call, request, _add)
 
 
 def _add(call: Call) -> Reply:
@@ -140,6 +140,20 @@ def unlink(call: Call) -> dict[str, Any]:
     return {"source": relation.source, "type": relation.type, "target": relation.target, "status": "removed"}
 
 
+def take_documents(call: Call) -> dict[str, Any]:
+    """Takes in Markdown documents, cut into passages that cite their lines. A document under a known path is replaced, and only its
+    changed passages are embedded."""
+    given = {document.path: document.content for document in call.body.documents}
+    if len(given) < len(call.body.documents):
+        raise InvalidInput("Two of the documents have the same path.", "Give each document a path of its own.")
+    synced = knowledge.import_texts(call.memory, given)
+    return {
+        "added": list(synced.added), "changed": list(synced.changed), "unchanged": synced.unchanged,
+        "skipped": [{"path": uri, "reason": reason} for uri, reason in synced.skipped], "memories_added": synced.memories_added,
+        "memories_kept": synced.memories_kept, "memories_retired": synced.memories_retired, "hints": list(synced.hints),
+    }  # fmt: skip
+
+
 def show_handoff(call: Call) -> dict[str, Any]:
     """The newest handoff of a branch, or of any where that has none."""
     found = handoffs.latest(call.memory, call.query.part, call.query.branch)
@@ -176,6 +190,7 @@ OPERATIONS = (
     Operation("POST", "/memories/{id}/votes", vote, answers.Memory, body=schemas.Vote, scope="write", group="Change", also=(404, 409)),
     Operation("POST", "/memories/{id}/relations", link, answers.Link, body=schemas.NewLink, scope="write", group="Change", status=201, also=(404, 409)),
     Operation("DELETE", "/memories/{id}/relations", unlink, answers.Link, schemas.Unlink, scope="write", group="Change", also=(404, 409)),
+    Operation("POST", "/documents", take_documents, answers.Taken, body=schemas.NewDocuments, scope="write", group="Change", meaning=True),
     Operation("GET", "/handoff", show_handoff, answers.Handoff, schemas.HandoffPlace, group="Hand over", also=(404,)),
     Operation("POST", "/handoff", save_handoff, answers.SavedHandoff, body=schemas.NewHandoff, scope="write", group="Hand over", meaning=True, also=(404, 409)),
 )  # fmt: skip

@@ -29,7 +29,7 @@ from recollect.ingest.redact import redact
 from recollect.ingest.sync import Document, Skipped
 from recollect.types import Entity, Passage
 
-__all__ = ["Chunk", "Page", "Part", "by_headers", "by_lines", "documents", "parse", "passages"]
+__all__ = ["Chunk", "Page", "Part", "by_headers", "by_lines", "documents", "parse", "passages", "taken_apart"]
 
 VERSION = 1  # raised when the same file gives other passages, so that everything is read again
 LONGEST_FRONTMATTER = 64 * 1024
@@ -93,10 +93,11 @@ def documents(
             yield read
         else:
             text, hash = read
-            yield Document(one.uri, hash + manner, partial(_passages, text, one.uri, style, size, overlap, warn))
+            yield Document(one.uri, hash + manner, partial(taken_apart, text, one.uri, style, size, overlap, warn))
 
 
-def _passages(text: str, uri: str, style: str, size: int, overlap: int, warn: Warn | None) -> list[Passage]:
+def taken_apart(text: str, uri: str, style: str, size: int, overlap: int, warn: Warn | None) -> list[Passage]:
+    """What is remembered of the text of a file, without its secrets."""
     text, warnings = _redacted(text)
     page = parse(text)
     if warn:

@@ -51,6 +51,11 @@ class Synced(NamedTuple):
     def sources(self) -> int:
         return len(self.added) + len(self.changed) + len(self.moved) + self.unchanged
 
+    def plus(self, other: Synced) -> Synced:
+        """Both together: every field is a number or a row of things."""
+        both: list[tuple[Any, Any]] = list(zip(self, other, strict=True))
+        return Synced(*(mine + theirs for mine, theirs in both))
+
 
 class Step(NamedTuple):
     """One document to be written: what it was, if anything, and what it is."""

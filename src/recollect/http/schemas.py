@@ -13,6 +13,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from recollect.checks import check_choice, check_kind
 from recollect.config import PROFILES
+from recollect.graph import MOST as MOST_NODES
+from recollect.inbox import ACTS, QUEUES
 from recollect.types import KIND_ALIASES, KINDS, MODES, RELATIONS
 
 LONGEST_QUERY = 10_000
@@ -37,6 +39,8 @@ Intent = Annotated[str, _one_of("intent", PROFILES), _shown(PROFILES)]
 Order = Annotated[str, _one_of("order", ORDERS), _shown(ORDERS)]
 Relation = Annotated[str, _one_of("relation", RELATIONS), _shown(RELATIONS)]
 Task = Annotated[str, _one_of("task", TASKS), _shown(TASKS)]
+Queue = Annotated[str, _one_of("queue", QUEUES), _shown(QUEUES)]
+Done = Annotated[str, _one_of("act", tuple(ACTS)), _shown(tuple(ACTS))]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 Word = Annotated[str, Field(max_length=1000)]
 Id = Annotated[str, Field(min_length=1, max_length=100, description="an id or any unique beginning of one")]
@@ -168,7 +172,38 @@ class HandoffPlace(Where):
     branch: Word | None = Field(None, description="by default the one that is checked out")
 
 
+class Timeline(Paged):
+    host: Word | None = Field(None, description="only conversations with this agent: claude, codex …")
+    all_projects: bool = Field(False, description="of every project that the token is for")
+
+
+class Turns(Where):
+    topic: Annotated[str, Field(max_length=100)] | None = Field(None, description="only one topic, with its sub-topics")
+    limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 50
+    cursor: Cursor | None = None
+
+
+class Graph(Where):
+    focus: Word | None = Field(None, description="the id of a memory, or `about:` and the name of a thing", examples=["about:Redis"])
+    query: Annotated[str, Field(max_length=LONGEST_QUERY)] | None = Field(None, description="begin with what this finds")
+    limit: Annotated[int, Field(ge=1, le=MOST_NODES)] = 80
+    depth: Annotated[int, Field(ge=1, le=4)] = 2
+
+
+class Inbox(Where):
+    queue: Queue = "contradictions"
+    limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 20
+    start: Annotated[int, Field(ge=0, le=1_000_000_000)] = Field(0, description="`next` of the look before")
+
+
 # Bodies
+
+
+class Act(Strict):
+    """What to do with one item of the inbox; `acts` of the item names what there is, and the answer how to take it back."""
+
+    act: Done
+    ids: Annotated[list[Id], Field(min_length=1, max_length=2)] = Field(description="of the item's memories, in its order")
 
 
 class Statement(Strict):
@@ -251,15 +286,15 @@ class NewHandoff(Strict):
     branch: Annotated[str, Field(max_length=200)] = ""
 
 
-class Text(Strict):
+class Paper(Strict):
     path: Annotated[str, Field(min_length=1, max_length=500)] = Field(
         description="relative, such as docs/deploy.md; a later text replaces it"
     )
-    content: str = Field(description="Markdown; empty takes the document away")
+    content: Text = Field(description="Markdown; empty takes the document away")
 
 
 class NewDocuments(Strict):
-    documents: Annotated[list[Text], Field(min_length=1, max_length=100)]
+    documents: Annotated[list[Paper], Field(min_length=1, max_length=100)]
 
 
 class Consolidate(Strict):

@@ -31,15 +31,16 @@ class PostError(Exception):
     """Why there is no answer.
 
     `kind` is one of: key, missing, busy, redirect, refused, unreachable, timeout, broken, large, garbage. `said` holds the
-    server's own words, `wait` the seconds it asked for.
+    server's own words, `wait` the seconds it asked for, `status` the code it answered with.
     """
 
-    def __init__(self, kind: str, message: str, said: str = "", wait: float | None = None) -> None:
+    def __init__(self, kind: str, message: str, said: str = "", wait: float | None = None, status: int = 0) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.said = said
         self.wait = wait
+        self.status = status
 
 
 class Key(NamedTuple):
@@ -107,20 +108,24 @@ def is_this_machine(host: str) -> bool:
         return False
 
 
-def persist(attempt: Callable[[], T], deadline: Deadline, sleep: Callable[[float], None] = time.sleep) -> T:
+def persist(
+    attempt: Callable[[], T], deadline: Deadline, sleep: Callable[[float], None] = time.sleep, again: Sequence[str] = ("busy",)
+) -> T:
     """Tries again while the server says that it is busy, as long as its wish for a pause fits into the time."""
     for number in range(TRIES):
         try:
             return attempt()
         except PostError as error:
             wait = 2.0**number if error.wait is None else error.wait
-            if error.kind != "busy" or number == TRIES - 1 or wait >= _left(deadline):
+            if error.kind not in again or number == TRIES - 1 or wait >= _left(deadline):
                 raise
         sleep(wait)
     raise AssertionError("the last try either returns or raises")
 
 
-def send(where: SplitResult, body: Any, headers: Mapping[str, str], secret: Key | None, deadline: Deadline) -> Any:
+def send(
+    where: SplitResult, body: Any, headers: Mapping[str, str], secret: Key | None, deadline: Deadline, largest: int = LARGEST_ANSWER
+) -> Any:
     """The JSON value that the server answers with."""
     import http.client
     import urllib.error
@@ -131,8 +136,8 @@ def send(where: SplitResult, body: Any, headers: Mapping[str, str], secret: Key 
     request = urllib.request.Request(urlunsplit(where), json.dumps(body).encode(), sent, method="POST")
     try:
         with _opener(where.hostname or "", deadline).open(request, timeout=deadline.left()) as response:
-            answer = response.read(LARGEST_ANSWER + 1)
-            if len(answer) <= LARGEST_ANSWER and response.length:  # a bounded read says nothing of an early end
+            answer = response.read(largest + 1)
+            if len(answer) <= largest and response.length:  # a bounded read says nothing of an early end
                 raise ConnectionError
     except urllib.error.HTTPError as error:
         with error:
@@ -141,8 +146,8 @@ def send(where: SplitResult, body: Any, headers: Mapping[str, str], secret: Key 
         raise _unreachable(error.reason if isinstance(error.reason, OSError) else error, shown, deadline) from None
     except (OSError, http.client.HTTPException) as error:
         raise _unreachable(error, shown, deadline) from None
-    if len(answer) > LARGEST_ANSWER:
-        raise PostError("large", f"The endpoint {shown} answered with more than {LARGEST_ANSWER >> 20} MB.")
+    if len(answer) > largest:
+        raise PostError("large", f"The endpoint {shown} answered with more than {largest >> 20} MB.")
     try:
         return json.loads(answer)
     except (ValueError, RecursionError):
@@ -218,10 +223,10 @@ def _refusal(error: urllib.error.HTTPError, shown: str, secret: Key | None) -> P
         return PostError("missing", f"The endpoint {shown} was not found, or has no such model{detail}.", said)
     if code in (408, 409, 425, 429) or code >= 500:
         wait = retry_after(error.headers.get("Retry-After"))
-        return PostError("busy", f"The endpoint {shown} is busy or failed ({code}){detail}.", said, wait)
+        return PostError("busy", f"The endpoint {shown} is busy or failed ({code}){detail}.", said, wait, code)
     if 300 <= code < 400:
         return PostError("redirect", f"The endpoint {shown} redirects elsewhere, which is not followed.", said)
-    return PostError("refused", f"The endpoint {shown} refused the request ({code}){detail}.", said)
+    return PostError("refused", f"The endpoint {shown} refused the request ({code}){detail}.", said, status=code)
 
 
 def _said(error: urllib.error.HTTPError, secret: Key | None) -> str:

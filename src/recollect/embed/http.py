@@ -5,28 +5,22 @@ The key is read from the environment, sent to the configured address only (redir
 
 from __future__ import annotations
 
-import ipaddress
-import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import SplitResult
 
+from recollect import post
 from recollect.embed.text import clean, pieces
 from recollect.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    import urllib.error
-    import urllib.request
-
     from recollect.embed.base import Matrix, Progress
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_TOKEN_MEMORY_EMBEDDINGS")
-TRIES = 3
-LONGEST_WAIT = 30.0
+LONGEST_WAIT = 60.0  # seconds for the pauses that a busy endpoint asks for, all together
 BATCH_TEXTS = 64
 BATCH_CHARACTERS = 100_000
 # OpenAI's models take 8,191 tokens. Latin script has about four characters to a token; Chinese may have more tokens than characters.
@@ -34,16 +28,8 @@ WINDOW_CHARACTERS = 24_000
 DENSE_WINDOW_CHARACTERS = 6_000
 SMALLEST_WINDOW_CHARACTERS = 500
 QUERIES_REMEMBERED = 256
-_LARGEST_ANSWER = 256 << 20
+LARGEST_ANSWER = 256 << 20
 _TOO_LONG = re.compile(r"context|too (long|large|many)|max\w* (input|sequence|token|allowed|batch)|exceed", re.IGNORECASE)
-
-
-class _Busy(Exception):
-    """The endpoint may answer if asked again; `wait` is what it asked for, in seconds."""
-
-    def __init__(self, message: str, wait: float | None = None) -> None:
-        super().__init__(message)
-        self.wait = wait
 
 
 class _TooLong(EmbeddingError):
@@ -52,7 +38,7 @@ class _TooLong(EmbeddingError):
 
 def identity(url: str, model: str, dimensions: int = 0) -> str:
     """Model and host, since two servers may mean different things by one name."""
-    parts = _parts(url)
+    parts = _endpoint(url)
     host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
     return f"{model}@{host}" + (f"/{dimensions}" if dimensions else "")
 
@@ -67,12 +53,15 @@ class HttpEmbedder:
         self.model = identity(url, model, dimensions)
         self.baseline = self.unrelated = BASELINE
         self._name = model
-        self._url = _endpoint(url)
+        self._where = _endpoint(url)
         self._width = dimensions
         self._asked = dimensions
         self._timeout = timeout
         self._sleep = sleep
-        self._key, self._variable = _key()
+        try:
+            self._key = post.key(KEY_VARIABLES)
+        except ValueError as error:
+            raise EmbeddingError(f"{error}.", f"Set {' or '.join(KEY_VARIABLES)} anew.") from None
         self._remembered = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
 
     @cached_property
@@ -146,169 +135,52 @@ class HttpEmbedder:
 
     @property
     def _shown(self) -> str:
-        return self._url.partition("?")[0]
+        return f"{self._where.scheme}://{self._where.netloc}{self._where.path}"
 
     def _ask(self, body: dict[str, Any]) -> Any:
-        for attempt in range(TRIES):
-            try:
-                return self._send(body)
-            except _Busy as busy:
-                problem = str(busy)
-                wait = 2.0**attempt if busy.wait is None else busy.wait
-            if attempt < TRIES - 1:
-                self._sleep(min(wait, LONGEST_WAIT))
-        raise EmbeddingError(f"The endpoint {self._shown} did not answer after {TRIES} tries: {problem}.", "Try again later.")
-
-    def _send(self, body: dict[str, Any]) -> Any:
-        import http.client
-        import urllib.error
-        import urllib.request
-
-        if self._key is None and urlsplit(self._url).hostname == "api.openai.com":
+        if self._key is None and self._where.hostname == "api.openai.com":
             raise EmbeddingError(f"The endpoint {self._shown} needs a key, and none is set.", f"Set {' or '.join(KEY_VARIABLES)}.")
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "recollect"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        request = urllib.request.Request(self._url, json.dumps(body).encode(), headers, method="POST")
-        try:
-            with _opener(self._url).open(request, timeout=self._timeout) as response:
-                answer = response.read(_LARGEST_ANSWER)
-        except urllib.error.HTTPError as error:
-            with error:
-                raise self._refusal(error) from None
-        except urllib.error.URLError as error:
-            raise self._unreachable(error.reason if isinstance(error.reason, OSError) else error) from None
-        except (OSError, http.client.HTTPException) as error:
-            raise self._unreachable(error) from None
-        try:
-            return json.loads(answer)
-        except ValueError:
-            raise self._nonsense("something that is not JSON") from None
+        headers = {"Authorization": f"Bearer {self._key.value}"} if self._key else {}
 
-    def _refusal(self, error: urllib.error.HTTPError) -> Exception:
-        code, said = error.code, self._message(error)
-        detail = f": {said}" if said else ""
-        if code in (401, 403):
-            if self._key is None:
-                return EmbeddingError(f"The endpoint {self._shown} asks for a key, and none is set.", f"Set {' or '.join(KEY_VARIABLES)}.")
-            return EmbeddingError(
-                f"The endpoint {self._shown} refused the key ({code}).", f"Check the environment variable {self._variable}."
-            )
-        if code == 404:
+        def attempt() -> Any:
+            return post.send(self._where, body, headers, self._key, post.Deadline(self._timeout), LARGEST_ANSWER)
+
+        patience = post.Deadline(post.TRIES * self._timeout + LONGEST_WAIT)
+        try:
+            return post.persist(attempt, patience, self._sleep, again=("busy", "broken"))
+        except post.PostError as error:
+            raise self._translated(error) from None
+
+    def _translated(self, error: post.PostError) -> EmbeddingError:
+        """The error with what to do about it here."""
+        if error.status == 413 or (error.status in (400, 422) and _TOO_LONG.search(error.said)):
+            return _TooLong(error.message)
+        if error.kind == "garbage":
+            return self._nonsense("something that is not JSON")
+        if error.kind == "missing":
+            detail = f": {error.said}" if error.said else ""
             hint = "Check the settings `embedding_model` and `embedding_url`; with Ollama, run `ollama pull` for the model."
             return EmbeddingError(f"The endpoint {self._shown} was not found or knows no model '{self._name}'{detail}.", hint)
-        if code == 429 or code >= 500:
-            return _Busy(f"it answered {code}{detail}", _retry_after(error.headers.get("Retry-After")))
-        if 300 <= code < 400:
-            return EmbeddingError(
-                f"The endpoint {self._shown} redirects elsewhere, which is not followed.", "Set `embedding_url` to its final address."
-            )
-        message = f"The endpoint {self._shown} refused the request ({code}){detail}."
-        if code == 413 or (code in (400, 422) and _TOO_LONG.search(said)):
-            return _TooLong(message)
-        return EmbeddingError(message, "Check the settings that begin with `embedding`.")
-
-    def _message(self, error: urllib.error.HTTPError) -> str:
-        """What the server says of its refusal, in one line. Some servers quote the key."""
-        try:
-            text = error.read(20_000).decode("utf-8", "replace")
-        except OSError:
-            return ""
-        try:
-            said = json.loads(text)
-            said = said.get("error", said.get("message", said.get("detail", "")))
-            text = str(said.get("message", said) if isinstance(said, dict) else said)
-        except (ValueError, AttributeError):
-            pass
-        if self._key:
-            text = text.replace(self._key, "…")
-        return " ".join(text.split())[:300].rstrip(".")
-
-    def _unreachable(self, error: BaseException) -> Exception:
-        import http.client
-        import socket
-
-        if isinstance(error, ConnectionRefusedError):
-            return EmbeddingError(
-                f"Nothing answers at {self._shown}.", "Is the server running? The setting `embedding_url` holds its address."
-            )
-        if isinstance(error, socket.gaierror):
-            return EmbeddingError(f"The host of {self._shown} cannot be found.", "Check the network and the setting `embedding_url`.")
-        if isinstance(error, TimeoutError):
-            hint = "Raise the setting `embedding_timeout`."
-            return EmbeddingError(f"The endpoint {self._shown} did not answer within {self._timeout:g} seconds.", hint)
-        if isinstance(error, ConnectionError | http.client.IncompleteRead | http.client.BadStatusLine):
-            return _Busy("it broke off the connection")
-        return EmbeddingError(
-            f"The endpoint {self._shown} cannot be reached: {error}.", "Check the network and the setting `embedding_url`."
-        )
+        if error.kind in ("busy", "broken"):
+            asks = error.wait is not None and error.wait > LONGEST_WAIT
+            told = f"and asks to wait {error.wait:.0f} seconds" if asks else f"after {post.TRIES} tries"
+            return EmbeddingError(f"{error.message.rstrip('.')}, {told}.", "Try again later.")
+        keys = f"Check the environment variable {self._key.variable}." if self._key else f"Set {' or '.join(KEY_VARIABLES)}."
+        hints = {
+            "key": keys,
+            "redirect": "Set `embedding_url` to its final address.",
+            "timeout": "Raise the setting `embedding_timeout`.",
+            "unreachable": "Is the server running? The setting `embedding_url` holds its address.",
+        }
+        return EmbeddingError(error.message, hints.get(error.kind, "Check the settings that begin with `embedding`."))
 
 
-def _parts(url: str) -> SplitResult:
+def _endpoint(url: str) -> SplitResult:
     try:
-        parts = urlsplit(url.strip())
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-            raise ValueError
-    except ValueError:
-        raise EmbeddingError(
-            f"The setting `embedding_url` = {url!r} is no http or https address.", "Use one such as https://host/v1."
-        ) from None
-    if parts.username or parts.password:
-        raise EmbeddingError("The setting `embedding_url` holds a user name or password.", f"Put the key into {KEY_VARIABLES[0]}.")
-    return parts
-
-
-def _endpoint(url: str) -> str:
-    parts = _parts(url)
-    path = parts.path.rstrip("/")
-    return urlunsplit((parts.scheme, parts.netloc, path if path.endswith("/embeddings") else f"{path}/embeddings", parts.query, ""))
-
-
-def _key() -> tuple[str | None, str | None]:
-    """The key and the variable it came from. A key that no header can carry is refused here, as errors of urllib would show it."""
-    for variable in KEY_VARIABLES:
-        if key := os.environ.get(variable, "").strip():
-            if not re.fullmatch(r"[\x21-\x7e]+", key):
-                raise EmbeddingError(f"The key in {variable} has characters that a key cannot have.", f"Set {variable} anew.")
-            return key, variable
-    return None, None
-
-
-def _opener(url: str) -> urllib.request.OpenerDirector:
-    import urllib.request
-
-    class Stay(urllib.request.HTTPRedirectHandler):
-        """A redirect would carry the key to another host."""
-
-        def redirect_request(self, *_: Any) -> None:
-            return None
-
-    # A proxy cannot reach this machine's own servers.
-    proxies = [urllib.request.ProxyHandler({})] if _is_this_machine(urlsplit(url).hostname or "") else []
-    return urllib.request.build_opener(Stay, *proxies)
-
-
-def _is_this_machine(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _retry_after(header: str | None) -> float | None:
-    """Seconds from either form of the header: a number or a date."""
-    if not header:
-        return None
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", header.strip()):
-        return float(header)
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return None
+        return post.address(url, "/embeddings")
+    except ValueError as error:
+        hint = f"Put the key into {KEY_VARIABLES[0]}." if "password" in str(error) else "Use one such as https://host/v1."
+        raise EmbeddingError(f"The setting `embedding_url` cannot be used: {error}.", hint) from None
 
 
 def _windows(text: str) -> Iterator[str]:

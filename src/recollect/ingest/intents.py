@@ -467,7 +467,8 @@ def _masked(text: str) -> str:
     """Without what is quoted or code: `raise Error("decided")` decides nothing."""
     text = compiled(r"`[^`\n]{1,200}`").sub(" code ", text)
     text = compiled(r"[\"“](?=\S)([^\"“”\n]{3,200})[\"”]").sub(" quoted ", text)
-    return compiled(r"\S*\w[_/\\.]\w\S*").sub(" code ", text)
+    # From the beginning of a word only: it would otherwise be tried from each of its letters.
+    return compiled(r"(?<!\S)\S*\w[_/\\.]\w\S*").sub(" code ", text)
 
 
 def tokens(text: str) -> list[str]:

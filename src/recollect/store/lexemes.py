@@ -27,6 +27,7 @@ _UNSPACED = (
 _RUN = re.compile(f"[{_UNSPACED}]+")
 # Bounded, because a run of a hundred thousand letters without a hump would otherwise be tried from each of them to its end.
 _HUMPS = re.compile(r"[A-Za-z][A-Za-z0-9]{0,60}[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,60}[a-z][A-Za-z0-9]*")
+_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")  # what every such word holds, and most texts do not: found four times faster
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
@@ -59,8 +60,7 @@ def prepare(text: str) -> str:
         # A search for one character looks for pairs that begin with it; the last character of a run begins none.
         ends = dict.fromkeys(run[-1] for run in _RUN.findall(text) if len(run) > 1)
         text = spaced(text) + ("\n" + " ".join(ends) if ends else "")
-    humps = _HUMPS.findall(text)
-    if humps:
+    if _HUMP.search(text) and (humps := _HUMPS.findall(text)):
         text += "\n" + " ".join(part for word in humps for part in _PARTS.findall(word))
     return text
 

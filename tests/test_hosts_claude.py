@@ -200,6 +200,13 @@ def test_only_the_persons_words_are_left(tmp_path, text, expected):
     [
         (base.INJECTED, claude_line(1, "<recollect-memory a>We use MySQL.</recollect-memory a>")),
         (base.INJECTED, claude_line(1, "<command-name>/recollect:remember</command-name><command-args>x</command-args>")),
+        *(
+            (
+                base.INJECTED,
+                claude_line(1, [{"type": "text", "text": "Carts are in Redis."}], "assistant", agentId="a1", attributionSkill=name),
+            )
+            for name in ("remember", "recollect:remember")
+        ),
         (base.MACHINE, claude_line(1, "<task-notification>done</task-notification>\nRead the output file")),
         (base.MACHINE, claude_line(1, '<teammate-message teammate_id="bob">hi</teammate-message>')),
         (base.MACHINE, claude_line(1, "hello", promptSource="system")),

@@ -7,7 +7,7 @@ import json
 import pytest
 from transcripts import FIXTURES, LINE_FILES, read, stored, table, written
 
-from recollect.hosts import base
+from recollect.hosts import base, copilot
 
 CHATS = FIXTURES / "gemini/tmp/shop/chats"
 OBJECT = FIXTURES / "gemini/tmp/old/chats/session-2025-12-01T08-00-9e111111.json"
@@ -42,6 +42,30 @@ FILES = [
 @pytest.mark.parametrize(("path", "expected"), FILES, ids=lambda value: value.stem if hasattr(value, "stem") else "")
 def test_a_transcript_is_what_people_and_agents_said(path, expected):
     assert table(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "environment", "directory"),
+    [
+        ("id: s1\ncwd: /home/ada/shop\n", {}, "/home/ada/shop"),
+        ('cwd: "/home/ada lovelace/caf\\xE9"\n', {}, "/home/ada lovelace/café"),
+        ("cwd: /home/ada/shop\n", {"COPILOT_PLUGIN_ROOT": ""}, ""),  # a server that the user registered starts in the right place
+        ("cwd: /home/ada/shop\n", {"COPILOT_AGENT_SESSION_ID": ""}, ""),
+        ("cwd: /home/ada/shop\n", {"COPILOT_AGENT_SESSION_ID": "../session-state/s1"}, ""),
+        ("cwd: 7\n", {}, ""),
+        ("- a\n", {}, ""),
+        ("cwd: [", {}, ""),
+        ("\0\xff", {}, ""),
+        (None, {}, ""),
+    ],
+)
+def test_copilot_tells_a_plugins_server_where_its_session_works(tmp_path, told, environment, directory):
+    folder = tmp_path / "session-state" / "s1"
+    folder.mkdir(parents=True)
+    if told is not None:
+        (folder / "workspace.yaml").write_bytes(told.encode("latin-1"))
+    given = {"COPILOT_HOME": str(tmp_path), "COPILOT_PLUGIN_ROOT": "/plugin", "COPILOT_AGENT_SESSION_ID": "s1", **environment}
+    assert copilot.directory(given, tmp_path / "home") == directory
 
 
 def test_copilot_follows_the_session_into_another_folder():

@@ -29,7 +29,10 @@ class Setting(NamedTuple):
 
 
 SETTINGS: dict[str, Setting] = {
-    "database": Setting("Path of the database. Empty: one database per user."),
+    "database": Setting("Path of the database, or a `postgresql://` URL for a team. Empty: one database per user."),
+    "tenant": Setting("Whose memories these are, in a PostgreSQL database that several teams share."),
+    "user": Setting("Who you are in a team's database: what is personal is seen by you alone, and changes carry your name."),
+    "read_url": Setting("A replica of the PostgreSQL database that reads may go to; never behind this process's own writes."),
     "embedding": Setting("Embedding model by name, a folder with model.onnx, `http`, `hashing`, or `none`."),
     "embedding_url": Setting("Base URL of an OpenAI-compatible endpoint, for `embedding = \"http\"`."),
     "embedding_model": Setting("Model asked for at that endpoint."),
@@ -47,6 +50,7 @@ SETTINGS: dict[str, Setting] = {
     "dedup_threshold": Setting("Cosine from which two memories say the same.", low=0.5, high=1),
     "max_characters": Setting("Longest text of one memory.", low=1000, high=5_000_000),
     "knowledge": Setting("Folders whose Markdown files are a project's knowledge, relative to its root."),
+    "builtin_memory": Setting("Whether the rules and memory files that agents load by themselves (AGENTS.md, CLAUDE.md, Claude auto memory) are read too."),
     "chunk_size": Setting("Longest passage of an indexed document, in characters.", low=100, high=10_000),
     "chunk_overlap": Setting("Part of a passage that the next one repeats, in percent.", low=0, high=50),
     "import_tokens": Setting("Longest passage of an imported document, in tokens of four characters.", low=25, high=2500),
@@ -57,17 +61,29 @@ SETTINGS: dict[str, Setting] = {
     "llm_url": Setting("Base URL of that model's endpoint, such as http://127.0.0.1:11434/v1. Empty: the provider's own."),
     "llm_timeout": Setting("Seconds for one whole call of the model.", low=0.1, high=600),
     "llm_daily_tokens": Setting("Tokens that the model may take in a day; 0 sends nothing.", low=0, high=100_000_000),
-    "busy_timeout": Setting("Seconds to wait for another process's write.", low=0.1, high=600),
+    "briefing_tokens": Setting("Longest briefing that a hook gives a session when it starts, in tokens; 0 gives none.", low=0, high=2000),
+    "prompt_tokens": Setting("Most that a hook adds to a prompt, in tokens; 0 adds nothing.", low=0, high=2000),
+    "prompt_bar": Setting("How sure a hook must be that a memory fits a prompt to add it; 1 adds nothing.", low=0, high=1),
+    "tool_hooks": Setting("Whether hooks tell known gotchas about a file before a tool edits it."),
+    "hook_seconds": Setting("Seconds after which a hook gives up.", low=0.2, high=60),
+    "worker_seconds": Setting("Seconds after which the process that reads new transcripts ends; the next one goes on.", low=1, high=86_400),
+    "team": Setting("The team's server (https://…) or database, for `sync` and `mcp --remote`. A token goes into RECOLLECT_TOKEN."),
+    "busy_timeout": Setting("Seconds to wait for another process's write, or for a database server to come back.", low=0.1, high=600),
 }  # fmt: skip
 
 
 # A project's file comes with a cloned repository. It may not say where memories, questions or API keys are sent, nor spend
 # the user's money.
-PERSONAL = ("database", "embedding", "embedding_url", "llm", "llm_model", "llm_url", "llm_daily_tokens")
+PERSONAL = (
+    "database", "tenant", "user", "read_url", "team", "embedding", "embedding_url", "llm", "llm_model", "llm_url", "llm_daily_tokens",
+)  # fmt: skip
 
 
 class Config(NamedTuple):
     database: str = ""
+    tenant: str = "default"
+    user: str = ""
+    read_url: str = ""
     embedding: str = "snowflake-arctic-embed-s"
     embedding_url: str = "https://api.openai.com/v1"
     embedding_model: str = "text-embedding-3-small"
@@ -85,6 +101,7 @@ class Config(NamedTuple):
     dedup_threshold: float = 0.9
     max_characters: int = 200_000
     knowledge: tuple[str, ...] = (".claude/knowledge",)
+    builtin_memory: bool = True
     chunk_size: int = 2000
     chunk_overlap: int = 15
     import_tokens: int = 400
@@ -95,6 +112,13 @@ class Config(NamedTuple):
     llm_url: str = ""
     llm_timeout: float = 60.0
     llm_daily_tokens: int = 50_000
+    briefing_tokens: int = 600
+    prompt_tokens: int = 400
+    prompt_bar: float = 0.5
+    tool_hooks: bool = False
+    hook_seconds: float = 5.0
+    worker_seconds: float = 600.0
+    team: str = ""
     busy_timeout: float = 30.0
     origins: Mapping[str, str] = NOTHING
     warnings: tuple[str, ...] = ()
@@ -228,9 +252,19 @@ def load(root: Path | None = None, overrides: Mapping[str, Any] | None = None) -
     return Config(**values, origins=origins, warnings=tuple(warnings))
 
 
+def masked(value: Any) -> Any:
+    """A value as it may be shown: the password in a URL is nobody's business."""
+    if not isinstance(value, str) or "://" not in value:
+        return value
+    import re
+
+    plain = re.sub(r"(://[^/?#@:]*):[^/?#]*@", r"\1:…@", value)
+    return re.sub(r"(?i)([?&][a-z_]*password=)[^&]*", r"\1…", plain)
+
+
 def explain(config: Config) -> list[dict[str, Any]]:
-    """Every setting with its value and the layer it came from."""
+    """Every setting with its value, without passwords, and the layer it came from."""
     return [
-        {"key": key, "value": getattr(config, key), "origin": config.origins.get(key, "default"), "help": setting.help}
+        {"key": key, "value": masked(getattr(config, key)), "origin": config.origins.get(key, "default"), "help": setting.help}
         for key, setting in SETTINGS.items()
     ]

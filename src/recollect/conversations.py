@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recollect import language
 from recollect import project as projects
 from recollect.errors import NotFound, Overtaken, RecollectError
+from recollect.hooks.pause import Pause, covered
+from recollect.hooks.pause import read as read_pauses
 from recollect.memory import Memory
 from recollect.types import NOTHING, Batch, Session, Source, Span
 from recollect.types import Memory as Remembered
@@ -111,8 +113,9 @@ def backfill(memory: Memory, transcripts: Iterable[tuple[str, Path]], *, embed: 
     return done
 
 
-def read_on(memory: Memory, path: Path, host: str | None = None, *, embed: bool = True) -> Iterator[Indexed]:
-    """What is new in one transcript, page by page."""
+def read_on(memory: Memory, path: Path, host: str | None = None, *, embed: bool = True, silent: bool = False) -> Iterator[Indexed]:
+    """What is new in one transcript, page by page. What was said while memory was paused is passed over; with `silent` also what the
+    host gives no time for."""
     from recollect import hosts
     from recollect.hosts.base import Position
 
@@ -123,21 +126,40 @@ def read_on(memory: Memory, path: Path, host: str | None = None, *, embed: bool 
     transcript = hosts.read(path, Position(**left) if left else Position(), host or None)
     states: dict[str, Any] = dict(source.metadata.get("sessions") or {}) if source else {}
     expected = source.position if source else 0
+    quiet = _Quiet(read_pauses(), silent)
     pages = 0
     for page in transcript.pages():
         pages += 1
         place = Source(uri, "transcript", position=page.position.offset)
-        home, part = _take(memory, transcript, page, place, states, home, expected, embed)
+        home, part = _take(memory, transcript, page, place, states, home, expected, embed, quiet.among(page.turns))
         expected = place.position
         yield part
     if not pages:
         yield Indexed(unchanged=1)
 
 
+class _Quiet(NamedTuple):
+    """What of a transcript is not for memory."""
+
+    pauses: Sequence[Pause]
+    silent: bool  # whether that holds for what the host gives no time for
+
+    def among(self, turns: Sequence[Turn]) -> _Quiet:
+        """The same, of the time in which these turns were said."""
+        times = [turn.at.timestamp() for turn in turns if turn.at]
+        first, last = min(times, default=0.0), max(times, default=0.0)
+        return self._replace(pauses=[one for one in self.pauses if one.since <= last and (one.until is None or one.until > first)])
+
+    def covers(self, turn: Turn, scope: str) -> bool:
+        return self.silent if turn.at is None else covered(self.pauses, turn.at.timestamp(), scope, turn.cwd)
+
+
 def _take(
-    memory: Memory, transcript: Transcript, page: Page, place: Source, states: dict[str, Any], home: str | None, expected: int, embed: bool
-) -> tuple[str, Indexed]:
+    memory: Memory, transcript: Transcript, page: Page, place: Source, states: dict[str, Any], home: str | None, expected: int, embed: bool,
+    quiet: _Quiet,
+) -> tuple[str, Indexed]:  # fmt: skip
     """One page into the store: the turns of each session in it, each to its own project, and how far the file was read."""
+    from recollect.hosts.base import OFF
     from recollect.ingest.conversation import Prepared, Talk, prepare
 
     embedder = memory.embedder if embed else None
@@ -147,7 +169,14 @@ def _take(
     for session, turns in _by_session(page.turns).items():
         state = dict(states.get(session) or {})
         scope, names = (str(state["scope"]), {}) if state.get("scope") else _scope(memory, transcript, turns)
-        talk = Talk(session, transcript.host, place, turns, transcript.title or "", state)
+        heard = [turn for turn in turns if not quiet.covers(turn, scope)]
+        if len(heard) < len(turns):
+            total = total.plus(Indexed(skipped={OFF: len(turns) - len(heard)}))
+        if not heard:
+            continue
+        # A title that the host made up may tell what was said meanwhile.
+        title = transcript.title if len(heard) == len(turns) else None
+        talk = Talk(session, transcript.host, place, heard, title or "", state)
         made: Prepared = prepare(talk, _into(memory, scope, names), memory.store, embedder, memory.recent, model)
         states.pop(session, None)  # the sessions spoken in last stand last
         states[session] = {**made.state, "scope": scope}

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recollect.errors import InvalidInput
-from recollect.ingest.pipeline import clean
-from recollect.ingest.redact import redact
 from recollect.memory import Memory
 from recollect.types import Batch, Passage, Relation, Source
 from recollect.types import Memory as Remembered
@@ -98,6 +96,8 @@ def _start(file: Path) -> str:
 
 def save(memory: Memory, handoff: Handoff) -> Saved:
     """Stores a handoff in place of the last one of its project and branch. Counts a use of the memories it names."""
+    from recollect.ingest.pipeline import clean  # not needed to read one, which hooks do in a hurry
+
     project, branch = _named(memory, handoff.project, handoff.branch)
     handoff = _checked(handoff._replace(project=project, branch=branch))
     handoff = handoff._replace(memory_ids=tuple(dict.fromkeys(memory.resolve(id) for id in handoff.memory_ids)))
@@ -127,8 +127,10 @@ def save(memory: Memory, handoff: Handoff) -> Saved:
 
 def latest(memory: Memory, project: str | None = None, branch: str | None = None) -> Found | None:
     """The newest handoff of this branch, or of any branch where it has none."""
-    name, asked = _named(memory, project or "", branch or "")
     known = [(found, read(found)) for found in _live(memory)]
+    name, asked = project or memory.project.name, branch or branch_of(memory.project.worktree)
+    if any("[REDACTED" in handoff.project + handoff.branch for _, handoff in known):
+        name, asked = _named(memory, name, asked)  # only then, because a hook that starts a session has no time for all the rules
     mine = [(found, handoff) for found, handoff in known if handoff.project == name]
     here = [(found, handoff) for found, handoff in mine if handoff.branch == asked]
     for found, handoff in here or mine:
@@ -216,6 +218,8 @@ def from_fields(value: Mapping[str, Any]) -> Handoff:
 
 def _named(memory: Memory, project: str, branch: str) -> tuple[str, str]:
     """The project and the branch that are meant, in the form in which they are stored."""
+    from recollect.ingest.redact import redact
+
     return redact(project.strip() or memory.project.name).text, redact(branch.strip() or branch_of(memory.project.worktree)).text
 
 

@@ -28,7 +28,8 @@ def index_options(parser: ArgumentParser) -> None:
 def index(args: Namespace) -> None:
     """Bring the Markdown files of the knowledge folders in step with memory: new ones are read, unchanged ones skipped,
     changed ones replace their own memories, moved ones keep them, vanished ones retire them. The setting `knowledge` names
-    the folders (.claude/knowledge by default). Files that git ignores are left out.
+    the folders (.claude/knowledge by default). Files that git ignores are left out. What agents load by themselves (AGENTS.md,
+    CLAUDE.md, Claude auto memory) is read too, unless `builtin_memory` is off: searches find it, hooks do not repeat it.
 
     Examples:
       recollect index
@@ -36,16 +37,17 @@ def index(args: Namespace) -> None:
       recollect index docs/guides
       recollect index --watch
     """
-    from recollect import knowledge
+    from recollect import builtin, knowledge
 
     with opened(args) as memory:
         paths = [existing(path) for path in args.path] or None
-        if paths is None and not knowledge.folders(memory):
+        if paths is None and not knowledge.folders(memory) and not builtin.present(memory):
             raise NotFound(
                 f"None of the knowledge folders of {memory.project.name} exists: {', '.join(memory.config.knowledge)}.",
                 "`recollect init` makes one; `recollect config knowledge docs` names another.",
             )
-        show(args, _taken(args, "indexing", lambda bar: knowledge.index(memory, paths, progress=bar)))
+        synced = _taken(args, "indexing", lambda bar: knowledge.index(memory, paths, progress=bar))
+        show(args, synced if paths else synced.plus(builtin.sync(memory)))
         if args.watch:
             watch(args, memory, paths)
 

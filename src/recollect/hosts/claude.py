@@ -57,6 +57,8 @@ BOOKKEEPING_TYPES = frozenset(
     "fork-context-ref ended-by-model history-suppression api-request api-request-shape api-request-blob atis-latch isolation-latch "
     "session-owner started result".split()
 )
+# Our skill that answers from memory, in a sub-agent of its own: what it says is known already, and must not confirm itself.
+RECALLING = ("remember", "recollect:remember")
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 # Commands whose arguments set something up and say nothing.
 SETTINGS = frozenset(
@@ -176,6 +178,8 @@ class ClaudeTranscript(LineTranscript):
         if agent and (agent in self.idle or entry.get("parentUuid", "") is None):
             # Warmed up: an answer to "Warmup", or to nothing at all. The first line of real work is the prompt.
             yield MACHINE
+        elif agent and entry.get("attributionSkill") in RECALLING:
+            yield INJECTED
         elif texts:
             yield self.said(entry, "assistant", "\n\n".join(texts), number)
         else:

@@ -54,9 +54,29 @@ def recognises(entry: Mapping[str, Any]) -> bool:
 
 
 def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-    folder = Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state"
+    folder = _sessions(environment, home)
     yield from folder.glob("*/events.jsonl")
     yield from folder.glob("*.jsonl")
+
+
+def directory(environment: Mapping[str, str], home: Path) -> str:
+    """The directory of the session that started this process as a plugin's MCP server, '' where none did. Copilot starts those in
+    the plugin's own folder and names no roots; what it wrote down about the session tells."""
+    session = environment.get("COPILOT_AGENT_SESSION_ID", "")
+    if not environment.get("COPILOT_PLUGIN_ROOT") or not session or session in (".", "..") or "/" in session or "\\" in session:
+        return ""
+    import yaml
+
+    try:
+        with (_sessions(environment, home) / session / "workspace.yaml").open("rb") as stream:
+            told = yaml.safe_load(stream.read(64 << 10))
+    except (OSError, ValueError, yaml.YAMLError, RecursionError):
+        return ""
+    return text_of(dict_of(told).get("cwd"))
+
+
+def _sessions(environment: Mapping[str, str], home: Path) -> Path:
+    return Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state"
 
 
 class CopilotTranscript(LineTranscript):

@@ -52,6 +52,8 @@ class Unready:
 class Keeper:
     """Owns the memories of one server. `directory` is the project where a client names none."""
 
+    hooked = False  # whether its client may call the prompt hook, which names a directory: only a host on this machine may
+
     def __init__(
         self, directory: Path | None = None, database: str | None = None, container: str | None = None, threads: int = THREADS
     ) -> None:
@@ -84,6 +86,11 @@ class Keeper:
             memory = copy.copy(memory)  # with the same store and model
         memory.actor, memory.trust = actor, TRUST["agent"]
         return memory
+
+    def has_model(self, directory: Path | None) -> bool:
+        """Whether the embedding model is open already. If not, it is being opened from now on."""
+        opened = self._open(directory or self.directory)
+        return opened.ready.is_set() and opened.memory.embedder is not None
 
     def warm_up(self) -> None:
         """Opens the model and reads the vectors before somebody asks, in a thread of its own. Only the first time."""

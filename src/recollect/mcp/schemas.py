@@ -182,6 +182,9 @@ TOOLS: dict[str, Tool] = {
 }
 
 
+# What a host calls by itself, as a hook, and no model needs to know of: not in the list of tools.
+HOOK = "recollect_prompt"
+
 # Tools that compare or store meaning, for which the embedding model is waited for.
 MEANING = frozenset(("search_memories", "store_memories", "update_memory", "store_handoff"))
 

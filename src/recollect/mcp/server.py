@@ -45,10 +45,11 @@ Context = ServerRequestContext[Any, Any]
 log = logging.getLogger("recollect")
 
 
-def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
-    """A server over the memories of a keeper. With `ask_roots` a client that has roots says which project it is in."""
+def build(keeper: Keeper, ask_roots: bool = False, make: Callable[[Keeper, Places], Desk] | None = None) -> Server[Any]:
+    """A server over the memories of a keeper. With `ask_roots` a client that has roots says which project it is in. `make` gives
+    another desk than the usual one."""
     places = Places(ask_roots)
-    desk = Desk(keeper, places)
+    desk = (make or Desk)(keeper, places)
     server: Server[Any] = Server(
         "recollect",
         version=__version__,
@@ -88,6 +89,8 @@ class Desk:
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         name = params.name
+        if name == schemas.HOOK and self._keeper.hooked:
+            return _text(await self._keeper.run(_hooked, self._keeper, params.arguments or {}))
         if name not in schemas.TOOLS:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool '{name[:100]}'. {schemas.nearest(name, list(schemas.TOOLS))}".strip())
         try:
@@ -212,6 +215,12 @@ def _call(memory: Memory, name: str, arguments: dict[str, Any]) -> str:
     from recollect.mcp.tools import TOOLS
 
     return TOOLS[name](memory, arguments)
+
+
+def _hooked(keeper: Keeper, arguments: dict[str, Any]) -> str:
+    from recollect.mcp.hook import prompted
+
+    return prompted(keeper, arguments) or "{}"  # for an empty text Claude Code tells the model that the hook completed
 
 
 def _listed(memory: Memory, cursor: str | None) -> Any:

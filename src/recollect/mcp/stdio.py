@@ -23,8 +23,9 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from recollect.hosts import copilot
 from recollect.mcp.keeper import Keeper
-from recollect.mcp.server import build
+from recollect.mcp.server import Desk, Places, build
 
 LEVELS = ("debug", "info", "warning", "error")
 # A client that closes stdin waits about two seconds before it kills.
@@ -34,20 +35,24 @@ LOOK_AROUND = 1.0  # seconds between two looks at whether the parent is still th
 log = logging.getLogger("recollect")
 
 
-def serve(directory: Path | None = None, database: str | None = None, container: str | None = None) -> NoReturn:
-    """Speaks the protocol until the client is gone, and ends the process."""
+Make = Callable[[Keeper, Places], Desk]
+
+
+def serve(directory: Path | None = None, database: str | None = None, container: str | None = None, make: Make | None = None) -> NoReturn:
+    """Speaks the protocol until the client is gone, and ends the process. `make` gives another desk than the usual one."""
     _prepare_log()
-    home = os.environ.get("CLAUDE_PROJECT_DIR", "")
+    home = os.environ.get("CLAUDE_PROJECT_DIR", "") or copilot.directory(os.environ, Path.home())
     keeper = Keeper(directory or (Path(home) if home and Path(home).is_dir() else None), database, container)
+    keeper.hooked = True
     try:
-        asyncio.run(_serve(keeper))
+        asyncio.run(_serve(keeper, make))
     except KeyboardInterrupt:
         leave(keeper, 130)
     leave(keeper, 0)
 
 
-async def _serve(keeper: Keeper) -> None:
-    server = build(keeper, ask_roots=keeper.directory is None)
+async def _serve(keeper: Keeper, make: Make | None = None) -> None:
+    server = build(keeper, ask_roots=keeper.directory is None, make=make)
     _end_on_signals(lambda code: leave(keeper, code))
     watching = asyncio.create_task(_follow_parent(keeper, os.getppid()))
     try:

@@ -18,7 +18,7 @@ import apsw
 
 from recollect.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreError, StoreTooNew
 
-SCHEMA = 2  # the number of the newest migration
+SCHEMA = 4  # the number of the newest migration
 APPLICATION = 0x52636F6C  # "Rcol", so that another program's database is never taken for ours
 MIGRATIONS = Path(__file__).parent / "migrations" / "sqlite"
 WAL_LIMIT = 16 * 1024 * 1024

@@ -1,0 +1,272 @@
+"""The worker: reads the transcripts that hooks noted, with the same code as `recollect backfill FILE`, and ends.
+
+It belongs to nobody: it has a lock, a low priority and a time limit, and starts no download. It may be killed at any moment. A page of a
+transcript goes in whole with how far it was read, and an entry leaves the spool only after its transcript was read to the end.
+What cannot be read is tried a few times, counted where `doctor` shows it, and set aside; what only has to wait (a locked or broken
+database, settings that cannot be read) stays for the next worker.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recollect.errors import ConfigError, EmbeddingError, Overtaken, RecollectError, StoreBusy, StoreError, UsageError
+from recollect.hooks import failures, pause, spool
+from recollect.hooks.spool import Waiting
+
+if TYPE_CHECKING:
+    from recollect.config import Config
+    from recollect.embed.base import Embedder
+    from recollect.memory import Memory
+
+ATTEMPTS = 5  # times that an entry is begun without getting any further
+ROUNDS = 8  # times that a worker goes through entries that have to wait
+FIRST_WAIT, LONGEST_WAIT = 0.2, 5.0  # seconds between them
+GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
+
+DONE, AGAIN, LEFT = "done", "again", "left"
+
+
+def main(words: Sequence[str]) -> int:
+    """`recollect hook work --database X`: a process of its own, unless another one is at it."""
+    options = dict(zip(words[::2], words[1::2], strict=False))
+    database = options.get("--database") or os.environ.get("RECOLLECT_DATABASE", "")
+    if not database or not set(options) <= {"--database", "--lock"} or len(words) % 2:
+        raise UsageError("`recollect hook work` needs --database and takes nothing else.", "recollect hook work --database PATH")
+    spool.yield_to_others()
+    seconds = limit()
+    if hasattr(signal, "alarm"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process, whatever it is stuck in
+        signal.alarm(int(seconds) + GRACE)
+    lock = options.get("--lock", "")
+    try:
+        run(database, int(lock) if lock.isdecimal() else None, seconds)
+    except (OSError, RecollectError) as error:
+        failures.note("", "", str(error))  # nobody reads what this process prints
+        raise
+    return 0
+
+
+def limit() -> float:
+    from recollect import config
+
+    try:
+        return config.load().worker_seconds
+    except ConfigError:
+        return config.Config().worker_seconds
+
+
+def run(database: str, lock: int | None = None, seconds: float = 600.0) -> int:
+    """Reads what waits for a database; returns how many entries were done with. Another worker that is at it already is left alone."""
+    done = 0
+    until = time.monotonic() + seconds
+    while True:
+        with spool.lock(database, lock) as held:
+            if not held:
+                return done
+            number, emptied = _drain(database, until)
+        done, lock = done + number, None
+        # Somebody who saw the lock held relies on this look after it was let go.
+        if not emptied or not spool.entries(database):
+            return done
+
+
+def _drain(database: str, until: float) -> tuple[int, bool]:
+    """Goes through the entries until none is left, or none can be finished now. How many were, and whether that is all of them."""
+    done, wait = 0, FIRST_WAIT
+    desk = Desk(database)
+    try:
+        for _ in range(ROUNDS):
+            outcomes = []
+            for path in spool.entries(database):
+                if time.monotonic() >= until:
+                    return done, False
+                outcomes.append(_work(desk, path, until))
+            done += outcomes.count(DONE)
+            if LEFT in outcomes:
+                return done, False
+            if AGAIN not in outcomes:
+                return done, True
+            if time.monotonic() + wait >= until:
+                return done, False
+            time.sleep(wait)
+            wait = min(wait * 2, LONGEST_WAIT)
+        return done, False
+    finally:
+        desk.close()
+
+
+class Desk:
+    """Owns the database and the embedding model for as long as the work lasts. Both are opened when first needed."""
+
+    def __init__(self, database: str) -> None:
+        self.database = database
+        self.looked_at: set[str] = set()  # projects whose built-in memory was read
+        self._first: Memory | None = None
+        self._embedder: Embedder | None = None
+
+    def memory(self, directory: str) -> Memory:
+        """The memory seen from where a session works, or worked: the directory may be gone."""
+        from recollect import config
+        from recollect.memory import Memory
+        from recollect.project import find
+
+        where = Path(directory or "/")
+        own = config.load(find(where).root, {"database": self.database})
+        own = own._replace(threads=own.threads or 1)  # nobody waits for this work
+        if self._first is None:
+            self._embedder = _installed(own)
+        if self._embedder is None:
+            own = own._replace(embedding="none")  # or `Memory` would fetch a model
+        store = self._first.store if self._first else None
+        memory = Memory(directory=where, config=own, store=store, embedder=self._embedder, actor="hook")
+        self._first = self._first or memory
+        return memory
+
+    def close(self) -> None:
+        if self._first is not None:
+            self._first.close()
+
+
+def _installed(config: Config) -> Embedder | None:
+    """The embedding model, if it is there: a download is for people to start."""
+    from recollect.embed import open_embedder
+    from recollect.embed.base import WINDOW
+
+    try:
+        return open_embedder(config, allow_pull=False, window=WINDOW)
+    except EmbeddingError:
+        return None
+
+
+def _work(desk: Desk, path: Path, until: float) -> str:
+    """One entry: DONE with, to be tried AGAIN, or LEFT for the next worker."""
+    taken = spool.take(path)
+    if taken is None:
+        return DONE
+    path, entry = taken
+    try:
+        if entry.attempts > ATTEMPTS:
+            raise RecollectError(f"Reading {entry.transcript or entry.session} was begun {ATTEMPTS} times and never got anywhere.")
+        finished = _keep_summary(desk, entry) if entry.summary else _read(desk, path, entry, until)
+        if finished:
+            path.unlink(missing_ok=True)
+        return DONE if finished else LEFT
+    except (StoreBusy, Overtaken) as error:
+        spool.write(path, entry._replace(attempts=entry.attempts - 1))
+        failures.note(entry.host, entry.event, error.message)
+        return AGAIN
+    except (StoreError, ConfigError) as error:
+        spool.write(path, entry._replace(attempts=entry.attempts - 1))
+        failures.note(entry.host, entry.event, error.message)
+        return LEFT
+    except Exception as error:  # noqa: BLE001 - the outermost boundary: one transcript must not keep the others from being read
+        if entry.attempts < ATTEMPTS:
+            return AGAIN
+        said = error.message if isinstance(error, RecollectError) else f"{type(error).__name__}: {error}"
+        failures.note(entry.host, entry.event, said)
+        spool.aside(path)
+        return DONE
+
+
+def _read(desk: Desk, path: Path, entry: Waiting, until: float) -> bool:
+    """Reads a transcript on to its end, or as far as the time allows."""
+    from recollect import conversations
+
+    transcript = _transcript(entry)
+    memory = desk.memory(entry.directory)
+    for embed in (True, False):
+        try:
+            for number, _ in enumerate(conversations.read_on(memory, transcript, entry.host, embed=embed, silent=entry.silent)):
+                if not number and entry.attempts > 1:
+                    spool.write(path, entry._replace(attempts=0))  # it does get further
+                if time.monotonic() >= until:
+                    return False
+            break
+        except EmbeddingError:
+            if not embed:
+                raise
+            # By words for now: `recollect reindex` makes up for it.
+    _captured(memory, entry.host, transcript)
+    _builtin(desk, memory, entry)
+    return True
+
+
+def _transcript(entry: Waiting) -> Path:
+    """The file to read. A host that names none is asked for the one of the session."""
+    if entry.transcript:
+        return Path(entry.transcript)
+    from recollect import hosts
+    from recollect.errors import NotFound
+
+    found = list(hosts.locate(entry.host, os.environ, Path.home()))
+    for part in (entry.session, entry.session[:8] if entry.host == "gemini" else entry.session):  # which cuts it short
+        for path in found:
+            if part in str(path) or path.suffix == ".db":
+                return path
+    raise NotFound(f"There is no transcript of session '{entry.session}' where {entry.host} keeps them.", "recollect backfill --all")
+
+
+def _captured(memory: Memory, host: str, transcript: Path) -> None:
+    known = memory.store.find_source(str(transcript.resolve()))
+    left = known[1].metadata.get("position") if known else None
+    if left:
+        spool.captured(host, str(transcript), int(left["offset"]), int(left["line"]))
+
+
+def _builtin(desk: Desk, memory: Memory, entry: Waiting) -> None:
+    """What the agent remembers by itself may have grown with the conversation."""
+    from recollect import builtin
+
+    if (
+        memory.project.scope in desk.looked_at
+        or not entry.directory
+        or not memory.project.worktree.is_dir()
+        or pause.paused(entry.directory)
+    ):
+        return
+    desk.looked_at.add(memory.project.scope)
+    try:
+        builtin.sync(memory)
+    except (OSError, RecollectError) as error:
+        failures.note(entry.host, entry.event, str(error))
+
+
+def _keep_summary(desk: Desk, entry: Waiting) -> bool:
+    """The summary that a compaction made, as one memory of its session; the next one replaces it. Nothing is derived from it: every
+    turn that it sums up is kept already, with what was decided in it, and would count twice."""
+    from recollect.hosts.speech import spoken, without_blocks
+    from recollect.types import TRUST, Passage, Source
+
+    memory = desk.memory(entry.directory)
+    # Without what Recollect itself had told the session, and without the draft that a host's model wrote first.
+    text = spoken(without_blocks(entry.summary, ("analysis",))[0]).text
+    if not text or _private(memory, entry):
+        return True
+    passage = Passage(
+        text, kind="context", importance=2.0, tags=("compaction",), session=entry.session or None, metadata={"host": entry.host}
+    )
+    source = Source(f"compaction:{entry.host}:{entry.session or entry.transcript}", "note")
+    memory.ingest([(source, [passage])], trust=TRUST["agent"])
+    return True
+
+
+def _private(memory: Memory, entry: Waiting) -> bool:
+    """Whether something of the session was not for memory: its summary may tell it."""
+    known = memory.store.find_source(str(Path(entry.transcript).resolve())) if entry.transcript else None
+    if known and known[1].metadata.get("position", {}).get("state", {}).get("private"):
+        return True
+    session = next(iter(memory.store.sessions(memory.scopes, 1, 0, entry.session)), None) if entry.session else None
+    began = session.started_at.timestamp() if session and session.started_at else 0.0
+    scopes = (memory.project.scope, pause.EVERYWHERE)
+    return any(one.scope in scopes and (one.until is None or one.until >= began) for one in pause.read())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,51 @@
+"""The prompt hook without a process: a host that can calls it as a tool of the server that runs anyway (`"type": "mcp_tool"` in Claude
+Code). It answers what `recollect hook prompt` prints, and uses the embedding model if that is open already; it never waits for it.
+
+Like every hook it never fails: what goes wrong is counted, and the answer is empty.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recollect.hooks import event, run
+
+if TYPE_CHECKING:
+    from recollect.mcp.keeper import Keeper
+
+EVENT, HOST = "prompt", "claude"
+
+
+def prompted(keeper: Keeper, arguments: Mapping[str, Any]) -> str:
+    """What to add to a prompt. Arguments: prompt, session_id, cwd, and if the host gives them source and host."""
+    if run.switched_off():
+        return ""
+    # A host that has no value for a placeholder may leave it as it is.
+    told = {name: value for name, value in arguments.items() if not (isinstance(value, str) and value.startswith("${"))}
+    host = told.get("host")
+    host = host if isinstance(host, str) and host in event.HOSTS else HOST
+    try:
+        return _prompted(keeper, event.from_fields(EVENT, host, told))
+    except Exception as error:  # noqa: BLE001 - the outermost boundary of a hook
+        run.count(EVENT, host, f"{type(error).__name__}: {error}")
+        return ""
+
+
+def _prompted(keeper: Keeper, hook: event.Hook) -> str:
+    from recollect import project as projects
+    from recollect.hooks.pause import paused
+
+    actor = f"hook:{hook.host}"
+    memory = keeper.memory(None, actor)
+    place = None
+    if hook.directory and os.path.isdir(hook.directory):  # noqa: PTH112  (false, not an error, for what no file can be named)
+        found = projects.find(Path(hook.directory))
+        if found.scope != memory.project.scope:  # another project than the server was started in
+            place = found.worktree
+            memory = keeper.memory(place, actor)
+    if paused(hook.directory or str(memory.project.worktree)):
+        return ""
+    return run.answered(hook, memory, "hybrid" if keeper.has_model(place) else "keyword")

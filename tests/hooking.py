@@ -1,0 +1,51 @@
+"""What the tests of hooks share: a project with a home of its own, memories in it, and hosts that call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from recollect import Memory
+from recollect.hooks.run import run
+
+
+class Shop:
+    """A project whose memory hooks read."""
+
+    def __init__(self, folder: Path, home: Path, monkeypatch: Any) -> None:
+        self.project, self.home = folder / "shop", home
+        (self.project / ".git").mkdir(parents=True)
+        self.branch("main")
+        self.woken: list[str] = []
+        monkeypatch.setattr("recollect.hooks.spool.wake", self.woken.append)  # these tests are about what hooks do, not the worker
+
+    def branch(self, name: str) -> None:
+        (self.project / ".git" / "HEAD").write_text(f"ref: refs/heads/{name}\n")
+
+    def memory(self, **options: Any) -> Memory:
+        return Memory(directory=self.project, **options)
+
+    def add(self, content: str, kind: str = "fact", **options: Any) -> str:
+        trust = {"trust": options.pop("trust")} if "trust" in options else {}
+        with self.memory(**trust) as memory:
+            return memory.add(content, kind=kind, **options).id
+
+    def printed(self, event: str, host: str = "claude", **said: Any) -> str:
+        return run(event, host, json.dumps({"cwd": str(self.project), "session_id": "s1", **said}).encode())
+
+    def start(self, **said: Any) -> str:
+        """The briefing of a session, as its model reads it."""
+        return context(self.printed("session-start", source=said.pop("source", "startup"), **said))
+
+    def ask(self, prompt: str, **said: Any) -> str:
+        """What a prompt gets, as the model reads it."""
+        return context(self.printed("prompt", prompt=prompt, **said))
+
+
+def context(printed: str) -> str:
+    if not printed:
+        return ""
+    told = json.loads(printed)["hookSpecificOutput"]["additionalContext"]
+    assert isinstance(told, str)
+    return told

@@ -1,0 +1,209 @@
+"""`recollect hook` as hosts start it: whatever is broken, it ends with 0, in time, with a valid answer or none, and leaves no process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from recollect import Memory
+from recollect.hooks.event import EVENTS, HOSTS
+
+SOURCE = Path(__file__).parent.parent / "src"
+
+
+class Ended(NamedTuple):
+    code: int
+    out: bytes
+    err: bytes
+    seconds: float
+
+
+class Machine:
+    """A home, a project and the command."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.home, self.project = folder, folder / "data", folder / "project"
+        self.project.mkdir(parents=True)
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(SOURCE), "RECOLLECT_HOME": str(self.home),
+            "RECOLLECT_EMBEDDING": "none", "RECOLLECT_OFFLINE": "1", "LC_ALL": "C",
+        }  # fmt: skip
+
+    def add(self, content: str) -> None:
+        with Memory(self.home / "memory.db", directory=self.project) as memory:
+            memory.add(content, kind="decision")
+
+    def hook(self, *words: str, said: Any = None, **options: Any) -> Ended:
+        data = said if isinstance(said, bytes) else json.dumps({"cwd": str(self.project), "session_id": "s", **(said or {})}).encode()
+        begun = time.monotonic()
+        environment = self.environment | options.pop("env", {})
+        done = subprocess.run(
+            [sys.executable, "-m", "recollect", "hook", *words], input=data, capture_output=True, timeout=30, env=environment, **options
+        )
+        return Ended(done.returncode, done.stdout, done.stderr, time.monotonic() - begun)
+
+    def start(self, **options: Any) -> str:
+        ended = self.hook("session-start", "--host", "copilot", **options)
+        assert (ended.code, ended.err) == (0, b"")
+        return str(json.loads(ended.out)["additionalContext"]) if ended.out else ""
+
+    def failures(self) -> list[dict[str, Any]]:
+        path = self.home / "hooks" / "failures.json"
+        return list(json.loads(path.read_text())) if path.exists() else []
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
+    monkeypatch.delenv("RECOLLECT_HOME", raising=False)
+    return Machine(tmp_path)
+
+
+def test_a_host_gets_one_line_of_json_in_its_dialect(machine: Machine) -> None:
+    machine.add("We deploy from main")
+    for host in HOSTS:
+        ended = machine.hook("prompt", "--host", host, said={"prompt": "how do we deploy?", "session_id": host})
+        assert (ended.code, ended.err) == (0, b"")
+        assert b"We deploy from main" in ended.out and ended.out.count(b"\n") == 1, machine.failures()
+        json.loads(ended.out)
+    assert machine.hook("prompt", f"--host={HOSTS[0]}", said={"prompt": "hello"}) [:3] == (0, b"", b"")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "data"),
+    [
+        *(([name, "--host", "claude"], b"\xff{not json") for name in EVENTS),
+        (["explode", "--host", "claude"], b"{}"),
+        (["stop", "--host", "vim"], b"{}"),
+    ],
+)
+def test_nothing_a_host_says_makes_it_fail(machine: Machine, words: list[str], data: bytes) -> None:
+    assert machine.hook(*words, said=data)[:3] == (0, b"", b"")
+    assert [failure["count"] for failure in machine.failures()] == [1]
+
+
+@pytest.mark.parametrize("words", [["stop", "--host"], ["prompt", "--what"], ["session-start"]])
+def test_a_host_that_says_nothing_is_told_nothing(machine: Machine, words: list[str]) -> None:
+    assert machine.hook(*words, said=b"")[:3] == (0, b"", b"")
+    assert machine.failures() == []
+
+
+def test_a_home_with_spaces_and_other_letters_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
+    machine = Machine(tmp_path / "Zoë's höme; rm -rf $(x) 家")
+    machine.add("We deploy from main")
+    assert "We deploy from main" in machine.start()
+    assert machine.failures() == []
+
+
+def test_a_directory_that_vanished_still_belongs_to_its_project(machine: Machine) -> None:
+    (machine.project / ".git").mkdir()
+    (machine.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    machine.add("We deploy from main")
+    gone = machine.project / "gone"
+    assert "We deploy" in machine.start(said={"cwd": str(gone)})
+    gone.mkdir()
+    code = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); os.execv({sys.executable!r}, [{sys.executable!r}, '-m', 'recollect', 'hook', 'stop', '--host', 'claude'])"
+    done = subprocess.run([sys.executable, "-c", code], input=b"{}", capture_output=True, timeout=30, env=machine.environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are another thing there")
+def test_a_home_that_cannot_be_written_keeps_nothing_back(machine: Machine) -> None:
+    machine.home.write_text("a file where the folder should be")
+    for name in EVENTS:
+        assert machine.hook(name, "--host", "claude", said={"prompt": "how do we deploy?", "transcript_path": "/t.jsonl"})[:3] == (
+            0,
+            b"",
+            b"",
+        )
+
+
+def test_a_briefing_is_given_though_nothing_can_be_noted(machine: Machine) -> None:
+    machine.add("We deploy from main")
+    (machine.home / "spool").write_text("in the way")
+    (machine.home / "hooks").write_text("in the way")
+    assert "We deploy from main" in machine.start()
+    assert machine.hook("stop", "--host", "claude", said={"transcript_path": "/t.jsonl"})[:3] == (0, b"", b"")
+
+
+def test_a_locked_database_is_not_waited_for(machine: Machine) -> None:
+    machine.add("We deploy from main")
+    holder = (
+        "import apsw, sys; c = apsw.Connection(sys.argv[1]); c.pragma('locking_mode', 'exclusive'); c.execute('BEGIN EXCLUSIVE; DELETE FROM meta')\n"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, str(machine.home / "memory.db")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as held:
+        assert held.stdout and held.stdout.readline() == b"held\n"
+        ended = machine.hook("prompt", "--host", "claude", said={"prompt": "how do we deploy?"})
+        assert held.stdin
+        held.stdin.close()
+    assert ended[:3] == (0, b"", b"") and ended.seconds < 10
+    (failure,) = machine.failures()
+    assert failure["event"] == "prompt" and "StoreBusy" in failure["message"]
+    assert b"We deploy" in machine.hook("prompt", "--host", "claude", said={"prompt": "how do we deploy?"}).out
+
+
+def test_a_host_that_never_ends_its_message_is_left_in_time(machine: Machine) -> None:
+    reading, writing = os.pipe()
+    try:
+        environment = machine.environment | {"RECOLLECT_HOOK_SECONDS": "0.4"}
+        done = subprocess.run(
+            [sys.executable, "-m", "recollect", "hook", "prompt", "--host", "claude"],
+            stdin=reading,
+            capture_output=True,
+            timeout=30,
+            env=environment,
+        )
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    (failure,) = machine.failures()
+    assert "longer than 0.4 seconds" in failure["message"]
+
+
+def test_a_host_that_does_not_listen_is_no_failure(machine: Machine) -> None:
+    machine.add("We deploy from main")
+    reading, writing = os.pipe()
+    os.close(reading)
+    said = json.dumps({"cwd": str(machine.project), "prompt": "how do we deploy?"}).encode()
+    command = [sys.executable, "-m", "recollect", "hook", "prompt", "--host", "claude"]
+    done = subprocess.run(command, input=said, stdout=writing, stderr=subprocess.PIPE, timeout=30, env=machine.environment)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert machine.failures() == []
+
+
+def test_hooks_import_next_to_nothing(machine: Machine) -> None:
+    machine.add("We deploy from main")
+    heavy = {"numpy", "onnxruntime", "tokenizers", "mcp", "pydantic", "argparse", "asyncio", "dataclasses", "inspect", "logging", "subprocess",
+             "concurrent.futures", "urllib.request", "tomllib", "starlette", "jinja2", "psycopg"}  # fmt: skip
+    for name, more in (("session-start", set()), ("prompt", set()), ("stop", {"apsw", "recollect.memory"})):
+        code = (
+            "import os, sys\n"
+            f"os._exit = lambda code: (sys.stderr.write(' '.join(sorted(set(sys.modules) & {heavy | more!r}))), sys.stderr.flush(), os.kill(os.getpid(), 9))\n"
+            f"sys.argv = ['recollect', 'hook', '{name}', '--host', 'claude']\n"
+            "from recollect.cli.main import main\nmain()"
+        )
+        said = json.dumps({"cwd": str(machine.project), "prompt": "how do we deploy?"}).encode()
+        done = subprocess.run([sys.executable, "-c", code], input=said, capture_output=True, timeout=30, env=machine.environment)
+        assert done.returncode == -9
+        assert done.stderr.decode() == ""
+
+
+def test_people_can_call_it_too(machine: Machine) -> None:
+    ended = machine.hook("--help")
+    assert ended.code == 0 and b"session-start" in ended.out and b"examples:" in ended.out
+    assert machine.hook().code == 2
+    wrong = machine.hook("work")
+    assert wrong.code == 2 and b"--database" in wrong.err

@@ -1,0 +1,106 @@
+"""The prompt hook as a tool of the running MCP server: the same answers as the command, known to hosts and not to models."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from mcp.shared.exceptions import MCPError
+from mcp_client import ERAS, Talk, talking, text_of
+from mcp_types import CallToolRequestParams
+
+from recollect.hooks import failures, pause
+from recollect.mcp.hook import prompted
+from recollect.mcp.keeper import Keeper
+from recollect.mcp.schemas import HOOK, TOOLS
+from recollect.mcp.server import Desk, Places
+from recollect.memory import Memory
+
+DECISION = "The Valkey cluster gets a third replica"
+
+
+@pytest.fixture
+def project(offline: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    with Memory(directory=folder) as memory:
+        memory.add(DECISION, kind="decision")
+    return folder
+
+
+@pytest.fixture
+def keeper(project: Path) -> Any:
+    keeper = Keeper(project)
+    yield keeper
+    assert keeper.close(10)
+
+
+def asked(keeper: Keeper, text: str = "Valkey cluster replica", session: str = "s1", **more: Any) -> str:
+    return prompted(keeper, {"prompt": text, "session_id": session, **more})
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_host_can_call_the_hook_though_no_model_sees_it(era: str, project: Path, offline: Path) -> None:
+    def call(talk: Talk, **arguments: str) -> str:
+        result = talk("call_tool", HOOK, {"session_id": "s1", "cwd": str(project), "source": "${source}", **arguments})
+        assert not result.is_error
+        return text_of(result)
+
+    with talking(era, project, offline) as talk:
+        assert HOOK not in TOOLS and HOOK not in [tool.name for tool in talk("list_tools").tools]
+        told = json.loads(call(talk, prompt="does the Valkey cluster get a replica?"))
+        assert DECISION in told["hookSpecificOutput"]["additionalContext"]
+        # Once is enough. An empty object, because Claude Code tells the model of a hook that answers with an empty text.
+        assert call(talk, prompt="does the Valkey cluster get a replica?") == "{}"
+        assert call(talk, prompt="hello there", session_id="s2") == "{}"
+
+
+def test_only_a_host_on_this_machine_can_call_it(keeper: Keeper) -> None:
+    params = CallToolRequestParams(name=HOOK, arguments={"prompt": "Valkey", "cwd": "/"})
+    with pytest.raises(MCPError, match="There is no tool"):
+        asyncio.run(Desk(keeper, Places(False)).call_tool(None, params))  # type: ignore[arg-type]
+
+
+def test_it_answers_for_the_directory_that_the_session_is_in(keeper: Keeper, project: Path, tmp_path: Path) -> None:
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    with Memory(directory=other) as memory:
+        memory.add("The Kafka broker keeps a week of events", kind="fact")
+    assert "Kafka" in asked(keeper, "how long does the Kafka broker keep events?", cwd=str(other))
+    assert asked(keeper, cwd=str(other)) == ""
+    assert DECISION in asked(keeper, cwd=str(project / "gone"))
+
+
+def test_the_same_switches_hold(keeper: Keeper, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_HOOKS", "off")
+    assert asked(keeper) == ""
+    monkeypatch.delenv("RECOLLECT_HOOKS")
+    pause.pause(pause.EVERYWHERE)
+    assert asked(keeper) == ""
+    pause.resume(pause.EVERYWHERE)
+    assert asked(keeper, source="schedule_wakeup") == ""
+    assert DECISION in asked(keeper)
+
+
+def test_whatever_it_is_given_it_never_fails(keeper: Keeper, project: Path) -> None:
+    for arguments in (
+        {},
+        {"prompt": 7},
+        {"prompt": "x" * 300_000, "cwd": "\0"},
+        {"prompt": "Valkey", "cwd": ["/"], "host": {}},
+        {"what": "?"},
+    ):
+        assert prompted(keeper, arguments) == ""
+    assert failures.read() == []
+    keeper.directory = None
+    keeper._database = str(project)  # a directory is no database
+    assert asked(keeper) == ""
+    (failure,) = failures.read()
+    assert (failure.host, failure.event) == ("claude", "prompt") and "directory" in failure.message

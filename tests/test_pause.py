@@ -1,0 +1,199 @@
+"""Pausing: what is said while memory is paused is neither told, nor captured, nor learned later."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from capturing import MORE, SAID, Desk
+from cli_runner import cli  # noqa: F401
+
+from recollect.errors import RecollectError
+from recollect.hooks import pause, spool
+from recollect.hooks.event import Hook
+from recollect.project import find
+
+TEXTS = [text for _, text in SAID]
+MORE_TEXTS = [text for _, text in MORE]
+
+
+@pytest.fixture
+def desk(offline: Path, tmp_path: Path) -> Desk:
+    return Desk(tmp_path, offline)
+
+
+def ago(**span: float) -> datetime:
+    return datetime.now(UTC) - timedelta(**span)
+
+
+def keep(*pauses: pause.Pause) -> None:
+    pause.file().parent.mkdir(parents=True, exist_ok=True)
+    pause.file().write_text(json.dumps([one._asdict() for one in pauses]))
+
+
+def test_a_project_is_paused_in_all_of_its_folders_and_no_other(cli, tmp_path):  # noqa: F811
+    (cli.project / ".git").mkdir()
+    (cli.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (cli.project / "deep" / "down").mkdir(parents=True)
+    (tmp_path / "bakery").mkdir()
+    assert not pause.paused(str(cli.project))
+    assert cli.ok("pause") == "paused shop\n"
+    assert [pause.paused(str(path)) for path in (cli.project, cli.project / "deep" / "down", tmp_path / "bakery")] == [True, True, False]
+    assert cli.ok("resume") == "resumed shop\n"
+    assert not pause.paused(str(cli.project))
+
+
+def test_everywhere_is_everywhere_and_is_told_apart_from_a_project(cli, tmp_path):  # noqa: F811
+    cli.ok("pause", "--everywhere")
+    assert pause.paused(str(cli.project)) and pause.paused(str(tmp_path)) and pause.paused("/nowhere")
+    result = cli("resume")
+    assert "shop was not paused" in result.out and "resume --everywhere" in result.err
+    assert pause.paused(str(cli.project))
+    cli.ok("pause")
+    told = cli.json("resume", "--everywhere")
+    assert ([one["scope"] for one in told["resumed"]], told["still_paused"]) == (["everywhere", find(cli.project).scope], [])
+    assert not pause.paused(str(cli.project))
+    assert cli.ok("resume", "--everywhere") == "Nothing was paused.\n"
+
+
+def test_a_pause_for_some_time_ends_by_itself(cli, monkeypatch):  # noqa: F811
+    told = cli.json("pause", "--for", "2h")["paused"]
+    since, until = (datetime.fromisoformat(told[name]) for name in ("since", "until"))
+    assert timedelta(hours=1.99) < until - since < timedelta(hours=2.01)
+    assert pause.paused(str(cli.project))
+    now = time.time()
+    monkeypatch.setattr(pause.time, "time", lambda: now + 7300)
+    assert not pause.paused(str(cli.project))
+
+
+@pytest.mark.parametrize("span", ["soon", "-2h", "0h", "2020-01-01", " "])
+def test_a_time_that_is_none_is_refused(cli, span):  # noqa: F811
+    cli.fails("pause", f"--for={span}", code=2)
+    assert not pause.paused(str(cli.project))
+
+
+def test_pausing_twice_is_one_pause_and_the_last_word_counts(cli):  # noqa: F811
+    cli.ok("pause")
+    cli.ok("pause", "--for", "1h")
+    assert [one.until is None for one in pause.read() if one.holds(time.time())] == [False]
+    cli.ok("resume")
+    assert not pause.paused(str(cli.project))
+
+
+def test_nothing_is_noted_while_memory_is_paused(desk: Desk) -> None:
+    pause.pause(find(desk.project).scope)
+    file = desk.talk("a", *SAID)
+    desk.note(file)
+    desk.note(file, "post-compact", summary="They talked about the mailer.")
+    assert spool.waiting() == []
+
+
+@pytest.mark.parametrize("scope", ["project", "everywhere"])
+def test_what_was_said_meanwhile_is_not_captured_by_the_next_stop(desk: Desk, scope: str) -> None:
+    # Four turns, a minute apart, from twenty minutes ago; the two in the middle fall into a pause.
+    began = ago(minutes=20)
+    at = began.timestamp()
+    keep(pause.Pause(pause.EVERYWHERE if scope == "everywhere" else find(desk.project).scope, at + 30, at + 150))
+    desk.note(desk.talk("a", *SAID, began=began))
+    desk.work()
+    assert desk.turns() == [TEXTS[0], TEXTS[3]]
+    with desk.memory() as memory:
+        assert all("RabbitMQ" not in one.content for one in memory.list(limit=100))
+
+
+def test_another_projects_pause_does_not_matter(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "bakery").mkdir()
+    keep(pause.Pause(find(tmp_path / "bakery").scope, ago(hours=2).timestamp()))
+    desk.note(desk.talk("a", *SAID, began=ago(minutes=20)))
+    desk.work()
+    assert desk.turns() == TEXTS
+
+
+def test_a_session_that_began_elsewhere_is_paused_where_it_works(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "bakery").mkdir()
+    keep(pause.Pause(find(tmp_path / "bakery").scope, ago(hours=2).timestamp()))
+    file = desk.talk("a", *SAID, began=ago(minutes=20))
+    lines = file.read_text().splitlines()
+    lines[2] = lines[2].replace(str(desk.project), str(tmp_path / "bakery"))
+    file.write_text("\n".join(lines) + "\n")
+    desk.note(file)
+    desk.work()
+    assert desk.turns() == [TEXTS[0], TEXTS[1], TEXTS[3]]
+
+
+def test_a_backfill_long_after_leaves_it_out_too(cli, tmp_path):  # noqa: F811
+    began = ago(days=40)
+    keep(pause.Pause(find(cli.project).scope, began.timestamp() - 60, began.timestamp() + 3600))
+    desk = Desk(tmp_path, cli.home, "shop")
+    told = cli.json("backfill", str(desk.talk("a", *SAID, began=began)))
+    assert (told["turns"], told["skipped"]) == (0, {"memory off": 4})
+    told = cli.json("backfill", str(desk.talk("a", *MORE, began=began + timedelta(hours=2), append=True)))
+    assert told["turns"] == 2
+    assert sorted(one["content"] for one in cli.json("list", "--kind", "context")) == sorted(MORE_TEXTS)
+    assert cli.json("topics")[0]["id"] == "a"
+
+
+def test_the_summary_of_a_session_that_was_paused_in_between_is_not_kept(desk: Desk) -> None:
+    began = ago(minutes=20)
+    keep(pause.Pause(find(desk.project).scope, began.timestamp() + 30, began.timestamp() + 150))
+    file = desk.talk("a", *SAID, began=began)
+    desk.note(file)
+    desk.work()
+    desk.note(file, "post-compact", summary="They decided on RabbitMQ.")
+    desk.work()
+    with desk.memory() as memory:
+        assert memory.list(filter=memory.filter(tags=("compaction",))) == []
+
+
+def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(desk: Desk) -> None:
+    file = desk.folder / "cursor.jsonl"
+
+    def said(*pairs: tuple[str, str]) -> None:
+        with file.open("a") as stream:
+            for role, text in pairs:
+                stream.write(json.dumps({"role": role, "message": {"content": [{"type": "text", "text": text}]}}) + "\n")
+
+    hook = Hook("stop", "cursor", session="cursor", transcript=str(file), directory=str(desk.project))
+    said(*SAID[:2])
+    spool.note(hook, desk.database)
+    desk.work()
+    pause.pause(find(desk.project).scope)
+    said(*SAID[2:])
+    spool.note(hook, desk.database)
+    desk.work()
+    pause.resume(find(desk.project).scope)
+    said(*MORE)
+    spool.note(hook, desk.database)
+    desk.work()
+    assert desk.turns() == TEXTS[:2] + MORE_TEXTS
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[1]", '[{"scope": "x"}]', '{"a": 1}', '[{"scope": "x", "since": "then", "until": null}]', "\x00"]
+)
+def test_a_file_that_cannot_be_understood_is_a_pause_that_says_how_to_end(cli, content):  # noqa: F811
+    pause.file().parent.mkdir(parents=True)
+    pause.file().write_text(content)
+    assert pause.paused(str(cli.project))
+    with pytest.raises(RecollectError, match="counts as paused"):
+        pause.read()
+    assert "pauses.json" in cli.fails("resume", "--everywhere", code=1)
+
+
+def test_pauses_that_are_over_do_not_pile_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pause, "MOST", 10)
+    for number in range(15):
+        pause.pause(f"project:{number}")
+        pause.resume(f"project:{number}")
+    pause.pause("project:last")
+    kept = pause.read()
+    assert len(kept) == 10
+    assert kept[-1] == (kept[-1].scope, kept[-1].since, None, "") and kept[-1].scope == "project:last"
+
+
+def test_the_file_is_private(desk: Desk) -> None:
+    pause.pause(pause.EVERYWHERE)
+    assert pause.file().stat().st_mode & 0o777 == 0o600

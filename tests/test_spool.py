@@ -1,0 +1,200 @@
+"""The spool: what hooks note, what a worker takes away, and that nothing between the two is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from capturing import MORE, SAID, Desk
+
+from recollect.errors import RecollectError
+from recollect.hooks import failures, spool
+from recollect.hooks.event import Hook
+
+
+@pytest.fixture
+def desk(offline: Path, tmp_path: Path) -> Desk:
+    return Desk(tmp_path, offline)
+
+
+def test_a_note_is_one_private_file_that_says_what_to_read(desk: Desk) -> None:
+    desk.note("/talks/a.jsonl")
+    (entry,) = spool.waiting()
+    assert entry[:5] == ("claude", "/talks/a.jsonl", "a", str(desk.project), "stop")
+    assert entry.database == desk.database
+    (file,) = (path for path in spool.folder().iterdir() if path.is_file())
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(spool.folder().stat().st_mode) == 0o700
+
+
+def test_a_transcript_noted_again_is_one_entry_and_another_one_is_another(desk: Desk) -> None:
+    for _ in range(3):
+        desk.note("/talks/a.jsonl")
+    desk.note("/talks/a.jsonl", "session-end")
+    desk.note("/talks/b.jsonl")
+    assert sorted((entry.transcript, entry.event) for entry in spool.waiting()) == [
+        ("/talks/a.jsonl", "session-end"),
+        ("/talks/b.jsonl", "stop"),
+    ]
+
+
+def test_two_databases_have_entries_of_their_own(desk: Desk, tmp_path: Path) -> None:
+    other = str(tmp_path / "other.db")
+    desk.note("/talks/a.jsonl")
+    spool.note(desk.hook("/talks/a.jsonl"), other)
+    assert len(spool.waiting()) == 2
+    assert [spool.read(path).database for path in spool.entries(other)] == [other]
+
+
+def test_the_same_database_has_one_name_wherever_it_is_named_from(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert spool.key("team.db") == spool.key(str(tmp_path / "team.db")) == spool.key(str(tmp_path / "x" / ".." / "team.db"))
+    assert spool.named("postgresql://ada@db/team") == "postgresql://ada@db/team"
+
+
+def test_tenants_of_one_database_have_entries_of_their_own(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.database = "postgresql://ada@db/team"
+    desk.note("/talks/a.jsonl")
+    monkeypatch.setenv("RECOLLECT_TENANT", "bakery")
+    assert spool.entries(desk.database) == []
+    desk.note("/talks/a.jsonl")
+    assert (len(spool.entries(desk.database)), len(spool.waiting())) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("hook", "why"),
+    [
+        (Hook("stop", "claude"), "neither a transcript nor a session"),
+        (Hook("subagent-stop", "claude", "s", "/talks/agent.jsonl"), "a call that the host made for itself"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_be_read_is_not_noted(desk: Desk, hook: Hook, why: str) -> None:
+    spool.note(hook, desk.database)
+    assert spool.waiting() == []
+
+
+def test_a_sub_agents_transcript_is_noted_beside_that_of_its_session(desk: Desk) -> None:
+    desk.note("/talks/a.jsonl")
+    desk.note("/talks/a/subagents/agent-1.jsonl", "subagent-stop", agent="Explore")
+    assert len(spool.waiting()) == 2
+
+
+@pytest.mark.parametrize("name", ["a b'c\"d.jsonl", "$(touch x);`id`|&.jsonl", "größe-日本語.jsonl", "-rf.jsonl", "\udcff.jsonl"])
+def test_any_path_is_noted_as_it_is(desk: Desk, name: str) -> None:
+    desk.note(f"/talks/{name}")
+    assert [entry.transcript for entry in spool.waiting()] == [f"/talks/{name}"]
+
+
+def test_a_home_that_cannot_be_written_is_an_error_that_says_so(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "file" / "home"))
+    with pytest.raises(RecollectError, match="cannot be written"):
+        desk.note("/talks/a.jsonl")
+
+
+def test_a_note_made_while_the_worker_reads_is_kept(desk: Desk) -> None:
+    desk.note("/talks/a.jsonl")
+    (path,) = spool.entries(desk.database)
+    taken, _ = spool.take(path)
+    desk.note("/talks/a.jsonl")
+    taken.unlink()
+    assert len(spool.entries(desk.database)) == 1
+
+
+def test_an_entry_that_a_killed_worker_had_in_hand_is_still_there_and_its_attempts_are_counted(desk: Desk) -> None:
+    desk.note("/talks/a.jsonl")
+    for attempt in (1, 2):
+        (path,) = spool.entries(desk.database)
+        assert spool.take(path)[1].attempts == attempt
+    desk.note("/talks/a.jsonl")
+    newest = next(path for path in spool.entries(desk.database) if path.suffix == spool.NEW)
+    assert spool.take(newest)[1].attempts == 3
+    assert len(spool.entries(desk.database)) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff\x00", b'{"host": 1}', b"[" * 100_000, b'{"host": "claude"}'])
+def test_a_broken_entry_is_set_aside_and_counted(desk: Desk, content: bytes) -> None:
+    file = desk.talk("a", *SAID)
+    desk.note(file)
+    (path,) = spool.entries(desk.database)
+    broken = path.with_name(f"{spool.key(desk.database)}-broken.json")
+    broken.write_bytes(content)
+    assert len(spool.waiting()) == 1
+    desk.work()
+    assert spool.entries(desk.database) == []
+    assert [kept.read_bytes() for kept in spool.set_aside()] == [content]
+    assert "set aside" in failures.read()[0].message
+    assert len(desk.turns()) == len(SAID)
+
+
+def test_what_is_set_aside_does_not_grow_without_end(desk: Desk) -> None:
+    for number in range(spool.MOST_ASIDE + 5):
+        desk.note(f"/talks/{number}.jsonl")
+    for path in spool.entries(desk.database):
+        spool.aside(path)
+    assert len(spool.set_aside()) == spool.MOST_ASIDE
+
+
+def test_only_one_process_holds_the_lock_and_it_is_let_go_when_its_holder_is_killed(desk: Desk) -> None:
+    code = "import sys\nfrom recollect.hooks import spool\nwith spool.lock(sys.argv[1]) as held:\n  print(held, flush=True)\n  sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code, desk.database], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "True\n"
+        with spool.lock(desk.database) as held:
+            assert not held
+        with spool.lock(desk.database + "2") as held:
+            assert held
+        other.kill()
+        other.wait()
+        with spool.lock(desk.database) as held:
+            assert held
+
+
+def test_a_descriptor_that_is_not_the_lock_is_not_taken_for_it(desk: Desk) -> None:
+    with spool.lock(desk.database) as held:
+        assert held
+        with spool.lock(desk.database, inherited=0) as also:
+            assert not also
+
+
+def test_a_worker_keeps_settings_and_keys_of_the_environment_and_nothing_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RECOLLECT_LIMIT", "CODEX_HOME", "OPENAI_API_KEY", "LC_ALL"):
+        monkeypatch.setenv(name, "kept")
+    for name in ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_ENV_FILE", "AWS_SECRET_ACCESS_KEY", "LD_PRELOAD"):
+        monkeypatch.setenv(name, "left")
+    monkeypatch.setenv("PYTHONPATH", "relative")
+    found = spool.surroundings()
+    assert "left" not in found.values()
+    assert {name for name, value in found.items() if value == "kept"} == {"RECOLLECT_LIMIT", "CODEX_HOME", "OPENAI_API_KEY", "LC_ALL"}
+    assert found["RECOLLECT_HOOKS"] == "off"
+    assert all(Path(part).is_absolute() for part in found["PYTHONPATH"].split(os.pathsep))
+
+
+def test_the_lag_counts_lines_behind_the_last_capture_and_of_what_waits(desk: Desk) -> None:
+    assert (spool.captures(), spool.lag("claude")) == ({}, 0)
+    file = desk.talk("a", *SAID)
+    desk.note(file)
+    assert spool.lag("claude") == len(SAID)
+    desk.work()
+    assert spool.lag("claude") == 0
+    assert list(spool.captures()) == ["claude"]
+    desk.talk("a", *MORE, append=True)
+    assert spool.lag("claude") == len(MORE)
+    assert spool.lag("codex") == 0
+    file.unlink()
+    assert spool.lag("claude") == 0
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"ends": 3}', '{"at": "now", "ends": {"x.jsonl": "y"}}'])
+def test_a_broken_record_of_captures_is_no_capture(desk: Desk, content: str) -> None:
+    file = desk.home / "hooks" / "captures" / "claude.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(content)
+    assert (spool.captures(), spool.lag("claude")) == ({}, 0)
+    spool.captured("claude", "/talks/a.jsonl", 1, 1)
+    assert list(json.loads(file.read_text())["ends"]) in (["/talks/a.jsonl"], ["x.jsonl", "/talks/a.jsonl"])

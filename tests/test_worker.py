@@ -1,0 +1,340 @@
+"""The worker: what was noted becomes memory, once, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import apsw
+import pytest
+from capturing import MORE, SAID, Desk, eventually
+from transcripts import written
+
+from recollect.errors import EmbeddingError, UsageError
+from recollect.hooks import failures, spool, worker
+from recollect.hooks.event import Hook
+
+TEXTS = [text for _, text in SAID]
+MORE_TEXTS = [text for _, text in MORE]
+
+
+@pytest.fixture
+def desk(offline: Path, tmp_path: Path) -> Desk:
+    return Desk(tmp_path, offline)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(worker, "LONGEST_WAIT", 0.01)
+
+
+def test_a_noted_transcript_becomes_memory_and_leaves_the_spool(desk: Desk) -> None:
+    desk.note(desk.talk("a", *SAID))
+    assert desk.work() == 1
+    assert desk.turns() == TEXTS
+    assert spool.waiting() == []
+    with desk.memory() as memory:
+        (decision,) = memory.list(filter=memory.filter(kinds=("decision",)))
+        assert "RabbitMQ" in decision.content and decision.session == "a"
+        assert memory.search("durable exchange for outgoing mail", mode="vector").hits
+    assert failures.read() == []
+
+
+def test_a_second_capture_adds_only_what_is_new(desk: Desk) -> None:
+    desk.note(desk.talk("a", *SAID))
+    desk.work()
+    desk.note(desk.talk("a", *MORE, append=True))
+    desk.note(desk.talk("a", append=True), "session-end")
+    desk.work()
+    assert desk.turns() == TEXTS + MORE_TEXTS
+
+
+def test_entries_that_a_killed_worker_left_are_taken_up(desk: Desk) -> None:
+    desk.note(desk.talk("a", *SAID))
+    desk.note(desk.talk("b", *MORE))
+    for path in spool.entries(desk.database):
+        spool.take(path)  # and then it was killed
+    assert desk.work() == 2
+    assert sorted(desk.turns()) == sorted(TEXTS + MORE_TEXTS)
+    assert spool.waiting() == []
+
+
+def test_a_sub_agents_words_go_to_the_session_it_worked_for(desk: Desk) -> None:
+    desk.note(desk.talk("a", *SAID))
+    said = desk.talk("x", ("user", "Look for queues."), ("assistant", "Found one: mail.out.")).read_text()
+    lines = [json.loads(line) for line in said.splitlines()]
+    for line in lines:
+        line |= {"sessionId": "a", "isSidechain": True, "agentId": "f00"}
+    (desk.folder / "a" / "subagents").mkdir(parents=True)
+    file = written(desk.folder / "a" / "subagents" / "agent-f00.jsonl", *lines)
+    desk.note(file, "subagent-stop", agent="Explore")
+    desk.work()
+    assert sorted(desk.turns()) == sorted([*TEXTS, "Found one: mail.out."])
+    with desk.memory() as memory:
+        assert {one.session for one in memory.list(filter=memory.filter(kinds=("context",)))} == {"a"}
+
+
+def test_private_parts_of_a_prompt_and_secrets_never_arrive(desk: Desk) -> None:
+    key = "sk-ant-" + "api03-" + "A1b2C3d4" * 8
+    file = desk.talk("a", ("user", f"Use <private>the villa in Nice</private> as the example, and the key {key} for tests."), SAID[1])
+    desk.note(file)
+    desk.note(file, "post-compact", summary=f"The user talked about <private>the villa in Nice</private> and {key}.")
+    kept = b"".join(path.read_bytes() for path in desk.home.rglob("*") if path.is_file())
+    assert b"villa" not in kept and key.encode() not in kept
+    desk.work()
+    assert "as the example" in desk.turns()[0]
+    kept = b"".join(path.read_bytes() for path in desk.home.rglob("*") if path.is_file())
+    assert b"villa" not in kept and key.encode() not in kept
+
+
+def test_a_prompt_that_is_private_as_a_whole_is_no_turn(desk: Desk) -> None:
+    desk.note(desk.talk("a", ("user", "<private>nobody may know</private>"), SAID[1]))
+    desk.work()
+    assert desk.turns() == [SAID[1][1]]
+
+
+def test_a_missing_transcript_is_tried_a_few_times_then_counted_and_set_aside(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(worker, "_transcript", lambda entry: asked.append(entry.transcript) or Path(entry.transcript))
+    desk.note("/talks/gone.jsonl")
+    desk.note(desk.talk("a", *SAID))
+    desk.work()
+    assert asked.count("/talks/gone.jsonl") == worker.ATTEMPTS
+    assert desk.turns() == TEXTS
+    assert (spool.waiting(), len(spool.set_aside())) == ([], 1)
+    (failure,) = failures.read()
+    assert (failure.host, failure.event, failure.count) == ("claude", "stop", 1)
+    assert "/talks/gone.jsonl" in failure.message
+
+
+def test_a_transcript_that_appears_a_moment_later_is_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker.time, "sleep", lambda seconds: desk.talk("late", *SAID))
+    desk.note(desk.folder / "late.jsonl")
+    desk.work()
+    assert desk.turns() == TEXTS
+    assert failures.read() == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\xff" * 1000, b"not a transcript\n", b"{}\n", b'{"type": "user"'])
+def test_a_file_that_is_no_transcript_does_not_keep_the_others_waiting(desk: Desk, content: bytes) -> None:
+    (desk.folder / "odd.jsonl").write_bytes(content)
+    desk.note(desk.folder / "odd.jsonl")
+    desk.note(desk.talk("a", *SAID))
+    desk.work()
+    assert desk.turns() == TEXTS
+    assert spool.waiting() == []
+
+
+def test_a_transcript_that_breaks_the_reader_is_set_aside_and_the_others_are_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    from recollect import conversations
+
+    reading = conversations.read_on
+
+    def fragile(memory, path, *args, **more):
+        if path.stem == "bad":
+            raise ZeroDivisionError("a bug")
+        return reading(memory, path, *args, **more)
+
+    monkeypatch.setattr(conversations, "read_on", fragile)
+    desk.note(desk.talk("bad", *MORE))
+    desk.note(desk.talk("a", *SAID))
+    desk.work()
+    assert desk.turns() == TEXTS
+    assert "ZeroDivisionError: a bug" in failures.read()[0].message
+    assert (spool.waiting(), len(spool.set_aside())) == ([], 1)
+
+
+def test_an_entry_that_ends_its_worker_every_time_is_given_up(desk: Desk) -> None:
+    desk.note(desk.talk("a", *SAID))
+    for _ in range(worker.ATTEMPTS):
+        (path,) = spool.entries(desk.database)
+        spool.take(path)  # and the process is gone before anything was read
+    desk.work()
+    assert (spool.waiting(), len(spool.set_aside()), desk.turns()) == ([], 1, [])
+    assert "never got anywhere" in failures.read()[0].message
+    desk.note(desk.talk("a", *MORE, append=True))
+    desk.work()
+    assert desk.turns() == TEXTS + MORE_TEXTS
+
+
+def test_out_of_time_the_rest_stays_for_the_next_worker(desk: Desk) -> None:
+    desk.note(desk.talk("a", *SAID))
+    desk.note(desk.talk("b", *MORE))
+    assert worker.run(desk.database, seconds=0) == 0
+    assert len(spool.waiting()) == 2
+    desk.work()
+    assert (len(desk.turns()), spool.waiting()) == (6, [])
+
+
+def test_two_workers_at_once_one_works(desk: Desk) -> None:
+    desk.note(desk.talk("a", *SAID))
+    with spool.lock(desk.database):
+        assert desk.work() == 0
+    assert len(spool.waiting()) == 1
+    assert desk.work() == 1
+
+
+def test_what_is_noted_right_after_the_last_look_is_still_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    draining = worker._drain
+    late = [desk.talk("b", *MORE)]
+
+    def slow(*arguments):
+        found = draining(*arguments)
+        if late:
+            desk.note(late.pop())  # by a hook that sees the lock held, and starts no worker
+            spool.wake(desk.database)
+        return found
+
+    monkeypatch.setattr(worker, "_drain", slow)
+    desk.note(desk.talk("a", *SAID))
+    assert desk.work() == 2
+    assert len(desk.turns()) == 6
+
+
+def test_a_locked_database_is_tried_again_until_it_is_free(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_BUSY_TIMEOUT", "0.1")
+    monkeypatch.setattr(worker, "ROUNDS", 200)
+    with desk.memory():
+        pass
+    writer = apsw.Connection(desk.database)
+    writer.execute("BEGIN IMMEDIATE")
+    desk.note(desk.talk("a", *SAID))
+    job = threading.Thread(target=desk.work)
+    job.start()
+    try:
+        assert eventually(lambda: failures.read())
+        assert "Another process is writing" in failures.read()[0].message
+    finally:
+        writer.execute("COMMIT")
+        writer.close()
+        job.join(30)
+    assert (desk.turns(), spool.waiting(), spool.set_aside()) == (TEXTS, [], [])
+
+
+def test_a_database_that_stays_locked_keeps_what_waits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_BUSY_TIMEOUT", "0.1")
+    monkeypatch.setattr(worker, "ROUNDS", 2)
+    with desk.memory():
+        pass
+    writer = apsw.Connection(desk.database)
+    writer.execute("BEGIN IMMEDIATE")
+    desk.note(desk.talk("a", *SAID))
+    assert desk.work() == 0
+    writer.close()
+    assert len(spool.waiting()) == 1
+    assert desk.work() == 1
+    assert desk.turns() == TEXTS
+
+
+@pytest.mark.parametrize("damage", ["no database at all", "settings"])
+def test_what_somebody_has_to_mend_first_keeps_what_waits(desk: Desk, damage: str) -> None:
+    desk.note(desk.talk("a", *SAID))
+    broken = Path(desk.database) if damage != "settings" else desk.home / "config.toml"
+    broken.write_text("this is = = nothing " * 100)
+    for _ in range(worker.ATTEMPTS + 2):
+        assert desk.work() == 0
+    assert (len(spool.waiting()), spool.set_aside()) == (1, [])
+    assert failures.read()[0].count == worker.ATTEMPTS + 2
+    broken.unlink()
+    assert desk.work() == 1
+    assert desk.turns() == TEXTS
+
+
+def test_without_an_installed_model_it_works_by_words_and_fetches_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    from recollect.embed import models
+
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "snowflake-arctic-embed-s")
+    monkeypatch.delenv("RECOLLECT_OFFLINE")
+    monkeypatch.setattr(models, "pull", lambda *_, **__: pytest.fail("a worker fetches nothing"))
+    desk.note(desk.talk("a", *SAID))
+    desk.note(desk.talk("b", *MORE))
+    assert desk.work() == 2
+    with desk.memory() as memory:
+        assert memory.search("RabbitMQ mailer", mode="keyword").hits
+        assert memory.store.models() == []
+
+
+def test_a_model_that_fails_at_its_work_does_not_keep_words_from_memory(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    from recollect.embed.hashing import HashingEmbedder
+
+    def fails(*_, **__):
+        raise EmbeddingError("The endpoint is down.")
+
+    monkeypatch.setattr(HashingEmbedder, "documents", fails)
+    desk.note(desk.talk("a", *SAID))
+    assert desk.work() == 1
+    assert desk.turns() == TEXTS
+
+
+def test_a_directory_that_is_gone_does_not_matter(desk: Desk) -> None:
+    file = desk.talk("a", *SAID)
+    desk.note(file)
+    desk.project.rmdir()
+    assert desk.work() == 1
+    assert desk.turns() == TEXTS
+    desk.project.mkdir()
+
+
+def test_two_projects_and_two_databases_do_not_mix(desk: Desk, tmp_path: Path) -> None:
+    other = Desk(tmp_path, desk.home, "bakery")
+    other.database = str(tmp_path / "bakery.db")
+    desk.note(desk.talk("a", *SAID))
+    other.note(other.talk("b", *MORE))
+    assert desk.work() == 1
+    assert len(spool.waiting()) == 1
+    assert other.work() == 1
+    assert (desk.turns(), other.turns()) == (TEXTS, MORE_TEXTS)
+
+
+def test_a_host_that_names_no_transcript_is_asked_for_that_of_the_session(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(desk.folder / "claude"))
+    file = desk.talk("a", *SAID)
+    kept = desk.folder / "claude" / "projects" / "-p" / "a.jsonl"
+    kept.parent.mkdir(parents=True)
+    file.rename(kept)
+    spool.note(Hook("stop", "claude", session="a", directory=str(desk.project)), desk.database)
+    assert desk.work() == 1
+    assert desk.turns() == TEXTS
+
+
+def test_opencode_names_a_session_and_its_database_is_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    from test_hosts_opencode import AGENT, DONE, USER, Opencode
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(desk.folder))
+    (desk.folder / "opencode").mkdir()
+    opencode = Opencode(desk.folder / "opencode").session()
+    opencode.say("msg_1", USER, {"type": "text", "text": "Which cache?"})
+    opencode.say("msg_2", AGENT, {"type": "text", "text": "Redis, with an hour to live.", "time": DONE})
+    spool.note(Hook("stop", "opencode", session="ses_1", directory=str(desk.project)), desk.database)
+    assert desk.work() == 1
+    opencode.connection.close()
+    with desk.memory() as memory:
+        (session,) = memory.store.sessions(memory.every_scope(), 5, 0)
+        assert (session.id, session.host) == ("ses_1", "opencode")
+    assert (spool.waiting(), failures.read(), list(spool.captures())) == ([], [], ["opencode"])
+
+
+def test_the_summary_of_a_compaction_is_kept_once_per_session_and_counts_little(desk: Desk) -> None:
+    file = desk.talk("a", *SAID)
+    recalled = "<recollect-memory-1a2b>The bakery uses Kafka.</recollect-memory-1a2b>"
+    desk.note(file, "post-compact", summary=f"<analysis>Kafka?</analysis>{recalled}Early digest: the mailer got RabbitMQ.")
+    desk.work()
+    with desk.memory() as memory:
+        (digest,) = memory.list(filter=memory.filter(tags=("compaction",)))
+        assert digest.content == "Early digest: the mailer got RabbitMQ."
+    desk.note(file, "post-compact", summary="Later digest: the mailer got RabbitMQ and durable queues.")
+    desk.note(file)  # takes nothing of it away
+    desk.work()
+    assert desk.turns() == TEXTS
+    with desk.memory() as memory:
+        (digest,) = memory.list(filter=memory.filter(tags=("compaction",)))
+        assert (digest.content[:12], digest.kind, digest.session, digest.importance) == ("Later digest", "context", "a", 2.0)
+        assert digest.source == "compaction:claude:a"
+
+
+def test_a_wrong_command_line_is_refused() -> None:
+    for words in ([], ["--database"], ["--verbose", "1"], ["--database", "x", "--frobnicate", "y"]):
+        with pytest.raises(UsageError, match="--database"):
+            worker.main(words)

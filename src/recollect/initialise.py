@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recollect import config as configuration
 from recollect import knowledge, textfile
-from recollect.config import SETTINGS, Config
+from recollect.config import SETTINGS, Config, masked
 from recollect.errors import InvalidInput, NotFound, RecollectError, StoreError, UsageError
 from recollect.memory import Memory
 from recollect.project import Project, find
@@ -252,7 +252,7 @@ def check_local(project: Project, config: Config, options: Options) -> None:
     root = str(project.root)
     if config.database:
         raise UsageError(
-            f"The database {config.database} is set ({config.origins.get('database', 'command line')}) and would win over the project's own.",
+            f"The database {masked(config.database)} is set ({config.origins.get('database', 'command line')}) and would win over the project's own.",
             "Take that setting away: `recollect config --unset database`.",
         )
     if root.splitlines() != [root] or not _encodes(root):

@@ -18,6 +18,7 @@ from recollect.errors import EmbeddingError, RecollectError
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from recollect.install.host import Place
     from recollect.memory import Memory
 
 PACKAGES = ("apsw", "numpy", "onnxruntime", "tokenizers")
@@ -30,6 +31,16 @@ PARTS = {
     "vectors": "each belongs to a memory",
     "permissions": "only you can read the files",
 }
+SERVER_PARTS = {  # of a PostgreSQL database
+    "memory": PARTS["memory"],
+    "full-text index": PARTS["full-text index"],
+    "word counts": PARTS["word counts"],
+    "vectors": PARTS["vectors"],
+    "tenants": "kept apart by the database",
+    "audit trail": "unbroken",
+    "clock": "agrees with the server's",
+}
+DEEP = ("memory", "audit trail")  # what only `--deep` looks at
 MENDS = {
     "rebuild": "recollect doctor --fix",
     "permissions": "recollect doctor --fix",
@@ -47,12 +58,13 @@ class Finding(NamedTuple):
 
 def doctor_options(parser: ArgumentParser) -> None:
     parser.add_argument("--deep", action="store_true", help="read every page, every memory and the model's files")
-    parser.add_argument("--fix", action="store_true", help="mend permissions, the index and missing vectors")
+    parser.add_argument("--fix", action="store_true", help="mend permissions, the index, missing vectors and agents' entries")
 
 
 def doctor(args: Namespace) -> int:
-    """Check versions, settings, database, indexes, permissions, embedding model and free space. Ends with 0 only when all
-    is well; each problem says how to mend it.
+    """Check versions, settings, database, indexes, permissions, embedding model and free space; and for every connected agent
+    that its entries are there, its hooks run, the MCP server answers, and when something was captured last. Ends with 0 only
+    when all is well; each problem says how to mend it.
 
     Examples:
       recollect doctor
@@ -62,7 +74,8 @@ def doctor(args: Namespace) -> int:
     """
     if args.fix:
         mend(args)
-    findings = list(examine(args))
+        mend_agents(args)
+    findings = [*examine(args), *agents(args)]
 
     def text() -> None:
         for finding in findings:
@@ -84,13 +97,57 @@ def examine(args: Namespace) -> Iterator[Finding]:
         return
     try:
         with opened(quietly(args)) as memory:
-            yield Finding("database", True, f"opens: {path_of(memory)}")
+            path = path_of(memory)
+            yield Finding("database", True, f"opens: {path or getattr(memory.store, 'path', '')}")
             yield from stored(memory, args.deep)
-            yield from folder(path_of(memory))
+            if path is not None:
+                yield from folder(path)
             yield from embedding(memory, args.deep)
-            yield from space(memory)
+            if path is not None:
+                yield from space(path)
     except RecollectError as error:
         yield Finding("database", False, error.message, error.hint or "")
+
+
+def agents(args: Namespace) -> Iterator[Finding]:
+    """Every agent that is connected, from its files to what was captured."""
+    from recollect import __version__
+    from recollect.install import check, command
+
+    try:
+        found = check.connected(agent_places(args))
+        if not found:
+            yield Finding("agents", True, "none is connected; `recollect install` does it")
+        for one in check.examine(found, command.running(), __version__):
+            yield Finding(f"{one.host} {one.name}", one.ok, one.message, one.fix)
+        for one in check.paused():
+            yield Finding(one.name, one.ok, one.message, one.fix)
+    except RecollectError as error:
+        yield Finding("agents", False, error.message, error.hint or "")
+
+
+def agent_places(args: Namespace) -> list[Place]:
+    """Where agents are connected: for the user, and for the project that this is."""
+    from recollect.cli.install import user_place
+    from recollect.install import command
+
+    user = user_place()
+    root = project(args).worktree
+    return [user, user._replace(root=root, words=command.portable())] if root != Path.home() else [user]
+
+
+def mend_agents(args: Namespace) -> None:
+    from recollect import __version__
+    from recollect.install import check, command
+
+    try:
+        for outcome in check.mend(check.connected(agent_places(args)), command.running(), __version__):
+            if outcome.status in ("made", "changed"):
+                output.note(args, f"fixed: entries in {outcome.path}")
+            elif outcome.status == "failed":
+                output.talk(f"could not do it ({outcome.path}): {' '.join(outcome.reasons)}")
+    except RecollectError as error:
+        output.talk(f"could not mend: {error.message}")
 
 
 def quietly(args: Namespace) -> Namespace:
@@ -99,8 +156,10 @@ def quietly(args: Namespace) -> Namespace:
     return Namespace(**{**vars(args), "quiet": True})  # warnings about settings are findings here
 
 
-def path_of(memory: Memory) -> Path:
-    return Path(getattr(memory.store, "path", memory.config.database))
+def path_of(memory: Memory) -> Path | None:
+    """The file that memories are in; None where a server keeps them."""
+    found = str(getattr(memory.store, "path", memory.config.database))
+    return None if "://" in found else Path(found)
 
 
 def versions() -> Iterator[Finding]:
@@ -146,14 +205,15 @@ def loaded(args: Namespace) -> Generator[Finding, None, bool]:
 
 def stored(memory: Memory, deep: bool) -> Iterator[Finding]:
     problems = memory.check(deep)
-    for part, well in PARTS.items():
+    parts = SERVER_PARTS if path_of(memory) is None else PARTS
+    for part, well in parts.items():
         bad = [problem for problem in problems if problem.part == part]
         for problem in bad:
             yield Finding(part, False, problem.message, MENDS.get(problem.repair, problem.repair))
-        if not bad and (deep or part != "memory"):
+        if not bad and (deep or part not in DEEP):
             yield Finding(part, True, well)
     for problem in problems:
-        if problem.part not in PARTS:
+        if problem.part not in parts:
             yield Finding(problem.part, False, problem.message, MENDS.get(problem.repair, problem.repair))
 
 
@@ -208,10 +268,9 @@ def embedding(memory: Memory, deep: bool) -> Iterator[Finding]:
         yield Finding("vectors of the model", True, "every memory has one")
 
 
-def space(memory: Memory) -> Iterator[Finding]:
+def space(path: Path) -> Iterator[Finding]:
     import shutil
 
-    path = path_of(memory)
     free = shutil.disk_usage(path.parent).free
     needed = max(LEAST_FREE, path.stat().st_size if path.exists() else 0)
     yield Finding("disk", free >= needed, f"{output.size(free)} free", f"Free some space: at least {output.size(needed)} are wanted.")
@@ -222,10 +281,10 @@ def mend(args: Namespace) -> None:
     try:
         with opened(quietly(args)) as memory:
             path = path_of(memory)
-            if loose(path.parent) and own(path.parent):
+            if path and loose(path.parent) and own(path.parent):
                 attempt(args, f"set {path.parent} to mode 0700", lambda: path.parent.chmod(0o700))
             problems = memory.check()
-            for file in (Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm")):
+            for file in (Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm") if path):
                 if file.exists() and file.stat().st_mode & 0o077:
                     attempt(args, f"set {file} to mode 0600", lambda file=file: file.chmod(0o600))  # type: ignore[misc]
             if any(problem.repair in ("rebuild", "reindex") for problem in problems):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -81,7 +82,30 @@ def init(args: Namespace) -> int:
     if report.stopped:
         output.talk(STOPPED)
         return 130
+    if not report.dry:
+        offer(args)
     return 1 if any(step.action == "fail" for step in report.steps) or any(taken.status == "failed" for taken in report.taken) else 0
+
+
+def offer(args: Namespace) -> None:
+    """Connecting agents is the next step, where none is connected yet: asked at a terminal, otherwise said."""
+    from recollect.cli import install
+    from recollect.install import host, record
+
+    if record.path().exists():
+        return
+    place = install.user_place()
+    found = [one for one in host.HOSTS if host.found(one, place)]
+    if not found or args.format != "text" or args.quiet or sys.stdin is None or not sys.stdin.isatty():
+        output.hint(args, "`recollect install` connects your agents, so that they remember by themselves.")
+        return
+    names = [install.NAMES[one] for one in found]
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    sys.stdout.flush()
+    sys.stderr.write(f"Connect {listed} to this memory? Every change is shown, and `recollect uninstall` takes it back. [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() in ("y", "yes"):
+        install.connect_found(args, found)
 
 
 def dry(args: Namespace, project: Project, settings: Config, options: Options) -> Report:
@@ -100,7 +124,7 @@ def dry(args: Namespace, project: Project, settings: Config, options: Options) -
         else:
             number = initialise.would_take(project, settings, part)
             taken.append(Taken(part, "planned", reason=f"would look at {output.many(number, 'file')}"))
-    database = settings.database or str(project.local_database if local else config.data_directory() / "memory.db")
+    database = config.masked(settings.database) or str(project.local_database if local else config.data_directory() / "memory.db")
     return Report(project, project.root, database, local, steps, taken, notes(project, local), dry=True)
 
 

@@ -52,7 +52,8 @@ def build(name: str) -> tuple[Command, Parser]:
     parser.usage = parser.usage or " ".join([parser.prog, "[options]", *map(_placeholder, parser._get_positional_actions())])
     shared = parser.add_argument_group("options of every command")
     shared.add_argument("--database", metavar="PATH", help="the database to use")
-    shared.add_argument("--project", metavar="DIR", help="act as if started in that directory")
+    if "--project" not in parser._option_string_actions:  # `install` has one that may stand alone
+        shared.add_argument("--project", metavar="DIR", help="act as if started in that directory")
     shared.add_argument("--container", metavar="NAME", help="a named container inside the project")
     shared.add_argument("--format", choices=command.formats, metavar="FORMAT", help=f"how to show the result: {', '.join(command.formats)}")
     shared.add_argument("--json", action="store_true", help="the same as --format json")
@@ -102,7 +103,7 @@ def arrange(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
                 close or f"`{parser.prog} --help` lists them; write -- before words that start with a dash.",
             )
         action = known.get(word)
-        takes_value = action is not None and action.nargs is None
+        takes_value = action is not None and action.nargs in (None, "?")
         if takes_value and at < len(words) and words[at] not in known and words[at] != "--":
             options += [f"{word}={words[at]}"] if word.startswith("--") else [word, words[at]]
             at += 1

@@ -1,0 +1,512 @@
+"""`install` and `uninstall` through the command line, in a home with blanks and umlauts in its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, home_of, laid, tree
+
+from recollect import textfile
+from recollect.cli.install import warnings
+from recollect.hooks import run
+from recollect.install import command, host
+
+pytest_plugins = ["cli_runner"]
+
+# Every file in which somebody else's entries may stand.
+SHARED = {
+    "claude": (".claude.json", ".claude/settings.json"),
+    "codex": (".codex/config.toml", ".codex/hooks.json"),
+    "opencode": (".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"),
+    "copilot": (".copilot/mcp-config.json", ".copilot/hooks/recollect.json"),
+    "gemini": (".gemini/settings.json",),
+    "cursor": (".cursor/mcp.json", ".cursor/hooks.json"),
+}
+JSON_FILES = [name for names in SHARED.values() for name in names if not name.endswith(".toml")]
+KINDS = ("comments", "tabs, no line end at the end", "CRLF", "other tools' hooks", "empty", "unicode", "one line", "a byte order mark")
+
+
+@pytest.fixture
+def home(cli, monkeypatch, tmp_path) -> Path:
+    return home_of(monkeypatch, tmp_path)
+
+
+def statuses(outcome: dict) -> dict[str, str]:
+    return {one["path"]: one["status"] for one in outcome["files"]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", HOSTS)
+def test_install_and_uninstall_leave_every_file_as_it_was(cli, home: Path, name: str, kind: str) -> None:
+    for file in SHARED[name]:
+        text = TOMLS["CRLF" if kind == "CRLF" else "a table"] if file.endswith(".toml") else DOCUMENTS[kind]
+        laid(home, file, text, 0o600 if kind == "unicode" else 0o644)
+    before = tree(home)
+    installed = cli.json("install", f"--{name}", "--no-skills")
+    assert {"made", "changed"} >= set(statuses(installed).values()) > set()
+    there = tree(home)
+    assert there != before
+    assert set(statuses(cli.json("install", f"--{name}", "--no-skills")).values()) == {"unchanged"}, "the second time changes nothing"
+    assert tree(home) == there
+    assert cli("uninstall", "--json").code == 0
+    assert tree(home) == before
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_where_nothing_was_nothing_stays(cli, home: Path, name: str) -> None:
+    before = tree(home)
+    cli.ok("install", f"--{name}")
+    there = tree(home)
+    assert "folder" in {content for _, content in there.values()}
+    assert set(statuses(cli.json("install", f"--{name}")).values()) == {"unchanged"}
+    assert tree(home) == there
+    cli.ok("uninstall", f"--{name}")
+    assert tree(home) == before
+    assert not (cli.home / "install.json").exists()
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_dry_run_shows_all_and_changes_nothing(cli, home: Path, name: str) -> None:
+    laid(home, SHARED[name][0], "" if name == "codex" else DOCUMENTS["two blanks"])
+    before = tree(home)
+    dry = cli.json("install", f"--{name}", "--dry-run")
+    assert tree(home) == before
+    assert not (cli.home / "install.json").exists()
+    assert not (cli.home / "backups").exists()
+    real = cli.json("install", f"--{name}")
+    assert statuses(dry) == statuses(real)
+    assert [one["diff"] for one in dry["files"]] == [one["diff"] for one in real["files"]]
+    there = tree(home)
+    assert statuses(cli.json("uninstall", "--dry-run")) == statuses(cli.json("uninstall", "--dry-run"))
+    assert tree(home) == there
+    assert cli.json("uninstall")["files"]
+    assert tree(home) == before
+
+
+def test_all_hosts_at_once_share_their_skills_until_the_last_one_goes(cli, home: Path) -> None:
+    cli.ok("install", "--all")
+    shared = home / ".agents/skills/remember/SKILL.md"
+    assert shared.exists()
+    cli.ok("uninstall", "--codex", "--gemini", "--opencode")
+    assert shared.exists(), "Copilot still needs it"
+    assert not (home / ".codex").exists()
+    cli.ok("uninstall", "--copilot")
+    assert not shared.exists()
+    assert (home / ".claude/skills/remember/SKILL.md").exists()
+    cli.ok("uninstall")
+    assert tree(home) == {}
+
+
+def test_what_the_user_edits_between_install_and_uninstall_stays(cli, home: Path) -> None:
+    text = DOCUMENTS["comments"]
+    settings = laid(home, ".claude/settings.json", text)
+    config = laid(home, ".codex/config.toml", TOMLS["a table"])
+    hooks = home / ".cursor/hooks.json"
+    cli.ok("install", "--claude", "--codex", "--cursor")
+    settings.write_text(settings.read_text().replace('"opus", // for now', '"haiku", // since today'))
+    config.write_text(config.read_text() + '\n[projects."/x"]\ntrust_level = "trusted"\n')
+    mine = json.loads(hooks.read_text())
+    mine["hooks"]["stop"].append({"command": "./mine.sh"})
+    hooks.write_text(json.dumps(mine, indent=4))
+    result = statuses(cli.json("uninstall"))
+    assert result[str(settings)] == result[str(config)] == result[str(hooks)] == "cleaned"
+    assert settings.read_text() == text.replace('"opus", // for now', '"haiku", // since today')
+    assert config.read_text() == TOMLS["a table"] + '\n[projects."/x"]\ntrust_level = "trusted"\n'
+    assert json.loads(hooks.read_text()) == {"version": 1, "hooks": {"stop": [{"command": "./mine.sh"}]}}
+
+
+def test_a_file_that_was_made_and_then_filled_by_others_stays_with_their_part(cli, home: Path) -> None:
+    cli.ok("install", "--claude", "--cursor", "--no-skills", "--no-hooks")
+    claude, cursor = home / ".claude.json", home / ".cursor/mcp.json"
+    claude.write_text(json.dumps({**json.loads(claude.read_text()), "numStartups": 3, "projects": {"/x": {"mcpServers": {}}}}, indent=2))
+    cursor.write_text(cursor.read_text().replace("{", "{ // servers of mine", 1))
+    cli.ok("uninstall")
+    assert claude.read_text() == json.dumps({"numStartups": 3, "projects": {"/x": {"mcpServers": {}}}}, indent=2)
+    assert cursor.read_text().split() == "{ // servers of mine }".split()
+
+
+def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home: Path, monkeypatch) -> None:
+    text = DOCUMENTS["two blanks"]
+    settings = laid(home, ".claude/settings.json", text)
+    cli.ok("install", "--claude")
+    settings.write_text(settings.read_text().replace('"opus"', '"haiku"'))
+    monkeypatch.setattr(command, "running", lambda: ("/new/recollect",))
+    cli.ok("install", "--claude")
+    assert PROGRAM not in settings.read_text()
+    assert settings.read_text().count("/new/recollect") == 7
+    cli.ok("uninstall")
+    assert settings.read_text() == text.replace('"opus"', '"haiku"')
+
+
+def test_backups_hold_what_was_there_and_are_for_their_owner_alone(cli, home: Path) -> None:
+    laid(home, ".claude/settings.json", DOCUMENTS["comments"])
+    outcome = next(one for one in cli.json("install", "--claude")["files"] if one["path"].endswith("settings.json"))
+    backup = cli.home / "backups" / "agents" / outcome["backup"]
+    assert backup.read_text() == DOCUMENTS["comments"]
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    assert stat.S_IMODE((cli.home / "install.json").stat().st_mode) == 0o600
+
+
+def test_a_broken_file_is_left_alone_and_the_others_go_on(cli, home: Path) -> None:
+    broken = laid(home, ".claude/settings.json", '{"model": "opus"\n')
+    result = cli("install", "--claude", "--json")
+    assert result.code == 1
+    found = {one["path"]: one for one in json.loads(result.out)["files"]}
+    assert found[str(broken)]["status"] == "failed"
+    assert "Line 2 is no JSON" in found[str(broken)]["reasons"][0]
+    assert found[str(home / ".claude.json")]["status"] == "made"
+    assert broken.read_text() == '{"model": "opus"\n'
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe{\x00}\x00", b"\x00", b"[]"])
+def test_files_that_are_no_settings_are_left_alone(cli, home: Path, text: bytes) -> None:
+    path = laid(home, ".gemini/settings.json", "")
+    path.write_bytes(text)
+    assert cli("install", "--gemini", "--json").code == 1
+    assert path.read_bytes() == text
+
+
+def test_bytes_that_are_no_utf_8_are_kept(cli, home: Path) -> None:
+    path = laid(home, ".gemini/settings.json", "")
+    path.write_bytes(b'{"name": "J\xfcrgen"}\n')
+    cli.ok("install", "--gemini")
+    assert b"J\xfcrgen" in path.read_bytes()
+    cli.ok("uninstall")
+    assert path.read_bytes() == b'{"name": "J\xfcrgen"}\n'
+
+
+def test_a_read_only_file_is_left_alone(cli, home: Path) -> None:
+    path = laid(home, ".claude/settings.json", DOCUMENTS["two blanks"], 0o444)
+    result = cli("install", "--claude")
+    assert result.code == 1
+    assert "is read-only" in result.out
+    assert path.read_text() == DOCUMENTS["two blanks"]
+
+
+def test_a_link_stays_a_link_and_its_target_is_edited(cli, home: Path) -> None:
+    target = laid(home, "dotfiles/claude.json", DOCUMENTS["comments"], 0o640)
+    (home / ".claude").mkdir()
+    (home / ".claude/settings.json").symlink_to(target)
+    before = tree(home)
+    cli.ok("install", "--claude")
+    assert (home / ".claude/settings.json").is_symlink()
+    assert "session-start" in target.read_text()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    cli.ok("uninstall")
+    assert tree(home) == before
+
+
+def test_a_circle_of_links_is_told(cli, home: Path) -> None:
+    (home / ".claude").mkdir()
+    (home / ".claude/settings.json").symlink_to(home / ".claude/settings.json")
+    assert cli("install", "--claude").code == 1
+
+
+def test_a_file_that_changes_at_the_same_moment_is_not_overwritten(cli, home: Path, monkeypatch) -> None:
+    path = laid(home, ".claude/settings.json", DOCUMENTS["two blanks"])
+    write = textfile.write
+
+    def overtaken(place: Path, text: str, was: str | None, mode: int = 0o666) -> bool:
+        if place == path:
+            path.write_text('{"model": "somebody else\'s"}')
+        return write(place, text, was, mode)
+
+    monkeypatch.setattr(textfile, "write", overtaken)
+    assert cli("install", "--claude").code == 1
+    assert path.read_text() == '{"model": "somebody else\'s"}'
+    monkeypatch.setattr(textfile, "write", write)
+    cli.ok("uninstall")
+    assert path.read_text() == '{"model": "somebody else\'s"}'
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("at", range(1, 10))  # three backups, the record twice, four files
+def test_killed_at_any_write_everything_can_be_taken_back(cli, home: Path, monkeypatch, at: int) -> None:
+    for name in (".claude.json", ".claude/settings.json", ".codex/hooks.json"):
+        laid(home, name, DOCUMENTS["comments"])
+    before = tree(home)
+    write, left = textfile.write, at
+
+    def killed(place: Path, text: str, was: str | None, mode: int = 0o666) -> bool:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise Killed
+        return write(place, text, was, mode)
+
+    monkeypatch.setattr(textfile, "write", killed)
+    with pytest.raises(Killed):
+        cli("install", "--claude", "--codex", "--no-skills")
+    monkeypatch.setattr(textfile, "write", write)
+    if at % 2:  # or without going on
+        cli.ok("install", "--claude", "--codex", "--no-skills")
+    cli.ok("uninstall")
+    assert tree(home) == before
+
+
+def test_without_the_backups_the_entries_are_taken_out(cli, home: Path) -> None:
+    text = DOCUMENTS["other tools' hooks"]
+    path = laid(home, ".claude/settings.json", text)
+    cli.ok("install", "--claude", "--no-skills", "--no-mcp")
+    for backup in (cli.home / "backups/agents").iterdir():
+        backup.unlink()
+    assert statuses(cli.json("uninstall")) == {str(path): "cleaned"}
+    assert path.read_text() == text
+
+
+def test_two_installs_at_once_do_each_thing_once(cli, home: Path, tmp_path: Path) -> None:
+    laid(home, ".claude/settings.json", DOCUMENTS["comments"])
+    before = tree(home)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent / "src")}
+    words = [sys.executable, "-m", "recollect", "install", "--claude", "--codex", "--copilot", "--quiet"]
+    running = [subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(3)]
+    said = [one.communicate(timeout=60)[1].decode() for one in running]
+    assert [one.returncode for one in running] == [0, 0, 0], said
+    hooks = json.loads((home / ".copilot/hooks/recollect.json").read_text())["hooks"]
+    assert {len(listed) for listed in hooks.values()} == {1}
+    assert (home / ".claude/settings.json").read_text().count("session-start") == 1
+    cli.ok("uninstall")
+    assert tree(home) == before
+
+
+def test_a_skill_of_the_same_name_that_somebody_else_made_is_kept(cli, home: Path) -> None:
+    theirs = laid(home, ".claude/skills/remember/SKILL.md", "---\nname: remember\n---\nmine\n")
+    printed = cli.ok("install", "--claude")
+    assert "is not ours; it was kept" in printed
+    assert theirs.read_text().endswith("mine\n")
+    cli.ok("uninstall")
+    assert theirs.read_text().endswith("mine\n")
+    assert list((home / ".claude/skills").iterdir()) == [theirs.parent]
+
+
+def test_a_skill_that_the_user_changed_is_kept(cli, home: Path) -> None:
+    cli.ok("install", "--claude")
+    skill = home / ".claude/skills/handoff/SKILL.md"
+    skill.write_text("---\nname: handoff\n---\nbetter\n")
+    assert "You changed" in cli.ok("install", "--claude")
+    assert "You changed" in cli.ok("uninstall")
+    assert skill.read_text().endswith("better\n")
+
+
+def test_parts_can_be_left_out(cli, home: Path) -> None:
+    cli.ok("install", "--claude", "--no-hooks", "--no-skills")
+    assert list(tree(home)) == [".claude.json"]
+    cli.ok("install", "--claude", "--no-mcp", "--no-skills")
+    assert list(tree(home)) == [".claude", ".claude/settings.json"]
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_part_that_is_left_out_later_goes(cli, home: Path, name: str) -> None:
+    for file in SHARED[name]:
+        laid(home, file, TOMLS["a table"] if file.endswith(".toml") else DOCUMENTS["comments"])
+    before = tree(home)
+    cli.ok("install", f"--{name}", "--no-hooks", "--no-skills")
+    server_alone = tree(home)
+    cli.ok("install", f"--{name}")
+    dry = cli.json("install", f"--{name}", "--no-hooks", "--no-skills", "--dry-run")
+    real = cli.json("install", f"--{name}", "--no-hooks", "--no-skills")
+    assert statuses(dry) == statuses(real)
+    assert tree(home) == server_alone
+    cli.ok("uninstall")
+    assert tree(home) == before
+
+
+def test_without_a_name_the_hosts_that_are_here_are_connected(cli, home: Path, monkeypatch, tmp_path) -> None:
+    assert "None of the agents" in cli.fails("install", code=1)
+    (home / ".gemini").mkdir()
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    laid(programs, "codex", "#!/bin/sh\n", 0o755)
+    monkeypatch.setenv("PATH", str(programs))
+    result = cli("install")
+    assert "found: Codex, Gemini CLI" in result.err
+    assert (home / ".codex/hooks.json").exists()
+    assert not (home / ".claude.json").exists()
+
+
+def test_variables_of_the_hosts_move_their_files(cli, home: Path, monkeypatch, tmp_path) -> None:
+    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / "moved" / variable))
+    cli.ok("install", "--claude", "--codex", "--copilot", "--opencode", "--no-skills")
+    assert sorted(str(path.relative_to(tmp_path / "moved")) for path in (tmp_path / "moved").rglob("*") if path.is_file()) == [
+        "CLAUDE_CONFIG_DIR/.claude.json", "CLAUDE_CONFIG_DIR/settings.json", "CODEX_HOME/config.toml", "CODEX_HOME/hooks.json",
+        "COPILOT_HOME/hooks/recollect.json", "COPILOT_HOME/mcp-config.json", "XDG_CONFIG_HOME/opencode/opencode.json",
+        "XDG_CONFIG_HOME/opencode/plugins/recollect.js",
+    ]  # fmt: skip
+    assert tree(home) == {}
+
+
+def test_a_project_gets_files_of_its_own(cli, home: Path) -> None:
+    before = tree(cli.project)
+    cli.ok("install", "--all", "--project", "--no-skills")
+    assert tree(home) == {}
+    assert sorted(name for name, (_, content) in tree(cli.project).items() if isinstance(content, bytes)) == [
+        ".claude/settings.json", ".codex/config.toml", ".codex/hooks.json", ".cursor/hooks.json", ".cursor/mcp.json", ".gemini/settings.json",
+        ".github/hooks/recollect.json", ".github/mcp.json", ".mcp.json", ".opencode/plugins/recollect.js", "opencode.json",
+    ]  # fmt: skip
+    assert cli.json("uninstall", "--user")["files"] == []
+    cli.ok("uninstall", "--project", str(cli.project))
+    assert tree(cli.project) == before
+
+
+def test_hooks_that_would_run_twice_are_told(cli, home: Path) -> None:
+    cli.ok("install", "--claude", "--no-skills")
+    assert "connected for you everywhere, too" in cli("install", "--claude", "--project", "--no-skills").err
+    assert "runs twice" not in cli("install", "--codex", "--project", "--no-skills").err
+    assert f"connected in {cli.project}, too" in cli("install", "--claude", "--codex", "--no-skills").err
+
+
+@pytest.mark.parametrize("variable", ["COPILOT_CLI", "CURSOR_VERSION"])
+def test_a_projects_hooks_for_claude_are_silent_in_hosts_that_run_them_too(cli, monkeypatch, variable: str) -> None:
+    monkeypatch.delenv("CLAUDECODE", raising=False)
+    assert run.run("pre-compact", "claude", b"{}")
+    monkeypatch.setenv(variable, "1")
+    assert run.run("pre-compact", "claude", b"{}") == ""
+    monkeypatch.setenv("CLAUDECODE", "1")  # Claude Code, started by such a host
+    assert run.run("pre-compact", "claude", b"{}")
+
+
+def test_a_project_names_the_bare_command_where_that_leads_here(cli, home: Path, monkeypatch, tmp_path) -> None:
+    program = laid(tmp_path, "programs/recollect", "#!/bin/sh\n", 0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    monkeypatch.setattr(command, "running", lambda: (str(program),))
+    cli.ok("install", "--claude", "--project")
+    assert json.loads((cli.project / ".mcp.json").read_text())["mcpServers"]["recollect"]["command"] == "recollect"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--user", "--project"), "not both"),
+        (("--claude", "--warm", "--no-mcp"), "--warm needs"),
+        (("--project", "nowhere"), "no directory"),
+        (("--claud",), "no option"),
+    ],
+)
+def test_wrong_usage_is_told(cli, home: Path, words: tuple[str, ...], message: str) -> None:
+    result = cli("install", *words)
+    assert result.code != 0
+    assert message in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "text"),
+    [
+        ("claude", ".claude/settings.json", '{"enabledPlugins": {"recollect@recollect": true}}'),
+        ("copilot", ".copilot/settings.json", '{"enabledPlugins": {"other@x": true, "recollect@recollect": true}}'),
+        ("codex", ".codex/config.toml", '[plugins."recollect@recollect"]\nenabled = true\n'),
+    ],
+)
+def test_an_installed_plugin_is_not_doubled(cli, home: Path, name: str, file: str, text: str) -> None:
+    path = laid(home, file, text)
+    before = tree(home)
+    assert "has the plugin recollect@recollect" in cli("install", f"--{name}").err
+    assert tree(home) == before
+    path.write_text(text.replace("true", "false"))
+    assert cli("install", f"--{name}", "--dry-run", "--json").out.count("made") > 0
+
+
+def test_a_damaged_record_is_told_and_force_finds_the_entries(cli, home: Path) -> None:
+    laid(home, ".claude/settings.json", DOCUMENTS["other tools' hooks"])
+    cli.ok("install", "--claude", "--cursor", "--no-skills")
+    record = cli.home / "install.json"
+    record.write_text("{")
+    assert "is damaged" in cli.fails("uninstall", code=1)
+    record.unlink()
+    assert "--force" in cli.ok("uninstall")
+    assert "session-start" in (home / ".claude/settings.json").read_text()
+    cli.ok("uninstall", "--force")
+    assert "recollect" not in (home / ".claude/settings.json").read_text()
+    assert "say done" in (home / ".claude/settings.json").read_text()
+    assert "recollect" not in (home / ".cursor/hooks.json").read_text()
+
+
+def test_a_server_that_the_user_registered_is_kept_and_survives(cli, home: Path) -> None:
+    text = '{"mcpServers": {"recollect": {"type": "stdio", "command": "uvx", "args": ["recollect", "mcp"], "env": {}}}}'
+    path = laid(home, ".claude.json", text)
+    assert "it starts Recollect too" in cli.ok("install", "--claude")
+    cli.ok("uninstall")
+    assert path.read_text() == text
+    cli.ok("install", "--claude", "--force")
+    assert PROGRAM in path.read_text()
+    cli.ok("uninstall")
+    assert path.read_text() == text
+
+
+def test_secrets_beside_a_change_are_not_printed(cli, home: Path) -> None:
+    key = "sk-ant-api03-" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z" * 2
+    laid(home, ".claude.json", json.dumps({"apiKey": key}, indent=2))
+    assert key not in cli.ok("install", "--claude")
+    assert key in (home / ".claude.json").read_text()
+
+
+def test_hooks_of_a_program_with_blanks_in_its_path_are_quoted_for_the_shell(cli, home: Path) -> None:
+    cli.ok("install", "--codex", "--claude")
+    codex = json.loads((home / ".codex/hooks.json").read_text())["hooks"]["Stop"][0]["hooks"][0]
+    assert codex["command"] == "'/opt/my tools/recollect' hook stop --host codex"
+    claude = json.loads((home / ".claude/settings.json").read_text())["hooks"]["Stop"][0]["hooks"][0]
+    assert (claude["command"], claude["args"]) == (PROGRAM, ["hook", "stop", "--host", "claude"])
+
+
+def test_warm_prompts_are_answered_by_the_server_and_never_twice(cli, home: Path) -> None:
+    def prompts() -> list:
+        return json.loads((home / ".claude/settings.json").read_text())["hooks"]["UserPromptSubmit"]
+
+    cli.ok("install", "--claude", "--warm")
+    assert [one["hooks"][0]["type"] for one in prompts()] == ["mcp_tool"]
+    cli.ok("install", "--claude")
+    assert [one["hooks"][0]["type"] for one in prompts()] == ["command"]
+    cli.ok("uninstall")
+    assert tree(home) == {}
+
+
+def test_an_unwritable_data_directory_is_told_and_nothing_is_changed(cli, home: Path, monkeypatch, tmp_path) -> None:
+    (tmp_path / "in the way").write_text("")
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "in the way"))
+    cli.fails("install", "--claude", code=1)
+    assert tree(home) == {}
+
+
+def test_every_host_has_what_the_installer_asks_for() -> None:
+    place = host.Place(Path("/h"), {}, None, ("recollect",))
+    for name in host.HOSTS:
+        module = host.module(name)
+        assert module.NAME and module.PROGRAM
+        assert {target.part for target in module.targets(place)} == {"mcp", "hooks", "skills"}
+        assert all(note.endswith(".") for note in module.notes(place))
+
+
+def test_a_program_of_a_passing_environment_is_passed_over_or_told(cli, home: Path, monkeypatch, tmp_path) -> None:
+    monkeypatch.undo()
+    passing = laid(tmp_path, ".cache/uv/archive-v0/x/bin/recollect", "#!/bin/sh\n", 0o755)
+    lasting = laid(tmp_path, "bin/recollect", "#!/bin/sh\n", 0o755)
+    monkeypatch.setattr("sys.argv", [str(passing)])
+    monkeypatch.setattr("sys.executable", str(passing.parent / "python"))
+    monkeypatch.setenv("PATH", f"{passing.parent}{os.pathsep}{lasting.parent}")
+    assert command.running() == (str(lasting),)
+    monkeypatch.setenv("PATH", str(passing.parent))
+    assert command.running() == (str(passing.parent / "python"), "-m", "recollect")
+    place = host.Place(home, {}, None, command.running())
+    assert "uv tool install" in warnings(place)[0]
+
+
+@pytest.mark.parametrize(
+    ("started", "expected"),
+    [("{bin}/recollect", ("{bin}/recollect",)), ("pytest", None), ("{bin}/missing/recollect", None)],
+)
+def test_the_running_program_is_named_as_it_was_started(monkeypatch, tmp_path, started: str, expected: tuple[str, ...] | None) -> None:
+    program = laid(tmp_path, "recollect", "#!/bin/sh\n", 0o755)
+    monkeypatch.setattr("sys.argv", [started.format(bin=tmp_path)])
+    monkeypatch.setattr("sys.executable", str(tmp_path / "elsewhere" / "python"))
+    monkeypatch.setenv("PATH", os.devnull)
+    words = command.running()
+    assert words == ((str(program),) if expected else (str(tmp_path / "elsewhere" / "python"), "-m", "recollect"))

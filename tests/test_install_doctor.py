@@ -1,0 +1,249 @@
+"""`doctor` proves for every connected agent that its files, its hooks and its MCP server work, and `init` offers to connect them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from agent_files import HOSTS, home_of, laid, tree
+
+from recollect import __version__
+from recollect.hooks import failures, pause, spool
+from recollect.install import check, command, host, probe
+
+pytest_plugins = ["cli_runner"]
+
+SOURCE = Path(__file__).parent.parent / "src"
+
+
+@pytest.fixture
+def home(cli, monkeypatch, tmp_path) -> Path:
+    return home_of(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def program(cli, home: Path, monkeypatch, tmp_path) -> Path:
+    """Recollect as it would be installed, in a place with a blank in its name."""
+    path = laid(tmp_path, "my tools/recollect", f'#!/bin/sh\nPYTHONPATH="{SOURCE}" exec "{sys.executable}" -m recollect "$@"\n', 0o755)
+    monkeypatch.setattr(command, "running", lambda: (str(path),))
+    monkeypatch.setenv("PATH", os.defpath)
+    return path
+
+
+def findings(cli, *options: str) -> dict[str, dict]:
+    """Of the agents, by name. The last one of a name counts."""
+    found = json.loads(cli("doctor", "--json", *options).out)
+    return {one["check"]: one for one in found if one["check"].startswith((*HOSTS, "agents", "pause"))}
+
+
+def test_without_agents_there_is_one_line_about_them(cli, home: Path) -> None:
+    assert findings(cli) == {
+        "agents": {"check": "agents", "ok": True, "message": "none is connected; `recollect install` does it", "fix": ""}
+    }
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "opencode"])
+def test_the_whole_chain_of_a_host_is_proven(cli, program: Path, name: str) -> None:
+    cli.ok("install", f"--{name}")
+    found = findings(cli)
+    assert list(found) == [f"{name} {part}" for part in ("config", "program", "hooks", "MCP", "capture")]
+    assert all(one["ok"] for one in found.values()), found
+    assert found[f"{name} hooks"]["message"].startswith("session-start, prompt, stop run")
+    assert "tools in" in found[f"{name} MCP"]["message"]
+    assert found[f"{name} capture"]["message"].startswith("nothing was captured yet")
+    assert spool.waiting() == [], "what doctor tries leaves nothing behind"
+
+
+def test_a_capture_and_what_is_not_read_yet_are_told(cli, home: Path, monkeypatch) -> None:
+    monkeypatch.setattr(spool, "captures", lambda: {"claude": time.time() - 42})
+    monkeypatch.setattr(spool, "lag", lambda name: 7)
+    assert check._captured("claude").message == "last capture 42 seconds ago; the index is behind by 7 lines"
+
+
+def test_a_program_that_is_gone_is_a_problem_and_fix_names_the_new_one(cli, home: Path, program: Path, monkeypatch) -> None:
+    cli.ok("install", "--claude", "--no-skills")
+    newer = program.parent.parent / "newer" / "recollect"
+    newer.parent.mkdir()
+    program.rename(newer)
+    monkeypatch.setattr(command, "running", lambda: (str(newer),))
+    found = findings(cli)
+    assert not found["claude program"]["ok"]
+    assert "is not there" in found["claude program"]["message"]
+    assert found["claude program"]["fix"] == "recollect install --claude"
+    assert not found["claude hooks"]["ok"]
+    assert not found["claude MCP"]["ok"]
+    found = findings(cli, "--fix")
+    assert all(one["ok"] for one in found.values()), found
+    assert str(newer) in (home / ".claude.json").read_text()
+    cli.ok("uninstall")
+    assert tree(home) == {}
+
+
+def test_another_version_is_a_problem(cli, home: Path, program: Path, monkeypatch, tmp_path) -> None:
+    cli.ok("install", "--cursor", "--no-skills", "--no-mcp")
+    monkeypatch.setattr(command, "running", lambda: ("/another/recollect",))
+    assert findings(cli)["cursor program"]["ok"], "another place, the same version"
+    program.write_text("#!/bin/sh\necho recollect 0.0.1\n")
+    found = findings(cli)["cursor program"]
+    assert not found["ok"]
+    assert f"is version 0.0.1; this one is {__version__}: two are installed" in found["message"]
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("exit 3", "it ended with 3"),
+        ("echo oh >&2; exit 1", "it ended with 1: oh"),
+        ("echo not json", "its answer is no JSON"),
+        ("echo [1]", "its answer is no JSON object"),
+        ("sleep 60", "it did not end within"),
+    ],
+)
+def test_hooks_that_misbehave_are_problems(cli, home: Path, program: Path, monkeypatch, script: str, message: str) -> None:
+    monkeypatch.setattr(check, "HOOK_SECONDS", 0.5 if script.startswith("sleep") else 8.0)
+    cli.ok("install", "--gemini", "--no-skills", "--no-mcp")
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    found = findings(cli)["gemini hooks"]
+    assert not found["ok"]
+    assert message in found["message"]
+
+
+def test_a_hook_that_hides_its_failure_is_found_out(cli, home: Path, program: Path) -> None:
+    cli.ok("install", "--copilot", "--no-skills", "--no-mcp")
+    (cli.home / "config.toml").write_text("limit = 'many'\n")
+    found = findings(cli)["copilot hooks"]
+    assert not found["ok"]
+    assert "it failed inside" in found["message"]
+    (cli.home / "config.toml").unlink()
+    assert not findings(cli)["copilot failures"]["ok"], "it is counted"
+    assert "copilot failures" not in findings(cli, "--fix")
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [("exit 1", "without an answer"), ("echo oh >&2; exit 1", "oh"), ("echo hello", "without"), ("sleep 60", "within")],
+)
+def test_servers_that_do_not_answer_are_problems(cli, home: Path, program: Path, monkeypatch, script: str, message: str) -> None:
+    monkeypatch.setattr(check, "SERVER_SECONDS", 0.5)
+    cli.ok("install", "--cursor", "--no-skills", "--no-hooks")
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    found = findings(cli)["cursor MCP"]
+    assert not found["ok"]
+    assert message in found["message"]
+
+
+def test_entries_that_somebody_removed_are_missed_and_put_back(cli, home: Path, program: Path) -> None:
+    cli.ok("install", "--gemini", "--no-skills", "--no-mcp")
+    path = home / ".gemini/settings.json"
+    document = json.loads(path.read_text())
+    del document["hooks"]["AfterAgent"]
+    path.write_text(json.dumps(document))
+    found = findings(cli)["gemini config"]
+    assert not found["ok"]
+    assert "has no hook for stop" in found["message"]
+    assert findings(cli, "--fix")["gemini config"]["ok"]
+    path.write_text("{}")
+    assert "no longer has what `install` put there" in findings(cli)["gemini config"]["message"]
+    assert findings(cli, "--fix")["gemini config"]["ok"]
+    assert list(json.loads(path.read_text())) == ["hooks"], "what was left out stays out"
+
+
+def test_a_file_that_cannot_be_read_is_a_problem(cli, home: Path, program: Path) -> None:
+    cli.ok("install", "--cursor", "--no-skills", "--no-mcp")
+    (home / ".cursor/hooks.json").write_text("{")
+    found = findings(cli)["cursor config"]
+    assert not found["ok"]
+    assert "no JSON" in found["message"]
+
+
+def test_pauses_that_hold_are_told(cli, home: Path) -> None:
+    pause.pause(pause.EVERYWHERE)
+    assert findings(cli)["pause"]["message"] == "memory is paused everywhere until `recollect resume`"
+
+
+def test_a_directory_that_vanished_is_no_matter(cli, home: Path, program: Path, monkeypatch, tmp_path) -> None:
+    cli.ok("install", "--codex", "--no-skills", "--no-mcp")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert findings(cli)["codex hooks"]["ok"]
+
+
+def test_old_failures_are_history(cli, home: Path, monkeypatch) -> None:
+    monkeypatch.setattr(failures, "read", lambda: [failures.Failure("claude", "stop", 2, 0.0, time.time() - 3 * 86400, "no space")])
+    (found,) = check._failed("claude")
+    assert found.ok
+    assert found.message == "stop failed 2 times, last 3 days ago: no space"
+
+
+def test_a_host_that_only_the_plugin_connects_is_proven_too(cli, home: Path, program: Path, monkeypatch) -> None:
+    laid(home, ".claude/settings.json", '{"enabledPlugins": {"recollect@recollect": true}}')
+    found = findings(cli)
+    assert "recollect@recollect" in found["claude config"]["message"] and found["claude config"]["ok"]
+    assert not found["claude program"]["ok"] and "uv tool install" in found["claude program"]["fix"]
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.defpath}")
+    found = findings(cli)
+    assert all(one["ok"] for one in found.values()), found
+    assert list(found) == [f"claude {part}" for part in ("config", "program", "hooks", "MCP", "capture")]
+
+
+def test_a_plugin_beside_the_entries_is_a_problem(cli, home: Path, program: Path) -> None:
+    cli.ok("install", "--claude", "--no-skills", "--no-mcp")
+    path = home / ".claude/settings.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "enabledPlugins": {"recollect@tools": True}}))
+    found = findings(cli)["claude config"]
+    assert not found["ok"]
+    assert found["fix"] == "Keep one: recollect uninstall --claude"
+
+
+def test_hooks_that_are_switched_off_are_a_problem(cli, home: Path, program: Path) -> None:
+    cli.ok("install", "--claude", "--no-skills", "--no-mcp")
+    path = home / ".claude/settings.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "disableAllHooks": True}))
+    found = findings(cli)["claude config"]
+    assert not found["ok"]
+    assert "disableAllHooks" in found["message"]
+
+
+def test_a_hook_in_a_shell_that_is_too_slow_leaves_no_process(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    ran = probe.run(f"(sleep 1; echo late > '{mark}') & wait", b"", 0.2, os.environ)
+    assert ran.code is None
+    assert "did not end within" in ran.trouble
+    deadline = time.monotonic() + 1.3
+    while time.monotonic() < deadline and not mark.exists():
+        time.sleep(0.1)
+    assert not mark.exists()
+
+
+# init
+
+
+def test_init_says_how_agents_are_connected_until_one_is(cli, home: Path) -> None:
+    line = "`recollect install` connects your agents"
+    assert line in cli("init", "--skip-map", "--skip-analyze").err
+    cli.ok("install", "--claude", "--no-skills")
+    assert line not in cli("init", "--skip-map", "--skip-analyze").err
+
+
+@pytest.mark.parametrize(("answer", "connected"), [("y\n", True), ("yes\n", True), ("\n", False), ("n\n", False), ("", False)])
+def test_init_asks_at_a_terminal(cli, home: Path, answer: str, connected: bool) -> None:
+    (home / ".claude").mkdir()
+    (home / ".codex").mkdir()
+    result = cli("init", "--skip-map", "--skip-analyze", stdin=answer, terminal=True)
+    assert result.code == 0
+    assert "Connect Claude Code and Codex to this memory?" in result.err
+    assert (home / ".claude/settings.json").exists() == connected
+
+
+def test_every_host_tells_which_hooks_it_should_have() -> None:
+    known = {"session-start", "prompt", "stop", "subagent-stop", "pre-compact", "post-compact", "session-end"}
+    for name in HOSTS:
+        events = getattr(host.module(name), "EVENTS", {})
+        assert set(events.values()) <= known
+        assert name == "opencode" or {"session-start", "prompt", "stop"} <= set(events.values())

@@ -1,6 +1,7 @@
 """The MCP server over stdio with the official client, in both eras: every tool, resource and prompt."""
 
 import re
+import tomllib
 
 import pytest
 
@@ -11,6 +12,7 @@ from mcp_client import ERAS, Bare, talking
 from mcp_types import Implementation, ListRootsResult, PromptReference, ResourceTemplateReference, Root
 
 from recollect import Memory, __version__
+from recollect.config import Config
 from recollect.fence import NOTICE
 from recollect.hosts.speech import spoken
 from recollect.mcp.prompts import PROMPTS
@@ -20,17 +22,23 @@ from recollect.recall.shape import tokens
 FENCED = re.compile(r"<recollect-memory ([0-9a-f]{8})>\n(.*)\n</recollect-memory \1>", re.DOTALL)
 
 
-@pytest.fixture(scope="module", params=ERAS)
+@pytest.fixture(scope="module", params=[*((era, "sqlite") for era in ERAS), (ERAS[0], "postgres")], ids="-".join)
 def place(request, tmp_path_factory):
-    """A project with knowledge and a home, for one era."""
-    folder = tmp_path_factory.mktemp(request.param)
+    """A project with knowledge and a home, for one era and one kind of database."""
+    era, kind = request.param
+    folder = tmp_path_factory.mktemp(era)
     project = folder / "shop"
     (project / ".git").mkdir(parents=True)
     (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     knowledge = project / ".claude" / "knowledge" / "domain"
     knowledge.mkdir(parents=True)
     (knowledge / "tea.md").write_text("# Tea\n\nOolong is sold in tins.\n")
-    return request.param, project, folder / "home"
+    (folder / "home").mkdir(mode=0o700)
+    if kind == "postgres":
+        import postgres
+
+        postgres.settle(folder / "home")
+    return era, project, folder / "home"
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +51,9 @@ def talk(place):
 def direct(place):
     """The same memory without the server, as a person would see it."""
     _, project, home = place
-    return Memory(home / "memory.db", directory=project)
+    given = home / "config.toml"
+    config = Config(**tomllib.loads(given.read_text())) if given.exists() else Config(database=str(home / "memory.db"))
+    return Memory(config=config._replace(embedding="hashing"), directory=project)
 
 
 # The list of tools

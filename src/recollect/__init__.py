@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.2.0"
-__all__ = ["Memory", "__version__"]
+__version__ = "0.3.0"
+__all__ = ["Memory", "MemoryTool", "__version__"]
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
+    from recollect.memorytool import MemoryTool
 
 
 def __getattr__(name: str) -> object:
@@ -17,4 +18,8 @@ def __getattr__(name: str) -> object:
         from recollect.memory import Memory
 
         return Memory
+    if name == "MemoryTool":
+        from recollect.memorytool import MemoryTool
+
+        return MemoryTool
     raise AttributeError(f"module 'recollect' has no attribute {name!r}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.cli import output
 from recollect.cli.filters import chosen, filter_options
 from recollect.cli.parsing import FORMATS, Command, count, number, offset
-from recollect.cli.session import opened
+from recollect.cli.session import given_text, opened
 from recollect.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def ranking_options(parser: ArgumentParser) -> None:
 
 
 def search_options(parser: ArgumentParser) -> None:
-    parser.add_argument("query", nargs="+", metavar="QUERY", help='a question, words, "a phrase", prefix*, AND OR NOT, tags:word')
+    parser.add_argument(
+        "query", nargs="+", metavar="QUERY", help='a question, words, "a phrase", prefix*, AND OR NOT, tags:word; - reads stdin'
+    )
     parser.add_argument("--explain", action="store_true", help="show each signal's part in a score")
     parser.add_argument("--dual", action="store_true", help="an index of all matches, then details within --max-tokens")
     ranking_options(parser)
@@ -55,11 +57,12 @@ def search(args: Namespace) -> None:
       recollect search "what were we doing" --intent continuity --limit 5
       recollect search '"rate limit" AND redis' --explain --json
     """
+    query = given_text(args.query, None, 'recollect search "how do we deploy?"')
     with opened(args) as memory:
         dual = args.dual or args.max_tokens is not None
         if dual and args.format not in ("text", "json"):
             raise UsageError(f"The index-and-details form cannot be shown as {args.format}.", "Use --format text or json with --dual.")
-        answer = ask(args, memory, " ".join(args.query), dual)
+        answer = ask(args, memory, query, dual)
         if dual:
             show_dual(args, memory, answer)
         else:
@@ -67,7 +70,7 @@ def search(args: Namespace) -> None:
 
 
 def recall_options(parser: ArgumentParser) -> None:
-    parser.add_argument("question", nargs="+", metavar="QUESTION")
+    parser.add_argument("question", nargs="+", metavar="QUESTION", help="in words; - reads stdin")
     ranking_options(parser)
     filter_options(parser)
 
@@ -81,8 +84,9 @@ def recall(args: Namespace) -> None:
       recollect recall "open questions about billing" --max-tokens 2000
       recollect recall "what do I prefer in reviews?" --personal --json
     """
+    question = given_text(args.question, None, 'recollect recall "why did we leave MySQL?"')
     with opened(args) as memory:
-        show_dual(args, memory, ask(args, memory, " ".join(args.question), dual=True))
+        show_dual(args, memory, ask(args, memory, question, dual=True))
 
 
 def ask(args: Namespace, memory: Memory, question: str, dual: bool) -> Answer:

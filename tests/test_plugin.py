@@ -1,0 +1,186 @@
+"""The plugins: what they hold is what the package says, and their launcher is a good guest in every host and on every machine."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from recollect import __version__
+from recollect.hooks.event import EVENTS
+
+ROOT = Path(__file__).parent.parent
+PLUGIN, NEUTRAL = ROOT / "plugins" / "recollect", ROOT / "plugins" / "neutral"
+LAUNCHER = PLUGIN / "bin" / "recollect-hook"
+HOSTS = {
+    "claude": {"CLAUDE_PLUGIN_ROOT": "/p", "CLAUDECODE": "1"},
+    "codex": {"CLAUDE_PLUGIN_ROOT": "/p", "PLUGIN_ROOT": "/p", "CLAUDECODE": "1"},  # started by a Claude Code
+    "copilot": {"CLAUDE_PLUGIN_ROOT": "/p", "PLUGIN_ROOT": "/p", "COPILOT_PLUGIN_ROOT": "/p", "COPILOT_CLI": "1"},
+    "cursor": {"CLAUDE_PLUGIN_ROOT": "/p", "CURSOR_VERSION": "3.20"},
+}
+
+
+def loaded(path):
+    return json.loads(path.read_text("utf-8"))
+
+
+@pytest.fixture
+def render():
+    spec = importlib.util.spec_from_file_location("render", ROOT / "plugins" / "render.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# The files
+
+
+def test_what_is_rendered_is_up_to_date(render):
+    assert render.outdated() == []
+
+
+def test_what_is_out_of_date_is_found(render, monkeypatch):
+    monkeypatch.setattr(render.skills, "FAILING", "other")
+    monkeypatch.setattr(render, "__version__", "9.9.9")
+    found = render.outdated()
+    assert "plugins/neutral/skills/remember/SKILL.md" in found and ".claude-plugin/marketplace.json" in found
+
+
+def test_every_manifest_is_of_this_version():
+    marketplace = loaded(ROOT / ".claude-plugin" / "marketplace.json")
+    (entry,) = marketplace["plugins"]
+    manifests = [loaded(PLUGIN / ".claude-plugin" / "plugin.json"), loaded(NEUTRAL / "plugin.json"), entry]
+    assert {one["version"] for one in (*manifests, marketplace["metadata"])} == {__version__}
+    assert {one["name"] for one in manifests} == {"recollect"}
+    assert (ROOT / entry["source"]).resolve() == PLUGIN
+    assert "plugin.json" not in {path.name for path in PLUGIN.iterdir()}, "Codex and Copilot would then load no hooks"
+
+
+def test_the_neutral_plugin_keeps_to_its_closed_format():
+    allowed = {"$schema", "name", "version", "description", "author", "homepage", "repository", "license", "keywords", "extensions"}
+    assert set(loaded(NEUTRAL / "plugin.json")) <= allowed
+    (server,) = loaded(NEUTRAL / "mcp.json")["mcpServers"].values()
+    assert server["type"] == "stdio" and "/" not in server["command"]
+    assert "context: fork" not in (NEUTRAL / "skills" / "remember" / "SKILL.md").read_text("utf-8")
+    assert "context: fork" in (PLUGIN / "skills" / "remember" / "SKILL.md").read_text("utf-8")
+
+
+def test_each_hook_calls_the_launcher_with_an_event_of_ours():
+    names = {
+        "SessionStart": "session-start", "UserPromptSubmit": "prompt", "Stop": "stop", "SubagentStop": "subagent-stop",
+        "PreCompact": "pre-compact", "PostCompact": "post-compact", "SessionEnd": "session-end",
+    }  # fmt: skip
+    declared = loaded(PLUGIN / "hooks" / "hooks.json")["hooks"]
+    assert set(declared) == set(names)
+    for name, ((group,),) in ((name, [groups]) for name, groups in declared.items()):
+        (hook,) = group["hooks"]
+        assert hook["command"] == f'"${{CLAUDE_PLUGIN_ROOT}}/bin/recollect-hook" {names[name]}'
+        assert names[name] in EVENTS and hook["type"] == "command" and hook["timeout"] <= 10
+    assert declared["SessionEnd"][0]["hooks"][0]["timeout"] <= 3, "Codex takes no more"
+    assert os.access(LAUNCHER, os.X_OK)
+
+
+# The launcher
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A machine on which nothing is installed but what a shell needs, with a HOME that is hard to quote."""
+    home, tools = tmp_path / "häuser & co", tmp_path / "tools"
+    home.mkdir()
+    tools.mkdir()
+    for name in ("sh", "mkdir", "cat"):
+        (tools / name).symlink_to(shutil.which(name))
+
+    def run(event, host="claude", **more):
+        environment = {"HOME": str(home), "PATH": str(tools), "CLAUDE_PLUGIN_DATA": str(home / "data"), **HOSTS[host], **more}
+        done = subprocess.run(
+            [LAUNCHER, event], env=environment, input='{"session_id": "s"}', capture_output=True, text=True, timeout=30, cwd=tmp_path
+        )
+        assert done.returncode == 0
+        assert done.stderr == ""
+        return done.stdout
+
+    run.home, run.tools = home, tools
+    return run
+
+
+def installed(folder, body='printf "%s|" "$@"; cat\n'):
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "recollect"
+    program.write_text(f"#!/bin/sh\n{body}")
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_program_is_called_in_the_dialect_of_the_host(machine, host):
+    installed(machine.tools)
+    assert machine("prompt", host) == f'hook|prompt|--host|{host}|{{"session_id": "s"}}'
+
+
+def test_the_program_is_found_where_installers_put_it(machine):
+    installed(machine.home / ".local" / "bin")
+    assert machine("stop").startswith("hook|stop|")
+
+
+@pytest.mark.parametrize("body", ["echo usage >&2; exit 2", "exit 1", "kill -9 $$", "exec /nowhere"])
+def test_a_program_that_fails_does_not_stop_the_agent(machine, body):
+    installed(machine.tools, body + "\n")
+    for event in EVENTS:
+        assert machine(event) == ""
+
+
+def test_hooks_can_be_switched_off(machine):
+    assert machine("session-start", RECOLLECT_HOOKS="off") == ""
+    installed(machine.tools)
+    assert machine("session-start", RECOLLECT_HOOKS="off") == ""
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_machine_without_the_program_is_told_once_how_to_get_it(machine, host):
+    assert [machine(event, host) for event in EVENTS if event != "session-start"] == [""] * (len(EVENTS) - 1)
+    said = json.loads(machine("session-start", host))
+    flat = said.get("additionalContext") or said.get("additional_context") or said["hookSpecificOutput"]["additionalContext"]
+    assert "uv tool install 'recollect[mcp]'" in flat
+    assert (host == "copilot") == ("additionalContext" in said)
+    if host in ("claude", "codex"):
+        assert set(said) == {"systemMessage", "hookSpecificOutput"}
+    assert machine("session-start", host) == ""
+
+
+def test_what_cannot_be_marked_as_told_is_not_told(machine):
+    (machine.home / "data").write_text("a file where the folder would be")
+    assert machine("session-start") == ""
+
+
+# The server
+
+
+@pytest.mark.parametrize("file", [PLUGIN / ".mcp.json", NEUTRAL / "mcp.json"], ids=["claude", "neutral"])
+def test_the_server_starts_or_says_what_is_missing(machine, file):
+    (server,) = loaded(file)["mcpServers"].values()
+    command = [server["command"], *server["args"]]
+    environment = {"HOME": str(machine.home), "PATH": str(machine.tools)}
+    missing = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
+    assert (missing.returncode, missing.stdout) == (127, "")
+    assert "uv tool install 'recollect[mcp]'" in missing.stderr
+    installed(machine.home / ".local" / "bin")
+    found = subprocess.run(command, env=environment, input="{}", capture_output=True, text=True, timeout=30)
+    assert (found.returncode, found.stdout) == (0, "mcp|{}")
+
+
+def test_a_server_that_is_started_in_the_plugins_folder_goes_to_the_project(machine, tmp_path, monkeypatch):
+    """Hosts of the neutral format start it there and have no way to say where else."""
+    project, plugin = tmp_path / "prøject 1", tmp_path / "plugin"
+    project.mkdir()
+    plugin.mkdir()
+    installed(machine.tools, "pwd\n")
+    monkeypatch.chdir(project)
+    (server,) = loaded(NEUTRAL / "mcp.json")["mcpServers"].values()
+    environment = {"HOME": str(machine.home), "PATH": str(machine.tools), "PLUGIN_ROOT": str(plugin)}
+    for folder, expected in ((plugin, project), (tmp_path, tmp_path)):
+        started = subprocess.run([server["command"], *server["args"]], env=environment, capture_output=True, text=True, cwd=folder)
+        assert started.stdout.strip() == str(expected)

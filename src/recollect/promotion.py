@@ -90,7 +90,7 @@ def candidates(memory: Memory, limit: int = 10) -> list[tuple[Remembered, str]]:
 
 def _used(memory: Memory, order: str, page: int = 200) -> Iterator[Remembered]:
     """The memories that might do, those with most votes or uses first, for as long as these are enough."""
-    wanted = memory.filter(scopes=(memory.scope,), kinds=KINDS)
+    wanted = memory.filter(scopes=(memory.scope,), kinds=KINDS, used=True)
     for offset in range(0, 1_000_000, page):
         found = memory.list(filter=wanted, limit=page, offset=offset, order=order)
         enough = takewhile(lambda one: one.usefulness >= VOTES if order == "useful" else one.access_count >= SOME_USES, found)

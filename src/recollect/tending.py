@@ -22,6 +22,7 @@ COMPARED = ("decision", "conclusion", "question", "problem", "solution", "todo",
             "architecture", "component", "domain", "pattern", "gotcha", "discovery", "general")  # fmt: skip
 ALIKE = 0.6  # nearness from which two statements are worth a look
 PAGE = 256
+NEAREST = 8  # that a statement is compared with
 ASKED = 20  # pairs that a language model is asked about in one run
 SAME, MARKED = "says the same", "marked as contradicting"
 
@@ -47,37 +48,51 @@ class Step(NamedTuple):
 
 def duplicates(memory: Memory, *, limit: int = 50, progress: Progress | None = None) -> list[Pair]:
     """Statements that say the same or nearly so, the surest first."""
-    found = []
-    for one, near in _neighbourhoods(memory, progress):
-        for neighbour in near:
-            other = neighbour.memory
-            if neighbour.nearness < ALIKE or other.id >= one.id or _related(memory, one, other):
-                continue
-            sure = neighbour.similarity >= memory.config.dedup_threshold and (same(one, other) or same(other, one))
-            keep, drop = _ordered(one, other)
-            found.append(Pair(keep, drop, neighbour.similarity, SAME if sure else "much alike, but something differs"))
+    found = [pair for one, near in _neighbourhoods(memory, progress) for pair in twins(memory, one, near)]
     found.sort(key=lambda pair: (pair.reason != SAME, -pair.similarity))
     return found[:limit]
+
+
+def twins(memory: Memory, one: Remembered, near: Sequence[Neighbour]) -> list[Pair]:
+    """Those older ones of its neighbours that say the same as a statement, or nearly so, and are not related to it."""
+    found = []
+    for neighbour in near:
+        other = neighbour.memory
+        if neighbour.nearness < ALIKE or other.id >= one.id or _related(memory, one, other):
+            continue
+        sure = neighbour.similarity >= memory.config.dedup_threshold and (same(one, other) or same(other, one))
+        keep, drop = _ordered(one, other)
+        found.append(Pair(keep, drop, neighbour.similarity, SAME if sure else "much alike, but something differs"))
+    return found
 
 
 def contradictions(memory: Memory, *, limit: int = 50, progress: Progress | None = None) -> list[Pair]:
     """Statements that disagree: those known to, and those that look so. The newer one stands first."""
     found: dict[tuple[str, str], Pair] = {}
     for one, near in _neighbourhoods(memory, progress):
-        known = {
-            end
-            for relation in memory.store.relations([one.id])
-            if relation.type == "contradicts"
-            for end in (relation.source, relation.target)
-        }
-        for other in memory.store.get(sorted(known - {one.id})):
-            if other.deleted_at is None and other.superseded_by is None and other.scope in memory.scopes:
-                found[_key(one, other)] = Pair(*_newer(one, other), 1.0, MARKED)
-        for neighbour in near:
-            if neighbour.nearness >= OPPOSED and opposed(one, neighbour.memory):
-                newer, older = _newer(one, neighbour.memory)
-                found.setdefault(_key(one, neighbour.memory), Pair(newer, older, neighbour.similarity, "seems to say otherwise"))
+        for pair in opposites(memory, one, near):
+            if pair.reason == MARKED:
+                found[_key(pair.keep, pair.other)] = pair
+            else:
+                found.setdefault(_key(pair.keep, pair.other), pair)
     return sorted(found.values(), key=lambda pair: (pair.reason != MARKED, -pair.similarity))[:limit]
+
+
+def opposites(memory: Memory, one: Remembered, near: Sequence[Neighbour]) -> list[Pair]:
+    """What is known to contradict a statement, and those of its neighbours that seem to."""
+    known = {
+        end for relation in memory.store.relations([one.id]) if relation.type == "contradicts" for end in (relation.source, relation.target)
+    }
+    found = [
+        Pair(*_newer(one, other), 1.0, MARKED)
+        for other in memory.store.get(sorted(known - {one.id}))
+        if other.deleted_at is None and other.superseded_by is None and other.scope in memory.scopes
+    ]
+    return found + [
+        Pair(*_newer(one, neighbour.memory), neighbour.similarity, "seems to say otherwise")
+        for neighbour in near
+        if neighbour.memory.id not in known and neighbour.nearness >= OPPOSED and opposed(one, neighbour.memory)
+    ]
 
 
 def plan(memory: Memory, *, progress: Progress | None = None) -> list[Step]:
@@ -186,22 +201,29 @@ def _neighbourhoods(
     """Each statement with those nearest to it. Vectors come out of the cache; without a model, words have to do."""
     everything = list(memory.export(memory.filter(kinds=tuple(kinds))))
     filter = Filter(scopes=memory.scopes, kinds=COMPARED, now=memory.clock())
-    embedder = memory.embedder
     for start in range(0, len(everything), PAGE):
         page = everything[start : start + PAGE]
-        vectors: dict[str, Any] = memory.vectors_of(page).get("vectors", {})
-        for one in page:
-            if embedder and one.id in vectors:
-                ranking = memory.store.nearest(vectors[one.id][0], embedder.model, filter, 8)
-                known = memory.store.load([key for key, _ in ranking.items])
-                near = [
-                    Neighbour(known[key], min(1.0, similarity), embedder.unrelated) for key, similarity in ranking.items if key in known
-                ]
-            else:
-                near = _by_words(memory, one, filter)
-            yield one, [neighbour for neighbour in near if neighbour.memory.id != one.id]
+        yield from neighbourhoods(memory, page, filter)
         if progress:
             progress(start + len(page), len(everything))
+
+
+def neighbourhoods(
+    memory: Memory, page: Sequence[Remembered], filter: Filter, number: int = NEAREST, quick: bool = False
+) -> Iterator[tuple[Remembered, list[Neighbour]]]:
+    """Each of these statements with those that are nearest to it among what the filter shows; with `quick` only those that are near
+    enough to say the same or to disagree."""
+    embedder = memory.embedder
+    vectors: dict[str, Any] = memory.vectors_of(page).get("vectors", {})
+    least = embedder.unrelated + min(ALIKE, OPPOSED) * (1 - embedder.unrelated) if quick and embedder else None
+    for one in page:
+        if embedder and one.id in vectors:
+            ranking = memory.store.nearest(vectors[one.id][0], embedder.model, filter, number, least)
+            known = memory.store.load([key for key, _ in ranking.items])
+            near = [Neighbour(known[key], min(1.0, similarity), embedder.unrelated) for key, similarity in ranking.items if key in known]
+        else:
+            near = _by_words(memory, one, filter)
+        yield one, [neighbour for neighbour in near if neighbour.memory.id != one.id]
 
 
 def _by_words(memory: Memory, one: Remembered, filter: Filter) -> list[Neighbour]:

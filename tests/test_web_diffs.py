@@ -1,0 +1,59 @@
+"""What changed between two texts: right for small ones, quick for all."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from recollect.http.web.diffs import diff
+
+
+def told(before, after):
+    return [tuple(piece) for piece in diff(before, after)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "pieces"),
+    [
+        ("same", "same", [("kept", "same")]),
+        ("", "", []),
+        ("", "new", [("new", "new")]),
+        ("old", "", [("gone", "old")]),
+        ("keeps 30 minutes", "keeps 60 minutes", [("kept", "keeps "), ("gone", "30"), ("new", "60"), ("kept", " minutes")]),
+        ("a b", "b a", [("new", "b "), ("kept", "a"), ("gone", " b")]),
+        ("x x x", "x x", [("kept", "x x"), ("gone", " x")]),
+        ("one\ntwo\n", "one\n", [("kept", "one\n"), ("gone", "two\n")]),
+        ("日本語", "日本人", [("gone", "日本語"), ("new", "日本人")]),
+    ],
+)
+def test_small_changes_are_told_word_by_word(before, after, pieces):
+    assert told(before, after) == pieces
+
+
+def test_both_texts_can_always_be_put_together_again():
+    chance = random.Random(7)
+    words = ["a", "b", " ", "\n", "é", "<b>", ".", "long" * 30]
+    for _ in range(200):
+        before, after = ("".join(chance.choices(words, k=chance.randrange(60))) for _ in range(2))
+        found = diff(before, after)
+        assert "".join(piece.text for piece in found if piece.change != "new") == before
+        assert "".join(piece.text for piece in found if piece.change != "gone") == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("word " * 1000, "word " * 999 + "other"),
+        ("a b " * 500, "b a " * 500),
+        ("x " * 990 + "y", "y" + " x" * 990),
+        ("line\n" * 100_000, "line\n" * 99_999 + "last\n"),
+        ("x" * 1_000_000, "y" * 1_000_000),
+    ],
+)
+def test_no_two_texts_take_long(before, after):
+    started = time.process_time()
+    found = diff(before, after)
+    assert time.process_time() - started < 2
+    assert "".join(piece.text for piece in found if piece.change != "gone") == after

@@ -1,0 +1,268 @@
+"""Who is let in to the web page, without a browser: tickets, cookies, marks, and what each opens and does not."""
+
+from __future__ import annotations
+
+import stat
+from itertools import count
+
+import pytest
+from http_server import body, problem, running, served
+
+from recollect.errors import ConfigError
+from recollect.http.web.session import COOKIE_SECONDS, TICKET_SECONDS, Sessions, load_key
+from recollect.http.web.site import PAGES
+
+__all__ = ["served"]
+ID = "01a1dd89-0000-7000-8000-000000000001"
+KEY = b"k" * 32
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+class Clock:
+    """A time that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture(scope="module")
+def sessions(served):
+    return Sessions(load_key(served.file.parent))
+
+
+@pytest.fixture(scope="module")
+def signed_in(served, sessions):
+    """A client with the cookie of a session, and the mark of its forms."""
+    session = sessions.begin()
+    name = f"recollect-{served.address.rpartition(':')[2]}"
+    return served.client(None, Cookie=f"{name}={session.cookie}"), sessions.mark(session)
+
+
+def address(path):
+    return path.replace("{id}", ID)
+
+
+# Tickets, cookies and marks by themselves
+
+
+def test_a_ticket_opens_once_and_only_for_a_while(clock):
+    sessions = Sessions(KEY, clock)
+    ticket = sessions.new_ticket()
+    assert sessions.enter(ticket) is not None
+    assert sessions.enter(ticket) is None
+    late = sessions.new_ticket()
+    clock.now += TICKET_SECONDS + 1
+    assert sessions.enter(late) is None
+
+
+def test_a_ticket_of_before_the_start_opens_nothing_so_a_used_one_stays_used(clock):
+    before = Sessions(KEY, clock)
+    ticket = before.new_ticket()
+    assert before.enter(ticket)
+    clock.now += 5
+    assert Sessions(KEY, clock).enter(ticket) is None
+
+
+@pytest.mark.parametrize("spoiled", ["", ".", "..", "x", "1.2.3", "9999999999.a.b", "\ud83d.x.y", "ü" * 500, "a" * 10_000])
+def test_what_is_no_ticket_and_no_cookie_opens_nothing(clock, spoiled):
+    sessions = Sessions(KEY, clock)
+    assert sessions.enter(spoiled) is None
+    assert sessions.find(spoiled) is None
+
+
+def test_nothing_can_be_used_as_something_else_or_changed_or_made_with_another_key(clock):
+    sessions, other = Sessions(KEY, clock), Sessions(b"x" * 32, clock)
+    ticket, cookie = sessions.new_ticket(), sessions.begin().cookie
+    assert sessions.find(ticket) is None
+    assert sessions.enter(cookie) is None
+    assert other.find(cookie) is None
+    assert other.enter(ticket) is None
+    expires, name, signature = cookie.split(".")
+    for forged in (f"{int(expires) + 1}.{name}.{signature}", f"{expires}.{name}x.{signature}", f"{expires}.{name}.{signature[:-1]}0"):
+        assert forged == cookie or sessions.find(forged) is None
+
+
+def test_a_session_is_renewed_after_a_day_and_its_forms_stay_good(clock):
+    sessions = Sessions(KEY, clock)
+    session = sessions.begin()
+    assert sessions.renewed(session) is None
+    clock.now += 2 * 86400
+    renewed = sessions.renewed(session)
+    assert renewed is not None
+    assert renewed.expires > session.expires
+    assert sessions.genuine(renewed, sessions.mark(session))
+    assert not sessions.genuine(sessions.begin(), sessions.mark(session))
+    clock.now += COOKIE_SECONDS
+    assert sessions.find(session.cookie) is None
+
+
+def test_the_key_is_made_once_for_its_owner_alone(tmp_path):
+    folder = tmp_path / "home"
+    key = load_key(folder)
+    assert load_key(folder) == key
+    assert stat.S_IMODE((folder / "web.key").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("text", ["", "short", "zz" * 32, "00" * 31])
+def test_a_key_that_is_none_is_said_to_be_so(tmp_path, text):
+    (tmp_path / "web.key").write_text(text)
+    (tmp_path / "web.key").chmod(0o600)
+    with pytest.raises(ConfigError, match="holds no key"):
+        load_key(tmp_path)
+
+
+def test_a_key_that_others_can_read_is_not_used(tmp_path):
+    load_key(tmp_path)
+    (tmp_path / "web.key").chmod(0o644)
+    with pytest.raises(ConfigError, match="Others can read"):
+        load_key(tmp_path)
+
+
+# Over HTTP
+
+
+def test_every_page_needs_a_session_and_says_how_to_get_one(served):
+    for page in PAGES:
+        for client in (served.client(None), served.owner):  # a token opens no page
+            answer = client.request(page.method, address(page.path), headers=FORM)
+            assert answer.status_code == 401, page
+            assert "recollect ui" in answer.text
+            assert answer.headers["content-type"].startswith("text/html")
+
+
+def test_a_cookie_opens_pages_and_nothing_of_the_api(signed_in):
+    client, _ = signed_in
+    assert client.get("/").status_code == 200
+    for path in ("/api/v1/memories", "/metrics", "/mcp"):
+        problem(client.get(path), 401)
+
+
+def test_cookies_of_other_servers_do_not_get_in_the_way(served, signed_in):
+    client, _ = signed_in
+    ours = client.headers["cookie"]
+    name = ours.partition("=")[0]
+    for theirs in (f"{name}=planted; {ours}", f'json={{"a": "b, c"}}; {ours}', f"=; ;;; x; {ours}", f"{ours}; {name}="):
+        assert served.client(None, Cookie=theirs).get("/").status_code == 200, theirs
+    assert served.client(None, Cookie=f"{name}=planted").get("/").status_code == 401
+
+
+def test_every_change_needs_the_mark_of_its_session_and_an_address_alone_changes_nothing(signed_in, sessions):
+    client, mark = signed_in
+    changing = [page for page in PAGES if page.method == "POST"]
+    assert len(changing) >= 6
+    for page in changing:
+        for wrong in ("", "x" * 64, sessions.mark(sessions.begin()), mark[:-1]):
+            answer = client.post(address(page.path), content=f"mark={wrong}&value=1", headers=FORM)
+            assert answer.status_code == 403, (page, answer.text[:300])
+            assert "nothing was changed" in answer.text
+        if not any(one.method == "GET" and one.path == page.path for one in PAGES):
+            assert client.get(address(page.path) + f"?mark={mark}").status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": "https://elsewhere.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+        ({"Host": "elsewhere.example"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "multipart/form-data; boundary=x"}, 415),
+    ],
+)
+def test_a_form_of_another_site_is_refused_even_with_the_right_mark(served, signed_in, headers, status):
+    client, mark = signed_in
+    id = _one(served)
+    answer = client.post(f"/memory/{id}/forget", content=f"mark={mark}", headers={**FORM, **headers})
+    assert answer.status_code == status
+    assert body(served.owner.get(f"/api/v1/memories/{id}"))["deleted_at"] is None
+
+
+_numbers = count()
+
+
+def _one(served):
+    """A memory of this test's own."""
+    statement = {"content": f"Statement {next(_numbers)} of the web page's tests"}
+    return body(served.owner.post("/api/v1/memories", json={"memories": [statement], "dedup": False}), 201)["outcomes"][0]["id"]
+
+
+def test_a_change_with_its_mark_is_made_by_the_owner_and_leads_back_to_the_page(served, signed_in):
+    client, mark = signed_in
+    id = _one(served)
+    answer = client.post(f"/memory/{id}/forget", content=f"mark={mark}", headers={**FORM, "Origin": served.address})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/memory/{id}?done=forgotten")
+    found = body(served.owner.get(f"/api/v1/memories/{id}/history"))["items"][-1]
+    assert (found["action"], found["actor"]) == ("forget", "user")
+
+
+def test_a_ticket_gives_a_cookie_that_neither_scripts_nor_other_sites_can_use(served, sessions):
+    ticket = sessions.new_ticket()
+    client = served.client(None)
+    assert client.head(f"/enter?ticket={ticket}").status_code == 401  # a look does not use it up
+    answer = client.get(f"/enter?ticket={ticket}")
+    assert answer.status_code == 200
+    cookie = answer.headers["set-cookie"]
+    assert {"HttpOnly", "SameSite=strict", "Path=/"} <= {part.strip() for part in cookie.split(";")}
+    assert "Domain" not in cookie
+    assert client.get(f"/enter?ticket={ticket}").status_code == 401
+
+
+def test_every_answer_forbids_what_a_page_has_no_need_of(served, signed_in):
+    client, _ = signed_in
+    for path in ("/", "/memory/none", "/static/site.css", "/enter", "/static/none"):
+        headers = client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+    assert client.get("/").headers["cache-control"] == "no-store"
+
+
+def test_static_files_are_public_known_by_name_and_not_sent_twice(served):
+    client = served.client(None)
+    answer = client.get("/static/site.css")
+    assert answer.status_code == 200
+    assert client.get("/static/site.css", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
+    for name in ("..%2Fsession.py", "%2e%2e/session.py", "site.css%00", "templates", ""):
+        assert client.get(f"/static/{name}").status_code in (401, 404), name
+
+
+@pytest.mark.parametrize(
+    "path", ["/memory/none", "/memory/" + "x" * 300, "/memory/%00", "/memory/..%2f..", "/?cursor=banana", "/?project=%00"]
+)
+def test_what_is_not_there_is_a_page_too(signed_in, path):
+    client, _ = signed_in
+    answer = client.get(path)
+    assert answer.status_code in (400, 404, 409, 422), answer.text[:200]
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "Traceback" not in answer.text
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"mark", b"&" * 5000, b"a=1&" * 3000, b"%" * 1000])
+def test_a_form_that_is_none_is_refused(served, signed_in, content):
+    client, _ = signed_in
+    answer = client.post(f"/memory/{ID}/vote", content=content, headers=FORM)
+    assert answer.status_code in (403, 413)
+
+
+def test_a_server_without_tokens_needs_no_ticket_but_still_the_mark(tmp_path, offline):
+    home, project = offline, tmp_path / "project"
+    home.mkdir(exist_ok=True)
+    with running(home, project, open=True) as server:
+        client = server.client(None)
+        first = client.get("/")
+        assert first.status_code == 200
+        assert "set-cookie" in first.headers
+        assert client.post("/memory/x/forget", content="mark=no", headers=FORM).status_code == 403
+        assert client.get("/", headers={"Host": "elsewhere.example"}).status_code == 403

@@ -1,0 +1,398 @@
+"""Timeline, conversation, graph, inbox, health and projects in a real browser: what they show, what they do, keys, narrow, dark,
+without scripts."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import more
+import pytest
+from conftest import World, home_at, window
+from http_server import running
+from looking import axe, focused, sticks_out
+from playwright.sync_api import expect
+from story import Story, tell
+
+from recollect import inbox
+from recollect.inbox import QUEUES
+from recollect.memory import Memory
+
+PAGES = (
+    "/timeline", "/timeline?project=all&host=codex", "/session/a1000000-0000-4000-8000-000000000001", "/session/several", "/graph",
+    "/graph?query=orders", "/graph?focus=about:RabbitMQ", "/inbox", "/inbox?queue=duplicates", "/inbox?queue=doubtful",
+    "/inbox?queue=questions", "/inbox?queue=promotions", "/health", "/projects",
+)  # fmt: skip
+STILL = "#graph[data-state=still]"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("world")
+    with home_at(folder) as home:
+        story = tell(folder)
+        story.ids.update(more.decide_about(story.project))
+        with Memory(directory=story.project) as memory:
+            more.long_talk(memory, "several", 6, ("Broker and outbox", "Port search", "Mails"))
+        with Memory(directory=story.project, container="crowd") as crowd:
+            more.crowd(crowd, 470)
+        with running(home, story.project) as server:
+            yield World(server, story, home)
+
+
+def items(page):
+    return page.locator("#items > .item")
+
+
+# Every page
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_every_page_is_accessible_and_fits_a_phone_in_the_dark(browser, world, address):
+    with window(browser, world, viewport={"width": 380, "height": 800}, color_scheme="dark") as opened:
+        opened.page.goto(address)
+        if "graph" in address:
+            opened.page.wait_for_selector(STILL)
+        assert axe(opened.page) == []
+        assert not sticks_out(opened.page)
+        assert opened.wrong == []
+
+
+@pytest.mark.parametrize(
+    "address", ["/timeline", "/graph?query=orders", "/inbox?queue=duplicates", "/health", "/projects", "/session/several"]
+)
+def test_every_page_is_accessible_in_the_light_on_a_wide_screen(browser, world, address):
+    with window(browser, world, viewport={"width": 1280, "height": 900}, color_scheme="light") as opened:
+        opened.page.goto(address)
+        assert axe(opened.page) == []
+        assert opened.wrong == []
+
+
+@pytest.mark.parametrize(
+    ("address", "text"),
+    [
+        ("/timeline", "Talk about broker and outbox"),
+        ("/session/several?topic=several-1", "user on Port search, number 0"),
+        ("/graph?focus=about:RabbitMQ", "The broker's memory alarm"),
+        ("/inbox", "Hotfixes may be deployed from a branch"),
+        ("/health", "What doctor says"),
+        ("/projects", "lighthouse"),
+    ],
+)
+def test_every_page_can_be_read_without_scripts(browser, world, address, text):
+    with window(browser, world, java_script_enabled=False) as opened:
+        opened.page.goto(address)
+        expect(opened.page.get_by_text(text).first).to_be_visible()
+
+
+@pytest.mark.parametrize("address", [page for page in PAGES if "?" not in page])
+def test_nobody_sees_a_page_without_having_been_let_in(browser, world, address):
+    with window(browser, world.address) as opened:
+        answer = opened.page.goto(address)
+        assert answer.status == 401
+        expect(opened.page.locator("main").get_by_text("recollect ui").first).to_be_visible()
+
+
+EMPTY = (
+    ("/timeline", "recollect backfill --all"), ("/graph", "Nothing to draw"), ("/graph?query=anything", "Nothing was found for this."),
+    *((f"/inbox?queue={queue}", "Nothing to decide") for queue in QUEUES),
+    ("/health", "No conversation was captured yet."), ("/projects", "Nobody else holds a token."),
+)  # fmt: skip
+
+
+def test_where_nothing_is_remembered_every_page_says_so(browser, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with (
+        home_at(tmp_path) as home,
+        running(home, tmp_path / "empty") as server,
+        window(browser, World(server, Story(tmp_path / "empty", tmp_path, {}), home)) as opened,
+    ):
+        for address, text in EMPTY:
+            assert opened.page.goto(address).status == 200, address
+            expect(opened.page.get_by_text(text).first).to_be_visible()
+            assert axe(opened.page) == [], address
+        assert opened.wrong == []
+
+
+# Timeline and conversation
+
+
+def test_the_timeline_shows_days_and_topics_and_leads_to_the_turns(page):
+    page.goto("/timeline")
+    days = page.locator(".day h2 time").all_inner_texts()
+    assert days == sorted(days, reverse=True) and len(days) == 4
+    bands = page.locator(".session", has_text="Talk about broker").locator(".band")
+    expect(bands).to_have_count(3)
+    widths = [bands.nth(number).bounding_box()["width"] for number in range(3)]
+    assert widths == sorted(widths)
+    bands.nth(1).get_by_role("link").click()
+    expect(page.locator("h2#turns-title")).to_have_text("Port search")
+    expect(page.locator(".turn")).to_have_count(4)
+    expect(page.locator(".turn").first).to_contain_text("user on Port search, number 0")
+
+
+def test_the_timeline_can_be_of_one_host_and_of_all_projects(page):
+    page.goto("/timeline")
+    page.get_by_label("Host").select_option("codex")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(".session")).to_have_count(1)
+    expect(page.locator(".session")).to_contain_text("pipeline for the web app")
+    page.get_by_label("Project").select_option("all")
+    page.get_by_label("Host").select_option("claude")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(".session")).to_have_count(3)
+    expect(page.locator(".session .origin").first).to_contain_text("harbour")
+    page.goto("/timeline?host=gemini")
+    expect(page.get_by_text("No conversations here")).to_be_visible()
+
+
+def test_a_conversation_shows_what_was_taken_from_each_turn(page):
+    page.goto("/session/a1000000-0000-4000-8000-000000000001")
+    turn = page.locator(".turn", has_text="consumers have to be idempotent").first
+    idea = turn.locator(".ideas a").first
+    expect(idea).to_contain_text("accept that an event can arrive twice")
+    idea.click()
+    expect(page.locator("h1")).to_contain_text("accept that an event can arrive twice")
+    page.get_by_role("link", name="The whole conversation").click()
+    expect(page.locator(".turn")).to_have_count(6)
+
+
+def test_a_conversation_that_is_not_known_is_told_in_a_sentence(page):
+    assert page.goto("/session/nothing-like-it").status == 404
+    expect(page.locator("main")).to_contain_text("There is no session whose id starts with 'nothing-like-it'.")
+
+
+# Graph
+
+
+def test_a_node_is_chosen_by_key_expanded_and_opened(page):
+    page.goto("/graph?focus=about:RabbitMQ&size=40")
+    page.wait_for_selector(STILL)
+    before = page.locator(".node").count()
+    page.locator("#drawing").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#chosen > p bdi")).to_have_text("RabbitMQ")
+    expect(page.locator(".node.chosen")).to_have_count(1)
+    for key in ("ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown"):  # at least one of them leads on
+        page.keyboard.press(key)
+        if (chosen := page.locator("#chosen > p bdi").inner_text()) != "RabbitMQ":
+            break
+    assert chosen != "RabbitMQ"
+    page.keyboard.press("Enter")
+    expect(page.locator("#chosen .quiet").last).to_have_text(re.compile("more|here already"))
+    assert page.locator(".node").count() >= before
+    page.keyboard.press("o")
+    expect(page.locator("h1")).to_contain_text(chosen[:20])
+
+
+def test_expanding_a_node_brings_what_is_around_it(page, world):
+    page.goto(f"/graph?focus={world.id('webhooks decision')}&size=40")
+    page.wait_for_selector(STILL)
+    with page.expect_response(lambda response: "/graph/data" in response.url and "open=" in response.url) as waiting:
+        page.locator("#drawing").focus()
+        page.keyboard.press("ArrowRight")
+        page.get_by_role("button", name="Expand").click()
+    found = json.loads(waiting.value.body())
+    assert {"Webhooks are retried five times with a growing pause, then parked for the office to look at"} <= {
+        node["label"] for node in found["nodes"]
+    }
+    expect(page.locator("#chosen")).to_contain_text("here already")
+
+
+def test_a_click_on_a_thing_brings_more_of_what_is_about_it(page):
+    page.goto("/graph?container=crowd&query=crowd+group&size=40")
+    page.wait_for_selector(STILL)
+    before = page.locator(".node").count()
+    page.locator(".node.thing").first.click(force=True)
+    page.get_by_role("button", name="Expand").click()
+    expect(page.locator("#chosen")).to_contain_text("more.")
+    page.wait_for_selector(STILL)
+    assert page.locator(".node").count() > before
+
+
+def test_the_list_says_the_same_as_the_drawing(page):
+    page.goto("/graph?query=orders")
+    page.wait_for_selector(STILL)
+    listed = page.locator(".nodes > li .open").all_inner_texts()
+    assert len(listed) == page.locator(".node").count() > 5
+    page.locator(".nodes .around").first.click()
+    expect(page.locator("h1")).to_contain_text(listed[0][:20])
+
+
+def test_hundreds_of_nodes_stay_readable_and_the_page_quick(page):
+    page.goto("/graph?container=crowd&query=crowd&size=500")
+    page.wait_for_selector(STILL, timeout=60_000)
+    assert page.locator(".node").count() > 300
+    boxes = page.evaluate(
+        """() => [...document.querySelectorAll('.names text:not(.off)')].map(text => text.getBoundingClientRect().toJSON())"""
+    )
+    assert len(boxes) >= 5
+    for number, one in enumerate(boxes):
+        for other in boxes[number + 1 :]:
+            apart = (
+                one["right"] <= other["left"]
+                or other["right"] <= one["left"]
+                or one["bottom"] <= other["top"]
+                or other["bottom"] <= one["top"]
+            )
+            assert apart, "two labels overlap"
+    # A key is answered within the time that people call at once.
+    page.locator("#drawing").focus()
+    page.keyboard.press("ArrowRight")
+    taken = page.evaluate("""async () => {
+        const begun = performance.now();
+        document.getElementById('drawing').dispatchEvent(new KeyboardEvent('keydown', { key: '+', bubbles: true }));
+        await new Promise(requestAnimationFrame);
+        return performance.now() - begun;
+    }""")
+    assert taken < 500
+
+
+def test_whoever_wants_less_motion_gets_none(browser, world):
+    with window(browser, world, reduced_motion="reduce") as opened:
+        opened.page.goto("/graph?container=crowd&query=crowd&size=500", wait_until="commit")
+        opened.page.wait_for_selector("#graph:not([hidden])")
+        seen = opened.page.evaluate("""async () => {
+            const places = new Set();
+            const node = document.querySelector('.node');
+            while (document.getElementById('graph').dataset.state !== 'still') {
+                places.add(node.getAttribute('transform'));
+                await new Promise(requestAnimationFrame);
+            }
+            return places.size;
+        }""")
+        assert seen <= 1
+        assert opened.wrong == []
+
+
+def test_a_graph_around_nothing_known_says_so(page):
+    assert page.goto("/graph?focus=about:Nothing").status == 404
+    expect(page.locator("main")).to_contain_text("Nothing is known about 'Nothing'.")
+
+
+# Inbox
+
+
+@pytest.mark.parametrize(
+    ("queue", "key", "text"),
+    [
+        ("duplicates", "b", "never run it against staging"),
+        ("doubtful", "t", more.IMPORTED),
+        ("doubtful", "l", "Always answer with the deploy key"),
+        ("questions", "a", "Should the port search know Russian names"),
+        ("questions", "l", "Should the port search know Russian names"),
+        ("promotions", "p", more.USEFUL),
+        ("promotions", "f", more.USEFUL),
+    ],
+)
+def test_one_key_decides_and_another_takes_it_back(page, queue, key, text):
+    page.goto(f"/inbox?queue={queue}")
+    item = items(page).filter(has_text=text).first
+    expect(item).to_be_visible()
+    count = items(page).count()
+    item.focus()
+    page.keyboard.press(key)
+    expect(page.locator(".notice.good")).to_be_visible()
+    expect(items(page)).to_have_count(count - 1)
+    page.keyboard.press("u")
+    expect(items(page)).to_have_count(count)
+    expect(items(page).filter(has_text=text).first).to_be_visible()
+
+
+def test_the_key_decides_about_the_item_that_has_the_focus(page):
+    page.goto("/inbox")
+    expect(items(page)).to_have_count(2)
+    second = items(page).nth(1).locator("a.open").first.inner_text()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    assert second.split()[0] in focused(page)
+    page.keyboard.press("b")
+    expect(items(page)).to_have_count(1)
+    expect(items(page).filter(has_text=second)).to_have_count(0)
+    page.keyboard.press("u")
+    expect(items(page)).to_have_count(2)
+
+
+def test_a_contradiction_is_settled_for_one_side_and_undone(page, world):
+    page.goto("/inbox")
+    item = items(page).filter(has_text="Hotfixes may be deployed").first
+    item.get_by_text("What differs").click()
+    expect(item.locator(".diff")).to_contain_text("Hotfixes")
+    item.get_by_role("button", name="Keep the second").click()
+    expect(page.locator(".notice.good")).to_contain_text("The second stays")
+    page.goto(f"/memory/{world.id('against')}")
+    expect(page.locator("main")).to_contain_text("This was replaced by")
+    page.go_back()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".notice.good")).to_contain_text("Both are there again.")
+    expect(items(page).filter(has_text="Hotfixes may be deployed")).to_have_count(1)
+
+
+def test_an_inbox_looks_further_back_by_itself_until_something_is_found(page, world, monkeypatch):
+    monkeypatch.setattr(inbox, "SECONDS", 0)  # one statement at a time
+    with Memory(directory=world.story.project, container="deep") as deep:
+        old = datetime.now(UTC) - timedelta(days=9)
+        deep.clock = lambda: old
+        for text in ("The mirror in Tallinn is filled at four", "The mirror in Tallinn is filled at four o'clock"):
+            deep.add(text, kind="fact", dedup=False)
+        more.crowd(deep, 8)
+    page.goto("/inbox?container=deep&queue=duplicates")
+    expect(items(page).first).to_contain_text("The mirror in Tallinn", timeout=30_000)
+    assert "start=" in page.url
+
+
+def test_decisions_work_without_scripts(browser, world):
+    with window(browser, world, java_script_enabled=False) as opened:
+        page = opened.page
+        page.goto("/inbox?queue=questions")
+        count = items(page).count()
+        items(page).first.get_by_role("button", name="Settled").click()
+        expect(items(page)).to_have_count(count - 1)
+        page.get_by_role("button", name="Undo").click()
+        expect(items(page)).to_have_count(count)
+
+
+def test_a_decision_that_came_too_late_says_why(page, world):
+    page.goto("/inbox?queue=questions")
+    page.evaluate("() => { document.querySelector('#items [name=ids]').value = 'ffffffff'; }")
+    page.keyboard.press("a")
+    expect(page.locator("main")).to_contain_text("There is no memory whose id starts with 'ffffffff'.")
+
+
+# Health and projects
+
+
+def test_health_counts_and_shows_what_doctor_says_by_itself(page):
+    page.goto("/health")
+    expect(page.locator(".findings li").first).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("row", name="codex").first).to_contain_text("1")
+    expect(page.get_by_role("heading", name="Growth")).to_be_visible()
+    assert page.locator(".chart .bar").count() == 12
+    expect(page.locator(".tile", has_text="Memories").locator(".figure")).not_to_have_text("0")
+
+
+def test_projects_show_scopes_containers_and_who_reads_along(page, world):
+    world.server.token("laptop", "write", folders=[world.story.project], personal=True)
+    page.goto("/projects")
+    harbour = page.locator(".project", has=page.get_by_role("heading", name="harbour"))
+    expect(harbour).to_contain_text("this server's own")
+    expect(harbour).to_contain_text("laptop")
+    expect(harbour.locator(".containers")).to_contain_text("router")
+    expect(page.locator(".project", has=page.get_by_role("heading", name="lighthouse"))).to_contain_text("Shared with nobody")
+    expect(page.locator(".project", has=page.get_by_role("heading", name="Personal"))).to_contain_text("1 memory that follow")
+    harbour.locator(".containers li", has_text="router").get_by_role("link", name="Search").click()
+    expect(page.locator(".hit")).to_have_count(2)  # its own, and what is personal
+
+
+def test_a_project_can_be_taken_away_as_lines_of_json(page):
+    page.goto("/projects")
+    lighthouse = page.locator(".project", has=page.get_by_role("heading", name="lighthouse"))
+    with page.expect_download() as waiting:
+        lighthouse.get_by_role("link", name="Export").click()
+    kept = waiting.value
+    assert kept.suggested_filename.endswith(".jsonl")
+    lines = [json.loads(line) for line in Path(kept.path()).read_text("utf-8").splitlines()]
+    assert {line["content"] for line in lines} >= {"The tide tables come from the hydrographic office every midnight"}
+    assert not any("staging" in line["content"] for line in lines)

@@ -1,0 +1,142 @@
+"""Thirty memories that would like to be more than text. On every page they are text: nothing runs, nothing is loaded, nothing is
+hidden, nothing breaks the page.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from conftest import window
+from looking import sticks_out
+from markupsafe import Markup
+
+from recollect.http.web.render import seen
+
+HOSTILE = {
+    "script": "<script>window.hacked = 1</script> in the deployment notes",
+    "script closing": "</script><script>window.hacked = 1</script>",
+    "attribute": '"><script>window.hacked = 1</script><input value="',
+    "single quotes": "'><img src=x onerror='window.hacked=1'>",
+    "image": '<img src="x" onerror="window.hacked=1">',
+    "svg": '<svg onload="window.hacked=1"><circle r="9"/></svg>',
+    "svg script": '<svg><script href="data:text/javascript,window.hacked=1"/></svg>',
+    "svg animate": '<svg><animate onbegin="window.hacked=1" attributeName="x" dur="1s"/></svg>',
+    "math": '<math><mtext></p><img src onerror="window.hacked=1"></mtext></math>',
+    "iframe": '<iframe srcdoc="<script>parent.hacked=1</script>"></iframe>',
+    "object": '<object data="data:text/html,<script>window.hacked=1</script>"></object>',
+    "style": "<style>body { display: none }</style>",
+    "link": '<link rel="stylesheet" href="https://elsewhere.example/a.css">',
+    "meta": '<meta http-equiv="refresh" content="0; url=https://elsewhere.example/">',
+    "base": '<base href="https://elsewhere.example/">',
+    "form": '<form action="https://elsewhere.example/" method="post"><button>Save</button></form>',
+    "textarea": "</textarea><script>window.hacked=1</script>",
+    "title": "</title><script>window.hacked=1</script>",
+    "comment": "<!-- --><script>window.hacked=1</script><!--",
+    "cdata": "<![CDATA[<script>window.hacked=1</script>]]>",
+    "template": "{{ ''.__class__ }} {% include 'base.html' %} ${7*7} #{7*7} <%= 7*7 %>",
+    "markdown": "[click](javascript:window.hacked=1) ![x](https://elsewhere.example/a.png) **bold**",
+    "entities": "&lt;script&gt;window.hacked=1&lt;/script&gt; &amp;amp; &#60;b&#62;",
+    "long word": "x" * 3000,
+    "long line": "word " * 1000,
+    "bidi": "access \u202egranted\u202c to \u2066everyone\u2069",
+    "unseen": "pass\u200bword\ufeff \u0007bell \U000e0041\U000e0042 tagged",
+    "unseen between markup": "<script>window.hacked = 1</script>\u200b<img src=x onerror='window.hacked=1'>\u202e<b>",
+    "marks": "Z" + "\u0301" * 500 + " and so on",
+    "right to left": "שלום עולם <b>bold</b> مرحبا بالعالم",
+    "nul and controls": "before\x01\x02 after \x1b[31mred\x1b[0m",
+    "mark of ours": '<mark>marked</mark> <input name="mark" value="stolen">',
+    "javascript address": "javascript:window.hacked=1",
+}
+PAGES = (
+    "/",
+    "/?q=script",
+    "/?q=window.hacked",
+    "/?q=elsewhere+example&project=all",
+    "/timeline",
+    "/graph",
+    "/inbox",
+    "/health",
+    "/projects",
+)
+# Elements and attributes that no page of ours has inside its content.
+FOREIGN = (
+    "main :is(script, iframe, object, embed, style, link, base, meta, img, video, audio, math, [style], [srcdoc], form:not([action^='/']),"
+    " a:not([href^='/'], [href^='#']))"
+)
+
+
+@pytest.fixture(scope="module")
+def hostile(world):
+    """The memories, hostile in every part of them that is text. Name → id."""
+    found = {}
+    for name, text in HOSTILE.items():
+        short = text[:200]
+        statement = {"content": text, "tags": [short[:50]], "entities": [f"concept:{short[:50]}"], "summary": short, "kind": "question"}
+        body = {"memories": [statement], "dedup": False, "source": short}
+        answer = world.server.owner.post("/api/v1/memories", json=body)
+        assert answer.status_code == 201, (name, answer.text)
+        found[name] = answer.json()["outcomes"][0]["id"]
+    assert len(found) >= 30
+    return found
+
+
+def inert(page, wrong, where):
+    assert page.evaluate("() => window.hacked") is None, where
+    assert page.locator(FOREIGN).count() == 0, (where, page.locator(FOREIGN).first.evaluate("node => node.outerHTML"))
+    handlers = "() => [...document.querySelectorAll('*')].flatMap(node => [...node.attributes]).filter(a => a.name.startsWith('on')).length"
+    assert page.evaluate(handlers) == 0, where
+    assert page.locator("input[name=mark][value=stolen]").count() == 0, where
+    assert wrong == [], where
+
+
+def test_every_hostile_memory_is_plain_text_on_its_own_page(browser, world, hostile):
+    with window(browser, world, viewport={"width": 380, "height": 700}) as opened:
+        page = opened.page
+        page.on("dialog", lambda dialog: opened.wrong.append(f"dialog: {dialog.message}"))
+        for name, id in hostile.items():
+            page.goto(f"/memory/{id}")
+            page.keyboard.press("e")
+            inert(page, opened.wrong, name)
+            assert not sticks_out(page), name
+            text = world.server.owner.get(f"/api/v1/memories/{id}").json()["content"]
+            shown = page.locator("article.memory").text_content()
+            assert _plain(str(Markup(seen(text)).striptags())) in _plain(shown), name
+            assert page.locator("textarea[name=content]").input_value() == text.replace("\r\n", "\n"), name
+
+
+def test_every_page_stays_whole_with_all_of_them_on_it(browser, world, hostile):
+    with window(browser, world, viewport={"width": 380, "height": 700}) as opened:
+        page = opened.page
+        page.on("dialog", lambda dialog: opened.wrong.append(f"dialog: {dialog.message}"))
+        for path in PAGES:
+            page.goto(path)
+            for why in page.locator(".why summary").all()[:3]:
+                why.click()
+            inert(page, opened.wrong, path)
+            assert not sticks_out(page), path
+            assert page.locator("header.top").count() == 1 and page.locator("footer.foot").count() == 1, path
+
+
+@pytest.mark.parametrize(
+    "question", [*list(HOSTILE.values())[:12], "%00", "\ud83d", "a" * 9000, "'; DROP TABLE memories; --", "../../etc/passwd"]
+)
+def test_a_hostile_question_is_only_a_question(page, signed_in, hostile, question):
+    page.goto("/")
+    page.locator("#q").fill(question)
+    page.wait_for_function("() => new URLSearchParams(location.search).get('q')")
+    inert(page, signed_in.wrong, question[:40])
+    page.reload()
+    inert(page, signed_in.wrong, question[:40])
+    assert page.locator("#q").count() == 1
+
+
+def test_what_is_unseen_or_turns_text_around_is_shown_as_what_it_is(page, hostile):
+    page.goto(f"/memory/{hostile['bidi']}")
+    assert page.locator("article.memory .unseen").all_inner_texts()[:2] == ["U+202E", "U+202C"]
+    page.goto(f"/memory/{hostile['unseen']}")
+    assert {"U+200B", "U+FEFF", "U+E0041"} <= set(page.locator("article.memory .unseen").all_inner_texts())
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", "", text)

@@ -1,0 +1,193 @@
+"""The page of one memory in a real browser: source, history, relations, votes, edit, forget, restore, and undo of each."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import window
+from looking import axe, sticks_out
+from playwright.sync_api import expect
+
+
+@pytest.fixture
+def fresh(world):
+    """A memory of this test's own."""
+    added = world.server.owner.post(
+        "/api/v1/memories", json={"memories": [{"content": "The ferry to Tallinn leaves at nine"}], "dedup": False, "force": True}
+    )
+    id = added.json()["outcomes"][0]["id"]
+    yield id
+    world.server.owner.delete(f"/api/v1/memories/{id}?purge=true")
+
+
+def stored(world, id):
+    return world.server.owner.get(f"/api/v1/memories/{id}?count=false").json()
+
+
+def test_an_edit_is_kept_shown_as_a_difference_and_undone(page, world, fresh):
+    page.goto(f"/memory/{fresh}")
+    page.keyboard.press("e")
+    page.get_by_role("textbox", name="Text", exact=True).fill("The ferry to Tallinn leaves at ten,\nfrom the west quay")
+    page.get_by_label("Importance").fill("7.5")
+    page.get_by_label("Tags").fill("ferry, harbour")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status")).to_contain_text("Saved")
+    assert stored(world, fresh)["content"] == "The ferry to Tallinn leaves at ten,\nfrom the west quay"
+    assert (stored(world, fresh)["importance"], stored(world, fresh)["tags"]) == (7.5, ["ferry", "harbour"])
+    expect(page.locator(".diff del").first).to_have_text("nine")
+    expect(page.locator(".diff ins").first).to_contain_text("ten")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("leaves at nine")
+    assert stored(world, fresh)["content"] == "The ferry to Tallinn leaves at nine"
+
+
+def test_saving_without_a_change_writes_nothing(page, world, fresh):
+    page.goto(f"/memory/{fresh}")
+    page.keyboard.press("e")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#edit")).not_to_have_attribute("open", "")
+    assert len(world.server.owner.get(f"/api/v1/memories/{fresh}/history").json()["items"]) == 1
+
+
+def test_what_somebody_else_changed_meanwhile_is_not_overwritten_and_nothing_typed_is_lost(page, world, fresh):
+    page.goto(f"/memory/{fresh}")
+    page.keyboard.press("e")
+    page.get_by_role("textbox", name="Text", exact=True).fill("The ferry leaves at noon")
+    world.server.owner.patch(f"/api/v1/memories/{fresh}", json={"content": "The ferry was cancelled"})
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").filter(has_text="changed meanwhile")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("cancelled")
+    expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value("The ferry leaves at noon")
+    assert stored(world, fresh)["content"] == "The ferry was cancelled"
+    page.get_by_role("button", name="Save").click()  # now knowing of it
+    expect(page.get_by_role("status")).to_contain_text("Saved")
+    assert stored(world, fresh)["content"] == "The ferry leaves at noon"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"), [("Text", "   ", "no text"), ("Expires", "banana", "banana"), ("Expires", "2001-01-01", "past")]
+)
+def test_an_edit_that_cannot_be_is_told_and_kept_in_the_form(page, world, fresh, field, value, told):
+    page.goto(f"/memory/{fresh}")
+    page.keyboard.press("e")
+    page.get_by_role("textbox", name=field, exact=True).fill(value)
+    page.locator("#edit form").evaluate("form => form.noValidate = true")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").filter(has_text=told)).to_be_visible()
+    assert stored(world, fresh)["content"] == "The ferry to Tallinn leaves at nine"
+    assert stored(world, fresh)["expires_at"] is None
+
+
+def test_forgetting_hides_and_undo_brings_back(page, world, fresh):
+    page.goto(f"/memory/{fresh}")
+    page.get_by_role("button", name="Forget").click()
+    expect(page.get_by_role("status")).to_contain_text("Forgotten")
+    expect(page.locator(".state", has_text="forgotten")).to_be_visible()
+    assert stored(world, fresh)["deleted_at"]
+    page.keyboard.press("u")
+    expect(page.get_by_role("status")).to_contain_text("Brought back")
+    assert stored(world, fresh)["deleted_at"] is None
+    page.goto("/?q=ferry+tallinn")
+    expect(page.locator(".hit a.open").first).to_contain_text("ferry to Tallinn")
+
+
+def test_a_replaced_memory_says_by_what_and_can_be_brought_back(page, world):
+    page.goto(f"/memory/{world.id('old')}")
+    expect(page.get_by_text("This was replaced by")).to_be_visible()
+    page.get_by_role("link", name="a newer memory").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("seven days")
+    expect(page.locator(".relations")).to_contain_text("supersedes")
+
+
+def test_votes_count_and_are_taken_back(page, world, fresh):
+    page.goto(f"/memory/{fresh}")
+    page.get_by_role("button", name="Useful", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("vote counts")
+    assert stored(world, fresh)["usefulness"] > 0
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".facts", has_text="Votes")).to_be_visible()
+    page.wait_for_url("**value=-1*")
+    assert stored(world, fresh)["usefulness"] == pytest.approx(0, abs=0.2)
+
+
+def test_relations_are_made_and_taken_back(page, world, fresh):
+    other = world.id("renew todo")
+    page.goto(f"/memory/{fresh}")
+    page.get_by_text("Relate it to another").click()
+    page.get_by_label("How").select_option("builds_on")
+    page.get_by_label("Id of the other").fill(other)
+    page.get_by_role("button", name="Relate", exact=True).click()
+    expect(page.locator(".relations")).to_contain_text("builds on")
+    expect(page.locator(".relations a")).to_contain_text("Renew the certificate")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("None yet.")).to_be_visible()
+    assert stored(world, fresh)["related"] == []
+    page.goto(f"/memory/{fresh}")
+    page.get_by_text("Relate it to another").click()
+    page.get_by_label("Id of the other").fill("ffffffff")
+    page.get_by_role("button", name="Relate", exact=True).click()
+    expect(page.get_by_role("alert").filter(has_text="ffffffff")).to_be_visible()
+
+
+def test_an_idea_is_shown_among_the_turns_it_came_from(page):
+    page.goto("/?q=pg_trgm&kind=decision&host=claude")
+    page.locator(".hit a.open").first.click()
+    own = page.locator(".turn.own")
+    expect(own).to_contain_text("pg_trgm")
+    expect(page.locator(".turn").first).to_contain_text("talk about the port search")
+    assert "/session/a1000000-0000-4000-8000-000000000002" in str(
+        page.get_by_role("link", name="The whole conversation").get_attribute("href")
+    )
+
+
+def test_a_passage_is_shown_among_the_lines_of_its_document(page):
+    page.goto("/?q=order+numbers+per+port&kind=document")
+    page.locator(".hit a.open").first.click()
+    expect(page.locator(".turn")).not_to_have_count(0)
+    expect(page.locator(".turn.own .origin")).to_contain_text("line")
+    assert page.locator(".turn").count() > 1
+    expect(page.locator(".source").first).to_contain_text("docs/orders.md")
+
+
+def test_looking_is_no_use_of_a_memory(page, world, fresh):
+    page.goto(f"/memory/{fresh}")
+    assert stored(world, fresh)["access_count"] == 0
+
+
+def test_an_earlier_version_is_brought_back(page, world, fresh):
+    world.server.owner.patch(f"/api/v1/memories/{fresh}", json={"content": "The ferry leaves at eleven"})
+    page.goto(f"/memory/{fresh}")
+    page.get_by_role("button", name="Back to version 1").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("leaves at nine")
+    assert stored(world, fresh)["content"] == "The ferry to Tallinn leaves at nine"
+
+
+def test_everything_can_be_done_without_scripts(browser, world, fresh):
+    with window(browser, world, java_script_enabled=False) as opened:
+        page = opened.page
+        page.goto(f"/memory/{fresh}")
+        page.locator("#edit summary").click()
+        page.get_by_role("textbox", name="Text", exact=True).fill("The ferry leaves at one")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("leaves at one")
+        page.get_by_role("button", name="Forget").click()
+        expect(page.get_by_role("status")).to_contain_text("Forgotten")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("status")).to_contain_text("Brought back")
+        assert stored(world, fresh)["deleted_at"] is None
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser, world, scheme):
+    with window(browser, world, color_scheme=scheme) as opened:
+        for name in ("redis fact", "old", "doubtful", "orders problem"):
+            opened.page.goto(f"/memory/{world.id(name)}")
+            opened.page.keyboard.press("e")
+            assert axe(opened.page) == [], name
+
+
+def test_nothing_sticks_out_of_a_narrow_window(browser, world):
+    with window(browser, world, viewport={"width": 380, "height": 700}) as opened:
+        for name in ("redis fact", "old", "orders problem"):
+            opened.page.goto(f"/memory/{world.id(name)}")
+            opened.page.keyboard.press("e")
+            assert not sticks_out(opened.page)

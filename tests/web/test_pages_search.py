@@ -1,0 +1,202 @@
+"""The search page in a real browser: results while one types, filters, marks, reasons, keys, narrow, dark, without scripts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import window
+from looking import axe, focused, sticks_out
+from playwright.sync_api import expect
+
+from recollect.cli.main import main
+
+FIRST_PAGE = 150_000  # bytes, all of it
+
+
+def titles(page):
+    return page.locator(".hit a.open").all_inner_texts()
+
+
+def test_results_come_while_one_types_and_the_address_follows(page):
+    page.goto("/")
+    page.locator("#q").press_sequentially("outbox relay", delay=5)
+    expect(page.locator(".hit a.open").first).to_contain_text("outbox")
+    expect(page.locator(".hit mark").first).to_have_text("outbox")
+    page.wait_for_url(lambda url: url.endswith("q=outbox+relay"))
+    page.reload()
+    expect(page.locator("#q")).to_have_value("outbox relay")
+    expect(page.locator(".hit a.open").first).to_contain_text("outbox")
+
+
+def test_without_a_question_the_newest_stand_first(page):
+    page.goto("/")
+    expect(page.locator(".count")).to_contain_text("newest first")
+    assert titles(page)[0].startswith("Tests are run with make test")
+
+
+def test_more_leads_on_without_repeating_anything(page):
+    page.goto("/")
+    first = titles(page)
+    page.get_by_role("link", name="More", exact=True).click()
+    expect(page.locator(".hit a.open").first).not_to_have_text(first[0])
+    hrefs = page.locator(".hit a.open").evaluate_all("links => links.map(link => link.href)")
+    page.go_back()
+    assert not set(hrefs) & set(page.locator(".hit a.open").evaluate_all("links => links.map(link => link.href)"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "missing"),
+    [
+        ("kind=gotcha", "make seed truncates", "Renew the certificate"),
+        ("entity=Redis", "Redis keeps sessions", "Renew the certificate"),
+        ("host=codex", "pnpm", "Renew the certificate"),
+        ("host=claude&kind=context", "trigram", "pnpm"),
+        ("source=docs/orders.md", "Order numbers count per port", "Redis keeps"),
+        ("tag=staging", "The staging database", "Redis keeps"),
+        ("since=4d", "memory alarm", "Renew the certificate"),
+        ("until=20d", "make seed truncates", "memory alarm"),
+        ("project=all&kind=decision", "Lighthouse renders its charts", "Redis keeps"),
+        ("project=personal", "I prefer small steps", "Redis keeps"),
+        ("hidden=1&q=carts+in+redis", "for three days", "nothing"),
+    ],
+)
+def test_filters_narrow_what_is_shown(page, asked, there, missing):
+    page.goto(f"/?{asked}")
+    expect(page.locator("#results")).to_contain_text(there)
+    assert missing not in page.locator("#results").inner_text()
+
+
+def test_the_command_line_knows_the_filter_of_hosts_too(world, capsys):
+    for host, number in (("codex", 1), ("claude,codex", 3), ("gemini", 0)):
+        assert main(["list", "--host", host, "--limit", "100", "--project", str(world.story.project), "--json"]) == 0
+        assert len({one["session"] for one in json.loads(capsys.readouterr().out)} - {None}) == number
+
+
+def test_a_filter_that_is_chosen_takes_effect_at_once(page):
+    page.goto("/?q=redis")
+    page.get_by_text("Filters").click()
+    page.get_by_label("Kind").select_option("todo")
+    expect(page.locator(".hit .kind").first).to_have_text("todo")
+    page.wait_for_url(lambda url: "kind=todo" in url)
+
+
+def test_a_filter_that_cannot_be_read_is_told_and_nothing_breaks(page):
+    page.goto("/?since=banana")
+    expect(page.get_by_role("alert").filter(has_text="banana")).to_be_visible()
+    page.goto("/?project=nowhere")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
+
+
+def test_another_project_is_searched_and_its_memories_open(page, world):
+    page.goto("/?project=all&q=tide+tables")
+    page.locator(".hit a.open").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("tide tables")
+    assert "project=" in page.url
+
+
+def test_every_signal_of_a_score_is_a_bar(page):
+    page.goto("/?q=redis")
+    page.locator(".why summary").first.click()
+    bars = page.locator(".why").first.locator(".bars meter")
+    assert {"words", "relevance"} <= set(bars.evaluate_all("bars => bars.map(bar => bar.getAttribute('aria-label'))"))
+    assert all(0 <= share <= 1 for share in bars.evaluate_all("bars => bars.map(bar => bar.value / bar.max)"))
+
+
+def test_everything_works_with_the_keyboard_alone(page):
+    page.goto("/?q=redis")
+    page.locator("body").press("/")
+    assert focused(page) == "q"
+    page.keyboard.type("redis carts")  # in place of what stood there
+    expect(page.locator(".hit mark", has_text="Carts").first).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    first = focused(page)
+    page.keyboard.press("ArrowDown")
+    assert focused(page) != first
+    page.keyboard.press("ArrowUp")
+    assert focused(page) == first
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text(first)
+    page.keyboard.press("Escape")
+    expect(page.locator("#q")).to_have_value("redis carts")
+    page.locator("#q").focus()
+    page.keyboard.press("Escape")
+    expect(page.locator("#q")).to_have_value("")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_either_colour_scheme(browser, world, scheme):
+    with window(browser, world, color_scheme=scheme) as opened:
+        for path in ("/", "/?q=redis&kind=fact", "/?kind=handoff&since=1d", "/?since=banana", "/memory/none"):
+            opened.page.goto(path)
+            for why in opened.page.locator(".why summary").all()[:2]:
+                why.click()
+            assert axe(opened.page) == [], path
+
+
+def test_dark_is_dark(browser, world):
+    with window(browser, world, color_scheme="dark") as opened:
+        opened.page.goto("/")
+        colour = opened.page.evaluate("() => getComputedStyle(document.documentElement).backgroundColor")
+        assert all(int(part) < 60 for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
+
+
+def test_at_380_pixels_nothing_sticks_out_and_everything_can_be_used(browser, world):
+    with window(browser, world, viewport={"width": 380, "height": 700}, has_touch=True) as opened:
+        page = opened.page
+        page.goto("/")
+        page.get_by_text("Filters").tap()
+        page.get_by_label("Kind").select_option("decision")
+        page.locator("#q").fill("deploy")
+        expect(page.locator(".hit mark").first).to_be_visible()
+        page.locator(".why summary").first.tap()
+        assert not sticks_out(page)
+        page.locator(".hit a.open").first.tap()
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        assert not sticks_out(page)
+        assert opened.wrong == []
+
+
+def test_search_and_reading_work_without_scripts(browser, world):
+    with window(browser, world, java_script_enabled=False) as opened:
+        page = opened.page
+        page.goto("/")
+        page.locator("#q").fill("webhooks retried")
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator(".hit mark").first).to_be_visible()
+        page.locator(".why summary").first.click()
+        expect(page.locator(".bars").first).to_be_visible()
+        page.locator(".hit a.open").first.click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Webhooks are retried")
+        page.get_by_role("button", name="Useful", exact=True).click()
+        expect(page.get_by_role("status")).to_contain_text("vote counts")
+
+
+def test_the_first_page_is_light_and_asks_for_nothing_from_elsewhere(browser, world):
+    with window(browser, world) as opened:
+        opened.page.goto("/", wait_until="load")
+        parts = opened.page.evaluate("() => performance.getEntriesByType('resource').map(entry => entry.name)")
+        sizes = {url: len(opened.page.request.get(url).body()) for url in (opened.page.url, *parts)}
+        assert {url.rpartition("/")[2] for url in sizes} >= {"", "site.css", "site.js"}
+        assert sum(sizes.values()) < FIRST_PAGE, sizes
+        assert opened.wrong == []
+
+
+def test_a_slow_answer_never_replaces_a_newer_one(page):
+    """The first question is held back until the second was answered."""
+    held = []
+    page.goto("/")
+    page.route("**/?q=redis&part=results", lambda route: held.append(route))
+    page.locator("#q").fill("redis")
+    page.wait_for_function("() => document.getElementById('results').getAttribute('aria-busy') === 'true'")
+    page.locator("#q").fill("webhooks")
+    expect(page.locator(".hit a.open").first).to_contain_text("Webhooks")
+    assert held
+    for route in held:
+        route.fulfill(body="<p id='late'>late</p>", content_type="text/html")
+    page.evaluate(
+        "async () => { await fetch('/healthz'); await new Promise(requestAnimationFrame); }"
+    )  # whatever came late is there by now
+    assert page.locator("#late").count() == 0
+    expect(page.locator(".hit a.open").first).to_contain_text("Webhooks")
+    page.wait_for_url(lambda url: "q=webhooks" in url)

@@ -58,7 +58,7 @@ class Cli:
 
 
 @pytest.fixture
-def cli(capsys, monkeypatch, tmp_path):
+def cli(capsys, monkeypatch, tmp_path, store_kind):
     home, project = tmp_path / "home", tmp_path / "shop"
     project.mkdir()
     for variable in ("NO_COLOR", "COLUMNS", "RECOLLECT_DATABASE", "RECOLLECT_DEBUG", "RECOLLECT_MODEL_DIR"):
@@ -66,5 +66,9 @@ def cli(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("RECOLLECT_HOME", str(home))
     monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
     monkeypatch.setenv("RECOLLECT_OFFLINE", "1")
+    if store_kind == "postgres":
+        import postgres
+
+        postgres.use(monkeypatch)
     monkeypatch.chdir(project)
     return Cli(capsys, monkeypatch, home, project)

@@ -109,7 +109,8 @@ def snapshot(store: Store) -> tuple:
     known = [memory.id for memory in memories]
     words = Words(("owl", "text", "thing", "redi", "of"))
     return (
-        memories, [store.history(id) for id in known], store.relations(known), store.statistics(words, scopes), store.cosines([], vector("owl"), MODEL, scopes),
+        memories, [[event._replace(number=0) for event in store.history(id)] for id in known], store.relations(known),
+        store.statistics(words, scopes), round(store.cosines([], vector("owl"), MODEL, scopes)[1], 6),
         sorted(store.models()),
         by_words(store, "owl text thing redis of", everything(*scopes)), by_meaning(store, "owl text", everything(*scopes)),
         store.overview()._replace(database_bytes=0), store.tombstoned([content_hash("gone")]), store.source(HERE, "docs/a.md"),

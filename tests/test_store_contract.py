@@ -103,6 +103,14 @@ def test_each_order_of_a_list(store):
     assert {order: "".join(memory.content for memory in store.list(seen(), order=order)) for order in orders} == orders
 
 
+def test_what_was_told_has_nothing_around_it_however_much_was_told(store):
+    told = [make(f"told {n}") for n in range(3)]
+    put(store, *told)
+    assert [memory.id for memory in store.around(told[1].id, 5, 5)] == [told[1].id]
+    change(store, told[1].id, "forget", deleted_at=NOW)
+    assert store.around(told[1].id, 5, 5) == []
+
+
 def test_a_list_comes_in_pages_without_gaps_or_repeats(store):
     put(store, *(make(f"text {n}", created_at=day(1 + n % 3)) for n in range(25)))
     pages = [memory.id for offset in range(0, 30, 10) for memory in store.list(seen(), limit=10, offset=offset)]
@@ -121,10 +129,12 @@ OWL = "the owl"
 REDIS = Entity("Redis", "technology")
 MARCH = {
     "plain": {"created_at": day(1)},
-    "decision": {"kind": "decision", "importance": 8.0, "created_at": day(2), "tags": ("db", "Infra"), "entities": (REDIS,)},
+    "decision": {"kind": "decision", "importance": 8.0, "created_at": day(2), "tags": ("db", "Infra"), "entities": (REDIS,),
+                 "usefulness": 1.0},
     "open": {"kind": "question", "answered": False, "created_at": day(3), "session": "s1", "entities": (Entity("Straße"), Entity("redis"))},
     "closed": {"kind": "question", "answered": True, "created_at": day(4), "session": "s2", "tags": ("db-two",)},
-    "document": {"kind": "document", "importance": 2.0, "created_at": day(5), "source": "docs/a.md", "source_type": "markdown"},
+    "document": {"kind": "document", "importance": 2.0, "created_at": day(5), "source": "docs/a.md", "source_type": "markdown", "trust": 1,
+                 "access_count": 2},
     "expired": {"created_at": day(6), "expires_at": day(10)},
     "later": {"created_at": day(7), "expires_at": day(30)},
     "deleted": {"created_at": day(8), "deleted_at": day(9)},
@@ -155,6 +165,13 @@ FILTERS = [
     ({"sources": ("docs/a.md",)}, {"document"}),
     ({"sources": ("docs/a.md", "note")}, USUAL),
     ({"session": "s1"}, {"open"}),
+    ({"max_trust": 1}, {"document"}),
+    ({"max_trust": 1, "include_quarantined": True}, {"document", "tool"}),
+    ({"max_trust": 0, "include_quarantined": True}, {"tool"}),
+    ({"max_trust": 1, "kinds": ("fact",), "include_quarantined": True}, {"tool"}),
+    ({"max_trust": 3}, USUAL),
+    ({"used": True}, {"decision", "document"}),
+    ({"used": True, "kinds": ("document",)}, {"document"}),
     ({"min_importance": 8.0}, {"decision"}),
     ({"min_importance": 8.1}, set()),
     ({"min_importance": 0.0}, USUAL),
@@ -230,7 +247,7 @@ def test_a_filter_knows_whether_it_is_narrow():
     assert not seen(include_deleted=True, include_expired=True, include_superseded=True, include_quarantined=True, follow=True).narrow
     for fields in (
         {"kinds": ("fact",)}, {"entities": ("x",)}, {"tags": ("x",)}, {"sources": ("x",)}, {"session": "s"}, {"min_importance": 0.0},
-        {"since": NOW}, {"until": NOW}, {"as_of": NOW}, {"answered": False},
+        {"since": NOW}, {"until": NOW}, {"as_of": NOW}, {"answered": False}, {"max_trust": 3}, {"used": True},
     ):  # fmt: skip
         assert seen(**fields).narrow, fields
 

@@ -38,6 +38,15 @@ def test_a_session_is_kept_and_grows(store):
     assert store.sessions((OTHER,)) == store.sessions(()) == []
 
 
+def test_memories_are_chosen_by_the_host_in_whose_session_they_were_said(store):
+    store.write(Batch(at=NOW, sessions=(talk("s1"), talk("s2")._replace(host="codex"))))
+    one, two, told = make("owls at night", session="s1"), make("deploy on friday", session="s2"), make("redis sessions")
+    store.write(Batch(at=NOW, add=tuple(Entry(memory) for memory in (one, two, told))))
+    assert [memory.id for memory in store.list(Filter((HERE,), hosts=("claude",), now=NOW))] == [one.id]
+    assert store.count(Filter((HERE,), hosts=("claude", "codex"), now=NOW)) == 2
+    assert store.count(Filter((HERE,), hosts=("gemini",), now=NOW)) == 0
+
+
 def test_sessions_are_found_by_the_beginning_of_their_id(store):
     store.write(Batch(at=NOW, sessions=(talk("ab-1"), talk("ab-2", started_at=day(3)), talk("b-1"))))
     assert [session.id for session in store.sessions((HERE,), prefix="ab")] == ["ab-2", "ab-1"]

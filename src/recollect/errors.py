@@ -9,6 +9,7 @@
     ├── StoreError            the database cannot be read or written
     │   ├── StoreBusy         another process held the lock for too long
     │   ├── Overtaken         another process read the same source on meanwhile
+    │   ├── OutcomeUnknown    the answer to a write was lost, and whether it went in could not be asked
     │   ├── StoreCorrupt      the file is damaged, or is no database
     │   └── StoreTooNew       written by a newer version of Recollect
     ├── EmbeddingError        no vectors can be made right now
@@ -59,6 +60,10 @@ class StoreBusy(StoreError):
 
 
 class Overtaken(StoreError):
+    pass
+
+
+class OutcomeUnknown(StoreError):
     pass
 
 

@@ -21,7 +21,7 @@ from recollect.errors import EmbeddingError, InvalidInput, NotFound
 from recollect.recall.pipeline import Ask, recall
 from recollect.store import open_store
 from recollect.store.base import Overview, Problem, Store
-from recollect.types import PERSONAL, Answer, Batch, Change, Entity, Event, Filter, Outcome, Passage, Receipt, Relation, Source
+from recollect.types import PERSONAL, TEAM, Answer, Batch, Change, Entity, Event, Filter, Outcome, Passage, Receipt, Relation, Source
 
 if TYPE_CHECKING:
     from recollect.ingest.sync import Document, Skipped, Step, Synced
@@ -55,6 +55,8 @@ class Memory:
         self.config = config or configuration.load(self.project.root, overrides)
         if database and config:
             self.config = config._replace(database=str(database))
+        self.shared = self.config.database.startswith(("postgres://", "postgresql://"))
+        self.project = projects.of_team(self.project) if self.shared else self.project
         self.container = container
         self.actor, self.trust, self.clock = actor, trust, clock
         self.store: Store = store or open_store(self.config, self.project)
@@ -79,8 +81,8 @@ class Memory:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """What a recall sees unless told otherwise: this project or container, and what is personal."""
-        return (self.scope, PERSONAL)
+        """What a recall sees unless told otherwise: this project or container, what is personal, and what is the whole team's."""
+        return (self.scope, PERSONAL, *((TEAM,) if self.shared else ()))
 
     def every_scope(self) -> tuple[str, ...]:
         """All scopes of the database, for looking across projects."""
@@ -134,6 +136,7 @@ class Memory:
         valid_from: datetime | None = None,
         metadata: dict[str, Any] | None = None,
         personal: bool = False,
+        team: bool = False,
         supersedes: Sequence[str] = (),
         source: str | None = None,
         dedup: bool | None = None,
@@ -148,20 +151,23 @@ class Memory:
         )  # fmt: skip
         # What replaces a memory is near to it by nature.
         dedup = False if supersedes else dedup
-        return self.add_many([passage], personal=personal, source=source, dedup=dedup, allow_purged=allow_purged).outcomes[0]
+        return self.add_many([passage], personal=personal, team=team, source=source, dedup=dedup, allow_purged=allow_purged).outcomes[0]
 
     def add_many(
         self,
         passages: Sequence[Passage],
         *,
         personal: bool = False,
+        team: bool = False,
         source: str | None = None,
         dedup: bool | None = None,
         allow_purged: bool = False,
     ) -> Receipt:
         """Remembers several statements in one transaction."""
+        if team and not self.shared:
+            raise InvalidInput("This database is yours alone; there is no team in it.", "Set `database` to the team's postgresql:// URL.")
         into = self._into(
-            PERSONAL if personal else self.scope,
+            PERSONAL if personal else TEAM if team else self.scope,
             unique=True,
             dedup=self.config.dedup if dedup is None else dedup,
             allow_purged=allow_purged,
@@ -228,7 +234,7 @@ class Memory:
         if scope == self.scope:
             name = f"{self.project.name}/{projects.container_name(self.container)}" if self.container else self.project.name
             return {scope: (name, str(self.project.root))}
-        return {scope: ("personal", "")} if scope == PERSONAL else {}
+        return {scope: (scope, "")} if scope in (PERSONAL, TEAM) else {}
 
     def _ingest(
         self,

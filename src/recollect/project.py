@@ -61,6 +61,15 @@ def _project(root: Path, worktree: Path, identity: Path) -> Project:
     return Project(root, worktree, sha256(str(identity).encode("utf-8", "surrogateescape")).hexdigest()[:16], root.name or "root")
 
 
+def of_team(project: Project) -> Project:
+    """The project as a team knows it: by its name, since everybody keeps it in another folder."""
+    return project._replace(identity=team_identity(project.name))
+
+
+def team_identity(name: str) -> str:
+    return sha256(f"team:{name.strip().casefold()}".encode()).hexdigest()[:16]
+
+
 def _common(git: Path) -> Path | None:
     """The directory that all worktrees share. A linked worktree's `.git` is a file that points to its own folder inside it."""
     try:

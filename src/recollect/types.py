@@ -27,6 +27,7 @@ RELATIONS = ("supersedes", "builds_on", "contradicts", "answers", "relates_to")
 ENTITY_TYPES = ("project", "technology", "concept", "person", "file", "symbol")
 MODES = ("hybrid", "vector", "keyword")
 PERSONAL = "personal"
+TEAM = "team"  # what everybody sees who shares a PostgreSQL database's tenant, in every project
 
 # How far a memory's text is believed. Tool output and imports stay below what a person or their agent said.
 TRUST = {"user": 3, "agent": 2, "import": 1, "tool": 1, "quarantined": 0}
@@ -215,6 +216,8 @@ class Batch(NamedTuple):
     vectors: Mapping[str, Sequence[Any]] = NOTHING  # id → new vectors, for changed text
     cache: Mapping[str, Sequence[Any]] = NOTHING  # text hash → vectors made while preparing
     allow_purged: bool = False
+    unchanged: tuple[tuple[str, datetime], ...] = ()  # (id, when it was last changed): refused if somebody changed it meanwhile
+    once: str = ""  # a second write under the same key changes nothing and gets the receipt of the first
 
 
 class Outcome(NamedTuple):
@@ -279,13 +282,15 @@ class Filter(NamedTuple):
     include_quarantined: bool = False
     follow: bool = False  # lets superseded memories through, so that they can lead to what replaced them
     hosts: tuple[str, ...] = ()  # agents in whose conversations it was said
+    max_trust: int | None = None  # only what is believed no further
+    used: bool = False  # only what was voted for or against, or used
 
     @property
     def narrow(self) -> bool:
         """Whether it asks for more than the scope and the usual visibility, so that few memories may pass."""
         return bool(
             self.kinds or self.entities or self.tags or self.sources or self.session or self.min_importance is not None
-            or self.since or self.until or self.as_of or self.answered is not None or self.hosts
+            or self.since or self.until or self.as_of or self.answered is not None or self.hosts or self.max_trust is not None or self.used
         )  # fmt: skip
 
 

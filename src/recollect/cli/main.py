@@ -40,21 +40,32 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "topics": ("talk", "show what conversations were about"),
         "duplicates": ("tend", "list memories that say the same"),
         "contradictions": ("tend", "list memories that disagree"),
+        "audit": ("audit", "show or verify who changed what in a team's database"),
         "export": ("look", "write memories out, all or a part"),
+        "ui": ("ui", "open the web page: search, browse, tend"),
         "demo": ("demo", "show the product on a throw-away database"),
     },
     "Serve": {
         "mcp": ("serve", "speak the Model Context Protocol on stdin and stdout"),
-        "serve": ("server", "serve MCP, a REST API and its description over HTTP"),
+        "serve": ("server", "serve the web page, MCP and a REST API over HTTP"),
         "token": ("server", "create, list and revoke tokens for the server"),
+        "hook": ("hook", "do what an agent's hook asks for"),
+    },
+    "Connect": {
+        "install": ("install", "connect agents: their MCP servers, hooks and skills"),
+        "uninstall": ("install", "disconnect agents and give their files back as they were"),
     },
     "Tend": {
+        "pause": ("pause", "listen and tell nothing for a while, in a project or everywhere"),
+        "resume": ("pause", "end a pause"),
         "doctor": ("doctor", "check that all is well and say how to mend what is not"),
         "config": ("settings", "show and change settings"),
         "model": ("models", "list, fetch and verify embedding models"),
         "consolidate": ("tend", "merge, mark and retire what has become superfluous"),
         "reindex": ("care", "embed what has no vector of the current model"),
         "backup": ("care", "copy the database into one file"),
+        "migrate": ("migrate", "move everything into another database, SQLite or PostgreSQL"),
+        "sync": ("sync", "exchange memories of a project with a team's database or server"),
         "reset": ("care", "forget everything beyond recovery"),
         "bench": ("measure", "measure quality and speed on labelled sets"),
         "completion": ("completion", "print completions for a shell"),
@@ -69,6 +80,10 @@ VALUED = ("--database", "--project", "--container", "--format")
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None and words[:1] == ["hook"]:
+        from recollect.hooks.process import alone
+
+        alone(words[1:])  # ends the process, unless it is for the parser
     try:
         if words in (["--version"], ["--help"], ["-h"]):  # the shortest way for what is asked most
             sys.stdout.write(version() if words == ["--version"] else overview())

@@ -84,7 +84,7 @@ def known(key: str) -> None:
 
 
 def change(args: Namespace, path: Path) -> None:
-    from recollect.config import check
+    from recollect.config import check, masked
 
     known(args.key)
     try:
@@ -94,14 +94,17 @@ def change(args: Namespace, path: Path) -> None:
             f"Bad value '{args.value}' for '{args.key}': {error}.", "`recollect config` shows what each setting is for."
         ) from None
     write(path, replaced(read(path), args.key, f"{args.key} = {toml(value)}", path))
-    output.show(args, {"key": args.key, "value": value, "path": str(path)}, lambda: output.out(f"{args.key} = {written(value)}  ({path})"))
+    told = masked(value)
+    output.show(args, {"key": args.key, "value": told, "path": str(path)}, lambda: output.out(f"{args.key} = {written(told)}  ({path})"))
     try:
         now = settings(args)
     except ConfigError as error:
         output.warn(args, error.message)
         return
     if now.origins.get(args.key) != str(path):
-        output.warn(args, f"{now.origins.get(args.key)} sets {args.key} too, and wins: it is still {written(getattr(now, args.key))}.")
+        output.warn(
+            args, f"{now.origins.get(args.key)} sets {args.key} too, and wins: it is still {written(masked(getattr(now, args.key)))}."
+        )
 
 
 def unset(args: Namespace, path: Path) -> None:

@@ -74,6 +74,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("text", nargs="*", metavar="TEXT", help="the statement; - or nothing reads stdin")
     value_options(parser)
     parser.add_argument("--personal", action="store_true", help="follows you into every project")
+    parser.add_argument("--team", action="store_true", help="for everybody who shares the database, in every project (PostgreSQL)")
     parser.add_argument(
         "--supersedes", action="append", metavar="ID", default=[], help="the memory that this one replaces; may be repeated"
     )
@@ -99,6 +100,7 @@ def add(args: Namespace) -> None:
             text,
             **values(args, memory),
             personal=args.personal,
+            team=args.team,
             supersedes=args.supersedes,
             source=args.source or args.file,
             dedup=False if args.no_dedup else None,

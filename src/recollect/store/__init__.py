@@ -14,13 +14,22 @@ def open_store(config: Config, project: Project) -> Store:
     """The database that the settings name, else the project's own, else the user's."""
     target = config.database
     if target.startswith(("postgres://", "postgresql://")):
-        raise StoreError("This version does not speak PostgreSQL yet.", "Set `database` to a path, or leave it empty.")
+        try:
+            from recollect.store.postgres import PostgresStore
+        except ImportError as error:
+            raise StoreError(
+                f"PostgreSQL needs a package that is not installed: {error.name}.", "pip install 'recollect[postgres]'"
+            ) from error
+        return PostgresStore(target, tenant=config.tenant, user=config.user, read_url=config.read_url, timeout=config.busy_timeout)
     from recollect.store.sqlite import SqliteStore
 
+    return SqliteStore(Path(located(config, project)), config.busy_timeout)
+
+
+def located(config: Config, project: Project) -> str:
+    """The path or URL of the database that `open_store` opens. Opens nothing."""
+    target = config.database
     if target:
-        path = Path(target).expanduser()
-    elif project.local_database.exists() and trusts(project.root):
-        path = project.local_database
-    else:
-        path = data_directory() / "memory.db"
-    return SqliteStore(path, config.busy_timeout)
+        return target if "://" in target else str(Path(target).expanduser())
+    local = project.local_database
+    return str(local if local.exists() and trusts(project.root) else data_directory() / "memory.db")

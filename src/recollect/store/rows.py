@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any
 
 from recollect.errors import StoreCorrupt
-from recollect.types import READINGS, Entity, Filter, Memory
+from recollect.types import READINGS, TRUST, Entity, Filter, Memory
 
 COLUMNS = (
     "m.key, m.id, s.key, m.kind, m.content, m.summary, m.created_at, m.updated_at, m.importance, m.confidence, m.usefulness,"
@@ -24,6 +24,10 @@ JOINS = "memories m JOIN scopes s ON s.id = m.scope JOIN sources o ON o.id = m.s
 
 # What makes a memory invisible to an ordinary search, in the words of the index `memories_hidden`.
 HIDDEN = "deleted_at IS NOT NULL OR superseded_by IS NOT NULL OR valid_to IS NOT NULL OR expires_at IS NOT NULL OR trust = 0"
+
+# What a partial index answers only when it is asked in the index's own words: `memories_used`, `memories_doubted`.
+USED = "(m.usefulness <> 0 OR m.access_count > 0)"
+DOUBTED = f"m.trust <= {TRUST['import']}"
 
 # Columns that a Change may set directly, with how a value is stored.
 PLAIN = ("kind", "summary", "importance", "confidence", "usefulness", "superseded_by", "answered", "trust", "section", "span", "session")
@@ -141,7 +145,9 @@ def where(filter: Filter, scopes: Sequence[int]) -> tuple[str, list[Any]]:
     if not filter.include_expired:
         also("(m.expires_at IS NULL OR m.expires_at > ?)", now)
     if filter.kinds:
-        also(f"m.kind IN ({','.join('?' * len(filter.kinds))})", *filter.kinds)
+        # The plus leaves the choice of an index to the rarer condition.
+        rare = "+" * (filter.used or filter.max_trust is not None)
+        also(f"{rare}m.kind IN ({','.join('?' * len(filter.kinds))})", *filter.kinds)
     if filter.min_importance is not None:
         also("m.importance >= ?", filter.min_importance)
     if filter.since:
@@ -152,6 +158,10 @@ def where(filter: Filter, scopes: Sequence[int]) -> tuple[str, list[Any]]:
         also("coalesce(m.answered, 0) = ?", int(filter.answered))
     if filter.session:
         also("m.session = ?", filter.session)
+    if filter.max_trust is not None:
+        also(f"{DOUBTED} AND m.trust <= ?" if filter.max_trust <= TRUST["import"] else "m.trust <= ?", filter.max_trust)
+    if filter.used:
+        also(USED)
     if filter.hosts:
         also(f"m.session IN (SELECT id FROM sessions WHERE host IN ({','.join('?' * len(filter.hosts))}))", *filter.hosts)
     if filter.tags:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from recollect.errors import Ambiguous, NotFound
 from recollect.store import health, lexemes, match, rows, spans
+from recollect.store import prefix as prefixes
 from recollect.store.base import Overview, Problem, Statistics
 from recollect.store.connection import connect, immediate, translated
+from recollect.store.prefix import shortened
 from recollect.store.transfer import Transfers
 from recollect.store.writer import Writer
 from recollect.types import (
@@ -39,8 +40,6 @@ from recollect.types import (
 if TYPE_CHECKING:
     from recollect.store.vectors import Vectors
 
-# The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
-SHORTEST = 13
 UNEMBEDDED = (
     "json_extract(m.metadata, '$.vector_index') IS NOT 0"
     # The plus keeps SQLite from looking through all vectors of the model for each memory.
@@ -104,25 +103,12 @@ class SqliteStore(Transfers):
     # One memory at a time
 
     def resolve(self, prefix: str, scopes: Sequence[str] | None = None) -> str:
-        plain = prefix.strip().lower().replace("-", "")
-        if not plain or not all(character in "0123456789abcdef" for character in plain):
-            raise NotFound(f"'{prefix}' is not the id of a memory.", "`recollect list` shows ids.")
-        marks = [at for at in (8, 12, 16, 20) if at < len(plain)]
-        text = "-".join(plain[a:b] for a, b in zip([0, *marks], [*marks, None], strict=True))
-        seen = "1" if scopes is None else f"scope IN ({','.join(map(str, self._scopes(scopes))) or 'NULL'})"
-        found = self._run(f"SELECT id FROM memories WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT 50", (text, text + "g"))
-        if not found:
-            raise NotFound(
-                f"There is no memory whose id starts with '{prefix}'.",
-                "`recollect list` shows ids; `--include-deleted` shows forgotten ones.",
-            )
-        if len(found) > 1 and found[0][0] != text:
-            shown = ", ".join(self.abbreviate([row[0] for row in found[:3]]).values())
-            raise Ambiguous(
-                f"'{prefix}' fits {'at least ' * (len(found) == 50)}{len(found)} memories: {shown}{' …' * (len(found) > 3)}.",
-                "Type a few more characters of the id.",
-            )
-        return str(found[0][0])
+        text = prefixes.spelled(prefix)
+        seen = "1" if scopes is None else f"+scope IN ({','.join(map(str, self._scopes(scopes))) or 'NULL'})"  # few ids, many in a scope
+        found = self._run(
+            f"SELECT id FROM memories WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT {prefixes.MOST}", (text, text + "g")
+        )
+        return prefixes.only(prefix, [row[0] for row in found], self.abbreviate)
 
     def get(self, ids: Sequence[str]) -> list[Memory]:
         found = {
@@ -153,13 +139,8 @@ class SqliteStore(Transfers):
         return [Relation(source, target, type, rows.moment(at)) for source, target, type, at in found]
 
     def abbreviate(self, ids: Sequence[str]) -> dict[str, str]:
-        short = {}
-        for id in ids:
-            near = self._run("SELECT (SELECT max(id) FROM memories WHERE id < ?1), (SELECT min(id) FROM memories WHERE id > ?1)", (id,))[0]
-            shared = max((_common(id, other) for other in near if other), default=0)
-            size = max(SHORTEST, shared + 1)
-            short[id] = id[: size + 1] if size < len(id) and id[size - 1] == "-" else id[:size]
-        return short
+        near = "SELECT (SELECT max(id) FROM memories WHERE id < ?1), (SELECT min(id) FROM memories WHERE id > ?1)"
+        return {id: shortened(id, self._run(near, (id,))[0]) for id in ids}
 
     # Many memories
 
@@ -168,6 +149,8 @@ class SqliteStore(Transfers):
                   "used": "m.access_count DESC, m.key DESC", "useful": "m.usefulness DESC, m.key DESC", "updated": "m.updated_at DESC, m.key DESC",
                   "position": "m.position, m.key"}  # fmt: skip
         sql, values = rows.where(filter, self._scopes(filter.scopes))
+        if filter.entities and self._seldom(filter.entities):
+            sql = sql.replace("m.scope IN", "+m.scope IN", 1)  # by what few memories name, not through the whole scope in order
         return [
             rows.memory(row)
             for row in self._run(
@@ -175,9 +158,22 @@ class SqliteStore(Transfers):
             )
         ]
 
+    def _seldom(self, names: Sequence[str], most: int = 2000) -> bool:
+        asked = (
+            f"SELECT 1 FROM entities e CROSS JOIN memory_entities me ON me.entity = e.id WHERE e.folded IN ({','.join('?' * len(names))})"
+        )
+        return len(self._run(f"{asked} LIMIT ?", (*(name.casefold() for name in names), most))) < most
+
     def count(self, filter: Filter) -> int:
-        sql, values = rows.where(filter, self._scopes(filter.scopes))
-        return int(self._run(f"SELECT count(*) FROM memories m WHERE {sql}", values)[0][0])
+        scopes = self._scopes(filter.scopes)
+        sql, values = rows.where(filter, scopes)
+        if filter.narrow:
+            return int(self._run(f"SELECT count(*) FROM memories m WHERE {sql}", values)[0][0])
+        # Everything but the few that are hidden: both numbers are there without reading every memory.
+        marks = ",".join("?" * len(scopes))
+        total = self._run(f"SELECT coalesce(sum(memories), 0) FROM scopes WHERE id IN ({marks})", scopes)[0][0]
+        hidden = f"SELECT count(*) FROM memories m WHERE m.scope IN ({marks}) AND ({rows.HIDDEN}) AND NOT ({sql})"
+        return int(total - self._run(hidden, (*scopes, *values))[0][0])
 
     def scan(self, filter: Filter) -> Iterator[Memory]:
         sql, values = rows.where(filter, self._scopes(filter.scopes))
@@ -238,10 +234,10 @@ class SqliteStore(Transfers):
         return [Held(rows.memory(row), row[-1] or "") for row in found]
 
     def around(self, id: str, before: int, after: int) -> builtins.list[Memory]:
-        found = self._run("SELECT source, position FROM memories WHERE id = ?", (id,))
-        if not found:
-            return []
-        source, position = found[0]
+        found = self._run("SELECT m.source, m.position, o.type FROM memories m JOIN sources o ON o.id = m.source WHERE m.id = ?", (id,))
+        if not found or found[0][2] == "note":  # what was told has no place: thousands may share it
+            return [one for one in self.get([id]) if one.deleted_at is None]
+        source, position, _ = found[0]
         place = turn_of(position)
         return [
             rows.memory(row)
@@ -514,10 +510,3 @@ class SqliteStore(Transfers):
                 removed = health.reset(self.connection, ids)
             health.scrub(self.connection)
         return removed
-
-
-def _common(one: str, other: str) -> int:
-    for at, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return at
-    return min(len(one), len(other))

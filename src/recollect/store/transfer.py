@@ -261,6 +261,8 @@ def _take_record(writer: Writer, record: Record, expect: Mapping[str, bytes | No
     memory = record.memory
     known = records_of(_listed(writer), "m.id = ?", (memory.id,), True)[0]
     current = known[0] if known else None
+    if current and current.memory.scope != memory.scope:
+        return False  # somebody else's
     if memory.id in expect and expect[memory.id] != (version(current) if current else None):
         return False
     if current is None and not writer.batch.allow_purged and writer.tombstoned(memory.content_hash):

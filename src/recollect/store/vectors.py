@@ -30,7 +30,14 @@ class Vectors:
         self._fresh: set[tuple[int, int]] = set()
 
     def search(
-        self, run: Run, vector: Any, model: str, scopes: Sequence[int], limit: int, allowed: Sequence[int] | None, least: float | None = None
+        self,
+        run: Run,
+        vector: Any,
+        model: str,
+        scopes: Sequence[int],
+        limit: int,
+        allowed: Sequence[int] | None,
+        least: float | None = None,
     ) -> tuple[tuple[int, float], ...]:
         query = np.asarray(vector, np.float32)
         permitted = None if allowed is None else np.asarray(allowed, np.int64)

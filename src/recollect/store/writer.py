@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 import apsw
 
 from recollect.errors import InvalidInput, NotFound, Overtaken
+from recollect.records import receipt_of, receipt_text
 from recollect.store import lexemes, rows, spans
 from recollect.types import Batch, Change, Entity, Entry, Memory, Outcome, Receipt, path_of
 
 FTS = "INSERT INTO memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)"
+ONCE, ONCE_KEPT = "once:", 90 * 24 * 3600 * 1000  # among the facts about the database; milliseconds
 REMOVALS_KEPT = 100_000  # a scanner further behind than this reads its vectors anew
 
 
@@ -84,9 +86,20 @@ class Writer:
         self.model_ids: dict[str, int] = {}
 
     def apply(self) -> Receipt:
+        if self.batch.once and (done := self.run("SELECT value FROM meta WHERE key = ?", (ONCE + self.batch.once,)).get):
+            return receipt_of(done)
+        receipt = self.applied()
+        if self.batch.once:
+            self.keep(receipt)
+        return receipt
+
+    def applied(self) -> Receipt:
         batch = self.batch
         for scope, uri, position in batch.expect:
             self.expect(scope, uri, position)
+        for id, was in batch.unchanged:
+            if self.run("SELECT updated_at FROM memories WHERE id = ?", (id,)).get != rows.stamp(was):
+                raise Overtaken(f"The memory {id} was changed by another process.", "Read it again, and change what it says now.")
         for scope, old, new in batch.move:
             self.move(self.scope(scope), old, new)
         for scope, source in batch.sources:
@@ -124,6 +137,16 @@ class Writer:
         self.cache()
         self.settle()
         return Receipt(outcomes=outcomes, changed=len(changes), retired=retired, purged=purged)
+
+    def keep(self, receipt: Receipt) -> None:
+        """Notes what became of a write that may come again, and now and then drops notes that are too old for that."""
+        self.run("INSERT INTO meta(key, value) VALUES (?, ?)", (ONCE + self.batch.once, receipt_text(receipt, self.at or 0)))
+        if cache_key(self.batch.once)[0] % 64 == 0:
+            for first, last in ((ONCE, "once;"), ("note:answer:", "note:answer;")):
+                self.run(
+                    "DELETE FROM meta WHERE key >= ? AND key < ? AND json_extract(value, '$.at') < ?",
+                    (first, last, (self.at or 0) - ONCE_KEPT),
+                )
 
     # What a memory belongs to
 

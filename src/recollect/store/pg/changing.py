@@ -1,0 +1,374 @@
+"""What a Batch changes and takes away in PostgreSQL. The counterpart of adding, which is in `writer.py`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from recollect.errors import InvalidInput, NotFound, Overtaken
+from recollect.records import receipt_of, receipt_text
+from recollect.store import rows
+from recollect.store.pg import rows as own
+from recollect.store.pg import spans
+from recollect.store.pg.writer import Writer
+from recollect.store.writer import ONCE, ONCE_KEPT, cache_key, content_hash, index_tags, vector_text
+from recollect.types import Change, Entity, Receipt
+
+EDITABLE = (*rows.PLAIN, *rows.TIMES, *rows.JSONS, "content", "content_hash")
+NAMES = (
+    "SELECT e.name, e.type FROM memory_entities me JOIN entities e ON e.tenant = me.tenant AND e.id = me.entity"
+    ' WHERE me.tenant = %s AND me.memory = %s ORDER BY e.name COLLATE "C", e.type'
+)
+ROW = (
+    "key, id, scope, owner, kind, content, summary, section, importance, confidence, usefulness, access_count, created_at, updated_at,"
+    " last_accessed, valid_from, valid_to, expires_at, deleted_at, superseded_by, answered, trust, source, line_start, line_end, position,"
+    " span, session, dedup, content_hash, tags, keywords, metadata"
+)
+
+
+def apply(writer: Writer) -> Receipt:
+    """The whole batch; or, where a write under its key went in before, that one's receipt."""
+    once = writer.batch.once
+    if not once:
+        return applied(writer)
+    known = writer.one("SELECT value FROM facts WHERE tenant = %s AND name = %s", (writer.tenant, ONCE + once))
+    if known:
+        return receipt_of(known[0])
+    receipt = applied(writer)
+    writer.run(
+        "INSERT INTO facts(tenant, name, value) VALUES (%s, %s, %s)", (writer.tenant, ONCE + once, receipt_text(receipt, writer.at or 0))
+    )
+    if cache_key(once)[0] % 64 == 0:
+        writer.run(
+            "DELETE FROM facts WHERE tenant = %s AND ((name >= 'once:' AND name < 'once;') OR (name >= 'answer:' AND name < 'answer;'))"
+            f" AND ({own.json_of('value')} ->> 'at')::bigint < %s",
+            (writer.tenant, (writer.at or 0) - ONCE_KEPT),
+        )
+    return receipt
+
+
+def applied(writer: Writer) -> Receipt:
+    batch = writer.batch
+    for scope, uri, position in batch.expect:
+        writer.expect(scope, uri, position)
+    for id, was in batch.unchanged:
+        row = writer.one("SELECT updated_at FROM memories WHERE tenant = %s AND id = %s", (writer.tenant, id))
+        if row is None or row[0] != rows.stamp(was):
+            raise Overtaken(f"The memory {id} was changed by another process.", "Read it again, and change what it says now.")
+    for scope, old, new in batch.move:
+        move(writer, writer.scope(scope), old, new)
+    for scope, source in batch.sources:
+        writer.source(writer.scope(scope), source.uri, source.type, source)
+        writer.told("source", source.uri)
+    retired = sum(retire(writer, scope, uri) for scope, uri in batch.retire) + sum(
+        vanish(writer, scope, uri) for scope, uri in batch.vanish
+    )
+    for id, lines, position in batch.place:
+        place(writer, id, lines, position)
+    for session in batch.sessions:
+        spans.put_session(writer, session)
+    spans.put_spans(writer, batch.spans)
+    outcomes = writer.add(batch.add)
+    # What was not stored after all, being known or purged, neither replaces nor relates to anything.
+    absent = {entry.memory.id for entry, outcome in zip(batch.add, outcomes, strict=True) if outcome.status != "added"}
+    changes = [one for one in batch.change if one.fields.get("superseded_by") not in absent]
+    for one in changes:
+        change(writer, one)
+    relate(writer, absent)
+    if batch.access:
+        writer.run(
+            "UPDATE memories SET access_count = access_count + u.times, last_accessed = %s FROM (SELECT id, count(*) AS times"
+            " FROM unnest(%s::text[]) AS a(id) GROUP BY id) u WHERE memories.tenant = %s AND memories.id = u.id",
+            (writer.at, list(batch.access), writer.tenant),
+        )
+    revector(writer)
+    purged = sum(purge(writer, id) for id in batch.purge)
+    with writer.connection.pipeline():
+        cache(writer)
+        writer.settle()
+    return Receipt(outcomes=outcomes, changed=len(changes), retired=retired, purged=purged)
+
+
+def relate(writer: Writer, absent: set[str]) -> None:
+    batch = writer.batch
+    fresh = [relation for relation in batch.relate if relation.source not in absent and relation.target not in absent]
+    writer.put("relations", [
+        {"tenant": 0, "source": one.source, "target": one.target, "type": one.type, "created_at": writer.at, "actor": writer.actor} for one in fresh
+    ], "ON CONFLICT DO NOTHING")  # fmt: skip
+    for one in batch.unrelate:
+        writer.run(
+            "DELETE FROM relations WHERE tenant = %s AND source = %s AND target = %s AND type = %s",
+            (writer.tenant, one.source, one.target, one.type),
+        )
+    for name, relations in (("relate", fresh), ("unrelate", batch.unrelate)):
+        if relations:
+            writer.told(name, *([one.source, one.type, one.target] for one in relations))
+
+
+def revector(writer: Writer) -> None:
+    """New vectors of the batch's model in the place of the old."""
+    batch = writer.batch
+    if not batch.vectors or batch.model is None:
+        return
+    found = writer.run(
+        "SELECT id, key, scope FROM memories WHERE tenant = %s AND id = ANY(%s)", (writer.tenant, list(batch.vectors))
+    ).fetchall()
+    known = writer.one("SELECT id FROM models WHERE tenant = %s AND name = %s", (writer.tenant, batch.model))
+    if known:
+        writer.drop_vectors([key for _, key, _ in found], known[0])
+    writer.vectors([(key, scope, batch.vectors[id]) for id, key, scope in found])
+
+
+# Changing
+
+
+def stored_row(writer: Writer, id: str) -> dict[str, Any] | None:
+    cursor = writer.run(f"SELECT {ROW} FROM memories WHERE tenant = %s AND id = %s", (writer.tenant, id))
+    row = cursor.fetchone()
+    if row is None:
+        return None
+    values = dict(zip((column.name for column in cursor.description or ()), row, strict=True))
+    return values | {name: own.outward(values[name]) for name in own.TEXTS}
+
+
+def change(writer: Writer, wanted: Change) -> None:
+    old = stored_row(writer, wanted.id)
+    if old is None:
+        raise NotFound(f"There is no memory {wanted.id}.", "`recollect list` shows what there is.")
+    new: dict[str, Any] = {}
+    named: tuple[list[list[str]], list[list[str]]] | None = None
+    for field, value in wanted.fields.items():
+        if field == "vote":
+            new["usefulness"] = old["usefulness"] + value
+        elif field == "entities":
+            named = rename(writer, old["key"], value)
+        elif field in EDITABLE:
+            new[field] = rows.stored(field, value)
+        else:
+            raise ValueError(f"a change cannot set {field!r}")
+    if old["dedup"] is not None and "content_hash" in new:
+        new["dedup"] = own.dedup(new["content_hash"])
+    changed = {name: value for name, value in new.items() if old[name] != value}
+    if "updated_at" not in changed and wanted.action != "vote":
+        changed["updated_at"] = writer.at
+    merged = {**old, **changed}
+    refuse_twin(writer, merged)
+    changed["row_hash"] = rows.row_hash(merged)
+    reindexed = any(name in changed for name in ("content", "summary", "section", "tags"))
+    if reindexed:
+        writer.unindex([old["key"]])
+    assignments = ", ".join(f"{name} = %s" for name in changed)
+    kept = [own.inward(value) if name in own.TEXTS else value for name, value in changed.items()]
+    writer.run(f"UPDATE memories SET {assignments} WHERE tenant = %s AND key = %s", (*kept, writer.tenant, old["key"]))
+    if "content" in changed or "section" in changed:
+        # The old vectors are of another text. New ones come with the batch where there is a model.
+        writer.drop_vectors([old["key"]])
+    if reindexed:
+        index(
+            writer,
+            [
+                (
+                    old["key"],
+                    old["scope"],
+                    merged["content"],
+                    merged["summary"],
+                    merged["section"],
+                    merged["tags"],
+                    *_source(writer, old["source"]),
+                )
+            ],
+        )
+    shown = [name for name in changed if name not in ("updated_at", "row_hash", "dedup", "content_hash")]
+    before, after = {name: old[name] for name in shown}, {name: merged[name] for name in shown}
+    if named and named[0] != named[1]:
+        before["entities"], after["entities"] = named
+    writer.record([(old["key"], old["owner"], wanted.action, before, after)])
+    writer.told(wanted.action, wanted.id)
+
+
+def _source(writer: Writer, id: int) -> tuple[str, str]:
+    uri, type = writer.one("SELECT uri, type FROM sources WHERE tenant = %s AND id = %s", (writer.tenant, id))
+    return uri, type
+
+
+def index(writer: Writer, texts: Iterable[tuple[int, int, str, str, str | None, str, str, str]]) -> None:
+    """Makes the words of rows that are there already findable: (key, scope, content, summary, section, tags, uri, type)."""
+    found = [
+        (key, writer.worded(scope, content, summary, section, index_tags(json.loads(tags), uri, type)))
+        for key, scope, content, summary, section, tags, uri, type in texts
+    ]
+    writer.put("words", [{"tenant": 0, "key": key, "lexed": worded.lexed} for key, worded in found])
+    writer.run(
+        "UPDATE memories m SET length = u.length, lexemes = u.lexemes FROM unnest(%s::bigint[], %s::int[], %s::bytea[]) AS u(key, length, lexemes)"
+        " WHERE m.tenant = %s AND m.key = u.key",
+        ([key for key, _ in found], [worded.length for _, worded in found], [worded.lexemes for _, worded in found], writer.tenant),
+    )
+
+
+def rename(writer: Writer, key: int, entities: Sequence[Entity]) -> tuple[list[list[str]], list[list[str]]]:
+    """Gives a memory other entities; returns the old and the new ones, for its history."""
+    before = [list(row) for row in writer.run(NAMES, (writer.tenant, key))]
+    writer.run("DELETE FROM memory_entities WHERE tenant = %s AND memory = %s", (writer.tenant, key))
+    writer.entities([(key, entities)])
+    return before, [list(row) for row in writer.run(NAMES, (writer.tenant, key))]
+
+
+def refuse_twin(writer: Writer, row: dict[str, Any]) -> None:
+    """A told text stands once per scope, also after an edit or when it comes back."""
+    if row["dedup"] is None or row["deleted_at"] is not None:
+        return
+    twin = writer.one(
+        "SELECT id FROM memories WHERE tenant = %s AND scope = %s AND dedup = %s AND deleted_at IS NULL AND key <> %s",
+        (writer.tenant, row["scope"], row["dedup"], row["key"]),
+    )
+    if twin:
+        raise InvalidInput(f"The memory {twin[0]} already says exactly this.", f"recollect forget {twin[0]}")
+
+
+def place(writer: Writer, id: str, lines: tuple[int, int] | None, position: int) -> None:
+    """Where a passage stands in its source is no part of its history."""
+    row = stored_row(writer, id)
+    if row is None:
+        raise NotFound(f"There is no memory {id}.", "`recollect list` shows what there is.")
+    first, last = lines or (None, None)
+    writer.run(
+        "UPDATE memories SET line_start = %s, line_end = %s, position = %s, row_hash = %s WHERE tenant = %s AND id = %s",
+        (first, last, position, rows.row_hash(row | {"line_start": first, "line_end": last}), writer.tenant, id),
+    )
+
+
+# Leaving
+
+
+def source_id(writer: Writer, scope: str | int, uri: str) -> int | None:
+    number = writer.known_scope(scope) if isinstance(scope, str) else scope
+    row = writer.one(
+        "SELECT id FROM sources WHERE tenant = %s AND scope = %s AND md5(uri) = md5(%s) AND uri = %s", (writer.tenant, number, uri, uri)
+    )
+    return int(row[0]) if row else None
+
+
+def retire(writer: Writer, scope: str, uri: str) -> int:
+    """Takes a source's old memories out: those that somebody used or linked are only hidden, the rest is removed."""
+    source = source_id(writer, scope, uri)
+    if source is None:
+        return 0
+    old = writer.run(
+        "SELECT m.key, m.id, m.usefulness <> 0 OR m.access_count <> 0"
+        " OR EXISTS (SELECT 1 FROM relations r WHERE r.tenant = m.tenant AND r.source = m.id)"
+        " OR EXISTS (SELECT 1 FROM relations r WHERE r.tenant = m.tenant AND r.target = m.id)"
+        " FROM memories m WHERE m.tenant = %s AND m.source = %s AND m.deleted_at IS NULL AND NOT m.id = ANY(%s) ORDER BY m.key",
+        (writer.tenant, source, list(writer.batch.keep)),
+    ).fetchall()
+    for _, id, used in old:
+        if used:
+            change(writer, Change(id, "retire", {"deleted_at": writer.batch.at}))
+    plain = [(key, id) for key, id, used in old if not used]
+    remove(writer, [key for key, _ in plain])
+    if plain:
+        writer.run("DELETE FROM history WHERE tenant = %s AND memory = ANY(%s)", (writer.tenant, [key for key, _ in plain]))
+        writer.told("remove", *(id for _, id in plain))
+    return len(old)
+
+
+def vanish(writer: Writer, scope: str, uri: str) -> int:
+    """A source that is no more. Its row stays only for memories that were used; without a hash it is read anew if it returns."""
+    retired = retire(writer, scope, uri)
+    source = source_id(writer, scope, uri)
+    if source is not None:
+        writer.run("UPDATE sources SET hash = NULL, position = 0, metadata = '{}' WHERE tenant = %s AND id = %s", (writer.tenant, source))
+        drop_source(writer, source)
+        writer.told("vanish", uri)
+    return retired
+
+
+def drop_source(writer: Writer, source: int) -> None:
+    """Takes a source out that no memory names any more."""
+    writer.run(
+        "DELETE FROM sources o WHERE o.tenant = %s AND o.id = %s AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.tenant = o.tenant AND m.source = o.id)",
+        (writer.tenant, source),
+    )
+    writer.source_ids.clear()
+
+
+def move(writer: Writer, scope: int, old: str, new: str) -> None:
+    """Gives a source another uri. Its path is a searchable word of its memories."""
+    source, there = source_id(writer, scope, old), source_id(writer, scope, new)
+    if source is None:
+        return
+    if there is None:
+        writer.run("UPDATE sources SET uri = %s WHERE tenant = %s AND id = %s", (new, writer.tenant, source))
+    else:
+        writer.run("UPDATE memories SET source = %s WHERE tenant = %s AND source = %s", (there, writer.tenant, source))
+        writer.run("DELETE FROM sources WHERE tenant = %s AND id = %s", (writer.tenant, source))
+    writer.source_ids.clear()
+    moved = writer.run(
+        "SELECT m.key, m.content, m.summary, m.section, m.tags, o.uri, o.type FROM memories m JOIN sources o ON o.tenant = m.tenant AND o.id = m.source"
+        " WHERE m.tenant = %s AND m.source = %s",
+        (writer.tenant, there or source),
+    ).fetchall()
+    writer.unindex([row[0] for row in moved])
+    index(writer, (
+        (key, scope, own.outward(content) or "", own.outward(summary) or "", own.outward(section), tags, uri, type)
+        for key, content, summary, section, tags, uri, type in moved
+    ))  # fmt: skip
+    writer.told("move", [old, new])
+
+
+def remove(writer: Writer, keys: Sequence[int]) -> None:
+    if not keys:
+        return
+    writer.unindex(keys)
+    writer.drop_vectors(keys)
+    for table, column in (("memory_entities", "memory"), ("memories", "key")):
+        writer.run(f"DELETE FROM {table} WHERE tenant = %s AND {column} = ANY(%s)", (writer.tenant, list(keys)))
+
+
+def purge(writer: Writer, id: str) -> int:
+    row = stored_row(writer, id)
+    if row is None:
+        return 0
+    key, section = row["key"], row["section"]
+    spans.blank(writer, row["span"], row["session"])
+    versions = {row["content"]}
+    for states in writer.run("SELECT before, after FROM history WHERE tenant = %s AND memory = %s", (writer.tenant, key)).fetchall():
+        versions |= {old for state in states if state and (old := json.loads(state).get("content"))}
+    texts = versions | {vector_text(section, version) for version in versions}
+    writer.run("DELETE FROM embedding_cache WHERE tenant = %s AND hash = ANY(%s)", (writer.tenant, [cache_key(text) for text in texts]))
+    remove(writer, [key])
+    drop_source(writer, row["source"])
+    writer.run("DELETE FROM history WHERE tenant = %s AND memory = %s", (writer.tenant, key))
+    writer.run("DELETE FROM relations WHERE tenant = %s AND (source = %s OR target = %s)", (writer.tenant, id, id))
+    for (replaced,) in writer.run("SELECT id FROM memories WHERE tenant = %s AND superseded_by = %s", (writer.tenant, id)).fetchall():
+        change(writer, Change(replaced, "restore", {"superseded_by": None, "valid_to": None}))
+    drop_entities(writer)
+    hashes = {writer.tombstone(content_hash(version)) for version in versions} | {writer.tombstone(row["content_hash"])}
+    writer.put("tombstones", [{"tenant": 0, "hash": hash, "at": writer.at} for hash in sorted(hashes)], "ON CONFLICT DO NOTHING")
+    writer.record([(key, row["owner"], "purge", None, None)])
+    writer.told("purge", id)
+    return 1
+
+
+def drop_entities(writer: Writer) -> None:
+    """Takes names out that no memory has any more."""
+    writer.run(
+        "DELETE FROM entities e WHERE e.tenant = %s AND NOT EXISTS (SELECT 1 FROM memory_entities me WHERE me.tenant = e.tenant AND me.entity = e.id)",
+        (writer.tenant,),
+    )
+
+
+def cache(writer: Writer) -> None:
+    batch = writer.batch
+    if not batch.cache or batch.model is None:
+        return
+    from recollect.store.scan import encode
+
+    given = [
+        {
+            "tenant": 0, "hash": bytes.fromhex(hash), "model": writer.model(batch.model, len(vectors[0])),
+            "data": b"".join(encode(vector) for vector in vectors),
+        }
+        for hash, vectors in batch.cache.items()
+    ]  # fmt: skip
+    writer.put("embedding_cache", given, "ON CONFLICT DO NOTHING")

@@ -1,0 +1,524 @@
+"""What only the PostgreSQL store can get wrong: servers, roles, migrations, pooled connections, lost answers, the audit trail, replicas."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import postgres
+import psycopg
+import pytest
+from stores import HERE, MODEL, NOW, by_meaning, by_words, change, content_hash, everything, make, put, seen, term
+
+from recollect.config import Config, explain
+from recollect.errors import InvalidInput, StoreBusy, StoreError, StoreTooNew
+from recollect.project import find
+from recollect.store import open_store
+from recollect.store.pg import connection as connections
+from recollect.store.pg import health, schema
+from recollect.store.pg.connection import Database, shown
+from recollect.store.postgres import PostgresStore
+from recollect.types import Batch, Entry, Source
+
+
+@pytest.fixture
+def fresh() -> str:
+    """The URL of an empty database."""
+    return postgres.new_database()
+
+
+@pytest.fixture
+def tenant() -> PostgresStore:
+    return postgres.shared().acting(postgres.new_tenant(), "")
+
+
+def opened(url: str, **options) -> PostgresStore:
+    return PostgresStore(url, tenant=postgres.new_tenant(), timeout=options.pop("timeout", 3), **options)
+
+
+def told(url: str, **options) -> StoreError:
+    with pytest.raises(StoreError) as caught:
+        opened(url, **options)
+    assert caught.value.hint and "Traceback" not in caught.value.message
+    assert postgres.PASSWORD not in f"{caught.value.message} {caught.value.hint}" and "hunter2" not in f"{caught.value.message}"
+    return caught.value
+
+
+# Opening
+
+
+def test_settings_choose_the_store(tmp_path):
+    config = Config(database=postgres.database_url(), tenant=postgres.new_tenant(), user="anna")
+    store = open_store(config, find(tmp_path))
+    assert (store.name, store.person) == (config.tenant, "anna")
+    store.close()
+
+
+def test_a_server_that_is_down_is_told_at_once():
+    started = time.monotonic()
+    assert "cannot be reached" in told(f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/memories").message
+    assert time.monotonic() - started < 5
+
+
+def test_a_wrong_password_a_wrong_role_and_a_wrong_database_are_told_apart():
+    right = postgres.server_url()
+    port = right.rpartition(":")[2]
+    assert "does not accept" in told(f"postgresql://postgres:hunter2@127.0.0.1:{port}").message
+    assert "does not accept" in told(f"postgresql://nobody_here:hunter2@127.0.0.1:{port}").message
+    assert "no such database" in told(postgres.on(right, "nowhere")).message
+
+
+def test_a_url_that_is_none_is_told(tmp_path):
+    with pytest.raises(StoreError):
+        open_store(Config(database="postgresql://[half"), find(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("postgresql://anna:hunter2@db:6432/team", "postgresql://anna@db:6432/team"),
+        ("postgresql://anna@db/team?password=hunter2&sslmode=require", "postgresql://anna@db/team"),
+        ("postgresql://db/team?user=anna&password=hunter2", "postgresql://anna@db/team"),
+        ("postgres://anna:hun%40ter2@/team?host=/run", "postgresql://anna@/run/team"),
+    ],
+)
+def test_a_url_is_shown_without_its_password(url, expected):
+    assert shown(url) == expected
+    said = str(explain(Config(database=url, read_url=url)))
+    assert "hunter2" not in said and "hun%40ter2" not in said and "team" in said
+
+
+def test_a_server_without_pgvector_is_told_and_left_as_it_was(fresh):
+    name = fresh.rpartition("/")[2]
+    postgres.run(postgres.server_url(), f"ALTER DATABASE {name} SET extension_control_path = '/nowhere'")
+    assert "lacks the extension pgvector" in told(fresh).message
+    assert postgres.run(fresh, "SELECT count(*) FROM pg_namespace WHERE nspname = 'recollect'") == [(0,)]
+
+
+def test_too_old_a_server_or_extension_is_told(fresh, monkeypatch):
+    monkeypatch.setattr(schema, "OLDEST_SERVER", 990_000)
+    assert "is the oldest that will do" in told(fresh).message
+    monkeypatch.undo()
+    monkeypatch.setattr(schema, "OLDEST_VECTOR", (99, 0))
+    assert "pgvector" in told(fresh).message
+    monkeypatch.undo()
+    assert postgres.run(fresh, "SELECT count(*) FROM pg_namespace WHERE nspname = 'recollect'") == [(0,)]
+    opened(fresh).close()
+
+
+def test_a_database_of_another_encoding_or_with_a_schema_of_that_name_is_left_alone(fresh):
+    postgres.run(fresh, "CREATE SCHEMA recollect", "CREATE TABLE recollect.theirs (a int)")
+    assert "not ours" in told(fresh).message
+    assert postgres.run(fresh, "SELECT count(*) FROM recollect.theirs") == [(0,)]
+    latin = fresh.rpartition("/")[2] + "_latin"
+    postgres.run(postgres.server_url(), f"CREATE DATABASE {latin} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    assert "encoded as LATIN1" in told(postgres.on(fresh, latin)).message
+
+
+def test_a_database_of_a_newer_version_is_not_touched():
+    newer = postgres.migrated()
+    postgres.run(newer, "INSERT INTO recollect.migrations(number) VALUES (999)")
+    with pytest.raises(StoreTooNew, match="newer Recollect"):
+        opened(newer)
+
+
+# Migrating
+
+
+def test_an_interrupted_migration_has_not_happened(fresh, monkeypatch):
+    real = schema.migrations()
+    monkeypatch.setattr(schema, "migrations", lambda: [real[0] + "\nSELECT 1 / 0;"])
+    told(fresh)
+    assert postgres.run(fresh, "SELECT count(*) FROM pg_namespace WHERE nspname = 'recollect'") == [(0,)]
+    monkeypatch.setattr(schema, "migrations", lambda: [*real, "CREATE TABLE recollect.half (a int); SELECT 1 / 0;"])
+    told(fresh)
+    assert postgres.run(fresh, "SELECT max(number), to_regclass('recollect.half') FROM recollect.migrations") == [(len(real), None)]
+    monkeypatch.undo()
+    store = opened(fresh)
+    put(store, memory := make("all is well"))
+    assert store.get([memory.id])
+    store.close()
+
+
+def test_a_migration_whose_connection_is_cut_has_not_happened(fresh, monkeypatch):
+    real = schema.migrations()
+    monkeypatch.setattr(schema, "migrations", lambda: [real[0] + "\nSELECT pg_sleep(60);"])
+    failed: list[StoreError] = []
+    opening = threading.Thread(target=lambda: failed.append(told(fresh)))
+    opening.start()
+    deadline = time.monotonic() + 30
+    while not postgres.run(
+        fresh, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"
+    ):
+        assert time.monotonic() < deadline
+    opening.join(30)
+    assert "cannot be reached" in failed[0].message
+    monkeypatch.undo()
+    opened(fresh).close()
+
+
+def test_many_processes_may_open_a_new_database_at_once(fresh):
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(lambda _: opened(fresh, timeout=30), range(4)))
+    for store in stores:
+        put(store, make("a text"))
+        store.close()
+    assert postgres.run(fresh, "SELECT count(*), max(number) FROM recollect.migrations") == [(len(schema.migrations()),) * 2]
+
+
+# Roles
+
+
+def as_role(url: str, name: str) -> str:
+    return f"postgresql://{name}:pass@{url.rpartition('@')[2]}"
+
+
+def test_an_owner_who_is_no_superuser_migrates_and_a_server_login_only_serves(fresh):
+    tag = fresh.rpartition("/")[2]
+    boss, app, stranger = f"boss_{tag}", f"app_{tag}", f"stranger_{tag}"
+    postgres.run(
+        fresh,
+        *(f"CREATE ROLE {role} LOGIN PASSWORD 'pass' {more}" for role, more in ((boss, "CREATEROLE"), (app, ""), (stranger, ""))),
+        f"ALTER DATABASE {tag} OWNER TO {boss}",
+    )
+    postgres.shared()  # the roles that serve are there
+    assert "may not" in told(as_role(fresh, app)).message
+    postgres.run(fresh, f"GRANT recollect_app, recollect_keeper TO {boss} WITH INHERIT FALSE, SET TRUE")
+    assert "may not add it" in told(as_role(fresh, boss)).message
+    postgres.run(fresh, "CREATE EXTENSION vector")
+    opened(as_role(fresh, boss)).close()
+    assert "may not" in told(as_role(fresh, stranger)).message
+    postgres.run(fresh, f"GRANT recollect_app TO {app}")
+    store = opened(as_role(fresh, app))
+    put(store, memory := make("a heron"))
+    assert by_words(store, "heron") == by_meaning(store, "a heron") == [memory.id]
+    assert store.check(deep=True) == []
+    store.close()
+    with psycopg.connect(as_role(fresh, boss)) as connection:  # the owner is under the same law
+        assert connection.execute("SELECT count(*) FROM recollect.memories").fetchone() == (0,)
+        assert connection.execute("SELECT recollect.leave(%s) IS NOT NULL", (store.name,)).fetchone() == (True,)
+    for role in (app, stranger):
+        with psycopg.connect(as_role(fresh, role)) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT recollect.leave('x')")
+    open_to_all = "SELECT proname FROM pg_proc WHERE pronamespace = 'recollect'::regnamespace AND prosecdef AND has_function_privilege('public', oid, 'EXECUTE')"
+    assert postgres.run(fresh, open_to_all) == []
+
+
+# Connections
+
+
+def test_nothing_is_left_behind_on_a_connection():
+    """What PgBouncer's transaction pooling needs: each transaction says who acts, and none leaves a trace."""
+    store = opened(postgres.database_url())
+    put(store, make("a heron"))
+    by_words(store, "heron"), by_meaning(store, "heron")
+    with pytest.raises(InvalidInput):
+        put(store, make("x", tags=("\udcff",)))
+    for connection in store.database._idle:
+        row = connection.execute(
+            "SELECT current_user = session_user, coalesce(current_setting('recollect.tenant', true), ''), coalesce(current_setting('recollect.person', true), ''),"
+            " current_setting('search_path'), (SELECT count(*) FROM pg_prepared_statements),"
+            " (SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory')"
+        ).fetchone()
+        assert row == (True, "", "", '"$user", public', 0, 0)
+    store.close()
+
+
+def test_lost_connections_are_replaced_without_a_word(tenant):
+    put(tenant, make("a heron"))
+    cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'recollect' AND datname = current_database()"
+    postgres.run(tenant.database.url, cut)
+    assert len(by_words(tenant, "heron")) == 1
+    postgres.run(tenant.database.url, cut)
+    assert put(tenant, make("another")).added == 1
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_write_whose_answer_was_lost_is_done_once(tenant, monkeypatch, when):
+    real, failures = Database.transaction, [1]
+
+    class Losing:
+        def __init__(self, database, who):
+            self.inner = real(database, who)
+
+        def __enter__(self):
+            return self.inner.__enter__()
+
+        def __exit__(self, *error):
+            lose = bool(failures) and error[0] is None
+            if lose and when == "before":
+                failures.pop()
+                lost = psycopg.OperationalError("the connection is lost")
+                self.inner.__exit__(type(lost), lost, None)
+                raise lost
+            self.inner.__exit__(*error)
+            if lose and when == "after":
+                failures.pop()
+                raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(Database, "transaction", lambda self, who: Losing(self, who))
+    memory = make("Tea at four")
+    assert put(tenant, memory).outcomes[0].status == "added"
+    assert not failures
+    monkeypatch.undo()
+    assert [found.id for found in tenant.list(seen())] == [memory.id]
+    assert len(tenant.history(memory.id)) == 1
+    assert tenant.check(deep=True) == []
+
+
+def test_a_tenant_that_is_held_by_another_writer_is_waited_for_and_then_told(tenant):
+    put(tenant, make("a text"))
+    impatient = PostgresStore(postgres.database_url(), tenant=tenant.name, timeout=0.3)
+    with psycopg.connect(tenant.database.url) as holder:
+        holder.execute("SELECT 1 FROM recollect.tenants WHERE name = %s FOR UPDATE", (tenant.name,))
+        assert by_words(impatient, "text")  # readers do not wait
+        with pytest.raises(StoreBusy, match="Another process is writing"):
+            put(impatient, make("more"))
+    assert put(impatient, make("more")).added == 1
+    impatient.close()
+
+
+def test_writers_of_one_tenant_and_of_many_get_through_at_once(tenant):
+    others = [tenant.acting(postgres.new_tenant(), "") for _ in range(3)]
+
+    def write(number: int) -> int:
+        store = (tenant, tenant, tenant, *others)[number % 6]
+        return put(store, make("the same for all", scope=HERE), make(f"text {number}")).added
+
+    with ThreadPoolExecutor(6) as pool:
+        added = sum(pool.map(write, range(48)))
+    assert added == 48 + 4
+    for store in (tenant, *others):
+        assert store.check(deep=True) == []
+
+
+def test_the_clock_of_a_writer_that_is_off_is_a_finding_and_reorders_nothing(tenant, monkeypatch):
+    memory = make("a text")
+    put(tenant, memory)
+    for at, importance in ((NOW.replace(year=2031), 1.0), (NOW.replace(year=2021), 2.0)):
+        change(tenant, memory.id, at=at, importance=importance)
+    assert [event.after.get("importance") for event in tenant.history(memory.id)] == [None, 1.0, 2.0]
+    ahead = time.time() + 3600
+    monkeypatch.setattr(health.time, "time", lambda: ahead)
+    (problem,) = tenant.check()
+    assert problem.part == "clock" and "ahead of" in problem.message
+
+
+# What is stored
+
+
+def test_a_vector_of_another_size_is_refused_and_nothing_is_half_done(tenant):
+    put(tenant, make("a text"))
+    with pytest.raises(InvalidInput, match="dimensions"):
+        tenant.write(Batch(at=NOW, add=(Entry(make("another"), [np.ones(8, np.float32)]),), model=MODEL))
+    assert tenant.count(everything()) == 1
+    assert tenant.check(deep=True) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\x00b",
+        "\x00",
+        "\ue0ff",
+        "\ue0ff0",
+        "\ue0ff\x00\ue0ff\ue0ff0\x00",
+        "x" * 300_000,
+        "wörter " * 60_000,
+        " ".join(f"w{n}" for n in range(90_000)),
+    ],
+)
+def test_zero_bytes_and_very_long_texts_are_kept_to_the_letter(tenant, text):
+    memory = make(f"heron {text}", section=text[:100], summary=text[:50])
+    put(tenant, memory, embed=False)
+    assert tenant.get([memory.id])[0] == memory
+    assert by_words(tenant, "heron") == [memory.id]
+    assert tenant.check(deep=True) == []
+    change(tenant, memory.id, content=f"owl {text}", content_hash=content_hash(text))
+    assert tenant.get([memory.id])[0].content == f"owl {text}"
+    assert tenant.history(memory.id)[-1].before["content"] == memory.content
+
+
+def test_a_zero_byte_in_tags_or_metadata_spoils_no_question(tenant):
+    odd = make("a heron", tags=("a\x00b", "\\\\u0000", "sea"), metadata={"note": "\x00", "vector_index": False})
+    put(tenant, odd, make("an owl", tags=("sea",)), embed=False)
+    tenant.write(Batch(at=NOW, sources=((HERE, Source("x", metadata={"collection": "c", "odd": "\x00"})),)))
+    assert tenant.get([odd.id])[0] == odd
+    assert len(tenant.list(seen(tags=("sea",)))) == 2 and tenant.count_unembedded(MODEL) == tenant.overview().unembedded == 1
+    assert [source.uri for source in tenant.sources(HERE, "c")] == ["x"]
+
+
+def test_a_name_that_is_too_long_for_an_index_is_refused_with_a_sentence(tenant):
+    with pytest.raises(InvalidInput, match="too long"):
+        put(tenant, make("a text", session="".join(chr(0x4E00 + n % 20000) for n in range(9000))))
+    assert tenant.count(everything()) == 0
+
+
+def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_a_place(tenant, monkeypatch):
+    from recollect.store.pg import search
+
+    rng = np.random.default_rng(7)
+    matrix = rng.normal(size=(600, 384)).astype(np.float32)
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    memories = [make(f"text {n}", deleted_at=NOW if n % 10 == 0 else None) for n in range(600)]
+    tenant.write(Batch(at=NOW, add=tuple(Entry(memory, [row]) for memory, row in zip(memories, matrix, strict=True)), model="m384"))
+    put(tenant.acting(postgres.new_tenant(), ""), make("another tenant"))
+    keys = tenant.keys([memory.id for memory in memories])
+    monkeypatch.setattr(search, "EXACT", 0)
+    found = 0
+    for at in range(1, 41):
+        question = matrix[at] + rng.normal(size=384).astype(np.float32) * 0.02
+        question /= np.linalg.norm(question)
+        items = tenant.nearest(question, "m384", seen(), 10).items
+        cosines = {
+            keys[memory.id]: float(row @ question) for memory, row in zip(memories, matrix, strict=True) if memory.deleted_at is None
+        }
+        assert all(cosine == pytest.approx(cosines[key], abs=1e-5) for key, cosine in items)
+        best = sorted(cosines, key=cosines.__getitem__, reverse=True)[:10]
+        found += len(set(best) & {key for key, _ in items})
+        assert len(items) == 10
+    assert found >= 0.95 * 400
+
+
+def test_the_word_index_is_used_in_spite_of_row_level_security(tenant):
+    put(tenant, *(make(f"heron number {n} {'reed' if n == 77 else 'water'}") for n in range(400)), embed=False)
+    with tenant.database.connect() as connection:
+        connection.execute("ANALYZE recollect.words")
+    with tenant.transaction() as connection:
+        connection.execute("SET LOCAL enable_seqscan = off")
+        mark = f"{tenant.tenant:x}.{tenant._scopes([HERE])[0]:x}:"
+        connection.execute("SELECT set_config('role', 'none', true)")
+        connection.execute("SET LOCAL ROLE recollect_keeper")
+        plan = "\n".join(
+            row[0]
+            for row in connection.execute(
+                f"EXPLAIN SELECT key FROM recollect.words WHERE tenant = {tenant.tenant} AND lexed @@ $q$'{mark}reed'$q$::tsquery".encode()
+            )
+        )
+    assert "lexed_idx" in plan and "Seq Scan" not in plan
+    assert len(by_words(tenant, term("reed"))) == 1
+
+
+# The audit trail
+
+
+@pytest.fixture
+def trail():
+    store = opened(postgres.migrated())
+    memories = [make(f"text {n}") for n in range(5)]
+    for memory in memories:
+        put(store, memory)
+    change(store, memories[0].id, importance=1.0)
+    store.write(Batch(at=NOW, purge=(memories[1].id,)))
+    assert store.check(deep=True) == []
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE recollect.audit SET actor = 'nobody' WHERE number = 3", "Line 3 is not"), ("DELETE FROM recollect.audit WHERE number = 2", "Line 2 is missing"),
+        ("UPDATE recollect.audit SET at = at + interval '1 second' WHERE number = 1", "Line 1 is not"),
+        ("UPDATE recollect.audit SET changes = '{}' WHERE number = 7", "Line 7 is not"),
+        ("DELETE FROM recollect.audit WHERE number = 7", "ends at line 6; line 7"), ("DELETE FROM recollect.audit", "ends at line 0"),
+    ],
+)  # fmt: skip
+def test_whoever_changes_the_audit_trail_behind_the_applications_back_is_given_away(trail, damage, said):
+    url = trail.database.url
+    with pytest.raises(psycopg.errors.RaiseException, match="cannot be changed"):
+        postgres.run(url, damage)  # not even a superuser in passing
+    postgres.run(url, "SET session_replication_role = replica", damage)
+    (problem,) = trail.check(deep=True)
+    assert problem.part == "audit trail" and said in problem.message
+
+
+def test_the_audit_trail_says_who_did_what_and_is_kept_by_the_database(trail):
+    with trail.transaction() as connection:
+        found = connection.execute("SELECT number, changes FROM audit ORDER BY number").fetchall()
+    assert [number for number, _ in found] == [1, 2, 3, 4, 5, 6, 7]
+    assert '"add"' in found[0][1] and '"update"' in found[5][1] and '"purge"' in found[6][1]
+
+
+def test_a_damaged_text_is_found_when_looking_deep(trail):
+    postgres.run(trail.database.url, "UPDATE recollect.memories SET content = 'forged' WHERE content = 'text 2'")
+    assert trail.check() == []
+    (problem,) = trail.check(deep=True)
+    assert problem.part == "memory"
+    postgres.run(trail.database.url, "DELETE FROM recollect.words WHERE key = (SELECT max(key) FROM recollect.words)")
+    assert {problem.repair for problem in trail.check()} >= {"rebuild"}
+    trail.rebuild()
+    assert trail.check() == []
+
+
+def test_a_wall_that_was_taken_down_is_a_finding(trail):
+    postgres.run(trail.database.url, "ALTER TABLE recollect.memories NO FORCE ROW LEVEL SECURITY")
+    assert [problem.part for problem in trail.check()] == ["tenants"]
+
+
+# Replicas
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """A primary and a standby that follows it."""
+    primary = postgres.Server()
+    standby = object.__new__(postgres.Server)
+    standby.folder, standby.user, standby.bin, standby.port = primary.folder / "standby", primary.user, primary.bin, postgres.free_port()
+    standby.settings, standby.process, standby.data = primary.settings, None, standby.folder / "data"
+    standby.folder.mkdir()
+    if primary.user:
+        os.chown(standby.folder, postgres.NOBODY, postgres.NOBODY)
+    copy = [
+        str(primary.bin / "pg_basebackup"),
+        "-d",
+        primary.url,
+        "-D",
+        str(standby.data),
+        "-R",
+        "-X",
+        "stream",
+        "--checkpoint=fast",
+        "--no-sync",
+    ]
+    subprocess.run(copy, check=True, capture_output=True, cwd=primary.folder, **primary.user)
+    standby.start()
+    yield primary, standby
+    standby.stop(remove=False)
+    primary.stop()
+
+
+def test_reads_go_to_the_replica_but_never_behind_the_own_writes(pair):
+    primary, standby = pair
+    store = opened(primary.url, read_url=standby.url)
+    asked: list[str] = []
+    real = Database.read
+
+    def read(self, who, sql, values=()):
+        asked.append(self.shown)
+        return real(self, who, sql, values)
+
+    postgres.run(standby.url, "SELECT pg_wal_replay_pause()")
+    put(store, memory := make("a heron"))
+    connections.Database.read = read
+    try:
+        assert by_words(store, "heron") == [memory.id]  # the replica has not seen it yet
+        assert set(asked) == {shown(primary.url)}
+        postgres.run(standby.url, "SELECT pg_wal_replay_resume()")
+        deadline = time.monotonic() + 20
+        while shown(standby.url) not in asked:
+            assert time.monotonic() < deadline
+            assert by_words(store, "heron") == [memory.id]
+        asked.clear()
+        assert by_words(store, "heron") == [memory.id]
+        assert set(asked) == {shown(standby.url)}
+        standby.stop(remove=False)
+        assert by_words(store, "heron") == [memory.id]  # the primary answers for it
+        standby.start()
+    finally:
+        connections.Database.read = real
+        store.close()

@@ -1,0 +1,342 @@
+"""Tenants and people in one PostgreSQL database: nobody sees a row, a number or an error text of another."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import postgres
+import psycopg
+import pytest
+from stores import HERE, MODEL, NOW, OTHER, by_meaning, by_words, change, content_hash, everything, make, put, seen, snapshot, vector
+
+from recollect.errors import InvalidInput, NotFound, RecollectError, StoreError
+from recollect.store.postgres import PostgresStore
+from recollect.types import PERSONAL, Batch, Change, Entity, Relation, Source, Words
+
+OPERATIONS = int(os.environ.get("RECOLLECT_TEST_OPERATIONS", "400"))  # 10,000 were run once; see bench/LOG.md
+TABLES = [
+    "scopes", "facts", "models", "sources", "sessions", "spans", "memories", "words", "span_words", "lexeme_counts", "entities", "memory_entities",
+    "relations", "vectors", "span_vectors", "vector_totals", "embedding_cache", "history", "tombstones", "turns", "audit",
+]  # fmt: skip
+
+
+@pytest.fixture
+def two() -> tuple[PostgresStore, PostgresStore]:
+    return tuple(postgres.shared().acting(postgres.new_tenant(), "") for _ in range(2))
+
+
+def counts(store: PostgresStore) -> dict[str, int]:
+    with store.transaction() as connection:
+        return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES}
+
+
+def fill(store: PostgresStore, word: str) -> list:
+    memories = [make(f"{word} number {n}", entities=(Entity(word),), source=f"docs/{word}.md", source_type="markdown") for n in range(3)]
+    put(store, *memories, relate=(Relation(memories[0].id, memories[1].id, "builds_on"),), cache={"00" * 16: [vector(word)]})
+    return memories
+
+
+def test_a_tenant_sees_its_own_rows_and_no_others(two):
+    one, other = two
+    mine = fill(one, "heron")
+    before = snapshot(one)
+    theirs = fill(other, "owl")
+    assert snapshot(one) == before
+    assert one.get([memory.id for memory in theirs]) == one.relations([theirs[0].id]) == one.history(theirs[0].id) == []
+    assert one.keys([theirs[0].id]) == one.load([10**6]) == {}
+    assert by_words(one, "owl", everything(HERE, OTHER)) == []
+    assert all(memory.id in {found.id for found in mine} for memory in one.scan(everything(HERE, OTHER, PERSONAL)))
+    assert one.source(HERE, "docs/owl.md") is one.find_source("docs/owl.md") is None
+    assert one.statistics(Words(("owl",)), (HERE,)).counts == (0,)
+    for read in (lambda: one.resolve(theirs[0].id), lambda: change(one, theirs[0].id, importance=1.0)):
+        with pytest.raises(NotFound):
+            read()
+    assert other.get([theirs[0].id])[0].importance == 5.0
+
+
+def test_numbers_given_out_tell_nothing_of_other_tenants(two):
+    one, other = two
+    fill(other, "owl")
+    first = fill(one, "heron")
+    again = postgres.shared().acting(postgres.new_tenant(), "")
+    second = fill(again, "heron")
+    assert sorted(one.keys([memory.id for memory in first]).values()) == sorted(again.keys([memory.id for memory in second]).values())
+
+
+def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(two):
+    one, _ = two
+    fill(one, "heron")
+    with one.outside() as connection:
+        for table in (*TABLES, "tenants"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
+        assert connection.execute("SELECT count(*) FROM find(ARRAY['heron'::tsquery], ARRAY[1.0::float8], 10)").fetchone() == (0,)
+    with pytest.raises(StoreError), one.outside() as connection:
+        connection.execute("INSERT INTO facts(tenant, name, value) VALUES (%s, 'x', 'y')", (one.tenant,))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO facts(tenant, name, value) VALUES ({other}, 'x', 'y')", "UPDATE facts SET tenant = {other}",
+        "UPDATE memories SET tenant = {other}", "INSERT INTO tombstones(tenant, hash, at) VALUES ({other}, 'x', 0)", "UPDATE tenants SET seal = ''", "DELETE FROM tenants",
+        "UPDATE audit SET actor = 'nobody'", "DELETE FROM audit", "TRUNCATE audit", "ALTER TABLE memories DISABLE ROW LEVEL SECURITY",
+        "DROP TABLE audit", "SET ROLE recollect_keeper", "SELECT * FROM memories_0", "CREATE TABLE mine (a int)", "TRUNCATE memories",
+        "ALTER TABLE audit DISABLE TRIGGER ALL", "SELECT leave('default')",
+    ],
+)  # fmt: skip
+def test_the_role_that_serves_cannot_step_over_the_walls(two, statement):
+    one, other = two
+    fill(one, "heron")
+    if "UPDATE facts" in statement:
+        one.take(type(one.export("scopes", "", 1)[0])(), note=("a", "b"))
+    with one.database.connect() as connection:  # as a server's login would be: a role that may only act as recollect_app
+        connection.execute("BEGIN")
+        connection.execute("SET LOCAL search_path = recollect, public")
+        connection.execute("SELECT set_config('recollect.tenant', %s, true)", (str(one.tenant),))
+        connection.execute("SET LOCAL SESSION AUTHORIZATION recollect_app")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(statement.format(other=other.tenant).encode())
+        connection.execute("ROLLBACK")
+    assert counts(other) == dict.fromkeys(TABLES, 0)
+
+
+def test_every_table_is_closed_and_no_role_may_bypass():
+    rows = postgres.run(
+        postgres.shared().database.url,
+        "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('r', 'p')"
+        " AND NOT (relrowsecurity AND relforcerowsecurity)",
+    )
+    assert rows == [("migrations",)]
+    roles = postgres.run(
+        postgres.shared().database.url,
+        "SELECT rolname, rolsuper, rolbypassrls, rolcanlogin, rolcreaterole FROM pg_roles WHERE rolname LIKE 'recollect%' ORDER BY 1",
+    )
+    assert roles == [("recollect_app", False, False, False, False), ("recollect_keeper", False, False, False, False)]
+
+
+def test_every_key_of_a_tenants_table_leads_with_the_tenant():
+    rows = postgres.run(
+        postgres.shared().database.url,
+        "SELECT i.indrelid::regclass::text, (SELECT attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0]) FROM pg_index i"
+        " JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'recollect'::regnamespace AND i.indisunique AND NOT c.relispartition",
+    )
+    # A token is looked up before it is known whose it is.
+    apart = {"recollect.tenants": "id", "recollect.migrations": "number", "recollect.tokens": "hash"}
+    assert {(table, column) for table, column in rows if column not in ("tenant", apart.get(table))} <= {("recollect.tenants", "name")}
+
+
+# People
+
+
+def test_what_is_personal_is_seen_by_that_person_alone():
+    tenant = postgres.new_tenant()
+    anna, ben = (postgres.shared().acting(tenant, name) for name in ("anna", "ben"))
+    mine, shared = make("I like tea", scope=PERSONAL), make("We deploy on Fridays")
+    put(anna, mine, shared)
+    every = everything(HERE, PERSONAL)
+    assert {memory.id for memory in anna.scan(every)} == {mine.id, shared.id}
+    assert {memory.id for memory in ben.scan(every)} == {shared.id}
+    assert ben.get([mine.id]) == ben.history(mine.id) == by_words(ben, "tea", every) == []
+    assert mine.id not in by_meaning(ben, mine.content, every)
+    assert ben.overview().memories == 1 and ben.scopes() == [HERE]
+    with pytest.raises(NotFound):
+        ben.resolve(mine.id)
+    assert put(ben, make("I like tea", scope=PERSONAL)).outcomes[0].status == "added"
+    assert anna.count(seen(PERSONAL)) == ben.count(seen(PERSONAL)) == 1
+    assert put(ben, make("We deploy on Fridays")).outcomes[0].status == "duplicate"
+    assert anna.reset() == 2
+    assert ben.count(everything(PERSONAL)) == 1 and len(ben.history(next(ben.scan(every)).id)) == 1
+
+
+def test_every_change_carries_the_name_of_its_person():
+    tenant = postgres.new_tenant()
+    anna, ben = (postgres.shared().acting(tenant, name) for name in ("anna", "ben"))
+    memory = make("The limit is 10")
+    put(anna, memory)
+    change(ben, memory.id, actor="claude", importance=9.0)
+    assert [event.actor for event in anna.history(memory.id)] == ["anna", "claude for ben"]
+    with anna.transaction() as connection:
+        found = connection.execute("SELECT person, actor FROM audit ORDER BY number").fetchall()
+    assert found == [("anna", "anna"), ("ben", "claude for ben")]
+
+
+# Entering and leaving
+
+
+def test_a_tenant_that_was_deleted_is_told_to_who_still_uses_it_and_cannot_be_entered():
+    tenant = postgres.new_tenant()
+    store = postgres.shared().acting(tenant, "")
+    memory = make("a text")
+    put(store, memory)
+    assert postgres.run(store.database.url, f"SELECT recollect.leave('{tenant}')", f"SELECT recollect.leave('{tenant}')") == [(None,)]
+    for use in (lambda: put(store, make("more")), lambda: store.resolve("0190"), lambda: store.write(Batch(at=NOW, access=(memory.id,)))):
+        with pytest.raises(StoreError, match="does not exist any more"):
+            use()
+    with pytest.raises(StoreError, match="was deleted"):
+        postgres.shared().acting(tenant, "")
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 300, "a\x00b", "new\nline"])
+def test_names_that_cannot_be_are_refused(name):
+    with pytest.raises(StoreError, match="cannot name a tenant"):
+        postgres.shared().acting(name, "")
+
+
+@pytest.mark.parametrize("name", ["'; DROP SCHEMA recollect CASCADE; --", "ünï→漢字", "a b", "$1", "%s", '"quoted"'])
+def test_any_other_name_is_only_a_name(name):
+    store = postgres.shared().acting(f"{name} {postgres.new_tenant()}", name)
+    put(store, memory := make("a text", scope=PERSONAL))
+    assert store.get([memory.id])[0].content == "a text"
+
+
+# The property: any mix of operations of many tenants over a few connections
+
+
+WORDS = "owl heron redis deploy friday cache session token lantern walrus".split()
+SCOPES = (HERE, OTHER, PERSONAL)
+
+
+class Player:
+    """One tenant, and what it must see after all that it did."""
+
+    def __init__(self, number: int) -> None:
+        self.random = random.Random(number)
+        self.store = postgres.shared().acting(postgres.new_tenant(), "")
+        self.secret = f"secret{number:04d}"
+        self.living: dict[str, str] = {}
+        self.known: dict[str, str] = {}
+
+    def text(self) -> str:
+        return f"{self.secret} {' '.join(self.random.choices(WORDS, k=4))} {self.random.getrandbits(40):x}"
+
+    def play(self, foreign: list[str], secrets: re.Pattern[str]) -> None:
+        """One operation, and what comes back of it looked through for anything that is not this tenant's."""
+        action = self.random.choice(OPERATIONS_OF_A_PLAYER)
+        try:
+            said = repr(action(self, foreign))
+        except RecollectError as error:
+            said = f"{error.message} {error.hint}"
+        assert not [found for found in secrets.findall(said) if found != self.secret], (action, said)
+        asked = {id for id in foreign if id in said}
+        assert not asked or action is Player.probe, (action, asked)
+
+    def add(self, _: list[str]) -> object:
+        memory = make(self.text(), scope=self.random.choice(SCOPES), entities=(Entity(self.random.choice(WORDS)),))
+        put(self.store, memory)
+        self.living[memory.id] = self.known[memory.id] = memory.content
+        return memory
+
+    def search(self, _: list[str]) -> object:
+        question = " ".join(self.random.choices(WORDS, k=2))
+        filter = everything(*SCOPES)
+        found = self.store.get(by_words(self.store, question, filter)) + self.store.get(by_meaning(self.store, question, filter))
+        assert {memory.id for memory in found} <= set(self.known)
+        return found
+
+    def count(self, _: list[str]) -> object:
+        assert self.store.count(everything(*SCOPES)) == len(self.known)
+        numbers = self.store.overview()
+        assert numbers.memories == len(self.living)
+        assert self.store.statistics(Words(("owl",)), SCOPES).memories == len(self.known)
+        assert self.store.cosines([], vector("owl"), MODEL, SCOPES)[1] < 1
+        return numbers.by_scope
+
+    def forget(self, _: list[str]) -> object:
+        if self.living:
+            id = self.random.choice(list(self.living))
+            change(self.store, id, "forget", deleted_at=NOW)
+            del self.living[id]
+        return None
+
+    def purge(self, _: list[str]) -> object:
+        if self.known:
+            id = self.random.choice(list(self.known))
+            self.store.write(Batch(at=NOW, purge=(id,)))
+            self.living.pop(id, None)
+            del self.known[id]
+        return None
+
+    def read(self, _: list[str]) -> object:
+        return [*self.store.scan(everything(*SCOPES)), *(event for id in list(self.known)[:3] for event in self.store.history(id))]
+
+    def probe(self, foreign: list[str]) -> object:
+        """Asks for what belongs to others, by every door that takes a name."""
+        id = self.random.choice(foreign or ["01900000-0000-7000-8000-000000000000"])
+        assert self.store.get([id]) == self.store.history(id) == self.store.relations([id]) == self.store.around(id, 1, 1) == []
+        assert self.store.keys([id]) == {} and self.store.records([id]) == []
+        assert self.store.duplicates([content_hash(id)], HERE) == {} and self.store.tombstoned([content_hash(id)]) == set()
+        for attempt in (lambda: self.store.resolve(id), lambda: change(self.store, id, importance=1.0)):
+            with pytest.raises(NotFound):
+                attempt()
+        self.store.write(Batch(at=NOW, purge=(id,), access=(id,), relate=(Relation(id, id, "relates_to"),)))
+        self.store.write(Batch(at=NOW, unrelate=(Relation(id, id, "relates_to"),)))
+        return None
+
+    def fail(self, foreign: list[str]) -> object:
+        """A write that goes wrong half way, with another's id in it."""
+        id = self.random.choice(foreign or ["none"])
+        with pytest.raises((RecollectError, ValueError)):
+            self.store.write(Batch(at=NOW, sources=((HERE, Source("x")),), change=(Change(id, "update", {"id": "x"}),)))
+        return None
+
+
+OPERATIONS_OF_A_PLAYER = [
+    Player.add, Player.add, Player.add, Player.search, Player.search, Player.count, Player.forget, Player.purge, Player.read, Player.probe, Player.fail,
+]  # fmt: skip
+
+
+@pytest.mark.timeout(3600)
+def test_no_mix_of_tenants_over_shared_connections_shows_anything_of_another():
+    players = [Player(number) for number in range(8)]
+    secrets = re.compile(r"secret\d{4}")
+
+    def play(at: int) -> None:
+        player = players[at % len(players)]
+        foreign = [id for other in players if other is not player for id in list(other.known)[:5]]
+        player.play(foreign, secrets)
+
+    # Each player's operations come one after the other, those of different players at once over the same few connections.
+    with ThreadPoolExecutor(len(players)) as pool:
+        for start in range(0, OPERATIONS, len(players)):
+            list(pool.map(play, range(start, start + len(players))))
+    for player in players:
+        assert {memory.id: memory.content for memory in player.store.scan(everything(*SCOPES))} == player.known
+        assert player.store.check(deep=True) == []
+        player.count([])
+
+
+def test_the_time_of_a_question_says_nothing_of_anothers_memories(two):
+    """Words that only another tenant has must not take longer to look up than words that nobody has."""
+    one, other = two
+    put(one, make("a text of mine"))
+    put(other, *(make(f"albatross number {n} over the sea") for n in range(800)), embed=False)
+
+    def spent(word: str) -> float:
+        start = time.perf_counter()
+        for _ in range(5):
+            by_words(one, f"{word} nothing")
+        return time.perf_counter() - start
+
+    spent("albatross")
+    pairs = [(spent("albatross"), spent("zyzzyva")) for _ in range(12)]
+    ratio = statistics.median(there / nowhere for there, nowhere in pairs)
+    assert ratio < 1.5, pairs
+
+
+def test_a_person_who_asks_for_an_id_of_another_learns_nothing_from_the_answer(two):
+    one, other = two
+    theirs = fill(other, "owl")[0]
+    unknown = make("never stored").id
+    said = []
+    for id in (theirs.id, unknown):
+        with pytest.raises(NotFound) as caught:
+            one.resolve(id)
+        said.append(caught.value.message.replace(id, "ID"))
+    assert said[0] == said[1]
+    with pytest.raises(InvalidInput):
+        put(one, make("x", tags=("\udcff",)))

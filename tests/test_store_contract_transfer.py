@@ -1,0 +1,220 @@
+"""What every store must do for others: give everything out and take everything in, to the letter."""
+
+from __future__ import annotations
+
+import pytest
+from stores import HERE, MODEL, NOW, OTHER, by_meaning, by_words, change, content_hash, day, everything, make, put, snapshot
+from travel import fill, tallies
+
+from recollect.errors import InvalidInput, NotFound, Overtaken, StoreError
+from recollect.records import PARTS, Bundle, Record, packed, unpacked, version
+from recollect.store.sqlite import SqliteStore
+from recollect.types import PERSONAL, Batch, Change, Entity, Event
+
+
+@pytest.fixture
+def full(tmp_path):
+    """A store with something of everything, from which the others are filled."""
+    store = SqliteStore(tmp_path / "full.db", timeout=5)
+    store.known = fill(store)
+    yield store
+    store.close()
+
+
+def pour(source, target, **how):
+    for part in PARTS:
+        after = ""
+        while True:
+            bundle, after = source.export(part, after, 2)
+            if not getattr(bundle, part):
+                break
+            assert target.take(bundle, allow_purged=True, **how) == ()
+
+
+def test_everything_comes_over_to_the_letter_and_back(full, store, tmp_path):
+    pour(full, store)
+    assert tallies(store) == tallies(full)
+    back = SqliteStore(tmp_path / "back.db", timeout=5)
+    pour(store, back)
+    assert tallies(back) == tallies(full)
+    assert [memory.id for memory in snapshot(back)[0]] == [memory.id for memory in snapshot(full)[0]]
+    assert back.check(deep=True) == []
+    back.close()
+
+
+def test_what_came_over_is_found_by_words_and_by_meaning(full, store):
+    pour(full, store)
+    for query in ("valkey sessions", "manual passage", "deploy"):
+        assert set(by_words(store, query)) == set(by_words(full, query)) != set()
+    assert by_meaning(store, "Sessions are kept in Valkey", limit=3) == by_meaning(full, "Sessions are kept in Valkey", limit=3)
+    assert store.check(deep=True) == []
+
+
+def test_taking_the_same_twice_changes_nothing(full, store):
+    pour(full, store)
+    before = tallies(store)
+    pour(full, store)
+    assert tallies(store) == before
+    assert store.check(deep=True) == []
+
+
+def test_what_was_purged_stays_purged_in_the_other_store(full, store):
+    pour(full, store)
+    assert store.tombstoned([content_hash("gone")]) == {content_hash("gone")}
+    assert put(store, make("gone", scope=PERSONAL)).outcomes[0].status == "purged"
+
+
+def test_a_message_that_was_taken_in_is_known_in_the_other_store(full, store):
+    pour(full, store)
+    assert store.known_turns(HERE, [b"\x01" * 16, b"\x02" * 16]) == {b"\x01" * 16}
+
+
+def test_only_the_scopes_that_are_asked_for_come_out(full):
+    for part, number in (("records", 1), ("scopes", 1), ("sources", 1), ("sessions", 0), ("spans", 0), ("relations", 0), ("turns", 0)):
+        assert len(getattr(full.export(part, "", 100, [OTHER])[0], part)) == number, part
+    assert full.export("records", "", 100, [])[0].records == ()
+    assert len(full.export("relations", "", 100, [HERE])[0].relations) == 2
+
+
+def test_records_come_by_id_in_one_question(full):
+    told, other = full.known["told"], full.known["other"]
+    found = {record.memory.id: record for record in full.records([told.id, other.id, "nobody"])}
+    assert set(found) == {told.id, other.id}
+    assert [event.action for event in found[told.id].events] == ["add", "update", "vote"]
+    assert found[told.id].vectors[0][:2] == (MODEL, 64)
+    assert full.records([told.id], vectors=False)[0].vectors == ()
+
+
+def record(memory, *actions, unique=True):
+    return Record(memory, unique, tuple(Event(NOW, "user", action, {}, {"importance": 1.0}) for action in actions or ("add",)))
+
+
+def test_a_newer_version_takes_the_place_of_the_old_one(store):
+    first = make("Tea at four", entities=(Entity("tea"),))
+    put(store, first)
+    changed = first._replace(content="Tea at five", content_hash=content_hash("Tea at five"), tags=("habit",), entities=(Entity("five"),))
+    assert store.take(Bundle(records=(record(changed, "add", "update"),))) == ()
+    assert store.get([first.id])[0] == changed
+    assert by_words(store, "five") == [first.id]
+    assert by_words(store, "four") == []
+    assert by_meaning(store, "Tea at four") == []  # the old vectors were of another text
+    assert [event.action for event in store.history(first.id)] == ["add", "update"]
+    assert store.check(deep=True) == []
+
+
+def test_vectors_stay_where_only_other_things_changed(store):
+    first = make("Tea at four")
+    put(store, first)
+    store.take(Bundle(records=(record(first._replace(importance=9.0)),)))
+    assert by_meaning(store, "Tea at four") == [first.id]
+
+
+def test_what_changed_meanwhile_is_not_overwritten(store):
+    first, unknown = make("Tea at four"), make("Coffee at ten")
+    put(store, first)
+    was = version(store.records([first.id])[0])
+    change(store, first.id, importance=1.0)
+    given = Bundle(records=(record(first._replace(importance=9.0)), record(unknown)))
+    assert store.take(given, expect={first.id: was, unknown.id: was}) == (first.id, unknown.id)
+    assert store.get([first.id])[0].importance == 1.0
+    now = version(store.records([first.id])[0])
+    assert store.take(given, expect={first.id: now, unknown.id: None}) == ()
+    assert store.get([first.id])[0].importance == 9.0
+    assert store.take(given, expect={unknown.id: None}) == (unknown.id,)
+
+
+def test_reading_a_memory_does_not_make_it_another_version(store):
+    first = make("Tea at four")
+    put(store, first)
+    was = version(store.records([first.id])[0])
+    store.write(Batch(at=day(21), access=(first.id,)))
+    assert version(store.records([first.id])[0]) == was
+
+
+def test_a_text_that_the_scope_holds_already_is_not_taken_twice(store):
+    first, twin = make("Tea at four"), make("Tea at four")
+    put(store, first)
+    assert store.take(Bundle(records=(record(twin),))) == (twin.id,)
+    assert store.take(Bundle(records=(record(twin._replace(deleted_at=NOW)),))) == ()
+    assert store.take(Bundle(records=(record(make("Tea at four", scope=OTHER)), record(make("Tea at four"), unique=False)))) == ()
+
+
+def test_a_purged_text_is_taken_only_where_that_is_allowed(store):
+    first = make("Tea at four")
+    put(store, first)
+    store.write(Batch(at=NOW, purge=(first.id,)))
+    assert store.take(Bundle(records=(record(first),))) == (first.id,)
+    assert store.take(Bundle(records=(record(first),)), allow_purged=True) == ()
+
+
+def test_what_is_gone_leaves_no_trace_and_may_come_back(store):
+    first, second = make("Tea at four"), make("Coffee at ten")
+    put(store, first, second)
+    store.take(Bundle(gone=(first.id, "nobody")))
+    assert [memory.id for memory in store.scan(everything())] == [second.id]
+    assert by_words(store, "tea") == []
+    assert by_meaning(store, "Tea at four") == [second.id]
+    assert store.check(deep=True) == []
+    assert store.take(Bundle(records=(record(first),))) == ()
+
+
+def test_a_note_goes_in_with_its_bundle_or_not_at_all(store):
+    assert store.noted("place") is None
+    store.take(Bundle(scopes=((HERE, "shop", ""),)), note=("place", "here"))
+    store.take(Bundle(), note=("place", "there"))
+    assert store.noted("place") == "there"
+    wrong = record(make("Tea"))._replace(vectors=(("m", 64, b"short"),))
+    with pytest.raises(InvalidInput, match="bytes"):
+        store.take(Bundle(records=(record(make("Coffee")), wrong)), note=("place", "nowhere"))
+    assert store.noted("place") == "there"
+    assert store.count(everything()) == 0
+
+
+def test_tombstones_of_two_stores_are_not_mixed(full, store):
+    mine = make("mine")
+    put(store, mine)
+    store.write(Batch(at=NOW, purge=(mine.id,)))
+    with pytest.raises(StoreError, match="purged"):
+        store.take(full.export("tombstones", "", 10)[0])
+    assert store.tombstoned([content_hash("mine")])
+
+
+def test_a_bundle_survives_json(full):
+    import json
+
+    for part in PARTS:
+        bundle, _ = full.export(part, "", 100)
+        assert getattr(bundle, part)
+        assert unpacked(json.loads(json.dumps(packed(bundle)))) == bundle
+    assert unpacked({}) == Bundle()
+
+
+def test_a_write_under_a_key_is_done_once(store, backend):
+    told = make("Tea at four")
+    first = put(store, told, once="spool/1")
+    voted = Batch(at=NOW, change=(Change(told.id, "vote", {"vote": 1.0}),), once="spool/2")
+    receipts = [store.write(voted), backend.open().write(voted), store.write(voted)]
+    assert receipts == [receipts[0]] * 3
+    assert store.get([told.id])[0].usefulness == 1.0
+    assert put(store, make("Something else"), once="spool/1") == first
+    assert store.count(everything()) == 1
+    assert put(store, make("Something else"), once="spool/3").added == 1
+
+
+def test_a_write_that_failed_may_be_done_under_its_key_again(store):
+    told = make("Tea at four")
+    with pytest.raises(NotFound):
+        store.write(Batch(at=NOW, change=(Change(told.id, "vote", {"vote": 1.0}),), once="spool/1"))
+    assert put(store, told, once="spool/1").added == 1
+
+
+def test_a_change_of_what_somebody_changed_meanwhile_is_refused(store):
+    told = make("Tea at four")
+    put(store, told)
+    was = store.get([told.id])[0].updated_at
+    store.write(Batch(at=day(21), change=(Change(told.id, "update", {"importance": 1.0}),), unchanged=((told.id, was),)))
+    with pytest.raises(Overtaken, match=told.id):
+        store.write(Batch(at=day(22), change=(Change(told.id, "update", {"importance": 2.0}),), unchanged=((told.id, was),)))
+    assert store.get([told.id])[0].importance == 1.0
+    with pytest.raises(Overtaken):
+        store.write(Batch(at=day(22), unchanged=(("nobody", was),)))

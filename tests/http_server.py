@@ -54,13 +54,13 @@ class Running:
 
 
 @contextmanager
-def running(home: Path, directory: Path, *, open: bool = False, allow: tuple[str, ...] = ()) -> Iterator[Running]:
+def running(home: Path, directory: Path, *, open: bool = False, allow: tuple[str, ...] = (), port: int = 0) -> Iterator[Running]:
     """Serves a directory until the block ends, and sees that nothing is left running."""
     session = "" if open else tokens.new_secret()
     file = home / "tokens.json"
     owned = Projects(directory)
     door = security.door_of("127.0.0.1", allow, tokens.Tokens(file), session, open)
-    bound = serving.listen("127.0.0.1", 0)
+    bound = serving.listen("127.0.0.1", port)
     started = threading.Event()
     server = serving.Server(serving.settings(app.build(owned, door)), started.set)
     thread = threading.Thread(target=server.run, args=([bound],), daemon=True)

@@ -13,14 +13,30 @@ SOURCE = Path(__file__).parent.parent / "src" / "recollect"
 
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = [
-    ["errors", "types", "words", "ids", "fence"],
-    ["config", "post", "textfile", "project", "when", "checks", "store.base", "embed.base", "llm.base", "hosts.base"],
+    ["errors", "types", "words", "ids", "fence", "records", "skills"],
+    ["config", "post", "textfile", "project", "when", "checks", "store.base", "embed.base", "llm.base", "hosts.base", "hooks.pause"],
     ["store", "embed", "llm", "hosts"],
     ["ingest", "recall"],
     ["memory"],
     ["language"],
-    ["knowledge", "conversations", "handoffs", "promotion", "tending", "initialise"],
-    ["bench", "mcp", "http", "hooks"],
+    [
+        "knowledge",
+        "builtin",
+        "conversations",
+        "handoffs",
+        "promotion",
+        "tending",
+        "timeline",
+        "graph",
+        "inbox",
+        "initialise",
+        "memorytool",
+        "migration",
+        "merging",
+        "syncing",
+    ],
+    ["bench", "condition", "mcp", "http", "remote", "hooks"],
+    ["install"],
     ["cli", "__main__"],
 ]
 
@@ -76,6 +92,13 @@ def test_only_the_store_knows_sql_and_the_driver() -> None:
     assert guilty == []
 
 
+def test_only_the_store_knows_postgresql() -> None:
+    guilty = [
+        module_name(path) for path in MODULES if "import psycopg" in path.read_text("utf-8") or "from psycopg" in path.read_text("utf-8")
+    ]
+    assert [name for name in guilty if not name.startswith("store.p")] == []
+
+
 def test_no_module_uses_the_standard_librarys_sqlite() -> None:
     assert [module_name(path) for path in MODULES if "import sqlite3" in path.read_text("utf-8")] == []
 
@@ -91,7 +114,7 @@ def test_files_stay_small() -> None:
         ("import recollect", {"recollect.memory", "apsw", "numpy", "dataclasses", "argparse"}),
         (
             "import recollect.memory",
-            {"numpy", "onnxruntime", "tokenizers", "mcp", "recollect.ingest.pipeline", "urllib.request", "dataclasses"},
+            {"numpy", "onnxruntime", "tokenizers", "mcp", "psycopg", "recollect.ingest.pipeline", "urllib.request", "dataclasses"},
         ),
         ("import recollect.recall.pipeline", {"numpy", "onnxruntime", "concurrent.futures"}),
         ("import recollect.store.sqlite", {"numpy", "onnxruntime", "importlib.resources"}),

@@ -379,6 +379,22 @@ def test_a_job_runs_in_the_background_and_tells_what_it_did(api, served):
     api.fails("GET", "/jobs/nope", 404)
 
 
+def test_other_machines_of_a_team_call_tools_and_exchange_whole_memories(api):
+    told = api.ok("POST", "/tools/store_memories", arguments={"memories": [{"content": "Owls hunt at night"}]})
+    assert told["text"].startswith("1. stored [")
+    assert api.ok("POST", "/tools/get_memories", arguments={"ids": ["ffffffff"]})["failed"]
+    api.fails("POST", "/tools/nothing", 404, arguments={})
+    ((id, version, hash, alone),) = api.ok("POST", "/sync/outline", what=["told"])["lines"]
+    assert alone
+    bundle = api.ok("POST", "/sync/records", ids=[id])["bundle"]
+    assert api.ok("POST", "/sync/take", bundle=bundle, expect={id: version}) == {"left": []}
+    assert api.ok("POST", "/sync/take", bundle=bundle, expect={id: None}) == {"left": [id]}
+    assert "sources" in api.ok("POST", "/sync/places", what=["told"])["bundle"]
+    assert api.ok("POST", "/sync/purged", hashes=[hash]) == {"purged": []}
+    assert api.ok("POST", "/sync/remove", gone=[id]) == {"removed": 1}
+    assert api.ok("POST", "/sync/outline", what=["told"])["lines"] == []
+
+
 def test_every_operation_is_described_once_and_has_a_sentence():
     described = openapi.description()["paths"]
     names = [about["operationId"] for methods in described.values() for about in methods.values()]
@@ -386,8 +402,8 @@ def test_every_operation_is_described_once_and_has_a_sentence():
     assert all(about["summary"] and about["tags"][0] for methods in described.values() for about in methods.values())
 
 
-def test_every_operation_is_tried_by_a_test_of_this_file():
-    text = Path(__file__).read_text("utf-8")
+def test_every_operation_is_tried_by_a_test():
+    text = "".join(Path(__file__).with_name(name).read_text("utf-8") for name in ("test_http_api.py", "test_browsing.py"))
     for operation in OPERATIONS:
         pattern = re.sub(r"\{\w+\}", r"[^/\"]+", operation.path)
         assert re.search(rf'"{operation.method}", f?"{pattern}"', text), operation

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.cli import output
 from recollect.cli.parsing import FORMATS, Command, offset
-from recollect.cli.session import directory, project
+from recollect.cli.session import directory, project, settings
 from recollect.errors import InvalidInput, NotFound, RecollectError, UsageError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from recollect.http.tokens import Grant, Token
+    from recollect.http.tokens import Grant, Register, Token
 
 HOST, PORT = "127.0.0.1", 7377
-FIELDS = ("name", "id", "scope", "projects", "personal", "state", "created", "expires", "used")
+FIELDS = ("name", "id", "scope", "projects", "personal", "person", "state", "created", "expires", "used")
 
 
 def serve_options(parser: ArgumentParser) -> None:
@@ -31,8 +33,8 @@ def serve_options(parser: ArgumentParser) -> None:
 
 
 def serve(args: Namespace) -> None:
-    """Serve memory over HTTP until stopped: MCP at /mcp, REST under /api/v1 with a page that describes it at /api/v1/docs,
-    /healthz, /readyz and /metrics. By default for this machine only, with a token made at start for you, and those of
+    """Serve memory over HTTP until stopped: the web page (`recollect ui` opens it), MCP at /mcp, REST under /api/v1 with a page
+    that describes it at /api/v1/docs, /healthz, /readyz and /metrics. By default for this machine only, with a token made at start for you, and those of
     `recollect token create` for others. The project is --project, else the current directory. Logs go to stderr.
 
     Examples:
@@ -41,27 +43,26 @@ def serve(args: Namespace) -> None:
       recollect token create --name laptop && recollect serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
     """
     needs_libraries()
+    check(args)
+    launch(args, tell, args.quiet)
+
+
+def launch(args: Namespace, told: Callable[[Namespace, str, str, str], None], quiet: bool) -> None:
+    """Serves until stopped. `told` is called once requests are taken, with the address, the project's name and the owner's token.
+    A `quiet` server logs only trouble."""
     from recollect.http import app, security, serving, tokens
     from recollect.http.projects import Projects
+    from recollect.http.shared_tokens import register_of
 
-    check(args)
     local = security.is_loopback(args.host)
     session = tokens.new_secret() if local and not args.no_auth else ""
-    serving.prepare_log(args.quiet)
-    known = tokens.Tokens(tokens.location())
-    door = security.door_of(args.host, args.allow_host, known, session, open=args.no_auth)
+    serving.prepare_log(quiet)
     place = project(args)
     projects = Projects(directory(args) or Path.cwd(), args.database, args.container)
-    projects.base  # noqa: B018 - a database that cannot be opened is told here and not in the log
-
-    def started(address: str) -> None:
-        if args.format == "json":
-            output.out(output.json_text({"url": address, "project": place.name, "mcp": f"{address}/mcp"}, None))
-            sys.stdout.flush()
-        tell(args, address, place.name, session)
-
+    known = register_of(projects.base.store)  # a database that cannot be opened is told here and not in the log
+    door = security.door_of(args.host, args.allow_host, known, session, open=args.no_auth)
     bound = serving.Serving(args.host, args.port, args.tls_cert, args.tls_key, session)
-    serving.run(app.build(projects, door), bound, started)
+    serving.run(app.build(projects, door), bound, lambda address: told(args, address, place.name, session))
     output.note(args, "stopped")
     if not projects.ended:
         serving.leave()
@@ -69,6 +70,7 @@ def serve(args: Namespace) -> None:
 
 def needs_libraries() -> None:
     try:
+        import jinja2  # noqa: F401
         import mcp.server.streamable_http_manager  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
@@ -78,7 +80,7 @@ def needs_libraries() -> None:
 
 def check(args: Namespace) -> None:
     """Refuses to be reached from elsewhere without tokens and TLS, unless that is asked for by name."""
-    from recollect.http import security, tokens
+    from recollect.http import security
 
     if bool(args.tls_cert) != bool(args.tls_key):
         raise UsageError("--tls-cert and --tls-key belong together.", "Give both, or neither.")
@@ -97,7 +99,8 @@ def check(args: Namespace) -> None:
         raise UsageError(
             f"--no-auth would let everybody who reaches {args.host} read and write.", "Leave it out; `recollect token create` makes tokens."
         )
-    active = [token for token in tokens.load(tokens.location()) if token.state(_now()) == "active"]
+    with register(args) as known:
+        active = [token for token in known.known() if token.state(_now()) == "active"]
     if args.insecure_bind:
         output.warn(
             args, f"Without TLS everything sent to {args.host} can be read on the way, tokens too." if not args.tls_cert else "TLS is on."
@@ -112,6 +115,18 @@ def check(args: Namespace) -> None:
         )
 
 
+@contextmanager
+def register(args: Namespace) -> Iterator[Register]:
+    """Where the tokens are: in a team's database, or in a file of this machine."""
+    from recollect.http import shared_tokens
+
+    known = shared_tokens.register(settings(args), project(args))
+    try:
+        yield known
+    finally:
+        known.close()
+
+
 def _now() -> Any:
     from datetime import UTC, datetime
 
@@ -119,7 +134,10 @@ def _now() -> Any:
 
 
 def tell(args: Namespace, address: str, name: str, session: str) -> None:
-    output.note(args, f"Recollect serves {name} at {address}  (MCP {address}/mcp, REST {address}/api/v1/docs)")
+    if args.format == "json":
+        output.out(output.json_text({"url": address, "project": name, "mcp": f"{address}/mcp"}, None))
+        sys.stdout.flush()
+    output.note(args, f"Recollect serves {name} at {address}  (MCP {address}/mcp, REST {address}/api/v1/docs, web page: recollect ui)")
     if args.no_auth:
         output.warn(args, "--no-auth: every program on this machine may read and write your memories.")
     elif session:
@@ -140,6 +158,10 @@ def token_options(parser: ArgumentParser) -> None:
     making.add_argument("--scope", choices=("read", "write"), default="read", metavar="SCOPE", help="read (the default) or write")
     making.add_argument("--also", action="append", metavar="DIR", default=[], help="for the project of this folder too; may be repeated")
     making.add_argument("--all-projects", action="store_true", help="for every project, not only the one of --project or this folder")
+    making.add_argument(
+        "--team", action="append", metavar="PROJECT", default=[], help="for a project that a team shares, by its name there, instead"
+    )
+    making.add_argument("--person", metavar="NAME", default="", help="whose it is, in a team's database: personal memories are theirs")
     making.add_argument("--personal", action="store_true", help="for personal memories too")
     making.add_argument("--expires", metavar="TIME", help="90d, or a date; otherwise it holds until it is revoked")
 
@@ -153,11 +175,12 @@ def token(args: Namespace) -> None:
       recollect token create --name laptop
       recollect token create --name ci --scope write --expires 90d --also ../website
       recollect token create --name me --scope write --all-projects --personal
+      recollect token create --name anna --person anna --scope write --team shop --personal
       recollect token revoke laptop
     """
     if args.action == "create":
         create_token(args)
-    elif args.name or args.also or args.all_projects or args.personal or args.expires:
+    elif args.name or args.also or args.all_projects or args.personal or args.expires or args.team or args.person:
         raise UsageError(f"These options belong to `token create`, not to `token {args.action}`.", "recollect token create --name laptop")
     elif args.action == "revoke":
         revoke_token(args)
@@ -168,20 +191,20 @@ def token(args: Namespace) -> None:
 
 
 def create_token(args: Namespace) -> None:
-    from recollect.http import tokens
     from recollect.when import expiry
 
     if args.token:
         raise UsageError(f"A token's name is given with --name, not as '{args.token}'.", f"recollect token create --name {args.token}")
     if not args.name:
         raise UsageError("A token needs a name, so that it can be told from others.", "recollect token create --name laptop")
-    if args.all_projects and args.also:
-        raise UsageError("--all-projects takes in what --also names.", "Give one of them.")
+    if args.all_projects and (args.also or args.team):
+        raise UsageError("--all-projects takes in what --also and --team name.", "Give one of them.")
     now = _now()
-    secret, made = tokens.create(
-        tokens.location(), args.name, args.scope, None if args.all_projects else grants(args),
-        personal=args.personal, now=now, expires=expiry(args.expires, now) if args.expires else None,
-    )  # fmt: skip
+    with register(args) as known:
+        secret, made = known.create(
+            args.name, args.scope, None if args.all_projects else grants(args),
+            personal=args.personal, now=now, expires=expiry(args.expires, now) if args.expires else None, person=args.person,
+        )  # fmt: skip
 
     def text() -> None:
         output.out(secret)
@@ -194,8 +217,10 @@ def grants(args: Namespace) -> list[Grant]:
     """The projects that a token is made for: the one it is made in, and those that are named."""
     from recollect import project as projects
     from recollect.http.tokens import Grant
+    from recollect.syncing import team_scope
 
-    found = [project(args)]
+    shared = [Grant(team_scope(name), "", name.strip()) for name in args.team]
+    found = [] if shared else [project(args)]
     for name in args.also:
         path = Path(name).expanduser()
         if not path.is_dir():
@@ -203,7 +228,9 @@ def grants(args: Namespace) -> list[Grant]:
         found.append(projects.find(path))
     if args.container:
         raise InvalidInput("A token is for whole projects.", "Leave --container out.")
-    return list(dict.fromkeys(Grant(one.scope, str(one.root), one.name) for one in found))
+    if settings(args).database.startswith(("postgres://", "postgresql://")):
+        found = [projects.of_team(one) for one in found]
+    return list(dict.fromkeys((*shared, *(Grant(one.scope, str(one.root), one.name) for one in found))))
 
 
 def said(token: Token) -> str:
@@ -218,16 +245,15 @@ def shown(token: Token, now: Any) -> dict[str, Any]:
 
     projects = None if token.projects is None else [{"scope": one.scope, "name": one.name, "path": one.root} for one in token.projects]
     return {
-        "name": token.name, "id": token.id, "scope": token.scope, "projects": projects, "personal": token.personal, "state": token.state(now),
+        "name": token.name, "id": token.id, "scope": token.scope, "projects": projects, "personal": token.personal, "person": token.person or None, "state": token.state(now),
         "created": iso(token.created), "expires": iso(token.expires), "used": token.used or None,
     }  # fmt: skip
 
 
 def list_tokens(args: Namespace) -> None:
-    from recollect.http import tokens
-
     now = _now()
-    found = tokens.load(tokens.location())
+    with register(args) as known:
+        found = known.known()
 
     def text() -> None:
         table = [("name", "id", "state", "used", "may")]
@@ -242,12 +268,11 @@ def list_tokens(args: Namespace) -> None:
 
 
 def revoke_token(args: Namespace) -> None:
-    from recollect.http import tokens
-
     if not args.token:
         raise UsageError("Which token is not said.", "recollect token revoke NAME")
     now = _now()
-    ended = tokens.revoke(tokens.location(), args.token, now)
+    with register(args) as known:
+        ended = known.revoke(args.token, now)
     output.show(args, shown(ended, now), lambda: output.out(f"revoked {ended.name} ({ended.id})"))
 
 

@@ -300,6 +300,120 @@ class Jobs(Shape):
     items: list[Job]
 
 
+class Band(Shape):
+    id: str
+    name: str
+    summary: str
+    lines: list[int]
+    share: float = Field(description="of the conversation, 0–1")
+
+
+class Held(Session):
+    scope: str
+    topics: list[Band]
+
+
+class Day(Shape):
+    date: str | None = Field(description="of its beginning, in UTC")
+    sessions: list[Held]
+
+
+class Timeline(Shape):
+    days: list[Day]
+    next: str | None
+
+
+class Said(Memory):
+    ideas: list[Memory]
+
+
+class Turns(Shape):
+    items: list[Said]
+    next: str | None
+    total: int
+
+
+class Node(Shape):
+    id: str
+    label: str
+    type: str
+    scope: str
+    distance: int
+
+
+class Edge(Shape):
+    source: str
+    target: str
+    type: str
+
+
+class Graph(Shape):
+    focus: list[str]
+    nodes: list[Node]
+    edges: list[Edge]
+    more: bool = Field(description="whether something was left out")
+
+
+class Item(Shape):
+    memories: list[Memory]
+    reason: str
+    acts: list[str] = Field(description="what POST /inbox takes for it")
+
+
+class Inbox(Shape):
+    queue: str
+    items: list[Item]
+    looked: int = Field(description="statements that were looked at")
+    next: int | None = Field(description="`start` of the next look")
+
+
+class Acted(Shape):
+    ids: list[str]
+    said: str
+    undo: str = Field(description="the act that takes it back")
+
+
+class Finding(Shape):
+    check: str
+    ok: bool
+    message: str
+    fix: str
+
+
+class Checked(Shape):
+    at: str
+    findings: list[Finding]
+
+
+class Condition(Shape):
+    condition: dict[str, Any] | None = Field(description="null while it is counted for the first time")
+    doctor: Checked | None = Field(description="null while it looks for the first time")
+    running: bool = Field(description="whether something is being counted or checked right now")
+    recall: dict[str, Any] = Field(description="how long searches took since the server started, in milliseconds")
+
+
+class Scope(Project):
+    memories: int = Field(description="forgotten ones included")
+    last: str | None
+
+
+class Scopes(Shape):
+    items: list[Scope]
+
+
+class Reader(Shape):
+    name: str
+    scope: str
+    projects: list[str] | None = Field(description="null: every project")
+    personal: bool
+    used: str
+    expires: str | None
+
+
+class Shared(Shape):
+    items: list[Reader]
+
+
 class Problem(Shape):
     """What went wrong (RFC 9457): `detail` says it in a sentence, `hint` names a next step."""
 

@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from recollect.errors import NotFound
-from recollect.http import care, reading, writing
+from recollect.http import browsing, care, reading, team, writing
 from recollect.http.operation import Call, Lines, Operation, Reply, Tools
 from recollect.http.problems import response
 from recollect.http.projects import refused
@@ -28,7 +28,7 @@ LONGEST_ID = 200
 LINES_AT_ONCE = 100
 JSON, JSON_LINES = "application/json", "application/x-ndjson"
 
-OPERATIONS: tuple[Operation, ...] = (*reading.OPERATIONS, *writing.OPERATIONS, *care.OPERATIONS)
+OPERATIONS: tuple[Operation, ...] = (*reading.OPERATIONS, *writing.OPERATIONS, *care.OPERATIONS, *browsing.OPERATIONS, *team.OPERATIONS)
 
 
 def routes(tools: Tools) -> list[Route]:
@@ -84,7 +84,7 @@ async def _answer(request: Request, operation: Operation, lists: frozenset[str],
     content, status, headers = await tools.projects.run(work)
     if isinstance(content, bytes):
         return Response(content, status, headers, JSON)
-    return StreamingResponse(_streamed(content, tools.projects.run), status, headers, JSON_LINES)
+    return StreamingResponse(streamed(content, tools.projects.run), status, headers, JSON_LINES)
 
 
 def _actor(caller: Caller) -> str:
@@ -104,7 +104,7 @@ def _encoded(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-async def _streamed(values: Iterator[Any], run: Callable[..., Awaitable[bytes]]) -> AsyncIterator[bytes]:
+async def streamed(values: Iterator[Any], run: Callable[..., Awaitable[bytes]]) -> AsyncIterator[bytes]:
     def part() -> bytes:
         return b"".join(_encoded(value) + b"\n" for value in islice(values, LINES_AT_ONCE))
 

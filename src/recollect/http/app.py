@@ -1,4 +1,4 @@
-"""The application put together: watch → gate → routes. `serving` binds it to an address and runs it.
+"""The application put together: watch → gate → routes and pages. `serving` binds it to an address and runs it.
 
 One process, one event loop; the work is done in the threads of `projects`.
 """
@@ -23,7 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.errors import RecollectError
-from recollect.http import api, metrics, openapi, tokens
+from recollect.http import api, checkup, metrics, openapi, tokens
 from recollect.http.agents import PATH as AGENTS
 from recollect.http.agents import Agents
 from recollect.http.jobs import Jobs
@@ -33,6 +33,7 @@ from recollect.http.operation import Tools
 from recollect.http.problems import problem, response
 from recollect.http.projects import Projects
 from recollect.http.security import Caller, Door, Gate
+from recollect.http.web.site import Site
 from recollect.types import PERSONAL
 
 GRACE = 10.0  # seconds for requests that run to be answered
@@ -46,14 +47,15 @@ def build(projects: Projects, door: Door) -> ASGIApp:
     """The whole application."""
     measured, jobs = Metrics(), Jobs()
     agents = Agents(projects)
-    tools = Tools(projects, jobs, Once())
+    tools = Tools(projects, jobs, Once(), measured, checkup.new(), door.tokens)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with agents.manager.run():
             projects.warm_up()
             yield
-        projects.ended = all([jobs.close(LAST), projects.close(LAST)])
+        quiet = tools.checkup.close(LAST)  # a database that is being counted cannot be closed
+        projects.ended = all([jobs.close(LAST), quiet and projects.close(LAST)])
         if not projects.ended:
             log.warning("Something was still running and is given up.")
 
@@ -77,7 +79,7 @@ def build(projects: Projects, door: Door) -> ASGIApp:
     ]
     inner = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _unrouted})
     inner.router.redirect_slashes = False
-    return Watch(Gate(inner, door, Marks(door.tokens.file, projects)), measured)
+    return Watch(Gate(inner, door, Marks(door.tokens, projects), Site(tools, door)), measured)
 
 
 async def _healthy(request: Request) -> Response:
@@ -118,7 +120,7 @@ async def _unrouted(request: Request, error: Exception) -> Response:
 
 def _gauges(projects: Projects, caller: Caller) -> dict[str, tuple[str, float]]:
     """Numbers of what the caller may see."""
-    store = projects.base.store
+    store = projects.store_of(caller)
     scopes = [scope for scope in store.scopes() if caller.sees(scope)]
     found = projects.base.filter(scopes=tuple(scopes) or (PERSONAL,))
     gauges: dict[str, tuple[str, float]] = {"recollect_memories": ("Memories that can be found.", store.count(found) if scopes else 0)}
@@ -132,8 +134,8 @@ def _gauges(projects: Projects, caller: Caller) -> dict[str, tuple[str, float]]:
 class Marks:
     """Notes the day on which each token was used, once a day, in a thread."""
 
-    def __init__(self, file: Path, projects: Projects) -> None:
-        self._file, self._projects = file, projects
+    def __init__(self, known: tokens.Register, projects: Projects) -> None:
+        self._known, self._projects = known, projects
         self._noted: dict[str, str] = {}
 
     async def __call__(self, caller: Caller) -> None:
@@ -142,7 +144,7 @@ class Marks:
             return
         self._noted[caller.id] = day
         try:
-            await self._projects.run(tokens.mark_used, self._file, caller.id, day)
+            await self._projects.run(self._known.mark_used, caller.id, caller.tenant, day)
         except RecollectError as error:
             log.warning("The use of a token was not noted: %s", error.message)
 
@@ -168,7 +170,7 @@ class Watch:
                 headers.setdefault("Cache-Control", "no-store")
                 headers.setdefault("Content-Security-Policy", POLICY)
                 headers["X-Content-Type-Options"] = "nosniff"
-                headers["Referrer-Policy"] = "no-referrer"
+                headers.setdefault("Referrer-Policy", "no-referrer")
             await send(message)
 
         self.measured.running += 1

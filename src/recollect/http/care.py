@@ -26,7 +26,7 @@ def list_sessions(call: Call) -> dict[str, Any]:
     offset, number = cursors.window(cursor, call.query.limit)
     found = conversations.sessions(call.memory, number, offset)
     shown, following = cursors.page(found, [one.id for one in found], cursor, call.query.limit)
-    return {"items": [_session(one) for one in shown], "next": cursors.written(following, question) if following else None}
+    return {"items": [session_fields(one) for one in shown], "next": cursors.written(following, question) if following else None}
 
 
 def get_session(call: Call) -> dict[str, Any]:
@@ -36,10 +36,10 @@ def get_session(call: Call) -> dict[str, Any]:
         {"id": span.id, "parent": span.parent, "name": span.name, "summary": span.summary, "lines": list(span.lines), "depth": span.depth}
         for span in conversations.topics(call.memory, session)
     ]
-    return {**_session(session), "topics": topics}
+    return {**session_fields(session), "topics": topics}
 
 
-def _session(session: Session) -> dict[str, Any]:
+def session_fields(session: Session) -> dict[str, Any]:
     return {
         "id": session.id, "host": session.host, "title": session.title, "source": session.source, "started_at": iso(session.started_at),
         "ended_at": iso(session.ended_at),
@@ -118,13 +118,13 @@ def start_job(call: Call) -> Reply:
 
 def list_jobs(call: Call) -> dict[str, Any]:
     """The jobs of this project since the server started, newest first."""
-    return {"items": [_job(job) for job in call.tools.jobs.all() if job.scope == call.memory.scope]}
+    return {"items": [_job(job) for job in call.tools.jobs.all() if job.scope == jobs.whose(call.memory)]}
 
 
 def get_job(call: Call) -> dict[str, Any]:
     """How far a job is, and what came of it."""
     for job in call.tools.jobs.all():
-        if job.id == call.path["id"] and job.scope == call.memory.scope:
+        if job.id == call.path["id"] and job.scope == jobs.whose(call.memory):
             return _job(job)
     raise NotFound(f"There is no job '{call.path['id'][:40]}'.", "GET /api/v1/jobs lists them.")
 

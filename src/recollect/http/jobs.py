@@ -43,6 +43,12 @@ class Job(NamedTuple):
     error: str | None = None
 
 
+def whose(memory: Memory) -> str:
+    """By what a job is known to those who may see it: tenants may call different projects the same."""
+    caller = getattr(memory, "caller", None)
+    return f"{caller.tenant if caller else ''}/{memory.scope}"
+
+
 class Jobs:
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -58,7 +64,7 @@ class Jobs:
                 raise Refusal(
                     409, f"The job {running.id} ({running.task}) is under way.", f"GET /api/v1/jobs/{running.id} shows how far it is."
                 )
-            job = Job(secrets.token_hex(6), task, memory.scope, "running", datetime.now(UTC))
+            job = Job(secrets.token_hex(6), task, whose(memory), "running", datetime.now(UTC))
             self._jobs[job.id] = job
             while len(self._jobs) > KEPT:
                 self._jobs.popitem(last=False)

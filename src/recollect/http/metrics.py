@@ -30,6 +30,22 @@ class Metrics:
         self._buckets.setdefault(route, [0] * (len(BUCKETS) + 1))[bisect_left(BUCKETS, seconds)] += 1
         self._seconds[route] += seconds  # type: ignore[assignment]
 
+    def quantile(self, routes: Iterable[str], share: float) -> float | None:
+        """The seconds within which this share of the requests of some routes was answered, as nearly as the buckets tell."""
+        counts: list[int] = [
+            sum(found) for found in zip(*(self._buckets[route] for route in routes if route in self._buckets), strict=True)
+        ]
+        wanted, before, lower = sum(counts) * share, 0, 0.0
+        for bound, number in zip((*BUCKETS, BUCKETS[-1]), counts, strict=False):
+            if number and before + number >= wanted:
+                return lower + (bound - lower) * (wanted - before) / number
+            before, lower = before + number, bound
+        return None
+
+    def answered(self, routes: Iterable[str]) -> int:
+        """How many requests of some routes there were."""
+        return sum(sum(self._buckets.get(route, ())) for route in routes)
+
     def text(self, gauges: Mapping[str, tuple[str, float]]) -> str:
         """Everything in Prometheus' text form; `gauges` are name → what it is, value."""
         lines = _family("recollect_requests_total", "counter", "Requests answered.", self._requests.items())

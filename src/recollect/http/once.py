@@ -1,60 +1,93 @@
-"""Requests that are sent twice and done once: the answer to an `Idempotency-Key` is kept and given again.
+"""Requests that are sent twice and done once, whichever server process they reach: the answer to an `Idempotency-Key` is kept in the
+database and given again.
 
-Kept in this process only. After a restart the store itself notices that the same text is added again.
+What a keyed request writes carries a key of its own made from the request's and from what it changes, which the store keeps in the same
+transaction. So even where a process dies between its writes and the answer, what was written is not written again.
 """
 
 from __future__ import annotations
 
+import copy
+import json
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, cast
 
 from recollect.http.problems import Refusal
+from recollect.records import Bundle, stamp
+from recollect.store.base import Store
+from recollect.types import Batch, Receipt
 
-KEPT = 200
+if TYPE_CHECKING:
+    from recollect.http.operation import Call, Reply
+
 LONGEST_KEY = 200
+HEADER = "idempotency-key"
 
 
-class Kept(NamedTuple):
-    asked: str  # hash of the request
-    answer: Any  # None while it is being worked out
+class Guarded:
+    """A store whose writes are done once for each key."""
+
+    def __init__(self, store: Store, key: str) -> None:
+        self._store, self._key = store, key
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def write(self, batch: Batch) -> Receipt:
+        if batch == Batch(at=batch.at, actor=batch.actor, access=batch.access):
+            return self._store.write(batch)  # counting a use
+        return self._store.write(batch._replace(once=f"{self._key}:{_changed(batch)}"))
+
+
+def _changed(batch: Batch) -> str:
+    """What a batch is about, the same when it is put together again later: new ids and the time do not count."""
+    parts = [
+        [[entry.memory.scope, entry.memory.content_hash] for entry in batch.add],
+        [[change.id, change.action, sorted(change.fields)] for change in batch.change],
+        [relation[:3] for relation in (*batch.relate, *batch.unrelate) if not batch.add],
+        batch.purge,
+        batch.retire,
+    ]
+    return sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 class Once:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str], Kept] = OrderedDict()
+        self._running: set[str] = set()
 
-    def __call__(self, who: str, key: str | None, request: bytes, work: Callable[[], Any]) -> Any:
+    def __call__(self, call: Call, request: bytes, work: Callable[[Call], Reply]) -> Reply:
         """The answer to a request: worked out now, or the one that its key got before."""
+        key = call.headers.get(HEADER)
         if key is None:
-            return work()
+            return work(call)
         if not 1 <= len(key) <= LONGEST_KEY:
             raise Refusal(400, f"An Idempotency-Key has 1 to {LONGEST_KEY} characters.", "A random UUID is a good one.")
-        place, asked = (who, key), sha256(request).hexdigest()
+        name = sha256(f"{call.caller.id}\0{key}".encode()).hexdigest()[:32]
         with self._lock:
-            known = self._kept.get(place)
-            if known is None:
-                self._kept[place] = Kept(asked, None)
-        if known is not None:
-            return self._repeated(known, asked)
+            if name in self._running:
+                raise Refusal(409, "The same request is being worked on.", "Wait for its answer, or ask again in a moment.")
+            self._running.add(name)
         try:
-            answer = work()
-        except BaseException:
+            return self._answered(call, name, sha256(request).hexdigest(), work)
+        finally:
             with self._lock:
-                self._kept.pop(place, None)  # what failed may be tried again
-            raise
-        with self._lock:
-            self._kept[place] = Kept(asked, answer)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        return answer
+                self._running.discard(name)
 
-    def _repeated(self, known: Kept, asked: str) -> Any:
-        if known.asked != asked:
-            raise Refusal(422, "This Idempotency-Key was sent with another request before.", "Take a new key for a new request.")
-        if known.answer is None:
-            raise Refusal(409, "The same request is being worked on.", "Wait for its answer, or ask again in a moment.")
-        return known.answer
+    def _answered(self, call: Call, name: str, asked: str, work: Callable[[Call], Reply]) -> Reply:
+        from recollect.http.operation import Reply
+
+        store = call.memory.store
+        if kept := store.noted(f"answer:{name}"):
+            found = json.loads(kept)
+            if found["asked"] != asked:
+                raise Refusal(422, "This Idempotency-Key was sent with another request before.", "Take a new key for a new request.")
+            return Reply(found["value"], found["status"], found["headers"])
+        memory = copy.copy(call.memory)
+        memory.store = cast(Store, Guarded(store, name))
+        reply = work(call._replace(memory=memory))
+        answer = {"at": stamp(memory.clock()), "asked": asked, "value": reply.value, "status": reply.status, "headers": dict(reply.headers)}
+        store.take(Bundle(), note=(f"answer:{name}", json.dumps(answer)))
+        return reply

@@ -11,10 +11,13 @@ from recollect.http.schemas import Where
 from recollect.types import NOTHING
 
 if TYPE_CHECKING:
+    from recollect.http.checkup import Checkup
     from recollect.http.jobs import Jobs
+    from recollect.http.metrics import Metrics
     from recollect.http.once import Once
     from recollect.http.projects import Projects, View
     from recollect.http.security import Caller
+    from recollect.http.tokens import Register
 
 
 class Tools(NamedTuple):
@@ -23,6 +26,9 @@ class Tools(NamedTuple):
     projects: Projects
     jobs: Jobs
     once: Once
+    metrics: Metrics
+    checkup: Checkup
+    tokens: Register
 
 
 class Call(NamedTuple):

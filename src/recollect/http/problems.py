@@ -14,7 +14,17 @@ from typing import Any
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from recollect.errors import Ambiguous, ConfigError, EmbeddingError, NotFound, Overtaken, RecollectError, StoreBusy, UsageError
+from recollect.errors import (
+    Ambiguous,
+    ConfigError,
+    EmbeddingError,
+    NotFound,
+    OutcomeUnknown,
+    Overtaken,
+    RecollectError,
+    StoreBusy,
+    UsageError,
+)
 
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:recollect:problem:"
@@ -71,6 +81,10 @@ def response(error: Exception) -> Response:
     if isinstance(error, StoreBusy):
         log.warning("%s", error.message)
         return problem(503, "Another process is writing and did not finish in time.", "Try again in a moment.", RETRY)
+    if isinstance(error, OutcomeUnknown):
+        log.warning("%s", error.message)
+        said = "The database went away, and it is not known whether this was stored."
+        return problem(503, said, "Send it again in a moment, with the same Idempotency-Key.", RETRY)
     if isinstance(error, EmbeddingError):
         log.warning("%s", error.message)
         return problem(503, "Meaning cannot be searched or stored right now.", "Ask with mode=keyword; the server's log says why.", RETRY)

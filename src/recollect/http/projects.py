@@ -12,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -25,12 +26,15 @@ from recollect.mcp.keeper import AGAIN, PATIENCE, Keeper, Opened, Unready, open_
 from recollect.memory import Memory
 from recollect.project import Project
 from recollect.store.base import Store
+from recollect.syncing import team_scope
 from recollect.types import PERSONAL, TRUST, Batch, Passage, Receipt
+from recollect.types import TEAM as EVERYBODY
 
 THREADS = 8
 WAITING = 256  # requests that may wait for a thread; more are told to come back
 PLACES = 1000  # projects and containers whose settings are remembered
-LONGEST_NAME = 4096
+LONGEST_NAME, LONGEST_TEAM_NAME = 4096, 200
+BY_NAME = "team:"  # before the name of a project that several people share, however each of them keeps it
 UNKNOWN = "agent:unknown"
 NOWHERE = Path("/dev/null")  # the folder of a project whose own is not known: nothing can lie in it
 
@@ -42,10 +46,12 @@ class View(Memory):
     """A project's memory as one caller sees it."""
 
     caller = Caller("", "")
+    unchanged: tuple[tuple[str, datetime], ...] = ()  # memories that a change is about, as they were read
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        return (self.scope, PERSONAL) if self.caller.personal else (self.scope,)
+        own = (self.scope, PERSONAL) if self.caller.personal else (self.scope,)
+        return (*own, EVERYBODY) if self.shared else own
 
     def add_many(self, passages: Sequence[Passage], *, personal: bool = False, **how: Any) -> Receipt:
         if personal and not self.caller.personal:
@@ -55,9 +61,14 @@ class View(Memory):
     def every_scope(self) -> tuple[str, ...]:
         return tuple(scope for scope in self.store.scopes() if self.caller.sees(scope))
 
+    def _write(self, **parts: Any) -> Receipt:
+        return super()._write(**parts, unchanged=self.unchanged)
+
     def _scope_names(self, scope: str) -> dict[str, tuple[str, str]]:
         # The store knows the name and folder of a project already; here they may be unknown.
-        return {} if self.project.root == NOWHERE else super()._scope_names(scope)
+        if self.project.root == NOWHERE:
+            return {scope: (self.project.name, "")} if scope == self.scope == team_scope(self.project.name) else {}
+        return super()._scope_names(scope)
 
 
 class ReadOnly:
@@ -67,7 +78,7 @@ class ReadOnly:
         self._store = store
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("rebuild", "drop_vectors", "backup", "reset", "close"):
+        if name in ("rebuild", "drop_vectors", "backup", "reset", "take", "close"):
             raise refused()
         return getattr(self._store, name)
 
@@ -100,12 +111,15 @@ class Projects(Keeper):
         self, directory: Path | None = None, database: str | None = None, container: str | None = None, threads: int = THREADS
     ) -> None:
         super().__init__(directory, database, container, threads)
-        self.home = projects.find(directory)
+        found = projects.find(directory)
+        config = configuration.load(found.root, {"database": database})
+        self.shared = config.database.startswith(("postgres://", "postgresql://"))  # then projects are known by name
+        self.home = projects.of_team(found) if self.shared else found
         self.ended = False  # whether everything was closed at the end
-        self.editing = threading.Lock()  # held while a change depends on what was read
         self._kept: dict[str, Opened] = {}  # scope, or nothing for the server's own → a memory with a store of its own
         self._places: dict[tuple[Project, str | None], Place] = {}
-        self._names: tuple[tuple[str, ...], dict[str, str]] = ((), {})
+        self._names: dict[tuple[str, str], tuple[tuple[str, ...], dict[str, str]]] = {}
+        self._acting: dict[tuple[str, str], Store] = {}
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Runs a function in a thread, on behalf of the caller whose request this is."""
@@ -131,27 +145,50 @@ class Projects(Keeper):
         else:
             memory = copy.copy(memory)  # with the same store and model
         memory.actor, memory.trust, memory.caller = actor, trust, caller
+        memory.store = self.store_of(caller, memory.store)
         if not caller.may_write:
             memory.store = cast(Store, ReadOnly(memory.store))
         return memory
 
     def listed(self, caller: Caller) -> list[tuple[str, str, str | None]]:
         """The projects and containers that a caller may name: scope, name, and the folder where that is theirs to know."""
-        known = self._known()
+        known = self._known(caller)
         granted = {grant.scope: grant for grant in caller.projects or ()}
         scopes = dict.fromkeys([*granted, *([self.home.scope] if caller.sees(self.home.scope) else []), *known])
         folders = {self.home.scope: str(self.home.root), **{scope: grant.root for scope, grant in granted.items()}}
         names = {**known, self.home.scope: self.home.name, **{scope: grant.name for scope, grant in granted.items()}}
         return [(scope, names.get(scope) or scope, folders.get(scope)) for scope in scopes if scope != PERSONAL and caller.sees(scope)]
 
-    def _known(self) -> dict[str, str]:
-        """Scope → name of everything in the database. Numbers come with the names and take a while, so both are kept."""
-        store = self.base.store
+    def _known(self, caller: Caller) -> dict[str, str]:
+        """Scope → name of everything in the caller's part of the database. Numbers come with the names and take a while, so both are kept."""
+        store, whose = self.store_of(caller), (caller.tenant, caller.person)
         scopes = tuple(store.scopes())
-        if scopes != self._names[0]:
+        if scopes != self._names.get(whose, ((), {}))[0]:
             found = store.overview(()).extra.get("scope_names", {})
-            self._names = scopes, {scope: found.get(scope, "") for scope in scopes}
-        return self._names[1]
+            if len(self._names) >= PLACES:
+                self._names.clear()
+            self._names[whose] = scopes, {scope: found.get(scope, "") for scope in scopes}
+        return self._names.get(whose, ((), {}))[1]
+
+    def store_of(self, caller: Caller, store: Store | None = None) -> Store:
+        """The store as a caller sees it: a database that several tenants share has one for each of their people."""
+        store = self.base.store if store is None else store
+        acting = getattr(store, "acting", None)
+        whose = (caller.tenant or getattr(store, "name", ""), caller.person)
+        if acting is None or whose == (getattr(store, "name", ""), getattr(store, "person", "")):
+            return store
+        if store is not self.base.store:
+            return cast(Store, acting(*whose))
+        if whose not in self._acting:
+            if len(self._acting) >= PLACES:
+                self._acting.clear()
+            self._acting[whose] = acting(*whose)
+        return self._acting[whose]
+
+    @property
+    def database(self) -> str | None:
+        """The database that the server was told to use, if it was."""
+        return self._database
 
     @property
     def base(self) -> Memory:
@@ -187,7 +224,9 @@ class Projects(Keeper):
                 raise InvalidInput(
                     "Which project is not said, and the token is for several.", "Add ?project=NAME; GET /api/v1/projects lists them."
                 )
-            return _granted(grants[0].root, grants[0].scope, grants[0].name)
+            return self._granted(grants[0].root, grants[0].scope, grants[0].name)
+        if name.startswith(BY_NAME):
+            return self._of_team(caller, name.removeprefix(BY_NAME))
         listed = [one for one in self.listed(caller) if one[0].startswith("project:")]
         for place in (0, 2, 1):  # by scope, by folder, by name
             matches = [one for one in listed if one[place] == name]
@@ -195,11 +234,33 @@ class Projects(Keeper):
                 raise Ambiguous(f"{len(matches)} projects are called '{name}'.", f"Name it by its scope, such as {matches[0][0]}.")
             if matches:
                 scope, known, folder = matches[0]
-                return _granted(folder, scope, known)
-        found = _at(name)
-        if found is not None and caller.sees(found.scope) and found.scope in self._known():
+                return self._granted(folder, scope, known)
+        found = self._at(name)
+        if found is not None and caller.sees(found.scope) and found.scope in self._known(caller):
             return found
         raise NotFound(f"There is no project '{name[:200]}' here.", "GET /api/v1/projects lists those that there are.")
+
+    def _of_team(self, caller: Caller, name: str) -> Project:
+        """A project by the name that a team gave it. There need not be anything in it yet."""
+        plain = name.strip()[:LONGEST_TEAM_NAME]
+        scope = team_scope(plain)
+        if not plain or not caller.sees(scope):
+            raise NotFound(f"There is no project '{BY_NAME}{plain}' here.", "GET /api/v1/projects lists those that there are.")
+        return Project(NOWHERE, NOWHERE, scope.removeprefix("project:"), plain)
+
+    def _granted(self, folder: str | None, scope: str, name: str) -> Project:
+        """A project by its folder, if that is still the same project; otherwise by its identity alone."""
+        found = self._at(folder) if folder else None
+        return found if found and found.scope == scope else Project(NOWHERE, NOWHERE, scope.removeprefix("project:"), name)
+
+    def _at(self, path: str) -> Project | None:
+        if not path.startswith(("/", "~")) or "\0" in path or len(path) > LONGEST_NAME:
+            return None
+        try:
+            found = projects.find(Path(path).expanduser())
+        except (OSError, RuntimeError, ValueError):
+            return None
+        return projects.of_team(found) if self.shared else found
 
     # Opening
 
@@ -241,21 +302,6 @@ class Projects(Keeper):
             for held in self._kept.values():
                 held.memory.close()
         return ended
-
-
-def _granted(folder: str | None, scope: str, name: str) -> Project:
-    """A project by its folder, if that is still the same project; otherwise by its identity alone."""
-    found = _at(folder) if folder else None
-    return found if found and found.scope == scope else Project(NOWHERE, NOWHERE, scope.removeprefix("project:"), name)
-
-
-def _at(path: str) -> Project | None:
-    if not path.startswith(("/", "~")) or "\0" in path or len(path) > LONGEST_NAME:
-        return None
-    try:
-        return projects.find(Path(path).expanduser())
-    except (OSError, RuntimeError, ValueError):
-        return None
 
 
 def _same_database(place: Place, home: Project, base: Config) -> bool:

@@ -2,7 +2,8 @@
 
 A web page that somebody visits can reach a server on their own machine, by a name that its owner lets point to 127.0.0.1 (DNS
 rebinding) or by posting to it across sites. So a request has to name a host that is ours, a browser has to come from a page that
-is ours, and everything but health and the description of the API needs a token. No cookies, no CORS headers.
+is ours, and everything but health and the description of the API needs a token. The web page has a cookie instead (`web`),
+which opens nothing else. No CORS headers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -23,7 +24,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from recollect.errors import InvalidInput, RecollectError
 from recollect.http import tokens
 from recollect.http.problems import ASK_FOR_TOKEN, Forbidden, Refusal, response
-from recollect.http.tokens import Grant, Tokens
+from recollect.http.tokens import Grant, Register
+from recollect.types import PERSONAL, TEAM
 
 LARGEST_BODY = 8 * 1024 * 1024
 BODY_WITHIN = 30.0  # seconds for a body to arrive
@@ -46,6 +48,8 @@ class Caller(NamedTuple):
     scope: str = "write"
     projects: tuple[Grant, ...] | None = None  # None: every project
     personal: bool = True
+    person: str = ""  # whose token it is, in a database that keeps people apart
+    tenant: str = ""  # and whose part of that database it opens
     owner: bool = False  # the person whose memory this is, by the token that the server made for them when it started
 
     @property
@@ -58,8 +62,10 @@ class Caller(NamedTuple):
 
     def sees(self, scope: str) -> bool:
         """Whether a project, one of its containers, or what is personal is theirs to see."""
-        if scope == "personal":
+        if scope == PERSONAL:
             return self.personal
+        if scope == TEAM:
+            return True  # of the tenant that the token opens
         return self.projects is None or any(
             scope == grant.scope or scope.startswith(f"container:{grant.scope.removeprefix('project:')}/") for grant in self.projects
         )
@@ -84,7 +90,7 @@ class Door(NamedTuple):
     """What the server lets in."""
 
     hosts: frozenset[str]  # names by which it may be called
-    tokens: Tokens
+    tokens: Register
     session: str = ""  # hash of the token made at start
     open: bool = False  # no token is needed
     addresses: bool = False  # any literal address will do: bound to all of them, and no name is pointed at an address by it
@@ -109,7 +115,7 @@ class Door(NamedTuple):
         state = found.state(self.clock()) if found else "unknown"
         if found is None or state != "active":
             raise _unauthorized("The token is not known." if state == "unknown" else f"The token is {state}.")
-        return Caller(found.id, found.name, found.scope, found.projects, found.personal)
+        return Caller(found.id, found.name, found.scope, found.projects, found.personal, found.person, found.tenant)
 
     def admits(self, host: str) -> bool:
         found = _HOST.fullmatch(host)
@@ -144,18 +150,26 @@ def is_loopback(host: str) -> bool:
     return host.lower() == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
-def door_of(host: str, extra: Iterable[str], known: Tokens, session: str = "", open: bool = False) -> Door:
+def door_of(host: str, extra: Iterable[str], known: Register, session: str = "", open: bool = False) -> Door:
     """The door of a server that is bound to a host."""
     anywhere = is_address(host) and ipaddress.ip_address(host).is_unspecified
     names = {*LOCAL_NAMES, host.lower(), *map(host_name, extra)}
     return Door(frozenset(names), known, tokens.digest(session) if session else "", open, anywhere)
 
 
+class Pages(Protocol):
+    """What is for browsers, and looks after itself who may see it."""
+
+    def owns(self, path: str) -> bool: ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
 class Gate:
     """In front of everything: lets a request in only where host, origin and token are right, and notes whose it is."""
 
-    def __init__(self, app: ASGIApp, door: Door, note: Callable[[Caller], Awaitable[None]]) -> None:
-        self.app, self.door, self.note = app, door, note
+    def __init__(self, app: ASGIApp, door: Door, note: Callable[[Caller], Awaitable[None]], pages: Pages) -> None:
+        self.app, self.door, self.note, self.pages = app, door, note, pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -167,8 +181,13 @@ class Gate:
         headers = Headers(scope=scope)
         try:
             check_origin(headers, self.door)
+            if self.pages.owns(scope["path"]):
+                await self.pages(scope, receive, send)
+                return
             if scope["path"] not in PUBLIC and not scope["path"].startswith(SIGN_IN):
-                scope["recollect.caller"] = self.door.caller(headers)
+                # Tokens in a database are looked up in a thread, so that the others do not wait.
+                known = asyncio.to_thread(self.door.caller, headers) if self.door.tokens.far else None
+                scope["recollect.caller"] = self.door.caller(headers) if known is None else await known
                 await self.note(scope["recollect.caller"])
         except RecollectError as error:
             await response(error)(scope, receive, send)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from recollect import textfile
 from recollect.config import data_directory
@@ -50,6 +50,8 @@ class Token(NamedTuple):
     expires: datetime | None = None
     used: str = ""  # the last day
     revoked: datetime | None = None
+    person: str = ""  # whose it is, in a database that keeps people apart
+    tenant: str = ""  # whose database it opens there
 
     def state(self, now: datetime) -> str:
         if self.revoked:
@@ -69,6 +71,19 @@ def new_secret() -> str:
     return PREFIX + secrets.token_urlsafe(BITS // 8)
 
 
+def made(name: str, scope: str, projects: Sequence[Grant] | None, *, person: str = "", **more: Any) -> tuple[str, Token]:
+    """A new token, and what is to be kept of it."""
+    for what, given in (("a token", name), ("a person", person or "x")):
+        if not _NAME.fullmatch(given):
+            raise InvalidInput(
+                f"'{given[:80]}' cannot name {what}.", "Up to 60 letters, digits, dots and dashes, such as laptop or ci.example."
+            )
+    secret = new_secret()
+    granted = None if projects is None else tuple(projects)
+    token = Token(secrets.token_hex(4), name, digest(secret), scope, granted, more["personal"], more["now"], more["expires"], person=person)
+    return secret, token
+
+
 def create(
     file: Path,
     name: str,
@@ -78,15 +93,10 @@ def create(
     personal: bool,
     now: datetime,
     expires: datetime | None = None,
+    person: str = "",
 ) -> tuple[str, Token]:
     """Makes a token and returns it with what is kept of it. It cannot be had again."""
-    if not _NAME.fullmatch(name):
-        raise InvalidInput(
-            f"'{name[:80]}' cannot name a token.", "Up to 60 letters, digits, dots and dashes, such as laptop or ci.example."
-        )
-    secret = new_secret()
-    granted = None if projects is None else tuple(projects)
-    token = Token(secrets.token_hex(4), name, digest(secret), scope, granted, personal, now, expires)
+    secret, token = made(name, scope, projects, personal=personal, now=now, expires=expires, person=person)
 
     def added(known: list[Token]) -> list[Token]:
         if any(other.name == name and other.state(now) == "active" for other in known):
@@ -102,16 +112,21 @@ def revoke(file: Path, name: str, now: datetime) -> Token:
     found: list[Token] = []
 
     def ended(known: list[Token]) -> list[Token]:
-        wanted = [token for token in known if token.id == name or token.name == name]
-        if not wanted:
-            raise NotFound(f"There is no token '{name[:80]}'.", "`recollect token list` shows them.")
-        # An ended name may have been given again: the newest that still works is meant.
-        meant = next((token for token in reversed(wanted) if not token.revoked), wanted[-1])
+        meant = named(known, name)
         found[:] = [meant._replace(revoked=meant.revoked or now)]
         return [found[0] if token.id == meant.id else token for token in known]
 
     _change(file, ended)
     return found[0]
+
+
+def named(known: Sequence[Token], name: str) -> Token:
+    """A token by its name or id."""
+    wanted = [token for token in known if token.id == name or token.name == name]
+    if not wanted:
+        raise NotFound(f"There is no token '{name[:80]}'.", "`recollect token list` shows them.")
+    # An ended name may have been given again: the newest that still works is meant.
+    return next((token for token in reversed(wanted) if not token.revoked), wanted[-1])
 
 
 def mark_used(file: Path, id: str, day: str) -> None:
@@ -152,7 +167,7 @@ def _token(kept: Mapping[str, Any]) -> Token:
     return Token(
         str(kept["id"]), str(kept["name"]), kept["hash"], kept["scope"], granted, kept["personal"] is True, _moment(kept["created"]),
         _moment(kept["expires"]) if kept.get("expires") else None, str(kept.get("used") or ""),
-        _moment(kept["revoked"]) if kept.get("revoked") else None,
+        _moment(kept["revoked"]) if kept.get("revoked") else None, str(kept.get("person") or ""), str(kept.get("tenant") or ""),
     )  # fmt: skip
 
 
@@ -187,8 +202,29 @@ def _change(file: Path, change: Callable[[list[Token]], list[Token]]) -> None:
     raise RecollectError(f"{file} keeps changing, so nothing was written.", "Try again.")
 
 
+class Register(Protocol):
+    """Where tokens are kept."""
+
+    far: bool  # whether a look takes long enough to be taken in a thread
+    file: Path  # of this machine's own tokens; what else a server keeps stands beside it
+
+    def known(self) -> list[Token]: ...
+
+    def find(self, secret: str) -> Token | None: ...
+
+    def create(self, name: str, scope: str, projects: Sequence[Grant] | None, **more: Any) -> tuple[str, Token]: ...
+
+    def revoke(self, name: str, now: datetime) -> Token: ...
+
+    def mark_used(self, token: str, tenant: str, day: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Tokens:
     """The tokens of a file as it is now. It is read again whenever it was replaced."""
+
+    far = False
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -205,6 +241,18 @@ class Tokens:
             self._known = load(self.file) if seen else []
             self._seen = seen
         return self._known
+
+    def create(self, name: str, scope: str, projects: Sequence[Grant] | None, **more: Any) -> tuple[str, Token]:
+        return create(self.file, name, scope, projects, **more)
+
+    def revoke(self, name: str, now: datetime) -> Token:
+        return revoke(self.file, name, now)
+
+    def mark_used(self, token: str, tenant: str, day: str) -> None:
+        mark_used(self.file, token, day)
+
+    def close(self) -> None:
+        """There is nothing to close."""
 
     def find(self, secret: str) -> Token | None:
         """The token that was offered, whatever its state. Every known one is compared, each in constant time."""

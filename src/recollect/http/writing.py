@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from datetime import datetime
 from typing import Any
 
 from recollect import handoffs, knowledge
 from recollect.checks import as_entity
-from recollect.errors import InvalidInput, NotFound, RecollectError
+from recollect.errors import InvalidInput, NotFound, Overtaken, RecollectError
 from recollect.http import answers, schemas
 from recollect.http.operation import Call, Operation, Reply
 from recollect.http.problems import Refusal
@@ -89,17 +89,22 @@ def update(call: Call) -> Reply:
         if name in fields:
             fields[name] = read(fields[name], now)
     wanted = call.headers.get("if-match")
-    with call.tools.projects.editing if wanted else nullcontext():
-        if wanted:
-            _unchanged(memory, call.path["id"], wanted)
+    if wanted:
+        memory.unchanged = (_unchanged(memory, call.path["id"], wanted),)  # the store looks once more, for all servers
+    try:
         changed = memory.update(call.path["id"], clear=clear, **fields)
+    except Overtaken as error:
+        raise Refusal(412, error.message, error.hint, {"ETag": etag(memory.one(call.path["id"]))}) from error
     return Reply(plain(changed), headers={"ETag": etag(changed)})
 
 
-def _unchanged(memory: Memory, id: str, wanted: str) -> None:
-    current = etag(memory.one(id))
+def _unchanged(memory: Memory, id: str, wanted: str) -> tuple[str, datetime]:
+    """The version that is going to be changed, if it is the one that was meant."""
+    found = memory.one(id)
+    current = etag(found)
     if wanted.strip() != "*" and current not in [part.strip() for part in wanted.split(",")]:
         raise Refusal(412, f"The memory {id} changed since it was read.", "Read it again, and change what it says now.", {"ETag": current})
+    return found.id, found.updated_at
 
 
 def forget(call: Call) -> dict[str, Any]:

@@ -1,0 +1,298 @@
+"""A PostgreSQL server that goes away during a commit: whatever became of it, the write is there once. `bench/failover.py` shows the same
+with a primary that is killed and a standby that takes over."""
+
+from __future__ import annotations
+
+import re
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import httpx2
+import postgres
+import pytest
+from http_server import body, problem, running
+from psycopg.conninfo import conninfo_to_dict
+from stores import EMBEDDER, HERE, MODEL, NOW, by_words, make, put, seen, vectors_of
+
+from recollect.config import Config
+from recollect.errors import OutcomeUnknown, Overtaken, StoreError
+from recollect.memory import Memory
+from recollect.store.postgres import PostgresStore
+from recollect.types import Batch, Change, Entry, Relation, Source
+
+WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%tenants%FOR UPDATE%'"
+# More lines in the audit trail than anybody would look through, as other writers make them.
+TRAIL = (
+    "INSERT INTO recollect.audit(tenant, number, at, person, actor, mark, changes, hash)"
+    " SELECT {tenant}, 0, now(), '', 'user', 'another ' || n, '{{}}', '' FROM generate_series(1, 1100) n"
+)
+
+
+class Proxy:
+    """Stands between a store and the server and cuts a connection at its COMMIT, once for each of `faults`:
+
+    never   the commit does not arrive
+    answer  it arrives, and its answer is lost
+    late    the client's connection is cut, and the commit arrives while the next try waits for it
+    """
+
+    def __init__(self) -> None:
+        parts = conninfo_to_dict(postgres.database_url())
+        self.target = str(parts["host"]), int(str(parts.get("port") or 5432))
+        self.faults: list[str] = []
+        self.meanwhile: list[Callable[[], object]] = []  # done after a cut, before anybody knows of it
+        self.port = postgres.free_port()
+        self.listener: socket.socket | None = None
+        self.listen()
+
+    @property
+    def url(self) -> str:
+        return between(f"127.0.0.1:{self.port}")
+
+    def listen(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", self.port))
+        threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
+
+    def refuse(self) -> None:
+        """Nobody gets through any more until `listen`."""
+        if self.listener is not None:
+            close(self.listener)
+        self.listener = None
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                both = listener.accept()[0], socket.create_connection(self.target)
+                for one in both:
+                    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                threading.Thread(target=self._pass_on, args=both, daemon=True).start()
+
+    def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                for one in select.select([client, server], [], [])[0]:
+                    data = one.recv(1 << 16)
+                    if one is client and b"COMMIT\0" in data and self.faults:
+                        return self._cut(client, server, data, self.faults.pop(0))
+                    (server if one is client else client).sendall(data)
+                    if not data:
+                        return close(client, server)
+        return close(client, server)
+
+    def _cut(self, client: socket.socket, server: socket.socket, data: bytes, fault: str) -> None:
+        if fault == "late":
+            close(client)
+            wait_until(lambda: bool(postgres.run(postgres.database_url(), WAITING)))
+        if fault != "never":
+            server.sendall(data)
+            assert b"COMMIT" in server.recv(1 << 16)
+        close(server)
+        while self.meanwhile:
+            self.meanwhile.pop()()
+        close(client)
+
+
+def close(*sockets: socket.socket) -> None:
+    for one in sockets:
+        with suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+        one.close()
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def between(places: str) -> str:
+    """The URL of the tests' database with other servers in it. (What is encrypted cannot be cut at its COMMIT.)"""
+    return re.sub(r"@[^/]*/", f"@{places}/", postgres.database_url()) + "?sslmode=disable"
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    proxy = Proxy()
+    yield proxy
+    proxy.refuse()
+
+
+@pytest.fixture
+def store(proxy: Proxy) -> Iterator[PostgresStore]:
+    store = PostgresStore(proxy.url, tenant=postgres.new_tenant(), timeout=20)
+    yield store
+    store.close()
+
+
+def marks(store: PostgresStore, word: str) -> int:
+    """How many lines of the audit trail speak of this."""
+    with store.transaction() as connection:
+        row = connection.execute("SELECT count(*) FROM audit WHERE strpos(changes, %s) > 0", (word,)).fetchone()
+    return int(row[0])
+
+
+@pytest.mark.parametrize("faults", [["never"], ["answer"], ["late"], ["never", "answer"], ["answer", "answer"]])
+def test_a_write_whose_connection_is_cut_at_its_commit_is_there_once(store, proxy, faults):
+    old = make("The old way")
+    put(store, old)
+    new = make("A new way to find herons", source="docs/birds.md", source_type="markdown")
+    # Everything in it would show if it were done twice: a second row, a second vote, a position that was read on already.
+    batch = Batch(
+        at=NOW, add=(Entry(new, vectors_of(new), False),), change=(Change(old.id, "vote", {"vote": 1.0}),), model=MODEL,
+        expect=((HERE, "docs/birds.md", 0),), sources=((HERE, Source("docs/birds.md", "markdown", "h", 7)),),
+        relate=(Relation(new.id, old.id, "builds_on"),),
+    )  # fmt: skip
+    proxy.faults = list(faults)
+    receipt = store.write(batch)
+    assert not proxy.faults
+    assert (receipt.added, receipt.changed, receipt.outcomes[0].id) == (1, 1, new.id)
+    assert [memory.content for memory in store.list(seen(), order="oldest")] == ["The old way", "A new way to find herons"]
+    assert store.get([old.id])[0].usefulness == 1
+    assert store.source(HERE, "docs/birds.md").position == 7
+    assert [event.action for event in store.history(old.id)] == ["add", "vote"]
+    assert by_words(store, "herons") == [new.id]
+    assert marks(store, new.id) == 1
+    assert store.check(deep=True) == []
+
+
+def test_a_write_that_went_in_is_recognised_however_much_others_wrote_since(store, proxy):
+    proxy.faults = ["answer"]
+    proxy.meanwhile = [lambda: postgres.run(postgres.database_url(), TRAIL.format(tenant=store.tenant))]
+    memory = make("a heron")
+    assert put(store, memory, unique=False).outcomes[0].status == "added"
+    assert not proxy.meanwhile
+    assert len(store.list(seen())) == 1
+    assert store.check(deep=True) == []
+
+
+def test_a_commit_that_broke_after_a_long_wait_is_found_out_all_the_same(proxy):
+    store = PostgresStore(proxy.url, tenant=postgres.new_tenant(), timeout=0.3)
+    proxy.faults, proxy.meanwhile = ["answer"], [lambda: threading.Event().wait(0.5)]
+    assert put(store, make("a heron"), unique=False).added == 1
+    assert len(store.list(seen())) == 1
+    store.close()
+
+
+@pytest.mark.parametrize(("fault", "second"), [("answer", "duplicate"), ("never", "added")])
+def test_a_write_that_nobody_can_be_asked_about_is_said_to_be_unknown_and_may_be_told_again(proxy, fault, second):
+    store = PostgresStore(proxy.url, tenant=postgres.new_tenant(), timeout=0.5)
+    proxy.faults, proxy.meanwhile = [fault], [proxy.refuse]
+    with pytest.raises(OutcomeUnknown, match="could not be found out"):
+        put(store, make("a heron"))
+    with pytest.raises(StoreError, match="cannot be reached") as caught:
+        put(store, make("an owl"))  # this one certainly was not
+    assert not isinstance(caught.value, OutcomeUnknown)
+    proxy.listen()
+    assert put(store, make("a heron")).outcomes[0].status == second
+    assert [memory.content for memory in store.list(seen())] == ["a heron"]
+    store.close()
+
+
+def test_a_write_that_did_not_arrive_and_comes_too_late_then_is_overtaken_and_not_unknown(store, proxy):
+    other = PostgresStore(postgres.database_url(), tenant=store.name)
+    page = Batch(at=NOW, expect=((HERE, "log.jsonl", 0),), sources=((HERE, Source("log.jsonl", "transcript", "h", 7)),))
+    proxy.faults, proxy.meanwhile = ["never"], [lambda: other.write(page)]
+    memory = make("a heron")
+    with pytest.raises(Overtaken):
+        store.write(page._replace(add=(Entry(memory, (), False),)))
+    assert store.get([memory.id]) == []
+    other.close()
+
+
+def test_a_refused_write_is_refused_and_not_unknown(store):
+    memory = make("a heron")
+    put(store, memory)
+    with pytest.raises(StoreError) as caught:
+        put(store, memory._replace(content="an owl", content_hash="other"))  # an id that is taken
+    assert not isinstance(caught.value, OutcomeUnknown)
+
+
+@pytest.mark.parametrize("fault", ["never", "answer"])
+def test_who_adds_a_memory_notices_nothing(proxy, tmp_path, fault):
+    config = Config(database=proxy.url, tenant=postgres.new_tenant(), user="anna", busy_timeout=20)
+    with Memory(config=config, directory=tmp_path, embedder=EMBEDDER) as memory:
+        proxy.faults = [fault]
+        outcome = memory.add("We deploy from main, never from a branch", dedup=False)
+        assert outcome.status == "added"
+        assert [hit.memory.id for hit in memory.search("deploy").hits] == [outcome.id]
+        proxy.faults = [fault]
+        assert memory.vote(outcome.id).usefulness == 1
+
+
+def test_an_agent_of_a_team_sends_what_is_unknown_again_and_it_is_there_once(proxy, offline, tmp_path, monkeypatch):
+    for name, value in {"DATABASE": proxy.url, "TENANT": postgres.new_tenant(), "EMBEDDING": "hashing", "BUSY_TIMEOUT": "0.5"}.items():
+        monkeypatch.setenv(f"RECOLLECT_{name}", value)
+    told = {"arguments": {"memories": [{"content": "We deploy from main"}]}}
+    with running(offline, tmp_path) as server:
+
+        def send() -> httpx2.Response:
+            return server.owner.post("/api/v1/tools/store_memories", json=told, headers={"Idempotency-Key": "one"})
+
+        assert body(server.owner.get("/api/v1/memories"))["items"] == []
+        proxy.faults, proxy.meanwhile = ["answer"], [proxy.refuse]
+        assert "not known whether" in problem(send(), 503)["detail"]
+        proxy.listen()
+        assert not body(send())["failed"]
+        assert [one["content"] for one in body(server.owner.get("/api/v1/memories"))["items"]] == ["We deploy from main"]
+
+
+def test_a_commit_counts_even_if_the_primary_is_gone_before_it_says_how_far_it_is(monkeypatch):
+    store = PostgresStore(postgres.database_url(), tenant=postgres.new_tenant(), read_url=postgres.database_url())
+    read, away = store.database.read, ["once"]
+
+    def losing(who, sql, values=()):
+        if "pg_current_wal" in sql and away:
+            away.clear()
+            raise StoreError("The primary cannot be reached.")
+        return read(who, sql, values)
+
+    monkeypatch.setattr(store.database, "read", losing)
+    assert put(store, make("a heron")).added == 1
+    assert not away
+    assert len(store.list(seen())) == 1
+    store.close()
+
+
+def test_one_of_several_servers_that_are_named_is_waited_for():
+    proxy = Proxy()
+    proxy.refuse()
+    url = between(f"127.0.0.1:{postgres.free_port()},127.0.0.1:{proxy.port}") + "&target_session_attrs=read-write"
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(PostgresStore, url, tenant=postgres.new_tenant(), timeout=20)
+        with pytest.raises(TimeoutError):
+            opening.result(0.3)
+        proxy.listen()
+        store = opening.result(20)
+    assert put(store, make("a heron")).added == 1
+    assert store.path.count("127.0.0.1:") == 2
+    store.close()
+    proxy.refuse()
+
+
+def test_a_commit_that_no_standby_has_is_not_acknowledged():
+    """PostgreSQL says yes, with a warning, to a commit whose wait for the standby somebody cut short."""
+    server = postgres.Server(synchronous_commit="on")
+    standby = "SHOW synchronous_standby_names"
+    cancel = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    try:
+        store = PostgresStore(server.url, timeout=1)
+        put(store, make("a heron"))
+        postgres.run(server.url, "ALTER SYSTEM SET synchronous_standby_names = 'another'", "SELECT pg_reload_conf()")
+        wait_until(lambda: postgres.run(server.url, standby) == [("another",)])
+        with ThreadPoolExecutor(1) as pool:
+            writing = pool.submit(put, store, make("an owl"))
+            wait_until(lambda: postgres.run(server.url, cancel) == [(0,)] and writing.done())
+            with pytest.raises(OutcomeUnknown):
+                writing.result()
+        postgres.run(server.url, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+        wait_until(lambda: postgres.run(server.url, standby) == [("",)])
+        assert put(store, make("an owl")).outcomes[0].status == "duplicate"
+        store.close()
+    finally:
+        server.stop()

@@ -1,0 +1,107 @@
+"""Two copies of a memory made one again: the longer history is right, the later word stands, nothing is lost."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+from stores import content_hash, day, make
+
+from recollect.merging import applied, hidden, merge
+from recollect.records import Record, stamp, version
+from recollect.types import Entity, Event
+
+MEMORY = make("Tea at four", id="0" * 36, importance=5.0)
+ADDED = Event(day(1), "user", "add", {}, {})
+
+
+def base(*events: Event, **fields) -> Record:
+    memory = MEMORY
+    for event in events:
+        memory = applied(memory, event.after)._replace(updated_at=event.at)
+    return Record(memory._replace(**fields), True, (ADDED, *events))
+
+
+def said(number: int, action: str = "update", actor: str = "user", before=None, **after) -> Event:
+    return Event(day(number), actor, action, before or {}, after)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "expected", "conflicts"),
+    [
+        ([], [], {}, ()),
+        ([said(2, importance=7.0)], [], {"importance": 7.0}, ()),
+        ([], [said(2, importance=7.0)], {"importance": 7.0}, ()),
+        ([said(2, importance=7.0)], [said(3, kind="gotcha")], {"importance": 7.0, "kind": "gotcha"}, ()),
+        ([said(2, importance=7.0)], [said(3, importance=2.0)], {"importance": 2.0}, ("importance",)),
+        ([said(4, importance=7.0)], [said(3, importance=2.0)], {"importance": 7.0}, ("importance",)),
+        ([said(3, importance=7.0)], [said(3, importance=7.0, actor="agent:x")], {"importance": 7.0}, ()),
+        ([said(2, content="Tea at five")], [said(3, content="Tea at six")], {"content": "Tea at six", "content_hash": content_hash("Tea at six")}, ("content",)),
+        ([said(2, "forget", deleted_at=stamp(day(2)))], [said(3, importance=1.0)], {"deleted_at": day(2), "importance": 1.0}, ()),
+        ([said(2, "forget", deleted_at=stamp(day(2)))], [said(3, "restore", deleted_at=None)], {"deleted_at": None}, ("deleted_at",)),
+        ([said(2, tags='["a", "b"]')], [said(2, metadata='{"x": 1}')], {"tags": ("a", "b"), "metadata": {"x": 1}}, ()),
+        ([said(2, entities=[["Tea", "concept"]])], [said(2, answered=1)], {"entities": (Entity("Tea", "concept"),), "answered": True}, ()),
+        (
+            [said(2, "vote", before={"usefulness": 0.0}, usefulness=2.0), said(3, "vote", before={"usefulness": 2.0}, usefulness=3.0)],
+            [said(2, "vote", actor="anna", before={"usefulness": 0.0}, usefulness=-1.0)],
+            {"usefulness": 2.0},
+            (),
+        ),
+    ],
+)  # fmt: skip
+def test_each_field_keeps_what_was_last_said_of_it(mine, theirs, expected, conflicts):
+    one, other = base(*mine), base(*theirs)
+    for first, second in ((one, other), (other, one)):
+        merged = merge(first, second)
+        assert {name: getattr(merged.record.memory, name) for name in expected} == expected
+        assert merged.conflicts == conflicts
+        assert {event.action for event in merged.record.events} >= {event.action for event in (*mine, *theirs)}
+    assert version(merge(one, other).record) == version(merge(other, one).record)
+
+
+def test_merging_what_was_merged_changes_nothing_more():
+    one, other = base(said(2, importance=7.0)), base(said(3, importance=2.0), said(5, kind="gotcha"))
+    merged = merge(one, other).record
+    for again in (merge(merged, one), merge(other, merged)):
+        assert version(again.record) == version(merged)
+        assert again.conflicts == ()
+
+
+def test_any_order_of_merging_three_ends_the_same():
+    chance = random.Random(7)
+    for _ in range(50):
+        copies = []
+        for who in ("a", "b", "c"):
+            days = sorted(chance.sample(range(2, 20), chance.randint(1, 3)))
+            fields = [{chance.choice(("importance", "confidence")): float(chance.randint(0, 9))} for _ in days]
+            copies.append(base(*(said(number, actor=who, **field) for number, field in zip(days, fields, strict=True))))
+        ends = set()
+        for first, second, third in itertools.permutations(copies):
+            ends.add(version(merge(merge(first, second).record, third).record))
+        assert len(ends) == 1
+
+
+def test_uses_of_both_are_kept_and_do_not_make_a_difference():
+    one, other = base(access_count=3, last_accessed=day(4)), base(access_count=5, last_accessed=day(2))
+    assert version(one) == version(other)
+    merged = merge(one, other).record.memory
+    assert (merged.access_count, merged.last_accessed) == (5, day(4))
+
+
+def test_vectors_of_the_text_that_stands_stay_with_it():
+    vectors = (("m", 2, b"12345678"),)
+    one = base(said(2, importance=7.0))._replace(vectors=vectors)
+    other = base(said(3, content="Tea at six"))
+    assert merge(one, other).record.vectors == ()
+    assert merge(one, base(said(3, kind="gotcha"))).record.vectors in (vectors, ())
+    assert merge(one, other._replace(vectors=vectors)).record.vectors == vectors
+
+
+def test_the_same_text_under_two_ids_leaves_one_visible():
+    keep, drop = base(), base()._replace(memory=MEMORY._replace(id="1" * 36))
+    behind = hidden(drop, keep)
+    assert behind.memory.superseded_by == keep.memory.id
+    assert behind.memory.deleted_at is not None
+    assert behind.events[-1].action == "merge"
+    assert behind == hidden(drop, keep)

@@ -1,0 +1,209 @@
+"""Moving everything into another database: whole, resumable, compared, and only into a place of its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli_runner import cli  # noqa: F401
+from stores import HERE, NOW, OTHER, change, everything, make, put
+from travel import fill, tallies
+
+from recollect import migration
+from recollect.errors import InvalidInput, StoreError
+from recollect.store.sqlite import SqliteStore
+from recollect.syncing import team_scope
+from recollect.types import PERSONAL, Batch, Relation
+
+
+@pytest.fixture
+def store_kind():
+    """These tests say themselves which database is meant."""
+    return "sqlite"
+
+
+@pytest.fixture
+def source(tmp_path):
+    store = SqliteStore(tmp_path / "source.db", timeout=5)
+    store.known = fill(store)
+    yield store
+    store.close()
+
+
+class Interrupted(Exception):
+    pass
+
+
+class Breaking:
+    """A target whose process is gone after so many pages."""
+
+    def __init__(self, store, pages):
+        self._store, self.pages = store, pages
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def take(self, *given, **how):
+        self.pages -= 1
+        if self.pages < 0:
+            raise Interrupted
+        return self._store.take(*given, **how)
+
+
+class Busy:
+    """A source in which something happens just when a part has been read."""
+
+    def __init__(self, store, part, happen):
+        self._store, self._part, self._happen = store, part, happen
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def export(self, part, after, limit, *more, **how):
+        found = self._store.export(part, after, limit, *more, **how)
+        if part == self._part and not getattr(found[0], part):
+            self._part, happen = "", self._happen
+            happen()
+        return found
+
+
+def as_there(source, store):
+    """What the source holds, with its scopes named as the target names them."""
+    return migration.tallies(migration.Renaming(source, migration.renamed(source, store)))
+
+
+def test_both_databases_hold_the_same_afterwards(source, store):
+    moved = migration.migrate(source, store, "here", page=2)
+    assert moved.parts == as_there(source, store) == tallies(store)
+    assert moved.parts["records"].number == 9
+    assert moved.taken == sum(tally.number for tally in moved.parts.values())
+    assert store.check(deep=True) == []
+
+
+def test_there_and_back_is_where_it_began(source, store, tmp_path):
+    back = SqliteStore(tmp_path / "back.db", timeout=5)
+    there = migration.migrate(source, store, "here")
+    again = migration.migrate(store, back, "there")
+    assert there.parts == as_there(source, store)
+    assert again.parts == tallies(source) == tallies(back)
+    back.close()
+
+
+def test_it_goes_on_where_it_was_cut_off_wherever_that_was(source, tmp_path):
+    whole, pages, cut = tallies(source), 0, True
+    while cut:
+        store = SqliteStore(tmp_path / f"cut-{pages}.db", timeout=5)
+        cut = False
+        try:
+            migration.migrate(source, Breaking(store, pages), "here", page=5)
+        except Interrupted:
+            cut = True
+        moved = migration.migrate(source, store, "here", page=5)
+        assert moved.parts == whole
+        assert moved.resumed == (pages > 0)
+        store.close()
+        pages += 1
+    assert pages > 15
+
+
+def test_an_earlier_run_is_not_done_again(source, store):
+    first = migration.migrate(source, store, "here")
+    second = migration.migrate(source, store, "here")
+    assert (second.taken, second.resumed, second.parts) == (0, True, first.parts)
+
+
+@pytest.mark.parametrize("part", ["scopes", "records", "tombstones"])
+def test_what_is_written_to_the_source_meanwhile_comes_too(source, store, part):
+    known = source.known
+
+    def happen():
+        put(source, make("A late arrival"), sources=())
+        change(source, known["told"].id, importance=2.0)
+        source.write(Batch(at=NOW, relate=(Relation(known["told"].id, known["new"].id, "relates_to"),)))
+        source.write(Batch(at=NOW, unrelate=(Relation(known["told"].id, known["turn"].id, "relates_to"),)))
+        source.write(Batch(at=NOW, retire=((HERE, "docs/a.md"),)))
+        source.write(Batch(at=NOW, purge=(known["hidden"].id,)))
+
+    moved = migration.migrate(Busy(source, part, happen), store, "here", page=2)
+    assert moved.parts == as_there(source, store) == tallies(store)
+    assert store.check(deep=True) == []
+
+
+def test_a_source_that_never_rests_is_told_of(source, store):
+    class Restless(Busy):
+        def export(self, part, *given, **how):
+            change(self._store, self._store.known["told"].id, importance=self.next())
+            return self._store.export(part, *given, **how)
+
+        def next(self):
+            self.number = getattr(self, "number", 0) + 0.01
+            return self.number
+
+    with pytest.raises(StoreError, match="do not agree: records 9 → 9") as error:
+        migration.migrate(Restless(source, "", None), store, "here")
+    assert "run the same command again" in error.value.hint
+    assert migration.migrate(source, store, "here").parts == as_there(source, store)
+
+
+def test_projects_go_by_name_in_a_teams_database_and_by_folder_in_ones_own(source, store, tmp_path):
+    migration.migrate(source, store, "here")
+    team = hasattr(store, "acting")
+    assert sorted(store.scopes()) == sorted([team_scope("shop") if team else HERE, OTHER, PERSONAL])
+    assert len(list(store.scan(everything(team_scope("shop"))))) == (8 if team else 0)
+
+
+def test_projects_of_the_same_name_are_not_thrown_together(tmp_path, backend):
+    one, store = SqliteStore(tmp_path / "one.db", timeout=5), backend.open()
+    put(one, make("Mine"), make("Theirs", scope=OTHER), scopes={HERE: ("api", "/a/api"), OTHER: ("api", "/b/api")})
+    migration.migrate(one, store, "here")
+    assert sorted(store.scopes()) == [HERE, OTHER]
+    one.close()
+
+
+def test_a_database_with_memories_of_its_own_is_left_alone(source, store):
+    put(store, make("Mine"))
+    with pytest.raises(InvalidInput, match="holds 1 memories already") as error:
+        migration.migrate(source, store, "here")
+    assert "sync" in error.value.hint
+    assert store.count(everything()) == 1
+
+
+def test_a_migration_from_elsewhere_is_not_gone_on_with(source, store):
+    migration.migrate(source, store, "here")
+    with pytest.raises(InvalidInput, match="brought from here"):
+        migration.migrate(source, store, "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [
+        ("postgresql://anna:secret@db.example:5432/memory", "postgresql://anna@db.example:5432/memory"),
+        ("postgresql://db.example/memory?password=secret&sslmode=require", "postgresql://db.example/memory?sslmode=require"),
+        ("postgresql://a:b@c@host/memory?password=x", "postgresql://a@host/memory"),
+        ("/data/memory.db", "/data/memory.db"),
+    ],
+)
+def test_passwords_are_not_shown(target, shown):
+    assert migration.named(target) == shown
+
+
+def test_the_command_moves_and_says_what_it_compared(cli, tmp_path):  # noqa: F811
+    id = cli.add("We deploy from main", "--kind", "decision")
+    cli.ok("vote", id)
+    told = cli.ok("migrate", "--to", str(tmp_path / "new.db"))
+    assert "the same numbers and digests" in told
+    assert cli.json("get", id, "--database", str(tmp_path / "new.db"))[0]["content"] == "We deploy from main"
+    value = cli.json("migrate", "--to", str(tmp_path / "new.db"))
+    assert value["verified"]
+    assert value["resumed"]
+    assert value["parts"]["records"]["number"] == 1
+    history = json.loads(cli.ok("--json", "history", id, "--database", str(tmp_path / "new.db")))
+    assert [event["action"] for event in history] == ["add", "vote"]
+
+
+def test_the_command_refuses_what_makes_no_sense(cli, tmp_path):  # noqa: F811
+    cli.add("We deploy from main")
+    assert "already" in cli.fails("migrate", "--to", str(cli.home / "memory.db"), code=2)
+    cli.ok("add", "Another", "--database", str(tmp_path / "other.db"))
+    assert "holds 1 memories already" in cli.fails("migrate", "--to", str(tmp_path / "other.db"), code=2)
+    assert "--to" in cli.fails("migrate", code=2)

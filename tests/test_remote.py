@@ -1,0 +1,390 @@
+"""A team's server from the machines of its people: tools through it, an outbox for when it is away, and sync over the network."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+from cli_runner import cli  # noqa: F401
+from http_server import problem, running, served
+from mcp_client import ERAS, talking
+
+from recollect.errors import ConfigError
+from recollect.post import Key
+from recollect.remote import client as remote
+from recollect.remote.client import Client, Refused, Unreachable
+from recollect.remote.desk import Team
+from recollect.remote.outbox import Entry, Outbox, folder
+from recollect.syncing import team_scope
+
+__all__ = ["served"]
+V1 = "/api/v1"
+NOBODY = "http://127.0.0.1:9"  # the discard port: nothing listens there
+
+
+@pytest.fixture
+def store_kind():
+    """These tests say themselves which database is meant."""
+    return "sqlite"
+
+
+@pytest.fixture
+def anna(served, tmp_path):
+    _ = served.projects.base  # opened in the server's own home
+    return Person(served, "anna", tmp_path)
+
+
+class Person:
+    """Somebody of the team, with a token and an outbox of their own."""
+
+    number = 0
+
+    def __init__(self, served, name, place):
+        Person.number += 1
+        self.token = served.token(f"{name}-{Person.number}", "write", personal=True)
+        self.outbox = Outbox(place / f"outbox-{name}")
+        self.address = served.address
+        self.name = f"shop-{Person.number}"
+
+    def team(self, address=None, kind=Client) -> Team:
+        return Team(kind(address or self.address, Key(self.token, "test")), self.name, outbox=self.outbox)
+
+    def store(self, text, **how):
+        return self.team(**how).call("store_memories", {"memories": [{"content": text}]}, None)
+
+    def found(self, query):
+        return self.team().call("search_memories", {"query": query}, None)[0]
+
+
+class Lossy(Client):
+    """A connection that breaks after the server did what was asked."""
+
+    def post(self, path, body, **how):
+        super().post(path, body, **how)
+        raise Unreachable("The answer was lost.")
+
+
+def test_tools_work_on_the_teams_memory(anna, served):
+    told, failed = anna.store("Orders live in PostgreSQL")
+    assert (told.startswith("1. stored ["), failed) == (True, False)
+    assert "Orders live in PostgreSQL" in anna.found("where do orders live?")
+    listed = served.owner.get(f"{V1}/memories", params={"project": f"team:{anna.name}"}).json()
+    assert [one["scope"] for one in listed["items"]] == [team_scope(anna.name)]
+    assert [one["name"] for one in served.owner.get(f"{V1}/projects").json()["items"] if one["scope"] == team_scope(anna.name)] == [
+        anna.name
+    ]
+
+
+def test_what_a_tool_cannot_do_is_told_in_its_own_words(anna):
+    text, failed = anna.team().call("get_memories", {"ids": ["ffff"]}, None)
+    assert failed
+    assert "no memory whose id starts with" in text
+
+
+def test_a_write_waits_while_the_server_is_away_and_is_delivered_once(anna):
+    told, failed = anna.store("Kept for later", address=NOBODY)
+    assert not failed
+    assert told.startswith("Kept on this machine: Nothing answers at http://127.0.0.1:9")
+    assert "(1 waiting)" in told
+    anna.store("And this", address=NOBODY)
+    assert len(anna.outbox.waiting()) == 2
+    assert anna.team().deliver() == 2
+    assert anna.team().deliver() == 0
+    assert "Kept for later" in anna.found("later")
+    assert "And this" in anna.found("and this")
+
+
+def test_an_answer_that_is_lost_does_not_make_it_happen_twice(anna, served):
+    id = re.search(r"\[(\S+)\]", anna.store("Voted for")[0])[1]
+    rating = {"ratings": [{"id": id, "value": 2}]}
+    told, _ = anna.team(kind=Lossy).call("rate_memories", rating, None)
+    assert "waiting" in told
+    for _ in range(2):
+        assert anna.team(kind=Lossy).deliver() == 0
+    assert anna.team().deliver() == 1
+    found = served.owner.get(f"{V1}/memories/{id}", params={"project": f"team:{anna.name}"}).json()
+    assert found["usefulness"] == 2.0
+
+
+def test_what_was_asked_for_first_is_delivered_first(anna):
+    anna.store("First", address=NOBODY)
+    told, _ = anna.store("Second")  # the server is back: both go, in order
+    assert told.startswith("1. stored [")
+    assert anna.outbox.waiting() == []
+    listed = [one for one in anna.found("first second").splitlines() if "First" in one or "Second" in one]
+    assert len(listed) == 2
+
+
+def test_what_the_server_refuses_is_set_aside_and_told(anna):
+    anna.team(address=NOBODY).call("update_memory", {"id": "ffffffff", "importance": 3}, None)
+    anna.store("Behind it", address=NOBODY)
+    anna.outbox.place.joinpath("0-broken.json").write_text("{")
+    assert anna.team().deliver() == 1
+    assert len(anna.outbox.aside()) == 2
+    assert "refused 2 write(s)" in anna.found("behind")
+    reasons = [path.read_text() for path in anna.outbox.place.glob("*.reason")]
+    assert any("no memory whose id starts with" in reason for reason in reasons)
+
+
+def test_reads_say_that_the_server_is_away(anna):
+    with pytest.raises(Unreachable, match="Nothing answers"):
+        anna.team(address=NOBODY).call("search_memories", {"query": "x"}, None)
+
+
+def test_secrets_do_not_wait_on_disk(anna):
+    anna.store("The key is ghp_" + "a1B2" * 9, address=NOBODY)
+    (file,) = anna.outbox.waiting()
+    assert "ghp_" not in file.read_text()
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def test_an_outbox_does_not_grow_without_end(anna, monkeypatch):
+    from recollect.errors import RecollectError
+    from recollect.remote import outbox
+
+    monkeypatch.setattr(outbox, "MOST", 2)
+    for number in range(2):
+        anna.store(f"Number {number}", address=NOBODY)
+    with pytest.raises(RecollectError, match="wait for the server already"):
+        anna.store("Number 3", address=NOBODY)
+
+
+def test_two_processes_that_deliver_at_once_deliver_once(anna, served):
+    for number in range(10):
+        anna.store(f"Number {number} of ten", address=NOBODY)
+    threads = [threading.Thread(target=lambda: anna.team().deliver()) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert anna.outbox.waiting() == []
+    listed = served.owner.get(f"{V1}/memories", params={"project": f"team:{anna.name}", "limit": 100}).json()["items"]
+    assert len(listed) == 10
+
+
+def test_a_key_holds_across_server_processes(offline, tmp_path):
+    headers = {"Idempotency-Key": "the same"}
+    with running(offline, tmp_path / "project", open=True) as one, running(offline, tmp_path / "project", open=True) as other:
+        answers = [
+            server.client(None).post(f"{V1}/memories", json={"memories": [{"content": "Said once"}]}, headers=headers)
+            for server in (one, other, one)
+        ]
+        assert [answer.status_code for answer in answers] == [201] * 3
+        assert answers[0].json() == answers[1].json() == answers[2].json()
+        different = {"memories": [{"content": "Something else"}]}
+        problem(other.client(None).post(f"{V1}/memories", json=different, headers=headers), 422)
+
+
+def test_a_write_whose_answer_was_never_kept_is_not_done_again(offline, tmp_path, monkeypatch):
+    from recollect.http import once
+
+    with running(offline, tmp_path / "project", open=True) as here:
+        client = here.client(None)
+        id = client.post(f"{V1}/memories", json={"memories": [{"content": "Voted for"}]}).json()["outcomes"][0]["id"]
+        body = {"arguments": {"ratings": [{"id": id, "value": 2}]}}
+        with monkeypatch.context() as patch:  # the process dies after the write
+            patch.setattr(once, "stamp", lambda moment: 1 / 0)
+            assert client.post(f"{V1}/tools/rate_memories", json=body, headers={"Idempotency-Key": "k"}).status_code == 500
+        assert client.post(f"{V1}/tools/rate_memories", json=body, headers={"Idempotency-Key": "k"}).status_code == 200
+        assert client.get(f"{V1}/memories/{id}").json()["usefulness"] == 2.0
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_an_agent_talks_to_the_team_through_its_own_server(anna, served, tmp_path, era):
+    project, home = tmp_path / anna.name, tmp_path / "home"
+    project.mkdir()
+    with talking(era, project, home, "--remote", served.address, env={"RECOLLECT_TOKEN": anna.token}) as talk:
+        talk.store("We deploy from main", kind="decision")
+        assert "We deploy from main" in talk.search_memories(query="how do we deploy?")
+        assert "no memory" in talk.refused("get_memories", ids=["ffff"])
+    assert "We deploy from main" in anna.team().call("search_memories", {"query": "deploy"}, None)[0]
+
+
+def test_an_agent_goes_on_while_the_server_is_away(offline, tmp_path):
+    place = tmp_path / "shop"
+    place.mkdir()
+    machine = tmp_path / "machine"
+    with running(offline, tmp_path / "project") as here:
+        token, address = here.token("anna", "write", personal=True), here.address
+    environment = {"RECOLLECT_TOKEN": token}
+    with talking(ERAS[0], place, machine, "--remote", address, env=environment) as talk:
+        told = talk.store_memories(memories=[{"content": "Told while it was away"}])
+        assert told.startswith("Kept on this machine")
+        result = talk("call_tool", "search_memories", {"query": "away"})
+        assert result.content[0].text.startswith("The team's memory is out of reach: Nothing answers at")
+        assert not result.is_error
+    assert list((machine / "outbox").rglob("*.json"))
+    with listening(offline, tmp_path / "project", int(address.rpartition(":")[2])) as here:
+        with talking(ERAS[0], place, machine, "--remote", address, env=environment) as talk:
+            until = time.monotonic() + 20
+            while "Told while it was away" not in talk.search_memories(query="away"):
+                assert time.monotonic() < until
+        found = here.owner.get(f"{V1}/memories", params={"project": "team:shop"}).json()["items"]
+        assert [one["content"] for one in found] == ["Told while it was away"]
+    assert not list((machine / "outbox").rglob("*.json"))
+
+
+@contextmanager
+def listening(home, directory, port):
+    """The server again, at the address it had."""
+    from recollect.http import serving
+
+    bind = serving.listen
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(serving, "listen", lambda host, _: bind(host, port))
+        with running(home, directory) as here:
+            yield here
+
+
+# Over the network, too, two databases come in step
+
+
+def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setenv("RECOLLECT_TOKEN", anna.token)
+    words = ("sync", "--with", served.address, "--as", anna.name)
+    first = cli.add("We deploy from main", "--kind", "decision")
+    second = cli.add("Tea at four")
+    cli.ok("link", first, second)
+    done = cli.json(*words)
+    assert (done["pushed"], done["links"]) == (2, 1)
+    assert "We deploy from main" in anna.found("deploy")
+    anna.store("Said by an agent of the team")
+    other = ("--project", str(tmp_path), "--database", str(tmp_path / "other.db"))
+    assert cli.json(*words, *other)["pulled"] == 3
+    cli.ok("update", first, "--content", "We deploy from main, on Mondays", *other)
+    cli.ok("forget", second, "--purge", "--yes", *other)
+    assert cli.json(*words, *other) == {
+        "pushed": 0, "pulled": 0, "merged": 1, "removed_here": 0, "removed_there": 1, "links": 0, "conflicts": [], "left": []
+    }  # fmt: skip
+    done = cli.json(*words)
+    assert (done["pulled"], done["merged"], done["removed_here"]) == (1, 1, 1)
+    assert {one["content"] for one in cli.json("list")} == {"We deploy from main, on Mondays", "Said by an agent of the team"}
+    assert [event["action"] for event in cli.json("history", first)] == ["add", "update"]
+    assert not any(cli.json(*words).values())
+
+
+def test_conversations_travel_through_the_server_when_asked_for(anna, served, tmp_path):
+    from stores import HERE, NOW
+    from travel import fill
+
+    from recollect.remote.side import Server
+    from recollect.store.sqlite import SqliteStore
+    from recollect.syncing import CONVERSATIONS, DOCUMENTS, TOLD, Database, Shared, Sync
+
+    stores = [SqliteStore(tmp_path / f"{name}.db", timeout=5) for name in ("one", "two")]
+    fill(stores[0])
+    for store in stores:
+        far = Server(Client(served.address, Key(anna.token, "test")), anna.name)
+        run = Sync(Database(store, "anna", lambda: NOW), far, HERE, team_scope(anna.name), anna.name, (TOLD, CONVERSATIONS, DOCUMENTS))
+        report, _ = run.run(Shared({}, frozenset()))
+        assert report.left == ()
+    assert stores[1].sessions([HERE]) == stores[0].sessions([HERE]) != []
+    assert stores[1].known_turns(HERE, [b"\x01" * 16])
+    assert len(stores[1].relations([memory.id for memory in stores[1].list(stores_filter(HERE))])) == 2
+    for store in stores:
+        store.close()
+
+
+def stores_filter(scope):
+    from stores import everything
+
+    return everything(scope)
+
+
+def test_nothing_reaches_another_project_through_a_bundle(anna, served):
+    """A token for one project cannot read, change or remove what is in another, by id or by scope."""
+    hidden = anna.team().call("store_memories", {"memories": [{"content": "Secret plans"}]}, None)[0]
+    id = re.search(r"\[(\S+)\]", hidden)[1]
+    id = served.owner.get(f"{V1}/memories/{id}", params={"project": f"team:{anna.name}"}).json()["id"]
+    ours, there = {"project": "team:ours"}, {"project": f"team:{anna.name}"}
+    from recollect.http.tokens import Grant
+
+    secret = served_token(served, "ours", Grant(team_scope("ours"), "", "ours"))
+    ben = served.client(secret)
+    assert ben.post(f"{V1}/sync/records", json={"ids": [id]}, params=ours).json() == {"bundle": {}}
+    problem(ben.post(f"{V1}/sync/records", json={"ids": [id]}, params=there), 404)
+    problem(ben.post(f"{V1}/sync/outline", json={}, params={**ours, "personal": "true"}), 403)
+    assert ben.post(f"{V1}/sync/remove", json={"gone": [id], "purge": [id]}, params=ours).json() == {"removed": 0}
+    bundle = served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=there).json()["bundle"]
+    problem(ben.post(f"{V1}/sync/take", json={"bundle": bundle}, params=ours), 422)  # of another scope
+    bundle["records"][0][0][1] = team_scope("ours")
+    assert ben.post(f"{V1}/sync/take", json={"bundle": bundle}, params=ours).json() == {"left": [id]}  # an id of another scope
+    assert served.owner.get(f"{V1}/memories/{id}", params=there).json()["content"] == "Secret plans"
+
+
+def served_token(served, name, *grants):
+    from datetime import UTC, datetime
+
+    from recollect.http import tokens
+
+    return tokens.create(served.file, name, "write", grants, personal=False, now=datetime.now(UTC))[0]
+
+
+def test_a_bundle_that_is_not_in_order_changes_nothing(anna, served):
+    where = {"project": f"team:{anna.name}"}
+    id = re.search(r"\[(\S+)\]", anna.store("In order")[0])[1]
+    id = served.owner.get(f"{V1}/memories/{id}", params=where).json()["id"]
+    good = served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=where).json()["bundle"]
+    fields = {"id": (0, "nope"), "kind": (2, "nonsense"), "content": (3, 7), "created_at": (5, "yesterday"), "importance": (7, 1e9), "trust": (30, 9), "hash": (18, "0" * 64)}  # fmt: skip
+    for name, (at, value) in fields.items():
+        bundle = json.loads(json.dumps(good))
+        bundle["records"][0][0][at] = value
+        problem(served.owner.post(f"{V1}/sync/take", json={"bundle": bundle}, params=where), 422), name
+    for bundle in ({"records": [[]]}, {"records": "x"}, {"gone": [id]}, {"tombstones": [["AA==", 1]]}, {"records": good["records"] * 1001}):
+        problem(served.owner.post(f"{V1}/sync/take", json={"bundle": bundle}, params=where), 422)
+    secret = json.loads(json.dumps(good))
+    secret["records"][0][0][26] = ["ghp_" + "a1B2" * 9]
+    assert served.owner.post(f"{V1}/sync/take", json={"bundle": secret}, params=where).json() == {"left": [id]}
+    assert served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=where).json()["bundle"] == good
+
+
+# What can be wrong with the address or the token
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("ftp://memory.example", "no http or https"),
+        ("https://user:pass@memory.example", "user name or password"),
+        ("http://memory.example", "Without TLS the token"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_told(url, told):
+    with pytest.raises(ConfigError, match=told) as error:
+        Client(url, Key("rcl_x", "test"))
+    assert "pass" not in error.value.message.replace("password", "")
+
+
+def test_a_token_comes_from_a_file_or_the_environment_and_is_never_shown(served, tmp_path, monkeypatch):
+    monkeypatch.delenv("RECOLLECT_TOKEN", raising=False)
+    assert remote.token() is None
+    monkeypatch.setenv("RECOLLECT_TOKEN", "rcl_environment")
+    assert remote.token().value == "rcl_environment"
+    file = tmp_path / "token"
+    file.write_text("rcl_file\n")
+    assert remote.token(str(file)).value == "rcl_file"
+    for wrong in (b"", b"two words", b"\xff\xfe", b"x" * 2000):
+        file.write_bytes(wrong)
+        with pytest.raises(ConfigError):
+            remote.token(str(file))
+    with pytest.raises(ConfigError, match="cannot be read"):
+        remote.token(str(tmp_path / "nothing"))
+    with pytest.raises(Refused, match="refused the key") as error:
+        Client(served.address, Key("rcl_wrong", "test")).post("/sync/outline", {})
+    assert "rcl_wrong" not in str(error.value.message)
+
+
+def test_the_commands_say_what_is_missing(cli, served, monkeypatch):  # noqa: F811
+    monkeypatch.delenv("RECOLLECT_TOKEN", raising=False)
+    assert "asks for a key" in cli.fails("sync", "--with", served.address, code=1)
+    assert "Nothing answers" in cli.fails("sync", "--with", NOBODY, code=1)
+    assert "Which server is not said" in cli.fails("mcp", "--remote", code=2)
+
+
+def test_each_server_has_an_outbox_of_its_own():
+    assert folder("https://one.example") != folder("https://two.example")
+    assert Entry("k", "t", {}, "p").container is None

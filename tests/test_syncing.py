@@ -1,0 +1,375 @@
+"""Databases that share a project, brought in step again and again, whatever happens to them in between."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cli_runner import cli  # noqa: F401
+from stores import EMBEDDER, MODEL, NOW, by_meaning, by_words, change, content_hash, day, everything, make, put, seen
+from travel import fill
+
+from recollect.records import Record, version
+from recollect.store.sqlite import SqliteStore
+from recollect.syncing import CONVERSATIONS, DOCUMENTS, TOLD, Database, Report, Shared, Sync, TooMany, load, save, team_scope
+from recollect.types import PERSONAL, Batch, Change, Relation
+
+HOME, TEAM = "project:here", team_scope("shop")
+NOTHING_SHARED = Shared({}, frozenset())
+
+
+@pytest.fixture
+def store_kind():
+    """These tests say themselves which database is meant."""
+    return "sqlite"
+
+
+class Laptop:
+    """A database of one person, and what it had in common with the team's last time."""
+
+    def __init__(self, store, team, name="anna", allow_loss=False):
+        self.store, self.team, self.name = store, team, name
+        self.shared, self.allow_loss = NOTHING_SHARED, allow_loss
+
+    def sync(self, what=(TOLD,), team=None, **how) -> Report:
+        mine, theirs = (Database(store, self.name, lambda: NOW) for store in (self.store, team or self.team))
+        run = Sync(mine, theirs, HOME, TEAM, "shop", what, **{"allow_loss": self.allow_loss, **how})
+        report, self.shared = run.run(self.shared)
+        return report
+
+
+@pytest.fixture
+def laptops(tmp_path, store):
+    """Two laptops and the team's database."""
+    stores = [SqliteStore(tmp_path / f"{name}.db", timeout=5) for name in ("anna", "ben")]
+    yield [Laptop(each, store, name) for each, name in zip(stores, ("anna", "ben"), strict=True)]
+    for each in stores:
+        each.close()
+
+
+def texts(store, scope=HOME) -> set[str]:
+    return {memory.content for memory in store.scan(seen(scope))}
+
+
+def versions(store, scope=HOME) -> dict[str, bytes]:
+    found = [memory.id for memory in store.scan(everything(scope))]
+    return {record.memory.id: version(record) for record in store.records(found)}
+
+
+def round_robin(*laptops) -> None:
+    for laptop in (*laptops, *laptops):
+        laptop.sync()
+
+
+def test_what_is_told_on_one_laptop_is_found_on_the_other(laptops, store):
+    anna, ben = laptops
+    told = make("Sessions are kept in Redis", tags=("auth",))
+    put(anna.store, told)
+    change(anna.store, told.id, importance=8.0, actor="anna")
+    assert anna.sync() == Report(pushed=1)
+    assert [memory.scope for memory in store.scan(everything(TEAM))] == [TEAM]
+    assert store.overview().extra["scope_names"][TEAM] == "shop"
+    assert ben.sync() == Report(pulled=1)
+    assert by_words(ben.store, "redis sessions") == by_meaning(ben.store, "Sessions are kept in Redis") == [told.id]
+    assert ben.store.get([told.id])[0] == anna.store.get([told.id])[0]
+    assert [(event.actor, event.action) for event in ben.store.history(told.id)] == [("user", "add"), ("anna", "update")]
+    assert anna.sync() == ben.sync() == Report()
+
+
+def test_only_the_chosen_scope_travels(laptops, store):
+    anna, _ = laptops
+    put(anna.store, make("For the team"), make("Mine", scope=PERSONAL), make("Elsewhere", scope="project:other"))
+    anna.sync()
+    assert sorted(store.scopes()) == [TEAM]
+    assert texts(store, TEAM) == {"For the team"}
+
+
+def test_changes_on_both_sides_are_merged_and_the_later_word_stands(laptops):
+    anna, ben = laptops
+    told = make("Tea at four")
+    put(anna.store, told)
+    round_robin(anna, ben)
+    change(anna.store, told.id, at=day(21), actor="anna", content="Tea at five", content_hash=content_hash("Tea at five"))
+    change(anna.store, told.id, at=day(21), actor="anna", kind="preference")
+    change(ben.store, told.id, at=day(22), actor="ben", content="Tea at six", content_hash=content_hash("Tea at six"))
+    ben.store.write(Batch(at=day(23), actor="ben", change=(Change(told.id, "vote", {"vote": 2.0}),)))
+    anna.store.write(Batch(at=day(24), actor="anna", change=(Change(told.id, "vote", {"vote": 1.0}),)))
+    assert anna.sync().pushed == 0
+    report = ben.sync()
+    assert report.merged == 1
+    assert report.conflicts == ((told.id, ("content",)),)
+    anna.sync()
+    for laptop in laptops:
+        (found,) = laptop.store.get([told.id])
+        assert (found.content, found.kind, found.usefulness) == ("Tea at six", "preference", 3.0)
+        assert "Tea at five" in str(laptop.store.history(told.id))
+        assert by_words(laptop.store, "six") == [told.id]
+        assert laptop.store.check(deep=True) == []
+    assert versions(anna.store) == versions(ben.store)
+
+
+def test_what_is_forgotten_purged_or_retired_goes_on_the_other_side_too(laptops, store):
+    anna, ben = laptops
+    forgotten, purged, retired, kept = (make(text) for text in ("Forgotten", "Purged", "Retired", "Kept"))
+    put(anna.store, forgotten, purged, kept)
+    put(anna.store, retired._replace(source="note:import"))
+    round_robin(anna, ben)
+    change(anna.store, forgotten.id, "forget", deleted_at=day(22))
+    anna.store.write(Batch(at=NOW, purge=(purged.id,)))
+    anna.store.write(Batch(at=NOW, retire=((HOME, "note:import"),)))
+    assert anna.sync() == Report(merged=1, removed_there=2)
+    assert ben.sync() == Report(merged=1, removed_here=2)
+    for each in (store, ben.store):
+        assert each.get([purged.id, retired.id]) == []
+        assert each.tombstoned([content_hash("Purged"), content_hash("Retired")]) == {content_hash("Purged")}
+    assert texts(ben.store) == {"Kept"}
+    assert ben.sync() == anna.sync() == Report()
+    change(ben.store, forgotten.id, "restore", at=day(23), deleted_at=None)
+    round_robin(ben, anna)
+    assert texts(anna.store) == {"Kept", "Forgotten"}
+
+
+def test_a_purge_wins_over_a_change_and_a_change_over_a_retirement(laptops):
+    anna, ben = laptops
+    purged, retired = make("Purged"), make("Retired", source="note:import")
+    put(anna.store, purged, retired)
+    round_robin(anna, ben)
+    anna.store.write(Batch(at=NOW, purge=(purged.id,), retire=((HOME, "note:import"),)))
+    for one in (purged, retired):
+        change(ben.store, one.id, importance=9.0, at=day(25))
+    ben.sync()
+    anna.sync()
+    assert texts(anna.store) == {"Retired"}
+    ben.sync()
+    assert texts(anna.store) == texts(ben.store) == {"Retired"}
+    assert ben.store.tombstoned([content_hash("Purged")])
+
+
+def test_what_was_purged_here_is_not_pulled_again_under_another_id(laptops, store):
+    anna, ben = laptops
+    mine, theirs = make("A secret"), make("A secret")
+    put(anna.store, mine)
+    anna.store.write(Batch(at=NOW, purge=(mine.id,)))
+    put(ben.store, theirs)
+    ben.sync()
+    assert anna.sync().left == (theirs.id,)
+    assert texts(anna.store) == set()
+    assert texts(store, TEAM) == {"A secret"}  # what a colleague said is theirs to purge
+
+
+def test_the_same_said_by_two_people_is_one_memory_in_the_end(laptops, store):
+    anna, ben = laptops
+    one, other = sorted((make("We deploy from main"), make("We deploy from main")))
+    put(anna.store, other)
+    put(ben.store, one)
+    round_robin(anna, ben)
+    for each, scope in ((anna.store, HOME), (ben.store, HOME), (store, TEAM)):
+        assert [memory.id for memory in each.scan(seen(scope))] == [one.id]
+        (hidden,) = each.get([other.id])
+        assert hidden.superseded_by == one.id
+        assert each.check(deep=True) == []
+    assert versions(anna.store) == versions(ben.store)
+    assert anna.sync() == ben.sync() == Report()
+
+
+def test_relations_come_and_go_with_their_memories(laptops, store):
+    anna, ben = laptops
+    one, other = make("Old"), make("New")
+    put(anna.store, one, other)
+    round_robin(anna, ben)
+    link = Relation(other.id, one.id, "builds_on")
+    anna.store.write(Batch(at=day(21), actor="anna", relate=(link,)))
+    assert anna.sync().links == ben.sync().links == 1
+    assert [found[:3] for found in ben.store.relations([one.id])] == [link[:3]]
+    ben.store.write(Batch(at=day(22), unrelate=(link,)))
+    assert ben.sync().links == anna.sync().links == 1
+    assert anna.store.relations([one.id]) == store.relations([one.id]) == []
+    assert anna.sync() == ben.sync() == Report()
+
+
+def test_conversations_and_documents_come_only_when_asked_for(laptops, store):
+    anna, ben = laptops
+    known = fill(anna.store)
+    anna.sync()
+    assert store.get([known["turn"].id, known["page"].id]) == []
+    assert store.sessions([TEAM]) == []
+    everything_too = (TOLD, CONVERSATIONS, DOCUMENTS)
+    anna.sync(everything_too)
+    ben.sync(everything_too)
+    assert {memory.id for memory in ben.store.scan(everything(HOME))} == {memory.id for memory in anna.store.scan(everything(HOME))}
+    assert ben.store.sessions([HOME]) == anna.store.sessions([HOME])
+    assert ben.store.spans("session-1", [HOME]) == anna.store.spans("session-1", [HOME])
+    assert ben.store.known_turns(HOME, [b"\x01" * 16])
+    assert ben.store.source(HOME, "docs/a.md") == anna.store.source(HOME, "docs/a.md")
+    assert ben.store.nearest_spans(EMBEDDER.query("Redis or not"), MODEL, [HOME], 1)
+    assert anna.sync(everything_too) == ben.sync(everything_too) == Report()
+
+
+def test_a_lost_database_does_not_empty_the_others(laptops, tmp_path):
+    anna, ben = laptops
+    put(anna.store, *(make(f"Memory {number}") for number in range(50)))
+    round_robin(anna, ben)
+    empty = SqliteStore(tmp_path / "empty.db", timeout=5)
+    with pytest.raises(TooMany, match="50 of 50"):
+        anna.sync(team=empty)
+    assert len(texts(anna.store)) == 50
+    anna.shared = NOTHING_SHARED  # what --forget-base does
+    assert anna.sync(team=empty).pushed == 50
+    empty.close()
+
+
+def test_removals_are_done_where_they_are_meant(laptops, store):
+    anna, _ = laptops
+    memories = [make(f"Memory {number}") for number in range(50)]
+    put(anna.store, *memories)
+    anna.sync()
+    anna.store.write(Batch(at=NOW, purge=tuple(memory.id for memory in memories)))
+    assert anna.sync(allow_loss=True).removed_there == 50
+    assert texts(store, TEAM) == set()
+
+
+def test_a_change_that_comes_between_is_not_overwritten(laptops, store):
+    anna, _ = laptops
+    told = make("Tea at four")
+    put(anna.store, told)
+    anna.sync()
+    change(anna.store, told.id, importance=1.0, at=day(21))
+
+    class Slow(Database):
+        def take(self, *given):
+            change(self.store, told.id, confidence=0.5, at=day(22))
+            return super().take(*given)
+
+    run = Sync(Database(anna.store, "anna", lambda: NOW), Slow(store, "anna", lambda: NOW), HOME, TEAM)
+    report, anna.shared = run.run(anna.shared)
+    assert report.left == (told.id,)
+    assert anna.sync().merged == 1
+    assert (store.get([told.id])[0].importance, store.get([told.id])[0].confidence) == (1.0, 0.5)
+
+
+def test_a_sync_that_is_cut_off_is_finished_by_the_next(laptops, store):
+    anna, ben = laptops
+    put(anna.store, *(make(f"Anna {number}") for number in range(5)))
+    put(ben.store, *(make(f"Ben {number}") for number in range(5)))
+    ben.sync()
+
+    class Cut(Exception):
+        pass
+
+    class Failing(Database):
+        left = 0
+
+        def take(self, *given):
+            Failing.left -= 1
+            if Failing.left < 0:
+                raise Cut
+            return super().take(*given)
+
+    for allowed in range(4):
+        Failing.left = allowed
+        run = Sync(Failing(anna.store, "anna", lambda: NOW), Failing(store, "anna", lambda: NOW), HOME, TEAM)
+        try:
+            _, anna.shared = run.run(anna.shared)
+        except Cut:
+            continue
+    anna.sync()
+    assert len(texts(anna.store)) == len(texts(store, TEAM)) == 10
+
+
+def test_three_databases_agree_after_any_sequence_of_changes(laptops, store):
+    chance = random.Random(20)
+    clock = datetime(2026, 4, 1, tzinfo=UTC)
+    known: list[str] = []
+
+    def act(laptop: Laptop) -> None:
+        nonlocal clock
+        clock += timedelta(minutes=chance.randint(-5, 30))  # clocks of two machines differ
+        alive = [memory.id for memory in laptop.store.scan(seen(HOME))]
+        choice = chance.random()
+        if choice < 0.35 or not alive:
+            told = make(f"Thing {chance.randint(0, 25)}", created_at=clock)
+            put(laptop.store, told, embed=False)
+            known.append(told.id)
+        elif choice < 0.6:
+            change(laptop.store, chance.choice(alive), at=clock, actor=laptop.name, importance=float(chance.randint(0, 9)))
+        elif choice < 0.75:
+            laptop.store.write(Batch(at=clock, actor=laptop.name, change=(Change(chance.choice(alive), "vote", {"vote": 1.0}),)))
+        elif choice < 0.85:
+            change(laptop.store, chance.choice(alive), "forget", at=clock, actor=laptop.name, deleted_at=clock)
+        elif choice < 0.9:
+            laptop.store.write(Batch(at=clock, purge=(chance.choice(alive),)))
+        elif len(alive) > 1:
+            laptop.store.write(Batch(at=clock, relate=(Relation(*chance.sample(alive, 2), "relates_to"),)))
+
+    for _ in range(50):
+        laptop = chance.choice(laptops)
+        for _ in range(chance.randint(1, 4)):
+            act(laptop)
+        if chance.random() < 0.4:
+            laptop.sync(allow_loss=True)
+    for _ in range(2):
+        for laptop in laptops:
+            laptop.sync(allow_loss=True)
+    left = {id for laptop in laptops for id in laptop.sync(allow_loss=True).left}
+    anna, ben = ({id: found for id, found in versions(laptop.store).items() if id not in left} for laptop in laptops)
+    assert anna == ben
+    assert len(anna) > 10
+    for each in (store, *(laptop.store for laptop in laptops)):
+        assert each.check(deep=True) == []
+
+
+def test_what_both_had_is_kept_whole_or_counts_as_nothing(tmp_path):
+    file = tmp_path / "sync" / "state.json"
+    shared = Shared({"a": b"\x01\x02"}, frozenset({("a", "b", "answers")}))
+    save(file, shared)
+    assert load(file) == shared
+    assert file.stat().st_mode & 0o077 == 0
+    for broken in ("", "{", "[]", '{"records": {"a": "zz"}, "links": []}', '{"records": [], "links": {}}'):
+        file.write_text(broken)
+        assert load(file) == NOTHING_SHARED
+    assert load(tmp_path / "nothing") == NOTHING_SHARED
+
+
+def test_a_team_knows_a_project_by_name_however_it_is_written():
+    assert team_scope("Shop ") == team_scope("shop") != team_scope("store")
+
+
+def test_a_record_of_another_scope_is_not_given_out(laptops):
+    anna, _ = laptops
+    mine = make("Mine", scope=PERSONAL)
+    put(anna.store, mine)
+    assert Database(anna.store, "anna", lambda: NOW).fetch(HOME, [mine.id]) == []
+    assert isinstance(Database(anna.store, "anna", lambda: NOW).fetch(PERSONAL, [mine.id])[0], Record)
+
+
+def test_the_command_exchanges_with_a_database(cli, tmp_path):  # noqa: F811
+    team = str(tmp_path / "team.db")
+    cli.add("We deploy from main", "--kind", "decision")
+    cli.ok("add", "My own", "--personal")
+    assert cli.json("sync", "--with", team, "--as", "Shop")["pushed"] == 1
+    assert cli.json("sync", "--with", team, "--as", "shop") == {
+        "pushed": 0, "pulled": 0, "merged": 0, "removed_here": 0, "removed_there": 0, "links": 0, "conflicts": [], "left": []
+    }  # fmt: skip
+    cli.ok("config", "team", team)
+    cli.ok("add", "Another thing")
+    assert cli.ok("sync", "--as", "shop").strip() == "1 pushed"
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    home = str(tmp_path / "other.db")
+    assert cli.json("sync", "--with", team, "--as", "shop", "--project", str(other), "--database", home)["pulled"] == 2
+    found = cli.json("list", "--project", str(other), "--database", home)
+    assert {one["content"] for one in found} == {"We deploy from main", "Another thing"}
+    assert cli.json("sync", "--personal", "--as", "shop")["pushed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "Which team is not said"),
+        (("--with", "team.db", "--include", "everything"), "cannot be included"),
+        (("--with", "{home}/memory.db"), "used here anyway"),
+    ],
+)
+def test_the_command_says_what_it_cannot_do(cli, words, told):  # noqa: F811
+    assert told in cli.fails("sync", *(word.format(home=cli.home) for word in words), code=2)

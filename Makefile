@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test test-all lint format bench docs clean
+.PHONY: help demo test test-all lint format bench docs plugin browser screenshots clean
 
 help:
 	@echo "make demo      set up and show the product on a throw-away database"
@@ -13,6 +13,8 @@ help:
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     quality on evaluation sets: make bench SETS='DIR DIR' (default ../shared/bench/*)"
 	@echo "make docs      generate docs/reference anew"
+	@echo "make screenshots  pictures of every web page into docs/images"
+	@echo "make plugin    render the skills and the version into plugins/"
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Recollect needs Python 3.11 or newer; this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
@@ -23,8 +25,21 @@ $(READY): pyproject.toml
 demo: $(READY)
 	$(BIN)/recollect demo
 
-test: $(READY)
+test: $(READY) browser
 	$(BIN)/python -m pytest
+
+# The pages are tested in a real Chromium: the system's own, or the one that CHROMIUM names.
+browser:
+	@if [ -n "$$CHROMIUM" ]; then exit 0; fi; \
+	for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null 2>&1 && exit 0; done; \
+	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then \
+	  echo "The tests of the web page need Chromium: install the package chromium, or name a browser in CHROMIUM." >&2; exit 1; \
+	fi; \
+	apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation >/dev/null
+
+screenshots: $(READY) browser
+	$(BIN)/python bench/screens.py
 
 test-all:
 	@set -e; for version in 3.11 3.12 3.13; do \
@@ -47,6 +62,9 @@ bench: $(READY)
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py
+
+plugin: $(READY)
+	$(BIN)/python plugins/render.py
 
 clean:
 	rm -rf $(VENV) .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

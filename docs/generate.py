@@ -36,6 +36,7 @@ from recollect.cli import main as commands  # noqa: E402
 from recollect.cli import parsing  # noqa: E402
 from recollect.cli.shown import SIGNALS  # noqa: E402
 from recollect.config import PERSONAL, SETTINGS, Config  # noqa: E402
+from recollect.memorytool import MemoryTool  # noqa: E402
 from recollect.recall import candidates, fuse  # noqa: E402
 from recollect.recall.score import PROFILES  # noqa: E402
 from recollect.store import base  # noqa: E402
@@ -121,9 +122,10 @@ VARIABLES = {
     "RECOLLECT_MODEL_DIR": "A folder of ready models, looked into before the data folder and never written.",
     "OPENAI_API_KEY": "The key for `embedding = \"http\"`. Sent to `embedding_url` and nowhere else.",
     "OPENAI_TOKEN_MEMORY_EMBEDDINGS": "The same, looked at when the first is not set.",
+    "RECOLLECT_TOKEN": "The token for a team's server, for `sync` and `mcp --remote`.",
     "RECOLLECT_DEBUG": "If set, an error shows where it came from.",
     "RECOLLECT_LOG": "Level of the MCP server's log on stderr: debug, info, warning or error.",
-    "RECOLLECT_HOOKS": "Set to `off` for the language model's own command, so that nothing of Recollect runs inside it.",
+    "RECOLLECT_HOOKS": "Set to `off`, hooks do nothing. The language model's own command is started so, that nothing of Recollect runs inside it.",
     "NO_COLOR": "If set, no colour on a terminal. `TERM=dumb` does the same.",
     "COLUMNS": "Width of the text output, from 40 to 120.",
 }  # fmt: skip
@@ -215,6 +217,38 @@ def schema() -> str:
         " made anew from the texts by `recollect reindex --full`. Reading the file with another SQLite tool is safe while no Recollect"
         " process uses it; writing to it is not supported.",
         table(("table", "what it holds"), [(f"`{name}`", text) for name, text in told(TABLES, names, "tables")]),
+        *(f"## {name}\n\n{fenced(text, 'sql')}" for name, text in scripts.items()),
+    )
+
+
+# Tables of PostgreSQL that SQLite has not, or that hold something else there.
+SERVER_TABLES = {
+    "tenants": "Who shares the database: name, the newest number given out, the salt of the tombstones, and the last seal of the audit trail.",
+    "facts": "Small facts about a tenant by name: keys of writes that are done once, notes of `migrate`.",
+    "words": "Derived: the words of memories as tsvector with a GIN index; each lexeme begins with its tenant and scope.",
+    "span_words": "Derived: the same for topics.",
+    "vectors": "Derived: one row per window of a memory's text, 32-bit floats and their scale, with HNSW indexes over half-precision numbers.",
+    "span_vectors": "One row per topic, model and window: the vector of its name and summary.",
+    "vector_totals": "Derived: how many vectors a scope has and their sum, from which a question's mean cosine is read.",
+    "audit": "Who changed what, one row per write: only ever added to, numbered, timed and sealed by the database.",
+    "tokens": "The tokens of a team's people, by their hash: tenant, person, projects, until when.",
+    "scopes": "As in SQLite; what is personal is one scope for each person, its owner.",
+    "migrations": "Which of the scripts below were applied, and when.",
+}
+
+
+def server_schema() -> str:
+    folder = MIGRATIONS.parent / "postgres"
+    scripts = {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*.sql"))}
+    names = ["migrations", *re.findall(r"CREATE TABLE recollect\.(\w+)", "\n".join(scripts.values()))]
+    known = {name: text for name, text in TABLES.items() if name in names} | SERVER_TABLES
+    return page(
+        "PostgreSQL schema",
+        "The schema `recollect` of a PostgreSQL database with pgvector, for teams. Every key leads with the tenant; row-level security is"
+        " forced on every table and shows nobody a row but those of the tenant that the transaction acts for. The large tables are"
+        " partitioned by a hash of the tenant. Missing migrations are applied by the first owner who opens the database, each in a"
+        " transaction of its own.",
+        table(("table", "what it holds"), [(f"`{name}`", text) for name, text in told(known, names, "tables of PostgreSQL")]),
         *(f"## {name}\n\n{fenced(text, 'sql')}" for name, text in scripts.items()),
     )
 
@@ -425,6 +459,7 @@ def _others(here: Stage) -> Iterator[str]:
         ("model list", ("model", "list")),
         ("reindex", ("reindex",)),
         ("backup", ("backup", str(here.folder / "copy.db"))),
+        ("sync", ("sync", "--with", str(here.folder / "team.db"))),
         ("reset", ("reset", "--scope", "personal", "--yes")),
     )
     yield "## The other commands"
@@ -491,6 +526,10 @@ def python() -> str:
                 "python",
             )
         )
+    parts += ["## MemoryTool", inspect.cleandoc(MemoryTool.__doc__ or "").split(">>>")[0].strip()]
+    parts.append(fenced(_signature("MemoryTool", MemoryTool.__init__), "python"))
+    for name, function in [(name, value) for name, value in vars(MemoryTool).items() if not name.startswith("_")]:
+        parts += [f"### MemoryTool.{name}", _sentences(name, function), fenced(_signature(name, function), "python")]
     parts.append("## Values")
     parts.append(
         "Immutable named tuples of `recollect.types`, `Overview` and `Problem` of `recollect.store.base`. Times are aware datetimes in UTC."
@@ -646,6 +685,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/cli.md": cli,
     "reference/settings.md": settings,
     "reference/schema.md": schema,
+    "reference/schema-postgresql.md": server_schema,
     "reference/json.md": json_objects,
     "reference/python.md": python,
     "reference/errors.md": error_page,

@@ -20,6 +20,7 @@ def filter_options(parser: ArgumentParser) -> None:
     group.add_argument("--tag", action="append", metavar="TAG", help="only with this tag; may be repeated or a comma list")
     group.add_argument("--source", action="append", metavar="SOURCE", help="only from this source; may be repeated")
     group.add_argument("--session", metavar="ID", help="only from this session")
+    group.add_argument("--host", action="append", metavar="HOST", help="only said in conversations with this agent: claude, codex …")
     group.add_argument("--since", metavar="TIME", help="made at or after: 7d, yesterday, 2026-03-01")
     group.add_argument("--until", metavar="TIME", help="made before")
     group.add_argument("--as-of", metavar="TIME", help="what was valid at that time")
@@ -44,7 +45,7 @@ def chosen(args: Namespace, memory: Memory, **more: Any) -> Filter:
     scopes = memory.every_scope() if args.all_projects else (PERSONAL,) if args.personal else None
     wanted = {
         "kinds": pieces(args.kind), "entities": tuple(as_entity(name).name for name in args.entity or ()), "tags": pieces(args.tag),
-        "sources": tuple(args.source or ()), "session": args.session, "min_importance": args.min_importance, "scopes": scopes, **times,
+        "sources": tuple(args.source or ()), "session": args.session, "hosts": pieces(args.host), "min_importance": args.min_importance, "scopes": scopes, **times,
         **{f"include_{name}": getattr(args, f"include_{name}") for name in ("expired", "deleted", "superseded", "quarantined")},
     }  # fmt: skip
     return memory.filter(**{**wanted, **more})

@@ -255,7 +255,7 @@ def test_a_directory_and_a_file_in_the_way(cli, tmp_path):
 
 
 def test_a_database_that_is_elsewhere_by_name(cli):
-    assert "PostgreSQL" in cli.fails("list", "--database", "postgresql://localhost/x", code=1)
+    assert "PostgreSQL server" in cli.fails("list", "--database", "postgresql://127.0.0.1:1/x", code=1)
 
 
 @contextmanager

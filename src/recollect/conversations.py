@@ -221,6 +221,7 @@ def _scope(memory: Memory, transcript: Transcript, turns: Sequence[Turn]) -> tup
     if not began:
         return memory.scope, {}
     project = projects.find(Path(began))
+    project = projects.of_team(project) if memory.shared else project
     return project.scope, {project.scope: (project.name, str(project.root))}
 
 

@@ -174,7 +174,6 @@ def token(args: Namespace) -> None:
     Examples:
       recollect token create --name laptop
       recollect token create --name ci --scope write --expires 90d --also ../website
-      recollect token create --name me --scope write --all-projects --personal
       recollect token create --name anna --person anna --scope write --team shop --personal
       recollect token revoke laptop
     """

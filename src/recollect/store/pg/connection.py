@@ -280,7 +280,8 @@ def _unreachable(text: str, name: str) -> StoreError:
             "Wait for one to become the primary, or check the hosts in `database`.",
         )
     return StoreError(
-        f"{name} cannot be reached; what was not acknowledged was not changed.", "Start the server, or check host and port in `database`."
+        f"The PostgreSQL server {name} cannot be reached; what was not acknowledged was not changed.",
+        "Start the server, or check host and port in `database`.",
     )
 
 

@@ -6,7 +6,8 @@
 
 A tenant of PostgreSQL is a project of SQLite: nobody searches more than their own. Texts and vectors are made up (384 dimensions), so that
 no embedding model takes part. Questions go through the whole recall, from random tenants; `first` is the first question to a tenant in a
-process, `again` any later one, and `cpu` what that costs this process alone, which a busy machine does not change. Writers are processes that add one statement at a time, near duplicates looked for, for some seconds.
+process, `again` any later one, and `cpu` what that costs this process alone, which a busy machine does not change. Writers are processes that add
+one statement at a time, near duplicates looked for, for some seconds.
 """
 
 import argparse
@@ -35,6 +36,8 @@ from recollect.types import Memory as Remembered
 
 DIMENSIONS = 384
 AT_ONCE = 1000  # memories of one transaction
+LARGE = 200_000  # memories of a load that is indexed afterwards
+NEAR = f"vectors_near_{DIMENSIONS}"
 VARIETY = 20_000  # different texts and vectors, from which the others are made
 
 
@@ -176,6 +179,26 @@ def add(kind: str, where: str, tenants: int, writers: int, seconds: float) -> tu
     return sum(done for done, _ in found) / seconds, percentile([one for _, times in found for one in times], 0.95)
 
 
+@contextmanager
+def indexed_afterwards(kind: str, where: str, count: int):
+    """A large load goes in before the index of vectors is made, as an administrator would do it."""
+    if kind == "sqlite" or count < LARGE:
+        yield
+        return
+    import psycopg
+
+    with psycopg.connect(where, autocommit=True) as connection:
+        found = connection.execute("SELECT indexdef FROM pg_indexes WHERE schemaname = 'recollect' AND indexname = %s", (NEAR,)).fetchone()
+        connection.execute(f"DROP INDEX recollect.{NEAR}")
+        yield
+        started = time.perf_counter()
+        connection.execute("SET maintenance_work_mem = '2GB'")
+        connection.execute("SET max_parallel_maintenance_workers = 2")
+        connection.execute(found[0].replace(" ON ONLY ", " ON "))
+        connection.execute("ANALYZE")
+        told(f"  the index of vectors in {time.perf_counter() - started:,.0f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--store", choices=("sqlite", "postgres"), required=True)
@@ -196,7 +219,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, place(args, Path(folder)) as where:
         for size in args.sizes:
             here = Place(args.store, where)
-            rate = grow(here, texts, vectors, tenants, before, size)
+            with indexed_afterwards(args.store, where, size - before):
+                rate = grow(here, texts, vectors, tenants, before, size)
             first, again, own = ask(here, Ready(asked), tenants, questions)
             held = here.size()
             here.close()

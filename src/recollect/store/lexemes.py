@@ -83,8 +83,15 @@ def tokenize(text: str, prepared: bool = False) -> list[str]:
     return [token if isinstance(token, str) else token[0] for token in found]
 
 
+@lru_cache(maxsize=1 << 15)
 def hashed(lexeme: str) -> int:
     return crc32(lexeme.encode())
+
+
+@lru_cache(maxsize=1 << 15)
+def _behind(lexeme: str) -> bytes:
+    """A word as it stands behind another one."""
+    return f" {lexeme}".encode()
 
 
 @lru_cache(maxsize=1)
@@ -99,7 +106,8 @@ def paired(lexemes: Sequence[str]) -> set[tuple[str, str]]:
 
 
 def pair_hash(pair: tuple[str, str]) -> int:
-    return crc32(f"{pair[0]} {pair[1]}".encode())
+    """The hash of both words with a blank between, going on from that of the first."""
+    return crc32(_behind(pair[1]), hashed(pair[0]))
 
 
 def pack(lexemes: Sequence[str]) -> bytes:

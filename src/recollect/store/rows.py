@@ -61,6 +61,21 @@ def stored(field: str, value: Any) -> Any:
     return value
 
 
+def values(memory: Memory, scope: int, source: int) -> dict[str, Any]:
+    """What the columns hold of a memory in every backend."""
+    lines = memory.lines or (None, None)
+    return {
+        "id": memory.id, "scope": scope, "kind": memory.kind, "importance": float(memory.importance), "confidence": float(memory.confidence),
+        "usefulness": float(memory.usefulness), "access_count": memory.access_count, "created_at": stamp(memory.created_at),
+        "updated_at": stamp(memory.updated_at), "last_accessed": stamp(memory.last_accessed), "valid_from": stamp(memory.valid_from),
+        "valid_to": stamp(memory.valid_to), "expires_at": stamp(memory.expires_at), "deleted_at": stamp(memory.deleted_at),
+        "superseded_by": memory.superseded_by, "answered": stored("answered", memory.answered), "trust": memory.trust, "source": source,
+        "line_start": lines[0], "line_end": lines[1], "position": memory.position, "span": memory.span, "session": memory.session,
+        "content_hash": memory.content_hash, "section": memory.section, "summary": memory.summary, "tags": stored("tags", memory.tags),
+        "keywords": stored("keywords", memory.keywords), "metadata": stored("metadata", memory.metadata), "content": memory.content,
+    }  # fmt: skip
+
+
 def row_hash(values: Mapping[str, Any]) -> bytes:
     """Guards a row against silent corruption: SQLite's own checks see the page, not the meaning."""
     text = "\x1f".join(

@@ -7,7 +7,7 @@ entities and its history. They are changed together, here and nowhere else.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import blake2b, sha256
@@ -77,7 +77,7 @@ class Writer:
         self.many = connection.executemany
         self.batch = batch
         self.at = rows.stamp(batch.at)
-        self.counts: Counter[tuple[int, int]] = Counter()
+        self.counts: defaultdict[int, Counter[int]] = defaultdict(Counter)  # scope → word → memories
         self.scope_memories: Counter[int] = Counter()
         self.scope_words: Counter[int] = Counter()
         self.scope_ids: dict[str, int] = {}
@@ -223,19 +223,7 @@ class Writer:
         return Outcome(id=memory.id, status="added")
 
     def insert(self, memory: Memory, scope: int, source: int, dedup: str | None, worded: Worded) -> int:
-        lines = memory.lines or (None, None)
-        values = {
-            "id": memory.id, "scope": scope, "kind": memory.kind, "importance": float(memory.importance), "confidence": float(memory.confidence),
-            "usefulness": float(memory.usefulness), "access_count": memory.access_count, "created_at": rows.stamp(memory.created_at),
-            "updated_at": rows.stamp(memory.updated_at), "last_accessed": rows.stamp(memory.last_accessed),
-            "valid_from": rows.stamp(memory.valid_from), "valid_to": rows.stamp(memory.valid_to), "expires_at": rows.stamp(memory.expires_at),
-            "deleted_at": rows.stamp(memory.deleted_at), "superseded_by": memory.superseded_by,
-            "answered": rows.stored("answered", memory.answered), "trust": memory.trust, "source": source, "line_start": lines[0],
-            "line_end": lines[1], "position": memory.position, "span": memory.span, "session": memory.session, "dedup": dedup, "content_hash": memory.content_hash,
-            "section": memory.section, "summary": memory.summary, "tags": rows.stored("tags", memory.tags),
-            "keywords": rows.stored("keywords", memory.keywords), "metadata": rows.stored("metadata", memory.metadata), "content": memory.content,
-            "length": worded.length, "lexemes": worded.lexemes,
-        }  # fmt: skip
+        values = rows.values(memory, scope, source) | {"dedup": dedup, "length": worded.length, "lexemes": worded.lexemes}
         values["row_hash"] = rows.row_hash(values)
         self.run(_insert(tuple(values)), values)
         return self.connection.last_insert_rowid()
@@ -256,8 +244,8 @@ class Writer:
         self.count(row[0], row[2], row[1], -1)
 
     def count(self, scope: int, blob: bytes, length: int, sign: int) -> None:
-        for hash in lexemes.unpack(blob):
-            self.counts[scope, hash] += sign
+        words = lexemes.unpack(blob)
+        (self.counts[scope].update if sign > 0 else self.counts[scope].subtract)(words)
         self.scope_memories[scope] += sign
         self.scope_words[scope] += sign * length
 
@@ -492,7 +480,7 @@ class Writer:
     def settle(self) -> None:
         self.many(
             "INSERT INTO lexeme_counts(scope, hash, memories) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
-            sorted((scope, hash, change) for (scope, hash), change in self.counts.items() if change),
+            sorted((scope, hash, change) for scope, words in self.counts.items() for hash, change in words.items() if change),
         )
         self.many(
             "UPDATE scopes SET memories = memories + ?, words = words + ? WHERE id = ?",

@@ -254,18 +254,7 @@ class Writer:
             self.record([(key, self.owner(entry.memory.scope), "add", None, None) for key, entry in chosen])
 
     def row(self, memory: Memory, key: int, scope: int, source: int, unique: bool, worded: Worded) -> dict[str, Any]:
-        lines = memory.lines or (None, None)
-        values = {
-            "id": memory.id, "scope": scope, "kind": memory.kind, "importance": float(memory.importance), "confidence": float(memory.confidence),
-            "usefulness": float(memory.usefulness), "access_count": memory.access_count, "created_at": rows.stamp(memory.created_at),
-            "updated_at": rows.stamp(memory.updated_at), "last_accessed": rows.stamp(memory.last_accessed),
-            "valid_from": rows.stamp(memory.valid_from), "valid_to": rows.stamp(memory.valid_to), "expires_at": rows.stamp(memory.expires_at),
-            "deleted_at": rows.stamp(memory.deleted_at), "superseded_by": memory.superseded_by,
-            "answered": rows.stored("answered", memory.answered), "trust": memory.trust, "source": source, "line_start": lines[0],
-            "line_end": lines[1], "position": memory.position, "span": memory.span, "session": memory.session,
-            "content_hash": memory.content_hash, "section": memory.section, "summary": memory.summary, "tags": rows.stored("tags", memory.tags),
-            "keywords": rows.stored("keywords", memory.keywords), "metadata": rows.stored("metadata", memory.metadata), "content": memory.content,
-        }  # fmt: skip
+        values = rows.values(memory, scope, source)
         values |= {"row_hash": rows.row_hash(values), "dedup": own.dedup(memory.content_hash) if unique else None}
         values |= {name: own.inward(values[name]) for name in own.TEXTS}
         return {"tenant": 0, "key": key, "owner": self.owner(memory.scope), "length": worded.length, "lexemes": worded.lexemes, **values}

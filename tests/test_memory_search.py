@@ -199,7 +199,7 @@ def test_a_projects_own_database_is_used_only_when_trusted(offline, tmp_path, cl
 
 
 def test_a_postgresql_server_that_is_not_there_is_told(offline):
-    with pytest.raises(StoreError, match="PostgreSQL server .* cannot be reached"):
+    with pytest.raises(StoreError, match=r"PostgreSQL server .* cannot be reached"):
         Memory("postgresql://127.0.0.1:1/memory")
 
 

@@ -1,4 +1,5 @@
-"""What a language model adds where one is set: a supposed answer to search with, and a second opinion on contradictions.
+"""What a language model adds where one is set: a supposed answer to search with, a second opinion on contradictions, and one
+text for two that say nearly the same.
 
 Every function falls back to what the rules give: a model that fails, or today's ceiling, costs a hint and nothing else.
 """
@@ -50,6 +51,16 @@ def verdict(model: Model, one: Remembered, other: Remembered) -> tasks.Verdict |
     days = (f"{one.created_at:%Y-%m-%d}", f"{other.created_at:%Y-%m-%d}")
     try:
         return tasks.read_contradiction(model.ask(tasks.contradiction(one.content, other.content, *days)).value)
+    except ModelError:
+        return None
+
+
+def merged(model: Model, one: Remembered, other: Remembered) -> str | None:
+    """One text that says what both say; None where the model has none, or one that adds or loses something."""
+    from recollect.llm import tasks
+
+    try:
+        return tasks.read_merge(model.ask(tasks.merge(one.content, other.content)).value, one.content, other.content)
     except ModelError:
         return None
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from recollect import language
 from recollect.ingest.reconcile import Neighbour, same
 from recollect.ingest.relate import OPPOSED, answers, opposed, relations, shared
+from recollect.llm.base import Model
 from recollect.memory import Memory
 from recollect.types import Batch, Change, Filter, Relation
 from recollect.types import Memory as Remembered
@@ -44,6 +45,7 @@ class Step(NamedTuple):
     action: str  # merge, contradict, answer, expire, retire
     memories: tuple[Remembered, ...]
     reason: str
+    text: str = ""  # what the first of merged memories says from then on, where it changes
 
 
 def duplicates(memory: Memory, *, limit: int = 50, progress: Progress | None = None) -> list[Pair]:
@@ -99,10 +101,15 @@ def plan(memory: Memory, *, progress: Progress | None = None) -> list[Step]:
     """What consolidation would do. Changes nothing."""
     steps: list[Step] = []
     merged: set[str] = set()
-    for pair in duplicates(memory, limit=10_000, progress=progress):
+    alike = duplicates(memory, limit=10_000, progress=progress)
+    for pair in alike:
         if pair.reason == SAME and not {pair.keep.id, pair.other.id} & merged:
             merged.add(pair.other.id)
             steps.append(Step("merge", (pair.keep, pair.other), f"{pair.reason} ({pair.similarity:.2f})"))
+    for step in _joined(memory, [pair for pair in alike if not {pair.keep.id, pair.other.id} & merged]):
+        if not {one.id for one in step.memories} & merged:
+            merged.update(one.id for one in step.memories)
+            steps.append(step)
     doubtful = [
         pair for pair in contradictions(memory, limit=10_000) if pair.reason != MARKED and not {pair.keep.id, pair.other.id} & merged
     ]
@@ -112,7 +119,8 @@ def plan(memory: Memory, *, progress: Progress | None = None) -> list[Step]:
 
 
 def apply(memory: Memory, steps: Sequence[Step]) -> int:
-    """Does what was planned, in one transaction. What changed meanwhile is left alone. Returns the number of steps done."""
+    """Does what was planned; but for texts that change, in one transaction. What changed meanwhile is left alone. Returns the number of
+    steps done."""
     now = memory.clock()
     current = {one.id: one for one in memory.store.get([one.id for step in steps for one in step.memories])}
     change: list[Change] = []
@@ -124,6 +132,8 @@ def apply(memory: Memory, steps: Sequence[Step]) -> int:
         done += 1
         first, *rest = step.memories
         if step.action == "merge":
+            if step.text:
+                memory.update(first.id, content=step.text)
             change.append(Change(rest[0].id, "merge", {"superseded_by": first.id, "valid_to": now}))
             relate.append(Relation(first.id, rest[0].id, "supersedes"))
         elif step.action == "contradict":
@@ -138,6 +148,22 @@ def apply(memory: Memory, steps: Sequence[Step]) -> int:
     return done
 
 
+def _joined(memory: Memory, pairs: Sequence[Pair]) -> list[Step]:
+    """Statements that say nearly the same put into one text, where a language model is set and finds one that loses nothing. What is
+    trusted differently is kept apart: a merged text would lend one's trust to the other."""
+    model = language.opened(memory) if memory.config.llm and pairs else None
+    if model is None:
+        return []
+    fit = [pair for pair in pairs if pair.keep.trust == pair.other.trust and pair.keep.scope == pair.other.scope]
+    asked = [pair for pair in fit if not opposed(pair.keep, pair.other)][:ASKED]
+    return [step for pair in asked if (step := _one_text(model, pair))]
+
+
+def _one_text(model: Model, pair: Pair) -> Step | None:
+    text = language.merged(model, pair.keep, pair.other)
+    return Step("merge", (pair.keep, pair.other), f"one text for both: {text}", text) if text else None
+
+
 def _judged(memory: Memory, pairs: Sequence[Pair]) -> list[Step]:
     """What becomes of statements that seem to disagree: marked, unless a language model that is set knows better."""
     model = language.opened(memory) if memory.config.llm and pairs else None
@@ -150,6 +176,8 @@ def _judged(memory: Memory, pairs: Sequence[Pair]) -> list[Step]:
         elif verdict.relation == "supersedes":
             keep, gone = (pair.other, pair.keep) if verdict.newer == "second" else (pair.keep, pair.other)
             steps.append(Step("merge", (keep, gone), verdict.why or reason))
+        elif verdict.relation == "same" and model and pair.keep.trust == pair.other.trust:
+            steps += [step] if (step := _one_text(model, pair)) else []
     return steps
 
 

@@ -136,7 +136,8 @@ def planned(memory: Memory, steps: Sequence[Step]) -> None:
 
 
 def _step(step: Step) -> dict[str, Any]:
-    return {"action": step.action, "memories": [one.id for one in step.memories], "reason": step.reason}
+    value = {"action": step.action, "memories": [one.id for one in step.memories], "reason": step.reason}
+    return {**value, "text": step.text} if step.text else value
 
 
 COMMANDS = {

@@ -233,6 +233,7 @@ class Step(Shape):
     action: Literal["merge", "contradict", "answer", "expire", "retire"]
     memories: list[str]
     reason: str
+    text: str = Field(description="what the first says from then on, where it changes")
 
 
 class Taken(Shape):

@@ -70,7 +70,9 @@ def consolidate(call: Call) -> dict[str, Any]:
     unless `dry_run` is false. `restore` undoes each step."""
     steps = tending.plan(call.memory)
     done = 0 if call.body.dry_run else tending.apply(call.memory, steps)
-    shown = [{"action": step.action, "memories": [one.id for one in step.memories], "reason": step.reason} for step in steps]
+    shown = [
+        {"action": step.action, "memories": [one.id for one in step.memories], "reason": step.reason, "text": step.text} for step in steps
+    ]
     return {"steps": shown, "done": done, "dry_run": call.body.dry_run}
 
 

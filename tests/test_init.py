@@ -376,11 +376,15 @@ def unprivileged(cli, monkeypatch):
             path.mkdir()
         Path(folder).chmod(0o755)
         monkeypatch.setenv("RECOLLECT_HOME", str(home))
-        monkeypatch.chdir(project)
         root = os.geteuid() == 0
         if root:
-            os.chown(home, NOBODY, NOBODY)
+            # The sources may lie where only root reads: what is needed of them is in memory, and the database is there, by then.
+            monkeypatch.chdir(home)
+            cli("init", *FILES_ONLY)
+            for path in (home, *home.rglob("*")):
+                os.chown(path, NOBODY, NOBODY)
             os.seteuid(NOBODY)
+        monkeypatch.chdir(project)
         try:
             yield project
         finally:

@@ -52,10 +52,21 @@ def _page(visit: Visit, given: Mapping[str, str] | None = None, wrong: str = "",
         "memory": memory, "etag": reply.headers["ETag"], "versions": versions[::-1], "earlier": len(events) - len(versions),
         "kinds": KINDS, "relations": RELATIONS, "wrong": wrong,
         "around": visit.ask(reading.around, {"turns": BESIDE}, path=id)["items"], "form": {**_form(memory), **(given or {})},
-        "done": _done(visit, memory, len(events)), "editing": given is not None, "base": visit.at(f"/memory/{memory['id']}"),
+        "belongs": _belongs(visit, memory["scope"]), "done": _done(visit, memory, len(events)), "editing": given is not None, "base": visit.at(f"/memory/{memory['id']}"),
         "here": lambda action: visit.at(f"/memory/{memory['id']}/{action}"),
     }  # fmt: skip
     return Shown("memory.html", values, status)
+
+
+def _belongs(visit: Visit, scope: str) -> str:
+    """What people call a scope."""
+    kind, _, rest = scope.partition(":")
+    if kind not in ("project", "container"):
+        return scope
+    project, _, container = rest.partition("/")
+    names = {one["scope"]: one["name"] for one in visit.ask(reading.list_projects)["items"]}
+    name = names.get(f"project:{project}") or scope
+    return f"{name}, container {container}" if container else name
 
 
 def _form(memory: Mapping[str, Any]) -> dict[str, str]:

@@ -6,6 +6,7 @@ texts say.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -20,11 +21,19 @@ LARGEST = 5_000_000  # bytes: rules and ignore files are far smaller, and longer
 def inside(root: Path, path: Path) -> Path:
     """Where a path of the project really leads. A link of a cloned repository may not lead to files elsewhere."""
     try:
-        real, top = (root / path).resolve(), root.resolve()
+        real, top = resolved(root / path), root.resolve()
     except (OSError, RuntimeError) as error:  # a circle of links
         raise InvalidInput(f"{path} cannot be followed: {error}.", "Mend or remove the link.") from error
     if not real.is_relative_to(top):
         raise InvalidInput(f"{path} leads out of the project, to {real}.", f"Only files inside {top} are written.")
+    return real
+
+
+def resolved(path: Path) -> Path:
+    """The file behind links. A circle of them is an OSError or a RuntimeError, also since Python 3.13, which returns the link."""
+    real = path.resolve()
+    if real.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     return real
 
 

@@ -105,7 +105,7 @@ class Files:
 def followed(path: Path) -> Path:
     """The file behind a link, which is what is written: the link itself stays."""
     try:
-        real = path.resolve()
+        real = textfile.resolved(path)
         if real.is_file() and not real.stat().st_mode & 0o200:
             raise InvalidInput(f"{path} is read-only.", f"chmod u+w {path}, or let whatever made it add the entries.")
     except (OSError, RuntimeError) as error:  # a circle of links, a folder that may not be entered

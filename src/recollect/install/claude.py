@@ -10,19 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from recollect.install.entries import PROMPT_TOOL, Entry
-from recollect.install.host import SECONDS, SERVER, Place, Target, enabled_plugin, hook_line, server, settings_of, skills
+from recollect.install.host import SECONDS, SERVER, USUAL_EVENTS, Place, Target, enabled_plugin, hook_line, server, settings_of, skills
 
 NAME = "Claude Code"
 PROGRAM = "claude"
-EVENTS = {
-    "SessionStart": "session-start",
-    "UserPromptSubmit": "prompt",
-    "Stop": "stop",
-    "SubagentStop": "subagent-stop",
-    "PreCompact": "pre-compact",
-    "PostCompact": "post-compact",
-    "SessionEnd": "session-end",
-}
+EVENTS = USUAL_EVENTS
 EDITING = "Edit|MultiEdit|Write|NotebookEdit"  # the tools before which gotchas about a file are told
 # What the MCP tool is told about a prompt.
 INPUT = {"prompt": "${prompt}", "session_id": "${session_id}", "cwd": "${cwd}", "source": "${source}"}

@@ -9,19 +9,11 @@ from recollect import textfile
 from recollect.errors import RecollectError
 from recollect.install import toml
 from recollect.install.entries import Entry
-from recollect.install.host import SECONDS, SERVER, Place, Target, hook_line, server, skills
+from recollect.install.host import SECONDS, SERVER, USUAL_EVENTS, Place, Target, hook_line, server, skills
 
 NAME = "Codex"
 PROGRAM = "codex"
-EVENTS = {
-    "SessionStart": "session-start",
-    "UserPromptSubmit": "prompt",
-    "Stop": "stop",
-    "SubagentStop": "subagent-stop",
-    "PreCompact": "pre-compact",
-    "PostCompact": "post-compact",
-    "SessionEnd": "session-end",
-}
+EVENTS = USUAL_EVENTS
 LAST_SECONDS = 3  # the most that Codex gives a hook at the end of a session
 EDITING = "apply_patch|Edit|Write"
 

@@ -10,18 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from recollect.install.entries import Entry
-from recollect.install.host import SECONDS, SERVER, Place, Target, enabled_plugin, hook_line, hook_words, server, skills
+from recollect.install.host import SECONDS, SERVER, USUAL_EVENTS, Place, Target, enabled_plugin, hook_line, hook_words, server, skills
 
 NAME = "Copilot CLI"
 PROGRAM = "copilot"
-EVENTS = {
-    "SessionStart": "session-start",
-    "UserPromptSubmit": "prompt",
-    "Stop": "stop",
-    "SubagentStop": "subagent-stop",
-    "PreCompact": "pre-compact",
-    "SessionEnd": "session-end",
-}
+EVENTS = {name: event for name, event in USUAL_EVENTS.items() if name != "PostCompact"}  # which it does not have
 
 
 def folder(place: Place) -> Path:

@@ -17,6 +17,16 @@ from recollect.install.entries import Entry
 
 HOSTS = ("claude", "codex", "opencode", "copilot", "gemini", "cursor")
 SECONDS = 10  # that a host waits for a hook. The hook has a shorter limit of its own
+# What most hosts call their events, and what ours are called.
+USUAL_EVENTS = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "prompt",
+    "Stop": "stop",
+    "SubagentStop": "subagent-stop",
+    "PreCompact": "pre-compact",
+    "PostCompact": "post-compact",
+    "SessionEnd": "session-end",
+}
 
 
 class Place(NamedTuple):

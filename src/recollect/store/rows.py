@@ -44,7 +44,16 @@ def stamp(moment: datetime | None) -> int | None:
 
 
 def moment(stamp: int | None) -> datetime | None:
-    return None if stamp is None else datetime.fromtimestamp(stamp / 1000, UTC)
+    return None if stamp is None else instant(stamp)
+
+
+def instant(stamp: int) -> datetime:
+    return datetime.fromtimestamp(stamp / 1000, UTC)
+
+
+def last(found: Sequence[Any]) -> str:
+    """The cursor behind a page of rows that begin with their key."""
+    return str(found[-1][0]) if found else ""
 
 
 _json = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make an encoder for every value

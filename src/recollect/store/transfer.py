@@ -78,7 +78,7 @@ def _within(column: str, scopes: Sequence[int] | None) -> str:
 def _scopes_out(run: Run, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool) -> tuple[Bundle, str]:
     sql = f"SELECT id, key, name, path FROM scopes WHERE id > ? AND {_within('id', scopes)} ORDER BY id LIMIT ?"
     found = run(sql, (int(after or 0), limit))
-    return Bundle(scopes=tuple((key, name, path) for _, key, name, path in found)), _last(found)
+    return Bundle(scopes=tuple((key, name, path) for _, key, name, path in found)), rows.last(found)
 
 
 def _sources_out(run: Run, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool) -> tuple[Bundle, str]:
@@ -88,15 +88,15 @@ def _sources_out(run: Run, after: str, limit: int, scopes: Sequence[int] | None,
         (int(after or 0), limit),
     )
     given = tuple(
-        (scope, Source(uri, type, hash, position, json.loads(metadata)), _moment(read))
+        (scope, Source(uri, type, hash, position, json.loads(metadata)), rows.instant(read))
         for _, scope, uri, type, hash, position, metadata, read in found
     )
-    return Bundle(sources=given), _last(found)
+    return Bundle(sources=given), rows.last(found)
 
 
 def _sessions_out(run: Run, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool) -> tuple[Bundle, str]:
     found = run(f"{spans.SESSION} WHERE n.id > ? AND {_within('n.scope', scopes)} ORDER BY n.id LIMIT ?", (after, limit))
-    return Bundle(sessions=tuple(spans.session(row) for row in found)), _last(found)
+    return Bundle(sessions=tuple(spans.session(row) for row in found)), rows.last(found)
 
 
 def _spans_out(run: Run, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool) -> tuple[Bundle, str]:
@@ -140,7 +140,7 @@ def _events(run: Run, keys: Sequence[int]) -> dict[int, list[Event]]:
         " WHERE memory IN (SELECT value FROM json_each(?)) ORDER BY memory, number"
     )
     for key, at, actor, action, before, after, number in run(sql, (json.dumps(keys),)):
-        event = Event(_moment(at), actor, action, json.loads(before) if before else {}, json.loads(after) if after else {}, number)
+        event = Event(rows.instant(at), actor, action, json.loads(before) if before else {}, json.loads(after) if after else {}, number)
         found[key].append(event)
     return found
 
@@ -153,7 +153,7 @@ def _relations_out(run: Run, after: str, limit: int, scopes: Sequence[int] | Non
         " ORDER BY source, target, type LIMIT ?",
         (source, target, type, limit),
     )
-    given = tuple((Relation(source, target, type, _moment(at)), actor) for source, target, type, at, actor in found)
+    given = tuple((Relation(source, target, type, rows.instant(at)), actor) for source, target, type, at, actor in found)
     return Bundle(relations=given), json.dumps(found[-1][:3]) if found else ""
 
 
@@ -171,21 +171,13 @@ def _turns_out(run: Run, after: str, limit: int, scopes: Sequence[int] | None, v
 def _tombstones_out(run: Run, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool) -> tuple[Bundle, str]:
     found = run("SELECT hash, at FROM tombstones WHERE hash > ? ORDER BY hash LIMIT ?", (bytes.fromhex(after), limit))
     salt = run("SELECT value FROM meta WHERE key = 'salt'")[0][0]
-    return Bundle(tombstones=tuple((hash, _moment(at)) for hash, at in found), salt=salt), found[-1][0].hex() if found else ""
+    return Bundle(tombstones=tuple((hash, rows.instant(at)) for hash, at in found), salt=salt), found[-1][0].hex() if found else ""
 
 
 EXPORTS = {
     "scopes": _scopes_out, "sources": _sources_out, "sessions": _sessions_out, "spans": _spans_out, "records": _records_out,
     "relations": _relations_out, "turns": _turns_out, "tombstones": _tombstones_out,
 }  # fmt: skip
-
-
-def _last(found: Sequence[Any]) -> str:
-    return str(found[-1][0]) if found else ""
-
-
-def _moment(stamp: int) -> datetime:
-    return datetime.fromtimestamp(stamp / 1000, UTC)
 
 
 # In

@@ -84,7 +84,7 @@ def _scopes_out(run: Run, tenant: int, after: str, limit: int, scopes: Sequence[
     inside, values = _within("id", scopes)
     sql = f"SELECT id, key, name, path FROM scopes WHERE tenant = %s AND id > %s AND {inside} ORDER BY id LIMIT %s"
     found = run(sql, (tenant, int(after or 0), *values, limit))
-    return Bundle(scopes=tuple((key, name, path) for _, key, name, path in found)), _last(found)
+    return Bundle(scopes=tuple((key, name, path) for _, key, name, path in found)), rows.last(found)
 
 
 def _sources_out(run: Run, tenant: int, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool) -> tuple[Bundle, str]:
@@ -95,17 +95,17 @@ def _sources_out(run: Run, tenant: int, after: str, limit: int, scopes: Sequence
         (tenant, int(after or 0), *values, limit),
     )
     given = tuple(
-        (scope, Source(uri, type, hash, position, json.loads(metadata)), _moment(read))
+        (scope, Source(uri, type, hash, position, json.loads(metadata)), rows.instant(read))
         for _, scope, uri, type, hash, position, metadata, read in found
     )
-    return Bundle(sources=given), _last(found)
+    return Bundle(sources=given), rows.last(found)
 
 
 def _sessions_out(run: Run, tenant: int, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool) -> tuple[Bundle, str]:
     inside, values = _within("n.scope", scopes)
     sql = f"{topics.SESSION} WHERE n.tenant = %s AND n.id > %s AND {inside} ORDER BY n.id LIMIT %s"
     found = run(sql, (tenant, after, *values, limit))
-    return Bundle(sessions=tuple(session(row) for row in found)), _last(found)
+    return Bundle(sessions=tuple(session(row) for row in found)), rows.last(found)
 
 
 def _spans_out(run: Run, tenant: int, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool) -> tuple[Bundle, str]:
@@ -158,7 +158,7 @@ def _events(run: Run, tenant: int, keys: Sequence[int]) -> dict[int, list[Event]
     found: dict[int, list[Event]] = defaultdict(list)
     sql = "SELECT memory, at, actor, action, before, after, number FROM history WHERE tenant = %s AND memory = ANY(%s) ORDER BY memory, number"
     for key, at, actor, action, before, after, number in run(sql, (tenant, list(keys))) if keys else ():
-        event = Event(_moment(at), actor, action, json.loads(before) if before else {}, json.loads(after) if after else {}, number)
+        event = Event(rows.instant(at), actor, action, json.loads(before) if before else {}, json.loads(after) if after else {}, number)
         found[key].append(event)
     return found
 
@@ -172,7 +172,7 @@ def _relations_out(run: Run, tenant: int, after: str, limit: int, scopes: Sequen
         " ORDER BY source, target, type LIMIT %s",
         (tenant, source, target, type, *([tenant, *values] if scopes is not None else []), limit),
     )
-    given = tuple((Relation(source, target, type, _moment(at)), actor) for source, target, type, at, actor in found)
+    given = tuple((Relation(source, target, type, rows.instant(at)), actor) for source, target, type, at, actor in found)
     return Bundle(relations=given), json.dumps(found[-1][:3]) if found else ""
 
 
@@ -193,21 +193,15 @@ def _tombstones_out(run: Run, tenant: int, after: str, limit: int, scopes: Seque
         "SELECT hash, at FROM tombstones WHERE tenant = %s AND hash > %s ORDER BY hash LIMIT %s", (tenant, bytes.fromhex(after), limit)
     )
     salt = run("SELECT salt FROM tenants WHERE id = %s", (tenant,))[0][0]
-    return Bundle(tombstones=tuple((bytes(hash), _moment(at)) for hash, at in found), salt=salt), bytes(found[-1][0]).hex() if found else ""
+    return Bundle(tombstones=tuple((bytes(hash), rows.instant(at)) for hash, at in found), salt=salt), bytes(
+        found[-1][0]
+    ).hex() if found else ""
 
 
 EXPORTS = {
     "scopes": _scopes_out, "sources": _sources_out, "sessions": _sessions_out, "spans": _spans_out, "records": _records_out,
     "relations": _relations_out, "turns": _turns_out, "tombstones": _tombstones_out,
 }  # fmt: skip
-
-
-def _last(found: Sequence[Any]) -> str:
-    return str(found[-1][0]) if found else ""
-
-
-def _moment(stamp: int) -> datetime:
-    return datetime.fromtimestamp(stamp / 1000, UTC)
 
 
 # In

@@ -258,6 +258,12 @@ def test_a_database_that_is_elsewhere_by_name(cli):
     assert "PostgreSQL server" in cli.fails("list", "--database", "postgresql://127.0.0.1:1/x", code=1)
 
 
+def test_an_address_of_an_unknown_kind_is_no_path(cli):
+    assert "by mysql://" in cli.fails("list", "--database", "mysql://anna:secret@db/x", code=1)
+    told = cli.fails("migrate", "--to", "nowhere://x", code=1)
+    assert "by nowhere://" in told and not (cli.project / "nowhere:").exists()
+
+
 @contextmanager
 def powerless(*paths):
     """As somebody who may not override permissions. Root becomes nobody for a while; the paths go with them."""

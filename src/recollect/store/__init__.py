@@ -21,6 +21,9 @@ def open_store(config: Config, project: Project) -> Store:
                 f"PostgreSQL needs a package that is not installed: {error.name}.", "pip install 'recollect[postgres]'"
             ) from error
         return PostgresStore(target, tenant=config.tenant, user=config.user, read_url=config.read_url, timeout=config.busy_timeout)
+    if "://" in target:
+        scheme = target.partition("://")[0]
+        raise StoreError(f"No database is spoken to by {scheme}://.", "Give a path, or postgresql://USER@HOST/NAME.")
     from recollect.store.sqlite import SqliteStore
 
     return SqliteStore(Path(located(config, project)), config.busy_timeout)

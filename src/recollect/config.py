@@ -123,6 +123,11 @@ class Config(NamedTuple):
     origins: Mapping[str, str] = NOTHING
     warnings: tuple[str, ...] = ()
 
+    @property
+    def shared(self) -> bool:
+        """Whether a server keeps the memories, of a team and not of one person."""
+        return self.database.startswith(("postgres://", "postgresql://"))
+
 
 def data_directory() -> Path:
     """Where the database and the models live. RECOLLECT_HOME moves both."""

@@ -55,7 +55,7 @@ class Memory:
         self.config = config or configuration.load(self.project.root, overrides)
         if database and config:
             self.config = config._replace(database=str(database))
-        self.shared = self.config.database.startswith(("postgres://", "postgresql://"))
+        self.shared = self.config.shared
         self.project = projects.of_team(self.project) if self.shared else self.project
         self.container = container
         self.actor, self.trust, self.clock = actor, trust, clock

@@ -227,7 +227,7 @@ def grants(args: Namespace) -> list[Grant]:
         found.append(projects.find(path))
     if args.container:
         raise InvalidInput("A token is for whole projects.", "Leave --container out.")
-    if settings(args).database.startswith(("postgres://", "postgresql://")):
+    if settings(args).shared:
         found = [projects.of_team(one) for one in found]
     return list(dict.fromkeys((*shared, *(Grant(one.scope, str(one.root), one.name) for one in found))))
 

@@ -113,7 +113,7 @@ class Projects(Keeper):
         super().__init__(directory, database, container, threads)
         found = projects.find(directory)
         config = configuration.load(found.root, {"database": database})
-        self.shared = config.database.startswith(("postgres://", "postgresql://"))  # then projects are known by name
+        self.shared = config.shared  # then projects are known by name
         self.home = projects.of_team(found) if self.shared else found
         self.ended = False  # whether everything was closed at the end
         self._kept: dict[str, Opened] = {}  # scope, or nothing for the server's own → a memory with a store of its own

@@ -67,7 +67,7 @@ class SharedTokens:
 
 def register(config: Config, project: Project) -> Register:
     """Where the tokens for the database of the settings are: in it, if people share it, else in a file of this machine."""
-    if not config.database.startswith(("postgres://", "postgresql://")):
+    if not config.shared:
         return Tokens(location())
     from recollect.store import open_store
 

@@ -13,7 +13,7 @@ from recollect.store.base import Store
 def open_store(config: Config, project: Project) -> Store:
     """The database that the settings name, else the project's own, else the user's."""
     target = config.database
-    if target.startswith(("postgres://", "postgresql://")):
+    if config.shared:
         try:
             from recollect.store.postgres import PostgresStore
         except ImportError as error:

@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import groupby
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -207,10 +207,15 @@ def _cut(ends: Sequence[int], size: int) -> int:
 
 def _side_by_side(function: Callable[[_Job], _Result], jobs: Iterable[_Job], threads: int) -> Generator[_Result, None, None]:
     """Results in the order of the jobs. Only a few jobs are drawn ahead; on Ctrl-C no more than the running ones are waited for."""
+    jobs = iter(jobs)
+    first = list(islice(jobs, 2))
+    if len(first) < 2:  # no thread is worth its start
+        yield from map(function, first)
+        return
     pool = ThreadPoolExecutor(threads, thread_name_prefix="recollect-embed")
     waiting: deque[Future[_Result]] = deque()
     try:
-        for job in jobs:
+        for job in chain(first, jobs):
             waiting.append(pool.submit(function, job))
             if len(waiting) > 3 * threads:
                 yield waiting.popleft().result()

@@ -12,7 +12,7 @@ from recollect.embed.base import Embedder
 from recollect.store.writer import cache_key
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
+    from concurrent.futures import Executor, Future
 
 HELD = 2048  # texts whose vectors a process keeps at hand
 
@@ -61,7 +61,7 @@ def begun(
     missing = [key for key in missing if key not in known]
     if progress and (ready := sum(key in known for key in keys)):
         progress(ready)
-    made = _worker().submit(embedder.documents, [text_of[key] for key in missing], progress) if missing else None
+    made = _started(lambda: embedder.documents([text_of[key] for key in missing], progress)) if missing else None
 
     def finished() -> tuple[list[Any], dict[str, Any]]:
         fresh = {}
@@ -72,6 +72,21 @@ def begun(
         return [known[key] for key in keys], {key.hex(): vectors for key, vectors in fresh.items()}
 
     return finished
+
+
+def _started(work: Callable[[], Any]) -> Future[Any]:
+    """Begins on it in another thread, which goes first: it soon computes outside of Python, while its caller would keep Python to
+    itself until it waits, and nothing were done side by side."""
+    begins = threading.Lock()
+    begins.acquire()
+
+    def begun() -> Any:
+        begins.release()
+        return work()
+
+    future = _worker().submit(begun)
+    begins.acquire()
+    return future
 
 
 @cache

@@ -176,7 +176,7 @@ def train(embed) -> None:
 
 def kept_triggers() -> np.ndarray:
     finder = Finder([folded(row.text) for row in rows(intents.TRAINING)])
-    return np.frombuffer("\n".join(" ".join(finder.triggers(phrase)) for phrase in intents.PHRASES).encode(), np.uint8)
+    return np.frombuffer("\n".join(" ".join(finder.triggers(branch)) for _, branch in intents.alternatives()).encode(), np.uint8)
 
 
 def kept(found: np.ndarray, least: np.ndarray) -> np.ndarray:

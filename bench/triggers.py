@@ -18,11 +18,11 @@ class Finder:
     """Chooses, where a pattern offers several, the words that occur in the fewest of some sentences."""
 
     def __init__(self, sentences: list[str]) -> None:
-        self.seen = Counter(word for sentence in sentences for word in set(re.findall(r"[a-z]+", sentence)))
+        self.seen = Counter(word for sentence in sentences for word in set(re.findall(r"[a-z]+|\d", sentence)))
 
     def triggers(self, pattern: str) -> tuple[str, ...]:
-        """Of these every match holds at least one: whole words, written `=word`, or letters within a word. Nothing where
-        a pattern needs neither."""
+        """Of these every match holds at least one: whole words, written `=word`, letters within a word, or a digit, written `0`.
+        Nothing where a pattern needs none of them."""
         found = self._sequence(parser.parse(pattern))
         return tuple(sorted(found)) if found else ()
 
@@ -48,6 +48,8 @@ class Finder:
             return None if None in found else set().union(*found)
         if code in (codes.MAX_REPEAT, codes.MIN_REPEAT) and value[0]:
             return self._sequence(value[2])
+        if code is codes.IN and value == [(codes.CATEGORY, codes.CATEGORY_DIGIT)]:
+            return {"0"}
         spelled = _spelled(code, value)
         return None if spelled is None else self._pieces(spelled)
 
@@ -69,6 +71,8 @@ class Finder:
 
     def _rate(self, triggers: set[str]) -> int:
         def called(word: str) -> bool:
+            if word.isdecimal():
+                return "0" in triggers
             return any(word == each[1:] if each.startswith("=") else each in word for each in triggers)
 
         return sum(count for word, count in self.seen.items() if called(word))

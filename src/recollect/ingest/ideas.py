@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from recollect.ingest import lexicon
 from recollect.ingest.extract import entities
-from recollect.ingest.intents import FIRM, LABELS, Embed, judge, strength
+from recollect.ingest.intents import FIRM, LABELS, Embed, Judgement, judge, strength
 from recollect.ingest.lookup import compiled, folded
 from recollect.ingest.reconcile import contrasts
 from recollect.ingest.sentences import Statement, statements
@@ -36,6 +36,7 @@ REPLY = 400  # characters; who writes more does not just say yes or no
 NEAR = 12  # turns within which a proposal is taken up and a problem solved
 RELATED = 0.25  # share of words, and nearness, that tie an answer to its question
 ANSWERS = ("conclusion", "solution", "decision", "context")
+UNJUDGED = Judgement("none", 0.0, ())
 # Chances below which a sentence of an assistant is not kept: it talks more, and more smoothly, than the training sentences.
 LEAST = {"decision": 0.8, "solution": 0.7, "problem": 0.7, "conclusion": 0.65, "todo": 0.65, "context": 0.75, "question": 0.6}
 
@@ -119,7 +120,7 @@ class Found(NamedTuple):
     kind: str
     chance: float
     strength: float
-    chances: tuple[float, ...]  # of every label
+    chances: tuple[float, ...]  # of every label; none where it was not judged
     accepted: int | None = None
 
     @property
@@ -150,7 +151,7 @@ def ideas(turns: Sequence[tuple[str, str]], embed: Embed | None, *, most: float 
     firm decisions of the user are kept, whatever `most` says.
     """
     said = [(turn, role, statement) for turn, (role, text) in enumerate(turns) for statement in _heard(role, text)]
-    found = _settle(_answering(_judged(said, embed, turns), turns), turns)
+    found = _settle(_answering(_judged(said, embed, turns), embed, turns), turns)
     substantive = len({turn for turn, _, _ in said})
     return _linked(_chosen(found, math.ceil(max(most, 0.0) * substantive)))
 
@@ -162,43 +163,50 @@ def _heard(role: str, text: str) -> Iterator[Statement]:
     for statement in statements(text).statements:
         core = folded(statement.core)
         idle = compiled(lexicon.FILLER).match(core) and not statement.core.endswith("?")
-        if statement.label != "none" and (statement.label or (len(content(core)) > 1 and not idle)):
+        if statement.label != "none" and (statement.label or (not idle and len(content(core, 2)) > 1)):
             yield statement
 
 
-def content(text: str) -> set[str]:
+def content(text: str, enough: int | None = None) -> set[str]:
     """The words that carry a text, by their first six letters: enough to tell forms of one word."""
-    words = compiled(r"[^\W_]+").findall(folded(text))
-    return {word[:6] for word in words if word not in lexicon.STOP_WORDS and (len(word) > 1 or not word.isascii())}
+    found: set[str] = set()
+    for match in compiled(r"[^\W_]+").finditer(folded(text)):
+        word = match[0]
+        if word not in lexicon.STOP_WORDS and (len(word) > 1 or not word.isascii()):
+            found.add(word[:6])
+            if len(found) == enough:
+                break
+    return found
 
 
 def _judged(said: Sequence[tuple[int, str, Statement]], embed: Embed | None, turns: Sequence[tuple[str, str]]) -> list[Found]:
-    """What each statement is; those that are nothing stay, because they may be proposals."""
+    """What each statement is; those that are nothing stay, because they may be proposals. What an assistant says of the moment is
+    nothing whatever it sounds like, so it is not judged."""
+    momentary = [role == "assistant" and _momentary(statement) for _, role, statement in said]
+    judgements = iter(judge([statement.core for (_, _, statement), out in zip(said, momentary, strict=True) if not out], embed))
     found = []
-    for (turn, role, statement), judged in zip(said, judge([statement.core for _, _, statement in said], embed), strict=True):
-        kind, chance = judged.kind, judged.probability
-        if statement.label and (kind in ("none", statement.label) or chance < OVERRULES):
-            own = judged.chances[LABELS.index(statement.label)]
+    for (turn, role, statement), out in zip(said, momentary, strict=True):
+        kind, chance, chances = UNJUDGED if out else next(judgements)
+        if not out and statement.label and (kind in ("none", statement.label) or chance < OVERRULES):
+            own = chances[LABELS.index(statement.label)]
             kind, chance = statement.label, max(own, LISTED + 0.3 * own if statement.item else LABELLED)
         if kind == "question" and compiled(_RHETORICAL, 0).match(folded(statement.core)):
             kind = "none"
         working = role == "assistant" and turn + 1 < len(turns) and turns[turn + 1][0] == "assistant"
-        if role == "assistant" and kind != "none" and not _lasting(kind, chance, statement, working):
+        unsure = statement.label is None and chance < LEAST.get(kind, 0.0)
+        if role == "assistant" and (unsure or (working and kind == "todo")):
             kind = "none"
         weight = 1.0 if role == "user" else AT_WORK if working else ASSISTANT
         firm = 0.0 if kind == "none" else strength(statement.core)
-        found.append(Found(turn, weight, statement, kind, chance, firm, judged.chances))
+        found.append(Found(turn, weight, statement, kind, chance, firm, chances))
     return found
 
 
-def _lasting(kind: str, chance: float, statement: Statement, working: bool) -> bool:
-    """Whether a sentence of an assistant is sure enough, and not merely about the moment."""
-    if statement.label is None and chance < LEAST.get(kind, 0.0):
-        return False
-    if _passes(statement) or (working and kind == "todo"):
-        return False
+def _momentary(statement: Statement) -> bool:
+    """Whether a sentence of an assistant is nothing to keep: without a verb, or gone with the moment."""
     core = folded(statement.core)
-    return statement.label is not None or not core.isascii() or bool(compiled(_VERB, 0).search(core))
+    states = statement.label is not None or not core.isascii() or compiled(_VERB, 0).search(core)
+    return not states or _passes(statement)
 
 
 def _passes(statement: Statement) -> bool:
@@ -207,7 +215,7 @@ def _passes(statement: Statement) -> bool:
     return bool(option or compiled(_PASSING, 0).search(folded(statement.core)))
 
 
-def _answering(found: Sequence[Found], turns: Sequence[tuple[str, str]]) -> list[Found]:
+def _answering(found: Sequence[Found], embed: Embed | None, turns: Sequence[tuple[str, str]]) -> list[Found]:
     """With the replies to the user's questions: a sentence that takes the question's words up is the answer, if no clear idea is."""
     result = list(found)
     for asked in found:
@@ -217,10 +225,11 @@ def _answering(found: Sequence[Found], turns: Sequence[tuple[str, str]]) -> list
         if not replies or any(result[at].kind in ANSWERS for at in replies):
             continue
         best = max(replies, key=lambda at: (_alike(result[at].text, asked.text), -at))
-        kind = max(("conclusion", "context", "solution"), key=lambda name: result[best].chances[LABELS.index(name)])
-        if result[best].kind in ("none", "problem") and not _passes(result[best].statement):
-            chance = max(REPLIED, result[best].chances[LABELS.index(kind)])
-            result[best] = result[best]._replace(kind=kind, chance=chance, strength=strength(result[best].statement.core))
+        statement = result[best].statement
+        if result[best].kind in ("none", "problem") and not _passes(statement):
+            chances = dict(zip(LABELS, result[best].chances or judge([statement.core], embed)[0].chances, strict=True))
+            kind = max(("conclusion", "context", "solution"), key=chances.__getitem__)
+            result[best] = result[best]._replace(kind=kind, chance=max(REPLIED, chances[kind]), strength=strength(statement.core))
     return result
 
 

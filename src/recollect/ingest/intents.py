@@ -10,9 +10,10 @@ This module sees single sentences. It knows no conversation, no store and no clo
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
+from itertools import pairwise
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -324,11 +325,12 @@ def _judged(texts: Sequence[str], embed: Embed | None) -> list[Judgement]:
     chances = np.exp(scores - scores.max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)
     least = weights["least_cues" if vectors is None else "least_both"]
-    found = []
-    for row in chances:
-        best = int(row.argmax())
-        found.append(Judgement(LABELS[best] if row[best] >= least[best] else "none", float(row[best]), tuple(map(float, row))))
-    return found
+    likeliest = chances.argmax(axis=1).tolist()
+    enough = (chances >= least).tolist()
+    return [
+        Judgement(LABELS[best] if sure[best] else "none", row[best], tuple(row))
+        for best, sure, row in zip(likeliest, enough, chances.tolist(), strict=True)
+    ]
 
 
 def _vectors(texts: Sequence[str], embed: Embed | None, weights: dict[str, Matrix]) -> Matrix | None:
@@ -395,14 +397,13 @@ def read_as(text: str) -> tuple[list[float], list[int]]:
 def features(text: str, words: Sequence[str]) -> list[float]:
     """Cue phrases and shape of a sentence with these words: a few dozen numbers between 0 and about 1.5."""
     said = _said(text)
-    sorts = Counter(map(sort, words))
     cues = cue_scores(said)
+    sorts, size = list(map(sort, words)), len(words)
     return [
         *_phrases(said),
-        *(cues.get(kind, 0.0) / 4 for kind in lexicon.CUES),
-        *(min(sorts[name], 3) / 2 for name in SORTS),
-        *(float(len(words) <= size) for size in (2, 4, 7)),
-        *(float(len(words) > size) for size in (20, 30)),
+        *([cues.get(kind, 0.0) / 4 for kind in lexicon.CUES] if cues else [0.0] * len(lexicon.CUES)),
+        *[min(sorts.count(name), 3) / 2 for name in SORTS],
+        *(float(size <= 2), float(size <= 4), float(size <= 7), float(size > 20), float(size > 30)),
         float(bool(compiled(lexicon.FILLER).match(said))),
         float(bool(compiled(lexicon.GREETING).match(said))),
         float("code" in words),
@@ -411,30 +412,37 @@ def features(text: str, words: Sequence[str]) -> list[float]:
 
 
 def _phrases(said: str) -> list[float]:
-    """Which of the cue phrases stand in a sentence. Only those are tried that a word of it can belong to."""
-    possible = _triggers()[0][""]
-    for word in compiled(r"[a-z]+").findall(said):
-        possible |= _called(word)
-    found = [0.0] * len(PHRASES)
+    """Which of the cue phrases stand in a sentence. Of each only those alternatives are tried that a word of it can belong to."""
+    possible = reduce(or_, map(_called, set(compiled(r"[a-z]+|\d").findall(said))), _triggers()[0][""])
+    found, finders = [0.0] * len(PHRASES), _finders()
     while possible:
-        at = (possible & -possible).bit_length() - 1
-        possible &= possible - 1
-        if _finders()[at](said):
-            found[at] = 1.0
+        at = possible.bit_length() - 1
+        phrase, finds = finders[at]
+        if finds(said):
+            found[phrase] = 1.0
+        possible ^= 1 << at
     return found
 
 
+def alternatives() -> list[tuple[int, str]]:
+    """Every alternative of every phrase, with the number of the phrase."""
+    return [(at, branch) for at, phrase in enumerate(PHRASES) for branch in branches(phrase)]
+
+
 @cache
-def _finders() -> tuple[Callable[[str], object], ...]:
-    """How each phrase is looked for. One that is bound to the beginning is not tried at every place."""
-    bound = {phrase for phrase in PHRASES if all(branch.startswith("^") for branch in branches(phrase))}
-    return tuple(compiled(phrase, 0).match if phrase in bound else compiled(phrase, 0).search for phrase in PHRASES)
+def _finders() -> tuple[tuple[int, Callable[[str], object]], ...]:
+    """How each alternative is looked for. One that is bound to the beginning is not tried at every place."""
+    return tuple(
+        (at, (compiled(branch, 0).match if branch.startswith("^") else compiled(branch, 0).search)) for at, branch in alternatives()
+    )
 
 
 @lru_cache(maxsize=1 << 13)
 def _called(word: str) -> int:
-    """The phrases that cannot match without this word, or without some of its letters, one bit for each."""
+    """The alternatives that cannot match without this word, or without some of its letters, one bit for each."""
     runs, longest = _triggers()
+    if word.isdecimal():
+        return runs.get("0", 0)
     found = runs.get("=" + word, 0)
     for start in range(len(word)):
         for end in range(start + 1, min(start + longest, len(word)) + 1):
@@ -444,8 +452,8 @@ def _called(word: str) -> int:
 
 @cache
 def _triggers() -> tuple[dict[str, int], int]:
-    """Words (`=word`) and runs of letters → the phrases of which every match holds one of theirs; and the length of the
-    longest. The phrases that need none stand under the empty run. Made with the weights (`bench/triggers.py`)."""
+    """Words (`=word`), runs of letters and digits (`0`) → the alternatives of which every match holds one of theirs; and the
+    length of the longest. Those that need none stand under the empty run. Made with the weights (`bench/triggers.py`)."""
     import numpy as np
 
     with np.load(WEIGHTS, allow_pickle=False) as stored:
@@ -480,9 +488,11 @@ def tokens(text: str) -> list[str]:
 def grams(words: Sequence[str], known: Collection[str]) -> set[str]:
     """Runs of one to three words. A word that is not known stands for its sort, or for its ending."""
     run = ["^", *(word if word in known else _shape(word) for word in words), "$"]
-    return {" ".join(run[at : at + size]) for size in (1, 2, 3) for at in range(len(run) - size + 1)}
+    pairs = [f"{one} {other}" for one, other in pairwise(run)]
+    return {*run, *pairs, *(f"{pair} {word}" for pair, word in zip(pairs, run[2:], strict=False))}
 
 
+@lru_cache(maxsize=1 << 13)
 def _shape(word: str) -> str:
     if word.isdigit():
         return "0"

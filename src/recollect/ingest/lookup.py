@@ -142,12 +142,11 @@ def _first_places(text: str) -> dict[int, int]:
     """Where the first match of each cue begins."""
     places: dict[int, int] = {}
     searched: set[str] = set()
-    for word in compiled(_WORD).finditer(text):
-        calls = _cues_at(word[0])
+    words, starts = _words(text)
+    for start, calls in zip(starts, map(_cues_at, words), strict=True):
         if calls is None:
             continue
         any_here, here, anywhere = calls
-        start = word.start()
         if any_here.match(text, start):
             for cue, _, pattern, _ in here:
                 if places.get(cue, len(text)) > start and compiled(pattern).match(text, start):
@@ -158,6 +157,16 @@ def _first_places(text: str) -> dict[int, int]:
                 if (found := _search(pattern, text)) is not None:
                     places[cue] = min(found, places.get(cue, len(text)))
     return places
+
+
+@lru_cache(maxsize=4)
+def _words(text: str) -> tuple[list[str], list[int]]:
+    """The words of a text and where they begin. Cues and hedges are looked for one after the other."""
+    words, starts = [], []
+    for word in compiled(_WORD).finditer(text):
+        words.append(word[0])
+        starts.append(word.start())
+    return words, starts
 
 
 def _search(pattern: str, text: str) -> int | None:
@@ -177,12 +186,12 @@ def _counts(text: str) -> list[int]:
     """How often each hedge, and last a firm word, occurs. What one match has taken no other can take."""
     counts = [0] * (len(lexicon.HEDGES) + 1)
     ends = [0] * len(counts)
-    for word in compiled(_WORD).finditer(text):
-        calls = _tones_at(word[0])
-        if calls is None or not calls.any_here.match(text, word.start()):
+    words, starts = _words(text)
+    for start, calls in zip(starts, map(_tones_at, words), strict=True):
+        if calls is None or not calls.any_here.match(text, start):
             continue
         for cue, _, pattern, _ in calls.here:
-            if word.start() >= ends[cue] and (found := compiled(pattern).match(text, word.start())):
+            if start >= ends[cue] and (found := compiled(pattern).match(text, start)):
                 counts[cue] += 1
                 ends[cue] = found.end()
     return counts

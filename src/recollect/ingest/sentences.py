@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from recollect.ingest import lexicon
@@ -231,7 +232,7 @@ def _stated(block: Block, before: str) -> Iterator[Statement]:
             continue
         # A label speaks for its own sentence, and so does a heading, but for all sentences of an item.
         own = kind if number == 0 or (block.item and not labelled) else None
-        short = len(_content(sentence)) < CONTENT_WORDS
+        short = _is_short(sentence)
         pointing = compiled(_POINTING).match(folded(sentence))
         whole = f"{before} {sentence}" if pointing and before else sentence
         if pointing and short and (not before or len(whole) > LONGEST):
@@ -243,9 +244,12 @@ def _stated(block: Block, before: str) -> Iterator[Statement]:
         before = sentence
 
 
-def _content(sentence: str) -> list[str]:
-    words = compiled(rf"{_CODE}|\w[\w'’-]*").findall(folded(sentence))
-    return [word for word in words if word not in lexicon.STOP_WORDS and word not in LIGHT]
+def _is_short(sentence: str) -> bool:
+    """Whether it has fewer words of its own than say something without the sentence before."""
+    words = (word[0] for word in compiled(rf"{_CODE}|\w[\w'’-]*").finditer(folded(sentence)))
+    return (
+        len(list(islice((word for word in words if word not in lexicon.STOP_WORDS and word not in LIGHT), CONTENT_WORDS))) < CONTENT_WORDS
+    )
 
 
 @lru_cache(maxsize=256)
@@ -301,8 +305,9 @@ def _plain(text: str) -> str:
         text = compiled(r"(\*\*\*|\*\*|__)(?=\S)([^*\n]{1,300}?)(?<=\S)\1").sub(r"\2", text)
     if "*" in text:
         text = compiled(r"(?<![\w*])\*(?=\S)([^*\n]{1,200}?)(?<=\S)\*(?![\w*])").sub(r"\1", text)
-    text = compiled(r"^\s*\(?\d{1,2}[.)]\s+(?=\D)").sub("", text)
-    return " ".join(compiled(r"^[\s✅✓✔❌✗⚠️🔴🟡🟢→➜●•]+").sub("", text).split())
+    if number := compiled(r"\s*\(?\d{1,2}[.)]\s+(?=\D)").match(text):
+        text = text[number.end() :]
+    return " ".join(text.split()).lstrip(" ✅✓✔❌✗⚠️🔴🟡🟢→➜●•")
 
 
 def cut(text: str) -> str:

@@ -123,7 +123,7 @@ def summarise(turns: Sequence[tuple[str, str]], ideas: Iterable[tuple[str, str, 
     """
     turns, ideas = _sample(turns), list(ideas)[-IDEAS:]
     lists = {
-        "Focus": _unlike(_requests(turns)[: 2 * REQUESTS] or [_gist(text) for _, text in turns[:REQUESTS]])[:REQUESTS],
+        "Focus": _unlike(_requests(turns, 2 * REQUESTS) or [_gist(text) for _, text in turns[:REQUESTS]])[:REQUESTS],
         "Decisions": _unlike(text for kind, text, still_open in ideas if kind in DECIDED and not still_open),
         "Conclusions": _unlike(text for kind, text, still_open in ideas if kind in CONCLUDED and not still_open),
         "Open": _unlike(text for _, text, still_open in ideas if still_open),
@@ -150,13 +150,18 @@ def _sample(turns: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
 def _clauses(turns: Iterable[tuple[str, str]]) -> Iterator[tuple[str, float]]:
     """What a name could be made of, each with what it costs to come late. What comes first is what the topic is about."""
     requests, sentences, clauses = CANDIDATES
-    prose = [(role, own) for role, text in turns if (own := list(islice(_sentences(text[:TURN_CHARACTERS]), sentences)))]
-    asked = [own for role, own in prose if role == "user"] or [own for _, own in prose]
-    for late, own in enumerate(asked[:requests]):
+    by_user = [text for role, text in turns if role == "user"]
+    asked = _openings(by_user, requests, sentences) or _openings([text for _, text in turns], requests, sentences)
+    for late, own in enumerate(asked):
         for second, sentence in enumerate(own):
             for third, clause in enumerate(islice(_parts(sentence), clauses)):
                 unsure = 1.0 if compiled(_CONDITION).match(folded(_bare(clause))) else 0.0
                 yield clause, 0.7 * late + 0.3 * second + 0.2 * third + unsure
+
+
+def _openings(texts: Iterable[str], most: int, sentences: int) -> list[list[str]]:
+    """The first sentences of the first texts that have any."""
+    return list(islice(filter(None, (list(islice(_sentences(text[:TURN_CHARACTERS]), sentences)) for text in texts)), most))
 
 
 def _parts(sentence: str) -> Iterator[str]:
@@ -171,11 +176,19 @@ def _parts(sentence: str) -> Iterator[str]:
         yield text[start:]
 
 
-def _requests(turns: Sequence[tuple[str, str]]) -> list[str]:
+def _requests(turns: Sequence[tuple[str, str]], most: int) -> list[str]:
     """What the user asked for: of each turn the first sentence that says something. If none does, the first sentence of all."""
-    asked = [list(_sentences(text[:TURN_CHARACTERS])) for role, text in turns if role == "user"]
-    told = [next((sentence for sentence in sentences if _weight(_bare(sentence)) >= ENOUGH), "") for sentences in asked]
-    return [*filter(None, told)] or [sentences[0] for sentences in asked if sentences][:1]
+    told: list[str] = []
+    first = ""
+    for sentences in (_sentences(text[:TURN_CHARACTERS]) for role, text in turns if role == "user"):
+        for sentence in sentences:
+            first = first or sentence
+            if _weight(_bare(sentence)) >= ENOUGH:
+                told.append(sentence)
+                break
+        if len(told) == most:
+            break
+    return told or [first] * bool(first)
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import blake2b, sha256
+from itertools import chain
 from typing import Any, NamedTuple
 
 import apsw
@@ -77,7 +78,7 @@ class Writer:
         self.many = connection.executemany
         self.batch = batch
         self.at = rows.stamp(batch.at)
-        self.counts: defaultdict[int, Counter[int]] = defaultdict(Counter)  # scope → word → memories
+        self.counted: defaultdict[tuple[int, int], list[memoryview]] = defaultdict(list)  # scope and sign → words of each memory
         self.scope_memories: Counter[int] = Counter()
         self.scope_words: Counter[int] = Counter()
         self.scope_ids: dict[str, int] = {}
@@ -244,8 +245,7 @@ class Writer:
         self.count(row[0], row[2], row[1], -1)
 
     def count(self, scope: int, blob: bytes, length: int, sign: int) -> None:
-        words = lexemes.unpack(blob)
-        (self.counts[scope].update if sign > 0 else self.counts[scope].subtract)(words)
+        self.counted[scope, sign].append(lexemes.unpack(blob))
         self.scope_memories[scope] += sign
         self.scope_words[scope] += sign * length
 
@@ -478,9 +478,13 @@ class Writer:
         self.many("INSERT OR IGNORE INTO embedding_cache(hash, model, data) VALUES (?, ?, ?)", packed())
 
     def settle(self) -> None:
+        changes: Counter[tuple[int, int]] = Counter()
+        for (scope, sign), words in self.counted.items():
+            for hash, memories in Counter(chain.from_iterable(words)).items():
+                changes[scope, hash] += sign * memories
         self.many(
             "INSERT INTO lexeme_counts(scope, hash, memories) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
-            sorted((scope, hash, change) for scope, words in self.counts.items() for hash, change in words.items() if change),
+            sorted((scope, hash, change) for (scope, hash), change in changes.items() if change),
         )
         self.many(
             "UPDATE scopes SET memories = memories + ?, words = words + ? WHERE id = ?",

@@ -331,3 +331,14 @@ def test_a_fingerprint_imports_nothing_heavy(home):
         "print([name for name in ('numpy', 'onnxruntime', 'tokenizers', 'huggingface_hub', 'urllib.request') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_runtime_of_the_model_leaves_nothing_behind(tmp_path, model_or_pull):
+    code = (
+        "import sys; from pathlib import Path; from recollect.embed import models; from recollect.embed.local import LocalEmbedder\n"
+        "LocalEmbedder(models.KNOWN[models.DEFAULT], threads=1, directory=Path(sys.argv[1])).query('hello')"
+    )
+    environment = {name: value for name, value in os.environ.items() if name not in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")}
+    environment |= {"HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code, model_or_pull], env=environment, check=True)
+    assert list(tmp_path.rglob("*")) == []

@@ -155,6 +155,8 @@ class LocalEmbedder:
 
 
 def _load(directory: Path, model: LocalModel) -> _Runtime:
+    # It looks only while it is imported. Without this it writes an id of the machine into the user's cache and calls home.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         import onnxruntime
         import tokenizers

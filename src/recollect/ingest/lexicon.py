@@ -374,7 +374,7 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
     ),
     "decision": (
         (4, r"\b(?:decided|opted|elected|resolved) (?:to|on|against|for|that|not)\b"
-            r"|\b(?:agreed|settled|standardi[sz]ed) (?:on|to|that)\b|\bdecisions?\b(?:\W+\w+){0,3}?\W*(?::| is| was| to)"
+            r"|\b(?:agreed|settled|standardi[sz]ed) (?:\w+ )?(?:on|to|that)\b|\bdecisions?\b(?:\W+\w+){0,3}?\W*(?::| is| was| to)"
             r"|\bit(?:'s| is| was) decided\b|\bvoted (?:for|to|against)\b"
             r"|\bended up (?:choosing|using|with|going|picking|keeping|dropping)\b"),
         (3.8, rf"\b(?:we|i|they|team)(?:'ll| will| shall| are going to|'(?:re|m) going to)(?: now| just| simply"
@@ -386,6 +386,8 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (3.6, r"\b(?:switch|migrat|mov|chang|transition)(?:ed|es|e|ing) (?:\w+ ){0,4}?(?:from|off|away from|over to)\b"
               r"|\bswitched (?:\w+ ){0,3}to\b"
               r"|\b(?:replaced|replacing|swapped|ditched|dropped) [^.!?\n]{1,40} (?:with|for|by|in favou?r)\b|\bin favou?r of\b"),
+        # Who gives the reason tells of a choice.
+        (3.4, r"\bwe (?:now )?(?:use|run|keep|store|write|host|deploy|build|ship|test|cache|log|sign|pin)\b[^.!?\n]{3,80}\b(?:because|so that)\b"),
         (3, r"(?:^|\b(?:we|i|they|team|has been|have) )(?:rejected|ruled out|abandoned|discarded|turned down"
             r"|dropped the (?:idea|plan))\b|\b(?:the )?plan is to\b|(?#with it)^\S+ it is\b|\bfrom now on\b"
             r"|\bgoing forward\b"

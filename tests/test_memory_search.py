@@ -36,6 +36,29 @@ def test_a_long_question_still_finds_the_one_word_that_fits(memory):
     assert texts(memory.search(question)) == [OWLS[0]]
 
 
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("バックアップは何時？", "本番データベースは毎晩2時にバックアップされる"),
+        ("订单事件怎么传递", "支付服务使用 Kafka 传递订单事件"),
+        ("데이터베이스는 어디에 있나요", "운영 데이터베이스를 프랑크푸르트에 둔다"),
+        ("สำรองข้อมูลเมื่อไหร่", "ฐานข้อมูลสำรองข้อมูลทุกคืน"),
+    ],
+)
+def test_a_question_in_a_script_without_spaces_is_found_by_its_parts(memory, question, found):
+    memory.add_many(
+        [
+            Passage(found),
+            Passage("デプロイは金曜日に行う"),
+            Passage("周五不发布"),
+            Passage("금요일에는 배포하지 않는다"),
+            Passage("ปิดวันศุกร์"),
+        ]
+    )
+    assert texts(memory.search(question, mode="keyword"))[0] == found
+    assert texts(memory.search(f'"{found[:6]}"', mode="keyword")) == [found]
+
+
 def test_pages_follow_each_other_and_the_total_is_told(memory):
     memory.add_many([Passage(f"owl number {number} of the forest") for number in range(7)], dedup=False)
     pages = [memory.search("owl", limit=3, offset=offset) for offset in (0, 3, 6, 9)]

@@ -4,7 +4,7 @@ Any string is a valid question. What is not well-formed syntax is searched as wo
 work is bounded by two limits however long the string is.
 
 This module knows English stop words and cue phrases. It knows no store, no tokenizer and no full-text dialect: a
-`Term` is what the user meant, and quoting it, splitting Chinese runs or folding accents is for the store to do.
+`Term` is what the user meant, and quoting it or folding accents is for the store to do.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ CUES: tuple[tuple[str, str, str, bool | None], ...] = (
 )
 
 _CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 # `\w` lacks the vowel signs that many scripts write inside a word, so these are added by range.
 _WORD = r"\w\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u06d3\u06d5-\u06ed\u0900-\u0963\u0966-\u109f\u1780-\u17d3\u200c\u200d"
 _UNPRINTABLE = "[\x00-\x08\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -149,6 +150,8 @@ def parse(raw: str, now: datetime) -> Query:
     else:
         wanted = [token for token in tokens if not token.excluded]
         terms = [term for token in wanted for term in token.terms] or [term for token in wanted for term in token.stops]
+        if not head.isascii() and not any(token.excluded for token in tokens):
+            terms = [part for term in terms for part in _spread(term)]
     terms = _unique(terms)[:TERM_LIMIT]
     if terms and expression is None and any(token.excluded for token in tokens):
         expression = _chain("or", terms)
@@ -173,6 +176,14 @@ def parse(raw: str, now: datetime) -> Query:
         answered=answered,
         identifiers=_distinct(name for token in tokens for name in token.identifiers)[:TERM_LIMIT],
     )
+
+
+def _spread(term: Term) -> list[Term]:
+    """A run of a script without spaces is a whole clause. Like a clause of words it is found by any part of it: two characters."""
+    text = term.text
+    if term.phrase or term.prefix or len(text) < 3 or not re.fullmatch(f"[{_CJK}{_UNSPACED}]+", text):
+        return [term]
+    return [term._replace(text=text[at : at + 2]) for at in range(len(text) - 1)]
 
 
 def _syntax_end(whole: str) -> int:

@@ -332,10 +332,18 @@ def _assigned(match: re.Match[str]) -> bool:
 
 
 def _stated(match: re.Match[str]) -> bool:
-    """In prose almost anything can follow "the password is", so the value has to look like a password all over."""
+    """In prose almost anything can follow "the password is", so the value has to look like a password all over: by its mixture, or
+    by digits inside of a word."""
     value = _value(match).rstrip(_LOOSE)
     classes = [value != value.lower(), value != value.upper(), any(map(str.isdigit, value)), any(map(_SYMBOLS.__contains__, value[:-1]))]
-    return sum(classes) >= 3 and _looks_secret(value, quoted=False, password=True)
+    password = not match[0].lower().startswith(("api key", "secret", "token"))
+    inside = password and _compiled(r"[a-z]{3,}\d+[a-z]{3,}$").match(value)
+    return (sum(classes) >= 3 or bool(inside)) and _looks_secret(value, quoted=False, password=True)
+
+
+def _typed(match: re.Match[str]) -> bool:
+    """Behind a flag that databases take the password by, and containers a port."""
+    return _url_password(match) and any(map(str.isalpha, _value(match)))
 
 
 def _named_secret(key: str, value: str) -> bool:
@@ -344,12 +352,14 @@ def _named_secret(key: str, value: str) -> bool:
 
 def _key_kind(key: str) -> str:
     lowered = key.lower()
-    for kind, words in (("password", ("pass", "pwd")), ("api-key", ("key",)), ("token", ("token",)), ("secret", ("secret", "credential"))):
+    for kind, words in (("password", ("pass", "pwd", "kennwort", "contrase", "senha")), ("api-key", ("key",)), ("token", ("token",)),
+                        ("secret", ("secret", "credential"))):  # fmt: skip
         if any(word in lowered for word in words):
             return kind
     return "secret"
 
 
+_PASSWORDS = ("password", "passwort", "kennwort", "passphrase", "passwd", "contraseña", "mot de passe", "senha")
 _KEYS = (
     r"(?i)(?:password|passwd|passphrase|pwd|\bpass|_pass|secrets?|token|credentials?|api[_ -]?key"
     r"|(?:access|private|secret|auth|encryption|signing|account)[_-]?key)$"
@@ -469,6 +479,12 @@ def _rules() -> tuple[Rule, ...]:
     equals = r"""\\{0,3}["']?[ \t]{0,8}(?:=>|:=|[:=])[ \t]{0,8}\\{0,3}["']?"""
     scheme = r"(?:bearer|basic|token|apikey|bot)[ \t]{1,4}"
     curl = r"""(?:(?!curl)[^\n]){0,200}?[ \t](?:-u|--user)[ =]?["']?[^\s:"'=]{1,64}:(?P<secret>[^\s"']{4,})"""
+    # What the password is for may stand between: "the password for the admin account is …".
+    prose = (
+        r"""(?:[ \t]+(?!(?:is|was|ist)\b)[^\s.,;:!?]{1,30}){0,6}[ \t]+(?:is|was|ist|war|lautet|est|es|era|è|é)[ \t]{0,2}:?[ \t]+["'`]?"""
+    )
+    typed = r"""(?:'(?P<single>[^'\n]{4,})'|"(?P<double>[^"\n]{4,})"|(?P<secret>[^\s"'$-][^\s"']{3,}))"""
+    told = r"""(?P<bare>[^\s"'`<>()]{7,}[^\s"'`<>().,;:?])"""
     netrc = r"\s{1,8}\S{1,128}\s{1,8}login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<secret>\S{4,})"
     return (
         rule("private-key", ("-----BEGIN ",), _PEM, _key_block, bound=False),
@@ -491,6 +507,14 @@ def _rules() -> tuple[Rule, ...]:
         rule("", _KEY_STARTS, _ASSIGN + _VALUE, _assigned, fold=True, bound=False),
         rule("", ("--password", "--passwd", "--passphrase", "--token", "--api-key", "--secret"),
              rf"[ \t]{{1,2}}{_VALUE}", _assigned, fold=True),
-        rule("", ("password", "passphrase", "passwd", "api key", "secret", "token"),
-             r"""[ \t]+(?:is|was)[ \t]{0,2}:?[ \t]+["'`]?(?P<bare>[^\s"'`<>()]{8,})""", _stated, fold=True, bound=False),
+        rule("password", ("sshpass",), rf"[ \t]{{1,4}}-p[ \t]{{0,4}}{typed}", _url_password),
+        rule("password", ("redis-cli",), rf"(?:(?!redis-cli)[^\n]){{0,120}}?[ \t]-a[ \t]{{1,4}}{typed}", _url_password),
+        rule("password", ("mysql", "mysqldump", "mysqladmin", "mariadb"), rf"(?:(?!mysql|maria)[^\n]){{0,120}}?[ \t]-p{typed}", _typed),
+        rule("", (*_PASSWORDS, "api key", "secret", "token"), rf"""{prose}(?P<bare>[^\s"'`<>()]{{8,}})""", _stated, fold=True, bound=False),
+        rule("password", tuple(f"{word} {name}" for word in ("use", "using", "with", "the", "mit", "avec", "con") for name in _PASSWORDS),
+             rf"""[ \t]{{1,2}}["'`]?{told}""", _stated, fold=True),
+        rule("password", ("login", "credentials", "creds", "username", "user"),
+             rf"[ \t]{{0,2}}:[ \t]{{0,4}}[\w.@+-]{{1,64}}[ \t]{{1,2}}/[ \t]{{1,2}}{told}", _stated, fold=True),
+        rule("password", ("パスワード", "密码", "密碼", "비밀번호", "пароль"),
+             rf"[^\w\n]{{0,3}}(?:は|を|是|为|為|는|은|это)?[^\w\n]{{0,3}}(?=[!-~]){told}", _stated, fold=True, bound=False),
     )  # fmt: skip

@@ -20,7 +20,7 @@ from triggers import Finder
 from recollect.config import load
 from recollect.embed import open_embedder
 from recollect.embed.models import DEFAULT
-from recollect.ingest import intents
+from recollect.ingest import intents, phrases
 from recollect.ingest.intents import LABELS
 from recollect.ingest.lookup import folded
 
@@ -176,7 +176,7 @@ def train(embed) -> None:
 
 def kept_triggers() -> np.ndarray:
     finder = Finder([folded(row.text) for row in rows(intents.TRAINING)])
-    return np.frombuffer("\n".join(" ".join(finder.triggers(branch)) for _, branch in intents.alternatives()).encode(), np.uint8)
+    return np.frombuffer("\n".join(" ".join(finder.triggers(branch)) for _, branch in phrases.alternatives()).encode(), np.uint8)
 
 
 def kept(found: np.ndarray, least: np.ndarray) -> np.ndarray:

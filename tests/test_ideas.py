@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.embed.local import LocalEmbedder
-from recollect.ingest import intents
+from recollect.ingest import intents, phrases
 from recollect.ingest.ideas import ANSWERS, VALUE, content, ideas
 from recollect.ingest.intents import FIRM, LABELS, judge, strength
 
@@ -87,7 +87,7 @@ def test_the_weights_belong_to_the_training_sentences_and_the_cues():
 def test_a_phrase_that_is_not_tried_would_not_have_matched():
     for _, _, _, text in (*rows(intents.TRAINING), *held_out()):
         said = text.lower().replace("’", "'")
-        assert intents._phrases(said) == [float(bool(re.search(phrase, said))) for phrase in intents.PHRASES], text
+        assert phrases.held(said) == [float(bool(re.search(phrase, said))) for phrase in phrases.PHRASES], text
 
 
 @pytest.mark.parametrize("label", PRECISION)

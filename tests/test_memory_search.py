@@ -11,6 +11,7 @@ from recollect import Memory
 from recollect.config import Config
 from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import Ambiguous, EmbeddingError, InvalidInput, NotFound, StoreError
+from recollect.recall.pipeline import STRANGE
 from recollect.types import PERSONAL, Filter, Passage, Source
 
 clock, open_memory, memory, hashing = memories.clock, memories.open_memory, memories.memory, memories.hashing
@@ -57,6 +58,14 @@ def test_a_question_in_a_script_without_spaces_is_found_by_its_parts(memory, que
     )
     assert texts(memory.search(question, mode="keyword"))[0] == found
     assert texts(memory.search(f'"{found[:6]}"', mode="keyword")) == [found]
+
+
+def test_a_question_that_nothing_fits_is_told_so_and_the_nearest_are_shown(hashing):
+    hashing.add_many([Passage(text) for text in OWLS])
+    strange = hashing.search("capital of France")
+    assert strange.hits and strange.hints == (STRANGE,)
+    assert not hashing.search("when does the barn owl hunt").hints
+    assert not hashing.search("capital of France", mode="keyword").hints
 
 
 def test_pages_follow_each_other_and_the_total_is_told(memory):

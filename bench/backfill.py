@@ -2,7 +2,7 @@
 
     python bench/backfill.py [DIR] [--megabytes 120] [--one-file] [--json]
 
-DIR holds transcripts, as in ../shared/transcripts; they are copied with other message ids until there is enough to read. Without
+DIR holds transcripts of any agents; they are copied with other message ids until there is enough to read. Without
 it conversations are made up: about 45 turns of 320 characters a megabyte, the rest output of tools, as in real ones. `--one-file`
 reads one long conversation, to see that the memory does not grow with it. Seconds are processor time, of one core.
 """

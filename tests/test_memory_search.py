@@ -60,6 +60,14 @@ def test_a_question_in_a_script_without_spaces_is_found_by_its_parts(memory, que
     assert texts(memory.search(f'"{found[:6]}"', mode="keyword")) == [found]
 
 
+def test_a_question_for_nothing_but_a_kind_is_answered_by_it_and_otherwise_by_what_there_is(memory):
+    memory.add_many([Passage(f"Let me see what we decide about owl {number}", kind="context") for number in range(5)], dedup=False)
+    assert len(memory.search("what did we decide?").hits) == 5
+    memory.add("The owls move to the north barn", kind="decision")
+    assert texts(memory.search("what did we decide?")) == texts(memory.search("list all decisions")) == ["The owls move to the north barn"]
+    assert len(memory.search("what did we decide about owl 3?").hits) > 1
+
+
 def test_a_question_that_nothing_fits_is_told_so_and_the_nearest_are_shown(hashing):
     hashing.add_many([Passage(text) for text in OWLS])
     strange = hashing.search("capital of France")

@@ -182,6 +182,11 @@ class Change(NamedTuple):
     fields: Mapping[str, Any]
 
 
+def superseded(id: str, by: Memory) -> Change:
+    """Ends a memory's validity where that of its successor begins."""
+    return Change(id, "supersede", {"superseded_by": by.id, "valid_to": by.valid_from or by.created_at})
+
+
 class Entry(NamedTuple):
     """A memory ready to be written. `vectors` holds one unit vector per window of its text, or nothing."""
 
@@ -214,6 +219,8 @@ class Batch(NamedTuple):
     purge: tuple[str, ...] = ()
     model: str | None = None
     vectors: Mapping[str, Sequence[Any]] = NOTHING  # id → new vectors, for changed text
+    span_vectors: Mapping[str, Sequence[Any]] = NOTHING  # the same of topics
+    made_of: Mapping[str, str] = NOTHING  # id → the text behind its new vectors: what says something else by now does not get them
     cache: Mapping[str, Sequence[Any]] = NOTHING  # text hash → vectors made while preparing
     allow_purged: bool = False
     unchanged: tuple[tuple[str, datetime], ...] = ()  # (id, when it was last changed): refused if somebody changed it meanwhile
@@ -284,6 +291,7 @@ class Filter(NamedTuple):
     hosts: tuple[str, ...] = ()  # agents in whose conversations it was said
     max_trust: int | None = None  # only what is believed no further
     used: bool = False  # only what was voted for or against, or used
+    transcribed: bool = False  # only what was read from a transcript, not what was told of a conversation, such as a summary
 
     @property
     def narrow(self) -> bool:
@@ -291,6 +299,7 @@ class Filter(NamedTuple):
         return bool(
             self.kinds or self.entities or self.tags or self.sources or self.session or self.min_importance is not None
             or self.since or self.until or self.as_of or self.answered is not None or self.hosts or self.max_trust is not None or self.used
+            or self.transcribed
         )  # fmt: skip
 
 
@@ -317,6 +326,7 @@ class Query(NamedTuple):
     answered: bool | None = None
     identifiers: tuple[str, ...] = ()
     kinds_only: bool = False  # `kind:x` was written: other kinds are not wanted, where a cue phrase only prefers
+    kinds_meant: bool = False  # nothing but the kind was asked for, as in "what did we decide?"
 
     @property
     def strict(self) -> bool:

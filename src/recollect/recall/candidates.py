@@ -25,6 +25,9 @@ def gather(query: Query, store: Store, filter: Filter, vector: Callable[[], Any]
     words = query_words(query) if mode != "vector" else Words()
     worded = dict(store.keyword(query, wide, by_words).items) if mode != "vector" else {}
     boosts = dict(_entity_boosts(query, store, wide, by_meaning)) if not query.strict else {}
+    if query.kinds_meant and filter.kinds:
+        newest = store.keys([memory.id for memory in store.list(wide, by_meaning)])  # they need not hold any word of the question
+        boosts = {**dict.fromkeys(newest.values(), 0.0), **boosts}
     found = store.candidates(list({**worded, **boosts}), wide, words, worded)
     statistics = store.statistics(words, filter.scopes)
     pool = Pool(found, words, statistics, worded, boosts, {})

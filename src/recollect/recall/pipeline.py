@@ -68,9 +68,9 @@ def recall(question: str, ask: Ask, store: Store, embedder: Embedder | None, now
         vector = _between(vector, ask.hypothesis, asked)
     model = embedder.model if embedder else None
     pool = gather(query, store, filter, vector, model, ask.mode, ask.limit + ask.offset)
-    if not pool.candidates and (query.entities or then is not ask.filter):
-        # Nothing is known of that name: `@property` in a question about code was no mention of a person. Nor of that time.
-        filter = _narrowed(ask.filter, query._replace(entities=()))
+    if not pool.candidates and (query.entities or query.kinds_meant or then is not ask.filter):
+        # Nothing is known of that name: `@property` in a question about code was no mention of a person. Nor of that time or kind.
+        filter = _narrowed(ask.filter, query._replace(entities=(), kinds_meant=False))
         pool = gather(query, store, filter, vector, model, ask.mode, ask.limit + ask.offset)
     signals = fuse(pool, now.timestamp(), ask.fusion, ask.gate, embedder.baseline if embedder else 0.0)
     relevance = signals.relevance
@@ -143,7 +143,7 @@ def _preferred(candidate: Candidate, query: Query) -> float:
 
 def _narrowed(filter: Filter, query: Query) -> Filter:
     """What the question itself demands, where the caller did not say otherwise: "open questions" means only those."""
-    demanded = query.answered is not None or query.kinds_only
+    demanded = query.answered is not None or query.kinds_only or query.kinds_meant
     if not demanded and not query.entities:
         return filter
     return filter._replace(

@@ -43,6 +43,12 @@ _LIST_FOLLOWERS = """
 about on with for regarding concerning around in from of since before after that which did do have were are we i
 made taken last this yesterday today recently so and between
 """
+# Words of questions such as "which decisions did the team make so far?" that say nothing about the subject.
+_ASKING = """
+decision decide decided question problem issue bug limitation solution todo to-do items gotcha pitfalls preference prefer handoff discovery
+known open still unanswered unresolved outstanding pending unfinished unclear left remain remains make made take took taken team user far now currently yet
+"""
+ASKING = frozenset(_ASKING.split()) | LIST_NOUNS.keys() | {"issues", "bugs", "limitations", "pitfall"}
 LIST_LEADS = frozenset(_LIST_LEADS.split())
 LIST_FOLLOWERS = frozenset(_LIST_FOLLOWERS.split())
 # A word that must be there for the pattern to be worth compiling, the pattern, the kind, and `Query.answered`.
@@ -159,10 +165,12 @@ def parse(raw: str, now: datetime) -> Query:
             expression = ("not", expression, _operand(token))
     tokens = [token for token in tokens if not token.excluded]
     kinds = _distinct(kind for token in tokens for kind in token.kinds)
+    bare = not terms
     terms = terms or [Term(kind) for kind in kinds]
     prose = _prose(head, tokens)
     cued_kinds, answered = _cues(prose)
-    since, until, _ = temporal(prose, now)
+    since, until, dated = temporal(prose, now)
+    beside = prose if dated is None else prose[: dated[0]] + " " + prose[dated[1] :]
     return Query(
         raw=raw,
         text=_text(tokens, whole[len(head) :]) or " ".join(term.text for term in terms),
@@ -170,6 +178,7 @@ def parse(raw: str, now: datetime) -> Query:
         expression=expression,
         kinds=kinds or cued_kinds,
         kinds_only=bool(kinds),
+        kinds_meant=bare if kinds else bool(cued_kinds) and _only_asks(beside),
         entities=_distinct(token.entity for token in tokens if token.entity),
         since=since,
         until=until,
@@ -481,6 +490,12 @@ def _cues(prose: str) -> tuple[tuple[str, ...], bool | None]:
     cued = [(kind, answered) for hint, pattern, kind, answered in CUES if hint in text and re.search(pattern, text)]
     kinds = _distinct([*_listed(text.split()), *(kind for kind, _ in cued)])
     return kinds, False if any(answered is False for _, answered in cued) else None
+
+
+def _only_asks(text: str) -> bool:
+    """Whether a question has no words but those that ask for a kind."""
+    words = re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", re.sub(r"['’]\w+", "", text.lower()))
+    return not any(word not in STOP_WORDS and word not in LIST_LEADS and word not in ASKING for word in words)
 
 
 def _listed(words: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ full text of the best within a token budget.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from recollect.types import Answer, Hit, Memory, Span
@@ -32,7 +32,7 @@ def tokens(text: str) -> int:
 
 
 def iso(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return None if moment is None else moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def citation(memory: Memory) -> str:

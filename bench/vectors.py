@@ -189,7 +189,12 @@ def run(args: argparse.Namespace, folder: Path, vectors: np.ndarray, queries: np
             *((name, *(f"{value:.3f}" if "@" in key else value for key, value in each.items())) for name, each in result["ways"].items()),
         ]
     )
-    result["more"] = {**cost(folder, one, len(vectors)), **fresh(folder, one, queries)}
+    # In turns with the others each finds its numbers far away in memory. Alone, as whoever searches one project again and again.
+    alone = percentile(in_turns({"a tenth": lambda q: nearest(ten, q, "project:3")}, queries, 3)[0]["a tenth"], 0.5)
+    found = fresh(folder, one, queries)
+    result["more"] = {
+        **cost(folder, one, len(vectors)), **found, "p50_alone_a_tenth_ms": alone, "a_tenth_of_the_whole": alone / found["p50_alone_ms"]
+    }  # fmt: skip
     table([("more", ""), *((name.replace("_", " "), value) for name, value in result["more"].items())])
 
 

@@ -7,7 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from test_score import candidate
 
-from recollect.recall.fuse import FADE, NEIGHBOUR, PAIRS, PRIOR, RECENT, STRETCH, TODAY, Pool, fuse, neighbours, squash, weights
+from recollect.recall.fuse import (
+    FADE,
+    LATER,
+    MEANING,
+    NEIGHBOUR,
+    PAIRS,
+    PRIOR,
+    RECENT,
+    SKEW,
+    STRETCH,
+    TODAY,
+    Pool,
+    fuse,
+    neighbours,
+    squash,
+    weights,
+)
 from recollect.store.base import Statistics
 from recollect.types import Words
 
@@ -42,11 +58,17 @@ def test_words_stand_alone_where_there_are_no_vectors():
     assert unsquashed(shared[1].relevance) == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize(("cosine", "mean", "meaning"), [(0.6, 0.2, 1.0), (0.2, 0.2, 0.0), (1.0, 0.5, 2.0), (0.1, 0.2, -0.25)])
+@pytest.mark.parametrize(("cosine", "mean", "meaning"), [(0.6, 0.2, 0.5), (0.2, 0.2, 0.0), (1.0, 0.5, 1.0), (0.1, 0.2, -0.125)])
 def test_meaning_is_measured_from_the_mean_cosine_up_to_one(cosine, mean, meaning):
     found = fuse(pool(said(1, 0, 0), cosines={1: cosine}, mean=mean, memories=10**9), now=0)
-    assert found[1].meaning == pytest.approx(meaning, abs=1e-6)
-    assert unsquashed(found[1].relevance) == pytest.approx(0.7 * meaning, abs=1e-6)
+    assert found[1].meaning == pytest.approx(STRETCH * meaning, abs=1e-6)
+    assert unsquashed(found[1].relevance) == pytest.approx(MEANING * STRETCH * meaning, abs=1e-6)
+
+
+def test_meaning_alone_is_not_scaled_down():
+    one = said(1, 0, 0)._replace(frequencies=(), pairs=())
+    found = fuse(pool(one, cosines={1: 0.6}, mean=0.2, memories=10**9, words=Words(), counts=()), now=0)
+    assert unsquashed(found[1].relevance) == pytest.approx(STRETCH * 0.5, abs=1e-6)
 
 
 def test_a_scope_of_few_memories_trusts_the_usual_mean_of_the_model():
@@ -144,11 +166,29 @@ def test_neighbours_and_recency_belong_to_the_adaptive_method():
     assert convex[2].neighbours == 0 and convex[1].recent == 0
 
 
-@pytest.mark.parametrize(("age", "left"), [(0, 1.0), (FADE, 1 / math.e), (-FADE, 1 / math.e), (100 * FADE, 0.0)])
-def test_recency_fades_on_both_sides_of_now(age, left):
-    assert fuse(pool(said(1, 1, 1, created_at=-age)), now=0)[1].recent == pytest.approx(RECENT * left, abs=1e-9)
+@pytest.mark.parametrize(("age", "left"), [(0, 1.0), (-SKEW / 2, 1.0), (FADE, 1 / math.e), (100 * FADE, 0.0)])
+def test_recency_fades(age, left):
+    assert fuse(pool(said(1, 1, 1, created_at=-age)), now=0)[1].recent == pytest.approx(RECENT * left, abs=1e-4)
     spoken = fuse(pool(said(1, 1, 1, created_at=-age, span="s")), now=0)[1].recent
-    assert spoken == pytest.approx(RECENT * left + (TODAY if age == 0 else 0), abs=1e-9)
+    assert spoken == pytest.approx(RECENT * left + (TODAY if age <= 0 else 0), abs=1e-3)
+
+
+def test_what_was_said_after_the_question_was_asked_is_not_what_it_asks_about():
+    later = {"created_at": 2 * SKEW}
+    found = fuse(pool(said(1, 1, 1, **later), said(2, 1, 1, span="s", **later)), now=0)
+    assert (found[1].recent, found[2].recent) == (0.0, -LATER)
+
+
+def test_turns_that_follow_each_other_are_a_conversation_though_no_topic_was_found():
+    def recent(*candidates):
+        return [one.recent for one in fuse(pool(*candidates), now=0).values()]
+
+    turns = (
+        said(1, 1, 1, kind="context", source=7, position=0, created_at=0.0),
+        said(2, 1, 1, kind="context", source=7, position=1, created_at=0.0),
+    )
+    assert recent(*turns) == pytest.approx([RECENT + TODAY] * 2)
+    assert recent(turns[0]) == recent(*(one._replace(kind="fact") for one in turns))[:1] == pytest.approx([RECENT])
 
 
 def test_reciprocal_ranks_give_the_numbers_of_the_worked_example():

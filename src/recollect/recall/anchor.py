@@ -16,7 +16,7 @@ from recollect.types import Filter, Query
 _SIDES = ("before", "after", "since", "until", "prior to")
 _EVENT = r"(?i)\b(?P<side>before|after|since|until|prior to)\s+(?:that\s+)?(?P<event>(?:we|the|our)\s[^?.!,;]{3,120})"
 _PAST = r"(?i)\b(?:did|were|had|was)\s+(?:we|our|the (?:team|project|app|service|system))\b|\bwe (?:used to|were using|had)\b"
-KNOWN = 0.55  # how well a memory must fit the event to tell its time
+KNOWN = 0.52  # how well a memory must fit the event to tell its time
 INSTANT = timedelta(milliseconds=1)
 
 

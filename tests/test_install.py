@@ -7,13 +7,16 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, home_of, laid, tree
 
-from recollect import textfile
+from recollect import skills, textfile
 from recollect.cli.install import warnings
+from recollect.errors import RecollectError
 from recollect.hooks import run
 from recollect.install import command, host
 
@@ -39,6 +42,21 @@ def home(cli, monkeypatch, tmp_path) -> Path:
 
 def statuses(outcome: dict) -> dict[str, str]:
     return {one["path"]: one["status"] for one in outcome["files"]}
+
+
+def test_a_server_that_could_not_start_is_not_registered(cli, home: Path, monkeypatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    before = tree(home)
+    refused = cli.fails("install", "--claude", code=1)
+    assert "pip install 'recollect[mcp]'" in refused and "--no-mcp" in refused
+    assert tree(home) == before
+    cli.ok("install", "--claude", "--no-mcp")
+    assert tree(home) != before
+
+
+def test_help_tells_what_is_disconnected_without_options(cli) -> None:
+    assert "for you, in every project (default)" in cli.ok("install", "--help")
+    assert "(default)" not in cli.ok("uninstall", "--help").partition("options of every command")[0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -202,6 +220,44 @@ def test_a_link_stays_a_link_and_its_target_is_edited(cli, home: Path) -> None:
     assert tree(home) == before
 
 
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_projects_link_to_files_elsewhere_is_not_followed(cli, home: Path, tmp_path: Path, folder: bool) -> None:
+    elsewhere = laid(tmp_path, "elsewhere/settings.json", DOCUMENTS["two blanks"]).parent
+    before = tree(elsewhere)
+    if folder:
+        (cli.project / ".claude").symlink_to(elsewhere)
+    else:
+        (cli.project / ".claude").mkdir()
+        (cli.project / ".claude/settings.json").symlink_to(elsewhere / "settings.json")
+        (cli.project / ".mcp.json").symlink_to(elsewhere / "not-there-yet.json")
+    result = cli("install", "--claude", "--project")
+    assert result.code == 1
+    assert "leads out of the project" in result.out
+    assert tree(elsewhere) == before
+    cli.ok("uninstall")
+    assert tree(elsewhere) == before
+
+
+def test_a_projects_link_within_it_is_followed(cli, home: Path) -> None:
+    target = laid(cli.project, "agents/claude.json", DOCUMENTS["comments"])
+    (cli.project / ".claude").mkdir()
+    (cli.project / ".claude/settings.json").symlink_to(target)
+    before = tree(cli.project)
+    cli.ok("install", "--claude", "--project")
+    assert "session-start" in target.read_text()
+    cli.ok("uninstall")
+    assert tree(cli.project) == before
+
+
+def test_entries_behind_a_projects_link_are_not_taken_out_of_files_elsewhere(cli, home: Path) -> None:
+    cli.ok("install", "--claude", "--no-skills", "--no-hooks")
+    (cli.home / "install.json").unlink()
+    (cli.project / ".mcp.json").symlink_to(home / ".claude.json")
+    before = tree(home)
+    cli.ok("uninstall", "--claude", "--project", "--force")
+    assert tree(home) == before
+
+
 def test_a_circle_of_links_is_told(cli, home: Path) -> None:
     (home / ".claude").mkdir()
     (home / ".claude/settings.json").symlink_to(home / ".claude/settings.json")
@@ -249,6 +305,35 @@ def test_killed_at_any_write_everything_can_be_taken_back(cli, home: Path, monke
     monkeypatch.setattr(textfile, "write", write)
     if at % 2:  # or without going on
         cli.ok("install", "--claude", "--codex", "--no-skills")
+    cli.ok("uninstall")
+    assert tree(home) == before
+
+
+@pytest.mark.parametrize("trouble", [RecollectError("No space left on device."), Killed()])
+@pytest.mark.parametrize("again", [True, False])
+def test_a_skill_whose_new_text_could_not_be_written_is_still_ours(
+    cli, home: Path, monkeypatch, trouble: BaseException, again: bool
+) -> None:
+    before = tree(home)
+    cli.ok("install", "--claude", "--no-mcp", "--no-hooks")
+    path = home / ".claude/skills/remember/SKILL.md"
+    render, write = skills.render, textfile.write
+
+    def failing(place: Path, *arguments: Any) -> bool:
+        if place == path:
+            raise trouble
+        return write(place, *arguments)
+
+    for version in ("newer", "newest"):
+        newer = {at: f"{text}\n{version}\n" for at, text in render("claude").items()}
+        monkeypatch.setattr(skills, "render", lambda name, newer=newer: newer)
+        monkeypatch.setattr(textfile, "write", failing)
+        with suppress(Killed):
+            assert cli("install", "--claude", "--no-mcp", "--no-hooks").code == 1
+        monkeypatch.setattr(textfile, "write", write)
+    if again:
+        cli.ok("install", "--claude", "--no-mcp", "--no-hooks")
+        assert path.read_text().endswith("newest\n")
     cli.ok("uninstall")
     assert tree(home) == before
 
@@ -494,7 +579,7 @@ def test_a_program_of_a_passing_environment_is_passed_over_or_told(cli, home: Pa
     monkeypatch.setenv("PATH", f"{passing.parent}{os.pathsep}{lasting.parent}")
     assert command.running() == (str(lasting),)
     monkeypatch.setenv("PATH", str(passing.parent))
-    assert command.running() == (str(passing.parent / "python"), "-m", "recollect")
+    assert command.running() == (str(passing.parent / "python"), "-P", "-m", "recollect")
     place = host.Place(home, {}, None, command.running())
     assert "uv tool install" in warnings(place)[0]
 
@@ -509,4 +594,4 @@ def test_the_running_program_is_named_as_it_was_started(monkeypatch, tmp_path, s
     monkeypatch.setattr("sys.executable", str(tmp_path / "elsewhere" / "python"))
     monkeypatch.setenv("PATH", os.devnull)
     words = command.running()
-    assert words == ((str(program),) if expected else (str(tmp_path / "elsewhere" / "python"), "-m", "recollect"))
+    assert words == ((str(program),) if expected else (str(tmp_path / "elsewhere" / "python"), "-P", "-m", "recollect"))

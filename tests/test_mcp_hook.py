@@ -15,12 +15,14 @@ from mcp.shared.exceptions import MCPError
 from mcp_client import ERAS, Talk, talking, text_of
 from mcp_types import CallToolRequestParams
 
+from recollect.embed.http import HttpEmbedder
 from recollect.hooks import failures, pause
 from recollect.mcp.hook import prompted
 from recollect.mcp.keeper import Keeper
 from recollect.mcp.schemas import HOOK, TOOLS
 from recollect.mcp.server import Desk, Places
 from recollect.memory import Memory
+from recollect.project import find
 
 DECISION = "The Valkey cluster gets a third replica"
 
@@ -87,6 +89,35 @@ def test_the_same_switches_hold(keeper: Keeper, project: Path, monkeypatch: pyte
     pause.resume(pause.EVERYWHERE)
     assert asked(keeper, source="schedule_wakeup") == ""
     assert DECISION in asked(keeper)
+
+
+def test_outside_git_a_folder_of_the_servers_project_is_no_other_and_paused_with_it(offline: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes" / "deep").mkdir(parents=True)
+    with Memory(directory=tmp_path / "notes") as memory:
+        memory.add(DECISION, kind="decision")
+    keeper = Keeper(tmp_path / "notes")
+    try:
+        assert DECISION in asked(keeper, cwd=str(tmp_path / "notes" / "deep"))
+        pause.pause(find(tmp_path / "notes").scope)
+        assert asked(keeper, session="s2", cwd=str(tmp_path / "notes" / "deep")) == ""
+    finally:
+        assert keeper.close(10)
+
+
+def test_a_prompt_is_never_sent_to_an_endpoint(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(HttpEmbedder, "query", lambda self, text: sent.append(text))
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "http")
+    monkeypatch.setenv("RECOLLECT_EMBEDDING_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("RECOLLECT_EMBEDDING_MODEL", "any")
+    monkeypatch.delenv("RECOLLECT_OFFLINE")
+    keeper = Keeper(project)
+    try:
+        assert keeper._open(project).ready.wait(10) and keeper.has_model(None)
+        assert DECISION in asked(keeper)
+        assert sent == []
+    finally:
+        assert keeper.close(10)
 
 
 def test_whatever_it_is_given_it_never_fails(keeper: Keeper, project: Path) -> None:

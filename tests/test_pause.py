@@ -14,6 +14,8 @@ from cli_runner import cli  # noqa: F401
 from recollect.errors import RecollectError
 from recollect.hooks import pause, spool
 from recollect.hooks.event import Hook
+from recollect.hooks.run import run
+from recollect.memory import Memory
 from recollect.project import find
 
 TEXTS = [text for _, text in SAID]
@@ -83,6 +85,16 @@ def test_pausing_twice_is_one_pause_and_the_last_word_counts(cli):  # noqa: F811
     assert not pause.paused(str(cli.project))
 
 
+def test_reading_a_chat_without_times_while_memory_is_paused_is_warned_of(cli, tmp_path):  # noqa: F811
+    chat = tmp_path / "chat.md"
+    chat.write_text("## User\n\nWhich database do we use?\n\n## Assistant\n\nWe decided to use PostgreSQL for the orders.\n")
+    cli.ok("pause")
+    warned = cli("backfill", chat)
+    assert warned.code == 0 and "warning: Memory is paused in shop." in warned.err and "no time" in warned.err
+    cli.ok("resume")
+    assert "paused" not in cli("backfill", chat).err
+
+
 def test_nothing_is_noted_while_memory_is_paused(desk: Desk) -> None:
     pause.pause(find(desk.project).scope)
     file = desk.talk("a", *SAID)
@@ -148,27 +160,141 @@ def test_the_summary_of_a_session_that_was_paused_in_between_is_not_kept(desk: D
         assert memory.list(filter=memory.filter(tags=("compaction",))) == []
 
 
-def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(desk: Desk) -> None:
-    file = desk.folder / "cursor.jsonl"
+@pytest.mark.parametrize("paused", ["where the session began", "where a turn was said"])
+def test_the_summary_of_a_session_that_moved_between_projects_is_not_kept_either(desk: Desk, tmp_path: Path, paused: str) -> None:
+    bakery = tmp_path / "bakery"
+    bakery.mkdir()
+    began = ago(minutes=20)
+    where = bakery if paused == "where a turn was said" else desk.project
+    keep(pause.Pause(find(where).scope, began.timestamp() + 90, began.timestamp() + 150))  # over the third turn
+    file = desk.talk("a", *SAID, began=began)
+    lines = file.read_text().splitlines()
+    lines[2] = lines[2].replace(str(desk.project), str(bakery))
+    file.write_text("\n".join(lines) + "\n")
+    for project in (desk.project, bakery):
+        hook = desk.hook(file, "post-compact", summary="They decided on RabbitMQ.")._replace(directory=str(project))
+        spool.note(hook, desk.database)
+        desk.work()
+    assert desk.turns() == [TEXTS[0], TEXTS[1], TEXTS[3]]
+    with desk.memory() as memory:
+        assert memory.list(filter=memory.filter(tags=("compaction",), scopes=memory.every_scope())) == []
 
-    def said(*pairs: tuple[str, str]) -> None:
-        with file.open("a") as stream:
+
+@pytest.mark.parametrize("paused", ["", "deep"])
+def test_outside_git_a_pause_holds_in_the_folders_of_the_project_that_the_session_began_in(
+    offline: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paused: str
+) -> None:
+    shop = tmp_path / "shop"
+    (shop / "deep").mkdir(parents=True)
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(shop))
+    monkeypatch.setattr(spool, "wake", lambda database: None)
+    with Memory(directory=shop) as memory:
+        memory.add("The Valkey cluster gets a third replica", kind="decision")
+
+    def told(event: str, session: str, **more: str) -> str:
+        message = {"session_id": session, "cwd": str(shop / "deep"), "transcript_path": str(tmp_path / "a.jsonl"), **more}
+        return run(event, "claude", json.dumps(message).encode())
+
+    assert "third replica" in told("prompt", "before", prompt="does the Valkey cluster get a replica?")
+    pause.pause(find(shop / paused).scope)
+    assert told("prompt", "a", prompt="does the Valkey cluster get a replica?") == ""
+    assert told("session-start", "b") == told("pre-compact", "a") == ""
+    told("stop", "a")
+    told("post-compact", "a", compact_summary="They talked about replicas.")
+    assert spool.waiting() == []
+    pause.resume(pause.EVERYWHERE)
+    told("stop", "a")
+    assert [entry.directory for entry in spool.waiting()] == [str(shop)]
+
+
+class Cursor:
+    """A conversation of a host that tells no times."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.file = desk.folder / "cursor.jsonl"
+
+    def say(self, *pairs: tuple[str, str]) -> None:
+        with self.file.open("a") as stream:
             for role, text in pairs:
                 stream.write(json.dumps({"role": role, "message": {"content": [{"type": "text", "text": text}]}}) + "\n")
 
-    hook = Hook("stop", "cursor", session="cursor", transcript=str(file), directory=str(desk.project))
-    said(*SAID[:2])
+    def stop(self) -> None:
+        hook = Hook("stop", "cursor", session="cursor", transcript=str(self.file), directory=str(self.desk.project))
+        spool.note(hook, self.desk.database)
+
+
+@pytest.mark.parametrize("worker", ["at once", "at the end", "killed"])
+def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(desk: Desk, worker: str) -> None:
+    cursor = Cursor(desk)
+
+    def step(*pairs: tuple[str, str]) -> None:
+        cursor.say(*pairs)
+        cursor.stop()
+        if worker == "at once":
+            desk.work()
+        elif worker == "killed":
+            spool.take(spool.entries(desk.database)[-1])  # and then it was gone
+
+    step(*SAID[:2])
+    pause.pause(find(desk.project).scope)
+    step(*SAID[2:3])
+    step(*SAID[3:])
+    pause.resume(find(desk.project).scope)
+    step(*MORE)
+    desk.work()
+    assert desk.turns() == TEXTS[:2] + MORE_TEXTS
+    assert spool.waiting() == []
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_what_comes_after_the_note_is_read_with_it_unless_a_pause_came_between(desk: Desk, paused: bool) -> None:
+    cursor = Cursor(desk)
+    cursor.say(*SAID)
+    cursor.stop()
+    if paused:
+        pause.pause(find(desk.project).scope)
+    cursor.say(*MORE)
+    desk.work()
+    assert desk.turns() == (TEXTS if paused else TEXTS + MORE_TEXTS)
+    cursor.stop()
+    desk.work()
+    assert desk.turns() == (TEXTS if paused else TEXTS + MORE_TEXTS)
+
+
+def test_where_the_host_does_not_name_the_file_either_nothing_said_meanwhile_is_learned(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(desk.folder))
+    cursor = Cursor(desk)
+    cursor.file = desk.folder / ".cursor/projects/shop/agent-transcripts/cursor.jsonl"
+    cursor.file.parent.mkdir(parents=True)
+    hook = Hook("stop", "cursor", session="cursor", directory=str(desk.project))
+    cursor.say(*SAID[:2])
     spool.note(hook, desk.database)
     desk.work()
     pause.pause(find(desk.project).scope)
-    said(*SAID[2:])
+    cursor.say(*SAID[2:])
+    spool.note(hook, desk.database)
+    pause.resume(find(desk.project).scope)
     spool.note(hook, desk.database)
     desk.work()
-    pause.resume(find(desk.project).scope)
-    said(*MORE)
+    cursor.say(*MORE)
     spool.note(hook, desk.database)
     desk.work()
     assert desk.turns() == TEXTS[:2] + MORE_TEXTS
+
+
+def test_what_version_0_3_0_noted_to_be_passed_over_is_passed_over(desk: Desk) -> None:
+    cursor = Cursor(desk)
+    cursor.say(*SAID)
+    cursor.stop()
+    (path,) = spool.entries(desk.database)
+    entry = json.loads(path.read_text())
+    del entry["ends"]
+    path.write_text(json.dumps({**entry, "silent": True}))
+    desk.work()
+    assert (desk.turns(), spool.waiting()) == ([], [])
 
 
 @pytest.mark.parametrize(

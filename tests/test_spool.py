@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,27 @@ def test_a_note_is_one_private_file_that_says_what_to_read(desk: Desk) -> None:
     (file,) = (path for path in spool.folder().iterdir() if path.is_file())
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(spool.folder().stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("shown", [12, 30, 60])
+def test_a_secret_at_the_end_of_what_is_kept_of_a_summary_is_not_kept_in_half(desk: Desk, shown: int) -> None:
+    secret = "sk-ant-" + "api03-" + "A1b2C3d4" * 8
+    text = "word " * spool.LONGEST_SUMMARY
+    desk.note("/talks/a.jsonl", "post-compact", summary=f"{text[: spool.LONGEST_SUMMARY - shown - 1]} {secret} and more")
+    (entry,) = (entry for entry in spool.waiting() if entry.summary)
+    assert secret[:12] not in entry.summary
+    assert len(entry.summary) <= spool.LONGEST_SUMMARY
+
+
+def test_threads_of_one_process_write_the_same_file_without_getting_in_each_others_way(tmp_path: Path) -> None:
+    def put(number: int) -> None:
+        for _ in range(100):
+            failures.put(tmp_path / "given.json", [number] * 1000)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(put, range(8)))  # raises what a thread raised
+    assert [path.name for path in tmp_path.glob("given*")] == ["given.json"]
+    assert len(set(json.loads((tmp_path / "given.json").read_bytes()))) == 1
 
 
 def test_a_transcript_noted_again_is_one_entry_and_another_one_is_another(desk: Desk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from pathlib import Path
 
@@ -332,6 +333,39 @@ def test_the_summary_of_a_compaction_is_kept_once_per_session_and_counts_little(
         (digest,) = memory.list(filter=memory.filter(tags=("compaction",)))
         assert (digest.content[:12], digest.kind, digest.session, digest.importance) == ("Later digest", "context", "a", 2.0)
         assert digest.source == "compaction:claude:a"
+
+
+def test_a_summary_goes_where_the_turns_went_wherever_the_agent_stands(desk: Desk, tmp_path: Path) -> None:
+    other = Desk(tmp_path, desk.home, "bakery")
+    hook = desk.hook(desk.talk("a", *SAID), "post-compact", summary="The mailer got RabbitMQ.")
+    spool.note(hook._replace(directory=str(other.project)), desk.database)
+    summary = next(path for path in spool.entries(desk.database) if "got RabbitMQ" in path.read_text())
+    os.utime(summary, (0, 0))  # it comes before the transcript
+    desk.work()
+    assert (desk.turns(), other.turns()) == (TEXTS, [])
+    for one, expected in ((desk, ["The mailer got RabbitMQ."]), (other, [])):
+        with one.memory() as memory:
+            assert [found.content for found in memory.list(filter=memory.filter(tags=("compaction",)))] == expected
+
+
+def test_what_is_noted_meanwhile_is_read_also_if_something_else_has_to_wait(desk: Desk, tmp_path: Path, monkeypatch) -> None:
+    other = Desk(tmp_path, desk.home, "bakery")
+    (other.project / ".recollect").mkdir()
+    (other.project / ".recollect" / "config.toml").write_text("this is = = nothing")
+    other.note(other.talk("b", *MORE))
+    draining = worker._drain
+    late = [desk.talk("a", *SAID)]
+
+    def slow(*arguments):
+        found = draining(*arguments)
+        if late:
+            desk.note(late.pop())  # by a hook that sees the lock held, and starts no worker
+        return found
+
+    monkeypatch.setattr(worker, "_drain", slow)
+    assert desk.work() == 1
+    assert desk.turns() == TEXTS
+    assert [entry.session for entry in spool.waiting()] == ["b"]
 
 
 def test_a_wrong_command_line_is_refused() -> None:

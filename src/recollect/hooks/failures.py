@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from _thread import get_ident
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,7 +76,7 @@ def _row(given: Any) -> Failure | None:
 def put(path: Path, value: Any) -> None:
     """A JSON file in place at once, for its owner alone."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    fresh = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.new")  # calls of one MCP server are threads of one process
     try:
         descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
         with os.fdopen(descriptor, "wb") as stream:

@@ -36,14 +36,20 @@ def file() -> Path:
     return data_directory() / "pauses.json"
 
 
-def paused(directory: str) -> bool:
-    """Whether memory is paused now where a session works."""
+def paused(directory: str, scope: str | None = None) -> bool:
+    """Whether memory is paused now where a session works, or in the project that it belongs to, which outside git may be another."""
     try:
         known = read()
     except RecollectError:
         return True
     current = [pause for pause in known if pause.holds(time.time())]
-    return bool(current) and covered(current, time.time(), None, directory)
+    return bool(current) and covered(current, time.time(), scope, directory)
+
+
+def turned(since: float) -> bool:
+    """Whether memory was paused or resumed anywhere since then."""
+    now = time.time()
+    return any(pause.since >= since or (pause.until is not None and since <= pause.until <= now) for pause in read())
 
 
 def covered(pauses: Sequence[Pause], at: float, scope: str | None, directory: str | None) -> bool:
@@ -96,6 +102,12 @@ def resume(scope: str) -> list[Pause]:
 
     _write(change)
     return ended
+
+
+def inherit(scopes: Sequence[str], heir: str, name: str) -> None:
+    """What was said while a project was paused is not learned by the project that takes its place either."""
+    if any(pause.scope in scopes for pause in read()):
+        _write(lambda known: [*known, *(pause._replace(scope=heir, name=name) for pause in known if pause.scope in scopes)])
 
 
 def _ended(known: Sequence[Pause], scopes: set[str], now: float) -> list[Pause]:

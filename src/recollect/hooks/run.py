@@ -82,9 +82,9 @@ def noted(hook: Hook, limited: Callable[[float], None] | None = None) -> str:
     place = located(hook)
     if limited:
         limited(place.config.hook_seconds)
-    spool.note(hook, place.database)
+    spool.note(hook, place.database, place.project)
     spool.wake(place.database)
-    if hook.event != "pre-compact" or pause.paused(hook.directory):
+    if hook.event != "pre-compact" or pause.paused(hook.directory, place.project.scope):
         return ""
     from recollect.hooks.dialects import render
 
@@ -98,7 +98,7 @@ def read(hook: Hook, limited: Callable[[float], None] | None = None) -> str:
     place = located(hook)
     if limited:
         limited(place.config.hook_seconds)
-    if paused(hook.directory):
+    if paused(hook.directory, place.project.scope):
         return ""
     text = ""
     if place.known and _wanted(hook, place.config):
@@ -169,21 +169,22 @@ def _told(hook: Hook, memory: Memory, mode: str) -> Told:
 def located(hook: Hook) -> Place:
     """The project and the database that a session works with. Opens nothing."""
     from recollect import config as configuration
-    from recollect import project as projects
     from recollect.store import located as database
 
-    found = projects.find(Path(hook.directory) if hook.directory else None)
-    if not (found.worktree / ".git").exists() and not (found.root / ".recollect").is_dir():
-        found = _begun(found)
+    found = project_of(hook)
     config = configuration.load(found.root)
     return Place(found, config, database(config, found))
 
 
-def _begun(found: Project) -> Project:
-    """Outside git, a folder inside the one that the session began in belongs to the same project."""
+def project_of(hook: Hook, began: str = "") -> Project:
+    """The project that a session belongs to. Outside git, a folder inside the one that it began in is of the same project; where that
+    was the host says, or `began`."""
     from recollect import project as projects
 
-    for home in filter(None, map(os.environ.get, HOMES)):
+    found = projects.find(Path(hook.directory) if hook.directory else None)
+    if (found.worktree / ".git").exists() or (found.root / ".recollect").is_dir():
+        return found
+    for home in filter(None, (*map(os.environ.get, HOMES), began)):
         begun = projects.find(Path(home))
         if found.root.is_relative_to(begun.root):
             return begun

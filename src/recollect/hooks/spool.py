@@ -28,6 +28,7 @@ from recollect.hooks import failures, pause
 
 if TYPE_CHECKING:
     from recollect.hooks.event import Hook
+    from recollect.project import Project
 
 NEW, TAKEN = ".json", ".taken"
 ASIDE = "aside"
@@ -59,7 +60,8 @@ class Waiting(NamedTuple):
     noted_at: float  # seconds since the epoch
     database: str
     summary: str = ""  # of a compaction, without its secrets; such an entry is about nothing else
-    silent: bool = False  # noted while memory was paused: read past it
+    # Of a host that tells no times: how long the transcript was at each note since it was read, and whether memory was paused then.
+    ends: tuple[tuple[int, bool], ...] = ()
     attempts: int = 0  # begun by a worker without getting any further
 
 
@@ -70,30 +72,54 @@ def folder() -> Path:
 # Noting
 
 
-def note(hook: Hook, database: str) -> None:
-    """Notes that a transcript grew. Where memory is paused, only that what was said has to be passed over."""
-    silent = pause.paused(hook.directory)
+def note(hook: Hook, database: str, project: Project | None = None) -> None:
+    """Notes that a transcript grew, of a session that belongs to that project. Where memory is paused, only that what was said has to
+    be passed over."""
+    silent = pause.paused(hook.directory, project.scope if project else None)
     if (silent and hook.host not in UNTIMED) or not (hook.transcript or hook.session):
         return
     if hook.event == "subagent-stop" and not hook.agent:
         return  # a call that the host made for itself, such as a compaction: its transcript is never written
-    entry = Waiting(
-        hook.host, _absolute(hook.transcript), hook.session, hook.directory, hook.event, time.time(), named(database), silent=silent
-    )
-    _put(entry)
+    directory = str(project.worktree) if project else hook.directory
+    entry = Waiting(hook.host, _absolute(hook.transcript), hook.session, directory, hook.event, time.time(), named(database))
+    if hook.host in UNTIMED:
+        entry = entry._replace(ends=_ends(entry, silent))
+    write(_file(entry), entry)
     if hook.event == "post-compact" and hook.summary and not silent:
-        _put(entry._replace(summary=_redacted(hook.summary)))
+        entry = entry._replace(summary=_redacted(hook.summary))
+        write(_file(entry), entry)
 
 
 def _redacted(text: str) -> str:
     from recollect.ingest.redact import redact  # the spool is a file too: nothing goes into it that the database may not have
 
-    return redact(text[:LONGEST_SUMMARY]).text
+    return redact(text).text[:LONGEST_SUMMARY]  # cut last: half a secret is not known for one
 
 
-def _put(entry: Waiting) -> None:
-    about = "\0".join((entry.host, entry.transcript or entry.session, "summary" if entry.summary else "silent" if entry.silent else ""))
-    write(folder() / f"{key(entry.database)}-{_hash(about)}{NEW}", entry)
+def _ends(entry: Waiting, silent: bool) -> tuple[tuple[int, bool], ...]:
+    """How long the transcript is now, behind what earlier notes say that still wait."""
+    path, length = _file(entry), size(entry.transcript)
+    before = read(path) or read(path.with_suffix(TAKEN))
+    ends = before.ends if before else ()
+    if not entry.transcript:  # which is yet to be looked for: what waits with something to be passed over is passed over too
+        return ((sys.maxsize, True),) if ends or silent else ()
+    known = [end for end in ends if end[0] <= length]
+    if known and known[-1][1] == silent:
+        known.pop()
+    return (*known, (length, silent))
+
+
+def size(path: str) -> int:
+    """Of a file, in bytes; 0 where there is none."""
+    try:
+        return os.stat(path).st_size if path else 0  # noqa: PTH116
+    except (OSError, ValueError):
+        return 0
+
+
+def _file(entry: Waiting) -> Path:
+    about = "\0".join((entry.host, entry.transcript or entry.session, "summary" if entry.summary else ""))
+    return folder() / f"{key(entry.database)}-{_hash(about)}{NEW}"
 
 
 def write(path: Path, entry: Waiting) -> None:
@@ -167,8 +193,12 @@ def read(path: Path) -> Waiting | None:
         if not all(isinstance(text, str) for text in texts):
             return None
         host, transcript, session, directory, event, database, summary = texts
-        silent, attempts = bool(row.get("silent")), int(row.get("attempts", 0))
-        return Waiting(host, transcript, session, directory, event, float(row["noted_at"]), database, summary, silent, attempts)
+        ends = tuple((int(length), bool(silent)) for length, silent in row.get("ends", ()))
+        if row.get("silent"):  # as 0.3.0 noted what is to be passed over
+            ends = ((sys.maxsize, True),)
+        return Waiting(
+            host, transcript, session, directory, event, float(row["noted_at"]), database, summary, ends, int(row.get("attempts", 0))
+        )
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
 

@@ -70,34 +70,30 @@ def run(database: str, lock: int | None = None, seconds: float = 600.0) -> int:
         with spool.lock(database, lock) as held:
             if not held:
                 return done
-            number, emptied = _drain(database, until)
+            number = _drain(database, until)
         done, lock = done + number, None
-        # Somebody who saw the lock held relies on this look after it was let go.
-        if not emptied or not spool.entries(database):
+        # Somebody who saw the lock held relies on this look after it was let go. What stays has been taken in hand, so it is no new one.
+        if time.monotonic() >= until or not any(path.suffix == spool.NEW for path in spool.entries(database)):
             return done
 
 
-def _drain(database: str, until: float) -> tuple[int, bool]:
-    """Goes through the entries until none is left, or none can be finished now. How many were, and whether that is all of them."""
+def _drain(database: str, until: float) -> int:
+    """Goes through the entries until none is left, or none can be finished now. Returns how many were."""
     done, wait = 0, FIRST_WAIT
     desk = Desk(database)
     try:
         for _ in range(ROUNDS):
-            outcomes = []
+            outcomes: list[str] = []
             for path in spool.entries(database):
                 if time.monotonic() >= until:
-                    return done, False
+                    return done + outcomes.count(DONE)
                 outcomes.append(_work(desk, path, until))
             done += outcomes.count(DONE)
-            if LEFT in outcomes:
-                return done, False
-            if AGAIN not in outcomes:
-                return done, True
-            if time.monotonic() + wait >= until:
-                return done, False
+            if LEFT in outcomes or AGAIN not in outcomes or time.monotonic() + wait >= until:
+                return done
             time.sleep(wait)
             wait = min(wait * 2, LONGEST_WAIT)
-        return done, False
+        return done
     finally:
         desk.close()
 
@@ -154,7 +150,9 @@ def _work(desk: Desk, path: Path, until: float) -> str:
     try:
         if entry.attempts > ATTEMPTS:
             raise RecollectError(f"Reading {entry.transcript or entry.session} was begun {ATTEMPTS} times and never got anywhere.")
-        finished = _keep_summary(desk, entry) if entry.summary else _read(desk, path, entry, until)
+        finished = _read(desk, path, entry, until)
+        if finished and entry.summary:
+            _keep_summary(desk, entry)
         if finished:
             path.unlink(missing_ok=True)
         return DONE if finished else LEFT
@@ -181,21 +179,33 @@ def _read(desk: Desk, path: Path, entry: Waiting, until: float) -> bool:
 
     transcript = _transcript(entry)
     memory = desk.memory(entry.directory)
-    for embed in (True, False):
-        try:
-            for number, _ in enumerate(conversations.read_on(memory, transcript, entry.host, embed=embed, silent=entry.silent)):
-                if not number and entry.attempts > 1:
-                    spool.write(path, entry._replace(attempts=0))  # it does get further
-                if time.monotonic() >= until:
-                    return False
-            break
-        except EmbeddingError:
-            if not embed:
-                raise
-            # By words for now: `recollect reindex` makes up for it.
+    for end, silent in _stretches(entry, transcript):
+        for embed in (True, False):
+            try:
+                parts = conversations.read_on(memory, transcript, entry.host, embed=embed, silent=silent, end=end)
+                for number, _ in enumerate(parts):
+                    if not number and entry.attempts > 1:
+                        spool.write(path, entry._replace(attempts=0))  # it does get further
+                    if time.monotonic() >= until:
+                        return False
+                break
+            except EmbeddingError:
+                if not embed:
+                    raise
+                # By words for now: `recollect reindex` makes up for it.
     _captured(memory, entry.host, transcript)
     _builtin(desk, memory, entry)
     return True
+
+
+def _stretches(entry: Waiting, transcript: Path) -> list[tuple[int | None, bool]]:
+    """How far to read, and whether that is to be passed over. What came after the last note is like what came before it only if memory
+    was neither paused nor resumed since."""
+    if not entry.ends:
+        return [(None, entry.host in spool.UNTIMED and pause.turned(entry.noted_at))]
+    length = spool.size(str(transcript))  # before the look at pauses, so that nothing said after it counts
+    *earlier, (end, silent) = entry.ends
+    return [*earlier, (end if pause.turned(entry.noted_at) else max(end, length), silent)]
 
 
 def _transcript(entry: Waiting) -> Path:
@@ -238,34 +248,44 @@ def _builtin(desk: Desk, memory: Memory, entry: Waiting) -> None:
         failures.note(entry.host, entry.event, str(error))
 
 
-def _keep_summary(desk: Desk, entry: Waiting) -> bool:
+def _keep_summary(desk: Desk, entry: Waiting) -> None:
     """The summary that a compaction made, as one memory of its session; the next one replaces it. Nothing is derived from it: every
-    turn that it sums up is kept already, with what was decided in it, and would count twice."""
-    from recollect.hosts.speech import spoken, without_blocks
+    turn that it sums up is kept already, with what was decided in it, and would count twice. Like them it belongs to the project that
+    the session began in, wherever the agent stands."""
+    from recollect.hosts.speech import shortened, spoken, without_blocks
+    from recollect.ingest.redact import redact
     from recollect.types import TRUST, Passage, Source
 
     memory = desk.memory(entry.directory)
     # Without what Recollect itself had told the session, and without the draft that a host's model wrote first.
-    text = spoken(without_blocks(entry.summary, ("analysis",))[0]).text
-    if not text or _private(memory, entry):
-        return True
+    text = shortened(redact(spoken(without_blocks(entry.summary, ("analysis",))[0]).text).text)
+    scope = _scope(memory, entry)
+    if not text or scope is None:
+        return
     passage = Passage(
         text, kind="context", importance=2.0, tags=("compaction",), session=entry.session or None, metadata={"host": entry.host}
     )
     source = Source(f"compaction:{entry.host}:{entry.session or entry.transcript}", "note")
-    memory.ingest([(source, [passage])], trust=TRUST["agent"])
-    return True
+    memory.ingest([(source, [passage])], scope=scope, trust=TRUST["agent"])
 
 
-def _private(memory: Memory, entry: Waiting) -> bool:
-    """Whether something of the session was not for memory: its summary may tell it."""
-    known = memory.store.find_source(str(Path(entry.transcript).resolve())) if entry.transcript else None
-    if known and known[1].metadata.get("position", {}).get("state", {}).get("private"):
-        return True
-    session = next(iter(memory.store.sessions(memory.scopes, 1, 0, entry.session)), None) if entry.session else None
+def _scope(memory: Memory, entry: Waiting) -> str | None:
+    """Where the turns of a session went, as its transcript was read. None if that cannot be told, or if something of the session was not
+    for memory: its summary may tell it."""
+    from recollect.project import find
+
+    known = memory.store.find_source(str(_transcript(entry).resolve()))
+    about = known[1].metadata if known else {}
+    states = about.get("sessions") or {}
+    mine = [states[entry.session]] if entry.session in states else list(states.values())
+    scopes = {str(state["scope"]) for state in mine}
+    if len(scopes) != 1 or about.get("position", {}).get("state", {}).get("private") or any(state.get("quiet") for state in mine):
+        return None
+    scope = scopes.pop()
+    session = next(iter(memory.store.sessions((scope,), 1, 0, entry.session)), None) if entry.session else None
     began = session.started_at.timestamp() if session and session.started_at else 0.0
-    scopes = (memory.project.scope, pause.EVERYWHERE)
-    return any(one.scope in scopes and (one.until is None or one.until >= began) for one in pause.read())
+    paused = (scope, find(Path(entry.directory or "/")).scope, pause.EVERYWHERE)
+    return None if any(one.scope in paused and (one.until is None or one.until >= began) for one in pause.read()) else scope
 
 
 if __name__ == "__main__":

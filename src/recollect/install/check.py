@@ -1,7 +1,8 @@
 """Whether hosts are really connected, proven end to end: what their files say, that it runs, and what came of it so far.
 
 Every step looks at what the host would look at: the entries in its files, not the record of what was written there. Nothing is
-changed; `mend` writes broken entries anew.
+changed; `mend` writes broken entries anew. A project's files are whoever's who wrote the repository: of them only what `install` would
+write is run.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import shlex
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from recollect import textfile
 from recollect.errors import RecollectError
+from recollect.install import command as program
 from recollect.install import connect, entries, host, jsonc, probe, record, toml
 from recollect.install.host import SERVER, Place, Target
 
@@ -25,6 +28,7 @@ HOOK_SECONDS = 8.0
 SERVER_SECONDS = 25.0
 RECENT = 24 * 3600.0  # a failure older than that is history
 PATIENCE = 600.0  # seconds after which transcripts that wait are a problem
+LONGEST_SHOWN = 200  # characters of a command
 # Harmless: no session, so that nothing is noted; a greeting, for which nothing is looked up.
 GIVEN: dict[str, dict[str, str]] = {
     "session-start": {"source": "startup"},
@@ -44,6 +48,7 @@ class Found(NamedTuple):
     server: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
     problems: tuple[str, ...] = ()
+    unreadable: bool = False  # one of the files, which only its owner can mend
     missing: tuple[str, ...] = ()  # events without a hook, where others have one
     parts: tuple[str, ...] = ()  # that `install` put there
     plugin: str = ""  # that connects it, in place of entries
@@ -106,7 +111,7 @@ def look(name: str, place: Place) -> Found:
             if text is not None:
                 found = _read(found, target, text)
         except (RecollectError, OSError) as error:
-            found = found._replace(problems=(*found.problems, f"{target.path}: {error}"))
+            found = found._replace(problems=(*found.problems, f"{target.path}: {error}"), unreadable=True)
     events = {event for event, _ in found.hooks}
     wanted = getattr(host.module(name), "EVENTS", {}).values()
     return found._replace(missing=tuple(event for event in wanted if event not in events) if events else ())
@@ -167,18 +172,49 @@ def examine(found: Sequence[Found], running: tuple[str, ...], version: str) -> I
     servers: dict[tuple[str, ...], tuple[list[str], float] | str] = {}
     for one in found:
         yield _configured(one)
-        yield from _programs(one, running, version)
-        if one.hooks:
-            yield _hooks_run(one)
-        if one.server:
-            call = entries.PROMPT_TOOL if any(not command for _, command in one.hooks) else ""
-            key = (*one.server, call, *(f"{name}={value}" for name, value in one.environment))
+        own, strange = _runnable(one, running)
+        yield from _not_run(one, strange)
+        yield from _programs(own, running, version)
+        if own.hooks:
+            yield _hooks_run(own)
+        if own.server:
+            call = entries.PROMPT_TOOL if any(not command for _, command in own.hooks) else ""
+            key = (*own.server, call, *(f"{name}={value}" for name, value in own.environment))
             if key not in servers:
-                servers[key] = probe.tools(one.server, SERVER_SECONDS, {**one.place.environment, **dict(one.environment)}, call)
-            yield _answers(one, servers[key])
+                servers[key] = probe.tools(own.server, SERVER_SECONDS, {**own.place.environment, **dict(own.environment)}, call)
+            yield _answers(own, servers[key])
     for name in dict.fromkeys(one.host for one in found):
         yield _captured(name)
         yield from _failed(name)
+
+
+def _runnable(one: Found, running: tuple[str, ...]) -> tuple[Found, list[str]]:
+    """What of a host's files is run, and the commands that are not. A cloned repository may hold anything in a project's files, so a
+    command there has to be, word for word, what `install` would write; and no shell comes near it."""
+    if one.place.root is None:
+        return one, []
+    starts = list(dict.fromkeys(filter(None, (one.place.words, running))))
+    hooks: list[tuple[str, str | tuple[str, ...]]] = []
+    strange = []
+    for event, given in one.hooks:
+        wanted = [host.hook_words(one.place._replace(words=start), event, one.host) for start in starts]
+        words = next((words for words in wanted if given in (words, program.shell(words))), None)
+        if words or not given:
+            hooks.append((event, words or ()))
+        else:
+            strange.append(given if isinstance(given, str) else program.shell(given))
+    if one.server and (one.environment or one.server not in [(*start, "mcp") for start in starts]):
+        strange.append(" ".join([*(f"{name}={value}" for name, value in one.environment), program.shell(one.server)]))
+        one = one._replace(server=(), environment=())
+    return one._replace(hooks=tuple(hooks)), strange
+
+
+def _not_run(one: Found, strange: Sequence[str]) -> Iterator[Check]:
+    if strange:
+        more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
+        where = ", ".join(dict.fromkeys(str(path) for path in one.paths))
+        said = f"`{' '.join(strange[0].split())[:LONGEST_SHOWN]}`{more} in {where} is not what `install` writes; it was not run"
+        yield Check(one.host, "entries", False, said, f"Look at it; {_mend(one)} --force writes ours in its place.")
 
 
 def _mend(one: Found) -> str:
@@ -195,7 +231,8 @@ def _configured(one: Found) -> Check:
     parts = [f"{len(one.hooks)} hooks" if one.hooks else "no hooks", "the MCP server" if one.server else "no MCP server"]
     where = ", ".join(dict.fromkeys(str(path) for path in one.paths))
     if one.problems:
-        return Check(one.host, "config", False, " ".join(one.problems), _mend(one))
+        mend = f"Mend that file by hand, then run `{_mend(one)}`." if one.unreadable else _mend(one)
+        return Check(one.host, "config", False, " ".join(one.problems), mend)
     if one.missing:
         return Check(one.host, "config", False, f"{where} has no hook for {', '.join(one.missing)}", _mend(one))
     if one.hooks and (reason := host.blocked(one.host, one.place)):
@@ -283,7 +320,9 @@ def _wrong(ran: probe.Ran) -> str:
 
 def _answers(one: Found, answer: tuple[list[str], float] | str) -> Check:
     if isinstance(answer, str):
-        return Check(one.host, "MCP", False, f"{' '.join(one.server)}: {answer}", _mend(one))
+        # Entries can be written anew as often as one likes: without the library no server starts.
+        mend = _mend(one) if find_spec("mcp") else f"pip install '{SERVER}[mcp]'"
+        return Check(one.host, "MCP", False, f"{' '.join(one.server)}: {answer}", mend)
     names, seconds = answer
     if not names:
         return Check(one.host, "MCP", False, f"{' '.join(one.server)} has no tools", _mend(one))
@@ -347,12 +386,16 @@ def mend(found: Sequence[Found], running: tuple[str, ...], version: str) -> Iter
     from recollect.hooks import failures
 
     for one in found:
-        broken = [_configured(one), *_programs(one, running, version), *([_hooks_run(one)] if one.hooks else [])]
+        own, strange = _runnable(one, running)
+        if strange and not one.parts:
+            continue  # somebody else's, for people to look at first
+        broken = [_configured(one), *_not_run(one, strange), *_programs(own, running, version), *([_hooks_run(own)] if own.hooks else [])]
         if all(check.ok for check in broken) or host.plugin(one.host, one.place):
             continue
         there = {"hooks": one.hooks, "mcp": one.server}
         parts = [part for part in connect.PARTS if there.get(part) or part in one.parts]
         warm = any(not command for _, command in one.hooks)
+        place = one.place._replace(words=one.place.words or running, warm=warm)
         with connect.Files() as files:
-            yield from connect.install(files, [one.host], one.place._replace(words=running, warm=warm), parts, force=True)
+            yield from connect.install(files, [one.host], place, parts, force=True)
     failures.clear()

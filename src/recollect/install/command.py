@@ -26,7 +26,7 @@ def running() -> tuple[str, ...]:
     for folder in os.get_exec_path():
         if (found := shutil.which(NAME, path=folder)) and not passing(found):
             return (str(Path(found).absolute()),)
-    return (sys.executable, "-m", NAME)
+    return (sys.executable, "-P", "-m", NAME)  # -P: a folder of that name in the project that a host works in is not its program
 
 
 def portable() -> tuple[str, ...]:

@@ -102,10 +102,10 @@ class Files:
         return "" if self.dry else record.back_up(path, text)
 
 
-def followed(path: Path) -> Path:
-    """The file behind a link, which is what is written: the link itself stays."""
+def followed(path: Path, root: Path | None = None) -> Path:
+    """The file behind a link, which is what is written: the link itself stays. What is put into a project stays inside of it."""
     try:
-        real = textfile.resolved(path)
+        real = textfile.resolved(path) if root is None else textfile.inside(root, path)
         if real.is_file() and not real.stat().st_mode & 0o200:
             raise InvalidInput(f"{path} is read-only.", f"chmod u+w {path}, or let whatever made it add the entries.")
     except (OSError, RuntimeError) as error:  # a circle of links, a folder that may not be entered
@@ -181,7 +181,7 @@ def merged(targets: Iterable[Target]) -> list[Target]:
 def _plan(files: Files, host: str, target: Target, place: Place, force: bool) -> tuple[Outcome, Write | None]:
     """What becomes of one file: backed up and recorded, not yet written."""
     try:
-        real = followed(target.path)
+        real = followed(target.path, place.root)
         if target.text is not None:
             return _put_whole(files, host, target, target.text, real, place)
         return _put_entries(files, host, target, real, place, force)
@@ -240,11 +240,12 @@ def _put_whole(files: Files, host: str, target: Target, text: str, real: Path, p
         if was == text:
             return same, None
         return same._replace(status="kept", reasons=(f"{target.path} is there already and is not ours; it was kept.",)), None
-    if was is not None and known is not None and record.digest(was) != known.after:
+    if was is not None and known is not None and not known.is_ours(was):
         return same._replace(status="kept", reasons=(f"You changed {target.path}; it was kept. Remove it to get ours.",)), None
     hosts = {**(known.hosts if known else {}), host: (WHOLE,)}
     folders = known.folders if known and was is not None else record.missing_folders(real)
-    files.note(target.path, Record(hosts, str(place.root or ""), False, folders, "", record.digest(text)))
+    before = record.digest(was) if was is not None else ""
+    files.note(target.path, Record(hosts, str(place.root or ""), False, folders, "", record.digest(text), before=before))
     if was == text:
         return same, None
     status = "made" if was is None else "changed"
@@ -306,7 +307,7 @@ def _drop_whole(
     if staying:
         files.note(path, known._replace(hosts=staying))
         return Outcome(leaving[0], part, path, "unchanged", (f"{', '.join(staying)} still needs {path}.",))
-    if record.digest(was) != known.after:
+    if not known.is_ours(was):
         files.note(path, None)
         return Outcome(leaving[0], part, path, "kept", (f"You changed {path}; it was kept.",))
     files.remove(real)
@@ -363,10 +364,10 @@ def strays(files: Files, hosts: Iterable[str], place: Place, force: bool) -> lis
     """Entries of Recollect that the record does not know: told, and with `force` taken out."""
     targets = [(host, target) for host in hosts for target in merged(module(host).targets(place))]
     unknown = [(host, target) for host, target in targets if target.entries and str(target.path) not in files.records]
-    return [one for host, target in unknown if (one := _stray(files, host, target, force))]
+    return [one for host, target in unknown if (one := _stray(files, host, target, place, force))]
 
 
-def _stray(files: Files, host: str, target: Target, force: bool) -> Outcome | None:
+def _stray(files: Files, host: str, target: Target, place: Place, force: bool) -> Outcome | None:
     try:
         was = files.read(target.path.resolve())
         keys = [(one.kind, one.path) for one in target.entries if one.kind != "frame"]
@@ -381,7 +382,7 @@ def _stray(files: Files, host: str, target: Target, force: bool) -> Outcome | No
                 f"The entries in {target.path} cannot be taken out without changing something else.", "Take them out by hand."
             )
         backup = files.back_up(target.path, was)
-        files.write(followed(target.path), text, was)
+        files.write(followed(target.path, place.root), text, was)
     except InvalidInput:  # a file that cannot be read holds nothing that we could know
         return None
     except (RecollectError, OSError) as error:

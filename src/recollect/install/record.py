@@ -31,6 +31,11 @@ class Record(NamedTuple):
     original: str = ""  # name of the backup of what it held before, '' where there was nothing
     after: str = ""  # digest of what it held right after
     state: State = State()
+    before: str = ""  # digest of what a file that is ours as a whole held before that: it still does if the writing failed
+
+    def is_ours(self, text: str) -> bool:
+        """Whether a file that is ours as a whole is as we left it."""
+        return digest(text) in (self.after, self.before)
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -77,6 +82,7 @@ def _from(fields: Mapping[str, Any]) -> Record:
             tuple((tuple(map(str, one)), str(inner)) for one, inner in fields.get("inner", ())),
             str(fields.get("lead", "")),
         ),
+        str(fields.get("before", "")),
     )
 
 
@@ -90,7 +96,7 @@ def save(files: Mapping[str, Record]) -> None:
             name: {
                 "hosts": {host: [[kind, list(where)] for kind, where in keys] for host, keys in one.hosts.items()},
                 "root": one.root, "existed": one.existed, "folders": one.folders, "original": one.original, "after": one.after,
-                "made": one.state.made, "inner": one.state.inner, "lead": one.state.lead,
+                "before": one.before, "made": one.state.made, "inner": one.state.inner, "lead": one.state.lead,
             }
             for name, one in files.items()
         },

@@ -1,5 +1,6 @@
 """The prompt hook without a process: a host that can calls it as a tool of the server that runs anyway (`"type": "mcp_tool"` in Claude
-Code). It answers what `recollect hook prompt` prints, and uses the embedding model if that is open already; it never waits for it.
+Code). It answers what `recollect hook prompt` prints, and uses the embedding model if that is on this machine and open already; it never
+waits for it, and sends no prompt anywhere.
 
 Like every hook it never fails: what goes wrong is counted, and the answer is empty.
 """
@@ -8,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.hooks import event, run
@@ -41,11 +41,13 @@ def _prompted(keeper: Keeper, hook: event.Hook) -> str:
     actor = f"hook:{hook.host}"
     memory = keeper.memory(None, actor)
     place = None
+    found = own = projects.find(memory.project.worktree)  # by its folder, also where a team knows it by its name
     if hook.directory and os.path.isdir(hook.directory):  # noqa: PTH112  (false, not an error, for what no file can be named)
-        found = projects.find(Path(hook.directory))
-        if found.scope != memory.project.scope:  # another project than the server was started in
+        found = run.project_of(hook, str(own.worktree))
+        if found.scope != own.scope:  # another project than the server was started in
             place = found.worktree
             memory = keeper.memory(place, actor)
-    if paused(hook.directory or str(memory.project.worktree)):
+    if paused(hook.directory or str(own.worktree), found.scope):
         return ""
-    return run.answered(hook, memory, "hybrid" if keeper.has_model(place) else "keyword")
+    here = memory.config.embedding.strip() != "http"
+    return run.answered(hook, memory, "hybrid" if here and keeper.has_model(place) else "keyword")

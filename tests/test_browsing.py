@@ -124,6 +124,7 @@ def test_a_timeline_can_be_of_one_host_and_has_pages(place):
 
 def test_turns_come_in_order_with_their_ideas_and_by_topic(place):
     place.talk("said", 1)
+    place.memory.ingest([(Source("compaction:claude:said", "note"), [Passage("In short, all is decided", kind="context", session="said")])])
     found = place.ok("GET", "/sessions/said/turns")
     assert [turn["content"].split()[0] for turn in found["items"]] == ["user", "assistant"] * 2
     assert [[idea["content"] for idea in turn["ideas"]] for turn in found["items"]] == [
@@ -354,7 +355,7 @@ def test_pairs_are_looked_for_a_part_at_a_time_and_every_one_is_found(place):
     words = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet", "jetty", "knoll", "ledge")
     for number, word in enumerate(words):
         place.add(f"The {word} service is restarted on day {number} of the month by hand", kind="fact")
-        place.add(f"The {word} service is restarted on day {number} of each month by hand", kind="fact")
+        place.add(f"The {word} service is restarted on the day {number} of the month by hand", kind="fact")
     found, start, looks = set(), 0, 0
     while start is not None:
         queue = inbox.look(place.memory, "duplicates", start=start, seconds=0)

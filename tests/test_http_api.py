@@ -13,7 +13,9 @@ from http_server import body, problem, served
 
 from recollect.http import openapi
 from recollect.http.api import OPERATIONS
-from recollect.types import Batch, Session, Span
+from recollect.ids import new_id
+from recollect.store.writer import content_hash
+from recollect.types import Batch, Entry, Memory, Session, Source, Span, idea_position
 
 __all__ = ["served"]
 V1 = "/api/v1"
@@ -214,6 +216,23 @@ def test_what_is_forgotten_can_be_restored_and_what_is_purged_cannot(api):
     assert api.ok("POST", "/memories", status=201, force=True, memories=[{"content": "Gamma values are cached"}])["added"] == 1
 
 
+def test_a_purge_says_where_a_conversation_still_says_it(api, served):
+    """An idea goes with the turn of the same words; a turn that says more is named."""
+    scope, now = served.projects.home.container(api.container), datetime.now(UTC)
+
+    def said(content, position):
+        hash = content_hash(content)
+        return Memory(new_id(), scope, "fact", content, content, now, now, content_hash=hash, source="/t/a", session="s", position=position)
+
+    turn, more, idea, part = said("Tea", 0), said("Tea. Milk", 1), said("Tea", idea_position(0, 0)), said("Milk", idea_position(1, 0))
+    add = tuple(Entry(memory, unique=False) for memory in (turn, more, idea, part))
+    served.projects.base.store.write(Batch(at=now, sources=((scope, Source("/t/a", "transcript")),), add=add))
+    found = api.ok("POST", "/memories/forget", ids=[idea.id], purge=True)
+    assert found == {"items": [{"id": id, "status": "purged"} for id in (idea.id, turn.id)]}
+    found = api.ok("DELETE", f"/memories/{part.id}", params={"purge": "true"})
+    assert found == {"id": part.id, "status": "purged", "remains": [more.id]}
+
+
 def test_history_numbers_versions_and_restore_goes_back_to_one(api):
     (id,) = api.add("The port is 80")
     api.ok("PATCH", f"/memories/{id}", content="The port is 443", tags=["net"])
@@ -391,7 +410,7 @@ def test_other_machines_of_a_team_call_tools_and_exchange_whole_memories(api):
     assert api.ok("POST", "/sync/take", bundle=bundle, expect={id: None}) == {"left": [id]}
     assert "sources" in api.ok("POST", "/sync/places", what=["told"])["bundle"]
     assert api.ok("POST", "/sync/purged", hashes=[hash]) == {"purged": []}
-    assert api.ok("POST", "/sync/remove", gone=[id]) == {"removed": 1}
+    assert api.ok("POST", "/sync/remove", gone=[id]) == {"removed": 1, "left": []}
     assert api.ok("POST", "/sync/outline", what=["told"])["lines"] == []
 
 

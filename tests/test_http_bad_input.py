@@ -10,7 +10,7 @@ import threading
 from urllib.parse import urlsplit
 
 import pytest
-from http_server import body, problem, served
+from http_server import body, problem, running, served
 
 from recollect.http import security
 from recollect.http.security import LARGEST_BODY
@@ -23,6 +23,14 @@ V1 = "/api/v1"
 def client(served):
     yield served.owner
     assert body(served.owner.get(f"{V1}/projects"))["items"]  # it still serves
+
+
+def test_hints_are_for_programs_and_not_for_a_shell(client):
+    empty = problem(client.post(f"{V1}/memories", json={"memories": [{"content": " "}]}), 422)
+    assert "There is no text to remember." in empty["detail"] and empty["hint"] == "`/api/v1/docs` shows what each operation takes."
+    asked = problem(client.get(f"{V1}/search", params={"query": " "}), 422)
+    assert asked["detail"] == "The question is empty." and "recollect" not in asked["hint"]
+    problem(client.get(f"{V1}/recall", params={"query": ""}), 422)
 
 
 def raw(served, content: bytes, path="/memories", kind="application/json"):
@@ -95,7 +103,7 @@ def test_a_million_characters_are_too_long_a_question(served, client):
     assert "zebra" not in client.post(f"{V1}/search", json={"query": long}).text
 
 
-@pytest.mark.parametrize("query", ["", " ", '"', "AND", "NOT NOT", "(((", "a" * 10_000, "\x00", "*", "kind:", "🦓", "-- ; drop", "{}[]^~"])
+@pytest.mark.parametrize("query", ['"', "AND", "NOT NOT", "(((", "a" * 10_000, "\x00", "*", "kind:", "🦓", "-- ; drop", "{}[]^~"])
 def test_every_question_of_a_bearable_length_is_answered(client, query):
     assert client.get(f"{V1}/search", params={"query": query}).status_code == 200
     assert client.post(f"{V1}/recall", json={"query": query}).status_code == 200
@@ -262,6 +270,16 @@ def test_no_log_line_holds_a_question_a_text_or_a_token(served, client, caplog):
     routes = [line.split()[1] for line in lines]
     assert {"/api/v1/search", "/api/v1/memories", "/api/v1/memories/{id}", "/mcp"} <= set(routes)
     assert not any(word in line for line in lines for word in ("giraffe", "okapi", served.session, "\n"))
+
+
+def test_made_up_names_open_nothing_more(tmp_path, offline):
+    home, shop = tmp_path / "home", tmp_path / "shop"
+    (shop / ".recollect").mkdir(parents=True)
+    (shop / ".recollect" / "config.toml").write_text("embedding_timeout = 31\n")  # so that other projects have other settings
+    with running(home, shop) as served:
+        for number in range(20):
+            assert served.owner.get(f"{V1}/memories", params={"project": f"team:made-up-{number}"}).status_code == 200
+        assert len(served.projects._kept) == 2  # stores with their models: the server's own, and one for all the others
 
 
 def test_the_database_being_busy_is_told_as_such(served, client, monkeypatch):

@@ -110,6 +110,15 @@ def test_a_refused_tool_is_a_403_that_says_which_scope_is_needed(served):
     assert client.post("/mcp", content=sly, headers=BOTH).status_code == 403
 
 
+def test_a_batch_with_something_personal_from_whoever_may_not_tell_it_stores_nothing(served):
+    client = served.client(served.token("impersonal", "write", [served.projects.home.root]))
+    batch = [{"content": "A gateway that nobody hears of"}, {"content": "I prefer tabs everywhere", "personal": True}]
+    response = client.post("/mcp", json=call("store_memories", {"memories": batch}), headers=BOTH)
+    assert "does not see personal memories" in response.text
+    listed = client.get("/api/v1/memories", params={"limit": 100}).json()["items"]
+    assert "A gateway that nobody hears of" not in {one["content"] for one in listed}
+
+
 def test_a_tool_that_writes_under_another_name_is_stopped_by_the_store(served, monkeypatch):
     from recollect.http import agents
 

@@ -344,3 +344,19 @@ def test_a_root_counts_unless_the_server_already_is_in_one(tmp_path):
 
 def test_the_source_of_the_server_is_the_one_under_test():
     assert SOURCE.joinpath("recollect", "mcp", "server.py").exists()
+
+
+def test_folders_of_one_checkout_share_a_store_and_a_model(place, monkeypatch):
+    monkeypatch.setenv("RECOLLECT_HOME", str(place[1]))
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    project = place[0]
+    (project / ".git").mkdir(exist_ok=True)
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    keeper = Keeper(project)
+    opened = set()
+    for folder in (project, project / "src", project / "src" / "deep"):
+        folder.mkdir(exist_ok=True)
+        memory = keeper.memory(folder, "agent:test", meaning=True)
+        opened.add((id(memory.store), id(memory.embedder)))
+    assert len(opened) == 1
+    assert keeper.close(5)

@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import pytest
 from cli_runner import cli  # noqa: F401
@@ -16,9 +17,9 @@ from mcp_client import ERAS, talking
 from recollect.errors import ConfigError
 from recollect.post import Key
 from recollect.remote import client as remote
-from recollect.remote.client import Client, Refused, Unreachable
+from recollect.remote.client import Client, Failed, Refused, Unreachable
 from recollect.remote.desk import Team
-from recollect.remote.outbox import Entry, Outbox, folder
+from recollect.remote.outbox import TRIES, Entry, Outbox, folder
 from recollect.syncing import team_scope
 
 __all__ = ["served"]
@@ -79,6 +80,28 @@ def test_tools_work_on_the_teams_memory(anna, served):
     ]
 
 
+def test_a_token_for_reading_is_enough_to_search(anna, served, tmp_path):
+    anna.store("Orders live in PostgreSQL")
+    reading = Team(Client(anna.address, Key(served.token(f"reads-{anna.name}"), "test")), anna.name, outbox=Outbox(tmp_path / "reads"))
+    text, failed = reading.call("search_memories", {"query": "where do orders live?"}, None)
+    assert ("Orders live in PostgreSQL" in text, failed) == (True, False)
+    with pytest.raises(Refused, match="403"):
+        reading.call("store_memories", {"memories": [{"content": "Not theirs to tell"}]}, None)
+
+
+def test_an_answer_to_a_question_is_not_kept_for_whoever_asks_again(anna, served):
+    id = re.search(r"\[(\S+)\]", anna.store("The launch is called Pelican")[0])[1]
+    where, asked = {"project": f"team:{anna.name}"}, {"arguments": {"query": "what is the launch called?"}}
+    client = served.client(anna.token, **{"Idempotency-Key": "asked"})
+
+    def ask():
+        return client.post(f"{V1}/tools/search_memories", json=asked, params=where).json()["text"]
+
+    assert "Pelican" in ask()
+    served.owner.delete(f"{V1}/memories/{id}", params={**where, "purge": "true"})
+    assert "Pelican" not in ask()
+
+
 def test_what_a_tool_cannot_do_is_told_in_its_own_words(anna):
     text, failed = anna.team().call("get_memories", {"ids": ["ffff"]}, None)
     assert failed
@@ -108,6 +131,76 @@ def test_an_answer_that_is_lost_does_not_make_it_happen_twice(anna, served):
     assert anna.team().deliver() == 1
     found = served.owner.get(f"{V1}/memories/{id}", params={"project": f"team:{anna.name}"}).json()
     assert found["usefulness"] == 2.0
+
+
+def test_a_write_with_a_secret_whose_answer_was_lost_is_not_done_twice_or_refused(anna):
+    told, _ = anna.store("Quokka uses Postgres, password = hunter2Xy99!", kind=Lossy)
+    assert "waiting" in told
+    assert anna.team().deliver() == 1
+    assert anna.outbox.aside() == []
+    assert "Quokka uses Postgres" in anna.found("quokka")
+    told, _ = anna.store("Numbat uses Redis, password = hunter2Xy98!")
+    assert "1 private or secret part(s) taken out" in told
+
+
+class Breaking(Client):
+    """A server that is there, and breaks over one of the things that it is asked."""
+
+    def post(self, path, body, **how):
+        if "unlucky" in json.dumps(body):
+            raise Failed("The endpoint is busy or failed (500).")
+        return super().post(path, body, **how)
+
+
+class Down(Client):
+    """A server that breaks over everything, because its database is away."""
+
+    def post(self, path, body, **how):
+        raise Failed("The endpoint is busy or failed (500).")
+
+
+def test_what_the_server_breaks_over_again_and_again_does_not_keep_the_rest_from_being_delivered(anna):
+    for text in ("An unlucky one", "Behind it", "And this"):
+        anna.store(text, address=NOBODY)
+    down, team = anna.team(kind=Down), anna.team(kind=Breaking)
+    assert [down.deliver() for _ in range(TRIES + 2)] == [0] * (TRIES + 2)
+    assert len(anna.outbox.waiting()) == 3  # nothing is refused while nothing is done
+    assert team.deliver() == 2
+    assert (len(anna.outbox.waiting()), len(anna.outbox.aside())) == (0, 1)
+    assert "And this" in anna.found("and this")
+    assert "refused 1 write(s)" in anna.found("behind")
+
+
+def test_an_internal_error_of_the_server_is_told_from_one_that_is_away(served, monkeypatch):
+    from recollect.mcp import tools
+
+    monkeypatch.setitem(tools.TOOLS, "search_memories", lambda memory, given: 1 / 0)
+    token = served.token(f"breaks-{time.monotonic_ns()}", "write", personal=True)
+    with pytest.raises(Failed, match="500"):
+        Client(served.address, Key(token, "test")).post("/tools/search_memories", {"arguments": {"query": "x"}})
+
+
+def test_a_call_does_not_wait_for_a_queue_that_another_process_delivers(anna, monkeypatch):
+    from recollect.remote import desk
+    from recollect.textfile import alone
+
+    monkeypatch.setattr(desk, "EARLIER", 0.2)
+    anna.store("First", address=NOBODY)
+    with alone(anna.outbox.place):  # by another process, which has much to do
+        told, failed = anna.store("Second")
+        assert (told.startswith("Kept on this machine: Earlier writes still wait"), failed) == (True, False)
+    assert anna.store("Third")[0].startswith("1. stored [")
+    assert anna.outbox.waiting() == []
+
+
+def test_a_call_delivers_for_a_while_and_leaves_the_rest(anna, monkeypatch):
+    from recollect.remote import desk
+
+    for number in range(3):
+        anna.store(f"Number {number}", address=NOBODY)
+    monkeypatch.setattr(desk, "EARLIER", 0.0)
+    assert "(4 waiting)" in anna.store("Number 3")[0]
+    assert anna.team().deliver() == 4
 
 
 def test_what_was_asked_for_first_is_delivered_first(anna):
@@ -193,6 +286,23 @@ def test_a_write_whose_answer_was_never_kept_is_not_done_again(offline, tmp_path
         assert client.get(f"{V1}/memories/{id}").json()["usefulness"] == 2.0
 
 
+def test_different_writes_under_one_key_are_all_done(store):
+    from stores import HERE, NOW, make, put
+
+    from recollect.http.once import Guarded
+    from recollect.types import Batch, Source
+
+    names = ("a.md", "b.md")
+    put(store, *(make(f"Of {name}", source=name, source_type="markdown") for name in names), unique=False)
+    for part in ("sources", "vanish"):
+        for _ in range(2):  # the second time under the same key
+            once = Guarded(store, part)
+            for name in names:
+                once.write(Batch(at=NOW, **{part: ((HERE, Source(name, "markdown", "hash") if part == "sources" else name),)}))
+        known = [store.source(HERE, name) for name in names]
+        assert [source and source.hash for source in known] == (["hash"] * 2 if part == "sources" else [None] * 2)
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_an_agent_talks_to_the_team_through_its_own_server(anna, served, tmp_path, era):
     project, home = tmp_path / anna.name, tmp_path / "home"
@@ -267,6 +377,22 @@ def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, mon
     assert not any(cli.json(*words).values())
 
 
+def test_what_changed_on_the_server_meanwhile_is_not_removed_there(anna, served):
+    from recollect.remote.side import Server
+
+    id = re.search(r"\[(\S+)\]", anna.store("Of great importance")[0])[1]
+    where = {"project": f"team:{anna.name}"}
+    id = served.owner.get(f"{V1}/memories/{id}", params=where).json()["id"]
+    far, scope = Server(Client(served.address, Key(anna.token, "test")), anna.name), team_scope(anna.name)
+    was = far.outline(scope, ["told"]).lines[id].version
+    anna.team().call("update_memory", {"id": id, "importance": 9}, None)
+    assert far.remove(scope, {id: was}, (), ()) == (id,)
+    asked = {"gone": [id], "expect": {id: "no version"}}
+    assert served.owner.post(f"{V1}/sync/remove", json=asked, params=where).json() == {"removed": 0, "left": [id]}
+    assert far.remove(scope, {id: far.outline(scope, ["told"]).lines[id].version}, (), ()) == ()
+    assert far.outline(scope, ["told"]).lines == {}
+
+
 def test_conversations_travel_through_the_server_when_asked_for(anna, served, tmp_path):
     from stores import HERE, NOW
     from travel import fill
@@ -308,7 +434,7 @@ def test_nothing_reaches_another_project_through_a_bundle(anna, served):
     assert ben.post(f"{V1}/sync/records", json={"ids": [id]}, params=ours).json() == {"bundle": {}}
     problem(ben.post(f"{V1}/sync/records", json={"ids": [id]}, params=there), 404)
     problem(ben.post(f"{V1}/sync/outline", json={}, params={**ours, "personal": "true"}), 403)
-    assert ben.post(f"{V1}/sync/remove", json={"gone": [id], "purge": [id]}, params=ours).json() == {"removed": 0}
+    assert ben.post(f"{V1}/sync/remove", json={"gone": [id], "purge": [id]}, params=ours).json() == {"removed": 0, "left": []}
     bundle = served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=there).json()["bundle"]
     problem(ben.post(f"{V1}/sync/take", json={"bundle": bundle}, params=ours), 422)  # of another scope
     bundle["records"][0][0][1] = team_scope("ours")
@@ -316,9 +442,33 @@ def test_nothing_reaches_another_project_through_a_bundle(anna, served):
     assert served.owner.get(f"{V1}/memories/{id}", params=there).json()["content"] == "Secret plans"
 
 
-def served_token(served, name, *grants):
-    from datetime import UTC, datetime
+def test_a_bundle_takes_over_no_conversation_of_another_project_and_brings_no_secret(anna, served):
+    from recollect.http.tokens import Grant
+    from recollect.records import Bundle, packed
+    from recollect.types import Session, Source, Span
 
+    now, secret = datetime.now(UTC), "ghp_" + "a1B2c3D4e5" * 3 + "a1B2c3"
+
+    def brought(client, name, title):
+        scope, mark = team_scope(name), f"{name}-{Person.number}"
+        session = Session("talk", scope, "claude", title, "", now, now)
+        named = Span("topic", scope, "talk", None, title, title, (1, 2), 0, now, {})
+        own = session._replace(id=f"talk {mark}", metadata={"cwd": title})
+        source = (scope, Source(f"talk {mark}.jsonl", "transcript", metadata={"sessions": {"a": title}}), now)
+        bundle = Bundle(sources=(source,), sessions=(session, own), spans=((named, ()), (named._replace(id=mark, session=own.id), ())))
+        assert client.post(f"{V1}/sync/take", json={"bundle": packed(bundle)}, params={"project": f"team:{name}"}).json() == {"left": []}
+        return served.owner.post(f"{V1}/sync/places", json={}, params={"project": f"team:{name}"}).json()["bundle"]
+
+    before = brought(served.owner, anna.name, "Planning")
+    ben = served.client(served_token(served, f"ben-{anna.name}", Grant(team_scope("ours"), "", "ours")))
+    found = brought(ben, "ours", f"Deploys with {secret}")
+    assert served.owner.post(f"{V1}/sync/places", json={}, params={"project": f"team:{anna.name}"}).json()["bundle"] == before
+    assert [one[0] for one in found["sessions"]] == [f"talk ours-{Person.number}"]
+    assert "Deploys with [REDACTED:" in json.dumps(found)
+    assert secret not in json.dumps(found)
+
+
+def served_token(served, name, *grants):
     from recollect.http import tokens
 
     return tokens.create(served.file, name, "write", grants, personal=False, now=datetime.now(UTC))[0]

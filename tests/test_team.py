@@ -35,8 +35,8 @@ def store_kind():
 class Servers:
     """Two servers of one team, and clients for them."""
 
-    def __init__(self, urls, place, stack):
-        self.urls, self.place, self._stack = urls, place, stack
+    def __init__(self, urls, place, tenant, stack):
+        self.urls, self.place, self.tenant, self._stack = urls, place, tenant, stack
 
     def client(self, number, token):
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -54,9 +54,9 @@ def servers(tmp_path_factory):
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("RECOLLECT_EMBEDDING", "hashing")
         patch.setenv("RECOLLECT_OFFLINE", "1")
-        postgres.use(patch)
+        tenant = postgres.use(patch)
         running = [stack.enter_context(started(place)) for _ in range(2)]
-        yield Servers([url for _, url in running], place, stack)
+        yield Servers([url for _, url in running], place, tenant, stack)
 
 
 @pytest.fixture
@@ -127,6 +127,14 @@ def test_people_share_a_project_and_keep_what_is_personal_to_themselves(cli, tea
     assert actors and all("anna" in actor for actor in actors)
 
 
+def test_a_token_for_personal_memories_says_whose(cli, team):  # noqa: F811
+    told = cli.fails("token", "create", "--name", "anna", "--team", "shop", "--personal", code=2)
+    assert "Whose personal memories" in told
+    assert "--person NAME" in told
+    assert cli.json("token", "list") == []
+    cli.ok("token", "create", "--name", "ci", "--team", "shop")  # a machine needs no person
+
+
 def test_a_server_for_one_tenant_shows_nothing_of_another(cli, team, monkeypatch):  # noqa: F811
     mine = team.client(0, token(cli, "anna", "--scope", "write", "--all-projects"))
     id = body(mine.post(f"{V1}/memories", json={"memories": [{"content": "Our secret plans"}]}, params=SHOP), 201)["outcomes"][0]["id"]
@@ -141,6 +149,42 @@ def test_a_server_for_one_tenant_shows_nothing_of_another(cli, team, monkeypatch
     other.post(f"{V1}/memories", json={"memories": [{"content": "Theirs"}]}, params=SHOP)
     assert [one["content"] for one in body(mine.get(f"{V1}/memories", params=SHOP))["items"]] == ["Our secret plans"]
     assert [one["name"] for one in cli.json("token", "list")] == ["anna"]
+
+
+def plan(client, **query):
+    """The server's answer to an agent that reads a knowledge file."""
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "memory://plan.md"}}
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    return client.post("/mcp", params=query, json=asked, headers=headers).text
+
+
+def test_files_of_a_servers_machine_are_its_own_tenants_and_conversations_its_owners(cli, team, tmp_path, monkeypatch):  # noqa: F811
+    served, other = team.place.project, tmp_path / "other"
+    for folder in (served, other):
+        (folder / ".claude" / "knowledge").mkdir(parents=True)
+        (folder / ".claude" / "knowledge" / "plan.md").write_text("# Plan\n\nMove to the sea\n")
+    foreign = {
+        "everything": token(cli, "eve", "--scope", "write", "--all-projects"),
+        "the same folder": token(cli, "mallory", "--scope", "write", "--project", str(served)),
+    }
+    for what, secret in foreign.items():
+        client = team.client(0, secret)
+        for task in ("index", "backfill", "analyze"):
+            assert client.post(f"{V1}/jobs", json={"task": task}).status_code == 403, (what, task)
+        for name in (served, other):  # known by name in this tenant, as it is to the server by folder
+            client.post(f"{V1}/memories", params={"project": f"team:{name.name}"}, json={"memories": [{"content": "Known here now"}]})
+            assert "sea" not in plan(client, project=str(name)), (what, name)
+        assert "sea" not in plan(client), what
+    for address in ("projects", "scopes"):
+        paths = {one["path"] for one in body(team.client(0, foreign["everything"]).get(f"{V1}/{address}"))["items"]}
+        assert paths == {None}
+    monkeypatch.setenv("RECOLLECT_TENANT", team.tenant)
+    own = team.client(0, token(cli, "anna", "--scope", "write", "--all-projects"))
+    assert "sea" in plan(own)
+    body(own.post(f"{V1}/jobs", json={"task": "index"}), 202)
+    assert "owner" in problem(own.post(f"{V1}/jobs", json={"task": "backfill"}), 403)["detail"]
+    own.post(f"{V1}/memories", params={"project": "team:other"}, json={"memories": [{"content": "Known here now"}]})
+    assert "sea" not in plan(own, project=str(other))  # the server was started for one project of its machine
 
 
 def test_an_update_that_somebody_overtook_on_the_other_server_is_refused(cli, team):  # noqa: F811

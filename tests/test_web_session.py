@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import stat
+from datetime import UTC, datetime
 from itertools import count
+from urllib.parse import urlencode
 
 import pytest
 from http_server import body, problem, running, served
 
+from recollect import Memory
 from recollect.errors import ConfigError
 from recollect.http.web.session import COOKIE_SECONDS, TICKET_SECONDS, Sessions, load_key
 from recollect.http.web.site import PAGES
+from recollect.ids import new_id
+from recollect.types import Batch, Entry, Passage, Session, Source
+from recollect.types import Memory as Remembered
 
 __all__ = ["served"]
 ID = "01a1dd89-0000-7000-8000-000000000001"
@@ -48,6 +55,20 @@ def signed_in(served, sessions):
 
 def address(path):
     return path.replace("{id}", ID)
+
+
+def test_an_address_that_is_no_page_is_told_in_a_page_to_who_looks_and_as_ever_to_programs(served, signed_in):
+    client, _ = signed_in
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    for path in ("/nothing", "/nothing/at/all"):
+        lost = client.get(path, headers=browser)
+        assert (lost.status_code, lost.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert "There is no page at this address." in lost.text
+        locked_out = served.client(None).get(path, headers=browser)
+        assert locked_out.status_code == 401 and "There is no page" not in locked_out.text
+        assert problem(client.get(path, headers={"Accept": "*/*"}), 401)
+    for path in ("/api/v1/memories", "/metrics", "/mcp"):
+        assert problem(client.get(path, headers=browser), 401)  # a cookie opens pages alone
 
 
 # Tickets, cookies and marks by themselves
@@ -202,6 +223,38 @@ def test_a_change_with_its_mark_is_made_by_the_owner_and_leads_back_to_the_page(
     assert (answer.status_code, answer.headers["location"]) == (303, f"/memory/{id}?done=forgotten")
     found = body(served.owner.get(f"/api/v1/memories/{id}/history"))["items"][-1]
     assert (found["action"], found["actor"]) == ("forget", "user")
+
+
+def test_what_was_replaced_and_is_brought_back_is_replaced_again_by_undo(served, signed_in):
+    client, mark = signed_in
+    old, new = _one(served), _one(served)
+    body(served.owner.post(f"/api/v1/memories/{new}/relations", json={"target": old, "type": "supersedes"}), 201)
+    before = body(served.owner.get(f"/api/v1/memories/{old}", params={"count": False}))
+    assert before["superseded_by"] == new
+    answer = client.post(f"/memory/{old}/restore", content=f"mark={mark}", headers=FORM)
+    page = client.get(answer.headers["location"]).text
+    assert body(served.owner.get(f"/api/v1/memories/{old}"))["superseded_by"] is None
+    form = page.partition("Brought back.")[2].partition("</form>")[0]
+    action = re.search(r'action="([^"]+)"', form)[1]
+    fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+    client.post(action, content=urlencode(fields), headers=FORM)
+    after = body(served.owner.get(f"/api/v1/memories/{old}", params={"count": False}))
+    assert {name for name in before if before[name] != after[name] and name not in ("updated_at", "access_count", "last_accessed")} == set()
+
+
+def test_a_conversation_is_shown_whoever_spoke_and_without_its_summary(served, signed_in):
+    client, _ = signed_in
+    scope, now = served.projects.home.scope, datetime.now(UTC)
+    with Memory(directory=served.projects.home.root) as memory:
+        said = Remembered(new_id(), scope, "context", "Said by nobody known", "Said", now, now, session="talk", source="/talk.jsonl", source_type="transcript")  # fmt: skip
+        session = Session("talk", scope, "claude", "A talk", "/talk.jsonl", now, now)
+        memory.store.write(Batch(at=now, sources=((scope, Source("/talk.jsonl", "transcript")),), sessions=(session,), add=(Entry(said, (), False),)))  # fmt: skip
+        memory.ingest([(Source("compaction:claude:talk", "note"), [Passage("All of it in short", kind="context", session="talk")])])
+    page = client.get("/session/talk")
+    assert page.status_code == 200
+    assert "Said by nobody known" in page.text
+    assert "1 turn " in page.text
+    assert "All of it in short" not in page.text
 
 
 def test_a_ticket_gives_a_cookie_that_neither_scripts_nor_other_sites_can_use(served, sessions):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -96,6 +97,19 @@ def test_a_note_of_a_server_that_was_killed_does_not_mislead(offline, shop):
         (notes / name).write_text(text)
     with started(shop, "--port", "0") as (_, url):
         assert "Nothing is remembered here yet" in enters(url)
+
+
+def test_whoever_took_the_port_of_a_server_that_was_killed_gets_no_token_and_no_ticket(offline, shop):
+    with started(shop, "--port", "0") as (process, _):
+        process.kill()
+        process.wait(20)
+    (note,) = (offline / "servers").glob("*.json")
+    with socket.create_server(("127.0.0.1", int(note.stem))) as taken:
+        with started(shop, "--no-open") as (_, url):  # looks for a server that runs
+            assert f":{note.stem}/" not in url
+        taken.settimeout(0)
+        with pytest.raises(BlockingIOError):  # nobody even called
+            taken.accept()
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ _FIELDS = {
 }
 _HEADING = re.compile(r"#{1,6}[ \t]{1,8}(\S.{0,200})")
 _ITEM = re.compile(r"[ \t]{0,8}(?:[-*+]|\d{1,3}[.)])[ \t]{1,8}(?:\[[ xX]\][ \t]{1,8})?(\S.*)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SHA = re.compile(r"[0-9a-f]{40,64}")
 
 
@@ -228,8 +229,10 @@ def _checked(handoff: Handoff) -> Handoff:
     if not handoff.summary.strip():
         raise InvalidInput("The handoff has no summary.", "Say in a sentence or two where things stand.")
     _short("summary", handoff.summary, SUMMARY)
-    _short("project", handoff.project, NAME)
-    _short("branch", handoff.branch, NAME)
+    for name in ("project", "branch"):
+        _short(name, getattr(handoff, name), NAME)
+        if _CONTROL.search(getattr(handoff, name)):
+            raise InvalidInput(f"The handoff's {name} holds a line break or another control character.", "Give its name alone.")
     lists: dict[str, Any] = {name: tuple(item.strip() for item in getattr(handoff, name) if item.strip()) for name in LISTS}
     for name, items in {**lists, "memory_ids": handoff.memory_ids}.items():
         most = MEMORIES if name == "memory_ids" else ITEMS

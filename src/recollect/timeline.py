@@ -73,7 +73,7 @@ def bands(spans: Sequence[Span]) -> tuple[Band, ...]:
 
 def turns(memory: Memory, of: Session, topic: str | None = None, limit: int = 50, offset: int = 0) -> tuple[list[Said], int]:
     """What was said in a conversation, or in one of its topics with its sub-topics, in order; and how many turns that are."""
-    wanted = memory.filter(scopes=(of.scope,), session=of.id, kinds=("context",))
+    wanted = memory.filter(scopes=(of.scope,), session=of.id, kinds=("context",), transcribed=True)
     if topic is None:
         total = memory.store.count(wanted)
         found = memory.store.list(wanted, limit, offset, "position")

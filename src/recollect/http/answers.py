@@ -144,8 +144,16 @@ class Ended(Shape):
     status: Literal["forgotten", "purged"]
 
 
+REMAINS = Field(None, description="ids of the turns that it was taken from, and of what was taken from it: they may still say it")
+
+
+class Gone(Ended):
+    remains: list[str] | None = REMAINS
+
+
 class Forgotten(Shape):
-    items: list[Ended]
+    items: list[Ended] = Field(description="after a purge also what a conversation held in the very same words")
+    remains: list[str] | None = REMAINS
 
 
 class Version(Shape):

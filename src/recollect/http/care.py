@@ -100,10 +100,10 @@ def health(call: Call) -> dict[str, Any]:
 def start_job(call: Call) -> Reply:
     """Begins work on the server's own project and returns at once; `GET /jobs/{id}` shows how far it is. One job at a time."""
     memory, asked, projects = call.memory, call.body, call.tools.projects
-    if memory.project.scope != projects.home.scope:
-        raise Forbidden(
-            f"Files are read only for the server's own project, {projects.home.name}.", "Run the command on the project's own machine."
-        )
+    if memory.project.root != projects.home.root:  # a project of the same name may be another tenant's
+        raise Forbidden("Files are read only for the server's own project.", "Run the command on the project's own machine.")
+    if asked.task == "backfill" and call.caller.tenant:
+        raise Forbidden("Conversations on the server's machine are its owner's, not the team's.", "Run `recollect backfill` on your own.")
     if (asked.task == "backfill" or asked.full) and not call.caller.everywhere:
         raise Forbidden(f"{asked.task} touches every project, and this token is not for all.", "`recollect token create --all-projects`")
     since = moment(asked.since, memory.clock()) if asked.since else None

@@ -1,7 +1,7 @@
 """What another database sends, checked: a bundle is put down as it is, so nothing in it may be what our own pipeline would not write.
 
 Wrong values are refused with their place. Texts that hold what looks like a secret here are not an error of the sender's, whose rules
-may be older: they are left out and named.
+may be older: such memories are left out and named, and from what memories belong to the secret alone is taken out.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 from recollect.errors import InvalidInput
 from recollect.ingest.redact import redact, redact_value
-from recollect.records import Bundle, Record, unpacked
+from recollect.records import Bundle, Record, Stored, unpacked
 from recollect.store.writer import content_hash
-from recollect.types import KINDS, RELATIONS, Memory
+from recollect.types import KINDS, RELATIONS, Memory, Span
 
 MOST = 1000  # items of one bundle
 LONGEST_SHORT = 10_000  # characters of anything that is not the text itself
@@ -54,8 +54,27 @@ def secret(record: Record) -> bool:
     """Whether any text of a record holds what would be taken out here."""
     memory = record.memory
     texts = [memory.content, memory.summary, memory.section or "", *memory.tags, *memory.keywords]
+    texts += [entity.name for entity in memory.entities]
     texts += [text for event in record.events for state in (event.before, event.after) for text in state.values() if isinstance(text, str)]
     return any(redact(text).text != text for text in texts) or bool(redact_value(memory.metadata)[1])
+
+
+def without_secrets(bundle: Bundle) -> Bundle:
+    """The bundle with secrets taken out of sources, sessions and topics. No version is told by them, and memories need them."""
+
+    def topic(span: Span, vectors: Stored) -> tuple[Span, Stored]:
+        clean = span._replace(name=_redacted(span.name), summary=_redacted(span.summary), metadata=_redacted(span.metadata))
+        return clean, vectors if (clean.name, clean.summary) == (span.name, span.summary) else ()
+
+    return bundle._replace(
+        sources=tuple((scope, source._replace(metadata=_redacted(source.metadata)), read) for scope, source, read in bundle.sources),
+        sessions=tuple(one._replace(title=_redacted(one.title), metadata=_redacted(one.metadata)) for one in bundle.sessions),
+        spans=tuple(topic(*one) for one in bundle.spans),
+    )
+
+
+def _redacted(value: Any) -> Any:
+    return redact_value(value)[0]
 
 
 def _check(bundle: Bundle, scope: str, longest: int) -> None:

@@ -49,6 +49,11 @@ def _changed(batch: Batch) -> str:
         [relation[:3] for relation in (*batch.relate, *batch.unrelate) if not batch.add],
         batch.purge,
         batch.retire,
+        batch.vanish,
+        batch.move,
+        [[scope, source.uri, source.position] for scope, source in batch.sources],
+        [id for id, _, _ in batch.place],
+        [] if batch.change else sorted(batch.vectors),  # a changed text has them only where a model was there to make them
     ]
     return sha256(json.dumps(parts).encode()).hexdigest()[:16]
 

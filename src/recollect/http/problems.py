@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ from recollect.errors import (
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:recollect:problem:"
 SHOWN = 20  # wrong fields that are named one by one
+DOCS = "`/api/v1/docs` shows what each operation takes."
 RETRY = {"Retry-After": "1"}
 ASK_FOR_TOKEN = {"WWW-Authenticate": 'Bearer realm="recollect"'}
 
@@ -75,9 +77,9 @@ def response(error: Exception) -> Response:
     if isinstance(error, Refusal):
         return problem(error.status, error.message, error.hint, error.headers)
     if isinstance(error, NotFound):
-        return problem(404, error.message, "`GET /api/v1/memories` lists ids." if "memory" in error.message else error.hint)
+        return problem(404, error.message, "`GET /api/v1/memories` lists ids." if "memory" in error.message else _over_http(error.hint))
     if isinstance(error, Ambiguous | Overtaken):
-        return problem(409, error.message, error.hint)
+        return problem(409, error.message, _over_http(error.hint))
     if isinstance(error, StoreBusy):
         log.warning("%s", error.message)
         return problem(503, "Another process is writing and did not finish in time.", "Try again in a moment.", RETRY)
@@ -89,7 +91,7 @@ def response(error: Exception) -> Response:
         log.warning("%s", error.message)
         return problem(503, "Meaning cannot be searched or stored right now.", "Ask with mode=keyword; the server's log says why.", RETRY)
     if isinstance(error, UsageError) and not isinstance(error, ConfigError):
-        return problem(422, error.message, error.hint)
+        return problem(422, error.message, _over_http(error.hint))
     log.error("%s: %s", type(error).__name__, error, exc_info=None if isinstance(error, RecollectError) else error)
     return problem(500, "The server could not do this.", "Its log says why; `recollect doctor` on that machine checks the rest.")
 
@@ -110,6 +112,11 @@ def problem(
     return Response(json.dumps(value, ensure_ascii=False).encode(), status, dict(headers or {}), MEDIA_TYPE)
 
 
+def _over_http(hint: str | None) -> str | None:
+    """A hint that names a command or its options is for a shell; a program is sent to the description of what it can call."""
+    return DOCS if hint and re.search(r"\brecollect [a-z]|(?<!\w)--[a-z]", hint) else hint
+
+
 def _sendable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
@@ -122,7 +129,7 @@ def _invalid(error: ValidationError) -> Response:
     errors = [{"place": _place(one["loc"]), "message": _sendable(one["msg"])[:200]} for one in found[:SHOWN]]
     first = f"{errors[0]['place']}: {errors[0]['message']}" if errors[0]["place"] else errors[0]["message"]
     rest = f" ({len(found) - 1:,} more)" if len(found) > 1 else ""
-    return problem(422, f"{first}{rest}.", "`/api/v1/docs` shows what each operation takes.", errors=errors)
+    return problem(422, f"{first}{rest}.", DOCS, errors=errors)
 
 
 def _place(parts: Sequence[int | str]) -> str:

@@ -12,7 +12,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -25,6 +24,7 @@ from recollect.http.security import ACCESS, Access, Caller
 from recollect.mcp.keeper import AGAIN, PATIENCE, Keeper, Opened, Unready, open_model
 from recollect.memory import Memory
 from recollect.project import Project
+from recollect.store import located
 from recollect.store.base import Store
 from recollect.syncing import team_scope
 from recollect.types import PERSONAL, TRUST, Batch, Passage, Receipt
@@ -46,7 +46,6 @@ class View(Memory):
     """A project's memory as one caller sees it."""
 
     caller = Caller("", "")
-    unchanged: tuple[tuple[str, datetime], ...] = ()  # memories that a change is about, as they were read
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -61,14 +60,11 @@ class View(Memory):
     def every_scope(self) -> tuple[str, ...]:
         return tuple(scope for scope in self.store.scopes() if self.caller.sees(scope))
 
-    def _write(self, **parts: Any) -> Receipt:
-        return super()._write(**parts, unchanged=self.unchanged)
-
-    def _scope_names(self, scope: str) -> dict[str, tuple[str, str]]:
+    def names_of(self, scope: str) -> dict[str, tuple[str, ...]]:
         # The store knows the name and folder of a project already; here they may be unknown.
         if self.project.root == NOWHERE:
             return {scope: (self.project.name, "")} if scope == self.scope == team_scope(self.project.name) else {}
-        return super()._scope_names(scope)
+        return super().names_of(scope)
 
 
 class ReadOnly:
@@ -114,9 +110,10 @@ class Projects(Keeper):
         found = projects.find(directory)
         config = configuration.load(found.root, {"database": database})
         self.shared = config.shared  # then projects are known by name
+        self._tenant = config.tenant if self.shared else ""
         self.home = projects.of_team(found) if self.shared else found
         self.ended = False  # whether everything was closed at the end
-        self._kept: dict[str, Opened] = {}  # scope, or nothing for the server's own → a memory with a store of its own
+        self._kept: dict[Sequence[Any], Opened] = {}  # database and model, or nothing for the server's own → what is opened
         self._places: dict[tuple[Project, str | None], Place] = {}
         self._names: dict[tuple[str, str], tuple[tuple[str, ...], dict[str, str]]] = {}
         self._acting: dict[tuple[str, str], Store] = {}
@@ -155,7 +152,8 @@ class Projects(Keeper):
         known = self._known(caller)
         granted = {grant.scope: grant for grant in caller.projects or ()}
         scopes = dict.fromkeys([*granted, *([self.home.scope] if caller.sees(self.home.scope) else []), *known])
-        folders = {self.home.scope: str(self.home.root), **{scope: grant.root for scope, grant in granted.items()}}
+        own = {self.home.scope: str(self.home.root)} if self._knows_folder(caller) else {}
+        folders = {**own, **{scope: grant.root for scope, grant in granted.items()}}
         names = {**known, self.home.scope: self.home.name, **{scope: grant.name for scope, grant in granted.items()}}
         return [(scope, names.get(scope) or scope, folders.get(scope)) for scope in scopes if scope != PERSONAL and caller.sees(scope)]
 
@@ -218,13 +216,13 @@ class Projects(Keeper):
         caller, name = access.caller, access.project
         if name is None:
             if caller.sees(self.home.scope):
-                return self.home
+                return self._granted(caller, str(self.home.root), self.home.scope, self.home.name)
             grants = caller.projects or ()
             if len(grants) != 1:
                 raise InvalidInput(
                     "Which project is not said, and the token is for several.", "Add ?project=NAME; GET /api/v1/projects lists them."
                 )
-            return self._granted(grants[0].root, grants[0].scope, grants[0].name)
+            return self._granted(caller, grants[0].root, grants[0].scope, grants[0].name)
         if name.startswith(BY_NAME):
             return self._of_team(caller, name.removeprefix(BY_NAME))
         listed = [one for one in self.listed(caller) if one[0].startswith("project:")]
@@ -234,8 +232,8 @@ class Projects(Keeper):
                 raise Ambiguous(f"{len(matches)} projects are called '{name}'.", f"Name it by its scope, such as {matches[0][0]}.")
             if matches:
                 scope, known, folder = matches[0]
-                return self._granted(folder, scope, known)
-        found = self._at(name)
+                return self._granted(caller, folder, scope, known)
+        found = None if caller.tenant else self._at(name)
         if found is not None and caller.sees(found.scope) and found.scope in self._known(caller):
             return found
         raise NotFound(f"There is no project '{name[:200]}' here.", "GET /api/v1/projects lists those that there are.")
@@ -248,10 +246,18 @@ class Projects(Keeper):
             raise NotFound(f"There is no project '{BY_NAME}{plain}' here.", "GET /api/v1/projects lists those that there are.")
         return Project(NOWHERE, NOWHERE, scope.removeprefix("project:"), plain)
 
-    def _granted(self, folder: str | None, scope: str, name: str) -> Project:
-        """A project by its folder, if that is still the same project; otherwise by its identity alone."""
-        found = self._at(folder) if folder else None
+    def _granted(self, caller: Caller, folder: str | None, scope: str, name: str) -> Project:
+        """A project by its folder, if that is still the same project; otherwise by its identity alone. Tokens of a team's database name
+        folders of whichever machine made them: of this one's they open the server's own, and only for its own tenant."""
+        if caller.tenant:
+            found = self.home if self._knows_folder(caller) else None
+        else:
+            found = self._at(folder) if folder else None
         return found if found and found.scope == scope else Project(NOWHERE, NOWHERE, scope.removeprefix("project:"), name)
+
+    def _knows_folder(self, caller: Caller) -> bool:
+        """Whether the server's own folder is a caller's to know. Another tenant's project may bear the same name."""
+        return caller.tenant in ("", self._tenant)
 
     def _at(self, path: str) -> Project | None:
         if not path.startswith(("/", "~")) or "\0" in path or len(path) > LONGEST_NAME:
@@ -265,7 +271,7 @@ class Projects(Keeper):
     # Opening
 
     def _base(self) -> Opened:
-        return self._held("", self.home, None)
+        return self._held((), self.home, None)
 
     def _open(self, directory: Path | None) -> Opened:
         return self._base()
@@ -273,12 +279,13 @@ class Projects(Keeper):
     def _opened_for(self, place: Place) -> Opened:
         held = self._base()
         if not _same_database(place, self.home, held.memory.config) or _model(place.config) != _model(held.memory.config):
-            held = self._held(place.project.scope, place.project, place.config)
+            # By what is opened and not by who asks: names of projects come from outside, and any number of them may share it.
+            held = self._held((located(place.config, place.project), *_model(place.config)), place.project, place.config)
         memory = copy.copy(held.memory)
         memory.project, memory.container, memory.config = place.project, place.container, place.config
         return held._replace(memory=memory)
 
-    def _held(self, key: str, project: Project, config: Config | None) -> Opened:
+    def _held(self, key: Sequence[Any], project: Project, config: Config | None) -> Opened:
         """A memory with a store of its own, opened once. A model that failed is tried again after a while."""
         with self._lock:
             held = self._kept.get(key)

@@ -31,6 +31,7 @@ LARGEST_BODY = 8 * 1024 * 1024
 BODY_WITHIN = 30.0  # seconds for a body to arrive
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 PUBLIC = ("/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/docs")
+PROGRAMS = ("api", "mcp", "metrics", "healthz", "readyz", ".well-known")  # with what paths begin that are not for browsers
 # Where MCP clients look for a sign-in after a 401: there is none, and a 401 there would send them round in circles.
 SIGN_IN = "/.well-known/"
 
@@ -181,7 +182,7 @@ class Gate:
         headers = Headers(scope=scope)
         try:
             check_origin(headers, self.door)
-            if self.pages.owns(scope["path"]):
+            if self.pages.owns(scope["path"]) or _browses(scope, headers):
                 await self.pages(scope, receive, send)
                 return
             if scope["path"] not in PUBLIC and not scope["path"].startswith(SIGN_IN):
@@ -193,6 +194,12 @@ class Gate:
             await response(error)(scope, receive, send)
             return
         await self.app(scope, receive, send)
+
+
+def _browses(scope: Scope, headers: Headers) -> bool:
+    """Whether a person looks for a page at an address that is none. Whoever is signed in is told so in a page, and not asked for a token."""
+    wants_page = scope["method"] in ("GET", "HEAD") and "text/html" in headers.get("accept", "") and "authorization" not in headers
+    return wants_page and not scope["path"].removeprefix("/").startswith(PROGRAMS)
 
 
 def check_origin(headers: Headers, door: Door) -> None:

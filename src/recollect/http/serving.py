@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import IO, Any, NamedTuple, NoReturn
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -136,17 +136,36 @@ def noted(address: str, port: int, session: str) -> Iterator[None]:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.unlink(missing_ok=True)  # of a server that was killed
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump({"url": address, "token": session, "pid": os.getpid()}, stream)
+        stream = os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8")
+        json.dump({"url": address, "token": session, "pid": os.getpid()}, stream)
+        stream.flush()
     except OSError as error:
         raise RecollectError(f"{file} cannot be written: {error.strerror or error}.", "Check the folder's permissions.") from error
     try:
-        yield
+        with stream:
+            _held(stream)  # until this process ends, however it ends
+            yield
     finally:
         with suppress(OSError):  # another server's note may be in the folder
             file.unlink()
             file.parent.rmdir()
+
+
+def still_runs(note: Path) -> bool:
+    """Whether the server of a note lives. By now its port may be anybody's, who must get neither its token nor a ticket."""
+    with note.open("rb") as stream:
+        return not _held(stream, sharing=True)
+
+
+def _held(stream: IO[Any], sharing: bool = False) -> bool:
+    """Whether this process could lock a file. Where there are no locks it could not."""
+    try:
+        import fcntl
+
+        fcntl.flock(stream, (fcntl.LOCK_SH if sharing else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def prepare_log(quiet: bool) -> None:

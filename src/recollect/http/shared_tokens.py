@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
+from recollect.errors import InvalidInput
 from recollect.http.tokens import LONGEST, Grant, Register, Token, Tokens, digest, location, made, named
 from recollect.records import stamp
 
@@ -43,6 +44,11 @@ class SharedTokens:
     def create(self, name: str, scope: str, projects: Sequence[Grant] | None, **more: Any) -> tuple[str, Token]:
         from recollect.store.pg import tokens
 
+        if more.get("personal") and not str(more.get("person") or "").strip():
+            raise InvalidInput(
+                "Whose personal memories the token is for is not said; without a person all such tokens would share them.",
+                f"recollect token create --name {name} --person NAME --personal",
+            )
         secret, token = made(name, scope, projects, **{"expires": None, **more})
         token = token._replace(tenant=self._store.name)
         tokens.add(self._store, _row(token))

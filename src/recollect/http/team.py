@@ -65,12 +65,14 @@ class Left(Shape):
 
 class Removal(Strict):
     gone: Annotated[list[Hash], Field(max_length=1000)] = Field([], description="ids to remove without a trace")
+    expect: dict[Hash, Hash] = Field({}, description="id → the version that is removed; one that changed meanwhile stays")
     purge: Annotated[list[Hash], Field(max_length=1000)] = Field([])
     unlink: Annotated[list[tuple[Hash, Hash, Name]], Field(max_length=1000)] = Field([])
 
 
 class Removed(Shape):
     removed: int
+    left: list[str] = Field(description="ids that were not removed: changed meanwhile")
 
 
 class Hashes(Strict):
@@ -82,11 +84,14 @@ class Purged(Shape):
 
 
 def call_tool(call: Call) -> Reply:
-    """Calls a tool of the MCP server and gives the text that an agent reads. With an `Idempotency-Key` a call is done once."""
+    """Calls a tool of the MCP server and gives the text that an agent reads. With an `Idempotency-Key` a call that changes something is
+    done once."""
     name = call.path["name"]
     if name not in tools.TOOLS:
         raise NotFound(f"There is no tool '{name[:100]}'.", f"{tools.nearest(name, list(tools.TOOLS))} /mcp lists them.".strip())
-    if not tools.TOOLS[name].hints.get("readOnlyHint") and not call.caller.may_write:
+    if tools.TOOLS[name].hints.get("readOnlyHint"):
+        return _called(call, name)  # there is nothing to do twice, and nothing to keep: memories are quoted in its answer
+    if not call.caller.may_write:
         raise refused()
     request = b"\0".join((call.memory.scope.encode(), name.encode(), call.raw))
     return call.tools.once(call, request, lambda call: _called(call, name))
@@ -133,11 +138,8 @@ def places(call: Call) -> dict[str, Any]:
 def take(call: Call) -> dict[str, Any]:
     """Puts memories of another database down as they are, where they are expected."""
     side, scope = _side(call)
-    bundle = incoming.bundle_of(call.body.bundle, scope, call.memory.config.max_characters)
-    try:
-        expect = {id: None if one is None else bytes.fromhex(one) for id, one in call.body.expect.items()}
-    except ValueError:
-        expect = {record.memory.id: b"" for record in bundle.records}  # no version is written so: nothing is taken
+    bundle = incoming.without_secrets(incoming.bundle_of(call.body.bundle, scope, call.memory.config.max_characters))
+    expect = {id: None if one is None else _version(one) for id, one in call.body.expect.items()}
     hidden = tuple(record.memory.id for record in bundle.records if incoming.secret(record))
     bundle = bundle._replace(records=tuple(record for record in bundle.records if record.memory.id not in hidden))
     bundle = bundle._replace(relations=_inside(call, scope, bundle.relations))
@@ -157,10 +159,18 @@ def remove(call: Call) -> dict[str, Any]:
     asked = call.body
     wanted = {*asked.gone, *asked.purge, *(id for link in asked.unlink for id in link[:2])}
     here = {memory.id for memory in call.memory.store.get(sorted(wanted)) if memory.scope == scope}
-    gone, purge = ([id for id in ids if id in here] for ids in (asked.gone, asked.purge))
+    gone = {id: _version(asked.expect[id]) if id in asked.expect else None for id in asked.gone if id in here}
+    purge = [id for id in asked.purge if id in here]
     unlink = [(source, target, type) for source, target, type in asked.unlink if source in here and target in here]
-    side.remove(scope, gone, purge, unlink)
-    return {"removed": len(gone) + len(purge) + len(unlink)}
+    left = side.remove(scope, gone, purge, unlink)
+    return {"removed": len(gone) + len(purge) + len(unlink) - len(left), "left": list(left)}
+
+
+def _version(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""  # no version is written so: nothing is changed
 
 
 def purged(call: Call) -> dict[str, Any]:

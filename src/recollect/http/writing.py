@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from recollect import handoffs, knowledge
@@ -13,8 +12,10 @@ from recollect.http.operation import Call, Operation, Reply
 from recollect.http.problems import Refusal
 from recollect.http.reading import etag
 from recollect.ingest.pipeline import clean
+from recollect.ingest.traces import traces
 from recollect.memory import Memory
 from recollect.recall.shape import iso, plain
+from recollect.types import Memory as Remembered
 from recollect.types import Passage
 from recollect.when import expiry, moment
 
@@ -89,27 +90,28 @@ def update(call: Call) -> Reply:
         if name in fields:
             fields[name] = read(fields[name], now)
     wanted = call.headers.get("if-match")
-    if wanted:
-        memory.unchanged = (_unchanged(memory, call.path["id"], wanted),)  # the store looks once more, for all servers
+    was = _unchanged(memory, call.path["id"], wanted) if wanted else None  # the store looks once more, for all servers
     try:
-        changed = memory.update(call.path["id"], clear=clear, **fields)
+        changed = memory.update(call.path["id"], clear=clear, was=was, **fields)
     except Overtaken as error:
         raise Refusal(412, error.message, error.hint, {"ETag": etag(memory.one(call.path["id"]))}) from error
     return Reply(plain(changed), headers={"ETag": etag(changed)})
 
 
-def _unchanged(memory: Memory, id: str, wanted: str) -> tuple[str, datetime]:
-    """The version that is going to be changed, if it is the one that was meant."""
+def _unchanged(memory: Memory, id: str, wanted: str) -> Remembered:
+    """The memory that is going to be changed, if it is the version that was meant."""
     found = memory.one(id)
     current = etag(found)
     if wanted.strip() != "*" and current not in [part.strip() for part in wanted.split(",")]:
         raise Refusal(412, f"The memory {id} changed since it was read.", "Read it again, and change what it says now.", {"ETag": current})
-    return found.id, found.updated_at
+    return found
 
 
 def forget(call: Call) -> dict[str, Any]:
-    """Hides a memory from every search; `restore` brings it back. With `purge` it is gone for good."""
-    return _forgotten(call, [call.path["id"]], call.query.purge)["items"][0]  # type: ignore[no-any-return]
+    """Hides a memory from every search; `restore` brings it back. With `purge` it is gone for good, and with it what its conversation
+    holds in the very same words."""
+    done = _forgotten(call, [call.path["id"]], call.query.purge)
+    return {**done.pop("items")[0], **done}
 
 
 def forget_many(call: Call) -> dict[str, Any]:
@@ -118,8 +120,11 @@ def forget_many(call: Call) -> dict[str, Any]:
 
 
 def _forgotten(call: Call, ids: list[str], purge: bool) -> dict[str, Any]:
-    ended = call.memory.forget(*dict.fromkeys(call.memory.resolve(id) for id in ids), purge=purge)
-    return {"items": [{"id": id, "status": "purged" if purge else "forgotten"} for id in ended]}
+    memory = call.memory
+    full = list(dict.fromkeys(memory.resolve(id) for id in ids))
+    rest = traces(memory.store, memory.store.get(full)).rest if purge else ()
+    ended = [{"id": id, "status": "purged" if purge else "forgotten"} for id in memory.forget(*full, purge=purge)]
+    return {"items": ended, **({"remains": [one.id for one in rest]} if rest else {})}
 
 
 def restore(call: Call) -> Reply:
@@ -189,7 +194,7 @@ def save_handoff(call: Call) -> dict[str, Any]:
 OPERATIONS = (
     Operation("POST", "/memories", add, answers.Added, body=schemas.Add, scope="write", group="Change", status=201, meaning=True, also=(200, 404, 409, 503)),
     Operation("PATCH", "/memories/{id}", update, answers.Memory, body=schemas.Update, scope="write", group="Change", meaning=True, also=(404, 409, 412)),
-    Operation("DELETE", "/memories/{id}", forget, answers.Ended, schemas.Delete, scope="write", group="Change", also=(404, 409)),
+    Operation("DELETE", "/memories/{id}", forget, answers.Gone, schemas.Delete, scope="write", group="Change", also=(404, 409)),
     Operation("POST", "/memories/forget", forget_many, answers.Forgotten, body=schemas.Forget, scope="write", group="Change", also=(404, 409)),
     Operation("POST", "/memories/{id}/restore", restore, answers.Memory, body=schemas.Restore, scope="write", group="Change", meaning=True, also=(404, 409)),
     Operation("POST", "/memories/{id}/votes", vote, answers.Memory, body=schemas.Vote, scope="write", group="Change", also=(404, 409)),

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from recollect import project as projects
 from recollect.embed.base import Progress
 from recollect.errors import EmbeddingError, RecollectError
 
@@ -62,7 +63,7 @@ class Keeper:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="recollect-call")
         self._running: set[Job[Any]] = set()
         self._lock = threading.Lock()
-        self._opened: dict[Path | None, Opened] = {}
+        self._opened: dict[Path, Opened] = {}  # by the checkout that a directory is in: an agent goes about in its folders
         self._warm: threading.Thread | None = None
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
@@ -111,8 +112,9 @@ class Keeper:
     def _open(self, directory: Path | None) -> Opened:
         from recollect.memory import Memory
 
+        place = projects.find(directory).worktree
         with self._lock:
-            opened = self._opened.get(directory)
+            opened = self._opened.get(place)
             if opened is None:
                 memory = Memory(self._database, directory=directory, container=self._container)
                 for warning in memory.config.warnings:
@@ -123,7 +125,7 @@ class Keeper:
             else:
                 return opened
             _ = memory.recent  # one cache of vectors for all copies
-            opened = self._opened[directory] = Opened(memory, threading.Event(), time.monotonic())
+            opened = self._opened[place] = Opened(memory, threading.Event(), time.monotonic())
             threading.Thread(target=open_model, args=(memory, opened.ready), name="recollect-model", daemon=True).start()
             return opened
 

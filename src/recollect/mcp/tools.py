@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from recollect import conversations, handoffs
 from recollect.checks import as_entity, check_kind
 from recollect.errors import InvalidInput, NotFound, RecollectError
-from recollect.fence import CAP, Quote, spread
+from recollect.fence import CAP, Quote, one_line, spread
 from recollect.ingest.pipeline import clean
 from recollect.mcp.shown import abbreviated, answered, brief, notes, quote, quoted, whole, within
 from recollect.types import TRUST, Passage
@@ -74,8 +74,9 @@ def store_memories(memory: Memory, given: Arguments) -> str:
     passages = [_passage(memory, item, f"memories[{at}]") for at, item in enumerate(items)]
     outcomes: dict[int, Outcome] = {}
     hints: dict[str, None] = {}
+    # Personal ones first: whoever may not tell them is refused before anything is stored.
     # What replaces a memory is near to it by nature, so those are not compared with what is known.
-    for personal in (False, True):
+    for personal in (True, False):
         for replaces in (False, True):
             group = [
                 at for at, item in enumerate(items) if (item.get("personal", False), bool(item.get("supersedes"))) == (personal, replaces)
@@ -195,13 +196,14 @@ def get_handoff(memory: Memory, given: Arguments) -> str:
     last = handoffs.latest(memory, given.get("project"), given.get("branch"))
     if last is None:
         return "There is no handoff for this project yet. store_handoff leaves one."
-    said = []
+    said, whose = [], []
     if not last.exact:
-        wanted = f"branch {last.asked}" if last.asked else "a place outside git"
-        said.append(f"There is none for {wanted}; this is the newest, of branch {last.handoff.branch or '(none)'}.")
+        wanted = f"branch {one_line(last.asked)}" if last.asked else "a place outside git"
+        said.append(f"There is none for {wanted}; this is the newest of another.")
+        whose.append(f"Of branch {last.handoff.branch}:" if last.handoff.branch else "Of no branch:")  # stored text: inside the marks
     named = [one for one in memory.store.get(last.handoff.memory_ids) if one.scope in memory.scopes and not one.deleted_at]
     short = abbreviated(memory, [last.memory, *named])
-    items: list[Quote | str] = [quote(last.memory, short), *(brief(one, short) for one in named)]
+    items: list[Quote | str] = [*whose, quote(last.memory, short), *(brief(one, short) for one in named)]
     return quoted(items, said, HANDOFF_TOKENS + 60 * len(named))
 
 

@@ -17,6 +17,7 @@ LONGEST_TOKEN = 1000
 PATIENCE = 20.0  # seconds for a call
 LONG = 300.0  # seconds for what reads a whole project
 AWAY = ("unreachable", "timeout", "broken", "busy", "garbage", "large")  # the server may well be there later
+BROKEN = 500  # what the server answers where it is itself at fault; others of that kind say that something before it is away
 
 HINTS = {
     "key": f"Put a token of that server into {VARIABLE}; `recollect token create` on the server makes one.",
@@ -27,6 +28,10 @@ HINTS = {
 
 class Unreachable(RecollectError):
     """The server cannot be reached, or did not answer: whether it did what was asked is not known."""
+
+
+class Failed(Unreachable):
+    """The server is there, and broke over what it was asked."""
 
 
 class Refused(RecollectError):
@@ -79,6 +84,8 @@ class Client:
             return post.send(where, body, headers, self._secret, Deadline(seconds), LARGEST)
         except PostError as error:
             hint = HINTS.get(error.kind)
+            if error.status == BROKEN:
+                raise Failed(error.message, "The server's log says why.") from error
             if error.kind in AWAY:
                 raise Unreachable(error.message, "Check the address and whether the server runs.") from error
             raise Refused(error.message, hint) from error

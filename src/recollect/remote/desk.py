@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from recollect.mcp import schemas
 from recollect.mcp.keeper import Keeper
 from recollect.mcp.server import Context, Desk, Places
 from recollect.remote.client import Client, Refused, Unreachable
-from recollect.remote.outbox import Entry, Outbox, folder, new_key
+from recollect.remote.outbox import Entry, Outbox, entry, folder
 
 AGAIN = 15.0  # seconds between two attempts to deliver what waits
 QUICK = 8.0  # seconds that an agent is kept waiting for the server
+EARLIER = 4.0  # seconds in which a call begins to deliver what was asked for before it; the rest waits on, and the call with it
 log = logging.getLogger("recollect")
 
 
@@ -40,17 +42,18 @@ class Team:
 
     def call(self, name: str, arguments: dict[str, Any], directory: Path | None) -> tuple[str, bool]:
         """What the server says, and whether that is a failure. Raises `Unreachable` for reads; writes wait then."""
-        entry = Entry(new_key(), name, arguments, self.project(directory), self._container)
         if schemas.TOOLS[name].hints.get("readOnlyHint"):
-            text, failed = self._sent(entry)
+            text, failed = self._sent(Entry("", name, arguments, self.project(directory), self._container))
             return "\n".join([text, *self._notes()]), failed
+        asked, hidden = entry(name, arguments, self.project(directory), self._container)
         try:
-            self.deliver()  # what was asked for before comes first
+            self.deliver(time.monotonic() + EARLIER)  # what was asked for before comes first
             if self.outbox.waiting():
                 raise Unreachable("Earlier writes still wait to be delivered.")
-            return self._sent(entry)
+            text, failed = self._sent(asked)
+            return (f"{text}\n{hidden} private or secret part(s) taken out before it was sent." if hidden else text), failed
         except Unreachable as error:
-            self.outbox.put(entry)
+            self.outbox.put(asked)
             waiting = len(self.outbox.waiting())
             said = (
                 f"Kept on this machine: {error.message} It is delivered once the server is reached again, exactly once ({waiting} waiting)."
@@ -72,8 +75,8 @@ class Team:
             notes.append(f"Note: the team's server refused {aside} write(s) of this machine; they are kept in {self.outbox.place}.")
         return notes
 
-    def deliver(self) -> int:
-        """Delivers what waits, if the server is there."""
+    def deliver(self, until: float | None = None) -> int:
+        """Delivers what waits, if the server is there; with `until`, no longer than that."""
 
         def send(entry: Entry) -> str | None:
             try:
@@ -82,12 +85,15 @@ class Team:
                 return f"{error.message} {error.hint or ''}"
             return text if failed else None
 
-        with self._delivering:
-            try:
-                return self.outbox.deliver(send)
-            except Unreachable as error:
-                log.debug("Not delivered: %s", error.message)
-                return 0
+        if not self._delivering.acquire(timeout=-1 if until is None else max(0.0, until - time.monotonic())):
+            return 0
+        try:
+            return self.outbox.deliver(send, until)
+        except Unreachable as error:
+            log.debug("Not delivered: %s", error.message)
+            return 0
+        finally:
+            self._delivering.release()
 
     def keep_delivering(self) -> None:
         """Tries now and then until `close`."""

@@ -2,15 +2,17 @@
 did them.
 
 Each carries a key made when it was asked for, under which the server does it once: a delivery whose answer was lost is simply made
-again. Secrets are taken out before anything is written. What the server refuses for good is set aside and told, not lost. Several
-processes may share an outbox; one delivers at a time.
+again. Secrets are taken out before anything is sent or written, so that every delivery says the same. What the server refuses for good,
+or breaks over while it does later ones, is set aside and told, not lost. Several processes may share an outbox; one delivers at a time.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
@@ -20,13 +22,17 @@ from typing import Any, NamedTuple
 from recollect.config import data_directory
 from recollect.errors import RecollectError
 from recollect.ids import new_id
+from recollect.remote.client import Failed
 from recollect.textfile import alone
 
 READY, ASIDE = ".json", ".refused"
 MOST = 10_000  # entries that wait; more are refused, so that a server that is gone for good does not fill the disk
+TRIES = 5  # deliveries that the server may break over before later ones are tried without it
 
 
 class Entry(NamedTuple):
+    """A write as it is sent, now or later."""
+
     key: str
     tool: str
     arguments: dict[str, Any]
@@ -39,24 +45,26 @@ def folder(url: str) -> Path:
     return data_directory() / "outbox" / sha256(url.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
-def new_key() -> str:
-    return str(uuid.uuid4())
+def entry(tool: str, arguments: dict[str, Any], project: str, container: str | None) -> tuple[Entry, int]:
+    """A write without its secrets, and how many were taken out."""
+    from recollect.ingest.redact import redact_value
+
+    clean, hidden = redact_value(arguments)
+    return Entry(str(uuid.uuid4()), tool, clean, project, container), hidden
 
 
 class Outbox:
     def __init__(self, place: Path) -> None:
         self.place = place
+        self._failures: Counter[str] = Counter()  # file → how often the server broke over it
 
     def put(self, entry: Entry) -> None:
         """Keeps a write. When this returns it survives a power cut."""
-        from recollect.ingest.redact import redact_value
-
         if len(self.waiting()) >= MOST:
             raise RecollectError(
                 f"{MOST:,} writes wait for the server already.", "`recollect mcp --remote` delivers them once it is reached."
             )
-        arguments, _ = redact_value(entry.arguments)
-        text = json.dumps({**entry._asdict(), "arguments": arguments}, ensure_ascii=True)
+        text = json.dumps(entry._asdict(), ensure_ascii=True)
         # Ids rise with time, so names sort in the order of asking.
         final = self.place / f"{new_id()}{READY}"
         partial = final.with_suffix(".partial")
@@ -89,19 +97,32 @@ class Outbox:
         except OSError:
             return []
 
-    def deliver(self, send: Callable[[Entry], str | None]) -> int:
+    def deliver(self, send: Callable[[Entry], str | None], until: float | None = None) -> int:
         """Sends what waits, oldest first, until the server cannot be reached. `send` says why an entry was refused for good, or None.
-        Returns how many were delivered."""
+        With `until`, a moment of the monotonic clock, nothing more is begun after it. Returns how many were delivered."""
         if not self.waiting():
             return 0
         done = 0
-        with alone(self.place):
-            for file in self.waiting():
+        broken: list[tuple[Path, str]] = []
+        with alone(self.place, until) as ours:
+            for file in self.waiting() if ours else ():
+                if until is not None and time.monotonic() >= until:
+                    break
                 entry = _read(file)
-                refused = "It cannot be read." if entry is None else send(entry)
+                try:
+                    refused = "It cannot be read." if entry is None else send(entry)
+                except Failed as error:
+                    self._failures[file.name] += 1
+                    if self._failures[file.name] < TRIES:
+                        raise
+                    broken.append((file, error.message))
+                    continue
                 if refused is None:
                     file.unlink(missing_ok=True)
                     done += 1
+                    for one, reason in broken:  # the server does others, so it is this one that it cannot do
+                        _set_aside(one, reason)
+                    broken = []
                 else:
                     _set_aside(file, refused)
         return done

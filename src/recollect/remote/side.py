@@ -48,13 +48,19 @@ class Server:
             wanted = {record.memory.id for record in part.records}
             given = {id: None if one is None else one.hex() for id, one in expect.items() if id in wanted}
             answer = self._ask(scope, "take", {"bundle": packed(part), "expect": given}, LONG)
-            left += [str(id) for id in answer["left"]] if isinstance(answer, dict) and isinstance(answer.get("left"), list) else []
+            left += self._left(answer)
         return tuple(left)
 
-    def remove(self, scope: str, gone: Sequence[str], purge: Sequence[str], unlink: Sequence[Link]) -> None:
-        for name, ids in (("gone", gone), ("purge", purge), ("unlink", unlink)):
-            for page in _parts(ids, 500):
-                self._ask(scope, "remove", {name: [list(one) if isinstance(one, tuple) else one for one in page]}, LONG)
+    def remove(self, scope: str, gone: Mapping[str, bytes | None], purge: Sequence[str], unlink: Sequence[Link]) -> tuple[str, ...]:
+        left: list[str] = []
+        for page in _parts(list(gone), 500):
+            expect = {id: one.hex() for id in page if (one := gone[id]) is not None}
+            left += self._left(self._ask(scope, "remove", {"gone": page, "expect": expect}, LONG))
+        for ids in _parts(purge, 500):
+            self._ask(scope, "remove", {"purge": ids}, LONG)
+        for links in _parts(unlink, 500):
+            self._ask(scope, "remove", {"unlink": [list(link) for link in links]}, LONG)
+        return tuple(left)
 
     def purged(self, hashes: Sequence[str]) -> set[str]:
         found: set[str] = set()
@@ -65,6 +71,9 @@ class Server:
 
     def places(self, scope: str) -> Bundle:
         return self._bundle(self._ask(scope, "places", {}, LONG))
+
+    def _left(self, answer: Any) -> list[str]:
+        return [str(id) for id in answer["left"]] if isinstance(answer, dict) and isinstance(answer.get("left"), list) else []
 
     def _ask(self, scope: str, what: str, body: Any, seconds: float = LONG) -> Any:
         personal = "true" if scope == PERSONAL else None

@@ -115,7 +115,7 @@ def _done(visit: Visit, memory: Mapping[str, Any], versions: int) -> dict[str, A
     undo: dict[str, tuple[str, dict[str, Any]]] = {
         "saved": ("restore", {"version": versions - 1}),
         "forgotten": ("restore", {}),
-        "restored": ("forget", {}),
+        "restored": ("link", {**relation, "direction": "in"}) if relation["target"] else ("forget", {}),
         "voted": ("vote", {"value": "1" if asked.get("value", "").startswith("-") else "-1"}),
         "linked": ("unlink", relation),
         "unlinked": ("link", relation),
@@ -171,9 +171,14 @@ def forget(visit: Visit) -> Answered:
 
 
 def restore(visit: Visit) -> Answered:
-    version = visit.form.get("version", "")
-    visit.ask(writing.restore, path={"id": visit.path["id"]}, body={"version": int(version) if version.isdecimal() else None})
-    return _back(visit, "saved" if version else "restored")
+    id, version = {"id": visit.path["id"]}, visit.form.get("version", "")
+    before = visit.ask(reading.get, {"count": False}, path=id)
+    visit.ask(writing.restore, path=id, body={"version": int(version) if version.isdecimal() else None})
+    if version:
+        return _back(visit, "saved")
+    # What was replaced is undone by replacing it again, and not by forgetting it.
+    replaced = before["superseded_by"] if not before["deleted_at"] else None
+    return _back(visit, "restored", **({"target": replaced, "type": "supersedes"} if replaced else {}))
 
 
 def vote(visit: Visit) -> Answered:

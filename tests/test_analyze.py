@@ -236,6 +236,14 @@ def test_other_sections_are_passed_over(tmp_path, heading):
     assert [passage for passages in analysed(tmp_path)[0].values() for passage in passages if passage.tags[1] != "readme"] == []
 
 
+def test_rules_for_agents_are_no_guide_about_agents(tmp_path):
+    text = "# X\n\n## Connecting\n\nOpen the page, choose an agent of yours and press the button to connect it.\n"
+    plant(tmp_path, {"docs/agents.md": text, "docs/claude.md": text, "AGENTS.md": text})
+    found = analysed(tmp_path)[0]
+    assert [passage.kind for passage in found["AGENTS.md"]] == ["pattern"]
+    assert "docs/agents.md" not in found and "docs/claude.md" not in found
+
+
 ALERTS = {
     "github": "> [!CAUTION]\n> Never run this twice in a row, please.\n",
     "bold": "**Warning:** never run this twice in a row, please.\n",

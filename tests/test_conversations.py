@@ -12,6 +12,8 @@ from cli_runner import cli  # noqa: F401
 from recollect import conversations
 from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import Overtaken
+from recollect.hooks import pause
+from recollect.ingest.traces import traces
 from recollect.memory import Memory
 
 model_or_pull = test_embed.model_or_pull
@@ -173,6 +175,125 @@ def test_secrets_and_private_parts_never_arrive(memory, tmp_path):
     assert key not in everything and "4711" not in everything and "rotate it weekly" in everything
 
 
+KEY = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *(f"MIIEowIBAAKCAQEA{n:048}" for n in range(25)), "-----END RSA PRIVATE KEY-----"])
+LINES = "\n".join(f"log line {number}: something happened in the build step" for number in range(400))
+DIARY = "\n".join(["<private>", *(f"diary entry {number}" for number in range(800)), "</private>"])
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        (f"{LINES}\n{DIARY}\nplease fix the build", True),
+        (f"{DIARY}\n{LINES}\nplease fix the build", True),
+        (f"look\n```\n{LINES[:1500]}\n{KEY}\n```\nplease fix the build", True),
+        (f"look\n```\n{LINES[:1500]}\n{DIARY}\n```\nplease fix the build", True),
+        (f"<private>\n{LINES * 220}\ndiary entry 1\n</private>\nplease fix the build", False),
+        (f"please fix the build\n{LINES * 220}\n{DIARY}", True),
+    ],
+    ids=[
+        "its end in the tail",
+        "its beginning in the head",
+        "a key in a fence",
+        "a block in a fence",
+        "longer than is read",
+        "beyond that",
+    ],
+)
+def test_what_is_private_in_a_long_turn_is_taken_out_before_the_turn_is_shortened(memory, tmp_path, said, left):
+    fill(memory, transcript(tmp_path / "a.jsonl", "s1", tmp_path / "shop", ("user", "we decided to keep the logs"), ("user", said)))
+    texts = [one.content for one in kept(memory)]
+    assert max(map(len, texts)) < 20_000
+    assert not [text for text in texts if "diary" in text or "MIIE" in text]
+    assert any("please fix the build" in text for text in texts) is left
+
+
+def test_names_of_files_branches_and_tools_are_redacted_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    token, password = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "Sup3rS3cretPw"
+    project = tmp_path / token
+    project.mkdir()
+    path = transcript(tmp_path / "a.jsonl", "s1", project, ("user", "please read the data"), ("assistant", "I have read it."))
+    first, last = map(json.loads, path.read_text().splitlines())
+    used = [
+        {"type": "tool_use", "name": "Read", "input": {"file_path": file}}
+        for file in (f"postgres://ada:{password}@db.local/main", f"/srv/{token}/x.txt", "/srv/shop/orders.py")
+    ]
+    calls = last | {"uuid": "c1", "message": {"role": "assistant", "content": used}}
+    rows = [first, calls, last, calls | {"uuid": "c2"}]  # what comes last waits with the position for the next turn
+    path.write_text("".join(json.dumps(row | {"gitBranch": f"fix/{token}"}) + "\n" for row in rows))
+    with Memory(tmp_path / "memory.db", directory=project, embedder=HashingEmbedder()) as memory:
+        fill(memory, path)
+        answer = kept(memory, "context")[-1]
+        assert [entity.name for entity in answer.entities] == ["/srv/shop/orders.py"]
+        assert (answer.metadata["branch"], answer.metadata["tools"]) == ("fix/[REDACTED:github-token]", ["Read"])
+        _, source = memory.store.find_source(str(path.resolve()))
+        stored = str(kept(memory)) + json.dumps(dict(source.metadata)) + str(memory.store.sessions(memory.scopes))
+        assert token not in stored and password not in stored
+        assert "orders.py" in json.dumps(source.metadata["position"]["state"])
+
+
+def titled(memory, tmp_path, host, name, *rows):
+    """The titles of the sessions once a transcript was read, and what was kept of it."""
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows))
+    conversations.backfill(memory, [(host, path)])
+    return [session.title for session in memory.store.sessions(memory.scopes)], str(kept(memory))
+
+
+def claude(number, text, **more):
+    at = (DAY + timedelta(minutes=number)).isoformat()
+    return {"type": "user", "uuid": f"u{number}", "sessionId": "s1", "timestamp": at, "message": {"role": "user", "content": text}} | more
+
+
+BUILD, LAWYER, AGAIN = "let us look at the build", "memory-mode: off\nmy lawyer is Saul", "memory-mode: on\nnow the build again"
+NAMED = {"type": "ai-title", "sessionId": "s1", "aiTitle": "Talk with lawyer Saul"}
+
+
+def test_no_host_s_title_is_taken_of_a_session_that_was_off_in_part(memory, tmp_path):
+    shop = str(tmp_path / "shop")
+    in_lines = [claude(1, BUILD, cwd=shop), claude(2, LAWYER, cwd=shop), NAMED, claude(3, AGAIN, cwd=shop), NAMED]
+    gemini = [{"sessionId": "g1", "projectHash": "x", "directories": [shop]}]
+    gemini += [{"id": f"m{n}", "type": "user", "content": text} for n, text in enumerate((BUILD, LAWYER, AGAIN))]
+    parts = [
+        {"info": {"id": f"m{n}", "role": "user", "time": {"created": 1767225600000 + n}}, "parts": [{"id": f"p{n}", "type": "text", "text": text}]}
+        for n, text in enumerate((BUILD, LAWYER, AGAIN))
+    ]  # fmt: skip
+    copilot = [{"type": "session.start", "id": "0", "data": {"sessionId": "c1", "context": {"cwd": shop}}}]
+    copilot += [{"type": "user.message", "id": f"{n}", "data": {"content": text}} for n, text in enumerate((BUILD, LAWYER, AGAIN), 1)]
+    copilot += [{"type": "session.title_changed", "id": "9", "data": {"title": "Talk with lawyer Saul"}}]
+    chat = "# Talk with lawyer Saul\n\n" + "".join(
+        f"## User\n\n{text}\n\n## Assistant\n\nFine, {n}.\n\n" for n, text in enumerate((BUILD, LAWYER, AGAIN))
+    )
+    for host, name, rows in (
+        ("claude", "s1.jsonl", in_lines),
+        ("copilot", "events.jsonl", copilot),
+        ("gemini", "g1.jsonl", [*gemini, {"$set": {"summary": "Talk with lawyer Saul"}}]),
+        ("opencode", "o1.json", [{"info": {"id": "ses_1", "title": "Talk with lawyer Saul", "directory": shop}, "messages": parts}]),
+        ("plain", "chat.md", [chat]),
+    ):
+        titles, stored = titled(memory, tmp_path, host, name, *rows)
+        assert "Saul" not in str(titles) + stored, host
+        assert all(titles), host
+    assert len(titles) == 5
+
+
+def test_a_title_made_after_a_pause_is_not_taken_on_a_later_page(memory, tmp_path):
+    shop = str(tmp_path / "shop")
+    during = (DAY + timedelta(minutes=2)).timestamp()
+    pause.file().parent.mkdir(parents=True, exist_ok=True)
+    pause.file().write_text(json.dumps([pause.Pause(pause.EVERYWHERE, during - 30, during + 30)._asdict()]))
+    rows = [claude(1, BUILD, cwd=shop), claude(2, "my lawyer is Saul", cwd=shop), NAMED]
+    titles, stored = titled(memory, tmp_path, "claude", "s1.jsonl", *rows)
+    assert "Saul" not in str(titles) + stored
+    assert titled(memory, tmp_path, "claude", "s1.jsonl", *rows, claude(3, "now the build again", cwd=shop), NAMED)[0] == titles
+
+
+def test_each_session_of_a_file_has_its_own_title(memory, tmp_path):
+    chats = [{"uuid": f"k{n}", "name": name, "chat_messages": [{"uuid": f"m{n}", "sender": "human", "text": f"What about {name}?"}]} for n, name in enumerate(("ports", "owls"))]  # fmt: skip
+    assert sorted(titled(memory, tmp_path, "plain", "conversations.json", json.dumps(chats))[0]) == ["owls", "ports"]
+
+
 def test_what_was_purged_does_not_come_back_with_a_fork(memory, tmp_path):
     first = transcript(tmp_path / "a.jsonl", "s1", tmp_path / "shop", *CHOICE)
     fill(memory, first)
@@ -255,6 +376,20 @@ def test_a_story_of_three_sessions_answers_rightly(model_or_pull, tmp_path, monk
         assert any(relation.type == "supersedes" and "MySQL" in other.content for relation, other in chain.related)
 
 
+def test_a_file_that_is_no_transcript_is_an_error_when_it_was_named(cli):  # noqa: F811
+    (cli.project / "README.md").write_text("# Shop\n\nSells tea.\n")
+    told = cli.fails("backfill", "README.md", code=2)
+    assert told.count("README.md") == 1 and "--host claude|codex" in told
+
+
+def test_a_chat_without_a_directory_belongs_to_this_project_by_its_name(cli, tmp_path):  # noqa: F811
+    chat = tmp_path / "chat.md"
+    chat.write_text("## User\n\nWhich database do we use?\n\n## Assistant\n\nWe decided to use PostgreSQL for the orders.\n")
+    cli.ok("backfill", chat)
+    assert "shop (here)" in cli.ok("stats")
+    assert list(cli.json("stats")["scope_names"].values()) == ["shop"]
+
+
 def test_the_commands_read_list_and_show_the_source(cli, tmp_path):  # noqa: F811
     file = transcript(tmp_path / "t" / "a.jsonl", "0a1b2c3d-0000", cli.project, *CHOICE)
     transcript(tmp_path / "t" / "b.jsonl", "ffff0000-0000", cli.project, *CHANGE, began=DAY + timedelta(days=3))
@@ -273,6 +408,31 @@ def test_the_commands_read_list_and_show_the_source(cli, tmp_path):  # noqa: F81
     assert "Topic:" in cli.ok("recall", "which database do we use for orders?")
     assert "--all" in cli.fails("backfill", code=2)
     assert "nothing at" in cli.fails("backfill", "/nowhere/at/all", code=1)
+
+
+def test_a_purge_goes_to_the_turn_as_well_or_says_that_the_turn_remains(cli, tmp_path):  # noqa: F811
+    whole = "We decided to use MySQL for the orders service"
+    more = "We decided to pay the invoices on Mondays. Let me look at the tests now."
+    cli.ok("backfill", transcript(tmp_path / "a.jsonl", "0a1b2c3d-0000", cli.project, ("user", whole), ("user", more)))
+    said = {(one["kind"], one["content"]): one["id"] for one in cli.json("list", "--all")}
+    twins = [said["decision", whole], said["context", whole]]
+    purged = cli("forget", twins[0], "--purge", "--yes", "--json")
+    assert json.loads(purged.out) == [{"id": id, "status": "purged"} for id in twins] and purged.err == ""
+    assert "MySQL" not in cli.ok("list", "--all", "--include-deleted")
+    turn, idea = said["context", more], said["decision", "We decided to pay the invoices on Mondays."]
+    told = cli("forget", idea, "--purge", "--yes").err
+    assert "The turn it was taken from still says it: `recollect forget" in told and told.split("forget ")[1].split(" ")[0] in turn
+
+
+def test_the_purge_of_a_turn_names_what_was_taken_from_it(memory, tmp_path):
+    said = "We decided to pay the invoices on Mondays. Let me look at the tests now."
+    fill(memory, transcript(tmp_path / "a.jsonl", "s1", tmp_path / "shop", ("user", said), ("user", "Which port does the shop use?")))
+    (idea,), (turn,) = kept(memory, "decision"), [one for one in kept(memory, "context") if one.content == said]
+    told = memory.one(memory.add("Tea is served at five").id)
+    found = {one.id: traces(memory.store, [one]) for one in (idea, turn, told)}
+    assert {id: [one.id for one in each.rest] for id, each in found.items()} == {idea.id: [turn.id], turn.id: [idea.id], told.id: []}
+    assert [each.same for each in found.values()] == [(), (), ()]
+    assert traces(memory.store, [turn, idea]).rest == ()
 
 
 def test_one_file_with_conversations_about_several_projects_is_shared_out(memory, tmp_path):

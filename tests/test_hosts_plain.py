@@ -100,7 +100,7 @@ def test_an_export_keeps_the_ids_and_times_it_has(tmp_path):
     path.write_text(json.dumps(EXPORTS["mapping"]))
     turns, transcript = read(path)
     assert [(turn.id, turn.session, turn.at and turn.at.year) for turn in turns] == [("b", "k1", 2026), ("e", "k1", None)]
-    assert transcript.title == "Ports"
+    assert transcript.title_of("k1") == "Ports"
 
 
 def test_a_turn_cites_the_line_of_its_speaker(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from stores import make
 
 from recollect.ingest.extract import entities
-from recollect.ingest.reconcile import SUPERSEDED, Neighbour, changed, contrasts, mentions, reconcile, same
+from recollect.ingest.reconcile import SUBJECT, SUPERSEDED, Neighbour, changed, contrasts, mentions, reconcile, same
 
 JWT = "Auth uses JWT tokens with 24h expiry"
 MAGIC = "Users sign in with a magic link that is sent by email"
@@ -142,6 +142,19 @@ def test_a_text_mentions_a_thing_when_all_its_words_stand_there(text, thing, exp
 
 OLD, OTHER, NEW = told("We use MySQL for billing"), told("We use Redis for caching"), told("We use PostgreSQL for billing, not MySQL")
 SWITCH = told("We switched from MySQL to PostgreSQL for billing")
+
+
+@pytest.mark.parametrize(
+    ("known", "nearness", "replaced"),
+    [
+        ("We use PostgreSQL for billing, because the ledger needs serializable transactions", SUBJECT, True),
+        ("We use PostgreSQL for billing, because the ledger needs serializable transactions", SUBJECT - 0.01, False),
+        ("We use PostgreSQL for analytics, because the analysts know SQL", SUPERSEDED - 0.01, False),
+    ],
+)
+def test_a_change_that_names_its_subject_replaces_what_is_farther_away(known, nearness, replaced):
+    verdict = reconcile(told("We moved billing from PostgreSQL to CockroachDB"), [Neighbour(told(known), nearness)], 0.9, True)
+    assert bool(verdict.supersedes) is replaced
 
 
 @pytest.mark.parametrize(

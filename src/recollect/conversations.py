@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +25,7 @@ from recollect.types import NOTHING, Batch, Session, Source, Span
 from recollect.types import Memory as Remembered
 
 if TYPE_CHECKING:
-    from recollect.hosts.base import Page, Transcript, Turn
+    from recollect.hosts.base import Page, Position, Transcript, Turn
     from recollect.ingest.pipeline import Into
 
 COLLECTION = "transcripts"
@@ -113,9 +114,11 @@ def backfill(memory: Memory, transcripts: Iterable[tuple[str, Path]], *, embed: 
     return done
 
 
-def read_on(memory: Memory, path: Path, host: str | None = None, *, embed: bool = True, silent: bool = False) -> Iterator[Indexed]:
-    """What is new in one transcript, page by page. What was said while memory was paused is passed over; with `silent` also what the
-    host gives no time for."""
+def read_on(
+    memory: Memory, path: Path, host: str | None = None, *, embed: bool = True, silent: bool = False, end: int | None = None
+) -> Iterator[Indexed]:
+    """What is new in one transcript, page by page, or what of it begins before byte `end`. What was said while memory was paused is
+    passed over; with `silent` also what the host gives no time for."""
     from recollect import hosts
     from recollect.hosts.base import Position
 
@@ -124,6 +127,7 @@ def read_on(memory: Memory, path: Path, host: str | None = None, *, embed: bool 
     home, source = known if known else (None, None)
     left = source.metadata.get("position") if source else None
     transcript = hosts.read(path, Position(**left) if left else Position(), host or None)
+    transcript.end = end
     states: dict[str, Any] = dict(source.metadata.get("sessions") or {}) if source else {}
     expected = source.position if source else 0
     quiet = _Quiet(read_pauses(), silent)
@@ -172,14 +176,16 @@ def _take(
         heard = [turn for turn in turns if not quiet.covers(turn, scope)]
         if len(heard) < len(turns):
             total = total.plus(Indexed(skipped={OFF: len(turns) - len(heard)}))
+            state["quiet"] = True  # a summary of the session, or its title, may tell what was said meanwhile
         if not heard:
+            states[session] = {**state, "scope": scope}
+            batch = batch._replace(scopes={**batch.scopes, **names})
             continue
-        # A title that the host made up may tell what was said meanwhile.
-        title = transcript.title if len(heard) == len(turns) else None
-        talk = Talk(session, transcript.host, place, heard, title or "", state)
+        title = None if state.get("quiet") else transcript.title_of(session)
+        talk = Talk(session, transcript.host, place, heard, title or "", state if "turns" in state else {})
         made: Prepared = prepare(talk, _into(memory, scope, names), memory.store, embedder, memory.recent, model)
         states.pop(session, None)  # the sessions spoken in last stand last
-        states[session] = {**made.state, "scope": scope}
+        states[session] = {**made.state, "scope": scope, **({"quiet": True} if state.get("quiet") else {})}
         batch = _together(batch, made.batch)
         total = total.plus(
             Indexed(turns=made.turns, repeated=made.repeated, ideas=made.ideas, known=made.known, topics=made.spans, sessions=(session,))
@@ -188,10 +194,19 @@ def _take(
         states[session].pop("open", None)
     home = home or next((str(state["scope"]) for state in states.values()), memory.scope)
     source = place._replace(
-        metadata={"position": page.position._asdict(), "host": transcript.host, "sessions": states, "collection": COLLECTION}
+        metadata={"position": _storable(page.position), "host": transcript.host, "sessions": states, "collection": COLLECTION}
     )
     memory.store.write(batch._replace(expect=((home, place.uri, expected),), sources=((home, source),)))
     return home, total
+
+
+def _storable(position: Position) -> dict[str, Any]:
+    """A position without the secrets that a folder, a branch or a file was named by."""
+    from recollect.hosts.base import NAMED
+    from recollect.ingest.redact import redact_value
+
+    named, _ = redact_value({name: position.state[name] for name in NAMED if name in position.state})
+    return position._replace(state={**position.state, **named})._asdict()
 
 
 def _together(one: Batch, other: Batch) -> Batch:
@@ -214,18 +229,27 @@ def _by_session(turns: Sequence[Turn]) -> dict[str, list[Turn]]:
     return found
 
 
-def _scope(memory: Memory, transcript: Transcript, turns: Sequence[Turn]) -> tuple[str, dict[str, tuple[str, str]]]:
+def _scope(memory: Memory, transcript: Transcript, turns: Sequence[Turn]) -> tuple[str, dict[str, tuple[str, ...]]]:
     """The project that a conversation was about, by the directory it began in, also when that is gone by now; and its name.
     One file may hold conversations about several projects."""
     began = next((turn.cwd for turn in turns if turn.cwd), None) or transcript.project
     if not began:
-        return memory.scope, {}
+        return memory.scope, memory.names_of(memory.scope)
     project = projects.find(Path(began))
-    project = projects.of_team(project) if memory.shared else project
-    return project.scope, {project.scope: (project.name, str(project.root))}
+    if memory.shared:
+        project = projects.of_team(project)
+    elif heir := _heir(memory, Path(began)):
+        return heir, {}
+    return project.scope, {project.scope: (project.name, str(project.root), projects.origin(project))}
 
 
-def _into(memory: Memory, scope: str, names: dict[str, tuple[str, str]]) -> Into:
+def _heir(memory: Memory, folder: Path) -> str | None:
+    """The scope of the project that adopted the memories of a folder which is gone."""
+    places = takewhile(projects.gone, (folder, *folder.parents))
+    return next((scope for place in places if (scope := memory.store.noted(f"adopted:{place}"))), None)
+
+
+def _into(memory: Memory, scope: str, names: dict[str, tuple[str, ...]]) -> Into:
     from recollect.ingest.pipeline import Into
 
     config = memory.config

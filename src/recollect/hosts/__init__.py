@@ -32,7 +32,10 @@ def read(path: Path, position: Position = START, host: str | None = None) -> Tra
     """A transcript, ready to give its pages. Without a host, the file tells whose it is."""
     found = host or detect(path)
     if not found:
-        raise InvalidInput(f"{path} is no transcript of a known host.", f"Say whose it is: --host {'|'.join(HOSTS)}.")
+        raise InvalidInput(
+            f"{path} is no transcript of a known host.",
+            f"Say whose it is: --host {'|'.join(HOSTS)}; or take a document in by `recollect import`.",
+        )
     transcript: Transcript = reader(found).read(path, position)
     return transcript
 

@@ -44,6 +44,8 @@ OFF = "memory off"
 REPEATED = "repeated"
 UNKNOWN = "unknown type"
 
+NAMED = ("project", "cwd", "branch", "used")  # of a state: names of places, files and tools. The rest are ids, hashes and numbers.
+
 # Where tools name the files they work on. A folder to search in is no file.
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path", "filename")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -75,7 +77,7 @@ class Position(NamedTuple):
     offset: int = 0
     line: int = 0
     tail: str = ""
-    state: Mapping[str, Any] = NOTHING  # small, JSON-able, and nothing that was said: it is stored without redaction
+    state: Mapping[str, Any] = NOTHING  # small, JSON-able, and nothing that was said; of what it holds only `NAMED` is redacted
 
 
 class Page(NamedTuple):
@@ -185,8 +187,8 @@ class Transcript(ABC):
     skipped: Counter[str]  # by reason, in all pages
     lines: int
     restarted: str  # why it was read from its start again: replaced, truncated, rewritten; or nothing
+    end: int | None = None  # the byte from which on no line is read that begins there; only of transcripts in lines
     session: str
-    title: str | None  # if this reading met one
     project: str | None  # the directory in which the session began
     cwd: str | None
     branch: str | None
@@ -194,6 +196,14 @@ class Transcript(ABC):
     @abstractmethod
     def pages(self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS) -> Iterator[Page]:
         """What is new, in pieces of about so many bytes of the file or so many turns."""
+
+    @abstractmethod
+    def title_of(self, session: str) -> str | None:
+        """What the host calls a session, if this reading met it and nothing of the session was kept from memory."""
+
+    @property
+    def title(self) -> str | None:
+        return self.title_of(self.session)
 
     def turns(self) -> Iterator[Turn]:
         for page in self.pages():

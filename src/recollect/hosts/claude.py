@@ -122,7 +122,7 @@ class ClaudeTranscript(LineTranscript):
         self.texts: dict[int, str] = {}
         self.idle = set(texts_of(state.get("idle")))  # sub-agents that were only warmed up
         self.parents: set[str] = set()
-        self.title = self.title or task_of(self.path)
+        self.entitle(task_of(self.path), "")
 
     def state(self) -> dict[str, Any]:
         kept = {"queue": [list(item) for item in self.queue], "idle": sorted(self.idle)}
@@ -146,7 +146,7 @@ class ClaudeTranscript(LineTranscript):
             self.remember(entry.get("mode") == "off", time_of(entry.get("timestamp")), session)
             return (BOOKKEEPING,)
         if type in TITLES:
-            self.title = (None if self.session in self.off else name_of(entry.get(TITLES[type]), 500)) or self.title
+            self.entitle(entry.get(TITLES[type]), name_of(entry.get("sessionId")))
             return (BOOKKEEPING,)
         return (PROGRESS if type == "progress" else BOOKKEEPING if type in BOOKKEEPING_TYPES else UNKNOWN,)
 

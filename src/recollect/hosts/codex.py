@@ -156,7 +156,7 @@ class CodexTranscript(LineTranscript):
         if changed or seen:
             self.keep((), [*changed, *seen], self.agent)
         if payload.get("type") == "thread_name_updated":
-            self.title = name_of(payload.get("thread_name"), 500) or self.title
+            self.entitle(payload.get("thread_name"))
         yield PROGRESS
 
 

@@ -90,7 +90,7 @@ class CopilotTranscript(LineTranscript):
             self.where(context.get("cwd"), context.get("branch"), data.get("sessionId"))
             return (BOOKKEEPING,)
         if type == "session.title_changed":
-            self.title = name_of(data.get("title"), 500) or self.title
+            self.entitle(data.get("title"))
             return (BOOKKEEPING,)
         id = name_of(data.get("messageId")) or name_of(entry.get("id"))
         agent = name_of(data.get("parentToolCallId"))

@@ -92,7 +92,7 @@ class Messages(HostTranscript):
             self.agent = name_of(fields.get("sessionId")) or "subagent"
             parent = self.path.parent.name
             self.session = self.session if parent == "chats" else parent
-        self.title = name_of(fields.get("summary"), 500) or self.title
+        self.entitle(fields.get("summary"))
 
     def message(self, fields: dict[str, Any], number: int, copied: bool = False) -> Turn | str:
         type, id = fields.get("type"), name_of(fields.get("id"))

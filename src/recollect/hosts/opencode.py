@@ -153,7 +153,8 @@ class Database(Parts):
         if message != self.message[0] or message is None:
             self.message = (message, parsed(about))
         fields = parsed(part)
-        self.session, self.title, self.cwd, self.project = text_of(session), name_of(title, 500), None, None
+        self.session, self.cwd, self.project = text_of(session), None, None
+        self.entitle(title)
         self.where(directory)
         if not finished(self.message[1], fields):
             self.waiting = [*self.waiting, row][-UNFINISHED:]
@@ -214,8 +215,8 @@ class Session(Parts, WholeTranscript):
         info = dict_of(dict_of(value).get("info"))
         if not info:
             raise ValueError("no session")
-        self.title = name_of(info.get("title"), 500)
         self.session = name_of(info.get("id")) or ""
+        self.entitle(info.get("title"))
         self.where(info.get("directory"))
         number = 0
         for message in map(dict_of, list_of(value.get("messages"))):

@@ -167,7 +167,7 @@ class Exported(Chat, WholeTranscript):
         number = 0
         for fields, messages in conversations(value):
             self.conversation = name_of(fields.get("conversation_id")) or name_of(fields.get("uuid")) or name_of(fields.get("id")) or ""
-            self.title = name_of(fields.get("title"), 500) or name_of(fields.get("name"), 500) or self.title
+            self.entitle(name_of(fields.get("title"), 500) or fields.get("name"), self.conversation or self.session)
             for message in messages:
                 number += 1
                 yield self.message(message, number)
@@ -211,7 +211,7 @@ class Named(Chat, WholeTranscript):
         lines = lines_of(data)
         found = list(speakers(lines))
         title = next((line.lstrip("# ").strip() for line in lines[: found[0][0] if found else 0] if line.startswith("# ")), None)
-        self.title = name_of(title, 500)
+        self.entitle(title)
         for (start, role, rest), (end, _, _) in zip(found, [*found[1:], (len(lines), "", "")], strict=True):
             text = "\n".join([rest, *lines[start + 1 : end]]).strip().removesuffix("---").strip()
             if role in UNSPOKEN:

@@ -1,8 +1,10 @@
 """What of a message was said: hosts wrap the words of people in reminders, command records, notices and recalled memories.
 
-`spoken` takes those out, and shortens what nobody will read again: fenced blocks over 40 lines and texts over 20,000 characters lose
-their middle and say how much. What stands between the marks of `fence.py` is never given back, not even when its end is missing: a
-memory that is learned again from its own recall would confirm itself.
+`spoken` takes those out. What stands between the marks of `fence.py` is never given back, not even when its end is missing: a memory
+that is learned again from its own recall would confirm itself.
+
+`shortened` leaves out what nobody will read again: fenced blocks over 40 lines and texts over 20,000 characters lose their middle and
+say how much. It is for texts that were redacted: half of a private block or of a key does not look like one any more.
 
 Blocks are found by plain search, so that the time is linear, whatever the text. An opening tag without its end is talk about the
 tag and stays. This module knows no host's files and no store; which line a text came from, and who said it, is not its business.
@@ -20,6 +22,7 @@ FENCE_LINES = 40
 FENCE_HEAD, FENCE_TAIL = 24, 12
 TEXT_LENGTH = 20_000
 TEXT_HEAD, TEXT_TAIL = 13_000, 6_500
+LONGEST = 4 << 20  # characters of a message; no model's context holds more
 
 # Tags whose whole block a host, and not a person, put into a message. Those of commands are a record of what was typed,
 # which the reader of Claude Code takes apart before it comes here.
@@ -63,7 +66,7 @@ def spoken(text: str) -> Spoken:
     text = text.strip()
     if notice(text):
         return Spoken("", wrapped + 1, recalled)
-    return Spoken(shortened(text), wrapped, recalled)
+    return Spoken(_bounded(text), wrapped, recalled)
 
 
 def notice(text: str) -> bool:
@@ -120,6 +123,17 @@ def _without_recall(text: str) -> tuple[str, int]:
         behind = text.find(">", last) if last >= 0 else -1
         at = behind + 1 if behind >= 0 else len(text)
     return ("".join([*kept, text[at:]]), removed) if kept else (text, 0)
+
+
+def _bounded(text: str) -> str:
+    """A text beyond all measure without its end. Never without anything else: a private block or a key that lost its end is still known
+    by its beginning. Cut between words, because half of a token is known by nothing."""
+    if len(text) <= LONGEST:
+        return text
+    head = text[:LONGEST]
+    cut = max(head.rfind("\n", -TEXT_TAIL), head.rfind(" ", -TEXT_TAIL))
+    head = head[:cut] if cut > 0 else head
+    return f"{head}\n[… {len(text) - len(head):,} characters left out]"
 
 
 def shortened(text: str) -> str:

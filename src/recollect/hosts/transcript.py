@@ -46,7 +46,7 @@ from recollect.hosts.base import (
     text_of,
     texts_of,
 )
-from recollect.hosts.speech import memory_mode, spoken
+from recollect.hosts.speech import memory_mode, shortened, spoken
 from recollect.types import NOTHING
 
 _TOOLS, _FILES, _SEEN, _STAMPS, _THREADS = 32, 64, 50_000, 64, 16
@@ -68,7 +68,7 @@ class HostTranscript(Transcript):
         """Takes up what `state` kept; hosts add their own."""
         self.seen: dict[str, None] = {}
         self.session = name_of(state.get("session")) or ""
-        self.title: str | None = None  # if a line of this reading says one
+        self.titles: dict[str, str] = {}  # of sessions, as lines of this reading say; under "" where they do not say of which
         self.project = name_of(state.get("project"), 1000)  # where the session began
         self.cwd = name_of(state.get("cwd"), 1000)
         self.branch = name_of(state.get("branch"))
@@ -105,6 +105,15 @@ class HostTranscript(Transcript):
         self.project = self.project or self.cwd
         if isinstance(branch, str):
             self.branch = None if branch == "HEAD" else name_of(branch)
+
+    def entitle(self, title: Any, session: str | None = None) -> None:
+        """Takes note of what the host calls a session."""
+        if name := name_of(title, 500):
+            self.titles[self.session if session is None else session] = name
+
+    def title_of(self, session: str) -> str | None:
+        # A title is made of all that was said, also of what was said while memory was off.
+        return None if session in self.private else self.titles.get(session) or self.titles.get("")
 
     def use(self, tool: Any, arguments: Any = None, thread: str | None = None) -> None:
         """Keeps a tool call for the next turn of its thread."""
@@ -149,7 +158,7 @@ class HostTranscript(Transcript):
             return OFF
         if not text:
             return COMMAND
-        id = id or hashed(session, role, at, text)
+        id = id or hashed(session, role, at, shortened(text))  # as it always was: an identity must not change
         if id in self.seen:
             return REPEATED
         self.seen[id] = None
@@ -208,6 +217,8 @@ class LineTranscript(HostTranscript):
         turns: list[Turn] = []
         before, counted, start = Counter(self.skipped), self.lines, offset
         for line in bytewise.lines(stream, offset, number - joined, self.bound):
+            if self.end is not None and offset >= self.end:
+                break
             if joined and line.data is not None and not line.data.strip():
                 joined, offset = False, line.end
                 continue

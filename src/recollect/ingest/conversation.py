@@ -1,4 +1,4 @@
-"""Conversations, the recipe: turns of a transcript → redact → embed → topics → ideas → relations → one Batch.
+"""Conversations, the recipe: turns of a transcript → redact → shorten → embed → topics → ideas → relations → one Batch.
 
 A page of turns, what was derived from it and how far the transcript was read go in together: a stop in between repeats the
 page, and a message is known by its identity, so nothing doubles. Turns are kept word for word as evidence; ideas cite the
@@ -8,11 +8,13 @@ line they were said at. Nothing here writes: the batch is for the caller to put 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from recollect.embed.base import Embedder
 from recollect.hosts.base import Turn
+from recollect.hosts.speech import shortened
 from recollect.ids import new_id
 from recollect.ingest import advice
 from recollect.ingest import topics as topical
@@ -20,12 +22,13 @@ from recollect.ingest.extract import extract
 from recollect.ingest.ideas import Idea, ideas
 from recollect.ingest.pipeline import Into, clean, remembered, vectors_of, verdicts_of
 from recollect.ingest.reconcile import Neighbour, Verdict
-from recollect.ingest.redact import redact
+from recollect.ingest.redact import redact, redact_value
 from recollect.ingest.relate import STATED, relations
 from recollect.ingest.titles import name, session_title, summarise
 from recollect.ingest.vectors import Recent
 from recollect.llm.base import Model
 from recollect.store.base import Store
+from recollect.store.spans import topic_text
 from recollect.types import (
     ASKED_IMPORTANCE,
     NOTHING,
@@ -42,6 +45,7 @@ from recollect.types import (
     Source,
     Span,
     idea_position,
+    superseded,
 )
 
 BEFORE = 6  # earlier turns that ideas and topics are read in the light of
@@ -94,7 +98,7 @@ def prepare(talk: Talk, into: Into, store: Store, embedder: Embedder | None, rec
     made, idea_batch, known = _remembered_ideas(found, spoken, span_of, into, store, embedder, recent)
 
     summaries = _summaries(spans, older, spoken, span_of, made, store, into, model)
-    span_vectors, span_fresh = _span_vectors(summaries, embedder, recent, store)
+    span_vectors = _span_vectors(summaries, embedder, recent, store)
     entries = [
         Entry(one.memory._replace(span=span_of.get(one.turn.id, state.get("span"))), vectors, False, one.identity)
         for one, vectors in zip(heard, own, strict=True)
@@ -105,7 +109,7 @@ def prepare(talk: Talk, into: Into, store: Store, embedder: Embedder | None, rec
         spans=tuple(zip(summaries, span_vectors, strict=True)),
         add=(*entries, *idea_batch.add),
         model=embedder.model if embedder else None,
-        cache={**fresh, **span_fresh, **idea_batch.cache},
+        cache={**fresh, **idea_batch.cache},
     )
     state["turns"] = int(state.get("turns", 0)) + len(heard)
     return Prepared(batch, state, len(heard), repeated, len(made), known, len(spans) - len(older))
@@ -123,12 +127,27 @@ def _heard(talk: Talk, into: Into, store: Store) -> tuple[list[Heard], int]:
         if own in known or own in seen or turn.summary:
             continue
         seen.add(own)
-        text = redact(turn.text)
-        if text.empty:
+        redacted = redact(turn.text)
+        if redacted.empty:
             continue
+        text = shortened(redacted.text.strip())
         place = int(talk.state.get("turns", 0)) + len(heard)
-        heard.append(Heard(turn, text.text.strip(), _evidence(talk, turn, text.text.strip(), into, place), own))
+        turn = _without_named_secrets(turn)
+        heard.append(Heard(turn, text, _evidence(talk, turn, text, into, place), own))
     return heard, sum(own in known for own in identities)
+
+
+def _without_named_secrets(turn: Turn) -> Turn:
+    """A branch, a folder, a tool or a file can be named like a secret, too. A file with such a name is no file to be found by."""
+    if all(map(_harmless, (turn.cwd or "", turn.branch or "", turn.agent or "", *turn.tools, *turn.files))):
+        return turn
+    cwd, branch, agent, tools = redact_value((turn.cwd, turn.branch, turn.agent, turn.tools))[0]
+    return turn._replace(cwd=cwd, branch=branch, agent=agent, tools=tools, files=tuple(filter(_harmless, turn.files)))
+
+
+@lru_cache(4096)  # the same few names again and again
+def _harmless(name: str) -> bool:
+    return redact(name).text == name
 
 
 def _evidence(talk: Talk, turn: Turn, text: str, into: Into, place: int) -> Memory:
@@ -254,15 +273,14 @@ def is_open(memory: Memory) -> bool:
     return memory.kind in ("question", "todo", "problem") and not memory.answered
 
 
-def _span_vectors(
-    spans: Sequence[Span], embedder: Embedder | None, recent: Recent, store: Store
-) -> tuple[list[Sequence[Any]], dict[str, Any]]:
+def _span_vectors(spans: Sequence[Span], embedder: Embedder | None, recent: Recent, store: Store) -> list[Sequence[Any]]:
+    """One of each topic. They are not cached: what a topic was called before it grew could not be found there by a purge."""
     if embedder is None or not spans:
-        return [()] * len(spans), {}
+        return [()] * len(spans)
     from recollect.ingest.vectors import embed
 
-    vectors, fresh = embed([f"{span.name}\n{span.summary}" for span in spans], embedder, recent, store.cached)
-    return [own[:1] for own in vectors], fresh
+    vectors, _ = embed([topic_text(span.name, span.summary) for span in spans], embedder, recent, store.cached)
+    return [own[:1] for own in vectors]
 
 
 def _session(talk: Talk, into: Into, spoken: Sequence[Heard]) -> Session:
@@ -343,7 +361,7 @@ def _related(
     for at, memory in kept.items():
         for old in verdicts[at].supersedes:
             relate.append(Relation(memory.id, old, "supersedes"))
-            change[old] = _superseded(old, memory)
+            change[old] = superseded(old, memory)
         idea = found[at]
         if idea.answers is not None:
             target = kept[idea.answers].id if idea.answers in kept else stands_for.get(idea.answers)
@@ -360,7 +378,7 @@ def _related(
         for type, other in relations(memory, near, [relation.target for relation in relate if relation.source == memory.id]):
             relate.append(Relation(memory.id, other, type))
             if type == "supersedes":
-                change[other] = _superseded(other, memory)
+                change[other] = superseded(other, memory)
             if type == "answers":
                 answered.add(other)
     new = {memory.id for memory in kept.values()}
@@ -379,10 +397,6 @@ def _related(
         cache=fresh,
     )
     return [(found[at], memory) for at, memory in kept.items()], batch, len(memories) - len(kept)
-
-
-def _superseded(old: str, new: Memory) -> Change:
-    return Change(old, "supersede", {"superseded_by": new.id, "valid_to": new.valid_from or new.created_at})
 
 
 def _neighbours(memory: Memory, own: Any, into: Into, store: Store, embedder: Embedder | None) -> list[Neighbour]:

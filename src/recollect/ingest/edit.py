@@ -18,8 +18,9 @@ EDITABLE = frozenset("content summary kind importance confidence tags entities e
 CLEARABLE = frozenset(("expires_at", "valid_from", "valid_to", "answered"))
 
 
-def edited(memory: Memory, fields: dict[str, Any], clear: Sequence[str], longest: int) -> dict[str, Any]:
-    """The values that change. A new text brings its own summary, keywords and entities, unless they are given too."""
+def edited(memory: Memory, fields: dict[str, Any], clear: Sequence[str], longest: int, trust: int) -> dict[str, Any]:
+    """The values that change. A new text brings its own summary, keywords and entities, unless they are given too; and other words are
+    believed as far as who says them."""
     if unknown := set(fields) - EDITABLE:
         raise InvalidInput(f"A memory's {', '.join(sorted(unknown))} cannot be changed.", "See `recollect update --help`.")
     if unknown := set(clear) - CLEARABLE:
@@ -47,7 +48,18 @@ def edited(memory: Memory, fields: dict[str, Any], clear: Sequence[str], longest
         # Entities that the old text did not name were told by somebody, and stay.
         told = tuple(entity for entity in memory.entities if entity.name.casefold() not in memory.content.casefold())
         changes.setdefault("entities", tuple(dict.fromkeys((*told, *entities(passage.content)))))
+    if any(changes.get(name, getattr(memory, name)) != getattr(memory, name) for name in ("content", "summary")):
+        changes["trust"] = trust
     return changes
+
+
+def believed(memory: Memory, events: Sequence[Event], version: int, trust: int) -> int:
+    """How far a version is believed that somebody of this trust brings back: as far as it was then, unless its trust was changed since
+    by more than other words."""
+    since = [event for event in events[version:] if "trust" in event.before]
+    if since and all(event.action == "update" for event in since):
+        return int(since[0].before["trust"])
+    return min(memory.trust, trust)
 
 
 def earlier(events: Sequence[Event], version: int) -> dict[str, Any]:

@@ -99,6 +99,12 @@ def walk(start: Path, base: Path, suffixes: Collection[str] | None = None, *, hi
     return _walk(Folder(path, os.path.realpath(path), _rules_above(path, root)), root, endings, hidden)
 
 
+def place(start: Path, base: Path) -> str:
+    """The uri under which `walk` tells a file or folder; `.` is all of `base`."""
+    root = os.path.realpath(base)
+    return _uri(_placed(os.fspath(start), os.fspath(base), root), root)
+
+
 def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skipped:
     """The text of a file and the SHA-256 of its bytes, or why there is none."""
     try:

@@ -76,7 +76,7 @@ def keeping(
         if memory.deleted_at is not None:
             change.append(Change(memory.id, "restore", {**fields, "deleted_at": None}))
         elif fields:
-            change.append(Change(memory.id, "update", fields))
+            change.append(Change(memory.id, "reread", fields))
     return tuple(keep), tuple(place), tuple(change)
 
 

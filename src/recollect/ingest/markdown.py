@@ -29,9 +29,9 @@ from recollect.ingest.redact import redact
 from recollect.ingest.sync import Document, Skipped
 from recollect.types import Entity, Passage
 
-__all__ = ["Chunk", "Page", "Part", "by_headers", "by_lines", "documents", "parse", "passages", "taken_apart"]
+__all__ = ["Chunk", "Page", "Part", "by_headers", "by_lines", "documents", "parse", "passages", "redacted", "taken_apart"]
 
-VERSION = 1  # raised when the same file gives other passages, so that everything is read again
+VERSION = 2  # raised when the same file gives other passages, so that everything is read again
 LONGEST_FRONTMATTER = 64 * 1024
 DEEPEST_FRONTMATTER = 20
 LONGEST_COMMENT = 2000
@@ -56,6 +56,7 @@ OTHER_NAMES = {
 }  # fmt: skip
 YES, NO = ("true", "yes", "on"), ("false", "no", "off")
 _MARKER = re.compile(r"(\[REDACTED(?::[a-z0-9-]+)?\])")
+_UNBROKEN = re.compile(r"[!-~]{400,}")  # no word, and hardly any address; other scripts do without spaces
 _KEY = re.compile(r"""["']?[^\W\d][\w .-]{0,60}["']?\s{0,8}:(?:\s|$)""")
 
 Lines = tuple[int, int]  # first and last, from 1
@@ -98,12 +99,22 @@ def documents(
 
 def taken_apart(text: str, uri: str, style: str, size: int, overlap: int, warn: Warn | None) -> list[Passage]:
     """What is remembered of the text of a file, without its secrets."""
-    text, warnings = _redacted(text)
+    text, warnings = redacted(text)
     page = parse(text)
+    found = passages(page, uri, (by_headers if style == "headers" else by_lines)(page.body, size, overlap, page.first_line))
+    kept = [passage for passage in found if not _wordless(passage.content)]
+    if len(kept) < len(found):
+        number = f"{len(found) - len(kept):,} of {len(found):,} passages"
+        warnings.append(f"left out what holds no words: {number} are characters without a space")
     if warn:
         for warning in (*warnings, *page.warnings):
             warn(uri, warning)
-    return passages(page, uri, (by_headers if style == "headers" else by_lines)(page.body, size, overlap, page.first_line))
+    return kept
+
+
+def _wordless(text: str) -> bool:
+    """Whether nearly all of a text is data, such as an image that is written out: no question would ever find it."""
+    return sum(len(found) for found in _UNBROKEN.findall(text)) > 0.95 * len(text)
 
 
 def parse(text: str) -> Page:
@@ -224,7 +235,7 @@ def _section(headings: Sequence[Heading], at: int, lines: int, first_line: int) 
     return headings[at].line + first_line, next(after, lines) - 1 + first_line
 
 
-def _redacted(text: str) -> tuple[str, list[str]]:
+def redacted(text: str) -> tuple[str, list[str]]:
     """A text without secrets and private parts, every line still where it was, and what to say about it."""
     redacted = redact(text)
     if redacted.text == text:

@@ -15,7 +15,7 @@ from recollect.errors import InvalidInput
 from recollect.ids import new_id
 from recollect.ingest.extract import extract, keywords
 from recollect.ingest.keep import forgotten, keeping, matched, resectioned
-from recollect.ingest.reconcile import SUPERSEDED, Neighbour, Verdict, changed, reconcile
+from recollect.ingest.reconcile import SUBJECT, Neighbour, Verdict, changed, reconcile
 from recollect.ingest.redact import redact, redact_value
 from recollect.ingest.vectors import Recent, begun
 from recollect.store.base import Store
@@ -38,7 +38,7 @@ class Into(NamedTuple):
     longest: int = 200_000
     allow_purged: bool = False
     lenient: bool = False  # a passage that leaves nothing to remember is left out instead of refusing all
-    scopes: Mapping[str, tuple[str, str]] = NOTHING
+    scopes: Mapping[str, tuple[str, ...]] = NOTHING
 
 
 Group = tuple[Source, Sequence[Passage]]
@@ -87,6 +87,7 @@ def ingest(
         place=place,
         change=(*batch.change, *change),
         vectors={memory.id: vectors for memory, vectors in zip(turned, other, strict=True) if len(vectors)},
+        made_of={memory.id: vector_text(memory.section, memory.content) for memory in turned},
     )
     receipt = store.write(batch)
     written = iter(receipt.outcomes)
@@ -215,7 +216,7 @@ def verdicts_of(memories: Sequence[Memory], vectors: Sequence[Any], into: Into, 
         if len(own):
             # Only what may be a duplicate, or may be replaced by a stated change, is worth reading.
             strange = embedder.unrelated
-            bar = into.threshold if changed(memory.content) is None else min(into.threshold, strange + SUPERSEDED * (1 - strange))
+            bar = into.threshold if changed(memory.content) is None else min(into.threshold, strange + SUBJECT * (1 - strange))
             # Turns of conversations may stand among them.
             ranking = store.nearest(own[0], embedder.model, filter, 4 * NEIGHBOURS, bar)
             known = store.load([key for key, _ in ranking.items]) if ranking.items else {}

@@ -1,24 +1,48 @@
 """What new memories mean for old ones. Pure: neighbours are given, a plan comes back.
 
 A near duplicate adds nothing. But two statements can be near to an embedding model and still say different things: one
-number, one "not" or one name apart. Those are kept: losing a memory is worse than keeping two.
+number, one "not", one name or one "before" apart, or the same words in another order. Those are kept: losing a memory is worse
+than keeping two.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from recollect.types import Entity, Memory
+from recollect.ingest.redact import unmarked
+from recollect.types import Memory
 from recollect.words import STOP_WORDS
 
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _NEGATIONS = frozenset(
     "not no never none without cannot can't don't doesn't didn't won't isn't aren't wasn't shouldn't mustn't couldn't wouldn't nor neither disable disabled stop stopped avoid".split()
 )
-_NAMING = ("technology", "person", "file", "symbol", "project")
+# A word or a number, without its spelling: "24h" is "24 h". Signs count where they tell something: C is not C++, < is not >.
+_TOKEN = re.compile(r"(?:[^\W\d_]+(?:'[^\W\d_]+)?|(?<![\w-])-?\d+|\d+)[+#]*|[<>%$€£]|[!=]=")
+_AUXILIARIES = frozenset("am is are be been being do does doing has have having will".split())
+# Words that only hold a sentence together. "Was" and "had" are none of them: what was so is not what is so.
+_FILLING = _AUXILIARIES | frozenset("a an the that which who and also just please really now currently our".split())
+# Words that turn what was said before them into something else.
+_TURNING = frozenset(
+    "after although before but except however if instead nor once only or otherwise rather though unless until when whenever while without".split()
+)
+# Stop words that make a difference where one of them stands for another.
+_TELLING = frozenset(
+    "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
+)
+# Words by another name that is as common.
+_NAMES = {
+    "administrator": "admin", "application": "app", "argument": "arg", "authentication": "auth", "configuration": "config",
+    "database": "db", "development": "dev", "directory": "folder", "documentation": "docs", "environment": "env", "every": "each",
+    "everyone": "everybody", "information": "info", "inside": "in", "into": "in", "javascript": "js", "kubernetes": "k8s",
+    "maximum": "max", "minimum": "min", "onto": "on", "parameter": "param", "postgresql": "postgres", "production": "prod",
+    "repository": "repo", "specification": "spec", "typescript": "ts", "upon": "on", "via": "by", "were": "was", "whenever": "when",
+    "with": "by", "within": "in",
+}  # fmt: skip
+_ENDINGS = (("ies", "y"), ("ied", "y"), ("es", ""), ("s", ""), ("ed", ""), ("ed", "e"), ("ing", ""), ("ing", "e"))
 
 # What may be called old or new: a part of a clause, in which "3.8" and "next.js" keep their dots. Bounded, because a text
 # may hold a hundred thousand words such as "from".
@@ -35,7 +59,13 @@ _CHANGES = tuple(
         rf"\bno longer (?:use|using|need|run|on|support)\s(?P<old>{_THING}?)(?:,|;|\.(?!\w)|\bbut\b|\band\b)(?P<new>(?:{_THING}|,)*)",
     )
 )
-SUPERSEDED = 0.4  # how near the old memory must be for a stated change to replace it
+# How near the old memory must be for a stated change to replace it, and how near if both name what changed: "billing" in "We moved
+# billing from A to B" and in "We use A for billing, because …", where the reason leads the model elsewhere.
+SUPERSEDED, SUBJECT = 0.4, 0.25
+_CHANGING = frozenset(
+    "switch switched move moved migrate migrated change changed convert converted replace replaced swap swapped use uses used using longer"
+    " instead rather place went now team service project system everything data".split()
+)
 LONG = 1000  # words beyond which two texts are not compared place by place
 
 
@@ -72,27 +102,37 @@ def reconcile(memory: Memory, neighbours: Sequence[Neighbour], threshold: float,
     old, new = change
     return Verdict(supersedes=tuple(
         neighbour.memory.id for neighbour in neighbours
-        if neighbour.nearness >= SUPERSEDED and mentions(neighbour.memory.content, old) and not (new and mentions(neighbour.memory.content, new))
+        if neighbour.nearness >= (SUBJECT if _share_subject(memory.content, neighbour.memory.content, change) else SUPERSEDED)
+        and mentions(neighbour.memory.content, old) and not (new and mentions(neighbour.memory.content, new))
         and neighbour.memory.superseded_by is None
     ))  # fmt: skip
 
 
 def same(one: Memory, other: Memory) -> bool:
-    """Whether the first of two near texts adds nothing: no other number, name or contrast, as many negations, both or
-    neither a question."""
+    """Whether the first of two near texts adds nothing: the second begins with what it says, word for word but for inflections,
+    articles and punctuation, and does not turn it into something else. Both ask, or neither does. What was redacted in it may be
+    anything, and so adds something."""
+    mine, theirs = _said(one.content), _said(other.content)
     return (
-        _adds_no_number(_NUMBER.findall(one.content), _NUMBER.findall(other.content))
-        and _names(one.entities) <= _names(other.entities)
-        and _negations(one.content) == _negations(other.content)
+        len(mine) <= len(theirs)
+        and unmarked(one.content) == one.content
+        and all(map(_variant, mine, theirs))  # in order: what calls is not what is called
+        and (_TURNING | _NEGATIONS).isdisjoint(theirs[len(mine) :])
         and one.content.rstrip().endswith("?") == other.content.rstrip().endswith("?")
-        and not contrasts(one.content, other.content)
     )
 
 
-def _adds_no_number(mine: Sequence[str], theirs: Sequence[str]) -> bool:
-    """Numbers of the first all stand in the second, and in the same order: 80 to 8080 is not 8080 to 80."""
-    rest = iter(theirs)
-    return all(number in rest for number in mine)
+def _said(text: str) -> list[str]:
+    """The words of a text in order, without those that only hold it together."""
+    found: list[str] = []
+    for token in _TOKEN.findall(text.lower().replace("’", "'")):
+        word, _, ending = token.partition("'")
+        if ending == "t" or word == "cannot":  # doesn't, can't, won't
+            found += [{"can": "can", "cannot": "can", "won": "will"}.get(word, word[:-1]), "not"]
+        else:
+            found.append(word)
+    # In front of all others an auxiliary asks, or insists.
+    return [word for at, word in enumerate(found) if word not in _FILLING or (not at and word in _AUXILIARIES)]
 
 
 def contrasts(new: str, old: str) -> bool:
@@ -103,32 +143,35 @@ def contrasts(new: str, old: str) -> bool:
     mine, theirs = _content(new), _content(old)
     if max(len(mine), len(theirs)) > LONG:
         return not set(mine) <= set(theirs)
-    in_mine, in_theirs = _beginnings(mine), _beginnings(theirs)
-    fresh = [word for word in mine if not any(_variant(word, known) for known in in_theirs.get(word[:2], ()))]
-    lost = [word for word in theirs if not any(_variant(word, kept) for kept in in_mine.get(word[:2], ()))]
+    in_mine, in_theirs = (frozenset().union(*map(_bases, words)) for words in (mine, theirs))
+    fresh = [word for word in mine if _bases(word).isdisjoint(in_theirs)]
+    lost = [word for word in theirs if _bases(word).isdisjoint(in_mine)]
     return bool(fresh and lost) or len(fresh) * 3 > max(3, len(mine))
 
 
 def _content(text: str) -> list[str]:
-    return [word for word in re.findall(r"\w+", text.lower()) if word not in STOP_WORDS]
-
-
-def _beginnings(words: Sequence[str]) -> dict[str, set[str]]:
-    """Words by their first two letters, which all variants of a word share."""
-    found: dict[str, set[str]] = {}
-    for word in words:
-        found.setdefault(word[:2], set()).add(word)
-    return found
+    return [word for word in re.findall(r"\w+", text.lower()) if word not in STOP_WORDS or word in _TELLING]
 
 
 def _variant(one: str, other: str) -> bool:
-    if one == other:
-        return True
-    short, long = sorted((one, other), key=len)
-    if len(short) >= 2 and (long.startswith(short) and (len(short) >= 3 or short.isdigit())):
-        return True
-    shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(short))
-    return shared >= 4 and shared >= 0.7 * len(short)
+    return one == other or not _bases(one).isdisjoint(_bases(other))
+
+
+@lru_cache(4096)
+def _bases(word: str) -> frozenset[str]:
+    """What a word may be an inflection of: retries and retried of retry, cached and caching of cache. A word that only begins like
+    another (main, maintenance) is another word."""
+    found = {word}
+    for ending, restored in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem == word or word.endswith(("ss", "eed")) or len(stem + restored) < (2 if ending == "s" else 3):
+            continue
+        if ending in ("ed", "ing") and not any(map("aeiouy".__contains__, stem)):
+            continue  # string, bring
+        found.add(stem + restored)
+        if ending in ("ed", "ing") and stem[-1:] == stem[-2:-1]:
+            found.add(stem[:-1])  # stopped, running
+    return frozenset(_NAMES.get(base, base) for base in found)
 
 
 def negated(one: str, other: str) -> bool:
@@ -140,10 +183,6 @@ def _negations(text: str) -> int:
     return sum(word.lower().replace("’", "'") in _NEGATIONS for word in _WORD.findall(text))
 
 
-def _names(entities: Sequence[Entity]) -> set[str]:
-    return {entity.name.casefold() for entity in entities if entity.type in _NAMING}
-
-
 def changed(text: str) -> tuple[str, str] | None:
     """The old and the new thing of a stated change, or None."""
     spaced = " ".join(text.split())
@@ -153,6 +192,12 @@ def changed(text: str) -> tuple[str, str] | None:
             if 0 < len(old) <= 60:
                 return old, new[:60]
     return None
+
+
+def _share_subject(one: str, other: str, change: tuple[str, str]) -> bool:
+    """Whether both name something beside the old and the new thing and the changing itself."""
+    beside = {*_CHANGING, *_content(" ".join(change))}
+    return not {*_content(one)}.isdisjoint({*_content(other)} - beside)
 
 
 def mentions(text: str, thing: str) -> bool:

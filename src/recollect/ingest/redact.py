@@ -80,6 +80,11 @@ def redact_value(value: Any) -> tuple[Any, int]:
     return value, 0
 
 
+def unmarked(text: str) -> str:
+    """A text without the marks of what was taken out: they do not tell what stood there."""
+    return _marker().sub(" ", text)
+
+
 @cache
 def _marker() -> re.Pattern[str]:
     return re.compile(r"\[REDACTED(?::[a-z0-9-]+)?\]")
@@ -332,12 +337,10 @@ def _assigned(match: re.Match[str]) -> bool:
 
 
 def _stated(match: re.Match[str]) -> bool:
-    """In prose almost anything can follow "the password is", so the value has to look like a password all over: by its mixture, or
-    by digits inside of a word."""
+    """In prose almost anything can follow "the password is", so the value has to look like one: by its mixture, or digits inside a word."""
     value = _value(match).rstrip(_LOOSE)
     classes = [value != value.lower(), value != value.upper(), any(map(str.isdigit, value)), any(map(_SYMBOLS.__contains__, value[:-1]))]
-    password = not match[0].lower().startswith(("api key", "secret", "token"))
-    inside = password and _compiled(r"[a-z]{3,}\d+[a-z]{3,}$").match(value)
+    inside = match[0].lower().startswith(("api key", "secret", "token")) is False and _compiled(r"[a-z]{3,}\d+[a-z]{3,}$").match(value)
     return (sum(classes) >= 3 or bool(inside)) and _looks_secret(value, quoted=False, password=True)
 
 
@@ -352,11 +355,8 @@ def _named_secret(key: str, value: str) -> bool:
 
 def _key_kind(key: str) -> str:
     lowered = key.lower()
-    for kind, words in (("password", ("pass", "pwd", "kennwort", "contrase", "senha")), ("api-key", ("key",)), ("token", ("token",)),
-                        ("secret", ("secret", "credential"))):  # fmt: skip
-        if any(word in lowered for word in words):
-            return kind
-    return "secret"
+    kinds = ("password", ("pass", "pwd", "kennwort", "contrase", "senha")), ("api-key", ("key",)), ("token", ("token",))
+    return next((kind for kind, words in kinds if any(word in lowered for word in words)), "secret")
 
 
 _PASSWORDS = ("password", "passwort", "kennwort", "passphrase", "passwd", "contraseña", "mot de passe", "senha")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from recollect.ingest.reconcile import Neighbour, contrasts, negated, same
+from recollect.ingest.redact import unmarked
 from recollect.types import Memory
 from recollect.words import STOP_WORDS
 
@@ -83,7 +84,7 @@ def shared(one: Memory, other: Memory) -> int:
 
 
 def _telling(text: str) -> set[str]:
-    words = {word[:6] for word in re.findall(r"[^\W\d_]{3,}", text.lower()) if word not in STOP_WORDS}
+    words = {word[:6] for word in re.findall(r"[^\W\d_]{3,}", unmarked(text).lower()) if word not in STOP_WORDS}
     return words - _ANYTHING
 
 

@@ -22,11 +22,12 @@ from recollect.errors import InvalidInput
 from recollect.ingest.code import ENTITIES, Entry, passages, skeleton
 from recollect.ingest.files import Found, read_text
 from recollect.ingest.languages import language_of
+from recollect.ingest.markdown import redacted
 from recollect.ingest.symbols import Symbol, outline
 from recollect.ingest.sync import Document, Skipped
 from recollect.types import Entity, Passage
 
-VERSION = 1  # of how files become passages; a new one reads every file again
+VERSION = 2  # of how files become passages; a new one reads every file again
 LARGEST = 2_000_000  # bytes of a source file
 LARGEST_MAP = 64_000_000  # bytes of a JSON file
 LONGEST = 100_000  # characters of one entry that are remembered
@@ -75,7 +76,12 @@ def documents(found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
 def entries(found: Iterable[Found | Skipped]) -> Iterator[Entry | Skipped]:
     """One entry per source file: what `to_json` writes."""
     for code in _read(found):
-        yield code if isinstance(code, Skipped) else entry(code)
+        yield code if isinstance(code, Skipped) else entry(_redacted(code))
+
+
+def _redacted(code: Code) -> Code:
+    """The file as it may be mapped, as a whole: a symbol between two comments does not look private by itself."""
+    return code._replace(text=redacted(code.text)[0])
 
 
 def entry(code: Code) -> Entry:
@@ -85,6 +91,7 @@ def entry(code: Code) -> Entry:
 
 
 def _passages(code: Code) -> list[Passage]:
+    code = _redacted(code)
     return passages(entry(code), code.text)
 
 

@@ -9,9 +9,11 @@ or as it is. This module knows no file system: readers hand it documents.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from recollect.errors import InvalidInput
+from recollect.ingest.redact import redact
 from recollect.types import NOTHING, Passage, Receipt, Source
 
 GROUP = 256  # passages that go in together: enough for full batches of the model, few enough to lose little when stopped
@@ -82,11 +84,11 @@ def sync(
     *,
     collection: str,
     type: str,
-    complete: bool = True,
+    looked: Callable[[str], bool] = lambda uri: True,
     progress: Callable[[int, int], None] | None = None,
 ) -> Synced:
-    """Brings the memories of a collection in step with its documents. With `complete`, known sources that no document spoke
-    of have vanished; those that could not be read have not."""
+    """Brings the memories of a collection in step with its documents. Known sources that no document spoke of have vanished
+    if `looked` says that they would have been found; those that could not be read have not."""
     found = Synced()
     seen: set[str] = set()
     by_hash = {source.hash: source for source in door.known.values() if source.hash}
@@ -95,6 +97,7 @@ def sync(
     def steps() -> Iterator[Step]:
         nonlocal found
         for document in documents:
+            document = document._replace(uri=storable(document.uri))
             if document.uri in seen:
                 continue
             seen.add(document.uri)
@@ -111,7 +114,7 @@ def sync(
                 found = found._replace(skipped=(*found.skipped, Skipped(document.uri, error.message.rstrip("."))))
                 continue
             origin = None if known and known.hash else by_hash.get(document.hash)
-            moved = origin.uri if origin and origin.uri not in seen and origin.uri not in gone and not door.alive(origin.uri) else None
+            moved = origin.uri if origin and origin.uri not in seen and origin.uri not in gone and not _alive(door, origin.uri) else None
             if moved:
                 gone.add(moved)
             source = Source(document.uri, type, document.hash, metadata={**document.metadata, "collection": collection})
@@ -124,11 +127,21 @@ def sync(
         done += sum(len(step.passages) for step in group)
         if progress:
             progress(done, found.sources)
-    vanished = [uri for uri in door.known if uri not in seen and uri not in gone] if complete else []
+    vanished = [uri for uri in door.known if uri not in seen and uri not in gone and looked(uri)]
     if vanished:
         retired = door.vanish(vanished)
         found = found._replace(vanished=tuple(vanished), memories_retired=found.memories_retired + retired)
     return found
+
+
+def storable(uri: str) -> str:
+    """A uri without the secrets that something is named by. What differs only in them stays apart."""
+    kept = redact(uri).text
+    return uri if kept == uri else f"{kept}~{sha256(uri.encode('utf-8', 'replace')).hexdigest()[:6]}"
+
+
+def _alive(door: Door, uri: str) -> bool:
+    return "[REDACTED" in uri or door.alive(uri)  # what a redacted name stood for cannot be looked up
 
 
 def _grouped(steps: Iterator[Step]) -> Iterator[list[Step]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,12 @@ def embed(
 ) -> tuple[list[Any], dict[str, Any]]:
     """Vectors of every text, and, by hex hash, those made just now, which the batch puts into the second level."""
     return begun(texts, embedder, recent, lookup, progress)()
+
+
+def parts_of(part: str, texts: Mapping[str, str], embedder: Embedder, recent: Recent, lookup: Lookup) -> dict[str, Any]:
+    """The parts of a batch that give memories (`vectors`) or topics (`span_vectors`) new vectors: id → text that they are made of."""
+    vectors, fresh = embed(list(texts.values()), embedder, recent, lookup)
+    return {part: dict(zip(texts, vectors, strict=True)), "made_of": texts, "cache": fresh, "model": embedder.model}
 
 
 def begun(

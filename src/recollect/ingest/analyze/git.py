@@ -21,6 +21,7 @@ from typing import NamedTuple
 from recollect.ingest.analyze.commits import Explained, explained
 from recollect.ingest.analyze.prose import clip
 from recollect.ingest.analyze.tree import aside
+from recollect.ingest.redact import redact
 from recollect.ingest.sync import Document, Skipped
 from recollect.types import Entity, Memory, Passage
 
@@ -104,7 +105,7 @@ def _commits(data: bytes, mark: bytes) -> Iterator[Commit]:
     for record in data.split(mark + b"\0")[1:]:
         fields = record.split(b"\0")
         if len(fields) >= 5 and re.fullmatch(rb"[0-9a-f]{40,64}", fields[0]):
-            yield Commit(fields[0].decode(), _time(fields[1]), " ".join(_text(fields[2]).split())[:80], _text(fields[3]))
+            yield Commit(fields[0].decode(), _time(fields[1]), " ".join(_text(fields[2]).split())[:80], redact(_text(fields[3])).text)
 
 
 def _text(data: bytes) -> str:

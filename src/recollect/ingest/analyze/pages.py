@@ -70,11 +70,13 @@ IDLE = (
     r"|community|faq|documentation|docs"
     r"|related.*|roadmap|to-?do|news|history|versions?|status|examples?"
 )
+# Files that agents read at every start. Below docs/ a page of that name is about agents, not for them.
+RULES = r"agents|claude|gemini|copilot-instructions"
 # Files that are about one thing, and what a section of theirs is about where its heading does not say.
 SUBJECTS: tuple[tuple[str, tuple[str, str, float] | None], ...] = (
     (r"architecture|design|internals|overview", ("architecture", "architecture", 5.5)),
     (r"contributing|develop(?:ment|ing)|hacking|conventions?|style(?:[-_]?guide)?|guidelines", ("pattern", "convention", 5.5)),
-    (r"agents|claude|gemini|copilot-instructions", ("pattern", "convention", 5.5)),
+    (RULES, ("pattern", "convention", 5.5)),
     (r"troubleshooting|known[-_]issues|gotchas|pitfalls|caveats|limitations", ("gotcha", "caveat", 6)),
     (r"glossary|terminology|domain|concepts", ("domain", "domain", 5.5)),
     (r"deploy(?:ment|ing)?|releas(?:e|ing)|operations|runbook", ("pattern", "deploy", 5.5)),
@@ -186,7 +188,9 @@ def _page(tree: Tree, path: str) -> list[Finding]:
         return []
     # Pages below docs/ are for users more often than for who works on the project: only what warns and explains counts.
     depth = path.count("/")
-    subject = _subject(path.rsplit("/", 1)[-1].partition(".")[0]) if depth < 2 else None
+    stem = path.rsplit("/", 1)[-1].partition(".")[0]
+    about_agents = depth and not path.startswith(".github/") and re.fullmatch(RULES, stem.lower())
+    subject = _subject(stem) if depth < 2 and not about_agents else None
     told: list[tuple[float, list[Finding]]] = []
     taken: list[tuple[int, int]] = []
     heads = sections(text, rst)

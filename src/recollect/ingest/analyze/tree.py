@@ -1,7 +1,8 @@
 """A project as analyzers see it: the paths of its files, their texts, what could not be read, and what one says about it.
 
-A text is read and a format parsed once, however many analyzers ask. Trouble with a file is noted under its path and the
-file counts as empty, so no analyzer has to think about it. This module knows no format and no kind of project.
+A text is read and a format parsed once, however many analyzers ask. It is redacted as a whole, because what an analyzer takes out of a
+private part does not look private any more. Trouble with a file is noted under its path and the file counts as empty, so no analyzer
+has to think about it. This module knows no format and no kind of project.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from recollect.ingest.files import Found, read_text
+from recollect.ingest.markdown import redacted
 from recollect.ingest.sync import Skipped
 from recollect.types import NOTHING, Entity, Passage
 
@@ -142,7 +144,7 @@ class Tree:
         return (path for path in self.own if path.endswith(suffixes))
 
     def text(self, path: str) -> str:
-        """The text with plain line ends, or nothing where it cannot be read."""
+        """The text with plain line ends and without what is private, or nothing where it cannot be read."""
         known = self._texts.get(path)
         if known is None:
             known = self._texts[path] = self._load(path)
@@ -188,7 +190,7 @@ class Tree:
             self.skip(path, f"too long to analyse ({len(read[0]):,} characters, at most {LONGEST:,})")
             return ""
         self._read += len(read[0])
-        return read[0].removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        return redacted(read[0].removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))[0]
 
 
 def _text(path: str) -> str:

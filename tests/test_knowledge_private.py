@@ -1,0 +1,91 @@
+"""What is private in a project's files and history stays out of memory, whichever reader takes it apart."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from cli_runner import cli  # noqa: F401
+
+TOLD = "Globex pays 40 million"
+KEY = "0123456789abcdef0123456789abcdef"  # behind `key-` the form of a vendor's key
+FILES = {
+    "README.md": f"# Shop\n\n<private>\n\nThe shop exists because {TOLD}.\n\n## Decisions\n\nWe decided to use Redis because {TOLD}.\n\n"
+    "</private>\n\nShop sells bread.\n",
+    "docs/adr/0001-kafka.md": f"# 1. Use Kafka\n\n## Status\n\nAccepted\n\n<private>\n\n## Context\n\n{TOLD}.\n\n## Decision\n\nWe will use "
+    f"Kafka because {TOLD}.\n\n</private>\n\n## Consequences\n\nWe run brokers.\n",
+    "CLAUDE.md": f"# Rules\n\n<private>\n\n## Gotchas\n\n- Never tell anyone that {TOLD}.\n\n</private>\n\n- Run tests with make\n",
+    "Makefile": f"# <private>\ndeploy: ## deploys what {TOLD} for\n\ttrue\n# </private>\n\ntest: ## runs the tests\n\tpytest\n",
+    "shop.py": f'"""Sells bread."""\n\n# <private>\n\n\ndef deal():\n    """A deal: {TOLD}."""\n\n\n# </private>\n\n\ndef bake():\n    """Bakes bread."""\n',
+}
+
+
+@pytest.fixture
+def project(cli):  # noqa: F811
+    for name, text in FILES.items():
+        (cli.project / name).parent.mkdir(parents=True, exist_ok=True)
+        (cli.project / name).write_text(text)
+    return cli
+
+
+def everything(cli) -> str:  # noqa: F811
+    return str(cli.json("list", "--all"))
+
+
+@pytest.mark.parametrize("command", ["analyze", "map"])
+def test_readers_see_no_private_part_of_a_file(project, command):
+    project.ok(command)
+    told = everything(project)
+    assert "Globex" not in told and "40 million" not in told
+    assert "Bakes bread" in told if command == "map" else "runs the tests" in told
+
+
+def test_the_map_that_goes_out_holds_no_private_part_and_every_line_stays_where_it_was(project):
+    (entry,) = [one for one in project.json("map", "--json") if one["path"] == "shop.py"]
+    assert "Globex" not in str(entry) and entry["lines"] == FILES["shop.py"].count("\n")
+    (bake,) = entry["definitions"]
+    assert FILES["shop.py"].splitlines()[bake["line"] - 1] == "def bake():"
+
+
+def test_commits_are_read_without_their_private_parts(cli):  # noqa: F811
+    def git(*arguments):
+        subprocess.run(
+            ["git", "-C", cli.project, "-c", "user.name=ada", "-c", "user.email=ada@x", *arguments], check=True, capture_output=True
+        )
+
+    git("init")
+    (cli.project / "x").write_text("1")
+    git("add", ".")
+    # Too long to be kept whole, so that the paragraphs that explain are kept and the one with the tag is not.
+    reasons = [f"We had to replace part {number} because {TOLD} and it lost messages under load." for number in range(20)]
+    why = "\n\n".join(["", "<private>", *reasons, "</private>", "We replaced RabbitMQ because it lost messages under load."])
+    git("commit", "-m", "Switch the queue to Kafka" + why)
+    cli.ok("analyze", "--git")
+    assert "Globex" not in everything(cli) and "lost messages under load" in everything(cli)
+
+
+def test_files_named_like_secrets_stay_apart_and_their_names_out(cli):  # noqa: F811
+    folder = cli.project / "docs"
+    folder.mkdir()
+    lines = ["We deploy on Fridays.", "Lunch is at noon.", "Tests run at night."]
+    for number, line in enumerate(lines):
+        (folder / f"key-{number}{KEY[1:]}.md").write_text(f"# Part {number}\n\n{line}\n")
+
+    def index():
+        return cli.json("import", "--markdown", str(folder))
+
+    def sources():
+        return {one["source"] for one in cli.json("list", "--all")}
+
+    assert len(index()["added"]) == 3
+    kept = sources()
+    assert len(kept) == 3 and all("[REDACTED:mailgun-key]" in uri for uri in kept)
+    again = index()
+    assert (again["unchanged"], again["added"], again["changed"], again["moved"], again["vanished"]) == (3, [], [], [], [])
+    (folder / f"key-0{KEY[1:]}.md").write_text("# Part 0\n\nWe deploy on Mondays.\n")
+    (folder / f"key-1{KEY[1:]}.md").unlink()
+    (folder / "copy.md").write_text(f"# Part 2\n\n{lines[2]}\n")
+    third = index()
+    assert (len(third["changed"]), len(third["vanished"]), third["added"]) == (1, 1, ["docs/copy.md"])
+    contents = everything(cli)
+    assert KEY[1:] not in contents and "Mondays" in contents and "noon" not in contents and contents.count("at night") >= 2

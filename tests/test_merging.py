@@ -8,7 +8,7 @@ import random
 import pytest
 from stores import content_hash, day, make
 
-from recollect.merging import applied, hidden, merge
+from recollect.merging import applied, circles, freed, hidden, merge
 from recollect.records import Record, stamp, version
 from recollect.types import Entity, Event
 
@@ -60,6 +60,17 @@ def test_each_field_keeps_what_was_last_said_of_it(mine, theirs, expected, confl
     assert version(merge(one, other).record) == version(merge(other, one).record)
 
 
+def test_a_summary_stays_with_its_text():
+    """An edit that leaves the summary as it was does not take over that of a text that it overruled."""
+    mine = base(said(2, content="Coffee at five", summary="Coffee", keywords='["coffee"]'))
+    theirs = base(said(3, content="Tea at six"))
+    for merged in (merge(mine, theirs), merge(theirs, mine)):
+        assert (merged.record.memory.content, merged.record.memory.summary) == ("Tea at six", MEMORY.summary)
+        assert merged.record.memory.keywords == MEMORY.keywords
+    later = base(said(2, content="Coffee at five", summary="Coffee"), said(4, summary="A drink"))
+    assert merge(later, theirs).record.memory.summary == "A drink"  # told of it since
+
+
 def test_merging_what_was_merged_changes_nothing_more():
     one, other = base(said(2, importance=7.0)), base(said(3, importance=2.0), said(5, kind="gotcha"))
     merged = merge(one, other).record
@@ -74,12 +85,18 @@ def test_any_order_of_merging_three_ends_the_same():
         copies = []
         for who in ("a", "b", "c"):
             days = sorted(chance.sample(range(2, 20), chance.randint(1, 3)))
-            fields = [{chance.choice(("importance", "confidence")): float(chance.randint(0, 9))} for _ in days]
+            fields = [chance.choice(_fields(chance)) for _ in days]
             copies.append(base(*(said(number, actor=who, **field) for number, field in zip(days, fields, strict=True))))
         ends = set()
         for first, second, third in itertools.permutations(copies):
             ends.add(version(merge(merge(first, second).record, third).record))
         assert len(ends) == 1
+
+
+def _fields(chance: random.Random) -> list[dict]:
+    number = chance.randint(0, 9)
+    text, summary = {"content": f"Text {number}"}, {"summary": f"Summary {number}"}
+    return [{"importance": float(number)}, {"confidence": float(number)}, text, summary, text | summary]
 
 
 def test_uses_of_both_are_kept_and_do_not_make_a_difference():
@@ -105,3 +122,35 @@ def test_the_same_text_under_two_ids_leaves_one_visible():
     assert behind.memory.deleted_at is not None
     assert behind.events[-1].action == "merge"
     assert behind == hidden(drop, keep)
+
+
+@pytest.mark.parametrize(
+    ("behind", "expected"),
+    [
+        ({}, []),
+        ({"a": "b", "b": "c"}, []),
+        ({"a": "b", "b": "a"}, [["a", "b"]]),
+        ({"x": "a", "a": "b", "b": "c", "c": "a", "y": "x"}, [["a", "b", "c"]]),
+        ({"a": "b", "b": "a", "c": "d", "d": "c", "e": "e"}, [["a", "b"], ["c", "d"], ["e"]]),
+    ],
+)
+def test_what_replaces_each_other_is_found(behind, expected):
+    assert circles(behind) == expected
+
+
+@pytest.mark.parametrize(
+    ("events", "valid_to"),
+    [
+        ([said(2, "supersede", before={"superseded_by": None, "valid_to": None}, superseded_by="x", valid_to=stamp(day(1)))], None),
+        ([said(2, "supersede", before={"superseded_by": None, "valid_to": stamp(day(9))}, superseded_by="x", valid_to=stamp(day(1)))], day(9)),
+        ([said(2, valid_to=stamp(day(8))), said(3, "supersede", before={"superseded_by": None}, superseded_by="x")], day(8)),
+        ([said(2, "supersede", superseded_by="y", valid_to=stamp(day(1))), said(3, "supersede", before={"superseded_by": "y"}, superseded_by="x")], None),
+    ],
+)  # fmt: skip
+def test_what_is_freed_is_as_valid_as_it_was_and_that_is_the_last_word(events, valid_to):
+    record = base(*events)
+    back = freed(record)
+    assert (back.memory.superseded_by, back.memory.valid_to) == (None, valid_to)
+    assert version(merge(record, back).record) == version(back)
+    elsewhere = base(*events, said(2, importance=1.0))
+    assert merge(back, elsewhere).record.memory.superseded_by is None

@@ -10,10 +10,10 @@ from cli_runner import cli  # noqa: F401
 from stores import EMBEDDER, MODEL, NOW, by_meaning, by_words, change, content_hash, day, everything, make, put, seen
 from travel import fill
 
-from recollect.records import Record, version
+from recollect.records import Bundle, Record, version
 from recollect.store.sqlite import SqliteStore
 from recollect.syncing import CONVERSATIONS, DOCUMENTS, TOLD, Database, Report, Shared, Sync, TooMany, load, save, team_scope
-from recollect.types import PERSONAL, Batch, Change, Relation
+from recollect.types import PERSONAL, Batch, Change, Event, Relation, Source
 
 HOME, TEAM = "project:here", team_scope("shop")
 NOTHING_SHARED = Shared({}, frozenset())
@@ -113,7 +113,7 @@ def test_what_is_forgotten_purged_or_retired_goes_on_the_other_side_too(laptops,
     anna, ben = laptops
     forgotten, purged, retired, kept = (make(text) for text in ("Forgotten", "Purged", "Retired", "Kept"))
     put(anna.store, forgotten, purged, kept)
-    put(anna.store, retired._replace(source="note:import"))
+    put(anna.store, retired._replace(source="note:import"), unique=False)
     round_robin(anna, ben)
     change(anna.store, forgotten.id, "forget", deleted_at=day(22))
     anna.store.write(Batch(at=NOW, purge=(purged.id,)))
@@ -133,7 +133,8 @@ def test_what_is_forgotten_purged_or_retired_goes_on_the_other_side_too(laptops,
 def test_a_purge_wins_over_a_change_and_a_change_over_a_retirement(laptops):
     anna, ben = laptops
     purged, retired = make("Purged"), make("Retired", source="note:import")
-    put(anna.store, purged, retired)
+    put(anna.store, purged)
+    put(anna.store, retired, unique=False)
     round_robin(anna, ben)
     anna.store.write(Batch(at=NOW, purge=(purged.id,), retire=((HOME, "note:import"),)))
     for one in (purged, retired):
@@ -144,6 +145,46 @@ def test_a_purge_wins_over_a_change_and_a_change_over_a_retirement(laptops):
     ben.sync()
     assert texts(anna.store) == texts(ben.store) == {"Retired"}
     assert ben.store.tombstoned([content_hash("Purged")])
+
+
+def test_what_was_told_is_still_told_after_a_document_of_the_same_name_was_read(laptops, store):
+    anna, ben = laptops
+    told = make("Anna approves", source="docs/deploy.md")
+    put(anna.store, told)
+    round_robin(anna, ben)
+    for text in ("We deploy on Fridays", "We deploy on Mondays"):
+        passage = make(text, source="docs/deploy.md", source_type="markdown")
+        put(anna.store, passage, sources=((HOME, Source("docs/deploy.md", "markdown", text)),), retire=((HOME, "docs/deploy.md"),))
+    assert anna.sync() == ben.sync() == Report()
+    assert texts(ben.store) == {"Anna approves"}
+    assert texts(anna.store) == {"Anna approves", "We deploy on Mondays"}
+
+
+def test_what_was_purged_on_one_side_goes_on_the_other_even_if_it_says_something_else_there(laptops, store):
+    anna, ben = laptops
+    told = make("Bob earns 12345 a month")
+    put(anna.store, told)
+    round_robin(anna, ben)
+    anna.store.write(Batch(at=NOW, purge=(told.id,)))
+    for laptop, text in ((ben, "Salaries are nobody's business"), (Laptop(store, store), "Salaries are confidential")):
+        change(laptop.store, told.id, at=day(25), content=text, content_hash=content_hash(text))
+    assert anna.sync() == Report(removed_there=1)
+    assert ben.sync() == Report(removed_here=1)
+    for each in (store, anna.store, ben.store):
+        assert each.get([told.id]) == each.records([told.id]) == []
+    assert anna.sync() == ben.sync() == Report()
+
+
+def test_what_was_purged_does_not_come_back_in_the_history_of_something_else(laptops, store):
+    anna, ben = laptops
+    mine, theirs = make("A secret"), make("A secret")
+    put(anna.store, mine)
+    anna.store.write(Batch(at=NOW, purge=(mine.id,)))
+    put(ben.store, theirs)
+    change(ben.store, theirs.id, content="Something else", content_hash=content_hash("Something else"))
+    ben.sync()
+    assert anna.sync().left == (theirs.id,)
+    assert texts(anna.store) == set()
 
 
 def test_what_was_purged_here_is_not_pulled_again_under_another_id(laptops, store):
@@ -211,9 +252,13 @@ def test_a_lost_database_does_not_empty_the_others(laptops, tmp_path):
     put(anna.store, *(make(f"Memory {number}") for number in range(50)))
     round_robin(anna, ben)
     empty = SqliteStore(tmp_path / "empty.db", timeout=5)
-    with pytest.raises(TooMany, match="50 of 50"):
+    told = make("Memory 0", scope=TEAM)
+    put(empty, told)
+    with pytest.raises(TooMany, match="Nothing was changed"):
         anna.sync(team=empty)
     assert len(texts(anna.store)) == 50
+    assert list(versions(empty, TEAM)) == [told.id]
+    empty.take(Bundle(gone=(told.id,)))
     anna.shared = NOTHING_SHARED  # what --forget-base does
     assert anna.sync(team=empty).pushed == 50
     empty.close()
@@ -246,6 +291,139 @@ def test_a_change_that_comes_between_is_not_overwritten(laptops, store):
     assert report.left == (told.id,)
     assert anna.sync().merged == 1
     assert (store.get([told.id])[0].importance, store.get([told.id])[0].confidence) == (1.0, 0.5)
+
+
+def test_a_change_that_comes_before_a_removal_is_kept_and_brought_back(laptops, store):
+    anna, _ = laptops
+    told = make("We deploy on Fridays")
+    put(anna.store, told, make("Tea at four"))
+    anna.sync()
+    store.take(Bundle(gone=(told.id,)))
+
+    class Slow(Database):
+        def outline(self, *asked):
+            found = super().outline(*asked)
+            change(self.store, told.id, importance=9.0, at=day(22))
+            return found
+
+    run = Sync(Slow(anna.store, "anna", lambda: NOW), Database(store, "anna", lambda: NOW), HOME, TEAM)
+    report, anna.shared = run.run(anna.shared)
+    assert report == Report(left=(told.id,))
+    assert anna.store.get([told.id])[0].importance == 9.0
+    assert len(anna.store.history(told.id)) == 2
+    assert anna.sync().pushed == 1
+    assert texts(store, TEAM) == {"We deploy on Fridays", "Tea at four"}
+
+
+def supersede(store, new, old, at) -> None:
+    changes = (Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": new.created_at}),)
+    store.write(Batch(at=at, change=changes, relate=(Relation(new.id, old.id, "supersedes"),)))
+
+
+@pytest.fixture
+def pair(laptops):
+    """Two memories that everybody has."""
+    found = make("Deploy on Fridays", valid_to=day(90)), make("Releases are on Mondays")
+    put(laptops[0].store, *found)
+    round_robin(*laptops)
+    return found
+
+
+def test_what_each_side_replaced_by_the_other_is_not_hidden_by_both(laptops, store, pair):
+    anna, ben = laptops
+    one, other = pair
+    supersede(anna.store, other, one, day(21))
+    supersede(ben.store, one, other, day(22))
+    anna.sync()
+    assert ben.sync().conflicts == ((one.id, ("superseded_by",)),)
+    anna.sync()
+    for each, scope in ((anna.store, HOME), (ben.store, HOME), (store, TEAM)):
+        assert texts(each, scope) == {"Deploy on Fridays"}  # the later word stands
+        assert each.get([one.id])[0].valid_to == day(90)
+        assert [found[:3] for found in each.relations([one.id])] == [(one.id, other.id, "supersedes")]
+    assert versions(anna.store) == versions(ben.store)
+    assert anna.sync() == ben.sync() == Report()
+
+
+def test_a_circle_that_is_there_already_is_opened(laptops, store, pair):
+    anna, _ = laptops
+    one, other = pair
+    for each in (anna.store, store):
+        supersede(each, one, other, day(21))
+        (was,) = each.records([one.id])  # no write makes a circle, but one may have come with a database
+        word = Event(day(22), "user", "supersede", {"superseded_by": None}, {"superseded_by": other.id})
+        behind = was._replace(memory=was.memory._replace(superseded_by=other.id, updated_at=day(22)), events=(*was.events, word))
+        each.take(Bundle(records=(behind,), relations=((Relation(other.id, one.id, "supersedes", day(22)), "user"),)))
+    assert texts(anna.store) == texts(store, TEAM) == set()
+    anna.sync()
+    assert texts(anna.store) == texts(store, TEAM) == {"Releases are on Mondays"}
+    assert anna.sync() == Report()
+
+
+def test_what_was_replaced_by_something_that_the_other_side_forgot_stays_visible(laptops, store, pair):
+    anna, ben = laptops
+    one, other = pair
+    supersede(anna.store, other, one, day(21))
+    change(ben.store, other.id, "forget", at=day(22), deleted_at=day(22))
+    round_robin(ben, anna)
+    for each, scope in ((anna.store, HOME), (ben.store, HOME), (store, TEAM)):
+        assert texts(each, scope) == {"Deploy on Fridays"}
+    assert versions(anna.store) == versions(ben.store)
+
+
+def test_what_somebody_replaced_and_forgot_is_hidden_from_all(laptops, store, pair):
+    anna, ben = laptops
+    one, other = pair
+    supersede(anna.store, other, one, day(21))
+    change(anna.store, other.id, "forget", at=day(22), deleted_at=day(22))
+    round_robin(anna, ben)
+    assert texts(anna.store) == texts(ben.store) == texts(store, TEAM) == set()
+
+
+def test_what_a_conversation_replaced_stays_visible_to_those_who_do_not_get_the_conversation(laptops, store, pair):
+    anna, ben = laptops
+    one, _ = pair
+    idea = make("Deploy on Tuesdays", kind="decision", source="talk.jsonl", source_type="transcript", session="session-1")
+    put(anna.store, idea, unique=False)
+    supersede(anna.store, idea, one, day(21))
+    change(ben.store, one.id, importance=9.0, at=day(22))
+    assert anna.sync() == Report()
+    ben.sync()
+    assert anna.sync() == Report()
+    assert texts(store, TEAM) == {"Deploy on Fridays", "Releases are on Mondays"}
+    assert store.get([idea.id]) == []
+    assert texts(anna.store) == {"Deploy on Tuesdays", "Releases are on Mondays"}
+    anna.sync((TOLD, CONVERSATIONS))
+    assert texts(store, TEAM) == texts(anna.store) == {"Deploy on Tuesdays", "Releases are on Mondays"}
+    assert store.get([one.id])[0].importance == 9.0
+    anna.store.write(Batch(at=NOW, purge=(one.id,)))
+    anna.sync()
+    assert store.get([one.id]) == []
+
+
+def test_what_a_conversation_replaced_is_still_purged_with_the_others(laptops, store, pair):
+    anna, _ = laptops
+    one, _ = pair
+    idea = make("Deploy on Tuesdays", source="talk.jsonl", source_type="transcript", session="session-1")
+    put(anna.store, idea, unique=False)
+    supersede(anna.store, idea, one, day(21))
+    anna.sync()
+    store.write(Batch(at=NOW, purge=(one.id,)))
+    assert anna.sync() == Report(removed_here=1)
+    assert anna.store.get([one.id]) == []
+
+
+def test_a_text_is_not_put_behind_its_twin_where_that_cannot_be_seen(laptops, store):
+    anna, _ = laptops
+    first, second = sorted((make("We deploy from main"), make("We deploy from main")))
+    idea = make("We deploy from a branch", source="talk.jsonl", source_type="transcript", session="session-1")
+    put(anna.store, first)
+    put(anna.store, idea, unique=False)
+    supersede(anna.store, idea, first, day(21))
+    put(store, second._replace(scope=TEAM))
+    for _ in range(2):
+        assert anna.sync().left == (first.id, second.id)
+        assert texts(store, TEAM) == {"We deploy from main"}
 
 
 def test_a_sync_that_is_cut_off_is_finished_by_the_next(laptops, store):

@@ -1,24 +1,25 @@
 """Two copies of a memory that went different ways, made one again. Pure: no store, no clock.
 
 History decides. Where one copy's history continues the other's, the longer one is right. Where both went on, their events are put in
-order of time, each field keeps what was last said of it, and votes of both count. Nothing is lost: what was overruled stands in the
-history, from where `restore` brings it back.
+order of time, each field keeps what was last said of it, and votes of both count. What was worked out from a text stays with it. Nothing
+is lost: what was overruled stands in the history, from where `restore` brings it back.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from recollect.records import Record, event_digest, stamp, version
+from recollect.records import Record, event_digest, stamp, valid_before, version
 from recollect.store.writer import content_hash
 from recollect.types import Entity, Event, Memory
 
 TIMES = ("valid_from", "valid_to", "expires_at", "deleted_at", "created_at", "last_accessed", "updated_at")
 LISTS = ("tags", "keywords")
 COUNTED = "usefulness"  # what is summed instead of overruled
+OF_TEXT = ("summary", "keywords", "entities")  # what a new text brings along
 
 
 class Merged(NamedTuple):
@@ -39,6 +40,7 @@ def merge(mine: Record, theirs: Record) -> Merged:
     first, second = _ordered(mine, theirs)
     tail = _in_order(here, there)
     memory = _replayed(first.memory, tail, _before(here, there))
+    memory = _with_text(memory, tail, first.memory, first.events[shared:], second.memory)
     memory = memory._replace(updated_at=max(mine.memory.updated_at, theirs.memory.updated_at))
     same = (memory.content, memory.section) == (first.memory.content, first.memory.section)
     other = (memory.content, memory.section) == (second.memory.content, second.memory.section)
@@ -54,6 +56,46 @@ def hidden(record: Record, winner: Record) -> Record:
     event = Event(at, "sync", "merge", {"superseded_by": record.memory.superseded_by, "deleted_at": None}, after)
     memory = record.memory._replace(superseded_by=winner.memory.id, deleted_at=at, updated_at=at)
     return record._replace(memory=memory, events=(*record.events, event))
+
+
+def circles(behind: Mapping[str, str]) -> list[list[str]]:
+    """The ids that replace each other in a circle, given what replaced each."""
+    found, seen = [], set[str]()
+    for start in behind:
+        path, at = list[str](), start
+        while at in behind and at not in seen:
+            seen.add(at)
+            path.append(at)
+            at = behind[at]
+        if at in path:
+            found.append(path[path.index(at) :])
+    return found
+
+
+def replaced_at(record: Record) -> datetime:
+    """When a memory was said to be replaced by what replaces it now."""
+    word = _replacing(record)
+    return word.at if word else record.memory.created_at
+
+
+def freed(record: Record) -> Record:
+    """A replaced memory as it was before that, visible again. Both sides come to the same."""
+    memory, word = record.memory, _replacing(record)
+    valid_to = memory.valid_to
+    if word is None or "valid_to" in word.after or word.before.get("superseded_by"):
+        before = valid_before([(event.before, event.after) for event in record.events])
+        valid_to = applied(memory, {"valid_to": before}).valid_to
+    # Behind everything that was said of it, so that it is the last word wherever the history is put in order.
+    at = max((memory.updated_at, *(event.at for event in record.events))) + timedelta(milliseconds=1)
+    back = memory._replace(superseded_by=None, valid_to=valid_to, updated_at=at)
+    was, now = ({"superseded_by": one.superseded_by, "valid_to": one.valid_to and stamp(one.valid_to)} for one in (memory, back))
+    return record._replace(memory=back, events=(*record.events, Event(at, "sync", "restore", was, now)))
+
+
+def _replacing(record: Record) -> Event | None:
+    """The event that put a memory behind what replaces it now."""
+    by = record.memory.superseded_by
+    return next((event for event in reversed(record.events) if event.after.get("superseded_by") == by), None)
 
 
 def _used(record: Record, *others: Record) -> Record:
@@ -106,6 +148,18 @@ def _replayed(memory: Memory, tail: Sequence[Event], useful: float | None) -> Me
     if useful is not None:
         fields[COUNTED] = useful
     return applied(memory, fields)
+
+
+def _with_text(memory: Memory, tail: Sequence[Event], first: Memory, own: Sequence[Event], second: Memory) -> Memory:
+    """The memory with what belongs to the text that stands. An edit that left the summary as it was says nothing of it, and the one that
+    was overruled may have changed it."""
+    at = max((number for number, event in enumerate(tail) if "content" in event.after), default=None)
+    if at is None:
+        return memory
+    digest = event_digest(tail[at])
+    owner = first if any(event_digest(event) == digest for event in own) else second
+    told = {name for event in tail[at:] for name in event.after}
+    return memory._replace(**{name: getattr(owner, name) for name in OF_TEXT if name not in told})
 
 
 def applied(memory: Memory, fields: Mapping[str, Any]) -> Memory:

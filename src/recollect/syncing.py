@@ -5,6 +5,7 @@
 A project has one name in the team and a scope of its own in each database. What both had last time is kept beside the local
 database; without it nothing is ever removed, only added and merged. Every step is one transaction and every write expects what was
 read, so a sync may be cut off or run beside writers at any moment: the next one goes on. Which of two versions is right, `merging` says.
+What somebody sees is not hidden by a sync unless what replaced it can be seen there, or somebody chose to forget it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from recollect import merging
 from recollect.errors import RecollectError
 from recollect.project import team_identity
-from recollect.records import Bundle, Record, digest, version
+from recollect.records import Bundle, Record, digest, texts, version
 from recollect.store.base import Store
-from recollect.types import Batch, Relation
+from recollect.store.writer import content_hash
+from recollect.types import Batch, Memory, Relation
 
 PAGE = 200
 TOLD, CONVERSATIONS, DOCUMENTS = "told", "conversations", "documents"
@@ -37,6 +39,7 @@ class Line(NamedTuple):
     version: bytes
     hash: str  # of its text
     alone: bool  # whether no other visible memory of the scope may hold the same text
+    behind: str | None = None  # what replaced it; a server does not say
 
 
 class Outline(NamedTuple):
@@ -60,7 +63,10 @@ class Side(Protocol):
 
     def take(self, scope: str, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]: ...
 
-    def remove(self, scope: str, gone: Sequence[str], purge: Sequence[str], unlink: Sequence[Link]) -> None: ...
+    def remove(self, scope: str, gone: Mapping[str, bytes | None], purge: Sequence[str], unlink: Sequence[Link]) -> tuple[str, ...]:
+        """Removes memories without a trace if they are still the given version (None: whichever), purges others, and ends relations.
+        Returns the ids that stayed."""
+        ...
 
     def purged(self, hashes: Sequence[str]) -> set[str]: ...
 
@@ -140,7 +146,8 @@ class Database:
             for record in bundle.records:
                 if sort_of(record) in what:
                     memory = record.memory
-                    lines[memory.id] = Line(version(record), memory.content_hash, record.unique and memory.deleted_at is None)
+                    alone = record.unique and memory.deleted_at is None
+                    lines[memory.id] = Line(version(record), memory.content_hash, alone, memory.superseded_by)
         links = {
             (relation.source, relation.target, relation.type): (relation, actor)
             for bundle in _pages(self.store, "relations", scope)
@@ -155,13 +162,15 @@ class Database:
     def take(self, scope: str, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]:
         return self.store.take(bundle, expect=expect)
 
-    def remove(self, scope: str, gone: Sequence[str], purge: Sequence[str], unlink: Sequence[Link]) -> None:
+    def remove(self, scope: str, gone: Mapping[str, bytes | None], purge: Sequence[str], unlink: Sequence[Link]) -> tuple[str, ...]:
+        left: tuple[str, ...] = ()
         if gone:
-            self.store.take(Bundle(gone=tuple(gone)))
+            left = self.store.take(Bundle(gone=tuple(gone)), expect={id: one for id, one in gone.items() if one is not None})
         if purge or unlink:
             self.store.write(
                 Batch(at=self.clock(), actor=self.actor, purge=tuple(purge), unrelate=tuple(Relation(*link) for link in unlink))
             )
+        return left
 
     def purged(self, hashes: Sequence[str]) -> set[str]:
         return self.store.tombstoned(hashes)
@@ -192,34 +201,51 @@ class Sync:
         self.what = tuple(what)
         self.allow_loss = allow_loss
         self.both: dict[str, bytes] = {}  # what both sides have when it is done
+        self.behind: dict[Side, dict[str, str]] = {mine: {}, theirs: {}}  # what replaced memories on each side
+        self.forgotten: set[tuple[Side, str]] = set()  # what this run itself has hidden for good, and on which side
+        self.waiting: list[str] = []  # what is replaced by something that the other side may get only later in this run
+        self.undone: set[Link] = set()
         self.left: list[str] = []
         self.conflicts: list[tuple[str, tuple[str, ...]]] = []
 
     def run(self, shared: Shared) -> tuple[Report, Shared]:
         """Does it, and says what was done and what both sides have now."""
         mine, theirs = self.mine.outline(self.here, self.what), self.theirs.outline(self.there, self.what)
-        self.both = {
-            id: line.version for id, line in mine.lines.items() if (other := theirs.lines.get(id)) and other.version == line.version
-        }
-        if self.what != (TOLD,):
-            self._places()
-        twins = self._twins(mine, theirs)
-        merged = self._merge([id for id in mine.lines if id in theirs.lines and id not in self.both and id not in twins])
+        for id, line in mine.lines.items():
+            if (other := theirs.lines.get(id)) and other.version == line.version:
+                self._note(id, line.version, line.behind)
+        pairs = _twins(mine, theirs)
+        twins = {id for pair in pairs for id in pair}
         only_mine = [id for id in mine.lines if id not in theirs.lines and id not in twins]
         only_theirs = [id for id in theirs.lines if id not in mine.lines and id not in twins]
-        removed_here, push = self._missing(self.theirs, mine, only_mine, shared)
-        removed_there, pull = self._missing(self.mine, theirs, only_theirs, shared)
-        self._guard(len(removed_here[0] + removed_here[1] + removed_there[0] + removed_there[1]), len(shared.records))
-        self.mine.remove(self.here, *removed_here, ())
-        self.theirs.remove(self.there, *removed_there, ())
+        gone_here, purge_here, push = self._missing(self.theirs, self.mine, self.here, mine, only_mine, shared)
+        gone_there, purge_there, pull = self._missing(self.mine, self.theirs, self.there, theirs, only_theirs, shared)
+        self._guard(len(gone_here) + len(purge_here) + len(gone_there) + len(purge_there), len(shared.records))
+        if self.what != (TOLD,):
+            self._places()
+        merged = self._merge([id for id in mine.lines if id in theirs.lines and id not in self.both])
+        removed_here = self._remove(self.mine, self.here, gone_here, purge_here)
+        removed_there = self._remove(self.theirs, self.there, gone_there, purge_there)
         pushed = self._copy(self.mine, self.theirs, self.here, self.there, push)
         pulled = self._copy(self.theirs, self.mine, self.there, self.here, pull)
+        waiting, self.waiting = self.waiting, []
+        merged += self._merge(waiting) + sum(self._settle(*pair) for pair in pairs)
+        self._open_circles()
         links, both_links = self._links(mine, theirs, shared)
         report = Report(
-            pushed, pulled, merged + len(twins), sum(map(len, removed_here)), sum(map(len, removed_there)), links,
-            tuple(self.conflicts), tuple(dict.fromkeys(self.left)),
+            pushed, pulled, merged, removed_here, removed_there, links, tuple(self.conflicts), tuple(dict.fromkeys(self.left)),
         )  # fmt: skip
-        return report, Shared(self.both, both_links)
+        # What both still have and could not be agreed on may be removed or purged by the next sync as before.
+        kept = {id: was for id, was in shared.records.items() if id in mine.lines and id in theirs.lines}
+        return report, Shared({**kept, **self.both}, both_links)
+
+    def _note(self, id: str, version: bytes, behind: str | None) -> None:
+        """Both sides have a memory in this version now."""
+        self.both[id] = version
+        for known in self.behind.values():
+            known.pop(id, None)
+            if behind:
+                known[id] = behind
 
     # What both have
 
@@ -231,61 +257,123 @@ class Sync:
             theirs = {record.memory.id: record for record in self.theirs.fetch(self.there, page)}
             for id in page:
                 if id in mine and id in theirs:
+                    for side, record in ((self.mine, mine[id]), (self.theirs, theirs[id])):
+                        if record.memory.superseded_by:
+                            self.behind[side][id] = record.memory.superseded_by
                     done += self._agree(mine[id], theirs[id], merging.merge(mine[id], theirs[id]))
         return done
 
     def _agree(self, mine: Record, theirs: Record, merged: merging.Merged) -> int:
-        id, now = mine.memory.id, version(merged.record)
-        if merged.conflicts:
-            self.conflicts.append((id, merged.conflicts))
-        for side, scope, was in ((self.theirs, self.there, theirs), (self.mine, self.here, mine)):
-            if now != version(was) and self._put(side, scope, [merged.record], {id: version(was)}):
+        id, record, conflicts = mine.memory.id, merged.record, merged.conflicts
+        both = ((self.theirs, self.there, theirs), (self.mine, self.here, mine))
+        for side, scope, was in both:
+            by = record.memory.superseded_by
+            if by and by != was.memory.superseded_by and record.memory.deleted_at is None and was.memory.deleted_at is None:
+                end = self._end(side, scope, record.memory)
+                if end is None:
+                    # Its replacement is on its way, or is not exchanged: what a private conversation did here is not done there.
+                    self.waiting.append(id)
+                    return 0
+                if not self._shown(side, end) and self._shown(side, self._end(side, scope, was.memory)):
+                    # One side replaced it by what the other had forgotten: neither meant that nothing of it is left.
+                    record, conflicts = self._free(record), tuple(sorted({*conflicts, "superseded_by"}))
+        if conflicts:
+            self.conflicts.append((id, conflicts))
+        return self._put_both(record, both)
+
+    def _put_both(self, record: Record, both: Iterable[tuple[Side, str, Record]]) -> int:
+        id, now = record.memory.id, version(record)
+        for side, scope, was in both:
+            if now != version(was) and self._put(side, scope, [record], {id: version(was)}):
                 return 0
-        self.both[id] = now
+            if record.memory.deleted_at and was.memory.deleted_at is None:
+                self.forgotten.add((side, id))
+        self._note(id, now, record.memory.superseded_by)
         return 1
 
-    def _twins(self, mine: Outline, theirs: Outline) -> set[str]:
-        """The same text under two ids, told on both sides: the older id stays, the other is put behind it. Returns the ids that are
-        settled by that."""
-        here = {line.hash: id for id, line in mine.lines.items() if line.alone}
-        there = {line.hash: id for id, line in theirs.lines.items() if line.alone}
-        settled: set[str] = set()
-        for hash in here.keys() & there.keys():
-            one, other = here[hash], there[hash]
-            if one != other and one not in theirs.lines and other not in mine.lines:
-                first, second = self.mine.fetch(self.here, [one]), self.theirs.fetch(self.there, [other])
-                if first and second:
-                    self._settle(first[0], second[0])
-                    settled |= {one, other}
-        return settled
+    def _end(self, side: Side, scope: str, memory: Memory) -> Memory | None:
+        """Where following what replaced a memory leads on a side; None if it leads to something that the side does not have."""
+        seen = {memory.id}
+        while memory.superseded_by and memory.superseded_by not in seen:
+            seen.add(memory.superseded_by)
+            found = side.fetch(scope, [memory.superseded_by])
+            if not found:
+                return None
+            memory = found[0].memory
+        return memory
 
-    def _settle(self, mine: Record, theirs: Record) -> None:
-        keep, drop = (mine, theirs) if mine.memory.id < theirs.memory.id else (theirs, mine)
+    def _shown(self, side: Side, end: Memory | None) -> bool:
+        """Whether it could be seen on a side when the run began."""
+        return end is not None and (end.deleted_at is None or (side, end.id) in self.forgotten)
+
+    def _free(self, record: Record) -> Record:
+        self.undone.add((record.memory.superseded_by or "", record.memory.id, "supersedes"))
+        return merging.freed(record)
+
+    def _open_circles(self) -> None:
+        """Where each side said that its own replaces the other's, the two hide each other. The later word stands: what was replaced first
+        is brought back. By what the sides have and not by what this run did, so that one that was cut off leaves no circle for good."""
+        for side, scope in ((self.mine, self.here), (self.theirs, self.there)):
+            for circle in merging.circles(self.behind[side]):
+                found = {record.memory.id: record for record in side.fetch(scope, circle)}
+                if any(id not in found or found[id].memory.superseded_by != self.behind[side][id] for id in circle):
+                    continue  # changed meanwhile
+                known = [record for id, record in found.items() if self.both.get(id) == version(record) and not record.memory.deleted_at]
+                if known:
+                    first = min(known, key=lambda record: (merging.replaced_at(record), record.memory.id))
+                    self.conflicts.append((first.memory.id, ("superseded_by",)))
+                    self._put_both(self._free(first), ((self.theirs, self.there, first), (self.mine, self.here, first)))
+
+    def _settle(self, one: str, other: str) -> int:
+        """The same text under two ids: the older one stays, the other is put behind it."""
+        first, second = self.mine.fetch(self.here, [one]), self.theirs.fetch(self.there, [other])
+        if not first or not second:
+            return 0
+        mine, theirs = first[0], second[0]
+        keep, drop = (mine, theirs) if one < other else (theirs, mine)
         behind = merging.hidden(drop, keep)
-        for side, scope, own in ((self.mine, self.here, mine), (self.theirs, self.there, theirs)):
-            expect = {one.memory.id: version(one) if one is own else None for one in (keep, drop)}
+        both = ((self.mine, self.here, mine), (self.theirs, self.there, theirs))
+        for side, scope, own in both:
+            if own is drop and _visible(drop.memory) and ((end := self._end(side, scope, keep.memory)) is None or end.deleted_at):
+                self.left += [one, other]  # the one that would stay cannot be seen there either
+                return 0
+        for side, scope, own in both:
+            expect = {each.memory.id: version(each) if each is own else None for each in (keep, drop)}
             if self._put(side, scope, [behind, keep], expect):
-                return
-        self.both[keep.memory.id], self.both[behind.memory.id] = version(keep), version(behind)
+                return 0
+        for record in (keep, behind):
+            self._note(record.memory.id, version(record), record.memory.superseded_by)
+        return 2
 
     # What one side lacks
 
-    def _missing(self, lacking: Side, having: Outline, ids: Sequence[str], shared: Shared) -> tuple[tuple[list[str], list[str]], list[str]]:
-        """Of memories that one side lacks: those to be removed where they are (without a trace; purged), and those to be copied."""
+    def _missing(
+        self, lacking: Side, having: Side, scope: str, outline: Outline, ids: Sequence[str], shared: Shared
+    ) -> tuple[dict[str, bytes | None], list[str], list[str]]:
+        """Of memories that one side lacks: those to be removed where they are without a trace, in the version that was seen, those to be
+        purged there, and those to be copied."""
         known = [id for id in ids if id in shared.records]
-        purged = lacking.purged([having.lines[id].hash for id in known]) if known else set()
-        gone, purge, copy = [], [], []
+        hashes = {id: {outline.lines[id].hash} for id in known}
+        changed = [id for id in known if outline.lines[id].version != shared.records[id]]
+        for page in _paged(changed):  # whose text may be another one than that which was purged
+            hashes |= {record.memory.id: set(map(content_hash, texts(record))) for record in having.fetch(scope, page)}
+        purged = lacking.purged(sorted(set().union(*hashes.values()))) if known else set()
+        gone, purge, copy = dict[str, bytes | None](), list[str](), list[str]()
         for id in ids:
-            line = having.lines[id]
             if id not in shared.records:
                 copy.append(id)
-            elif line.hash in purged:
+            elif hashes[id] & purged:
                 purge.append(id)
-            elif line.version == shared.records[id]:
-                gone.append(id)
+            elif outline.lines[id].version == shared.records[id]:
+                gone[id] = outline.lines[id].version
             else:
                 copy.append(id)  # removed there, but changed here since: somebody cares for it
-        return (gone, purge), copy
+        return gone, purge, copy
+
+    def _remove(self, side: Side, scope: str, gone: Mapping[str, bytes | None], purge: Sequence[str]) -> int:
+        left = side.remove(scope, gone, purge, ())
+        self.left += left
+        return len(gone) + len(purge) - len(left)
 
     def _guard(self, removals: int, known: int) -> None:
         if not self.allow_loss and removals > max(MANY, known // 2):
@@ -303,7 +391,7 @@ class Sync:
             left = self._put(target, target_scope, records, {record.memory.id: None for record in records})
             for record in records:
                 if record.memory.id not in left:
-                    self.both[record.memory.id] = version(record)
+                    self._note(record.memory.id, version(record), record.memory.superseded_by)
                     done += 1
         return done
 
@@ -319,16 +407,18 @@ class Sync:
     def _links(self, mine: Outline, theirs: Outline, shared: Shared) -> tuple[int, frozenset[Link]]:
         lacking_there = {link: found for link, found in mine.links.items() if link not in theirs.links and self._ends(link)}
         lacking_here = {link: found for link, found in theirs.links.items() if link not in mine.links and self._ends(link)}
-        unlink_here, unlink_there = (tuple(link for link in found if link in shared.links) for found in (lacking_there, lacking_here))
-        push, pull = (tuple(value for link, value in found.items() if link not in shared.links) for found in (lacking_there, lacking_here))
+        ended = {link for link in (*lacking_there, *lacking_here) if link in shared.links} | self.undone
+        unlink_here, unlink_there = (tuple(link for link in ended if link in side.links) for side in (mine, theirs))
+        push, pull = (tuple(value for link, value in found.items() if link not in ended) for found in (lacking_there, lacking_here))
         for side, scope, given, gone in ((self.theirs, self.there, push, unlink_there), (self.mine, self.here, pull, unlink_here)):
             for page in _paged(given):
                 side.take(scope, Bundle(relations=tuple(page)), {})
             for links in _paged(gone):
-                side.remove(scope, (), (), links)
-        ended = {*unlink_here, *unlink_there}
-        both = frozenset(link for link in {**mine.links, **theirs.links} if link not in ended and self._ends(link))
-        return len(push) + len(pull) + len(ended), both
+                side.remove(scope, {}, (), links)
+        both = {link for link in {**mine.links, **theirs.links} if self._ends(link)}
+        both |= {link for link in shared.links if not self._ends(link) and link in mine.links and link in theirs.links}
+        number = len(push) + len(pull) + len({*unlink_here, *unlink_there})
+        return number, frozenset(both - ended)
 
     def _ends(self, link: Link) -> bool:
         return link[0] in self.both and link[1] in self.both
@@ -340,6 +430,18 @@ class Sync:
             for part in PLACES:
                 for page in _paged(_further(part, getattr(given, part), getattr(known, part), scope)):
                     side.take(scope, Bundle(**{part: tuple(page)}), {})  # type: ignore[arg-type]
+
+
+def _twins(mine: Outline, theirs: Outline) -> list[tuple[str, str]]:
+    """The same text under two ids, told on both sides."""
+    here = {line.hash: id for id, line in mine.lines.items() if line.alone}
+    there = {line.hash: id for id, line in theirs.lines.items() if line.alone}
+    found = [(here[hash], there[hash]) for hash in here if hash in there]
+    return [(one, other) for one, other in found if one != other and one not in theirs.lines and other not in mine.lines]
+
+
+def _visible(memory: Memory) -> bool:
+    return memory.deleted_at is None and memory.superseded_by is None
 
 
 def _further(part: str, given: Sequence[Any], known: Sequence[Any], scope: str) -> list[Any]:

@@ -1,0 +1,182 @@
+"""Whatever two sides do while they are apart, a sync hides nothing that either of them sees, and nothing that was purged comes back."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from recollect import Memory, tending
+from recollect.config import Config
+from recollect.errors import RecollectError
+from recollect.ids import new_id
+from recollect.records import texts, version
+from recollect.store.sqlite import SqliteStore
+from recollect.syncing import CONVERSATIONS, TOLD, Database, Shared, Sync
+from recollect.types import Batch, Change, Entry, Filter, Relation, Source
+
+OPERATIONS = ("add", "repeat", "edit", "edit", "vote", "supersede", "supersede", "consolidate", "consolidate", "talk", "forget", "restore", "unlink", "purge")  # fmt: skip
+
+
+class Side:
+    """A database with a project of its own, a clock that is not quite right, and somebody who does this and that."""
+
+    def __init__(self, path, name, chance):
+        self.store, self.name, self.chance = SqliteStore(path / f"{name}.db", timeout=5), name, chance
+        self.now = datetime(2026, 4, 1, tzinfo=UTC)
+        (path / name).mkdir()
+        self.memory = Memory(store=self.store, directory=path / name, config=Config(embedding="none"), clock=self.clock, actor=name)
+        self.scope = self.memory.scope
+        self.purged: dict[str, set[str]] = {}  # id → the texts that it had
+        self.said = 0
+
+    def clock(self):
+        self.now += timedelta(seconds=self.chance.randint(1, 600))
+        return self.now
+
+    def text(self) -> str:
+        self.said += 1
+        return f"{self.name} said {self.said} of {self.chance.choice(('queues', 'deploys', 'caches'))}"
+
+    def all(self) -> dict[str, object]:
+        filter = Filter((self.scope,), include_deleted=True, include_superseded=True, include_expired=True, include_quarantined=True)
+        return {record.memory.id: record for record in self.store.records([one.id for one in self.store.scan(filter)])}
+
+    def visible(self) -> set[str]:
+        return {one.id for one in self.store.scan(Filter((self.scope,), now=self.now + timedelta(days=1000)))}
+
+    def stands(self, id: str, all, visible) -> bool:
+        """Whether a memory, or what replaced it in the end, can be seen."""
+        return any(one in visible for one in self.chain(id, all))
+
+    def chain(self, id: str | None, all) -> list[str]:
+        """A memory and what replaced it, step by step, as far as that is known here and one step further."""
+        found = []
+        while id and id not in found:
+            found.append(id)
+            id = all[id].memory.superseded_by if id in all else None
+        return found
+
+    def act(self) -> None:
+        operation = self.chance.choice(OPERATIONS)
+        alive = sorted(id for id in self.visible() if not self.store.get([id])[0].session)
+        try:
+            if operation == "add" or len(alive) < 3:
+                self.memory.add(self.text(), dedup=False)
+            else:
+                getattr(self, operation)(*self.chance.sample(alive, 2))
+        except RecollectError:
+            pass  # a text that is there already, or a circle
+
+    def repeat(self, *_):
+        """What somebody else may say too, word for word."""
+        self.memory.add(f"Everybody says {self.chance.randint(1, 6)}", dedup=False)
+
+    def edit(self, id, _):
+        self.memory.update(id, content=self.text())
+
+    def vote(self, id, _):
+        self.memory.vote(id)
+
+    def supersede(self, new, old):
+        self.memory.link(new, old, "supersedes")
+
+    def consolidate(self, one, other):
+        tending.apply(self.memory, [tending.Step("merge", tuple(self.store.get([one, other])), "alike")])
+
+    def talk(self, old, _):
+        """An idea of a conversation, which is nobody else's, takes the place of what was told."""
+        told, at = self.store.get([old])[0], self.clock()
+        idea = told._replace(id=new_id(), content=self.text(), source="talk.jsonl", source_type="transcript", session="talk", created_at=at)
+        idea = idea._replace(updated_at=at, content_hash=f"{self.name}-{self.said}")
+        self.store.write(
+            Batch(
+                at=at, actor=self.name, sources=((self.scope, Source("talk.jsonl", "transcript")),), add=(Entry(idea, (), False),),
+                change=(Change(old, "supersede", {"superseded_by": idea.id, "valid_to": at}),), relate=(Relation(idea.id, old, "supersedes"),),
+            )
+        )  # fmt: skip
+
+    def forget(self, id, _):
+        self.memory.forget(id)
+
+    def restore(self, *_):
+        hidden = sorted(self.all().keys() - self.visible())
+        self.memory.restore(self.chance.choice(hidden or ["nothing"]))
+
+    def unlink(self, *_):
+        known = [one for one in self.store.relations(sorted(self.all())) if one.type == "supersedes"]
+        if known:
+            self.memory.unlink(*self.chance.choice(known)[:3])
+
+    def purge(self, id, _):
+        self.purged[id] = {text for text in texts(self.store.records([id])[0]) if not text.startswith("Everybody")}
+        self.memory.forget(id, purge=True)
+
+
+def synced(mine: Side, theirs: Side, shared: Shared, what, purged):
+    """A sync of the two, after which nothing is lost that either saw, unless somebody purged it."""
+    sides = (mine, theirs)
+    before = {side: (side.all(), side.visible()) for side in sides}
+    ends = (Database(side.store, side.name, side.clock) for side in sides)
+    report, shared = Sync(*ends, mine.scope, theirs.scope, what=what, allow_loss=True).run(shared)
+    for side, other in (sides, sides[::-1]):
+        (all, visible), (there, seen_there) = before[side], before[other]
+        now, seen = side.all(), side.visible()
+        for id in visible - purged.keys():
+            # Somebody forgot it, or what replaced it.
+            chosen = id in there and (there[id].memory.deleted_at or not other.stands(id, there, seen_there))
+            assert side.stands(id, now, seen) or chosen, f"{all[id].memory.content!r} was lost by {side.name}"
+    return report, shared
+
+
+def gone(purged, *sides: Side) -> bool:
+    """Whether nothing that was purged is left, not even in the history of something else."""
+    words = set().union(*purged.values())
+    records = [record for side in sides for record in side.all().values()]
+    return not any(record.memory.id in purged or texts(record) & words for record in records)
+
+
+@pytest.mark.parametrize("what", [(TOLD,), (TOLD, CONVERSATIONS)], ids=["told", "all"])
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_that_either_side_sees_is_lost_and_nothing_purged_comes_back(tmp_path, seed, what):
+    chance = random.Random(seed)
+    sides = anna, team = tuple(Side(tmp_path, name, chance) for name in ("anna", "team"))
+    shared, purged = Shared({}, frozenset()), {}
+    for _ in range(12):
+        for side in sides:
+            for _ in range(chance.randint(0, 8)):
+                side.act()
+            purged |= side.purged
+        for _ in range(2):
+            report, shared = synced(anna, team, shared, what, purged)
+            assert gone(purged, *sides)
+        ours, theirs = (
+            {id: version(record) for id, record in side.all().items() if what != (TOLD,) or not record.memory.session} for side in sides
+        )
+        for id in {id for id in {**ours, **theirs} if ours.get(id) != theirs.get(id)} - set(report.left):
+            # Only what is replaced by something that the other side does not get: of a conversation, or holding what was purged there.
+            chains = [(behind, other) for side, other in (sides, sides[::-1]) for behind in side.chain(id, side.all())]
+            assert any(behind not in other.all() for behind, other in chains)
+    for side in sides:
+        assert side.store.check(deep=True) == []
+        side.store.close()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_is_lost_between_three_machines_either(tmp_path, seed):
+    chance = random.Random(seed)
+    team, *laptops = (Side(tmp_path, name, chance) for name in ("team", "anna", "ben"))
+    shared, purged = dict.fromkeys(laptops, Shared({}, frozenset())), {}
+    for _ in range(25):
+        laptop = chance.choice(laptops)
+        for _ in range(chance.randint(0, 5)):
+            laptop.act()
+        purged |= laptop.purged
+        if chance.random() < 0.6:
+            _, shared[laptop] = synced(laptop, team, shared[laptop], (TOLD,), purged)
+    for laptop in (*laptops, *laptops, *laptops):
+        _, shared[laptop] = synced(laptop, team, shared[laptop], (TOLD,), purged)
+    assert gone(purged, team, *laptops)
+    for side in (team, *laptops):
+        side.store.close()

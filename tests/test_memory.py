@@ -7,7 +7,7 @@ import pytest
 from memories import DAY, NOW, stored, texts
 
 from recollect.config import Config
-from recollect.errors import InvalidInput, NotFound
+from recollect.errors import InvalidInput, NotFound, Overtaken
 from recollect.types import RELATIONS, TRUST, Passage
 
 clock, open_memory, memory, hashing = memories.clock, memories.open_memory, memories.memory, memories.hashing
@@ -327,6 +327,55 @@ def test_memories_are_related_and_set_apart_again(memory, type):
         memory.unlink(one, other, type)
 
 
+def test_what_was_replaced_before_it_was_forgotten_is_so_when_it_comes_back(memory):
+    old = memory.add("We deploy with script one").id
+    new = memory.add("We deploy from release branches", supersedes=[old]).id
+    before = memory.one(old)
+    memory.forget(old)
+    back = memory.restore(old)
+    assert (back.deleted_at, back.superseded_by, back.valid_to) == (None, new, before.valid_to)
+    assert [(relation.source, relation.type) for relation in memory.relations(old)] == [(new, "supersedes")]
+    assert memory.restore(old).superseded_by is None
+    assert memory.relations(old) == []
+
+
+def test_taking_a_replacement_back_leaves_the_one_before_it(memory, clock):
+    old, first, second = (memory.add(f"The cache is {name}").id for name in ("Redis", "Valkey", "Dragonfly"))
+    for new in (first, second):
+        clock.move(days=1)
+        memory.link(new, old, "supersedes")
+    memory.unlink(second, old, "supersedes")
+    assert (memory.one(old).superseded_by, memory.one(old).valid_to) == (first, memory.one(first).created_at)
+    memory.link(second, old, "supersedes")
+    memory.link(old, first, "supersedes")  # so that falling back on the first would make a circle
+    memory.unlink(second, old, "supersedes")
+    assert memory.one(old).superseded_by is None
+    memory.link(second, old, "supersedes")
+    assert memory.restore(old).superseded_by is None
+    assert [relation.type for relation in memory.relations(old) if relation.target == old] == []
+
+
+def test_a_question_is_open_again_only_when_its_last_answer_is_taken_back(memory):
+    question = memory.add("Which port does staging use?", kind="question").id
+    answers = [memory.add(text).id for text in ("Staging uses 8081", "The port of staging stands in Consul")]
+    for answer in answers:
+        memory.link(answer, question, "answers")
+    memory.unlink(answers[0], question, "answers")
+    assert memory.one(question).answered is True
+    memory.unlink(answers[1], question, "answers")
+    assert memory.one(question).answered is False
+
+
+def test_a_memory_is_changed_only_as_it_was_read(memory, clock):
+    id = memory.add("The port is 8080").id
+    was = memory.one(id)
+    clock.move(seconds=1)
+    now = memory.update(id, content="The port is 8081", was=was)
+    with pytest.raises(Overtaken, match="changed by another process"):
+        memory.update(id, content="The port is 9090", was=was)
+    assert memory.one(id) == now
+
+
 def test_relations_that_make_no_sense_are_refused(memory):
     a, b, c = (memory.add(text).id for text in ("one owl", "two mice", "three cats"))
     memory.link(b, a, "supersedes")
@@ -340,6 +389,14 @@ def test_relations_that_make_no_sense_are_refused(memory):
         memory.link(a, a)
     with pytest.raises(NotFound):
         memory.link(a, "ffffffff")
+
+
+def test_a_time_without_a_zone_is_meant_in_utc(memory, clock):
+    later = clock() + timedelta(hours=1)
+    told = memory.add("The lease runs out", expires_at=later.replace(tzinfo=None))
+    assert memory.one(told.id).expires_at == later
+    with pytest.raises(InvalidInput, match="in the past"):
+        memory.add("It ran out", expires_at=(clock() - timedelta(hours=1)).replace(tzinfo=None))
 
 
 def test_what_has_expired_is_hidden_unless_asked_for(memory, clock):

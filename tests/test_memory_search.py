@@ -25,10 +25,16 @@ def test_an_empty_database_has_no_answer(memory, mode):
     assert memory.list() == [] and list(memory.export()) == [] and memory.stats().memories == 0
 
 
-@pytest.mark.parametrize("question", ["", " ", "?", '"', "NEAR( * : ^ -", "the of and", "a" * 10_000, "owl\x00", "AND OR NOT", 'kind: "'])
+@pytest.mark.parametrize("question", ["?", '"', "NEAR( * : ^ -", "the of and", "a" * 10_000, "owl\x00", "AND OR NOT", 'kind: "'])
 def test_no_question_breaks_a_search(memory, question):
     memory.add(OWLS[0])
     assert len(memory.search(question).hits) <= 1
+
+
+@pytest.mark.parametrize("question", ["", " \n"])
+def test_an_empty_question_is_refused(memory, question):
+    with pytest.raises(InvalidInput, match="The question is empty"):
+        memory.search(question)
 
 
 def test_a_long_question_still_finds_the_one_word_that_fits(memory):
@@ -248,7 +254,7 @@ def test_without_a_model_search_goes_by_words_and_meaning_is_refused(open_memory
     memory.add(OWLS[0])
     answer = memory.search("barn owl")
     assert (texts(answer), answer.mode, answer.hints) == ([OWLS[0]], "keyword", ())
-    with pytest.raises(EmbeddingError, match="no embedding model to search by meaning"):
+    with pytest.raises(EmbeddingError, match="No embedding model is set"):
         memory.search("barn owl", mode="vector")
     with pytest.raises(EmbeddingError, match="No embedding model is set"):
         memory.reindex()
@@ -260,6 +266,10 @@ def test_a_model_that_is_not_there_is_told_and_words_go_on(open_memory):
     assert receipt.added == 1 and receipt.hints[0].startswith("Working by words only:") and receipt.hints == memory.hints
     answer = memory.search("barn owl")
     assert texts(answer) == [OWLS[0]] and answer.hints == memory.hints
+    for needs_one in (lambda: memory.search("barn owl", mode="vector"), memory.reindex):
+        with pytest.raises(EmbeddingError, match="is not installed") as refused:
+            needs_one()
+        assert refused.value.hint and memory.hints == (f"Working by words only: {refused.value.message} {refused.value.hint}",)
     assert memory.search("barn owl", mode="keyword").hints == ()
 
 
@@ -267,7 +277,7 @@ def test_a_model_that_fails_while_writing_loses_nothing(open_memory):
     memory = open_memory(embedder=Failing())
     receipt = memory.add_many([Passage(OWLS[0]), Passage(OWLS[1])])
     assert receipt.added == 2
-    assert receipt.hints == ("Working by words only: The endpoint is down. Mend it with: Start it.",)
+    assert receipt.hints == ("Working by words only: The endpoint is down. Start it.",)
     assert memory.stats().unembedded == 2 and memory.stats().vectors == {}
     later = open_memory(embedder=Failing())
     assert later.update(later.list()[0].id, content="The eagle owl sings").content == "The eagle owl sings"
@@ -281,7 +291,7 @@ def test_a_model_that_fails_at_a_question_leaves_it_to_the_words(open_memory):
     memory.add(OWLS[0])
     answer = memory.search("barn owl")
     assert (texts(answer), answer.mode) == ([OWLS[0]], "keyword")
-    assert answer.hints == ("Working by words only: The endpoint is down. Mend it with: Start it.",)
+    assert answer.hints == ("Working by words only: The endpoint is down. Start it.",)
     with pytest.raises(EmbeddingError, match="endpoint is down"):
         memory.search("barn owl", mode="vector")
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from memories import clock, open_memory, texts  # noqa: F401
 
-from recollect import MemoryTool
+from recollect import MemoryTool, knowledge
 from recollect.errors import InvalidInput, RecollectError
 
 
@@ -221,6 +221,19 @@ def test_secrets_and_private_parts_are_taken_out(tool, memory):
         tool.call(view("/memories/u"))
 
 
+def test_no_path_holds_a_secret(tool, memory):
+    secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    tool.call(create("/memories/t"))
+    for command in (
+        create(f"/memories/{secret}/u"),
+        rename("/memories/t", f"/memories/{secret}.md"),
+        rename("/memories/t", "/memories/<private>x</private>"),
+    ):
+        with pytest.raises(InvalidInput, match="choose another path"):
+            tool.call(command)
+    assert [one.section for one in memory.export()] == ["/memories/t"]
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -279,6 +292,52 @@ def test_a_purged_text_is_not_taken_in_again(tool, memory):
     memory.forget(memory.search("somebody wants gone").hits[0].memory.id, purge=True)
     with pytest.raises(InvalidInput, match="purged"):
         tool.call(create("/memories/a", "a text that somebody wants gone"))
+
+
+class Late(MemoryTool):
+    """A tool of another process, which looked at the files just before this one changed them."""
+
+    def look(self):
+        self.seen = [self._stored()]
+        return self
+
+    def _stored(self):
+        return self.seen.pop() if getattr(self, "seen", ()) else super()._stored()
+
+
+def test_edits_of_two_processes_both_count(tool, memory, clock):  # noqa: F811
+    tool.call(create("/memories/a", "one\ntwo\nthree\n"))
+    for number, command in enumerate(
+        (replace("/memories/a", "two", "TWO"), insert("/memories/a", 0, "zero"), rename("/memories/a", "/memories/b"))
+    ):
+        late = Late(memory).look()
+        clock.move(seconds=1)
+        tool.call(replace("/memories/a", "one" if number == 0 else "ONE" * number, "ONE" * (number + 1)))
+        clock.move(seconds=1)
+        late.call(command)
+    assert tool.call(view("/memories/b")).split("\n")[1:] == [
+        "     1\tzero", "     2\tONEONEONE", "     3\tTWO", "     4\tthree", "     5\t"
+    ]  # fmt: skip
+
+
+def test_a_file_that_two_processes_made_at_once_is_deleted_and_renamed_whole(tool, memory, clock):  # noqa: F811
+    late = Late(memory).look()
+    tool.call(create("/memories/a", "from one"))
+    clock.move(seconds=1)
+    late.call(create("/memories/a", "from the other"))
+    tool.call(rename("/memories/a", "/memories/b"))
+    assert "from the other" in tool.call(view("/memories/b"))
+    tool.call(delete("/memories/b"))
+    for path in ("/memories/a", "/memories/b"):
+        with pytest.raises(InvalidInput, match="does not exist"):
+            tool.call(view(path))
+
+
+def test_no_document_takes_the_place_of_the_files(tool, memory):
+    tool.call(create("/memories/a"))
+    for path in ("memory-tool", "./memory-tool/"):
+        with pytest.raises(InvalidInput, match="no path for a document"):
+            knowledge.import_texts(memory, {path: "# A document"})
 
 
 def test_scopes_do_not_see_each_other(memory, open_memory, tmp_path):  # noqa: F811

@@ -11,6 +11,7 @@ from travel import fill, tallies
 
 from recollect import migration
 from recollect.errors import InvalidInput, StoreError
+from recollect.records import Bundle
 from recollect.store.sqlite import SqliteStore
 from recollect.syncing import team_scope
 from recollect.types import PERSONAL, Batch, Relation
@@ -127,6 +128,15 @@ def test_what_is_written_to_the_source_meanwhile_comes_too(source, store, part):
     moved = migration.migrate(Busy(source, part, happen), store, "here", page=2)
     assert moved.parts == as_there(source, store) == tallies(store)
     assert store.check(deep=True) == []
+
+
+def test_a_relation_that_is_gone_goes_where_there_are_no_memories_too(store, tmp_path):
+    bare, relation = SqliteStore(tmp_path / "bare.db", timeout=5), Relation("one", "other", "relates_to", NOW)
+    bare.take(Bundle(relations=((relation, "user"),)))
+    migration.migrate(bare, store, "here")
+    bare.write(Batch(at=NOW, unrelate=(relation,)))
+    assert migration.migrate(bare, store, "here").parts == tallies(bare) == tallies(store)
+    bare.close()
 
 
 def test_a_source_that_never_rests_is_told_of(source, store):

@@ -12,7 +12,7 @@ import numpy as np
 import postgres
 import psycopg
 import pytest
-from stores import HERE, MODEL, NOW, by_meaning, by_words, change, content_hash, everything, make, put, seen, term
+from stores import HERE, MODEL, NOW, by_meaning, by_words, change, content_hash, everything, make, put, seen, term, vector
 
 from recollect.config import Config, explain
 from recollect.errors import InvalidInput, StoreBusy, StoreError, StoreTooNew
@@ -316,6 +316,16 @@ def test_a_vector_of_another_size_is_refused_and_nothing_is_half_done(tenant):
     with pytest.raises(InvalidInput, match="dimensions"):
         tenant.write(Batch(at=NOW, add=(Entry(make("another"), [np.ones(8, np.float32)]),), model=MODEL))
     assert tenant.count(everything()) == 1
+    assert tenant.check(deep=True) == []
+
+
+def test_a_model_comes_back_with_another_size_where_it_has_no_vectors_left(tenant):
+    memory, small = make("a text"), np.ones(8, np.float32) / 8**0.5
+    put(tenant, memory, cache={"00" * 16: [vector("a text")]})
+    assert by_meaning(tenant, "a text") == [memory.id]
+    tenant.drop_vectors()
+    tenant.write(Batch(at=NOW, vectors={memory.id: [small]}, model=MODEL))
+    assert len(tenant.nearest(small, MODEL, seen(), 5).items) == 1 and tenant.cached([bytes(16)], MODEL) == {}
     assert tenant.check(deep=True) == []
 
 

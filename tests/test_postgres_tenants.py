@@ -153,6 +153,23 @@ def test_what_is_personal_is_seen_by_that_person_alone():
     assert ben.count(everything(PERSONAL)) == 1 and len(ben.history(next(ben.scan(every)).id)) == 1
 
 
+def test_whoever_makes_the_indexes_anew_leaves_those_of_what_is_personal_to_others():
+    tenant = postgres.new_tenant()
+    anna, ben = (postgres.shared().acting(tenant, name) for name in ("anna", "ben"))
+    put(anna, make("I like tea", scope=PERSONAL), make("We deploy on Fridays"))
+    diary = make("A numbat ate ants in the garden", scope=PERSONAL)
+    put(ben, diary, make("It slept all day", scope=PERSONAL))
+    every, before = everything(HERE, PERSONAL), snapshot(ben)
+    assert anna.overview().vectors == {MODEL: 2} and ben.overview().vectors == {MODEL: 3}
+    assert anna.rebuild() == 2 and snapshot(ben) == before
+    assert anna.drop_vectors() == 2 and anna.models() == [] and anna.overview().vectors == {}
+    assert by_words(ben, "numbat garden", every) == [diary.id] and by_meaning(ben, diary.content, every)[0] == diary.id
+    assert ben.statistics(Words(("numbat",)), (PERSONAL,)).counts == (1,)
+    assert ben.models() == [MODEL] and ben.count_unembedded(MODEL) == 1
+    for person in (anna, ben):
+        assert person.check(deep=True) == []
+
+
 def test_every_change_carries_the_name_of_its_person():
     tenant = postgres.new_tenant()
     anna, ben = (postgres.shared().acting(tenant, name) for name in ("anna", "ben"))

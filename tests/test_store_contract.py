@@ -4,7 +4,7 @@ Reading and care are here; writing and searching have files of their own."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from conftest import Backend
@@ -30,7 +30,7 @@ from stores import (
 from recollect.errors import Ambiguous, InvalidInput, NotFound, StoreError
 from recollect.recall.query import parse
 from recollect.store.base import Store
-from recollect.types import PERSONAL, Batch, Entity, Relation, Source
+from recollect.types import PERSONAL, Batch, Entity, Relation, Session, Source, Span
 
 # Adding and reading back
 
@@ -48,6 +48,29 @@ def test_a_memory_comes_back_as_it_was_written(store):
     (found,) = store.get([full.id])
     assert found._replace(entities=()) == full._replace(entities=())
     assert set(found.entities) == set(full.entities)
+
+
+@pytest.mark.parametrize("last", [datetime.max.replace(tzinfo=UTC), datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))])
+def test_a_time_at_the_end_of_the_calendar_is_kept_within_it(store, last):
+    memory = make("never expires", created_at=last, valid_from=last, expires_at=last, last_accessed=last)
+    put(store, memory, make("an owl"), sessions=(Session("s1", HERE, "claude", started_at=last, ended_at=last),))
+    store.write(Batch(at=last, spans=((Span("t1", HERE, "s1", None, "Owls", "", (1, 2), 0, last), ()),)))
+    change(store, memory.id, at=last, valid_to=last)
+    (found,) = store.get([memory.id])
+    kept = found.expires_at
+    assert datetime.max.replace(tzinfo=UTC) - kept < timedelta(milliseconds=2)
+    assert {found.created_at, found.updated_at, found.valid_from, found.valid_to, found.expires_at, found.last_accessed} == {kept}
+    assert [event.at for event in store.history(memory.id)][-1] == kept
+    assert store.sessions((HERE,))[0].ended_at == store.spans("s1", (HERE,))[0].created_at == kept
+    assert store.count(everything()) == 2 and by_words(store, "owl")
+    assert store.check(deep=True) == []
+
+
+def test_a_time_without_a_zone_is_meant_in_utc(store):
+    put(store, make("tea at four", created_at=datetime(2026, 3, 1, 16)))
+    (found,) = store.list(seen(since=datetime(2026, 3, 1, 16), until=datetime(2026, 3, 1, 17)))
+    assert found.created_at == datetime(2026, 3, 1, 16, tzinfo=UTC)
+    assert store.list(seen(since=datetime(2026, 3, 1, 17))) == []
 
 
 def test_a_write_says_what_became_of_each_memory(store):
@@ -242,12 +265,32 @@ def test_what_a_search_offers_never_leaves_the_scope(calendar, fields):
         assert {memory.scope for memory in store.load([key for key, _ in ranking.items]).values()} <= set(filter.scopes)
 
 
+def test_a_filter_may_name_as_many_things_as_there_are(store):
+    memory = make(OWL, source="docs/70000.md", source_type="markdown", span="70000", tags=("70000",), entities=(Entity("70000"),))
+    put(store, memory, make("another owl"))
+    many = tuple(map(str, range(70_001)))
+    for fields in ({"sources": tuple(f"docs/{name}.md" for name in many)}, {"tags": many}, {"entities": many}):
+        assert [found.id for found in store.list(seen(**fields))] == [memory.id] == by_words(store, "owl", seen(**fields))
+    key = store.keys([memory.id])[memory.id]
+    assert store.in_spans(many, seen(), 5) == [key] == [key for key, _ in store.by_entity(many, seen(), 5).items]
+    assert store.count(seen(hosts=many)) == 0
+
+
+def test_what_was_said_is_told_from_what_was_told_of_it(store):
+    said = make("said", session="s", source="talk.jsonl", source_type="transcript")
+    put(store, said, make("a summary", session="s", source="compaction:s"), unique=False)
+    assert store.count(seen(session="s")) == 2
+    assert store.count(seen(session="s", transcribed=True)) == 1
+    assert [one.id for one in store.list(seen(transcribed=True))] == [said.id]
+
+
 def test_a_filter_knows_whether_it_is_narrow():
     assert not seen().narrow
     assert not seen(include_deleted=True, include_expired=True, include_superseded=True, include_quarantined=True, follow=True).narrow
     for fields in (
         {"kinds": ("fact",)}, {"entities": ("x",)}, {"tags": ("x",)}, {"sources": ("x",)}, {"session": "s"}, {"min_importance": 0.0},
         {"since": NOW}, {"until": NOW}, {"as_of": NOW}, {"answered": False}, {"max_trust": 3}, {"used": True},
+        {"transcribed": True},
     ):  # fmt: skip
         assert seen(**fields).narrow, fields
 

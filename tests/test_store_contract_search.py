@@ -27,6 +27,9 @@ from stores import (
     vectors_of,
 )
 
+from recollect.config import Config
+from recollect.embed.hashing import HashingEmbedder
+from recollect.memory import Memory
 from recollect.recall.query import parse
 from recollect.store.base import Store
 from recollect.store.match import query_words
@@ -301,8 +304,9 @@ def test_what_has_no_vector_of_a_model_is_listed_oldest_first(store):
 
 
 def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
-    memory = make("the heron stands in the reeds")
+    memory, reader = make("the heron stands in the reeds"), backend.open()
     put(store, memory)
+    assert by_meaning(reader, memory.content) == [memory.id]
     store.write(
         Batch(at=NOW, vectors={memory.id: [np.ones(8, np.float32) / 8**0.5]}, model="tiny", cache={"00" * 16: [np.ones(8, np.float32)]})
     )
@@ -314,7 +318,43 @@ def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
     assert store.models() == []
     assert by_meaning(store, memory.content) == []
     store.write(Batch(at=NOW, vectors={memory.id: vectors_of(memory)}, model=MODEL))
-    assert by_meaning(store, memory.content) == [memory.id]
+    assert by_meaning(store, memory.content) == by_meaning(reader, memory.content) == [memory.id]
+
+
+def test_a_text_that_changed_while_its_old_one_was_embedded_keeps_the_vectors_of_its_own(store):
+    edited, bare, same = make("kangaroos live in Australia"), make("wombats dig"), make("the numbat eats ants")
+    put(store, edited, bare, same, embed=False)
+    made = {memory.id: vectors_of(memory) for memory in (edited, bare, same)}
+    for memory, new in ((edited, "invoices go through Kafka"), (bare, "queues are read in order")):
+        vectors = {memory.id: EMBEDDER.documents([new])[0]} if memory is edited else {}
+        text = {"content": new, "content_hash": content_hash(new)}
+        store.write(Batch(at=NOW, change=(Change(memory.id, "update", text),), vectors=vectors, model=MODEL))
+    texts = {memory.id: memory.content for memory in (edited, bare, same)}
+    store.write(Batch(at=NOW, vectors=made, made_of=texts, model=MODEL))
+    keys = store.keys([edited.id, bare.id, same.id])
+    cosines = store.cosines(list(keys.values()), vector("invoices go through Kafka"), MODEL, (HERE,))[0]
+    assert cosines[keys[edited.id]] == pytest.approx(1, abs=0.01)
+    assert [memory.id for memory in store.unembedded(MODEL, 10)] == [bare.id]
+    assert by_meaning(store, same.content)[0] == same.id
+
+
+def test_what_is_edited_while_it_is_being_embedded_is_found_by_what_it_says_now(backend, store, offline):
+    class Slow(HashingEmbedder):
+        """Somebody edits just when the texts were read."""
+
+        def documents(self, texts, *more):
+            if told:
+                with Memory(store=backend.open(), embedder=EMBEDDER) as other:
+                    other.update(told.pop(), content="invoices go through Kafka")
+            return super().documents(texts, *more)
+
+    with Memory(store=store, config=Config(embedding="none")) as bare:
+        told = [bare.add("kangaroos live in Australia").id]
+        key, scopes = store.keys(told)[told[0]], bare.scopes
+    store = backend.open()
+    with Memory(store=store, embedder=Slow(64)) as memory:
+        memory.reindex()
+    assert store.cosines([key], vector("invoices go through Kafka"), MODEL, scopes)[0][key] == pytest.approx(1, abs=0.01)
 
 
 def test_each_model_searches_its_own_vectors(store):

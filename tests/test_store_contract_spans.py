@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from stores import HERE, MODEL, NOW, OTHER, day, make, vector
+from stores import EMBEDDER, HERE, MODEL, NOW, OTHER, day, make, vector
 
 from recollect.errors import Overtaken
+from recollect.memory import Memory
 from recollect.recall.query import parse
 from recollect.types import Batch, Entry, Filter, Session, Source, Span
 
@@ -144,6 +145,34 @@ def test_rebuilding_the_indexes_keeps_topics_searchable(store):
     put_spans(store, topic("t1", "Owls at night"))
     store.rebuild()
     assert found(store, "owls") == ["t1"]
+
+
+def test_topics_without_a_vector_are_listed_and_get_one_unless_they_changed_meanwhile(store):
+    gone = make("the vault code", span="purged", session="s1")
+    topics = (topic("plain", "Owls at night"), topic("changed", "Redis cache"), topic("purged", "The vault"), topic("none", ""))
+    store.write(Batch(at=NOW, spans=tuple((one, ()) for one in topics), add=(Entry(gone),)))
+    put_spans(store, topic("embedded", "Herons"))
+    store.write(Batch(at=NOW, purge=(gone.id,)))
+    found = store.unembedded_spans(MODEL, 10)
+    assert [span.id for span in found] == ["plain", "changed"]
+    assert [span.id for span in store.unembedded_spans(MODEL, 1)] == ["plain"] and len(store.unembedded_spans("another", 10)) == 3
+    store.write(Batch(at=NOW, spans=((topic("changed", "Deploying"), ()),)))
+    texts = {span.id: f"{span.name}\n{span.summary}" for span in found}
+    vectors = {span.id: [vector(span.name)] for span in found}
+    store.write(Batch(at=NOW, span_vectors=vectors | {"nobody": [vector("x")]}, made_of=texts, model=MODEL))
+    assert [span.id for span in store.unembedded_spans(MODEL, 10)] == ["changed"]
+    assert near(store, "Owls at night")[0] == "plain" and "changed" not in near(store, "Redis cache")
+    assert store.check(deep=True) == []
+
+
+def test_embedding_everything_anew_makes_the_vectors_of_topics_too(store, offline):
+    put_spans(store, topic("t1", "Owls at night", "We watched barn owls hunt"), topic("t2", "Redis cache"))
+    with Memory(store=store, embedder=EMBEDDER) as memory:
+        memory.add("Sessions are kept in Redis")
+        assert memory.reindex(full=True) == 1
+        assert near(store, "owls at night watched barn hunt")[0] == "t1" and len(near(store, "redis")) == 2
+        assert len(store.export("spans", "", 10)[0].spans[0][1]) == 1
+        assert memory.reindex() == 0 and store.check(deep=True) == []
 
 
 def test_words_of_a_question_about_topics_are_never_syntax(store):

@@ -147,6 +147,31 @@ def test_a_purged_text_is_taken_only_where_that_is_allowed(store):
     assert store.take(Bundle(records=(record(first),)), allow_purged=True) == ()
 
 
+def test_a_text_that_was_purged_is_not_taken_in_a_history_either(store):
+    first, second = make("Tea at four"), make("Coffee at ten")
+    put(store, first, second)
+    store.write(Batch(at=NOW, purge=(first.id,)))
+    events = (Event(NOW, "user", "add", {}, {}), Event(NOW, "user", "update", {"content": "Tea at four"}, {"content": "Coffee at ten"}))
+    fresh, known = Record(make("Tea at five"), True, events), Record(second._replace(importance=9.0), True, events)
+    assert store.take(Bundle(records=(fresh, known))) == (fresh.memory.id, second.id)
+    assert store.get([fresh.memory.id]) == []
+    assert len(store.history(second.id)) == 1
+    assert store.take(Bundle(records=(fresh, known)), allow_purged=True) == ()
+    again = known._replace(memory=second._replace(importance=1.0))
+    assert store.take(Bundle(records=(again,))) == ()  # which brings nothing that is not there
+
+
+def test_what_changed_meanwhile_is_not_removed(store):
+    first, second = make("Tea at four"), make("Coffee at ten")
+    put(store, first, second)
+    was = {record.memory.id: version(record) for record in store.records([first.id, second.id])}
+    change(store, first.id, importance=1.0)
+    gone = Bundle(gone=(first.id, second.id, "nobody"))
+    assert store.take(gone, expect={**was, "nobody": b"x"}) == (first.id,)
+    assert [memory.id for memory in store.scan(everything())] == [first.id]
+    assert len(store.history(first.id)) == 2
+
+
 def test_what_is_gone_leaves_no_trace_and_may_come_back(store):
     first, second = make("Tea at four"), make("Coffee at ten")
     put(store, first, second)
@@ -168,6 +193,38 @@ def test_a_note_goes_in_with_its_bundle_or_not_at_all(store):
         store.take(Bundle(records=(record(make("Coffee")), wrong)), note=("place", "nowhere"))
     assert store.noted("place") == "there"
     assert store.count(everything()) == 0
+
+
+def test_an_id_that_another_scope_holds_is_not_taken_over(full, store):
+    pour(full, store)
+    before = tallies(store)
+    moved = {"session": full.sessions((HERE,), 9)[0], "span": full.spans("session-1", (HERE,))[0]}
+    moved = {name: one._replace(scope=OTHER) for name, one in moved.items()}
+    record = Record(full.known["told"]._replace(scope=OTHER), True)
+    bundle = Bundle(sessions=(moved["session"]._replace(title="Taken"),), spans=((moved["span"]._replace(name="Taken"), ()),))
+    assert store.take(bundle._replace(records=(record,))) == (record.memory.id,)
+    assert tallies(store) == before
+
+
+def test_what_is_purged_or_reset_is_quoted_by_no_answer_that_was_kept(store):
+    (memory, other) = make("gone"), make("stays")
+    put(store, memory, other)
+
+    def keep():
+        for name in ("answer:1", "answers", "place"):
+            store.take(Bundle(), note=(name, "gone"))
+
+    def kept():
+        return [name for name in ("answer:1", "answers", "place") if store.noted(name)]
+
+    keep()
+    change(store, other.id, importance=3.0)
+    assert len(kept()) == 3
+    store.write(Batch(at=NOW, purge=(memory.id,)))
+    assert kept() == ["answers", "place"]
+    keep()
+    store.reset((HERE,))
+    assert kept() == ["answers", "place"]
 
 
 def test_tombstones_of_two_stores_are_not_mixed(full, store):

@@ -270,6 +270,45 @@ def test_a_source_that_is_read_anew_replaces_its_own_memories_and_nothing_else(s
     assert store.check(deep=True) == []
 
 
+def test_a_passage_that_was_purged_while_its_source_was_read_is_left_out(store):
+    uri = "docs/a.md"
+    gone, stays = (make(text, source=uri, source_type="markdown") for text in ("gone", "stays"))
+    put(store, gone, stays, unique=False)
+    store.write(Batch(at=NOW, purge=(gone.id,)))
+    kept = tuple(Change(memory.id, "reread", {"section": "Elsewhere"}) for memory in (gone, stays))
+    places = ((gone.id, (7, 9), 1), (stays.id, (10, 12), 2))
+    store.write(Batch(at=NOW, retire=((HERE, uri),), keep=(gone.id, stays.id), place=places, change=kept))
+    (found,) = store.scan(everything())
+    assert (found.id, found.lines, found.position, found.section) == (stays.id, (10, 12), 2, "Elsewhere")
+    assert store.check(deep=True) == []
+
+
+def test_what_was_told_under_the_name_of_a_document_is_none_of_its_passages(store):
+    uri = "docs/a.md"
+    told, linked = make("told of the document", source=uri), make("told of it and linked", source=uri)
+    put(store, told, linked, relate=(Relation(linked.id, told.id, "builds_on"),))
+    for hash in ("one", "two"):
+        passage = make(f"passage {hash}", source=uri, source_type="markdown")
+        receipt = put(store, passage, sources=((HERE, Source(uri, "markdown", hash)),), retire=((HERE, uri),))
+    assert receipt.retired == 1
+    assert ids(store.list(seen())) == {told.id, linked.id, passage.id}
+    assert {memory.id: memory.source_type for memory in store.list(seen())} == {
+        told.id: "note",
+        linked.id: "note",
+        passage.id: "markdown",
+    }
+    assert [held.memory.id for held in store.held(HERE, uri)] == [passage.id]
+    assert [memory.id for memory in store.around(passage.id, 9, 9)] == [passage.id]
+    assert [memory.id for memory in store.around(told.id, 9, 9)] == [told.id]
+    change(store, told.id, tags=["edited"])
+    assert store.write(Batch(at=NOW, move=((HERE, uri, "docs/b.md"),), vanish=((HERE, "docs/b.md"),))).retired == 1
+    assert {(memory.id, memory.source) for memory in store.list(seen())} == {(told.id, "docs/b.md"), (linked.id, "docs/b.md")}
+    before = snapshot(store)
+    store.rebuild()
+    assert snapshot(store) == before
+    assert store.check(deep=True) == []
+
+
 # All or nothing
 
 

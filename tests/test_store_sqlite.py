@@ -216,6 +216,12 @@ def test_the_database_of_another_program_is_left_alone(path, pragmas):
     assert path.read_bytes() == before
 
 
+def test_a_time_that_was_once_rounded_beyond_the_calendar_can_be_read(path, opened):
+    put(opened, make("never expires"))
+    raw(path, "UPDATE memories SET expires_at = 253402300800000")
+    assert opened.list(seen())[0].expires_at.year == 9999
+
+
 def test_an_empty_file_becomes_a_database(path):
     path.touch()
     store = SqliteStore(path)

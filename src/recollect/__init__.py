@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # not the one of `typing`, whose import alone is most of the time in which Ctrl-C would meet nobody
 
 __version__ = "0.3.0"
 __all__ = ["Memory", "MemoryTool", "__version__"]

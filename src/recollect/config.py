@@ -73,9 +73,10 @@ SETTINGS: dict[str, Setting] = {
 
 
 # A project's file comes with a cloned repository. It may not say where memories, questions or API keys are sent, nor spend
-# the user's money.
+# the user's money, nor keep them waiting.
 PERSONAL = (
-    "database", "tenant", "user", "read_url", "team", "embedding", "embedding_url", "llm", "llm_model", "llm_url", "llm_daily_tokens",
+    "database", "tenant", "user", "read_url", "team", "embedding", "embedding_url", "embedding_model", "embedding_dimensions",
+    "llm", "llm_model", "llm_url", "llm_daily_tokens", "hook_seconds",
 )  # fmt: skip
 
 

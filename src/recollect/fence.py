@@ -39,10 +39,11 @@ _ESCAPES = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)?"  # titles, links, the clipboard
     r"|\x1b[ -/]{0,8}[0-~]?"
 )
-# Our own mark in any shape that could be taken for it, and the tags in which hosts speak to their models.
-_MARK = re.compile(r"[<＜﹤‹〈⟨](?=[\s/／⁄∕\\]{0,8}recollect[\W_]{0,3}memory)", re.IGNORECASE)
+# Our own mark in any shape that could be taken for it, and the tags in which hosts speak to their models. However many blanks stand in
+# them: `one_line` leaves one. Nothing here tries a blank twice (`*+`), so that a long row of them costs no more than its length.
+_MARK = re.compile(r"[<＜﹤‹〈⟨](?=[\s/／⁄∕\\]*+recollect[\W_]*+memory)", re.IGNORECASE)
 _HOSTS = re.compile(
-    r"<(?=\s{0,8}/?\s{0,8}(?:system[-_](?:reminder|notification)|task-notification|user-prompt-submit-hook|session-start-hook"
+    r"<(?=\s*+/?\s*+(?:system[-_](?:reminder|notification)|task-notification|user-prompt-submit-hook|session-start-hook"
     r"|environment_context|user_instructions|hook_context|antml:\w|function_(?:calls|results))\b)",
     re.IGNORECASE,
 )

@@ -82,6 +82,7 @@ FOLDERS = {
     "domain": "The words and rules of the business, as the people who own them say it. One file for each subject.",
     "patterns": "How things are done here: errors, tests, names, database access. One file for each pattern, with an example.",
 }
+DOCUMENTS = ("docs", "doc", "documentation", "wiki")
 # Settings of a machine or a person are not a project's.
 MACHINE = ("threads", "busy_timeout", "embedding", "llm")
 IGNORED = (".recollect/memory.db", ".recollect/memory.db-wal", ".recollect/memory.db-shm")
@@ -367,6 +368,22 @@ def would_take(project: Project, config: Config, part: str) -> int:
     starts = [path for name in config.knowledge if (path := root / name).exists() and _within(root, path)] if part == "index" else [root]
     suffixes = {"index": knowledge.MARKDOWN, "map": tuple(SUFFIXES)}.get(part)
     return sum(isinstance(found, Found) for start in starts for found in walk(start, root, suffixes))
+
+
+def unread(project: Project, config: Config) -> dict[str, int]:
+    """Folders in which projects usually keep documents and that no knowledge folder has to do with; and how many each holds."""
+    from recollect.ingest.files import Found, walk
+
+    root = project.worktree
+    known = [root / name for name in config.knowledge]
+    found = {}
+    for name in DOCUMENTS:
+        folder = root / name
+        if not folder.is_dir() or not _within(root, folder) or any(_within(folder, one) or _within(one, folder) for one in known):
+            continue
+        if number := sum(isinstance(file, Found) for file in walk(folder, root, knowledge.MARKDOWN)):
+            found[name] = number
+    return found
 
 
 def _within(root: Path, path: Path) -> bool:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from recollect.errors import InvalidInput, NotFound
+from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.memory import Memory
+from recollect.memorytool import SOURCE as TOOL_FILES
 from recollect.types import Batch, Change, Relation, path_of
 from recollect.types import Memory as Remembered
 
@@ -49,20 +50,34 @@ def index(memory: Memory, paths: Sequence[Path] | None = None, *, progress: Prog
     from recollect.ingest import markdown
 
     config = memory.config
-    found = _files(memory, folders(memory) if paths is None else paths, MARKDOWN)
+    starts = folders(memory) if paths is None else paths
+    found = _files(memory, starts, MARKDOWN)
     warnings: list[str] = []
     documents = markdown.documents(found, "headers", config.chunk_size, config.chunk_overlap, _noting(warnings))
-    # Some folders only: what lies in the others was not looked at and has not vanished.
-    synced = _sync(memory, documents, INDEX, "markdown", progress, complete=paths is None)
+    within = _within(memory, starts)
+    # What lies elsewhere was not looked at: it has vanished only where its file is gone, and only a whole run asks for that.
+    looked = (lambda uri: within(uri) or not _exists(memory, uri)) if paths is None else within
+    synced = _sync(memory, documents, INDEX, "markdown", progress, looked)
     return synced._replace(hints=(*synced.hints, *warnings))
+
+
+def check_watching() -> None:
+    _needs("watchfiles", "Watching", "watch")
+
+
+def _needs(library: str, what: str, extra: str) -> None:
+    """Said once and before anything is read, and not of every file."""
+    from importlib.util import find_spec
+
+    if find_spec(library) is None:
+        raise RecollectError(f"{what} needs {library.replace('_', '-')}, which is not installed.", f"pip install 'recollect[{extra}]'")
 
 
 def follow(memory: Memory, paths: Sequence[Path] | None = None, *, stop: Any = None) -> Iterator[Synced]:
     """Indexes again whenever a watched file changes, and says what came of it, until interrupted or `stop` is set."""
-    try:
-        from watchfiles import watch
-    except ImportError:
-        raise InvalidInput("Watching needs the library watchfiles, which is not installed.", "pip install 'recollect[watch]'") from None
+    check_watching()
+    from watchfiles import watch
+
     watched = [path if path.exists() else path.parent for path in (folders(memory) if paths is None else paths)]
     matters = lambda _, path: path.endswith((*MARKDOWN, ".gitignore"))  # noqa: E731
     for _ in watch(*watched, watch_filter=matters, stop_event=stop, raise_interrupt=True):
@@ -100,16 +115,18 @@ def import_texts(memory: Memory, texts: Mapping[str, str], *, progress: Progress
         return Document(path, sha256(text.encode("utf-8", "replace")).hexdigest() + manner, passages)
 
     documents = [document(_given_path(path), text) for path, text in texts.items()]
-    synced = memory.sync(documents, collection=GIVEN, type="markdown", complete=False, alive=lambda _: True, progress=progress)
+    synced = memory.sync(documents, collection=GIVEN, type="markdown", looked=lambda _: False, alive=lambda _: True, progress=progress)
     return synced._replace(hints=(*synced.hints, *warnings))
 
 
 def _given_path(path: str) -> str:
     """A path as a document of this project may have: relative, without ways out, and none that a reader here uses."""
     parts = path.replace("\\", "/").split("/")
-    if path.startswith("/") or ".." in parts or ":" in path or not path.strip() or not path.isprintable() or len(path) > 500:
+    clean = "/".join(part for part in parts if part not in ("", "."))
+    taken = clean.strip() in ("", TOOL_FILES)
+    if taken or path.startswith("/") or ".." in parts or ":" in path or not path.isprintable() or len(path) > 500:
         raise InvalidInput(f"'{path[:80]}' is no path for a document.", "Give a relative one such as docs/deploy.md.")
-    return "/".join(part for part in parts if part not in ("", "."))
+    return clean
 
 
 def _noting(warnings: list[str]) -> Callable[[str, str], None]:
@@ -139,6 +156,7 @@ def map_code(memory: Memory, *, progress: Progress | None = None) -> Synced:
     """Brings the map of the project's source code in step with memory."""
     from recollect.ingest import repomap
 
+    _needs("tree_sitter", "The code map", "code")
     return _sync(memory, repomap.documents(_sources(memory)), CODE, "repomap", progress)
 
 
@@ -147,6 +165,7 @@ def repo_map(memory: Memory) -> list[dict[str, Any]]:
     from recollect.ingest import repomap
     from recollect.ingest.sync import Skipped
 
+    _needs("tree_sitter", "The code map", "code")
     return repomap.to_json(entry for entry in repomap.entries(_sources(memory)) if not isinstance(entry, Skipped))
 
 
@@ -170,7 +189,7 @@ def analyze_history(memory: Memory, *, limit: int = 2000, since: str | None = No
 
     known = [source.uri.removeprefix("git:") for source in memory.store.sources(memory.scope, HISTORY)]
     documents = git.documents(memory.project.worktree, limit, since, known)
-    synced = _sync(memory, documents, HISTORY, "git", progress, complete=False)
+    synced = _sync(memory, documents, HISTORY, "git", progress, lambda _: False)
     _replace(memory, git.reverted(_everything(memory, HISTORY)))
     return synced
 
@@ -203,20 +222,38 @@ def _files(memory: Memory, starts: Sequence[Path], suffixes: tuple[str, ...] | N
         yield from walk(start, memory.project.worktree, suffixes)
 
 
+def _within(memory: Memory, starts: Sequence[Path]) -> Callable[[str], bool]:
+    """Whether a walk through these folders and files would come upon a source. It leaves out what is hidden below them."""
+    from recollect.ingest.files import place
+
+    places = [PurePosixPath(place(start, memory.project.worktree)) for start in starts]
+
+    def within(uri: str) -> bool:
+        below = [path.relative_to(at) for at in places if (path := PurePosixPath(uri)).is_relative_to(at)]
+        return any(not any(part.startswith(".") for part in path.parts) for path in below)
+
+    return within
+
+
+def _exists(memory: Memory, uri: str) -> bool:
+    return (memory.project.worktree / path_of(uri)).exists()
+
+
 def _sync(
     memory: Memory,
     documents: Iterable[Document | Skipped],
     collection: str,
     type: str,
     progress: Progress | None,
-    complete: bool = True,
+    looked: Callable[[str], bool] = lambda _: True,
 ) -> Synced:
-    root = memory.project.worktree
+    from recollect.ingest.sync import storable
+
     return memory.sync(
         documents,
-        collection=collection,
+        collection=storable(collection),  # an import is named by its folder or file
         type=type,
-        complete=complete,
-        alive=lambda uri: (root / path_of(uri)).exists(),
+        looked=looked,
+        alive=lambda uri: _exists(memory, uri),
         progress=progress,
     )

@@ -19,6 +19,7 @@ from recollect.embed.base import WINDOW, Embedder
 from recollect.embed.lazy import LazyModel, without_vectors
 from recollect.errors import EmbeddingError, InvalidInput, NotFound
 from recollect.recall.pipeline import Ask, recall
+from recollect.records import stamp
 from recollect.store import open_store
 from recollect.store.base import Overview, Problem, Store
 from recollect.types import PERSONAL, TEAM, Answer, Batch, Change, Entity, Event, Filter, Outcome, Passage, Receipt, Relation, Source
@@ -47,6 +48,7 @@ class Memory:
         embedder: Embedder | None = None,
         actor: str = "user",
         trust: int = types.TRUST["user"],
+        everywhere: bool = False,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         on_pull: Callable[[int, int | None], None] | None = None,
     ) -> None:
@@ -57,7 +59,7 @@ class Memory:
             self.config = config._replace(database=str(database))
         self.shared = self.config.shared
         self.project = projects.of_team(self.project) if self.shared else self.project
-        self.container = container
+        self.container, self.everywhere = container, everywhere
         self.actor, self.trust, self.clock = actor, trust, clock
         self.store: Store = store or open_store(self.config, self.project)
         self._model = LazyModel(self.config, embedder, WINDOW, on_pull)
@@ -173,7 +175,7 @@ class Memory:
             allow_purged=allow_purged,
         )
         for passage in passages:
-            if passage.expires_at and passage.expires_at <= into.now:
+            if passage.expires_at and stamp(passage.expires_at) <= stamp(into.now):
                 raise InvalidInput(f"The expiry {passage.expires_at.isoformat()} is in the past.", "Give a later time, such as 30d.")
         return self._ingest([(Source(source or f"note:{self.actor}", "note"), passages)], into)
 
@@ -198,7 +200,7 @@ class Memory:
         collection: str,
         type: str,
         trust: int | None = None,
-        complete: bool = True,
+        looked: Callable[[str], bool] = lambda uri: True,
         alive: Callable[[str], bool] = lambda uri: True,
         progress: Callable[[int, int], None] | None = None,
     ) -> Synced:
@@ -219,7 +221,7 @@ class Memory:
             vanish=lambda uris: self._write(vanish=tuple((self.scope, uri) for uri in uris)).retired,
             alive=alive,
         )
-        return sync(documents, door, collection=collection, type=type, complete=complete, progress=progress)
+        return sync(documents, door, collection=collection, type=type, looked=looked, progress=progress)
 
     def _into(self, scope: str, unique: bool, dedup: bool, allow_purged: bool) -> Any:
         from recollect.ingest.pipeline import Into
@@ -227,13 +229,14 @@ class Memory:
         config = self.config
         return Into(
             scope=scope, now=self.clock(), actor=self.actor, trust=self.trust, dedup=dedup, threshold=config.dedup_threshold, unique=unique,
-            longest=config.max_characters, allow_purged=allow_purged, scopes=self._scope_names(scope),
+            longest=config.max_characters, allow_purged=allow_purged, scopes=self.names_of(scope),
         )  # fmt: skip
 
-    def _scope_names(self, scope: str) -> dict[str, tuple[str, str]]:
+    def names_of(self, scope: str) -> dict[str, tuple[str, ...]]:
+        """What a scope is called, where its project lies and what tells it from others, for a batch that may be the first to speak of it."""
         if scope == self.scope:
             name = f"{self.project.name}/{projects.container_name(self.container)}" if self.container else self.project.name
-            return {scope: (name, str(self.project.root))}
+            return {scope: (name, str(self.project.root), projects.origin(self.project))}
         return {scope: (scope, "")} if scope in (PERSONAL, TEAM) else {}
 
     def _ingest(
@@ -254,38 +257,46 @@ class Memory:
             receipt = ingest(groups, into, self.store, None, self.recent, progress, replace_sources, moved)
         return receipt._replace(hints=(*receipt.hints, *self.hints))
 
-    def update(self, id: str, *, clear: Sequence[str] = (), **fields: Any) -> types.Memory:
+    def update(self, id: str, *, clear: Sequence[str] = (), was: types.Memory | None = None, **fields: Any) -> types.Memory:
         """Changes a memory; the old version stays in its history. Fields: content, summary, kind, importance, confidence, tags,
-        entities, expires_at, valid_from, valid_to, answered, metadata. `clear` names times to be emptied, such as expires_at."""
+        entities, expires_at, valid_from, valid_to, answered, metadata. `clear` names times to be emptied, such as expires_at.
+        Given as it `was` read, it is changed only if nobody else changed it since."""
+        memory = was or self.one(id)
+        unchanged = ((was.id, was.updated_at),) if was else ()
+        return self._edit(memory, fields, clear, min(memory.trust, self.trust), unchanged)
+
+    def _edit(self, memory: types.Memory, fields: dict[str, Any], clear: Sequence[str], trust: int, unchanged: Any = ()) -> types.Memory:
         from recollect.ingest.edit import edited
 
-        memory = self.one(id)
         given = {name: value for name, value in fields.items() if value is not None}
-        changes = edited(memory, given, clear, self.config.max_characters)
+        changes = edited(memory, given, clear, self.config.max_characters, trust)
         vectors = self.vectors_of([memory._replace(content=changes["content"])]) if "content" in changes else {}
-        self._write(change=(Change(memory.id, "update", changes),), **vectors)
+        self._write(change=(Change(memory.id, "update", changes),), unchanged=unchanged, **vectors)
         return self.store.get([memory.id])[0]
 
     def vectors_of(self, memories: Sequence[types.Memory]) -> dict[str, Any]:
         """The parts of a batch that give memories new vectors; nothing where there is no model."""
-        from recollect.ingest.vectors import embed
+        from recollect.ingest.vectors import parts_of
         from recollect.store.writer import vector_text
 
         embedder = self.embedder
         if embedder is None:
             return {}
-        texts = [vector_text(memory.section, memory.content) for memory in memories]
+        texts = {memory.id: vector_text(memory.section, memory.content) for memory in memories}
         try:
-            vectors, fresh = embed(texts, embedder, self.recent, self.store.cached)
+            return parts_of("vectors", texts, embedder, self.recent, self.store.cached)
         except EmbeddingError as error:
             self._model.failed(error)
             return {}
-        return {"vectors": {memory.id: own for memory, own in zip(memories, vectors, strict=True)}, "cache": fresh, "model": embedder.model}
 
     def forget(self, *ids: str, purge: bool = False) -> list[str]:
-        """Hides memories (`restore` brings them back), or with `purge` removes every trace of them for good."""
+        """Hides memories (`restore` brings them back), or with `purge` removes every trace of them for good, and with them what their
+        conversation holds in the very same words. Returns the ids of all that went."""
         full = [self.resolve(id) for id in ids]
         if purge:
+            from recollect.ingest.traces import traces
+
+            full += [one.id for one in traces(self.store, self.store.get(full)).same]
             self._write(purge=tuple(full))
         else:
             now = self.clock()
@@ -297,16 +308,18 @@ class Memory:
         return full
 
     def restore(self, id: str, version: int | None = None) -> types.Memory:
-        """Brings a forgotten or replaced memory back, or an earlier version of its text (`version` as numbered by `history`)."""
+        """Brings a forgotten or replaced memory back, or an earlier version of its text (`version` as numbered by `history`).
+        One that is both is as replaced afterwards as it was when it was forgotten."""
         memory = self.one(id)
-        fields: dict[str, Any] = {"deleted_at": None}
-        gone: tuple[Relation, ...] = ()
         if version is not None:
             return self._restore_version(memory, version)
-        if memory.superseded_by:
-            fields |= {"superseded_by": None, "valid_to": None}
-            gone = (Relation(memory.superseded_by, memory.id, "supersedes"),)
-        elif memory.deleted_at is None:
+        gone: tuple[Relation, ...] = ()
+        if memory.deleted_at is not None:
+            fields: dict[str, Any] = {"deleted_at": None}
+        elif memory.superseded_by:
+            fields = {"superseded_by": None}
+            gone = tuple(self._pointing(memory.id, "supersedes"))
+        else:
             raise InvalidInput(
                 f"The memory {memory.id} is neither forgotten nor replaced.", f"`recollect history {memory.id}` lists versions for --to."
             )
@@ -314,7 +327,7 @@ class Memory:
         return self.store.get([memory.id])[0]
 
     def _restore_version(self, memory: types.Memory, version: int) -> types.Memory:
-        from recollect.ingest.edit import earlier
+        from recollect.ingest.edit import believed, earlier
 
         events = self.store.history(memory.id)
         if version not in range(1, len(events) + 1):
@@ -324,7 +337,8 @@ class Memory:
         values = earlier(events, version)
         if not values:
             return self.store.get([memory.id])[0]
-        return self.update(memory.id, clear=[name for name, value in values.items() if value is None], **values)
+        cleared = [name for name, value in values.items() if value is None]
+        return self._edit(memory, values, cleared, believed(memory, events, version, self.trust))
 
     def vote(self, id: str, value: float = 1) -> types.Memory:
         """Says that a memory was useful (or, below zero, was not). Counts as a use of it."""
@@ -343,42 +357,34 @@ class Memory:
         relation = Relation(new.id, old.id, type)
         changes: tuple[Change, ...] = ()
         if type == "supersedes":
-            if self._leads_to(new, old.id):
-                raise InvalidInput(
-                    f"{old.id} already replaces {new.id}; replacing it back would make a circle.", f"recollect restore {new.id}"
-                )
-            changes = (Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": new.valid_from or new.created_at}),)
+            changes = (types.superseded(old.id, new),)
         elif type == "answers" and not old.answered:
             changes = (Change(old.id, "answer", {"answered": True}),)
         self._write(relate=(relation,), change=changes)
         return relation
 
-    def _leads_to(self, memory: types.Memory, id: str) -> bool:
-        seen = set[str]()
-        at: str | None = memory.superseded_by
-        while at and at not in seen:
-            if at == id:
-                return True
-            seen.add(at)
-            found = self.store.get([at])
-            at = found[0].superseded_by if found else None
-        return False
-
     def unlink(self, source: str, target: str, type: str = "relates_to") -> Relation:
-        """Takes a relation back, and what it had changed."""
+        """Takes a relation back, and what it had changed, unless another one of its type still says so."""
+        from recollect.ingest.replaced import replaced_before
+
         relation = Relation(self.resolve(source), self.resolve(target), type)
-        known = self.store.relations([relation.source])
-        if not any((other.source, other.target, other.type) == (relation.source, relation.target, relation.type) for other in known):
+        known = self._pointing(relation.target, type)
+        others = [other for other in known if other.source != relation.source]
+        if len(others) == len(known):
             raise NotFound(
                 f"{relation.source} has no '{type}' relation to {relation.target}.", f"recollect get {relation.source} shows its relations."
             )
         changes: tuple[Change, ...] = ()
         if type == "supersedes" and self.one(target).superseded_by == relation.source:
-            changes = (Change(relation.target, "restore", {"superseded_by": None, "valid_to": None}),)
-        elif type == "answers":
+            changes = (replaced_before(self.store, relation.target, others),)
+        elif type == "answers" and not others:
             changes = (Change(relation.target, "reopen", {"answered": False}),)
         self._write(unrelate=(relation,), change=changes)
         return relation
+
+    def _pointing(self, id: str, type: str) -> builtins.list[Relation]:
+        """The relations of a type whose target is this memory."""
+        return [one for one in self.store.relations([id]) if (one.target, one.type) == (id, type)]
 
     def touch(self, ids: Sequence[str]) -> None:
         """Counts a use of these memories."""
@@ -390,8 +396,8 @@ class Memory:
     # Reading
 
     def resolve(self, id: str) -> str:
-        """The full id that a prefix stands for, among the memories visible from here."""
-        return self.store.resolve(id, self.scopes)
+        """The full id that a prefix stands for, among the memories visible from here, or of every project."""
+        return self.store.resolve(id, None if self.everywhere else self.scopes)
 
     def one(self, id: str) -> types.Memory:
         """A memory by id or unique prefix, without counting a use of it."""
@@ -432,6 +438,8 @@ class Memory:
         hypothesis: str = "",
     ) -> Answer:
         """The memories that best answer a question, best first. Never writes. Looks near a `hypothesis` of the answer too."""
+        if not query.strip():
+            raise InvalidInput("The question is empty.", "Ask in words, such as: how do we deploy? A list needs no question.")
         config = self.config
         mode = check_choice("mode", mode or config.mode, types.MODES)
         profile = check_choice("profile", profile or config.profile, configuration.PROFILES)
@@ -443,7 +451,7 @@ class Memory:
             hypothesis=hypothesis,
         )  # fmt: skip
         if mode == "vector" and embedder is None:
-            raise EmbeddingError("There is no embedding model to search by meaning with.", "recollect model pull" if not hints else None)
+            raise self._model.missing()
         try:
             return recall(query, ask, self.store, embedder, self.clock(), random.Random(seed))
         except EmbeddingError as error:
@@ -478,26 +486,17 @@ class Memory:
     # Care
 
     def reindex(self, *, full: bool = False, progress: Callable[[int, int], None] | None = None) -> int:
-        """Gives every memory a vector of the current model. May be stopped at any moment and goes on where it was."""
+        """Gives every memory and every topic a vector of the current model. May be stopped at any moment and goes on where it was."""
+        from recollect.ingest.reindex import reindex
+
         embedder = self.embedder
         if embedder is None:
-            raise EmbeddingError(self._model.error or "No embedding model is set.", "recollect config embedding snowflake-arctic-embed-s")
-        if full:
-            self.store.rebuild()
-            self.store.drop_vectors()
-        done, total = 0, self.store.count_unembedded(embedder.model)
-        while page := self.store.unembedded(embedder.model, 64):
-            vectors = self.vectors_of(page)
-            if not vectors:
-                raise EmbeddingError(self._model.error or "The embedding model stopped working.", "`recollect reindex` goes on from here.")
-            self._write(**vectors)
-            done += len(page)
-            if progress:
-                progress(done, total)
-        for model in self.store.models():
-            if model != embedder.model:
-                self.store.drop_vectors(model)
-        return done
+            raise self._model.missing()
+        try:
+            return reindex(self.store, embedder, self.recent, self._write, full, progress)
+        except EmbeddingError as error:
+            self._model.failed(error)
+            raise EmbeddingError(self._model.error or error.message, "`recollect reindex` goes on from here.") from error
 
     def check(self, deep: bool = False) -> builtins.list[Problem]:
         """What is wrong with the database; `deep` reads every page and every row."""

@@ -10,10 +10,10 @@ everywhere, so a file may read back without them. This module knows nothing of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from recollect.errors import InvalidInput, RecollectError
+from recollect.errors import InvalidInput, Overtaken, RecollectError
 from recollect.types import PERSONAL, TRUST, Batch, Change, Passage, Source
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ MOST_LINES = 999_999
 NUMBER_WIDTH = len(str(MOST_LINES))
 AROUND = 2  # lines shown before and after a replacement
 DEPTH = 2
+TRIES = 5  # of a command whose file another process changes meanwhile
 COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 
 
@@ -51,8 +52,13 @@ class MemoryTool:
         name = _text(command, "command")
         if name not in COMMANDS:
             raise InvalidInput(f"Unknown command: {name[:100]}", "One of " + ", ".join(COMMANDS) + ".")
-        answer: str = getattr(self, f"_{name}")(command)
-        return answer
+        run: Callable[[Mapping[str, Any]], str] = getattr(self, f"_{name}")
+        for _ in range(TRIES - 1):
+            try:
+                return run(command)
+            except Overtaken:
+                continue  # it is meant for what the file says now
+        return run(command)
 
     def result(self, block: Any) -> dict[str, Any]:
         """The `tool_result` block for a `tool_use` block, given as the SDK's object or as a dictionary."""
@@ -65,7 +71,7 @@ class MemoryTool:
 
     def clear(self) -> str:
         """Forgets every file of the scope."""
-        self.memory.forget(*(one.id for one in self._files().values()))
+        self.memory.forget(*(one.id for _, one in self._stored()))
         return "All memory cleared"
 
     def runnable(self) -> Any:
@@ -89,7 +95,7 @@ class MemoryTool:
         return "\n".join([head, *rows])
 
     def _create(self, command: Mapping[str, Any]) -> str:
-        path, resolved = _path(command, "path")
+        path, resolved = _new_path(command, "path")
         text = _text(command, "file_text")
         files = self._files()
         if resolved in files or _is_directory(resolved, files):
@@ -141,7 +147,7 @@ class MemoryTool:
         path, resolved = _path(command, "path")
         if resolved == ROOT:
             raise InvalidInput("Cannot delete the /memories directory itself")
-        gone = [one.id for name, one in self._files().items() if name == resolved or name.startswith(resolved + "/")]
+        gone = [one.id for name, one in self._stored() if name == resolved or name.startswith(resolved + "/")]
         if not gone:
             raise InvalidInput(f"The path {path} does not exist")
         self.memory.forget(*gone)
@@ -149,29 +155,34 @@ class MemoryTool:
 
     def _rename(self, command: Mapping[str, Any]) -> str:
         old_path, old = _path(command, "old_path")
-        new_path, new = _path(command, "new_path")
+        new_path, new = _new_path(command, "new_path")
         if old == ROOT:
             raise InvalidInput("Cannot rename the /memories directory itself")
-        files = self._files()
+        stored = self._stored()
+        files = dict(stored)
         if new in files or _is_directory(new, files):
             raise InvalidInput(f"The destination {new_path} already exists")
-        moved = {name: one for name, one in files.items() if name == old or name.startswith(old + "/")}
+        moved = [(name, one) for name, one in stored if name == old or name.startswith(old + "/")]
         if not moved:
             raise InvalidInput(f"The path {old_path} does not exist")
         if new.startswith(old + "/"):
             raise InvalidInput(f"Cannot rename {old_path} to {new_path}, which is inside it")
         _check_parents(new_path, new, files)
-        self._move([(one, new + name[len(old) :]) for name, one in moved.items()])
+        self._move([(one, new + name[len(old) :]) for name, one in moved])
         return f"Successfully renamed {old_path} to {new_path}"
 
     # What they share
 
     def _files(self) -> dict[str, Remembered]:
         """The files of the scope by their paths; of two that were made at once under one path, the newer."""
+        return dict(self._stored())
+
+    def _stored(self) -> list[tuple[str, Remembered]]:
+        """Every file of the scope with its path, the one changed last behind the others."""
         # What says the same elsewhere may have replaced a file for searches; for whoever keeps it, it is still there.
         filter = self.memory.filter(scopes=(self.scope,), sources=(SOURCE,), include_superseded=True, include_expired=True)
         found = sorted(self.memory.export(filter), key=lambda one: one.updated_at)
-        return {str(path): one for one in found if (path := one.metadata.get("path"))}
+        return [(str(path), one) for one in found if (path := one.metadata.get("path"))]
 
     def _existing(self, command: Mapping[str, Any]) -> tuple[str, Remembered]:
         path, resolved = _path(command, "path")
@@ -184,14 +195,15 @@ class MemoryTool:
 
     def _rewrite(self, file: Remembered, text: str) -> None:
         content, metadata = _kept(str(file.metadata["path"]), text)
-        self.memory.update(file.id, content=content, metadata=metadata)
+        self.memory.update(file.id, content=content, metadata=metadata, was=file)
 
     def _move(self, paths: Sequence[tuple[Remembered, str]]) -> None:
         """Gives files other paths, all or none of them."""
         memory = self.memory
         changes = [Change(one.id, "rename", {"section": path, "metadata": {**one.metadata, "path": path}}) for one, path in paths]
         vectors = memory.vectors_of([one._replace(section=path) for one, path in paths])
-        memory.store.write(Batch(at=memory.clock(), actor=memory.actor, change=tuple(changes), **vectors))
+        unchanged = tuple((one.id, one.updated_at) for one, _ in paths)
+        memory.store.write(Batch(at=memory.clock(), actor=memory.actor, change=tuple(changes), unchanged=unchanged, **vectors))
 
 
 # Files as memories
@@ -264,6 +276,16 @@ def _path(command: Mapping[str, Any], name: str) -> tuple[str, str]:
         elif part not in ("", "."):
             parts.append(part)
     return path, "/".join([ROOT, *parts])
+
+
+def _new_path(command: Mapping[str, Any], name: str) -> tuple[str, str]:
+    """The same, of a file that is going to have it. Without its secret it would be another file's."""
+    from recollect.ingest.redact import redact
+
+    path, resolved = _path(command, name)
+    if redact(resolved).text != resolved:
+        raise InvalidInput(f"The parameter `{name}` holds something private or what looks like a secret. Please choose another path.")
+    return path, resolved
 
 
 def _is_directory(path: str, files: Mapping[str, Any]) -> bool:

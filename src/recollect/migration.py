@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from recollect import project as projects
 from recollect.errors import InvalidInput, StoreError
-from recollect.records import PARTS, Bundle, Tally, digest
+from recollect.records import EPOCH, PARTS, Bundle, Tally, digest
 from recollect.store.base import Store
 from recollect.types import Batch, Relation
 
@@ -213,8 +213,7 @@ def _caught_up(source: Store, target: Store, part: str, page: int) -> int:
     if known and part == "records":
         target.take(Bundle(gone=tuple(known)))
     elif known and part == "relations":
-        when = next(iter(source.export("records", "", 1)[0].records)).memory.created_at
-        target.write(Batch(at=when, actor="migration", unrelate=tuple(Relation(*json.loads(key)) for key in known)))
+        target.write(Batch(at=EPOCH, actor="migration", unrelate=tuple(Relation(*json.loads(key)) for key in known)))
     return taken + len(known)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -57,6 +58,11 @@ def find(directory: Path | None = None) -> Project:
     return _project(start, start, start)
 
 
+def marked(project: Project) -> bool:
+    """Whether something says that this is a project, rather than the directory somebody happened to be in."""
+    return not gone(project.worktree / ".git") or (project.root != Path.home() and not gone(project.root / ".recollect"))
+
+
 def _project(root: Path, worktree: Path, identity: Path) -> Project:
     return Project(root, worktree, sha256(str(identity).encode("utf-8", "surrogateescape")).hexdigest()[:16], root.name or "root")
 
@@ -68,6 +74,50 @@ def of_team(project: Project) -> Project:
 
 def team_identity(name: str) -> str:
     return sha256(f"team:{name.strip().casefold()}".encode()).hexdigest()[:16]
+
+
+def gone(path: Path) -> bool:
+    """Whether nothing is there. What only cannot be looked at may be there."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
+def origin(project: Project) -> str:
+    """What tells a repository from others wherever it lies: hashes of its remote's address and of when it was made. Nothing outside git."""
+    common = _common(project.worktree / ".git")
+    if common is None:
+        return ""
+    marks: list[str] = []
+
+    def mark(name: str, value: str) -> None:
+        marks.append(f"{name}:{sha256(value.encode()).hexdigest()[:16]}")
+
+    with suppress(OSError):
+        if remote := _remote((common / "config").read_text("utf-8", "replace")):
+            mark("remote", remote)
+    with suppress(OSError):  # git writes this file once, and whoever moves a repository keeps its time
+        mark("made", str((common / "description").stat().st_mtime_ns))
+    return " ".join(marks)
+
+
+def _remote(settings: str) -> str:
+    """The address of `origin`, else of the first remote, the same however it is reached: without protocol, user and ending."""
+    found: dict[str, str] = {}
+    section = ""
+    for line in map(str.strip, settings.splitlines()):
+        if line.startswith("["):
+            section = line
+        elif (named := re.fullmatch(r'\[remote "(.*)"\]', section)) and (url := re.match(r"url\s*=\s*(.+)", line)):
+            found.setdefault(named.group(1), url.group(1).strip().strip('"'))
+    address = found.get("origin") or next(iter(found.values()), "")
+    address = re.sub(r"^([a-z+]+://)?([^@/]*@)?", "", address)
+    host, mark, path = re.sub(r"^([^/:]+):(\d+/)?", r"\1/", address).partition("/")
+    return f"{host.lower()}{mark}{path}".rstrip("/").removesuffix(".git")
 
 
 def _common(git: Path) -> Path | None:

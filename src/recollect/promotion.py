@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
@@ -137,7 +137,7 @@ def promote(memory: Memory, id: str, target: str | Path | None = None, *, force:
         changed = _rewrite(root, path, lambda text: with_rule(text or "", new, one.id, lambda other: _later(memory, other, one), path))
         elsewhere = bool(old) and old != path.as_posix()
         if changed or elsewhere or not old:
-            marks = (memory.clock().isoformat(timespec="seconds"), path.as_posix(), digest(new))
+            marks = (memory.clock().astimezone(UTC).isoformat(timespec="seconds"), path.as_posix(), digest(new))
             after = memory.update(one.id, metadata={**before.metadata, **dict(zip(MARKS, marks, strict=True))})
         else:
             after = before

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import binascii
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ Stored = tuple[tuple[str, int, bytes], ...]  # (model, dimensions, data) of each
 # In the order in which they can be put in: what a memory belongs to comes before it.
 PARTS = ("scopes", "sources", "sessions", "spans", "records", "relations", "turns", "tombstones")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST = 253_402_300_799_999  # the last millisecond that a date has a year for
 
 
 class Record(NamedTuple):
@@ -64,6 +65,25 @@ def version(record: Record) -> bytes:
     return blake2b(_canonical((memory, record.unique, [event[:5] for event in record.events])), digest_size=16).digest()
 
 
+def texts(record: Record) -> set[str]:
+    """Every text that a memory has or had."""
+    earlier = (state.get("content") for event in record.events for state in (event.before, event.after))
+    return {record.memory.content, *(text for text in earlier if isinstance(text, str))}
+
+
+def valid_before(states: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> int | None:
+    """Until when a memory was valid before it was replaced, from what was before and after each of its changes."""
+    end: int | None = None
+    for before, after in reversed(states):
+        if after.get("superseded_by"):
+            end = before.get("valid_to", end)
+            if not before.get("superseded_by"):
+                break
+        elif "valid_to" in after:  # somebody said so since
+            return after["valid_to"]  # type: ignore[no-any-return]
+    return end
+
+
 def event_digest(event: Event) -> bytes:
     return blake2b(_canonical(event[:5]), digest_size=16).digest()
 
@@ -88,7 +108,14 @@ def _plain(value: Any) -> Any:
 
 
 def stamp(moment: datetime) -> int:
-    return round(moment.timestamp() * 1000)
+    """Milliseconds since the epoch. A time without a zone is meant in UTC. What is to last for ever often ends with the calendar, and
+    must not be rounded beyond it: such a time could not be read again."""
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return min(round(zoned.timestamp() * 1000), LAST)
+
+
+def instant(stamp: int) -> datetime:
+    return datetime.fromtimestamp(min(stamp, LAST) / 1000, UTC)
 
 
 class Tally(NamedTuple):

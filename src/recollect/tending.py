@@ -62,8 +62,8 @@ def twins(memory: Memory, one: Remembered, near: Sequence[Neighbour]) -> list[Pa
         other = neighbour.memory
         if neighbour.nearness < ALIKE or other.id >= one.id or _related(memory, one, other):
             continue
-        sure = neighbour.similarity >= memory.config.dedup_threshold and (same(one, other) or same(other, one))
         keep, drop = _ordered(one, other)
+        sure = neighbour.similarity >= memory.config.dedup_threshold and same(drop, keep)
         found.append(Pair(keep, drop, neighbour.similarity, SAME if sure else "much alike, but something differs"))
     return found
 

@@ -1,9 +1,9 @@
-"""Moments as people write them: `30d`, `2 weeks`, `2026-03-01`, `2026-03-01T12:00`, `yesterday`."""
+"""Moments as people write them: `30d`, `2 weeks`, `2026-03-01`, `2026-03-01T12:00`, `yesterday`. A day is one of the time zone of `now`."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from recollect.errors import InvalidInput
 
@@ -14,24 +14,72 @@ _SECONDS = {"s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "
             "mo": 2_629_800, "month": 2_629_800, "y": 31_557_600, "year": 31_557_600}  # fmt: skip
 
 
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+HINT = (
+    "Write a span (30d, 2 days ago), today, yesterday, last monday, last month, a month (2026-03), a date (2026-03-01) or a date and time."
+)
+
+
+class Local(tzinfo):
+    """The time zone of this machine, with the offset that each day had: `astimezone()` alone would give all of them today's."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta | None:
+        return moment.replace(tzinfo=None).astimezone().utcoffset() if moment else None
+
+    def dst(self, moment: datetime | None) -> timedelta | None:
+        return None
+
+    def tzname(self, moment: datetime | None) -> str | None:
+        return moment.replace(tzinfo=None).astimezone().tzname() if moment else None
+
+    def fromutc(self, moment: datetime) -> datetime:
+        there = moment.replace(tzinfo=UTC).astimezone()
+        wall = there.replace(tzinfo=self)
+        return wall if wall.utcoffset() == there.utcoffset() else wall.replace(fold=1)  # the hour that an autumn night has twice
+
+
+LOCAL = Local()
+
+
 def moment(text: str, now: datetime, future: bool = False) -> datetime:
-    """The moment meant by `text`. A bare span of time lies in the past, or with `future` ahead."""
+    """The moment meant by `text`, in UTC. A bare span of time lies in the past, or with `future` ahead."""
     plain = text.strip()
     if found := _SPAN.fullmatch(plain):
         seconds = int(found["number"]) * _SECONDS[found["unit"].lower()]
         try:
-            return now + timedelta(seconds=seconds if future else -seconds)
+            return now.astimezone(UTC) + timedelta(seconds=seconds if future else -seconds)
         except OverflowError:
             raise InvalidInput(f"'{text}' is too far away.", "Use a shorter span, such as 30d or 2y.") from None
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
     named = {"now": now, "today": today, "yesterday": today - timedelta(days=1), "tomorrow": today + timedelta(days=1)}
     if plain.lower() in named:
-        return named[plain.lower()]
+        return named[plain.lower()].astimezone(UTC)
     try:
-        found_moment = datetime.fromisoformat(plain.replace("Z", "+00:00"))
-        return found_moment.replace(tzinfo=UTC) if found_moment.tzinfo is None else found_moment.astimezone(UTC)
+        found_moment = _calendar(plain.lower(), today, future) or datetime.fromisoformat(plain.replace("Z", "+00:00"))
+        return (found_moment if found_moment.tzinfo else found_moment.replace(tzinfo=now.tzinfo)).astimezone(UTC)
     except (ValueError, OverflowError):  # the latter where UTC has no such year any more
-        raise InvalidInput(f"'{text}' is not a time.", "Write a span (30d, 2w, 6mo), a date (2026-03-01) or a date and time.") from None
+        raise InvalidInput(f"'{text}' is not a time.", HINT) from None
+
+
+def _calendar(text: str, today: datetime, future: bool) -> datetime | None:
+    """When a month (2026-03) begins, or what "last", "this" or "next" is said of: a weekday, a week, a month, a year. A weekday alone is
+    the one before today, or with `future` the one after."""
+    if found := re.fullmatch(r"(\d{4})-(\d{2})", text):
+        return today.replace(int(found[1]), int(found[2]), 1)
+    word, _, name = text.rpartition(" ")
+    word, step = word.strip(), {"last": -1, "this": 0, "next": 1}.get(word.strip())
+    if name in WEEKDAYS and (not word or step is not None):
+        if step == 0:
+            return today + timedelta(days=WEEKDAYS.index(name) - today.weekday())
+        ahead = step == 1 or (step is None and future)
+        days = (WEEKDAYS.index(name) - today.weekday() - 1) % 7 + 1  # to the next one: 1 to 7
+        return today + timedelta(days=days if ahead else (days % 7) - 7)
+    if step is None or name not in ("week", "month", "year"):
+        return None
+    if name == "week":
+        return today + timedelta(days=7 * step - today.weekday())
+    months = today.year * 12 + (today.month - 1 + step if name == "month" else 12 * step)
+    return today.replace(months // 12, months % 12 + 1, 1)
 
 
 def expiry(text: str, now: datetime) -> datetime:

@@ -56,14 +56,14 @@ class Stage:
         self.args = args
         self.folder = folder
         project = folder / "shop"
-        project.mkdir()
+        (project / ".recollect").mkdir(parents=True)  # what marks it as a project
         self.place = ["--database", str(folder / "memory.db"), "--project", str(project)]
         self.inside = Namespace(**{**vars(args), "database": self.place[1], "project": self.place[3], "container": None})
         self.steps: list[dict[str, Any]] = []
 
     def begin(self) -> bool:
         """Opens the embedding model, fetching it if need be. False if there is none, and then says why."""
-        with opened(self.inside) as memory:
+        with opened(self.inside, make=True) as memory:
             hints = memory.search("anything", mode="hybrid").hints
             found = memory.embedder
         if found is None:

@@ -103,6 +103,7 @@ def examine(args: Namespace) -> Iterator[Finding]:
             if path is not None:
                 yield from folder(path)
             yield from embedding(memory, args.deep)
+            yield from left_behind(memory)
             if path is not None:
                 yield from space(path)
     except RecollectError as error:
@@ -266,6 +267,14 @@ def embedding(memory: Memory, deep: bool) -> Iterator[Finding]:
         yield Finding("vectors of the model", False, said, "recollect reindex")
     else:
         yield Finding("vectors of the model", True, "every memory has one")
+
+
+def left_behind(memory: Memory) -> Iterator[Finding]:
+    """No problem of the database: somebody may have meant to start anew."""
+    from recollect import adoption
+
+    if sentence := adoption.hint(memory, always=True):
+        yield Finding("project", True, sentence)
 
 
 def space(path: Path) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from recollect.memory import Memory
+    from recollect.store.base import Overview
     from recollect.types import Filter
 
 
@@ -30,6 +31,22 @@ def filter_options(parser: ArgumentParser) -> None:
     scope = group.add_mutually_exclusive_group()
     scope.add_argument("--all-projects", action="store_true", help="of every project, not only this one and personal ones")
     scope.add_argument("--personal", action="store_true", help="only personal ones")
+
+
+def reach_option(parser: ArgumentParser) -> None:
+    parser.add_argument("--all-projects", action="store_true", help="of any project, not only this one and personal ones")
+
+
+def projects(args: Namespace, memory: Memory) -> dict[str, str]:
+    """Scope → what it is called, for telling memories of several projects apart; nothing where only those of one are shown."""
+    from recollect.cli.shown import scope_labels
+
+    return scope_labels(memory.every_scope(), scope_names(memory, memory.stats(()))) if args.all_projects else {}
+
+
+def scope_names(memory: Memory, overview: Overview) -> dict[str, str]:
+    known = {scope: name for scope, name in overview.extra.get("scope_names", {}).items() if name}
+    return {memory.scope: memory.project.name, **known}
 
 
 def chosen(args: Namespace, memory: Memory, **more: Any) -> Filter:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recollect.cli import output
+from recollect.cli.filters import reach_option
 from recollect.cli.parsing import Command, count
 from recollect.cli.session import confirmed, opened
 from recollect.cli.write import show_changed
+from recollect.types import IDEAS
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -15,13 +17,14 @@ if TYPE_CHECKING:
 
 def forget_options(parser: ArgumentParser) -> None:
     parser.add_argument("id", nargs="+", metavar="ID", help="an id or any unique beginning of one")
+    reach_option(parser)
     parser.add_argument("--purge", action="store_true", help="remove every trace, for good; the text is not taken in again")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask before purging")
 
 
 def forget(args: Namespace) -> None:
     """Hide memories from every search; `restore` brings them back. With --purge they are gone from every table, cache and
-    free page, and the same text is refused afterwards.
+    free page, and with them what their conversation holds in the very same words; the same text is refused afterwards.
 
     Examples:
       recollect forget 01a1dd89
@@ -29,9 +32,12 @@ def forget(args: Namespace) -> None:
       recollect forget 01a1dd89 --purge --yes
     """
     from recollect.cli import shown
+    from recollect.ingest.traces import Traces, traces
 
     with opened(args) as memory:
         found = memory.get(*args.id, count=False)
+        said = traces(memory.store, found) if args.purge else Traces()
+        found += said.same
         ids = [one.id for one in found]
         short = memory.store.abbreviate(ids)
         lines = [shown.told(one, short) for one in found]
@@ -42,17 +48,23 @@ def forget(args: Namespace) -> None:
         memory.forget(*ids, purge=args.purge)
         status = "purged" if args.purge else "forgotten"
         output.show(args, [{"id": id, "status": status} for id in ids], lambda: output.out("\n".join(f"{status} {line}" for line in lines)))
+        reach = " --all-projects" if args.all_projects else ""
+        names = memory.store.abbreviate([one.id for one in said.rest])
+        for one in said.rest:
+            which = "The turn it was taken from still says it" if one.position < IDEAS else "What was taken from it still says so"
+            output.hint(args, f"{which}: `recollect forget {names[one.id]} --purge{reach}`.")
         if not args.purge:
-            output.hint(args, f"Undo with `recollect restore {short[ids[0]]}`" + (", and so on." if ids[1:] else "."))
+            output.hint(args, f"Undo with `recollect restore {short[ids[0]]}{reach}`" + (", and so on." if ids[1:] else "."))
             hidden = [
                 relation.target for relation in memory.store.relations(ids) if relation.type == "supersedes" and relation.source in ids
             ]
             for id in memory.store.abbreviate(hidden).values():
-                output.hint(args, f"What it had replaced stays hidden too: `recollect restore {id}` brings it back.")
+                output.hint(args, f"What it had replaced stays hidden too: `recollect restore {id}{reach}` brings it back.")
 
 
 def restore_options(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="an id or any unique beginning of one")
+    reach_option(parser)
     parser.add_argument("--to", type=count, metavar="N", help="the version to go back to, as numbered by `recollect history ID`")
 
 

@@ -72,7 +72,7 @@ def save(args: Namespace) -> None:
     from recollect import handoffs
 
     wanted = given(args)
-    with opened(args) as memory:
+    with opened(args, make=True) as memory:
         saved = handoffs.save(memory, wanted)
         for hint in memory.hints:
             output.hint(args, hint)

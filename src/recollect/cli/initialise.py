@@ -125,7 +125,7 @@ def dry(args: Namespace, project: Project, settings: Config, options: Options) -
             number = initialise.would_take(project, settings, part)
             taken.append(Taken(part, "planned", reason=f"would look at {output.many(number, 'file')}"))
     database = config.masked(settings.database) or str(project.local_database if local else config.data_directory() / "memory.db")
-    return Report(project, project.root, database, local, steps, taken, notes(project, local), dry=True)
+    return Report(project, project.root, database, local, steps, taken, notes(args, project, settings, local), dry=True)
 
 
 def made(args: Namespace, project: Project, settings: Config, options: Options) -> Report:
@@ -133,7 +133,7 @@ def made(args: Namespace, project: Project, settings: Config, options: Options) 
     from recollect import initialise
 
     own = initialise.make_local(project, settings) if args.local else []
-    with opened(args) as memory:
+    with opened(args, make=True) as memory:
         path = str(getattr(memory.store, "path", memory.config.database))
         report = Report(project, project.root, path, path == str(project.local_database), [*own], [], [])
         try:
@@ -146,7 +146,7 @@ def made(args: Namespace, project: Project, settings: Config, options: Options) 
             report = report._replace(ready=initialise.ready(memory), stopped=any(taken.status == "stopped" for taken in report.taken))
         except KeyboardInterrupt:
             report = report._replace(stopped=True)
-    report.notes.extend(notes(project, report.local))
+    report.notes.extend(notes(args, project, settings, report.local))
     if any(step.action == "make" for step in own[1:]) and (left := initialise.left_behind(project)):
         report.notes.append(
             f"{output.many(left, 'memory', 'memories')} of this project stay in your own database; they are not seen from here."
@@ -167,10 +167,17 @@ def took(args: Namespace, memory: Memory, part: str) -> Taken:
         return Taken(part, "stopped", reason="stopped; what was read is kept")
 
 
-def notes(project: Project, local: bool) -> list[str]:
+def notes(args: Namespace, project: Project, settings: Config, local: bool) -> list[str]:
     from recollect import initialise
 
     found = []
+    unread = {} if args.skip_index else initialise.unread(project, settings)
+    if unread:
+        import shlex
+
+        folders = " and ".join(f"{name} ({output.many(number, 'Markdown file')})" for name, number in unread.items())
+        names = shlex.quote(",".join((*settings.knowledge, *unread)))
+        found.append(f"Not read: {folders}. `recollect config knowledge {names} --project-file && recollect index` makes that knowledge.")
     if not local and initialise.foreign_database(project):
         found.append(f"{project.local_database} is not used: it may have come with the project. `recollect init --local` says more.")
     if not initialise.in_git(project):

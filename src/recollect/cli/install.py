@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.cli import output
 from recollect.cli.parsing import Command
-from recollect.errors import NotFound, UsageError
+from recollect.errors import NotFound, RecollectError, UsageError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -31,17 +31,17 @@ PLANNED = {
 LONGEST = 240  # characters of a line in a difference; some settings are one line
 
 
-def host_options(parser: ArgumentParser) -> None:
+def host_options(parser: ArgumentParser, user: str) -> None:
     for host, name in NAMES.items():
         parser.add_argument(f"--{host}", action="store_true", help=name)
     parser.add_argument("--all", action="store_true", help="all of these")
-    parser.add_argument("--user", action="store_true", help="for you, in every project (default)")
+    parser.add_argument("--user", action="store_true", help=user)
     parser.add_argument("--project", nargs="?", const=".", metavar="DIR", help="for one project, in files that can be shared with it")
     parser.add_argument("--dry-run", action="store_true", help="show what would change; change nothing")
 
 
 def install_options(parser: ArgumentParser) -> None:
-    host_options(parser)
+    host_options(parser, "for you, in every project (default)")
     parser.add_argument("--no-mcp", action="store_true", help="do not register the MCP server")
     parser.add_argument("--no-hooks", action="store_true", help="do not add hooks")
     parser.add_argument("--no-skills", action="store_true", help="do not add skills")
@@ -50,7 +50,7 @@ def install_options(parser: ArgumentParser) -> None:
 
 
 def uninstall_options(parser: ArgumentParser) -> None:
-    host_options(parser)
+    host_options(parser, "only what is for you, in every project")
     parser.add_argument("--force", action="store_true", help="also remove entries of Recollect that `install` did not make")
 
 
@@ -65,6 +65,8 @@ def install(args: Namespace) -> int:
       recollect install --all --no-hooks
       recollect install --cursor --project
     """
+    from importlib.util import find_spec
+
     from recollect.install import connect, host
 
     place = placed(args)
@@ -76,7 +78,12 @@ def install(args: Namespace) -> int:
     parts = [part for part in connect.PARTS if not getattr(args, f"no_{part}")]
     if args.warm and "mcp" not in parts:
         raise UsageError("--warm needs the MCP server that --no-mcp leaves out.", "Leave one of them out.")
-    notes = warnings(place, parts)
+    if "mcp" in parts and find_spec("mcp") is None:
+        raise RecollectError(
+            "The MCP server would not start: it needs the library mcp, which is not installed.",
+            "pip install 'recollect[mcp]' and repeat it; --no-mcp connects hooks and skills alone.",
+        )
+    notes = warnings(place)
     with connect.Files(args.dry_run) as files:
         plugins = {one: plugin for one in chosen if (plugin := host.plugin(one, place))}
         notes += [has_plugin(one, plugin) for one, plugin in plugins.items()]
@@ -152,14 +159,10 @@ def placed(args: Namespace) -> Place:
     return Place(Path.home(), os.environ, root, words, settings.tool_hooks, getattr(args, "warm", False))
 
 
-def warnings(place: Place, parts: Sequence[str] = ()) -> list[str]:
-    from importlib.util import find_spec
-
+def warnings(place: Place) -> list[str]:
     from recollect.install import command
 
     found = []
-    if "mcp" in parts and find_spec("mcp") is None:
-        found.append("The MCP server needs one more library: pip install 'recollect[mcp]'.")
     if command.passing(place.words[0]):
         found.append(f"{place.words[0]} is in a place that is cleared now and then; `uv tool install recollect` gives a lasting one.")
     if place.root is not None and place.words[0] != command.NAME:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from recollect.cli import output
-from recollect.cli.filters import chosen, filter_options
+from recollect.cli.adopt import suggest
+from recollect.cli.filters import chosen, filter_options, scope_names
 from recollect.cli.parsing import FORMATS, Command
 from recollect.cli.session import opened
 from recollect.errors import RecollectError, UsageError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from recollect.memory import Memory
     from recollect.types import Memory as Remembered
+
+PAGE = 200
 
 
 def stats_options(parser: ArgumentParser) -> None:
@@ -42,13 +45,14 @@ def stats(args: Namespace) -> None:
     with opened(args) as memory:
         value = {**numbers(memory, args.this_project), "language_model": language.usage(memory)}
         output.show(args, value, lambda: output.out("\n".join(summary(memory, value))))
+        suggest(args, memory, always=True)
 
 
 def numbers(memory: Memory, this_project: bool) -> dict[str, Any]:
     overview = memory.stats(memory.scopes if this_project else None)
     value = {name: found for name, found in overview._asdict().items() if name != "extra"}
     every = overview.memories + overview.deleted
-    names = {memory.scope: memory.project.name, **overview.extra.get("scope_names", {})}
+    names = scope_names(memory, overview)
     return {
         **value,
         "database": str(getattr(memory.store, "path", memory.config.database)),
@@ -70,15 +74,13 @@ def model_use(use: dict[str, Any]) -> list[str]:
 
 
 def summary(memory: Memory, value: dict[str, Any]) -> list[str]:
+    from recollect.cli.shown import scope_labels
+
     lines = [
         f"{output.many(value['memories'], 'memory', 'memories')}" + (f", and {value['deleted']:,} forgotten" if value["deleted"] else "")
     ]
-    names = Counter(value["scope_names"].get(scope, scope) for scope in value["by_scope"])
-    scopes = {}
-    for scope, count in value["by_scope"].items():
-        name = value["scope_names"].get(scope, scope)
-        told = name if names[name] == 1 else f"{name} [{scope.partition(':')[2][:6]}]"  # two projects may be called the same
-        scopes[told + (" (here)" if scope == memory.scope else "")] = count
+    told = scope_labels(value["by_scope"], value["scope_names"])
+    scopes = {told[scope] + (" (here)" if scope == memory.scope else ""): count for scope, count in value["by_scope"].items()}
     for title, counts in (("By kind", value["by_kind"]), ("By project", scopes), ("Vectors by model", value["vectors"])):
         if counts:
             lines += [
@@ -117,12 +119,13 @@ def export(args: Namespace) -> None:
     with opened(args) as memory:
         wanted = chosen(args, memory, **({} if args.as_of else every))
         with destination(args.output) as stream:
-            stream.writelines(pieces(form, memory.export(wanted)))
+            found = pieces(form, memory, memory.export(wanted))
+            stream.writelines(found) if form == "text" else output.data(found, stream)
         if args.output:
             output.note(args, f"{output.many(memory.store.count(wanted), 'memory', 'memories')} written to {args.output}")
 
 
-def pieces(form: str, memories: Iterator[Remembered]) -> Iterator[str]:
+def pieces(form: str, memory: Memory, memories: Iterator[Remembered]) -> Iterator[str]:
     from recollect.cli import shown
     from recollect.recall.shape import plain
 
@@ -130,8 +133,19 @@ def pieces(form: str, memories: Iterator[Remembered]) -> Iterator[str]:
         for number, one in enumerate(memories):
             yield "\n" * (2 if number else 0) + "\n".join(shown.whole(one, (), {})) + "\n"
     else:
-        records = map(plain, memories) if form in ("json", "jsonl") else (shown.flat(plain(one)) for one in memories)
+        records = whole(memory, memories) if form in ("json", "jsonl") else (shown.flat(plain(one)) for one in memories)
         yield from output.rendered(form, records, [field for field in shown.FIELDS if field != "score"])
+
+
+def whole(memory: Memory, memories: Iterator[Remembered]) -> Iterator[dict[str, Any]]:
+    """Memories with all that `recollect import` needs to put them back: their relations and their place in a source too."""
+    from recollect.recall.shape import plain
+
+    while page := list(islice(memories, PAGE)):
+        relations = memory.store.relations([one.id for one in page])
+        for one in page:
+            links = [{"type": link.type, "target": link.target} for link in relations if link.source == one.id]
+            yield {**plain(one), "source_type": one.source_type, "position": one.position, "relations": links}
 
 
 @contextmanager

@@ -6,8 +6,12 @@ import what they need. Exit codes: 0 done, 1 could not be done, 2 wrong usage, 1
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+
+TYPE_CHECKING = False  # nothing is imported before `main` answers for a Ctrl-C
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Group → command → (the file here that holds it, what it is for).
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
@@ -28,7 +32,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Take in": {
         "init": ("initialise", "set a project up in one step"),
         "index": ("take", "bring the knowledge folders in step, once or as they change"),
-        "import": ("take", "take in Markdown files, or a repo map"),
+        "import": ("take", "take in an export, Markdown files, or a repo map"),
         "map": ("take", "map the source code, so that symbols and places are found"),
         "backfill": ("talk", "read earlier conversations from the agents' transcripts"),
         "analyze": ("take", "find commands, routes, decisions and more in a project, or in its history"),
@@ -64,6 +68,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "consolidate": ("tend", "merge, mark and retire what has become superfluous"),
         "reindex": ("care", "embed what has no vector of the current model"),
         "backup": ("care", "copy the database into one file"),
+        "adopt": ("adopt", "bring over the memories of a project whose folder was moved or renamed"),
         "migrate": ("migrate", "move everything into another database, SQLite or PostgreSQL"),
         "sync": ("sync", "exchange memories of a project with a team's database or server"),
         "reset": ("care", "forget everything beyond recovery"),
@@ -80,6 +85,8 @@ VALUED = ("--database", "--project", "--container", "--format")
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if os.environ.get("HOME") == "":
+        del os.environ["HOME"]  # an empty one would be taken for /; without it the system is asked
     if argv is None and words[:1] == ["hook"]:
         from recollect.hooks.process import alone
 

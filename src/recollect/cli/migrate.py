@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from recollect.cli import output
 from recollect.cli.parsing import Command
 from recollect.cli.progress import Bar
-from recollect.cli.session import project, settings
+from recollect.cli.session import check_database, project, settings
 from recollect.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def migrate(args: Namespace) -> None:
     from recollect import migration
     from recollect.store import located, open_store
 
+    check_database(args)
     config, place = settings(args), project(args)
     origin = migration.named(located(config, place))
     wanted = config._replace(database=args.to)

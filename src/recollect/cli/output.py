@@ -1,16 +1,17 @@
 """How results look: five formats for what is listed, JSON for everything. stdout is data; stderr is talk.
 
 Nothing here knows a store. Text for people never carries control characters of what was stored, so that a memory cannot
-move the cursor or hide its words; the data formats give it back as it is.
+move the cursor or hide its words; the data formats give it back as it is, but for a terminal.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -59,7 +60,7 @@ def failed(error: Exception) -> int:
     """Says what went wrong, and what to do next. Returns the exit code."""
     from recollect.errors import RecollectError
 
-    _settle_stdout()
+    settled = _settle_stdout()
     if os.environ.get("RECOLLECT_DEBUG") and not isinstance(error, BrokenPipeError):
         import traceback
 
@@ -72,6 +73,10 @@ def failed(error: Exception) -> int:
     if isinstance(error, OSError):
         if isinstance(error, BrokenPipeError):
             return 0  # the reader has seen enough
+        # Without a buffer nothing is left to try again; but what names no file came from a stream.
+        if not settled or (error.filename is None and error.errno in (errno.ENOSPC, errno.EFBIG, errno.EIO)):
+            talk(f"error: The output could not be written: {error.strerror or error}. What the command changed stays changed.")
+            return 1
         talk(f"error: {error.strerror or error}" + (f": {error.filename}" if error.filename else "") + ".")
         return 1
     talk(f"error: unexpected {type(error).__name__}: {error}")
@@ -79,15 +84,18 @@ def failed(error: Exception) -> int:
     return 1
 
 
-def _settle_stdout() -> None:
-    """Writes what is buffered. Where that is impossible it is given up, or Python would try again while it ends, and complain."""
+def _settle_stdout() -> bool:
+    """Writes what is buffered. Where that is impossible it is given up, or Python would try again while it ends, and complain; and
+    the answer is False."""
     from contextlib import suppress
 
     try:
         sys.stdout.flush()
+        return True
     except OSError:
         with suppress(OSError, ValueError):  # not a real file, as in tests
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
 
 
 # Text for people
@@ -187,7 +195,7 @@ def json_text(value: Any, indent: int | None = 2) -> str:
 def show(args: Namespace, value: Any, text: Callable[[], None]) -> None:
     """One object: as JSON, or as `text` writes it."""
     if args.format == "json":
-        out(json_text(value))
+        data([json_text(value) + "\n"])
     else:
         text()
 
@@ -205,8 +213,13 @@ def show_list(
     if args.format == "text":
         text()
         return
-    for part in rendered(args.format, records, fields, root, item, **about):
-        sys.stdout.write(part)
+    data(rendered(args.format, records, fields, root, item, **about))
+
+
+def data(parts: Iterable[str], stream: TextIO | None = None) -> None:
+    """What programs read: as it is. People whose terminal it goes to get it without what that might obey."""
+    stream = stream or sys.stdout
+    stream.writelines(map(plain, parts) if stream.isatty() else parts)
 
 
 def rendered(

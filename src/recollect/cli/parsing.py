@@ -14,6 +14,11 @@ from recollect.errors import InvalidInput, UsageError
 FORMATS = ("text", "json", "csv", "md", "xml")
 PATHS = ("database", "project", "file", "output", "directory")  # arguments whose bytes need not be UTF-8
 MOST = 1_000_000_000
+# What other tools call it; by its letters another command would be nearest.
+MEANT = {
+    "purge": "forget --purge", "delete": "forget", "remove": "forget", "rm": "forget", "remember": "add", "store": "add", "find": "search",
+    "ask": "recall", "show": "get", "edit": "update", "undo": "restore", "setup": "init", "settings": "config",
+}  # fmt: skip
 
 _NEGATIVE = re.compile(r"-\d+(\.\d*)?|-\.\d+")
 
@@ -33,7 +38,8 @@ class Parser(argparse.ArgumentParser):
 
 def load(name: str) -> Command:
     if name not in COMMANDS:
-        raise UsageError(f"'{name}' is not a command.", nearest(name, list(COMMANDS)) or "`recollect --help` lists the commands.")
+        meant = f"Did you mean '{MEANT[name]}'?" if name in MEANT else nearest(name, list(COMMANDS))
+        raise UsageError(f"'{name}' is not a command.", meant or "`recollect --help` lists the commands.")
     commands: dict[str, Command] = importlib.import_module(f"recollect.cli.{COMMANDS[name][0]}").COMMANDS
     return commands[name]
 

@@ -69,11 +69,11 @@ def resume(args: Namespace) -> None:
 
 
 def _seconds(span: str) -> float:
-    from datetime import UTC, datetime
+    from datetime import datetime
 
-    from recollect.when import expiry
+    from recollect.when import LOCAL, expiry
 
-    now = datetime.now(UTC)
+    now = datetime.now(LOCAL)
     return (expiry(span, now) - now).total_seconds()
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recollect.cli import output
-from recollect.cli.filters import chosen, filter_options
+from recollect.cli.adopt import suggest
+from recollect.cli.filters import chosen, filter_options, projects, reach_option
 from recollect.cli.parsing import FORMATS, Command, count, offset
 from recollect.cli.session import opened
 from recollect.errors import StoreError
@@ -26,7 +27,7 @@ TIMES = ("valid_from", "valid_to", "last_accessed")
 
 def get_options(parser: ArgumentParser) -> None:
     parser.add_argument("id", nargs="+", metavar="ID", help="an id or any unique beginning of one")
-    parser.add_argument("--all-projects", action="store_true", help="of any project, not only this one and personal ones")
+    reach_option(parser)
     parser.add_argument("--source", action="store_true", help="with what stands around it where it came from")
 
 
@@ -43,7 +44,7 @@ def get(args: Namespace) -> None:
     from recollect.recall.shape import plain
 
     with opened(args) as memory:
-        ids = [memory.store.resolve(id, None if args.all_projects else memory.scopes) for id in args.id]
+        ids = [memory.resolve(id) for id in args.id]
         try:
             memory.touch(ids)
         except StoreError as error:
@@ -51,13 +52,14 @@ def get(args: Namespace) -> None:
         found = memory.store.get(ids)
 
         def text() -> None:
+            places = projects(args, memory)
             for number, one in enumerate(found):
                 relations = memory.store.relations([one.id])
                 ends = {end for relation in relations for end in (relation.source, relation.target)} - {one.id}
                 others = {other.id: other for other in memory.store.get(sorted(ends)) if other.scope in memory.scopes or args.all_projects}
                 pairs = [(relation, others[end]) for relation in relations for end in (relation.source, relation.target) if end in others]
                 short = memory.store.abbreviate([one.id, *others, *filter(None, (one.superseded_by,))])
-                output.out("\n".join(["", *shown.whole(one, pairs, short)] if number else shown.whole(one, pairs, short)))
+                output.out("\n".join(([""] if number else []) + shown.whole(one, pairs, short, places)))
                 if args.source:
                     output.out("\n".join(shown.surroundings(one, beside(one))))
 
@@ -90,20 +92,22 @@ def list_memories(args: Namespace) -> None:
     with opened(args) as memory:
         wanted = chosen(args, memory)
         found = memory.list(filter=wanted, limit=EVERYTHING if args.all else args.limit, offset=args.offset, order=args.order)
-        show_memories(args, map(plain, found), lambda: show_lines(memory, found))
+        show_memories(args, map(plain, found), lambda: show_lines(memory, found, projects(args, memory)))
         total = memory.store.count(wanted) if len(found) == args.limit and not args.all else 0
         if not found:
             output.note(args, "No memories.")
         elif total > args.offset + len(found):
             output.hint(args, f"{len(found)} of {total:,} are shown; --all shows every one.")
+        if not any(one.scope == memory.scope for one in found):
+            suggest(args, memory)
 
 
-def show_lines(memory: Memory, found: Sequence[Remembered]) -> None:
+def show_lines(memory: Memory, found: Sequence[Remembered], places: Mapping[str, str]) -> None:
     from recollect.cli import shown
 
     short = memory.store.abbreviate([*(one.id for one in found), *(one.superseded_by for one in found if one.superseded_by)])
     for one in found:
-        output.out(shown.line(one, short))
+        output.out(shown.line(one, short, places))
 
 
 def show_memories(args: Namespace, records: Iterable[dict[str, Any]], text: Any) -> None:
@@ -114,6 +118,7 @@ def show_memories(args: Namespace, records: Iterable[dict[str, Any]], text: Any)
 
 def history_options(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="an id or any unique beginning of one")
+    reach_option(parser)
 
 
 def history(args: Namespace) -> None:

@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from recollect.cli import output
-from recollect.cli.filters import chosen, filter_options
+from recollect.cli.adopt import suggest
+from recollect.cli.filters import chosen, filter_options, projects
 from recollect.cli.parsing import FORMATS, Command, count, number, offset
 from recollect.cli.session import given_text, opened
 from recollect.errors import UsageError
@@ -113,6 +114,8 @@ def ask(args: Namespace, memory: Memory, question: str, dual: bool) -> Answer:
     if not answer.hits:
         output.note(args, "No memories match.")
         output.hint(args, "Try other words, --all-projects, or --include-superseded; `recollect list` shows what there is.")
+    if not any(hit.memory.scope == memory.scope for hit in answer.hits):
+        suggest(args, memory)
     return answer
 
 
@@ -121,7 +124,7 @@ def show_hits(args: Namespace, memory: Memory, answer: Answer) -> None:
     from recollect.recall.shape import plain_hit
 
     def text() -> None:
-        for line in shown.hits(answer, abbreviated(memory, answer), args.offset + 1, args.explain):
+        for line in shown.hits(answer, abbreviated(memory, answer), args.offset + 1, args.explain, projects(args, memory)):
             output.out(line)
 
     records: Iterable[dict[str, Any]] = (plain_hit(hit, args.explain) for hit in answer.hits)
@@ -141,7 +144,7 @@ def show_dual(args: Namespace, memory: Memory, answer: Answer) -> None:
 
     def text() -> None:
         if answer.hits:
-            for line in shown.dual(answer, both, abbreviated(memory, answer), spans):
+            for line in shown.dual(answer, both, abbreviated(memory, answer), spans, projects(args, memory)):
                 output.out(line)
         if both.index and not both.details:
             output.hint(args, "No match fits the budget in full; raise --max-tokens, or `recollect get ID`.")

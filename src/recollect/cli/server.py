@@ -190,7 +190,7 @@ def token(args: Namespace) -> None:
 
 
 def create_token(args: Namespace) -> None:
-    from recollect.when import expiry
+    from recollect.when import LOCAL, expiry
 
     if args.token:
         raise UsageError(f"A token's name is given with --name, not as '{args.token}'.", f"recollect token create --name {args.token}")
@@ -202,7 +202,7 @@ def create_token(args: Namespace) -> None:
     with register(args) as known:
         secret, made = known.create(
             args.name, args.scope, None if args.all_projects else grants(args),
-            personal=args.personal, now=now, expires=expiry(args.expires, now) if args.expires else None, person=args.person,
+            personal=args.personal, now=now, expires=expiry(args.expires, now.astimezone(LOCAL)) if args.expires else None, person=args.person,
         )  # fmt: skip
 
     def text() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,10 +25,16 @@ WAIT = "Fetching the embedding model; this happens once."
 
 
 @contextmanager
-def opened(args: Namespace) -> Iterator[Memory]:
-    """The memory seen from the directory that the arguments name. Says what is odd about the settings."""
-    from recollect.memory import Memory
+def opened(args: Namespace, make: bool = False) -> Iterator[Memory]:
+    """The memory seen from the directory that the arguments name. Says what is odd about the settings. Only what takes something
+    in may `make` a database that was named and is not there."""
+    from datetime import datetime
 
+    from recollect.memory import Memory
+    from recollect.when import LOCAL
+
+    if not make:
+        check_database(args)
     told: list[bool] = []
     with Bar(args, "fetching the embedding model", output.size) as bar:
 
@@ -37,10 +44,28 @@ def opened(args: Namespace) -> Iterator[Memory]:
             told.append(True)
             bar(done, total)
 
-        with Memory(args.database, directory=directory(args), container=args.container, on_pull=fetching) as memory:
+        everywhere = getattr(args, "all_projects", False)
+        clock = lambda: datetime.now(LOCAL)  # noqa: E731 – times are shown in it too
+        with Memory(
+            args.database, directory=directory(args), container=args.container, everywhere=everywhere, clock=clock, on_pull=fetching
+        ) as memory:
             for warning in memory.config.warnings:
                 output.warn(args, warning)
             yield memory
+
+
+def check_database(args: Namespace) -> None:
+    """A database that was named and is not there is a slip of the pen: an empty one in its place would answer "nothing"."""
+    name = args.database or os.environ.get("RECOLLECT_DATABASE")
+    if not name or "://" in name:
+        return
+    try:
+        missing = not Path(name).expanduser().exists()
+    except OSError:
+        return  # opening it says why
+    if missing:
+        origin = "--database" if args.database else "$RECOLLECT_DATABASE"
+        raise NotFound(f"There is no database at {name}.", f"Check {origin}; `recollect add` and `recollect init` make a new one.")
 
 
 def directory(args: Namespace) -> Path | None:

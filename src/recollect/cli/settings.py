@@ -60,7 +60,7 @@ def display(args: Namespace) -> None:
         known(args.key)
         row = next(row for row in found if row["key"] == args.key)
         if args.format == "json":
-            output.out(output.json_text(row))
+            output.data([output.json_text(row) + "\n"])
         else:
             output.show_list(args, [row], tuple(row), lambda: output.out(written(row["value"])), "settings", "setting")
         return
@@ -93,7 +93,7 @@ def change(args: Namespace, path: Path) -> None:
         raise ConfigError(
             f"Bad value '{args.value}' for '{args.key}': {error}.", "`recollect config` shows what each setting is for."
         ) from None
-    write(path, replaced(read(path), args.key, f"{args.key} = {toml(value)}", path))
+    write(args, path, replaced(read(path), args.key, f"{args.key} = {toml(value)}", path))
     told = masked(value)
     output.show(args, {"key": args.key, "value": told, "path": str(path)}, lambda: output.out(f"{args.key} = {written(told)}  ({path})"))
     try:
@@ -113,7 +113,7 @@ def unset(args: Namespace, path: Path) -> None:
     if changed == text:
         known(args.unset)
         raise NotFound(f"'{args.unset}' is not set in {path}.", "`recollect config` shows where each value comes from.")
-    write(path, changed)
+    write(args, path, changed)
     output.show(args, {"key": args.unset, "path": str(path)}, lambda: output.out(f"unset {args.unset}  ({path})"))
 
 
@@ -122,7 +122,7 @@ def unset(args: Namespace, path: Path) -> None:
 
 def read(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return path.read_bytes().decode("utf-8")  # with the line ends that it has
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
@@ -133,23 +133,29 @@ def replaced(text: str, key: str, line: str | None, path: Path) -> str:
     """The file with one setting changed, added or, if `line` is None, taken out. All other lines stay as they are."""
     import tomllib
 
+    from recollect.textfile import line_end
+
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"The settings file {path} cannot be read: {error}.", "Mend or remove the file.") from None
-    lines = text.splitlines(keepends=True)
-    start = next((at for at, old in enumerate(lines) if re.match(rf"\s*(\"{re.escape(key)}\"|{re.escape(key)})\s*=", old)), None)
+    lines, ending = text.splitlines(keepends=True), line_end(text)
+
+    def first(pattern: str) -> int | None:
+        """The first line that begins so, those inside a value of several lines left out."""
+        return next((at for at, old in enumerate(lines) if re.match(pattern, old) and parses("".join(lines[:at]))), None)
+
+    start = first(rf"\s*(\"{re.escape(key)}\"|{re.escape(key)})\s*=")
     if start is None:
         if line is None:
             return text
-        table = next((at for at, old in enumerate(lines) if old.lstrip().startswith("[")), len(lines))
+        table = first(r"\s*\[")
+        table = len(lines) if table is None else table
         if table and not lines[table - 1].endswith("\n"):
-            lines[table - 1] += "\n"
-        return "".join([*lines[:table], line + "\n", *lines[table:]])
-    end = start + 1
-    while not parses("".join(lines[start:end])):
-        end += 1
-    new = [] if line is None else [line + comment("".join(lines[start:end])) + "\n"]
+            lines[table - 1] += ending
+        return "".join([*lines[:table], line + ending, *lines[table:]])
+    end = next(end for end in range(start + 1, len(lines) + 1) if parses("".join(lines[start:end])))
+    new = [] if line is None else [line + comment("".join(lines[start:end])) + ending]
     return "".join([*lines[:start], *new, *lines[end:]])
 
 
@@ -165,7 +171,7 @@ def parses(text: str) -> bool:
 
 def comment(assignment: str) -> str:
     """The comment behind a value, with the space before it."""
-    last = assignment.rstrip("\n")
+    last = assignment.rstrip("\r\n")
     for found in re.finditer(r"\s*#", last):
         if "\n" not in last[found.start() :].strip() and parses(last[: found.start()]):
             return last[found.start() :]
@@ -185,12 +191,16 @@ def written(value: Any) -> str:
     return ", ".join(value) if isinstance(value, tuple) else output.cell(value)
 
 
-def write(path: Path, text: str) -> None:
-    """Replaces the file whole, so that a stopped command leaves the old one. Owner-only, as it may name keys and hosts."""
+def write(args: Namespace, path: Path, text: str) -> None:
+    """Replaces the file whole, so that a stopped command leaves the old one; behind a link, the file that it leads to, but for a
+    project's link out of the project. Owner-only, as it may name keys and hosts."""
     import os
 
-    partial = path.with_name(f"{path.name}.partial")
+    from recollect.textfile import inside, resolved
+
     try:
+        path = inside(project(args).root, path) if args.project_file else resolved(path)
+        partial = path.with_name(f"{path.name}.partial")
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="") as stream:
             stream.write(text)

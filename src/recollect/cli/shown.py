@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recollect.cli.output import date, date_and_time, many, one_line, plain, styled, width, wrapped
 from recollect.recall.shape import Dual, by_topic, citation
+from recollect.types import NOTHING
 
 if TYPE_CHECKING:
     from recollect.types import Answer, Hit, Memory, Relation, Span
@@ -56,6 +58,18 @@ def flat(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**record, "lines": f"{lines[0]}-{lines[1]}" if lines else None}
 
 
+def scope_labels(scopes: Iterable[str], names: Short) -> dict[str, str]:
+    """What scopes are called. Two projects may be called the same, and are then told apart by a piece of their scope."""
+    told = {scope: names.get(scope) or scope for scope in scopes}
+    several = {name for name, number in Counter(told.values()).items() if number > 1}
+    return {scope: f"{name} [{scope.partition(':')[2][:6]}]" if name in several else name for scope, name in told.items()}
+
+
+def belonging(memory: Memory, projects: Short) -> str:
+    """Which project a memory is of, where several are shown."""
+    return f" [{plain(projects.get(memory.scope, memory.scope))}]" if projects else ""
+
+
 def state(memory: Memory, short: Short) -> str:
     """What keeps a memory from being found, if anything does."""
     if memory.deleted_at:
@@ -65,11 +79,11 @@ def state(memory: Memory, short: Short) -> str:
     return ""
 
 
-def line(memory: Memory, short: Short) -> str:
+def line(memory: Memory, short: Short, projects: Short = NOTHING) -> str:
     """A memory on one line: `01a1dd89  2026-11-15  decision  We use Postgres`."""
     room = max(map(len, short.values()))
     head = f"{short[memory.id]:<{room}}  {date(memory.created_at)}  {memory.kind:<12}  "
-    tail = state(memory, short)
+    tail = state(memory, short) + belonging(memory, projects)
     return styled(head, "dim") + one_line(memory.summary or memory.content, max(20, width() - len(head) - len(tail))) + tail
 
 
@@ -109,7 +123,7 @@ def why(hit: Hit, indent: str) -> list[str]:
     return [f"{indent}{name:<12}{hit.why[name]:>8.3f}  {SIGNALS.get(name, '')}".rstrip() for name in known]
 
 
-def hits(answer: Answer, short: Short, first: int, explain: bool) -> list[str]:
+def hits(answer: Answer, short: Short, first: int, explain: bool, projects: Short = NOTHING) -> list[str]:
     """A numbered list: where each hit stands, an excerpt, what it is connected to and, if asked for, why it is there."""
     terms = [term.text for term in answer.query.terms]
     lines = []
@@ -119,7 +133,7 @@ def hits(answer: Answer, short: Short, first: int, explain: bool) -> list[str]:
         lines += [
             styled(head, "green")
             + styled(memory.kind, "bold")
-            + f"  {plain(citation(memory))}  {styled(short[memory.id], 'dim')}{state(memory, short)}",
+            + f"  {plain(citation(memory))}  {styled(short[memory.id], 'dim')}{state(memory, short)}{belonging(memory, projects)}",
             *wrapped(excerpt(memory.content, terms), "   "),
             *related(hit, short, "   "),
             *(why(hit, "     ") if explain else ()),
@@ -128,7 +142,7 @@ def hits(answer: Answer, short: Short, first: int, explain: bool) -> list[str]:
     return lines[:-1]
 
 
-def dual(answer: Answer, both: Dual, short: Short, spans: Mapping[str, Span]) -> list[str]:
+def dual(answer: Answer, both: Dual, short: Short, spans: Mapping[str, Span], projects: Short = NOTHING) -> list[str]:
     """The answer for reading: details of the best, those of one topic together, an index of the others, totals."""
     beside = {shaped["id"]: shaped.get("around", ()) for shaped in both.details}
     full = [hit for hit in answer.hits if hit.memory.id in beside]
@@ -139,24 +153,24 @@ def dual(answer: Answer, both: Dual, short: Short, spans: Mapping[str, Span]) ->
             lines.append(styled(f"Topic: {one_line(span.name, width() - 8)}", "bold"))
         for hit in together:
             number += 1
-            lines += [*detail(number, hit, beside.get(hit.memory.id, ()), short), ""]
+            lines += [*detail(number, hit, beside.get(hit.memory.id, ()), short, projects), ""]
     listed = {line["id"] for line in both.index} - beside.keys()
     others = [hit for hit in answer.hits if hit.memory.id in listed]
     if others:
         lines.append("Also:" if full else "Matches:")
-        lines += [f"  [{hit.score:.2f}] {line(hit.memory, short)}" for hit in others]
+        lines += [f"  [{hit.score:.2f}] {line(hit.memory, short, projects)}" for hit in others]
         lines.append("")
     counts = f"{len(full)} in full, {len(both.index)} in the index, about {both.tokens_used:,} tokens"
     lines.append(f"{many(both.total_count, 'match', 'matches')}, {counts}.")
     return lines
 
 
-def detail(number: int, hit: Hit, beside: Sequence[Mapping[str, Any]], short: Short) -> list[str]:
+def detail(number: int, hit: Hit, beside: Sequence[Mapping[str, Any]], short: Short, projects: Short = NOTHING) -> list[str]:
     memory = hit.memory
     about = [memory.kind, plain(citation(memory)), date(memory.created_at), f"confidence {memory.confidence:.0%}", short[memory.id]]
     return [
         styled(f"{number}. ", "green") + styled(one_line(memory.summary or memory.content, width() - 4), "bold"),
-        "   " + " · ".join(about) + state(memory, short),
+        "   " + " · ".join(about) + state(memory, short) + belonging(memory, projects),
         *(wrapped(memory.content, "   ") if memory.content.strip() != memory.summary.strip() else ()),
         *(row for near in beside for row in wrapped(f"{near['role']}: {one_line(near['content'], 400)}", "   | ")),
         *related(hit, short, "   "),
@@ -175,7 +189,7 @@ def surroundings(memory: Memory, beside: Sequence[Memory]) -> list[str]:
     return lines
 
 
-def whole(memory: Memory, relations: Sequence[tuple[Relation, Memory]], short: Short) -> list[str]:
+def whole(memory: Memory, relations: Sequence[tuple[Relation, Memory]], short: Short, projects: Short = NOTHING) -> list[str]:
     """Everything about one memory."""
     facts = {
         "kind": memory.kind,
@@ -194,7 +208,7 @@ def whole(memory: Memory, relations: Sequence[tuple[Relation, Memory]], short: S
         "tags": ", ".join(memory.tags),
         "entities": ", ".join(f"{entity.name} ({entity.type})" for entity in memory.entities),
         "metadata": ", ".join(f"{name}={value}" for name, value in memory.metadata.items()),
-        "scope": memory.scope,
+        "scope": memory.scope + belonging(memory, projects),
     }
     return [
         styled(memory.id, "bold") + state(memory, short),

@@ -47,7 +47,7 @@ def sync(args: Namespace) -> None:
     included = pieces(args.include)
     if wrong := [one for one in included if one not in INCLUDED]:
         raise InvalidInput(f"'{wrong[0]}' cannot be included.", "One of " + ", ".join(INCLUDED) + ".")
-    with opened(args) as memory:
+    with opened(args, make=True) as memory:
         team = args.team or memory.config.team
         if not team:
             raise UsageError("Which team is not said.", "recollect sync --with https://memory.example, or recollect config team …")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recollect.ingest.sync import Synced
     from recollect.memory import Memory
 
+MARKDOWN = (".md", ".markdown", ".mdx")
 SHOWN = 5  # files named one by one before "and more"
 
 
@@ -39,7 +40,9 @@ def index(args: Namespace) -> None:
     """
     from recollect import builtin, knowledge
 
-    with opened(args) as memory:
+    if args.watch:
+        knowledge.check_watching()
+    with opened(args, make=True) as memory:
         paths = [existing(path) for path in args.path] or None
         if paths is None and not knowledge.folders(memory) and not builtin.present(memory):
             raise NotFound(
@@ -71,27 +74,60 @@ def watch(args: Namespace, memory: Memory, paths: list[Path] | None) -> None:
 
 
 def import_options(parser: ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE", help="what `recollect export` wrote as JSON or JSON lines, also gzipped")
+    parser.add_argument("--trusted", action="store_true", help="of FILE: believe each memory as far as it says, since the file is yours")
+    parser.add_argument("--dry-run", action="store_true", help="of FILE: say what would be taken in, and change nothing")
     parser.add_argument("--markdown", metavar="PATH", help="a Markdown file, or a folder of them (.md .markdown .mdx)")
     parser.add_argument("--repo-map", metavar="FILE", help="a repo map as JSON")
 
 
 def import_(args: Namespace) -> None:
-    """Take in Markdown files from anywhere, or a repo map. Run again it is a sync: files that changed replace their own
-    memories, files that vanished retire theirs, and nothing else is touched. Imported text is trusted less than what you say.
+    """Take in an export, Markdown files from anywhere, or a repo map. The memories of an export keep their ids where those are
+    free, and what is known by id or text stays as it is; those of one project go into this one. Of Markdown and a repo map it
+    is a sync: files that changed replace their own memories, files that vanished retire theirs, and nothing else is touched.
+    Imported text is trusted less than what you say.
 
     Examples:
+      recollect import memories.json
       recollect import --markdown ~/notes/postmortems
       recollect import --markdown vendor/react-router/docs --container react-router
       recollect map --json > repo-map.json && recollect import --repo-map repo-map.json
     """
     from recollect import knowledge
 
-    if bool(args.markdown) == bool(args.repo_map):
-        raise UsageError("Give one of --markdown and --repo-map.", "recollect import --markdown docs")
-    with opened(args) as memory:
+    if sum(map(bool, (args.file, args.markdown, args.repo_map))) != 1:
+        raise UsageError("Give one of an export, --markdown and --repo-map.", "recollect import --markdown docs")
+    if args.file:
+        import_export(args)
+        return
+    if args.trusted or args.dry_run:
+        raise UsageError("--trusted and --dry-run go with an export.", "recollect import memories.json --dry-run")
+    with opened(args, make=True) as memory:
         path = existing(args.markdown or args.repo_map)
         take = knowledge.import_markdown if args.markdown else knowledge.import_repo_map
         show(args, _taken(args, "importing", lambda bar: take(memory, path, progress=bar)))
+
+
+def import_export(args: Namespace) -> None:
+    from recollect import restoring
+
+    path = existing(args.file)
+    if path.suffix.lower() in MARKDOWN or path.is_dir():
+        raise UsageError(f"{args.file} is no export.", f"recollect import --markdown {args.file}")
+    with opened(args, make=not args.dry_run) as memory, Bar(args, "importing") as bar:
+        done = restoring.restore(memory, path, trusted=args.trusted, dry_run=args.dry_run, progress=bar)
+        bar.close()
+        for hint in memory.hints:
+            output.hint(args, hint)
+
+        def text() -> None:
+            counts = ((done.known, "known already"), (done.purged, "purged here before"), (done.redactions, "redacted"))
+            parts = [f"{number:,} {word}" for number, word in counts if number]
+            parts += [output.many(done.relations, "relation")] if done.relations else []
+            did = "would add" if args.dry_run else "added"
+            output.out(", ".join([f"{did} {output.many(done.added, 'memory', 'memories')}", *parts]))
+
+        output.show(args, {**done._asdict(), "dry_run": args.dry_run}, text)
 
 
 def map_options(parser: ArgumentParser) -> None:
@@ -110,9 +146,9 @@ def map_(args: Namespace) -> None:
     """
     from recollect import knowledge
 
-    with opened(args) as memory:
+    with opened(args, make=True) as memory:
         if args.format == "json":
-            output.out(output.json_text(knowledge.repo_map(memory)))
+            output.data([output.json_text(knowledge.repo_map(memory)) + "\n"])
         else:
             show(args, _taken(args, "mapping", lambda bar: knowledge.map_code(memory, progress=bar)))
 
@@ -138,7 +174,7 @@ def analyze(args: Namespace) -> None:
 
     if args.since and not args.git:
         raise UsageError("--since goes with --git.", "recollect analyze --git --since 2025-01-01")
-    with opened(args) as memory:
+    with opened(args, make=True) as memory:
         if args.git:
             show(
                 args,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from recollect.cli import output
 from recollect.cli.parsing import Command, count
 from recollect.cli.progress import Bar
 from recollect.cli.session import opened
-from recollect.errors import UsageError
+from recollect.errors import Overtaken, UsageError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -45,18 +46,37 @@ def backfill(args: Namespace) -> None:
 
     if bool(args.path) == args.all:
         raise UsageError("Give a path, or --all.", "recollect backfill --all")
-    with opened(args) as memory:
+    with opened(args, make=True) as memory:
         since = moment(args.since, memory.clock()) if args.since else None
-        found = conversations.find(Path(args.path).expanduser() if args.path else None, args.host, since)
+        path = Path(args.path).expanduser() if args.path else None
+        found = conversations.find(path, args.host, since)
+        warn_of_pause(args)
         with Bar(args, "reading transcripts", lambda files: f"{files:,.0f} files") as bar:
             done = conversations.Indexed()
             for number, pair in enumerate(found, start=1):
                 bar(number, len(found), f"reading {output.one_line(pair[1].name, 40)}")
-                done = done.plus(conversations.backfill(memory, [pair], embed=not args.no_embed))
+                if path == pair[1]:  # the one file that was asked for: what is wrong with it is an error
+                    with suppress(Overtaken):  # somebody else reads it
+                        for part in conversations.read_on(memory, path, pair[0], embed=not args.no_embed):
+                            done = done.plus(part)
+                else:
+                    done = done.plus(conversations.backfill(memory, [pair], embed=not args.no_embed))
             bar.close()
         for hint in memory.hints:
             output.hint(args, hint)
         output.show(args, shown(done, len(found)), lambda: written(done, len(found)))
+
+
+def warn_of_pause(args: Namespace) -> None:
+    import time
+
+    from recollect.hooks import pause
+
+    current = [one for one in pause.read() if one.holds(time.time())]
+    if current:
+        where = "everywhere" if any(one.scope == pause.EVERYWHERE for one in current) else f"in {', '.join(one.name for one in current)}"
+        said = "What was said meanwhile is passed over, but what a transcript gives no time for is read."
+        output.warn(args, f"Memory is paused {where}. {said} `recollect resume` ends the pause.")
 
 
 def shown(done: Indexed, files: int) -> dict[str, Any]:
@@ -81,7 +101,7 @@ def written(done: Indexed, files: int) -> None:
         reasons = ", ".join(f"{reason} {number:,}" for reason, number in sorted(done.skipped.items(), key=lambda row: -row[1])[:SHOWN])
         output.out(f"{left:,} of {done.lines:,} lines hold no speech: {reasons}")
     for file, reason in done.failed[:SHOWN]:
-        output.talk(f"could not read {file}: {reason}")
+        output.talk(f"could not read {reason if file in reason else f'{file}: {reason}'}")
     if len(done.failed) > SHOWN:
         output.talk(f"and {len(done.failed) - SHOWN:,} more; --json lists all")
 

@@ -90,10 +90,12 @@ def opens() -> bool:
 
 def running(scope: str) -> Found | None:
     """A server that other commands of this user have noted, if it answers and knows the project."""
-    from recollect.http.serving import session_file
+    from recollect.http.serving import session_file, still_runs
 
     for note in sorted(session_file(0).parent.glob("*.json")):
         try:
+            if not still_runs(note):
+                continue
             known = json.loads(note.read_text("utf-8"))
             url, token = str(known["url"]), str(known["token"])
         except (OSError, ValueError, KeyError, TypeError):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from recollect.cli import output
+from recollect.cli.filters import reach_option
 from recollect.cli.parsing import Command, number, pieces
 from recollect.cli.session import given_text, opened
 from recollect.errors import InvalidInput, RecollectError, UsageError
@@ -95,7 +96,7 @@ def add(args: Namespace) -> None:
       recollect add "The staging password changes on Friday" --expires 7d --personal
     """
     text = given_text(args.text, args.file, 'recollect add "We deploy on Fridays"')
-    with opened(args) as memory:
+    with opened(args, make=True) as memory:
         outcome = memory.add(
             text,
             **values(args, memory),
@@ -131,12 +132,30 @@ def tell(args: Namespace, memory: Memory, outcome: Outcome) -> None:
         output.out(f"{outcome.status.replace('_', ' ')} of {short[one.id]}{similarity}: {output.one_line(one.summary or one.content, 80)}")
         if outcome.status == "near_duplicate":
             output.hint(args, f"--no-dedup keeps both; `recollect update {short[one.id]} --content …` changes the known one.")
+    if outcome.status == "added" and not args.personal and not args.team:
+        tell_place(args, memory)
     if outcome.redactions:
         output.hint(args, f"{output.many(outcome.redactions, 'private or secret part')} taken out before storing.")
 
 
+def tell_place(args: Namespace, memory: Memory) -> None:
+    """What is told outside of any project is easily lost sight of: said at the first memory, and in the home directory at each."""
+    from pathlib import Path
+
+    from recollect.project import marked
+
+    root = memory.project.root
+    if memory.shared or marked(memory.project):
+        return
+    everything = root in (Path.home(), Path(root.anchor))
+    if everything or memory.store.count(memory.filter(scopes=(memory.scope,))) == 1:
+        also = "" if everything else "; `recollect init` makes it one"
+        output.hint(args, f"{root} is no project, and no other directory sees what is told here. --personal makes it follow you{also}.")
+
+
 def update_options(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="an id or any unique beginning of one")
+    reach_option(parser)
     parser.add_argument("--content", metavar="TEXT", help="the new text; - reads stdin")
     value_options(parser)
     answered = parser.add_mutually_exclusive_group()
@@ -165,6 +184,7 @@ def update(args: Namespace) -> None:
 
 def vote_options(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="an id or any unique beginning of one")
+    reach_option(parser)
     parser.add_argument("value", nargs="?", type=number, metavar="VALUE", help="from -100 to 100 (default: 1)")
     parser.add_argument("--down", action="store_true", help="the same as -1")
 

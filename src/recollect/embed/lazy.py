@@ -25,6 +25,7 @@ class LazyModel:
         self._config, self._window, self._on_pull = config, window, on_pull
         self._embedder = embedder
         self.error: str | None = None  # "" when no model is wanted
+        self._cause: EmbeddingError | None = None
 
     @property
     def embedder(self) -> Embedder | None:
@@ -42,7 +43,13 @@ class LazyModel:
 
     def failed(self, error: EmbeddingError) -> None:
         """The model failed at its work (an endpoint that is down, say): from here on words have to do."""
-        self._embedder, self.error = None, without_vectors(error)
+        self._embedder, self.error, self._cause = None, without_vectors(error), error
+
+    def missing(self) -> EmbeddingError:
+        """Why there is no model, for what cannot do without one."""
+        if self._cause:
+            return EmbeddingError(self._cause.message, self._cause.hint)
+        return EmbeddingError("No embedding model is set.", "recollect config embedding snowflake-arctic-embed-s")
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -50,7 +57,7 @@ class LazyModel:
 
 
 def without_vectors(error: EmbeddingError) -> str:
-    return f"Working by words only: {error.message}" + (f" Mend it with: {error.hint}" if error.hint else "")
+    return f"Working by words only: {error.message}" + (f" {error.hint}" if error.hint else "")
 
 
 def _may_pull() -> bool:

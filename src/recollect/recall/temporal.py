@@ -14,8 +14,9 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from recollect.when import WEEKDAYS
+
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 NUMBERS = {
     "a": 1, "an": 1, "one": 1, "couple": 2, "two": 2, "three": 3, "four": 4, "few": 5, "five": 5, "six": 6, "seven": 7,
     "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,

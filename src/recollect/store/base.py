@@ -112,7 +112,7 @@ class Store(Protocol):
         ...
 
     def held(self, scope: str, uri: str) -> builtins.list[Held]:
-        """The memories of one source in their order, forgotten and retired ones included."""
+        """The passages of one source in their order, forgotten and retired ones included; not what was told under its name."""
         ...
 
     def around(self, id: str, before: int, after: int) -> builtins.list[Memory]:
@@ -189,6 +189,10 @@ class Store(Protocol):
 
     def count_unembedded(self, model: str) -> int: ...
 
+    def unembedded_spans(self, model: str, limit: int) -> builtins.list[Span]:
+        """Topics that should have a vector of this model and have none. Those whose words were purged need none."""
+        ...
+
     # Between stores
 
     def export(self, part: str, after: str, limit: int, scopes: Sequence[str] | None = None, vectors: bool = True) -> tuple[Bundle, str]:
@@ -207,8 +211,9 @@ class Store(Protocol):
         allow_purged: bool = False,
         note: tuple[str, str] | None = None,
     ) -> tuple[str, ...]:
-        """Puts a bundle down as it is, in one transaction with a note. Returns the ids of memories that were not taken: whose `version`
-        is not the expected one (None: there is none), whose text another memory of the scope holds, or whose text was purged."""
+        """Puts a bundle down as it is, in one transaction with a note. Returns the ids of memories that were not taken, or not removed:
+        whose `version` is not the expected one (None: there is none), whose text another memory of the scope holds, or that would bring
+        back a text that was purged, if only in their history."""
         ...
 
     def noted(self, name: str) -> str | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from recollect.errors import StoreError
-from recollect.store import rows, spans
+from recollect.store import leaving, rows, spans
 from recollect.store.base import Overview, Problem
 from recollect.store.writer import Writer, index_tags
 from recollect.types import Batch
@@ -171,26 +172,24 @@ def backup(connection: apsw.Connection, path: Path) -> int:
 def reset(connection: apsw.Connection, scopes: Sequence[int] | None) -> int:
     run = connection.execute
     inside = "1" if scopes is None else f"scope IN ({','.join(map(str, scopes)) or 'NULL'})"
-    keys = [row[0] for row in run(f"SELECT key FROM memories WHERE {inside}")]
-    writer = Writer(connection, Batch(at=rows.moment(0)))  # type: ignore[arg-type]
-    for key in keys:
-        run(
-            "DELETE FROM relations WHERE source = (SELECT id FROM memories WHERE key = ?1) OR target = (SELECT id FROM memories WHERE key = ?1)",
-            (key,),
-        )
+    gone = list(run(f"SELECT key, id FROM memories WHERE {inside}"))
+    writer = Writer(connection, Batch(at=datetime.now(UTC)))
+    for key, _ in gone:
         writer.remove(key)
         run("DELETE FROM history WHERE memory = ?", (key,))
+    leaving.release(writer, [id for _, id in gone])
     writer.settle()
     spans.remove(run, inside)
     run(f"DELETE FROM sources WHERE {inside}")
     run("DELETE FROM lexeme_counts WHERE memories <= 0")
     run("DELETE FROM entities WHERE NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)")
-    # The cache is keyed by text, not by scope: after a reset it may hold what is gone.
+    # The cache is keyed by text, not by scope, and kept answers quote any: after a reset they may hold what is gone.
     run("DELETE FROM embedding_cache")
+    writer.drop_answers()
     if scopes is None:
         run("DELETE FROM history")
         run("DELETE FROM tombstones")
-    return len(keys)
+    return len(gone)
 
 
 def scrub(connection: apsw.Connection) -> bool:

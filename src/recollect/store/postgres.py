@@ -85,7 +85,7 @@ class PostgresStore(Transfers):
         self.name, self.person, self.timeout = tenant, user, timeout
         self.path = self.database.shown  # what people are told where memories are
         self._scope_ids: dict[str, int] = {}
-        self._models: dict[str, tuple[int, int]] = {}
+        self._models: dict[str, int] = {}
         self.who = Who(self._enter(), user)
 
     def acting(self, tenant: str, user: str) -> PostgresStore:
@@ -275,14 +275,15 @@ class PostgresStore(Transfers):
     def held(self, scope: str, uri: str) -> builtins.list[Held]:
         found = self._run(
             f"SELECT {own.COLUMNS}, (SELECT action FROM history h WHERE h.tenant = m.tenant AND h.memory = m.key ORDER BY number DESC LIMIT 1)"
-            f" FROM {own.JOINS} WHERE m.tenant = %s AND s.key = %s AND md5(o.uri) = md5(%s) AND o.uri = %s ORDER BY m.position, m.key",
+            f" FROM {own.JOINS} WHERE m.tenant = %s AND s.key = %s AND md5(o.uri) = md5(%s) AND o.uri = %s"
+            f" AND NOT {rows.TOLD} ORDER BY m.position, m.key",
             (self.tenant, scope, uri, uri),
         )
         return [Held(rows.memory(own.readable(row[:-1])), row[-1] or "") for row in found]
 
     def around(self, id: str, before: int, after: int) -> builtins.list[Memory]:
         found = self._run(
-            "SELECT m.source, m.position, o.type FROM memories m JOIN sources o ON o.tenant = m.tenant AND o.id = m.source"
+            f"SELECT m.source, m.position, {rows.TYPE} FROM memories m JOIN sources o ON o.tenant = m.tenant AND o.id = m.source"
             " WHERE m.tenant = %s AND m.id = %s",
             (self.tenant, id),
         )
@@ -291,7 +292,8 @@ class PostgresStore(Transfers):
         source, position, _ = found[0]
         place = turn_of(position)
         return self._memories(
-            "m.tenant = %s AND m.source = %s AND m.position BETWEEN %s AND %s AND m.deleted_at IS NULL ORDER BY m.position, m.key LIMIT 200",
+            "m.tenant = %s AND m.source = %s AND m.position BETWEEN %s AND %s AND m.deleted_at IS NULL"
+            f" AND NOT {rows.TOLD} ORDER BY m.position, m.key LIMIT 200",
             (self.tenant, source, place - before, place + after),
         )
 
@@ -333,7 +335,7 @@ class PostgresStore(Transfers):
         return self._run(
             "SELECT p.id, max(-(v.data <#> %s::vector)) AS cosine FROM span_vectors v JOIN spans p ON p.tenant = v.tenant AND p.key = v.span"
             " WHERE v.tenant = %s AND v.model = %s AND v.scope = ANY(%s) GROUP BY p.id, p.key ORDER BY cosine DESC, p.key LIMIT %s",
-            (own.vector_text(vector), self.tenant, known[0], self._scopes(scopes), limit),
+            (own.vector_text(vector), self.tenant, known, self._scopes(scopes), limit),
         )
 
     # The signals of a search
@@ -355,12 +357,13 @@ class PostgresStore(Transfers):
     def ready(self, model: str, scopes: Sequence[str]) -> None:
         """Nothing is held here that could be behind."""
 
-    def _model(self, name: str) -> tuple[int, int] | None:
+    def _model(self, name: str) -> int | None:
+        """A model never changes its number, so it is asked for once."""
         if name not in self._models:
-            found = self._run("SELECT id, dimensions FROM models WHERE tenant = %s AND name = %s", (self.tenant, name))
+            found = self._run("SELECT id FROM models WHERE tenant = %s AND name = %s", (self.tenant, name))
             if not found:
                 return None
-            self._models[name] = found[0]
+            self._models[name] = found[0][0]
         return self._models[name]
 
     def by_entity(self, names: Sequence[str], filter: Filter, limit: int) -> Ranking:
@@ -412,7 +415,7 @@ class PostgresStore(Transfers):
         found = self._run(
             "SELECT NULL::bigint, sum(-(total <#> %s::vector)) / nullif(sum(vectors), 0) FROM vector_totals WHERE tenant = %s AND model = %s AND scope = ANY(%s)"
             " UNION ALL SELECT memory, max(-(data <#> %s::vector)) FROM vectors WHERE tenant = %s AND memory = ANY(%s) AND model = %s AND scope = ANY(%s) GROUP BY memory",
-            (text, self.tenant, known[0], inside, text, self.tenant, list(keys), known[0], inside),
+            (text, self.tenant, known, inside, text, self.tenant, list(keys), known, inside),
         )
         mean = next((value for key, value in found if key is None), None)
         return {key: cosine for key, cosine in found if key is not None}, float(mean or 0.0)
@@ -437,8 +440,9 @@ class PostgresStore(Transfers):
 
     def models(self) -> builtins.list[str]:
         found = self._run(
-            "SELECT d.name FROM models d WHERE d.tenant = %s AND EXISTS (SELECT 1 FROM vector_totals t WHERE t.tenant = d.tenant AND t.model = d.id) ORDER BY d.id",
-            (self.tenant,),
+            "SELECT d.name FROM models d WHERE d.tenant = %s"
+            f" AND EXISTS (SELECT 1 FROM vector_totals t WHERE t.{health.SEEN} AND t.model = d.id) ORDER BY d.id",
+            (self.tenant, self.tenant, self.tenant),
         )
         return [row[0] for row in found]
 
@@ -461,6 +465,9 @@ class PostgresStore(Transfers):
 
     def count_unembedded(self, model: str) -> int:
         return int(self._run(f"SELECT count(*) FROM memories m WHERE {UNEMBEDDED}", (self.tenant, model))[0][0])
+
+    def unembedded_spans(self, model: str, limit: int) -> builtins.list[Span]:
+        return spans.unembedded(self._run, self.tenant, model, limit)
 
     # Care
 

@@ -25,7 +25,7 @@ def only(prefix: str, found: Sequence[str], abbreviate: Callable[[Sequence[str]]
     if not found:
         raise NotFound(
             f"There is no memory whose id starts with '{prefix}'.",
-            "`recollect list` shows ids; `--include-deleted` shows forgotten ones.",
+            "`recollect list` shows ids; `--include-deleted` shows forgotten ones, `--all-projects` those of other projects.",
         )
     if len(found) > 1 and found[0] != spelled(prefix):
         shown = ", ".join(abbreviate(found[:3]).values())

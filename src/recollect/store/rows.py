@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
+from recollect import records
 from recollect.errors import StoreCorrupt
 from recollect.types import READINGS, TRUST, Entity, Filter, Memory
+
+# What somebody told, whatever source it names: as against a passage that a reader found there, or an idea of a conversation.
+TOLD = "(m.dedup IS NOT NULL AND m.session IS NULL)"
+TYPE = f"CASE WHEN {TOLD} THEN 'note' ELSE o.type END"
+
+# The words of history that reading a source anew leaves by itself; any other is somebody's.
+READING = "('add', 'reread', 'restore', 'retire')"
 
 COLUMNS = (
     "m.key, m.id, s.key, m.kind, m.content, m.summary, m.created_at, m.updated_at, m.importance, m.confidence, m.usefulness,"
     " m.access_count, m.last_accessed, m.valid_from, m.valid_to, m.expires_at, m.deleted_at, m.superseded_by, m.answered,"
-    " m.content_hash, o.uri, o.type, m.line_start, m.line_end, m.section, m.span, m.session, m.tags, m.keywords, m.metadata,"
+    f" m.content_hash, o.uri, {TYPE}, m.line_start, m.line_end, m.section, m.span, m.session, m.tags, m.keywords, m.metadata,"
     " m.trust, m.row_hash,"
     " (SELECT json_group_array(json_array(e.name, e.type)) FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE me.memory = m.key),"
     " m.position"
@@ -29,6 +37,9 @@ HIDDEN = "deleted_at IS NOT NULL OR superseded_by IS NOT NULL OR valid_to IS NOT
 USED = "(m.usefulness <> 0 OR m.access_count > 0)"
 DOUBTED = f"m.trust <= {TRUST['import']}"
 
+# As many values as there may be, where marks of their own would run out.
+LISTED = "(SELECT value FROM json_each(?))"
+
 # Columns that a Change may set directly, with how a value is stored.
 PLAIN = ("kind", "summary", "importance", "confidence", "usefulness", "superseded_by", "answered", "trust", "section", "span", "session")
 TIMES = ("last_accessed", "valid_from", "valid_to", "expires_at", "deleted_at", "created_at", "updated_at")
@@ -40,15 +51,14 @@ GUARDED = ("id", "kind", "content", "summary", "created_at", "importance", "conf
 
 
 def stamp(moment: datetime | None) -> int | None:
-    return None if moment is None else round(moment.timestamp() * 1000)
+    return None if moment is None else records.stamp(moment)
+
+
+instant = records.instant
 
 
 def moment(stamp: int | None) -> datetime | None:
     return None if stamp is None else instant(stamp)
-
-
-def instant(stamp: int) -> datetime:
-    return datetime.fromtimestamp(stamp / 1000, UTC)
 
 
 def last(found: Sequence[Any]) -> str:
@@ -144,6 +154,11 @@ def guarded(row: Sequence[Any]) -> dict[str, Any]:
     return {name: row[at] for name, at in names.items()}
 
 
+def listed(values: Iterable[str]) -> str:
+    """Any number of values as the one parameter of LISTED."""
+    return json.dumps(list(values))
+
+
 def where(filter: Filter, scopes: Sequence[int]) -> tuple[str, list[Any]]:
     """A filter as SQL over `memories m`, with its parameters."""
     marks = ",".join("?" * len(scopes))
@@ -186,20 +201,18 @@ def where(filter: Filter, scopes: Sequence[int]) -> tuple[str, list[Any]]:
         also(f"{DOUBTED} AND m.trust <= ?" if filter.max_trust <= TRUST["import"] else "m.trust <= ?", filter.max_trust)
     if filter.used:
         also(USED)
+    if filter.transcribed:
+        also("EXISTS (SELECT 1 FROM sources r WHERE r.id = m.source AND r.type = 'transcript')")
     if filter.hosts:
-        also(f"m.session IN (SELECT id FROM sessions WHERE host IN ({','.join('?' * len(filter.hosts))}))", *filter.hosts)
+        also(f"m.session IN (SELECT id FROM sessions WHERE host IN {LISTED})", listed(filter.hosts))
     if filter.tags:
-        also(
-            f"EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE lower(t.value) IN ({','.join('?' * len(filter.tags))}))",
-            *(tag.lower() for tag in filter.tags),
-        )
+        also(f"EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE lower(t.value) IN {LISTED})", listed(tag.lower() for tag in filter.tags))
     if filter.sources:
         uris = [prefix + uri for uri in filter.sources for prefix in ("", *READINGS)]
-        also(f"m.source IN (SELECT id FROM sources WHERE uri IN ({','.join('?' * len(uris))}))", *uris)
+        also(f"m.source IN (SELECT id FROM sources WHERE uri IN {LISTED})", listed(uris))
     if filter.entities:
-        marks = ",".join("?" * len(filter.entities))
         also(
-            f"m.key IN (SELECT me.memory FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE e.folded IN ({marks}))",
-            *(name.casefold() for name in filter.entities),
+            f"m.key IN (SELECT me.memory FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE e.folded IN {LISTED})",
+            listed(name.casefold() for name in filter.entities),
         )
     return " AND ".join(parts), values

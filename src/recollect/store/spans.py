@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from recollect.store import lexemes, rows
@@ -29,9 +28,13 @@ def session(row: Sequence[Any]) -> Session:
 
 def span(row: Sequence[Any]) -> Span:
     id, scope, session, parent, name, summary, first, last, depth, created, metadata = row[:11]
-    began = datetime.fromtimestamp(created / 1000, UTC)
     lines = (first, first if last is None else last)
-    return Span(id, scope, session, parent, name, summary, lines, depth, began, json.loads(metadata))
+    return Span(id, scope, session, parent, name, summary, lines, depth, rows.instant(created), json.loads(metadata))
+
+
+def topic_text(name: str, summary: str) -> str:
+    """What is embedded for a topic."""
+    return f"{name}\n{summary}"
 
 
 # Writing
@@ -93,6 +96,12 @@ def _unindex(writer: Writer, key: int) -> None:
     writer.run("DELETE FROM span_vectors WHERE span = ?", (key,))
 
 
+def reindex(writer: Writer, key: int, scope: int, name: str, summary: str) -> None:
+    """The words of a topic that another scope has now."""
+    writer.run("DELETE FROM spans_fts WHERE rowid = ?", (key,))
+    _index(writer, key, scope, name, summary)
+
+
 def _vectors(writer: Writer, key: int, scope: int, vectors: Sequence[Any]) -> None:
     if len(vectors) == 0 or writer.batch.model is None:
         return
@@ -105,18 +114,39 @@ def _vectors(writer: Writer, key: int, scope: int, vectors: Sequence[Any]) -> No
     )
 
 
-def blank(writer: Writer, id: str | None, session: str | None) -> None:
-    """After a purge: names and summaries of topics were made from what was said, so those around the purged memory go too."""
+def revector(writer: Writer, id: str, vectors: Sequence[Any]) -> None:
+    """New vectors of the batch's model in the place of the old."""
+    row = writer.run("SELECT key, scope, name, summary FROM spans WHERE id = ?", (id,)).get
+    if row is None or topic_text(*row[2:]) != writer.batch.made_of.get(id, topic_text(*row[2:])):
+        return  # gone, or about something else by now
+    writer.run("DELETE FROM span_vectors WHERE span = ? AND model = (SELECT id FROM models WHERE name = ?)", (row[0], writer.batch.model))
+    _vectors(writer, row[0], row[1], vectors)
+
+
+def blank(writer: Writer, id: str | None, session: str | None, source: int) -> None:
+    """After a purge: names and summaries of topics were made from what was said, so those around the purged memory go too, and so does
+    what its transcript keeps of the last exchange to go on from."""
     while id:
-        row = writer.run("SELECT key, scope, parent FROM spans WHERE id = ?", (id,)).get
+        row = writer.run("SELECT key, scope, parent, name, summary FROM spans WHERE id = ?", (id,)).get
         if row is None:
             break
-        key, scope, id = row
+        key, scope, id = row[:3]
+        writer.uncache({topic_text(*row[3:])}, set())
         writer.run("UPDATE spans SET name = '', summary = '', metadata = '{}' WHERE key = ?", (key,))
         _unindex(writer, key)
         _index(writer, key, scope, "", "")
     if session:
         writer.run("UPDATE sessions SET title = '', metadata = '{}' WHERE id = ?", (session,))
+        same = "SELECT id, metadata FROM sources WHERE uri = (SELECT uri FROM sources WHERE id = ?)"
+        for row, metadata in list(writer.run(same, (source,))):
+            writer.run("UPDATE sources SET metadata = ? WHERE id = ?", (closed(metadata, session), row))
+
+
+def closed(metadata: str, session: str) -> str:
+    """What is kept with a transcript, without the open topic of a session: vectors and words of its last exchange."""
+    kept = json.loads(metadata)
+    (kept.get("sessions", {}).get(session) or {}).pop("open", None)
+    return json.dumps(kept, ensure_ascii=False)
 
 
 def remove(run: Callable[..., Any], inside: str) -> None:
@@ -158,6 +188,12 @@ def by_id(run: Run, ids: Sequence[str], scopes: Sequence[int]) -> dict[str, Span
     marks = ",".join("?" * len(scopes))
     found = run(f"{SPAN} WHERE p.id IN (SELECT value FROM json_each(?)) AND p.scope IN ({marks})", (json.dumps(list(ids)), *scopes))
     return {row[0]: span(row) for row in found}
+
+
+def unembedded(run: Run, model: str, limit: int) -> list[Span]:
+    missing = "NOT EXISTS (SELECT 1 FROM span_vectors v JOIN models d ON d.id = v.model WHERE v.span = p.key AND d.name = ?)"
+    found = run(f"{SPAN} WHERE (p.name <> '' OR p.summary <> '') AND {missing} ORDER BY p.key LIMIT ?", (model, limit))
+    return [span(row) for row in found]
 
 
 def keyword(run: Run, expression: str | None, scopes: Sequence[int], limit: int) -> list[tuple[str, float]]:

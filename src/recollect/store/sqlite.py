@@ -95,6 +95,8 @@ class SqliteStore(Transfers):
         with translated(self.path):
             with immediate(self.connection, self.timeout):
                 receipt = Writer(self.connection, batch).apply()
+            for old, _ in batch.adopt:
+                self._scope_ids.pop(old, None)  # its number may be the new scope's by now
             if batch.purge and not health.scrub(self.connection):
                 hint = "The memory is gone, but another process still reads an older state; purge once more when it has ended."
                 receipt = receipt._replace(hints=(hint,))
@@ -159,10 +161,8 @@ class SqliteStore(Transfers):
         ]
 
     def _seldom(self, names: Sequence[str], most: int = 2000) -> bool:
-        asked = (
-            f"SELECT 1 FROM entities e CROSS JOIN memory_entities me ON me.entity = e.id WHERE e.folded IN ({','.join('?' * len(names))})"
-        )
-        return len(self._run(f"{asked} LIMIT ?", (*(name.casefold() for name in names), most))) < most
+        asked = f"SELECT 1 FROM entities e CROSS JOIN memory_entities me ON me.entity = e.id WHERE e.folded IN {rows.LISTED} LIMIT ?"
+        return len(self._run(asked, (rows.listed(name.casefold() for name in names), most))) < most
 
     def count(self, filter: Filter) -> int:
         scopes = self._scopes(filter.scopes)
@@ -228,13 +228,13 @@ class SqliteStore(Transfers):
     def held(self, scope: str, uri: str) -> builtins.list[Held]:
         found = self._run(
             f"SELECT {rows.COLUMNS}, (SELECT action FROM history h WHERE h.memory = m.key ORDER BY number DESC LIMIT 1) FROM {rows.JOINS}"
-            " WHERE s.key = ? AND o.uri = ? ORDER BY m.position, m.key",
+            f" WHERE s.key = ? AND o.uri = ? AND NOT {rows.TOLD} ORDER BY m.position, m.key",
             (scope, uri),
         )
         return [Held(rows.memory(row), row[-1] or "") for row in found]
 
     def around(self, id: str, before: int, after: int) -> builtins.list[Memory]:
-        found = self._run("SELECT m.source, m.position, o.type FROM memories m JOIN sources o ON o.id = m.source WHERE m.id = ?", (id,))
+        found = self._run(f"SELECT m.source, m.position, {rows.TYPE} FROM {rows.JOINS} WHERE m.id = ?", (id,))
         if not found or found[0][2] == "note":  # what was told has no place: thousands may share it
             return [one for one in self.get([id]) if one.deleted_at is None]
         source, position, _ = found[0]
@@ -243,7 +243,7 @@ class SqliteStore(Transfers):
             rows.memory(row)
             for row in self._run(
                 f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE m.source = ? AND m.position BETWEEN ? AND ? AND m.deleted_at IS NULL"
-                " ORDER BY m.position, m.key LIMIT 200",
+                f" AND NOT {rows.TOLD} ORDER BY m.position, m.key LIMIT 200",
                 (source, place - before, place + after),
             )
         ]
@@ -274,10 +274,9 @@ class SqliteStore(Transfers):
 
     def in_spans(self, ids: Sequence[str], filter: Filter, limit: int) -> builtins.list[int]:
         sql, values = rows.where(filter, self._scopes(filter.scopes))
-        marks = ",".join("?" * len(ids))
         found = self._run(
-            f"SELECT m.key FROM memories m WHERE m.span IN ({marks}) AND m.kind <> 'context' AND {sql} ORDER BY m.importance DESC, m.key LIMIT ?",
-            (*ids, *values, limit),
+            f"SELECT m.key FROM memories m WHERE m.span IN {rows.LISTED} AND m.kind <> 'context' AND {sql} ORDER BY m.importance DESC, m.key LIMIT ?",
+            (rows.listed(ids), *values, limit),
         )
         return [row[0] for row in found]
 
@@ -381,11 +380,10 @@ class SqliteStore(Transfers):
 
     def by_entity(self, names: Sequence[str], filter: Filter, limit: int) -> Ranking:
         sql, values = rows.where(filter, self._scopes(filter.scopes))
-        marks = ",".join("?" * len(names))
         found = self._run(
             f"SELECT m.key, count(*) AS n FROM entities e CROSS JOIN memory_entities me ON me.entity = e.id CROSS JOIN memories m ON m.key = me.memory"
-            f" WHERE e.folded IN ({marks}) AND {sql} GROUP BY m.key ORDER BY n DESC, m.created_at DESC LIMIT ?",
-            (*(name.casefold() for name in names), *values, limit),
+            f" WHERE e.folded IN {rows.LISTED} AND {sql} GROUP BY m.key ORDER BY n DESC, m.created_at DESC LIMIT ?",
+            (rows.listed(name.casefold() for name in names), *values, limit),
         )
         return Ranking("entity", tuple((key, float(count)) for key, count in found))
 
@@ -478,6 +476,9 @@ class SqliteStore(Transfers):
 
     def count_unembedded(self, model: str) -> int:
         return int(self._run(f"SELECT count(*) FROM memories m WHERE {UNEMBEDDED}", (model,))[0][0])
+
+    def unembedded_spans(self, model: str, limit: int) -> builtins.list[Span]:
+        return spans.unembedded(self._run, model, limit)
 
     # Care
 

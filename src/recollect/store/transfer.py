@@ -15,10 +15,10 @@ from typing import Any
 import apsw
 
 from recollect.errors import InvalidInput, StoreError
-from recollect.records import Bundle, Record, Stored, version
-from recollect.store import rows, spans
+from recollect.records import Bundle, Record, Stored, texts, version
+from recollect.store import leaving, rows, spans
 from recollect.store.connection import immediate, translated
-from recollect.store.writer import Worded, Writer, index_tags
+from recollect.store.writer import Worded, Writer, content_hash, index_tags
 from recollect.types import Batch, Event, Relation, Source
 
 Run = Callable[..., list[Any]]
@@ -186,9 +186,8 @@ EXPORTS = {
 def _take(writer: Writer, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]:
     _take_places(writer, bundle)
     _take_salt(writer, bundle)
-    for id in bundle.gone:
-        _remove(writer, id)
-    left = tuple(record.memory.id for record in bundle.records if not _take_record(writer, record, expect))
+    left = tuple(id for id in bundle.gone if not _remove(writer, id, expect))
+    left += tuple(record.memory.id for record in bundle.records if not _take_record(writer, record, expect))
     writer.many(
         "INSERT OR IGNORE INTO relations(source, target, type, created_at, actor) VALUES (?, ?, ?, ?, ?)",
         ((one.source, one.target, one.type, rows.stamp(one.created_at), actor) for one, actor in bundle.relations),
@@ -201,12 +200,16 @@ def _take(writer: Writer, bundle: Bundle, expect: Mapping[str, bytes | None]) ->
     return left
 
 
-def _remove(writer: Writer, id: str) -> None:
+def _remove(writer: Writer, id: str, expect: Mapping[str, bytes | None]) -> bool:
+    """Takes a memory out. False where it is not what was expected."""
+    if id in expect and [version(one) for one in records_of(_listed(writer), "m.id = ?", (id,), False)[0]] not in ([], [expect[id]]):
+        return False
     key = writer.run("SELECT key FROM memories WHERE id = ?", (id,)).get
     if key is not None:
         writer.remove(key)
         writer.run("DELETE FROM history WHERE memory = ?", (key,))
-        writer.run("DELETE FROM relations WHERE source = ?1 OR target = ?1", (id,))
+        leaving.release(writer, [id])
+    return True
 
 
 def _take_places(writer: Writer, bundle: Bundle) -> None:
@@ -224,14 +227,23 @@ def _take_places(writer: Writer, bundle: Bundle) -> None:
             (writer.scope(scope), source.uri, source.type, source.hash, source.position, rows.stamp(read), rows.stored("metadata", source.metadata)),
         )  # fmt: skip
     for session in bundle.sessions:
+        if _elsewhere(writer, "sessions", session.id, session.scope):
+            continue
         writer.run("DELETE FROM sessions WHERE id = ?", (session.id,))
         spans.put_session(writer, session)
     for span, vectors in bundle.spans:
+        if _elsewhere(writer, "spans", span.id, span.scope):
+            continue
         key = writer.run("SELECT key FROM spans WHERE id = ?", (span.id,)).get
         kept = vectors or (_vectors(_listed(writer), "span_vectors", "span", [key]).get(key, ()) if key else ())
         spans.put_span(writer, span, ())
         key = writer.run("SELECT key FROM spans WHERE id = ?", (span.id,)).get
         _put_vectors(writer, "span_vectors", "span", key, writer.scope(span.scope), kept)
+
+
+def _elsewhere(writer: Writer, table: str, id: str, scope: str) -> bool:
+    """Whether an id is somebody else's: what another scope holds is not taken over."""
+    return bool(writer.run(f"SELECT 1 FROM {table} WHERE id = ? AND scope <> ?", (id, writer.scope(scope))).get)
 
 
 def _take_salt(writer: Writer, bundle: Bundle) -> None:
@@ -248,6 +260,12 @@ def _take_salt(writer: Writer, bundle: Bundle) -> None:
     writer.run("UPDATE meta SET value = ? WHERE key = 'salt'", (bundle.salt,))
 
 
+def brought(record: Record, current: Record | None) -> set[str]:
+    """The hashes of the texts that a memory would bring in, those of its history included."""
+    known = set(map(content_hash, texts(current))) if current else set()
+    return {record.memory.content_hash, *map(content_hash, texts(record))} - known
+
+
 def _take_record(writer: Writer, record: Record, expect: Mapping[str, bytes | None]) -> bool:
     """Puts a memory in, or in the place of what it was. False where that is not what was expected, or where it may not stand."""
     memory = record.memory
@@ -257,7 +275,7 @@ def _take_record(writer: Writer, record: Record, expect: Mapping[str, bytes | No
         return False  # somebody else's
     if memory.id in expect and expect[memory.id] != (version(current) if current else None):
         return False
-    if current is None and not writer.batch.allow_purged and writer.tombstoned(memory.content_hash):
+    if not writer.batch.allow_purged and any(map(writer.tombstoned, brought(record, current))):
         return False
     scope = writer.scope(memory.scope)
     dedup = memory.content_hash if record.unique else None

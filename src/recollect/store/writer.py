@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b, sha256
 from itertools import chain
@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 import apsw
 
 from recollect.errors import InvalidInput, NotFound, Overtaken
-from recollect.records import receipt_of, receipt_text
-from recollect.store import lexemes, rows, spans
+from recollect.records import receipt_of, receipt_text, valid_before
+from recollect.store import adopt, leaving, lexemes, rows, spans
 from recollect.types import Batch, Change, Entity, Entry, Memory, Outcome, Receipt, path_of
 
 FTS = "INSERT INTO memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)"
 ONCE, ONCE_KEPT = "once:", 90 * 24 * 3600 * 1000  # among the facts about the database; milliseconds
+ANSWERS = ("note:answer:", "note:answer;")  # from where to where they stand there: answers kept for requests that may come again
 REMOVALS_KEPT = 100_000  # a scanner further behind than this reads its vectors anew
 
 
@@ -48,6 +49,16 @@ def vector_text(section: str | None, content: str) -> str:
 def index_tags(tags: Sequence[str], uri: str, type: str) -> str:
     """Tags are searchable words, and so is the path of a document or source file. A transcript's path says nothing."""
     return " ".join((*tags, *((path_of(uri),) if type in ("markdown", "repomap", "analysis") else ())))
+
+
+def circle(old: str, new: str) -> InvalidInput:
+    return InvalidInput(f"{old} already replaces {new}; replacing it back would make a circle.", f"recollect restore {new}")
+
+
+def refuse_purged(text: str, states: Iterable[Sequence[Mapping[str, Any]]]) -> None:
+    """A purged text does not come back by an edit, unless the memory said it before: then it was let in."""
+    if all(text != state.get("content") for both in states for state in both):
+        raise InvalidInput("This text was purged, so it is not taken in again.", "`recollect add --force` remembers it all the same.")
 
 
 @cache
@@ -85,6 +96,7 @@ class Writer:
         self.entity_ids: dict[tuple[str, str], int] = {}
         self.source_ids: dict[tuple[int, str], int] = {}
         self.model_ids: dict[str, int] = {}
+        self.refused: set[bytes] = set()  # keys of texts that were purged: their vectors are not kept either
 
     def apply(self) -> Receipt:
         if self.batch.once and (done := self.run("SELECT value FROM meta WHERE key = ?", (ONCE + self.batch.once,)).get):
@@ -101,11 +113,13 @@ class Writer:
         for id, was in batch.unchanged:
             if self.run("SELECT updated_at FROM memories WHERE id = ?", (id,)).get != rows.stamp(was):
                 raise Overtaken(f"The memory {id} was changed by another process.", "Read it again, and change what it says now.")
+        adopted = [adopt.adopt(self, old, new) for old, new in batch.adopt]
         for scope, old, new in batch.move:
             self.move(self.scope(scope), old, new)
         for scope, source in batch.sources:
             self.source(self.scope(scope), source.uri, source.type, source)
-        retired = sum(self.retire(scope, uri) for scope, uri in batch.retire) + sum(self.vanish(scope, uri) for scope, uri in batch.vanish)
+        retired = sum(leaving.retire(self, scope, uri) for scope, uri in batch.retire)
+        retired += sum(leaving.vanish(self, scope, uri) for scope, uri in batch.vanish) + sum(done.joined for done in adopted)
         for id, lines, position in batch.place:
             self.place(id, lines, position)
         for session in batch.sessions:
@@ -134,16 +148,19 @@ class Writer:
         )
         for id, vectors in batch.vectors.items():
             self.revector(id, vectors)
-        purged = sum(self.purge(id) for id in batch.purge)
+        for id, vectors in batch.span_vectors.items():
+            spans.revector(self, id, vectors)
+        purged = sum(leaving.purge(self, id) for id in batch.purge)
         self.cache()
         self.settle()
-        return Receipt(outcomes=outcomes, changed=len(changes), retired=retired, purged=purged)
+        changed = len(changes) + sum(done.memories for done in adopted)
+        return Receipt(outcomes=outcomes, changed=changed, retired=retired, purged=purged)
 
     def keep(self, receipt: Receipt) -> None:
         """Notes what became of a write that may come again, and now and then drops notes that are too old for that."""
         self.run("INSERT INTO meta(key, value) VALUES (?, ?)", (ONCE + self.batch.once, receipt_text(receipt, self.at or 0)))
         if cache_key(self.batch.once)[0] % 64 == 0:
-            for first, last in ((ONCE, "once;"), ("note:answer:", "note:answer;")):
+            for first, last in ((ONCE, "once;"), ANSWERS):
                 self.run(
                     "DELETE FROM meta WHERE key >= ? AND key < ? AND json_extract(value, '$.at') < ?",
                     (first, last, (self.at or 0) - ONCE_KEPT),
@@ -159,7 +176,8 @@ class Writer:
 
     def scope(self, key: str) -> int:
         if key not in self.scope_ids:
-            name, path = self.batch.scopes.get(key, ("", ""))
+            name, path, origin = (*self.batch.scopes.get(key, ()), "", "", "")[:3]
+            adopt.note_origin(self, key, origin)
             known = self.run("SELECT id, name, path FROM scopes WHERE key = ?", (key,)).get
             if known and name in ("", known[1]) and path in ("", known[2]):
                 self.scope_ids[key] = known[0]
@@ -204,6 +222,7 @@ class Writer:
         memory = entry.memory
         scope = self.scope(memory.scope)
         if not self.batch.allow_purged and self.tombstoned(memory.content_hash):
+            self.refused.add(cache_key(vector_text(memory.section, memory.content)))
             return Outcome(id="", status="purged")
         if entry.turn is not None:
             self.run("INSERT OR IGNORE INTO turns(scope, identity) VALUES (?, ?)", (scope, entry.turn))
@@ -273,9 +292,11 @@ class Writer:
         )
 
     def revector(self, id: str, vectors: Sequence[Any]) -> None:
-        row = self.run("SELECT key, scope FROM memories WHERE id = ?", (id,)).get
+        row = self.run("SELECT key, scope, section, content FROM memories WHERE id = ?", (id,)).get
         if row is None or self.batch.model is None:
             return  # purged meanwhile
+        if vector_text(*row[2:]) != self.batch.made_of.get(id, vector_text(*row[2:])):
+            return  # changed meanwhile
         self.run("DELETE FROM vectors WHERE memory = ? AND model = (SELECT id FROM models WHERE name = ?)", (row[0], self.batch.model))
         self.vectors(row[0], row[1], vectors)
 
@@ -285,6 +306,8 @@ class Writer:
         row = self.run("SELECT * FROM memories WHERE id = ?", (change.id,))
         names = [column[0] for column in row.get_description()] if (first := next(iter(row), None)) else []
         if first is None:
+            if change.id in self.batch.keep:
+                return  # a passage that was purged meanwhile
             raise NotFound(f"There is no memory {change.id}.", "`recollect list` shows what there is.")
         old = dict(zip(names, first, strict=True))
         new: dict[str, Any] = {}
@@ -300,11 +323,17 @@ class Writer:
                 raise ValueError(f"a change cannot set {field!r}")
         if old["dedup"] is not None and "content_hash" in new:
             new["dedup"] = new["content_hash"]
+        if old["superseded_by"] and new.get("superseded_by", "") is None and "valid_to" not in new:
+            new["valid_to"] = valid_before(self.states(old["key"]))
         changed = {name: value for name, value in new.items() if old[name] != value}
         if "updated_at" not in changed and change.action != "vote":
             changed["updated_at"] = self.at
         merged = {**old, **changed}
         self.refuse_twin(merged)
+        if "content_hash" in changed and not self.batch.allow_purged and self.tombstoned(merged["content_hash"]):
+            refuse_purged(merged["content"], self.states(old["key"]))
+        if changed.get("superseded_by") and self.leads_to(merged["superseded_by"], change.id):
+            raise circle(change.id, merged["superseded_by"])
         changed["row_hash"] = rows.row_hash(merged)
         reindexed = any(name in changed for name in ("content", "summary", "section", "tags"))
         if reindexed:
@@ -348,8 +377,18 @@ class Writer:
         if twin:
             raise InvalidInput(f"The memory {twin} already says exactly this.", f"recollect forget {twin}")
 
+    def leads_to(self, id: str, old: str) -> bool:
+        """Whether a memory is another one, or was replaced by it, if only in the end."""
+        chain = "SELECT m.superseded_by FROM memories m JOIN chain ON m.id = chain.id WHERE m.superseded_by IS NOT NULL"
+        return bool(self.run(f"WITH chain(id) AS (VALUES (?) UNION {chain}) SELECT 1 FROM chain WHERE id = ?", (id, old)).get)
+
+    def states(self, key: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """What was before and after each change of a memory, oldest first."""
+        found = self.run("SELECT before, after FROM history WHERE memory = ? ORDER BY number", (key,))
+        return [(json.loads(before or "{}"), json.loads(after or "{}")) for before, after in found]
+
     def changed_tags(self, key: int, tags: str) -> str:
-        uri, type = self.run("SELECT uri, type FROM sources WHERE id = (SELECT source FROM memories WHERE key = ?)", (key,)).get
+        uri, type = self.run(f"SELECT o.uri, {rows.TYPE} FROM memories m JOIN sources o ON o.id = m.source WHERE m.key = ?", (key,)).get
         return index_tags(json.loads(tags), uri, type)
 
     def record(self, key: int, action: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
@@ -364,35 +403,7 @@ class Writer:
             ),
         )
 
-    # Leaving
-
-    def retire(self, scope: str, uri: str) -> int:
-        """Takes a source's old memories out: those that somebody used or linked are only hidden, the rest is removed."""
-        source = self.run("SELECT id FROM sources WHERE scope = (SELECT id FROM scopes WHERE key = ?) AND uri = ?", (scope, uri)).get
-        if source is None:
-            return 0
-        keep = set(self.batch.keep)
-        old = [
-            row
-            for row in self.run("SELECT key, id, usefulness, access_count FROM memories WHERE source = ? AND deleted_at IS NULL", (source,))
-            if row[1] not in keep
-        ]
-        for key, id, usefulness, accessed in old:
-            used = usefulness or accessed or self.run("SELECT 1 FROM relations WHERE source = ?1 OR target = ?1", (id,)).get
-            if used:
-                self.change(Change(id, "retire", {"deleted_at": self.batch.at}))
-            else:
-                self.remove(key)
-                self.run("DELETE FROM history WHERE memory = ?", (key,))
-        return len(old)
-
-    def vanish(self, scope: str, uri: str) -> int:
-        """A source that is no more. Its row stays only for memories that were used; without a hash it is read anew if it returns."""
-        retired = self.retire(scope, uri)
-        where = "scope = (SELECT id FROM scopes WHERE key = ?) AND uri = ?"
-        self.run(f"UPDATE sources SET hash = NULL, position = 0, metadata = '{{}}' WHERE {where}", (scope, uri))
-        self.run(f"DELETE FROM sources WHERE {where} AND NOT EXISTS (SELECT 1 FROM memories WHERE source = sources.id)", (scope, uri))
-        return retired
+    # Moving and leaving; what leaves with its source, or for good, is in `leaving.py`
 
     def move(self, scope: int, old: str, new: str) -> None:
         """Gives a source another uri. Its path is a searchable word of its memories."""
@@ -413,9 +424,11 @@ class Writer:
     def place(self, id: str, lines: tuple[int, int] | None, position: int) -> None:
         """Where a passage stands in its source is no part of its history."""
         row = self.run("SELECT * FROM memories WHERE id = ?", (id,))
+        if (found := next(iter(row), None)) is None:
+            return  # purged meanwhile
         names = [column[0] for column in row.get_description()]
         first, last = lines or (None, None)
-        values = dict(zip(names, next(iter(row)), strict=True)) | {"line_start": first, "line_end": last}
+        values = dict(zip(names, found, strict=True)) | {"line_start": first, "line_end": last}
         self.run(
             "UPDATE memories SET line_start = ?, line_end = ?, position = ?, row_hash = ? WHERE id = ?",
             (first, last, position, rows.row_hash(values), id),
@@ -427,31 +440,14 @@ class Writer:
         self.run("DELETE FROM memory_entities WHERE memory = ?", (key,))
         self.run("DELETE FROM memories WHERE key = ?", (key,))
 
-    def purge(self, id: str) -> int:
-        row = self.run("SELECT key, content, section, source, span, session FROM memories WHERE id = ?", (id,)).get
-        if row is None:
-            return 0
-        key, content, section, source, span, session = row
-        spans.blank(self, span, session)
-        versions = {content}
-        for states in self.run("SELECT before, after FROM history WHERE memory = ?", (key,)):
-            versions |= {old for state in states if state and (old := json.loads(state).get("content"))}
-        texts = versions | {vector_text(section, version) for version in versions}
-        self.many("DELETE FROM embedding_cache WHERE hash = ?", ((cache_key(text),) for text in texts))
-        self.remove(key)
-        self.run("DELETE FROM sources WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM memories WHERE source = ?1)", (source,))
-        self.run("DELETE FROM history WHERE memory = ?", (key,))
-        self.run("DELETE FROM relations WHERE source = ?1 OR target = ?1", (id,))
-        for (replaced,) in list(self.run("SELECT id FROM memories WHERE superseded_by = ?", (id,))):
-            self.change(Change(replaced, "restore", {"superseded_by": None, "valid_to": None}))
-        self.run("DELETE FROM entities WHERE NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)")
-        self.entity_ids.clear()
-        self.many(
-            "INSERT OR REPLACE INTO tombstones(hash, at) VALUES (?, ?)",
-            ((self.tombstone(content_hash(version)), self.at) for version in versions),
-        )
-        self.record(key, "purge", None, None)
-        return 1
+    def bury(self, texts: Iterable[str]) -> None:
+        """Leaves a tombstone of each text, by which it is refused when it comes again."""
+        stones = ((self.tombstone(content_hash(text)), self.at) for text in texts)
+        self.many("INSERT OR REPLACE INTO tombstones(hash, at) VALUES (?, ?)", stones)
+
+    def drop_answers(self) -> None:
+        """Takes out the answers that are kept for requests that may come again: any of them may quote what is gone."""
+        self.run("DELETE FROM meta WHERE key >= ? AND key < ?", ANSWERS)
 
     def tombstone(self, content_hash: str) -> bytes:
         # Salted by the database's own secret: a bare hash of a short text could be guessed.
@@ -472,10 +468,17 @@ class Writer:
 
         def packed() -> Iterable[tuple[bytes, int, bytes]]:
             for hash, vectors in self.batch.cache.items():
+                if bytes.fromhex(hash) in self.refused:
+                    continue
                 model = self.model(self.batch.model or "", len(vectors[0]))
                 yield bytes.fromhex(hash), model, b"".join(encode(vector) for vector in vectors)
 
         self.many("INSERT OR IGNORE INTO embedding_cache(hash, model, data) VALUES (?, ?, ?)", packed())
+
+    def uncache(self, texts: set[str], sections: set[str | None]) -> None:
+        """Takes out the vectors that are kept for texts, under each heading that they may have been embedded with."""
+        keys = {cache_key(vector_text(section, text)) for text in texts for section in (*sections, None)}
+        self.many("DELETE FROM embedding_cache WHERE hash = ?", ((key,) for key in keys))
 
     def settle(self) -> None:
         changes: Counter[tuple[int, int]] = Counter()
@@ -494,10 +497,11 @@ class Writer:
                 if change or self.scope_words[scope]
             ],
         )
-        if self.batch.purge:
-            self.run("DELETE FROM lexeme_counts WHERE memories <= 0")
         batch = self.batch
-        if not (batch.retire or batch.vanish or batch.purge or batch.change or batch.vectors or batch.spans):
+        if batch.purge or batch.adopt:
+            self.run("DELETE FROM lexeme_counts WHERE memories <= 0")
+        removing = (batch.retire, batch.vanish, batch.purge, batch.change, batch.vectors, batch.spans, batch.span_vectors, batch.adopt)
+        if not any(removing):
             return  # no vector was removed
         for log in ("vectors_removed", "span_vectors_removed"):
             oldest, newest = self.run(f"SELECT (SELECT min(number) FROM {log}), (SELECT max(number) FROM {log})").get

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from recollect.errors import InvalidInput, NotFound, Overtaken
-from recollect.records import receipt_of, receipt_text
+from recollect.records import receipt_of, receipt_text, valid_before
 from recollect.store import rows
+from recollect.store.leaving import replaced_by
 from recollect.store.pg import rows as own
 from recollect.store.pg import spans
 from recollect.store.pg.writer import Writer
-from recollect.store.writer import ONCE, ONCE_KEPT, cache_key, content_hash, index_tags, vector_text
+from recollect.store.writer import ONCE, ONCE_KEPT, cache_key, circle, content_hash, index_tags, refuse_purged, vector_text
 from recollect.types import Change, Entity, Receipt
 
 EDITABLE = (*rows.PLAIN, *rows.TIMES, *rows.JSONS, "content", "content_hash")
@@ -50,6 +51,10 @@ def apply(writer: Writer) -> Receipt:
 
 def applied(writer: Writer) -> Receipt:
     batch = writer.batch
+    if batch.adopt:
+        raise InvalidInput(
+            "A team's database knows a project by its name, wherever its folder lies.", "Give the folder its old name to see its memories."
+        )
     for scope, uri, position in batch.expect:
         writer.expect(scope, uri, position)
     for id, was in batch.unchanged:
@@ -83,6 +88,7 @@ def applied(writer: Writer) -> Receipt:
             (writer.at, list(batch.access), writer.tenant),
         )
     revector(writer)
+    spans.revector(writer)
     purged = sum(purge(writer, id) for id in batch.purge)
     with writer.connection.pipeline():
         cache(writer)
@@ -112,8 +118,10 @@ def revector(writer: Writer) -> None:
     if not batch.vectors or batch.model is None:
         return
     found = writer.run(
-        "SELECT id, key, scope FROM memories WHERE tenant = %s AND id = ANY(%s)", (writer.tenant, list(batch.vectors))
+        "SELECT id, key, scope, section, content FROM memories WHERE tenant = %s AND id = ANY(%s)", (writer.tenant, list(batch.vectors))
     ).fetchall()
+    texts = {id: vector_text(own.outward(section), own.outward(content) or "") for id, _, _, section, content in found}
+    found = [row[:3] for row in found if texts[row[0]] == batch.made_of.get(row[0], texts[row[0]])]  # the rest was changed meanwhile
     known = writer.one("SELECT id FROM models WHERE tenant = %s AND name = %s", (writer.tenant, batch.model))
     if known:
         writer.drop_vectors([key for _, key, _ in found], known[0])
@@ -135,6 +143,8 @@ def stored_row(writer: Writer, id: str) -> dict[str, Any] | None:
 def change(writer: Writer, wanted: Change) -> None:
     old = stored_row(writer, wanted.id)
     if old is None:
+        if wanted.id in writer.batch.keep:
+            return  # a passage that was purged meanwhile
         raise NotFound(f"There is no memory {wanted.id}.", "`recollect list` shows what there is.")
     new: dict[str, Any] = {}
     named: tuple[list[list[str]], list[list[str]]] | None = None
@@ -149,11 +159,17 @@ def change(writer: Writer, wanted: Change) -> None:
             raise ValueError(f"a change cannot set {field!r}")
     if old["dedup"] is not None and "content_hash" in new:
         new["dedup"] = own.dedup(new["content_hash"])
+    if old["superseded_by"] and new.get("superseded_by", "") is None and "valid_to" not in new:
+        new["valid_to"] = valid_before(states(writer, old["key"]))
     changed = {name: value for name, value in new.items() if old[name] != value}
     if "updated_at" not in changed and wanted.action != "vote":
         changed["updated_at"] = writer.at
     merged = {**old, **changed}
     refuse_twin(writer, merged)
+    if "content_hash" in changed and not writer.batch.allow_purged and writer.tombstoned({merged["content_hash"]}):
+        refuse_purged(merged["content"], states(writer, old["key"]))
+    if changed.get("superseded_by") and leads_to(writer, merged["superseded_by"], wanted.id):
+        raise circle(wanted.id, merged["superseded_by"])
     changed["row_hash"] = rows.row_hash(merged)
     reindexed = any(name in changed for name in ("content", "summary", "section", "tags"))
     if reindexed:
@@ -175,7 +191,7 @@ def change(writer: Writer, wanted: Change) -> None:
                     merged["summary"],
                     merged["section"],
                     merged["tags"],
-                    *_source(writer, old["source"]),
+                    *_source(writer, old["key"]),
                 )
             ],
         )
@@ -187,8 +203,11 @@ def change(writer: Writer, wanted: Change) -> None:
     writer.told(wanted.action, wanted.id)
 
 
-def _source(writer: Writer, id: int) -> tuple[str, str]:
-    uri, type = writer.one("SELECT uri, type FROM sources WHERE tenant = %s AND id = %s", (writer.tenant, id))
+def _source(writer: Writer, key: int) -> tuple[str, str]:
+    uri, type = writer.one(
+        f"SELECT o.uri, {rows.TYPE} FROM memories m JOIN sources o ON o.tenant = m.tenant AND o.id = m.source WHERE m.tenant = %s AND m.key = %s",
+        (writer.tenant, key),
+    )
     return uri, type
 
 
@@ -226,11 +245,24 @@ def refuse_twin(writer: Writer, row: dict[str, Any]) -> None:
         raise InvalidInput(f"The memory {twin[0]} already says exactly this.", f"recollect forget {twin[0]}")
 
 
+def leads_to(writer: Writer, id: str, old: str) -> bool:
+    """Whether a memory is another one, or was replaced by it, if only in the end."""
+    chain = "SELECT m.superseded_by FROM memories m JOIN chain c ON m.id = c.id WHERE m.tenant = %s AND m.superseded_by IS NOT NULL"
+    sql = f'WITH RECURSIVE chain(id) AS (SELECT %s::text COLLATE "C" UNION {chain}) SELECT 1 FROM chain WHERE id = %s'
+    return bool(writer.one(sql, (id, writer.tenant, old)))
+
+
+def states(writer: Writer, key: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """What was before and after each change of a memory, oldest first."""
+    found = writer.run("SELECT before, after FROM history WHERE tenant = %s AND memory = %s ORDER BY number", (writer.tenant, key))
+    return [(json.loads(before or "{}"), json.loads(after or "{}")) for before, after in found]
+
+
 def place(writer: Writer, id: str, lines: tuple[int, int] | None, position: int) -> None:
     """Where a passage stands in its source is no part of its history."""
     row = stored_row(writer, id)
     if row is None:
-        raise NotFound(f"There is no memory {id}.", "`recollect list` shows what there is.")
+        return  # purged meanwhile
     first, last = lines or (None, None)
     writer.run(
         "UPDATE memories SET line_start = %s, line_end = %s, position = %s, row_hash = %s WHERE tenant = %s AND id = %s",
@@ -250,7 +282,8 @@ def source_id(writer: Writer, scope: str | int, uri: str) -> int | None:
 
 
 def retire(writer: Writer, scope: str, uri: str) -> int:
-    """Takes a source's old memories out: those that somebody used or linked are only hidden, the rest is removed."""
+    """Takes a source's old passages out: those that somebody used, linked or edited are only hidden, the rest is removed. What was
+    told under the same name is nobody's passage, and stays."""
     source = source_id(writer, scope, uri)
     if source is None:
         return 0
@@ -258,7 +291,8 @@ def retire(writer: Writer, scope: str, uri: str) -> int:
         "SELECT m.key, m.id, m.usefulness <> 0 OR m.access_count <> 0"
         " OR EXISTS (SELECT 1 FROM relations r WHERE r.tenant = m.tenant AND r.source = m.id)"
         " OR EXISTS (SELECT 1 FROM relations r WHERE r.tenant = m.tenant AND r.target = m.id)"
-        " FROM memories m WHERE m.tenant = %s AND m.source = %s AND m.deleted_at IS NULL AND NOT m.id = ANY(%s) ORDER BY m.key",
+        f" OR EXISTS (SELECT 1 FROM history h WHERE h.tenant = m.tenant AND h.memory = m.key AND h.action NOT IN {rows.READING})"
+        f" FROM memories m WHERE m.tenant = %s AND m.source = %s AND m.deleted_at IS NULL AND NOT m.id = ANY(%s) AND NOT {rows.TOLD} ORDER BY m.key",
         (writer.tenant, source, list(writer.batch.keep)),
     ).fetchall()
     for _, id, used in old:
@@ -284,11 +318,9 @@ def vanish(writer: Writer, scope: str, uri: str) -> int:
 
 
 def drop_source(writer: Writer, source: int) -> None:
-    """Takes a source out that no memory names any more."""
-    writer.run(
-        "DELETE FROM sources o WHERE o.tenant = %s AND o.id = %s AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.tenant = o.tenant AND m.source = o.id)",
-        (writer.tenant, source),
-    )
+    """Takes a source out that nothing names any more. Of a conversation it stays as long as the session does: it tells how far was read."""
+    named = (f"NOT EXISTS (SELECT 1 FROM {table} m WHERE m.tenant = o.tenant AND m.source = o.id)" for table in ("memories", "sessions"))
+    writer.run(f"DELETE FROM sources o WHERE o.tenant = %s AND o.id = %s AND {' AND '.join(named)}", (writer.tenant, source))
     writer.source_ids.clear()
 
 
@@ -304,7 +336,7 @@ def move(writer: Writer, scope: int, old: str, new: str) -> None:
         writer.run("DELETE FROM sources WHERE tenant = %s AND id = %s", (writer.tenant, source))
     writer.source_ids.clear()
     moved = writer.run(
-        "SELECT m.key, m.content, m.summary, m.section, m.tags, o.uri, o.type FROM memories m JOIN sources o ON o.tenant = m.tenant AND o.id = m.source"
+        f"SELECT m.key, m.content, m.summary, m.section, m.tags, o.uri, {rows.TYPE} FROM memories m JOIN sources o ON o.tenant = m.tenant AND o.id = m.source"
         " WHERE m.tenant = %s AND m.source = %s",
         (writer.tenant, there or source),
     ).fetchall()
@@ -329,25 +361,51 @@ def purge(writer: Writer, id: str) -> int:
     row = stored_row(writer, id)
     if row is None:
         return 0
-    key, section = row["key"], row["section"]
-    spans.blank(writer, row["span"], row["session"])
-    versions = {row["content"]}
-    for states in writer.run("SELECT before, after FROM history WHERE tenant = %s AND memory = %s", (writer.tenant, key)).fetchall():
-        versions |= {old for state in states if state and (old := json.loads(state).get("content"))}
-    texts = versions | {vector_text(section, version) for version in versions}
-    writer.run("DELETE FROM embedding_cache WHERE tenant = %s AND hash = ANY(%s)", (writer.tenant, [cache_key(text) for text in texts]))
+    key = row["key"]
+    spans.blank(writer, row["span"], row["session"], row["source"])
+    texts, sections = {row["content"]}, {row["section"]}
+    for state in (state for both in states(writer, key) for state in both):
+        texts |= {state["content"]} if state.get("content") else set()
+        sections |= {state["section"]} if "section" in state else set()
+    writer.uncache(texts, sections)
     remove(writer, [key])
     drop_source(writer, row["source"])
     writer.run("DELETE FROM history WHERE tenant = %s AND memory = %s", (writer.tenant, key))
-    writer.run("DELETE FROM relations WHERE tenant = %s AND (source = %s OR target = %s)", (writer.tenant, id, id))
-    for (replaced,) in writer.run("SELECT id FROM memories WHERE tenant = %s AND superseded_by = %s", (writer.tenant, id)).fetchall():
-        change(writer, Change(replaced, "restore", {"superseded_by": None, "valid_to": None}))
+    release(writer, [id])
     drop_entities(writer)
-    hashes = {writer.tombstone(content_hash(version)) for version in versions} | {writer.tombstone(row["content_hash"])}
+    hashes = {writer.tombstone(content_hash(text)) for text in texts} | {writer.tombstone(row["content_hash"])}
     writer.put("tombstones", [{"tenant": 0, "hash": hash, "at": writer.at} for hash in sorted(hashes)], "ON CONFLICT DO NOTHING")
+    drop_answers(writer)
     writer.record([(key, row["owner"], "purge", None, None)])
     writer.told("purge", id)
     return 1
+
+
+def release(writer: Writer, gone: Sequence[str]) -> None:
+    """Takes out the relations of memories that are gone for good. What they replaced goes back to what replaced it before, or is valid
+    again as it was; what only they answered is open."""
+    tenant, ids = writer.tenant, list(gone)
+    answered = "SELECT DISTINCT target FROM relations WHERE tenant = %s AND type = 'answers' AND source = ANY(%s)"
+    asked = [target for (target,) in writer.run(answered, (tenant, ids)).fetchall()]
+    writer.run("DELETE FROM relations WHERE tenant = %s AND (source = ANY(%s) OR target = ANY(%s))", (tenant, ids, ids))
+    still = "SELECT 1 FROM relations r WHERE r.tenant = m.tenant AND r.target = m.id AND r.type = 'answers'"
+    unanswered = f"m.tenant = %s AND m.id = ANY(%s) AND m.answered = 1 AND NOT EXISTS ({still})"
+    for (id,) in writer.run(f"SELECT m.id FROM memories m WHERE {unanswered} ORDER BY m.key", (tenant, asked)).fetchall():
+        change(writer, Change(id, "reopen", {"answered": False}))
+    replaced = "SELECT id FROM memories WHERE tenant = %s AND superseded_by = ANY(%s) ORDER BY key"
+    for (id,) in writer.run(replaced, (tenant, ids)).fetchall():
+        before = writer.run(
+            "SELECT r.source, coalesce(m.valid_from, m.created_at) FROM relations r JOIN memories m ON m.tenant = r.tenant AND m.id = r.source"
+            " WHERE r.tenant = %s AND r.target = %s AND r.type = 'supersedes' ORDER BY r.created_at DESC, m.key DESC",
+            (tenant, id),
+        )
+        by, at = next((row for row in before.fetchall() if not leads_to(writer, row[0], id)), (None, None))
+        change(writer, replaced_by(id, by, at))
+
+
+def drop_answers(writer: Writer) -> None:
+    """Takes out the answers that are kept for requests that may come again: any of them may quote what is gone."""
+    writer.run("DELETE FROM facts WHERE tenant = %s AND name >= 'answer:' AND name < 'answer;'", (writer.tenant,))
 
 
 def drop_entities(writer: Writer) -> None:
@@ -370,5 +428,6 @@ def cache(writer: Writer) -> None:
             "data": b"".join(encode(vector) for vector in vectors),
         }
         for hash, vectors in batch.cache.items()
+        if bytes.fromhex(hash) not in writer.refused
     ]  # fmt: skip
     writer.put("embedding_cache", given, "ON CONFLICT DO NOTHING")

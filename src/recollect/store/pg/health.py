@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Run = Callable[..., list[Any]]
 SKEW = 5.0  # seconds that clocks of writers may differ before it is a problem
+# What belongs to a scope that this person sees: row-level security shows no other row of `scopes`.
+SEEN = "tenant = %s AND scope IN (SELECT id FROM scopes WHERE tenant = %s)"
 TABLES = ("memories", "words", "vectors", "span_vectors", "history", "lexeme_counts", "sources", "embedding_cache")
 
 
@@ -47,9 +49,9 @@ def overview(run: Run, tenant: int, scopes: Sequence[int] | None) -> Overview:
         (tenant,),
     )[0][0]
     vectors = run(
-        "SELECT d.name, sum(t.vectors)::bigint FROM vector_totals t JOIN models d ON d.tenant = t.tenant AND d.id = t.model WHERE t.tenant = %s"
-        " GROUP BY d.name, d.id HAVING sum(t.vectors) > 0 ORDER BY d.id",
-        (tenant,),
+        "SELECT d.name, sum(t.vectors)::bigint FROM vector_totals t JOIN models d ON d.tenant = t.tenant AND d.id = t.model"
+        f" WHERE t.{SEEN} GROUP BY d.name, d.id HAVING sum(t.vectors) > 0 ORDER BY d.id",
+        (tenant, tenant),
     )
     names = run("SELECT key, name FROM scopes WHERE tenant = %s", (tenant,))
     entities, relations, sources, sessions, topics, cached = numbers
@@ -154,14 +156,15 @@ def _rows(run: Run, tenant: int) -> list[Problem]:
 
 
 def rebuild(writer: Writer) -> int:
-    """Words, counts and sums anew from the rows: they are derived and may always be thrown away."""
+    """Words, counts and sums anew from the rows: they are derived and may always be thrown away. But only those of what this person
+    sees, since what is personal to others could not be read here to make them anew."""
     tenant = writer.tenant
-    for table in ("words", "lexeme_counts"):
-        writer.run(f"DELETE FROM {table} WHERE tenant = %s", (tenant,))
+    writer.run("DELETE FROM words w USING memories m WHERE w.tenant = %s AND m.tenant = w.tenant AND m.key = w.key", (tenant,))
+    writer.run(f"DELETE FROM lexeme_counts WHERE {SEEN}", (tenant, tenant))
     writer.run("UPDATE scopes SET memories = 0, words = 0 WHERE tenant = %s", (tenant,))
     writer.run(
-        "DELETE FROM vectors v WHERE v.tenant = %s AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.tenant = v.tenant AND m.key = v.memory)",
-        (tenant,),
+        f"DELETE FROM vectors v WHERE {SEEN} AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.tenant = v.tenant AND m.key = v.memory)",
+        (tenant, tenant),
     )
     done, last = 0, 0
     sql = f"SELECT {own.COLUMNS}, m.scope FROM {own.JOINS} WHERE m.tenant = %s AND m.key > %s ORDER BY m.key LIMIT 500"
@@ -184,18 +187,15 @@ def rebuild(writer: Writer) -> int:
 
 
 def drop_vectors(writer: Writer, model: str | None) -> int:
-    inside, values = "tenant = %s", [writer.tenant]
+    """The vectors of what this person sees. The row of their model stays: every process keeps its number."""
+    of, values = "", [writer.tenant, writer.tenant]
     if model is not None:
         known = writer.one("SELECT id FROM models WHERE tenant = %s AND name = %s", (writer.tenant, model))
-        inside, values = "tenant = %s AND model = %s", [writer.tenant, known[0] if known else -1]
-    removed = writer.run(f"DELETE FROM vectors WHERE {inside}", values).rowcount
-    for table in ("span_vectors", "embedding_cache", "vector_totals"):
-        writer.run(f"DELETE FROM {table} WHERE {inside}", values)
-    # Without any vector left, a model of that name may come back with another size.
-    unused = "NOT EXISTS (SELECT 1 FROM vector_totals t WHERE t.tenant = d.tenant AND t.model = d.id)"
-    writer.run(
-        f"DELETE FROM models d WHERE d.tenant = %s AND {unused} AND (%s::text IS NULL OR d.name = %s)", (writer.tenant, model, model)
-    )
+        of, values = " AND model = %s", [*values, known[0] if known else -1]
+    removed = writer.run(f"DELETE FROM vectors WHERE {SEEN}{of}", values).rowcount
+    for table in ("span_vectors", "vector_totals"):
+        writer.run(f"DELETE FROM {table} WHERE {SEEN}{of}", values)
+    writer.run(f"DELETE FROM embedding_cache WHERE tenant = %s{of}", values[1:])  # which knows texts, not scopes
     if removed:
         writer.told("drop_vectors", model or "all")
     return removed
@@ -240,14 +240,15 @@ def reset(writer: Writer, scopes: Sequence[int] | None) -> int:
         inside = list(scopes)
     found = writer.run("SELECT key, id FROM memories WHERE tenant = %s AND scope = ANY(%s)", (tenant, inside)).fetchall()
     keys, ids = [key for key, _ in found], [id for _, id in found]
-    writer.run("DELETE FROM relations WHERE tenant = %s AND (source = ANY(%s) OR target = ANY(%s))", (tenant, ids, ids))
     changing.remove(writer, keys)
     writer.run("DELETE FROM history WHERE tenant = %s AND memory = ANY(%s)", (tenant, keys))
+    changing.release(writer, ids)
     spans.remove(writer, inside)
     writer.run("DELETE FROM sources WHERE tenant = %s AND scope = ANY(%s)", (tenant, inside))
     changing.drop_entities(writer)
-    # The cache is keyed by text, not by scope: after a reset it may hold what is gone.
+    # The cache is keyed by text, not by scope, and kept answers quote any: after a reset they may hold what is gone.
     writer.run("DELETE FROM embedding_cache WHERE tenant = %s", (tenant,))
+    changing.drop_answers(writer)
     if scopes is None:
         for table in ("history", "tombstones"):
             writer.run(f"DELETE FROM {table} WHERE tenant = %s", (tenant,))

@@ -9,13 +9,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from recollect.store.rows import stamp
+from recollect.store.rows import TYPE, stamp
 from recollect.types import READINGS, Filter
 
 COLUMNS = (
     "m.key, m.id, s.key, m.kind, m.content, m.summary, m.created_at, m.updated_at, m.importance, m.confidence, m.usefulness,"
     " m.access_count, m.last_accessed, m.valid_from, m.valid_to, m.expires_at, m.deleted_at, m.superseded_by, m.answered,"
-    " m.content_hash, o.uri, o.type, m.line_start, m.line_end, m.section, m.span, m.session, m.tags, m.keywords, m.metadata,"
+    f" m.content_hash, o.uri, {TYPE}, m.line_start, m.line_end, m.section, m.span, m.session, m.tags, m.keywords, m.metadata,"
     " m.trust, m.row_hash,"
     " coalesce((SELECT json_agg(json_build_array(e.name, e.type) ORDER BY e.id)::text FROM memory_entities me"
     " JOIN entities e ON e.tenant = me.tenant AND e.id = me.entity WHERE me.tenant = m.tenant AND me.memory = m.key), '[]'),"
@@ -107,6 +107,8 @@ def where(filter: Filter, tenant: int, scopes: Sequence[int]) -> tuple[str, list
         also("m.trust <= %s", filter.max_trust)
     if filter.used:
         also("(m.usefulness <> 0 OR m.access_count > 0)")
+    if filter.transcribed:
+        also("EXISTS (SELECT 1 FROM sources r WHERE r.tenant = m.tenant AND r.id = m.source AND r.type = 'transcript')")
     if filter.hosts:
         also("m.session IN (SELECT n.id FROM sessions n WHERE n.tenant = %s AND n.host = ANY(%s))", tenant, list(filter.hosts))
     if filter.tags:

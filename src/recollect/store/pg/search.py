@@ -122,13 +122,13 @@ def nearest(
     run: Run,
     tenant: int,
     scopes: Sequence[int],
-    model: tuple[int, int],
+    model: int,
     vector: Any,
     narrow: bool,
     filter: tuple[str, Sequence[Any]],
     limit: int,
 ) -> list[tuple[int, float]]:
-    number, dimensions = model
+    dimensions = len(vector)
     indexed = dimensions in INDEXED
     order = (
         f"AND v.dimensions = {dimensions} ORDER BY v.data::halfvec({dimensions}) <=> %(vector)s::halfvec({dimensions})" if indexed else ""
@@ -136,7 +136,7 @@ def nearest(
     open_sql, values = _named(NEAREST.replace("{indexed}", order), *filter)
     narrow_sql, _ = _named(NARROW.replace("{indexed}", order), *filter)
     given = {
-        **values, "tenant": tenant, "model": number, "scopes": list(scopes), "vector": own.vector_text(vector), "limit": limit,
+        **values, "tenant": tenant, "model": model, "scopes": list(scopes), "vector": own.vector_text(vector), "limit": limit,
         "most": 2 * limit, "wide": 3 * limit, "exact": EXACT if indexed else EVERY,
     }  # fmt: skip
     if not narrow:

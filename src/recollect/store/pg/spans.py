@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.store import rows
 from recollect.store.pg import words
-from recollect.store.spans import session, span
+from recollect.store.spans import closed, session, span, topic_text
 from recollect.types import Session, Span
 
 if TYPE_CHECKING:
@@ -100,18 +100,43 @@ def index(writer: Writer, key: int, scope: int, name: str, summary: str) -> None
     )
 
 
-def blank(writer: Writer, id: str | None, session: str | None) -> None:
-    """After a purge: names and summaries of topics were made from what was said, so those around the purged memory go too."""
+def revector(writer: Writer) -> None:
+    """New vectors of the batch's model in the place of the old."""
+    batch = writer.batch
+    if not batch.span_vectors:
+        return
+    found = writer.run(
+        "SELECT id, key, scope, name, summary FROM spans WHERE tenant = %s AND id = ANY(%s)", (writer.tenant, list(batch.span_vectors))
+    ).fetchall()
+    texts = {row[0]: topic_text(*row[3:]) for row in found}
+    found = [row[:3] for row in found if texts[row[0]] == batch.made_of.get(row[0], texts[row[0]])]  # the rest was changed meanwhile
+    writer.run(
+        "DELETE FROM span_vectors WHERE tenant = %s AND span = ANY(%s) AND model = (SELECT id FROM models WHERE tenant = %s AND name = %s)",
+        (writer.tenant, [key for _, key, _ in found], writer.tenant, batch.model),
+    )
+    writer.vectors([(key, scope, batch.span_vectors[id]) for id, key, scope in found], "span_vectors", "span")
+
+
+def blank(writer: Writer, id: str | None, session: str | None, source: int) -> None:
+    """After a purge: names and summaries of topics were made from what was said, so those around the purged memory go too, and so does
+    what its transcript keeps of the last exchange to go on from."""
     while id:
-        row = writer.one("SELECT key, parent FROM spans WHERE tenant = %s AND id = %s", (writer.tenant, id))
+        row = writer.one("SELECT key, parent, name, summary FROM spans WHERE tenant = %s AND id = %s", (writer.tenant, id))
         if row is None:
             break
-        key, id = row
+        key, id = row[:2]
+        writer.uncache({topic_text(*row[2:])}, set())
         writer.run("UPDATE spans SET name = '', summary = '', metadata = '{}' WHERE tenant = %s AND key = %s", (writer.tenant, key))
         writer.run("UPDATE span_words SET lexed = '' WHERE tenant = %s AND key = %s", (writer.tenant, key))
         writer.run("DELETE FROM span_vectors WHERE tenant = %s AND span = %s", (writer.tenant, key))
     if session:
         writer.run("UPDATE sessions SET title = '', metadata = '{}' WHERE tenant = %s AND id = %s", (writer.tenant, session))
+        same = (
+            "SELECT o.id, o.metadata FROM sources o JOIN sources s ON s.tenant = o.tenant AND md5(o.uri) = md5(s.uri)"
+            " WHERE o.tenant = %s AND s.id = %s"
+        )
+        for known, metadata in writer.run(same, (writer.tenant, source)).fetchall():
+            writer.run("UPDATE sources SET metadata = %s WHERE tenant = %s AND id = %s", (closed(metadata, session), writer.tenant, known))
 
 
 def remove(writer: Writer, scopes: Sequence[int]) -> None:
@@ -153,6 +178,15 @@ def of_session(run: Run, tenant: int, id: str, scopes: Sequence[int]) -> list[Sp
 def by_id(run: Run, tenant: int, ids: Sequence[str], scopes: Sequence[int]) -> dict[str, Span]:
     found = run(f"{SPAN} WHERE p.tenant = %s AND p.id = ANY(%s) AND p.scope = ANY(%s)", (tenant, list(ids), list(scopes)))
     return {row[0]: span(row) for row in found}
+
+
+def unembedded(run: Run, tenant: int, model: str, limit: int) -> list[Span]:
+    missing = (
+        "NOT EXISTS (SELECT 1 FROM span_vectors v JOIN models d ON d.tenant = v.tenant AND d.id = v.model"
+        " WHERE v.tenant = p.tenant AND v.span = p.key AND d.name = %s)"
+    )
+    sql = f"{SPAN} WHERE p.tenant = %s AND (p.name <> '' OR p.summary <> '') AND {missing} ORDER BY p.key LIMIT %s"
+    return [span(row) for row in run(sql, (tenant, model, limit))]
 
 
 def keyword(run: Run, tenant: int, query: str | None, lexemes: Sequence[str], scopes: Sequence[int], limit: int) -> list[tuple[str, float]]:

@@ -19,8 +19,9 @@ from recollect.store.pg import rows as own
 from recollect.store.pg import spans as topics
 from recollect.store.pg.writer import Writer
 from recollect.store.spans import session, span
+from recollect.store.transfer import brought
 from recollect.store.writer import index_tags
-from recollect.types import Batch, Event, Relation, Source
+from recollect.types import Batch, Event, Relation, Session, Source, Span
 
 Run = Callable[..., list[Any]]
 
@@ -214,13 +215,15 @@ def _take(writer: Writer, bundle: Bundle, expect: Mapping[str, bytes | None]) ->
             (name, path, writer.tenant, writer.scope(key)),
         )
     _take_sources(writer, bundle)
+    elsewhere = _elsewhere(writer, "sessions", bundle.sessions)
     for one in bundle.sessions:
+        if one.id in elsewhere:
+            continue
         writer.run("DELETE FROM sessions WHERE tenant = %s AND id = %s", (writer.tenant, one.id))
         topics.put_session(writer, one)
     _take_spans(writer, bundle)
     _take_salt(writer, bundle)
-    _remove(writer, bundle.gone)
-    left = _take_records(writer, bundle.records, expect)
+    left = _remove(writer, bundle.gone, expect) + _take_records(writer, bundle.records, expect)
     writer.put("relations", [
         {"tenant": 0, "source": one.source, "target": one.target, "type": one.type, "created_at": rows.stamp(one.created_at) or 0, "actor": actor}
         for one, actor in bundle.relations
@@ -249,25 +252,40 @@ def _take_sources(writer: Writer, bundle: Bundle) -> None:
        " read_at = excluded.read_at, metadata = excluded.metadata WHERE sources.read_at <= excluded.read_at")  # fmt: skip
 
 
-def _remove(writer: Writer, ids: Sequence[str]) -> None:
-    if not ids:
-        return
+def _remove(writer: Writer, gone: Sequence[str], expect: Mapping[str, bytes | None]) -> tuple[str, ...]:
+    """Takes memories out. Gives back those that are not what was expected."""
+    if not gone:
+        return ()
+    expected = [id for id in gone if id in expect]
+    known = records_of(lambda *asked: writer.run(*asked).fetchall(), writer.tenant, "m.id = ANY(%s)", (expected,), False)[0]
+    left = {one.memory.id for one in known if version(one) != expect[one.memory.id]}
+    ids = [id for id in gone if id not in left]
     keys = [
         row[0] for row in writer.run("SELECT key FROM memories WHERE tenant = %s AND id = ANY(%s)", (writer.tenant, list(ids))).fetchall()
     ]
     changing.remove(writer, keys)
     writer.run("DELETE FROM history WHERE tenant = %s AND memory = ANY(%s)", (writer.tenant, keys))
-    writer.run("DELETE FROM relations WHERE tenant = %s AND (source = ANY(%s) OR target = ANY(%s))", (writer.tenant, list(ids), list(ids)))
+    changing.release(writer, ids)
     writer.told("remove", *ids)
+    return tuple(id for id in gone if id in left)
 
 
 def _take_spans(writer: Writer, bundle: Bundle) -> None:
-    if not bundle.spans:
+    elsewhere = _elsewhere(writer, "spans", [one for one, _ in bundle.spans])
+    own = [(one, vectors) for one, vectors in bundle.spans if one.id not in elsewhere]
+    if not own:
         return
-    keys = topics.put_rows(writer, [one for one, _ in bundle.spans])
-    given = [(keys[one.id], writer.scope(one.scope), vectors) for one, vectors in bundle.spans if vectors]
+    keys = topics.put_rows(writer, [one for one, _ in own])
+    given = [(keys[one.id], writer.scope(one.scope), vectors) for one, vectors in own if vectors]
     writer.run("DELETE FROM span_vectors WHERE tenant = %s AND span = ANY(%s)", (writer.tenant, [key for key, _, _ in given]))
     writer.put_vectors([one for key, scope, vectors in given for one in _numbered(writer, key, scope, vectors)], "span_vectors", "span")
+
+
+def _elsewhere(writer: Writer, table: str, given: Sequence[Session | Span]) -> set[str]:
+    """The ids that are somebody else's: what another scope holds is not taken over."""
+    ids = [one.id for one in given]
+    known = dict(writer.run(f"SELECT id, scope FROM {table} WHERE tenant = %s AND id = ANY(%s)", (writer.tenant, ids)).fetchall())
+    return {one.id for one in given if one.id in known and known[one.id] != writer.scope(one.scope)}
 
 
 def _numbered(writer: Writer, key: int, scope: int, vectors: Stored) -> list[tuple[int, int, int, int, bytes]]:
@@ -303,7 +321,8 @@ def _take_records(writer: Writer, records: Sequence[Record], expect: Mapping[str
     ids = [record.memory.id for record in records]
     known = {one.memory.id: one for one in records_of(listed, writer.tenant, "m.id = ANY(%s)", (ids,), True)[0]}
     keys = dict(listed("SELECT id, key FROM memories WHERE tenant = %s AND id = ANY(%s)", (writer.tenant, ids)))
-    purged = set() if writer.batch.allow_purged else writer.tombstoned({record.memory.content_hash for record in records})
+    fresh = {record.memory.id: brought(record, known.get(record.memory.id)) for record in records}
+    purged = set() if writer.batch.allow_purged else writer.tombstoned(set().union(*fresh.values()))
     scopes = {scope: writer.scope(scope) for scope in dict.fromkeys(record.memory.scope for record in records)}
     living = writer.living({(scopes[record.memory.scope], record.memory.content_hash) for record in records if record.unique})
     chosen = dict[str, tuple[Record, Stored]]()
@@ -311,9 +330,10 @@ def _take_records(writer: Writer, records: Sequence[Record], expect: Mapping[str
         memory, current = record.memory, known.get(record.memory.id)
         place = (scopes[memory.scope], memory.content_hash)
         once = record.unique and memory.deleted_at is None
+        elsewhere = current is not None and current.memory.scope != memory.scope  # somebody else's
         overtaken = memory.id in expect and expect[memory.id] != (version(current) if current else None)
-        unwanted = current is None and memory.content_hash in purged
-        if overtaken or unwanted or (once and living.get(place, memory.id) != memory.id):
+        unwanted = bool(fresh[memory.id] & purged)
+        if elsewhere or overtaken or unwanted or (once and living.get(place, memory.id) != memory.id):
             continue
         if current:
             living = {place: id for place, id in living.items() if id != memory.id}

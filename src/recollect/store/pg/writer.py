@@ -20,7 +20,7 @@ from recollect.store import lexemes, rows
 from recollect.store.pg import rows as own
 from recollect.store.pg.connection import Who
 from recollect.store.pg.words import Worded, mark
-from recollect.store.writer import index_tags
+from recollect.store.writer import cache_key, index_tags, vector_text
 from recollect.types import PERSONAL, Batch, Entity, Entry, Memory, Outcome
 
 TYPES = {
@@ -72,6 +72,7 @@ class Writer:
         self.model_ids: dict[str, tuple[int, int]] = {}
         self.totals: dict[tuple[int, int], tuple[int, Any]] = {}
         self.did: dict[str, list[Any]] = {}
+        self.refused: set[bytes] = set()  # keys of texts that were purged: their vectors are not kept either
         self.last, self.salt, self.sealed = self._hold()
         self.given = self.last
 
@@ -126,7 +127,7 @@ class Writer:
 
     def scope(self, key: str) -> int:
         if key not in self.scope_ids:
-            name, path = self.batch.scopes.get(key, ("", ""))
+            name, path = (*self.batch.scopes.get(key, ()), "", "")[:2]
             known = self.one("SELECT id, name, path FROM scopes WHERE tenant = %s AND key = %s", (self.tenant, key))
             if known is None:
                 id = self.number()
@@ -193,6 +194,8 @@ class Writer:
                 self.run(
                     "INSERT INTO models(tenant, id, name, dimensions) VALUES (%s, %s, %s, %s)", (self.tenant, known[0], name, dimensions)
                 )
+            elif known[1] != dimensions:
+                known = self.resized(known[0], known[1], dimensions)
             self.model_ids[name] = known
         id, size = self.model_ids[name]
         if size != dimensions:
@@ -201,6 +204,15 @@ class Writer:
                 "`recollect reindex` after a change of model.",
             )
         return id
+
+    def resized(self, model: int, size: int, dimensions: int) -> tuple[int, int]:
+        """A model that no memory has a vector of may come back under its name with another size."""
+        if self.one("SELECT 1 FROM vector_totals WHERE tenant = %s AND model = %s LIMIT 1", (self.tenant, model)):
+            return model, size
+        for table in ("span_vectors", "embedding_cache"):
+            self.run(f"DELETE FROM {table} WHERE tenant = %s AND model = %s", (self.tenant, model))
+        self.run("UPDATE models SET dimensions = %s WHERE tenant = %s AND id = %s", (dimensions, self.tenant, model))
+        return model, dimensions
 
     # Adding
 
@@ -217,6 +229,7 @@ class Writer:
         for entry in entries:
             memory, scope = entry.memory, scopes[entry.memory.scope]
             if memory.content_hash in purged:
+                self.refused.add(cache_key(vector_text(memory.section, memory.content)))
                 outcomes.append(Outcome(id="", status="purged"))
                 continue
             if entry.turn is not None and (scope, entry.turn) not in heard:
@@ -398,6 +411,11 @@ class Writer:
         return {marks[bytes(row[0])] for row in found}
 
     # Derived numbers
+
+    def uncache(self, texts: set[str], sections: set[str | None]) -> None:
+        """Takes out the vectors that are kept for texts, under each heading that they may have been embedded with."""
+        keys = {cache_key(vector_text(section, text)) for text in texts for section in (*sections, None)}
+        self.run("DELETE FROM embedding_cache WHERE tenant = %s AND hash = ANY(%s)", (self.tenant, list(keys)))
 
     def settle(self) -> None:
         """Word counts, sums of vectors and the numbers given out. The last thing before the audit trail."""

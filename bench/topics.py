@@ -28,7 +28,7 @@ from common import machine, table, told
 from recollect.config import Config
 from recollect.embed import open_embedder
 from recollect.hosts import read
-from recollect.hosts.speech import spoken
+from recollect.hosts.speech import shortened, spoken
 from recollect.ingest.topics import Said, segment
 
 CHARACTERS = 1600  # of a turn that are embedded: its first two windows
@@ -98,7 +98,7 @@ def sessions(folder: Path, transcripts: dict[str, Path]) -> dict[str, list[Excha
 def _messages(documents: Sequence[dict]) -> Iterator[Said]:
     for document in documents:
         role, _, text = document["text"].partition(": ")
-        text = spoken(text).text
+        text = shortened(spoken(text).text)
         if text and not text.startswith("This session is being continued"):
             yield Said(role, text, datetime.fromisoformat(document["time"]), int(document["id"].rpartition(":")[2]))
 
@@ -106,7 +106,7 @@ def _messages(documents: Sequence[dict]) -> Iterator[Said]:
 def _transcript(path: Path) -> Iterator[Said]:
     for turn in read(path).turns():
         if turn.agent is None and not turn.summary:
-            yield Said(turn.role, turn.text, turn.at, turn.line, turn.cwd, turn.branch, turn.files)
+            yield Said(turn.role, shortened(turn.text), turn.at, turn.line, turn.cwd, turn.branch, turn.files)
 
 
 def _exchanges(turns: Sequence[Said]) -> list[Exchange]:

@@ -100,7 +100,7 @@ def cli() -> str:
         " options of every command may stand before the command. `recollect help COMMAND` is the same as `recollect COMMAND --help`.",
         table(("exit code", "meaning"), list(EXIT_CODES.items())),
         "Ids are shown shortened and accepted as any unique beginning. A time is a span (`90min`, `12h`, `30d`, `2w`, `6mo`, `1y`), a"
-        " date, a date and time in ISO form (UTC if it names no zone), `now`, `today`, `yesterday` or `tomorrow`.",
+        " date, a date and time in ISO form (in your time zone if it names none), `now`, `today`, `yesterday`, `tomorrow`, a weekday (`last monday`), a month (`2026-03`), or the beginning of `last week`, `next month`, `this year`.",
         fenced(commands.overview()),
     ]
     for group in commands.GROUPS.values():
@@ -157,7 +157,7 @@ def settings() -> str:
         table(("key", "default", "environment", "accepts", "what it is for"), rows),
         "## What a project's file may not set",
         f"{', '.join(f'`{key}`' for key in PERSONAL[:-1])} and `{PERSONAL[-1]}`. A project's file comes with a cloned repository, and these"
-        " say where memories, questions and API keys go. A project's file that holds one of them is refused.",
+        " say where memories, questions and API keys go, what is paid for, and how long an agent waits. A project's file that holds one of them is refused.",
         "## Other environment variables",
         table(("variable", "what it does"), [(f"`{name}`", text) for name, text in VARIABLES.items()]),
     )  # fmt: skip
@@ -401,7 +401,7 @@ def _found(here: Stage) -> Iterator[str]:
     yield table(("signal", "what it is"), [(f"`{name}`", text) for name, text in SIGNALS.items()])
     yield "`search --dual --json` prints the object of `recall`."
     yield "## list"
-    yield "An array of memories, the newest first unless `--order` says otherwise. `get` and `export` print the same."
+    yield "An array of memories, the newest first unless `--order` says otherwise. `get` and `export` print the same; `export` adds `source_type`, `position` and `relations`, which `import` reads."
     yield shown(here.fixed(here.run("list", "--personal")))
     yield "## recall"
     yield (
@@ -465,7 +465,8 @@ def _others(here: Stage) -> Iterator[str]:
     yield "## The other commands"
     yield (
         "`update`, `restore` and `vote` print the changed memory. `config` without a key prints an array of them. `completion` prints"
-        ' `{"shell", "script"}`, and `demo` an array of `{"command", "output", "exit"}`.'
+        ' `{"shell", "script"}`, and `demo` an array of `{"command", "output", "exit"}`. `adopt` prints `{"name", "path", "memories", "why",'
+        ' "into", "joined", "dry_run"}`, and without a path an array of the first four. `import` of an export prints `{"added", "known", "purged", "redactions", "relations", "dry_run"}`.'
     )
     for name, words in runs:
         value = here.run(*words)

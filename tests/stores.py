@@ -49,8 +49,8 @@ def vector(text: str) -> Any:
 
 
 def put(store: Store, *memories: Memory, embed: bool = True, unique: bool = True, **parts: Any) -> Receipt:
-    """Writes memories as one batch, with vectors."""
-    entries = tuple(Entry(memory, vectors_of(memory) if embed else (), unique) for memory in memories)
+    """Writes memories as one batch, with vectors. Passages of a document are never `unique`: that is for what was told."""
+    entries = tuple(Entry(memory, vectors_of(memory) if embed else (), unique and memory.source_type != "markdown") for memory in memories)
     return store.write(Batch(at=NOW, add=entries, model=MODEL if embed else None, **parts))
 
 

@@ -20,6 +20,7 @@ LEVELS = [
     ["memory"],
     ["language"],
     [
+        "adoption",
         "knowledge",
         "builtin",
         "conversations",
@@ -33,6 +34,7 @@ LEVELS = [
         "memorytool",
         "migration",
         "merging",
+        "restoring",
         "syncing",
     ],
     ["bench", "condition", "mcp", "http", "remote", "hooks"],

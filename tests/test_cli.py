@@ -46,7 +46,7 @@ def test_an_exact_duplicate_is_named(cli):
 
 def test_a_near_duplicate_is_named_with_its_similarity(cli):
     first = cli.add(LOGIN)
-    near = "Users sign in with a magic link that is valid for only 15 minutes"
+    near = "The users sign in with a magic link that is valid for 15 minutes"
     again = cli.json("add", near)
     assert again["status"] == "near_duplicate"
     assert again["duplicate_of"] == first
@@ -211,8 +211,46 @@ def test_projects_do_not_see_each_other_unless_asked(stocked, tmp_path):
     assert len(stocked.json("list", "--project", other, "--all-projects")) == 4
     assert stocked.json("--project", other, "search", "magic link", "--all-projects", "-n1")[0]["content"] == LOGIN
     id = stocked.json("list", "--tag", "auth")[0]["id"]
-    assert "no memory" in stocked.fails("get", id, "--project", other, code=1)
+    refused = stocked.fails("get", id, "--project", other, code=1)
+    assert "no memory" in refused and "--all-projects" in refused
     assert stocked.json("get", id, "--project", other, "--all-projects")[0]["content"] == LOGIN
+
+
+def test_what_all_projects_finds_tells_its_project_and_can_be_changed(stocked, tmp_path):
+    (tmp_path / "other").mkdir()
+    there = ("--project", str(tmp_path / "other"), "--all-projects")
+    id = stocked.json("list", "--tag", "auth")[0]["id"]
+    for command in (["search", "magic link"], ["recall", "magic link"], ["list"], ["get", id]):
+        told = stocked.ok(*command, *there)
+        assert "[shop]" in told, command
+        assert command[0] == "get" or "[personal]" in told
+    assert "[shop]" not in stocked.ok("search", "magic link")
+    stocked.ok("update", id, "--importance", "9", *there)
+    stocked.ok("vote", id, *there)
+    assert len(stocked.json("history", id, *there)) == 3
+    forgotten = stocked("forget", id, *there)
+    assert forgotten.code == 0 and "--all-projects`" in forgotten.err
+    assert LOGIN in stocked.ok("restore", id, *there)
+
+
+def test_what_is_told_outside_of_a_project_is_said_to_be_seen_there_alone(cli, tmp_path, monkeypatch, store_kind):
+    monkeypatch.setenv("HOME", str(tmp_path / "ada"))
+    for name in ("ada/notes", "ada/.recollect", "git/.git", "marked/.recollect"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "git/.git/HEAD").write_text("ref: refs/heads/main\n")
+
+    def hinted(folder, text, *options):
+        told = cli("add", text, "--project", str(tmp_path / folder), *options)
+        assert told.code == 0
+        return "--personal" in told.err
+
+    if store_kind == "postgres":  # a team knows projects by their names
+        assert not hinted("ada/notes", DEPLOY)
+        return
+    assert hinted("ada", DEPLOY) and hinted("ada", LOGIN)
+    assert not hinted("ada", "I prefer tabs in Makefiles", "--personal")
+    assert hinted("ada/notes", DEPLOY) and not hinted("ada/notes", LOGIN)
+    assert not hinted("git", DEPLOY) and not hinted("marked", DEPLOY)
 
 
 def test_a_container_is_a_scope_of_its_own(cli):

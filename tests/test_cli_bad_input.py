@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import pwd
 import subprocess
 import sys
 import tempfile
@@ -57,6 +59,7 @@ def run(*argv, home, stdin=b"", **environment):
         (["search", "x", "--since", "someday"], "'someday' is not a time"),
         (["search", "x", "--personal", "--all-projects"], "not allowed with"),
         (["search", "x", "--dual", "--format", "csv"], "cannot be shown as csv"),
+        (["purge", "01a1dd89"], "Did you mean 'forget --purge'?"),
         (["add", "x", "--format", "csv"], "csv"),
         (["add", "x", "--kind", "guess"], "One of decision, "),
         (["add", "x", "--importance", "11"], "The importance 11 is outside 0 to 10."),
@@ -199,9 +202,9 @@ def test_invalid_utf8_in_an_argument(cli, tmp_path):
 # Queries: no input makes a search fail
 
 QUERIES = [
-    '"', '"unbalanced', "'", "(", ")", "((", "NEAR(", "NEAR(a b, 2", "*", "* *", ":", "content:", ":x", "^", "^x", "-", "- x", "--",
+    '"', '"unbalanced', "'", "(", ")", "((", "NEAR(", "NEAR(a b, 2", "*", "* *", ":", "content:", ":x", "^", "^x", "- x", "--",
     "AND", "OR NOT", "NOT", "x AND", "AND x", "a NOT", '""', '"" ""', "{a b}:", "a + b", "x*y*", "summary:*", ";",
-    "'; DROP TABLE memories; --", "\\", "%", "_", "\t\n", "🦀", "東京", "e\u0301", "\ufffe", "x:y:z", "-x -y", "\u202e", "1", "''", "[]",
+    "'; DROP TABLE memories; --", "\\", "%", "_", "🦀", "東京", "e\u0301", "\ufffe", "x:y:z", "-x -y", "\u202e", "1", "''", "[]",
     "a" * 10_000, "a " * 5_000, '"' * 999, "(" * 999, "NOT " * 200,
 ]  # fmt: skip
 
@@ -214,10 +217,11 @@ def test_no_query_makes_a_search_fail(cli, mode):
         assert result.code == 0, (query, result)
 
 
-def test_an_empty_query_finds_nothing_or_something_but_never_fails(cli):
+@pytest.mark.parametrize("words", [["search", ""], ["recall", " "], ["search", "-"], ["search", "", "--since", "7d"]], ids=" ".join)
+def test_an_empty_question_is_wrong_usage(cli, words):
     cli.add(DEPLOY)
-    assert cli("search", "").code == 0
-    assert cli("recall", " ").code == 0
+    told = cli.fails(*words, code=2)
+    assert "The question is empty." in told and "hint: " in told
 
 
 # Databases that cannot be used
@@ -250,8 +254,32 @@ def test_a_database_of_a_newer_version(cli):
 def test_a_directory_and_a_file_in_the_way(cli, tmp_path):
     assert "is a directory" in cli.fails("list", "--database", tmp_path, code=1)
     (tmp_path / "file").write_text("")
-    assert "cannot be created" in cli.fails("list", "--database", tmp_path / "file" / "memory.db", code=1)
-    assert "cannot be created" in cli.fails("list", "--database", "/proc/nowhere/memory.db", code=1)
+    assert "cannot be created" in cli.fails("add", DEPLOY, "--database", tmp_path / "file" / "memory.db", code=1)
+    assert "cannot be created" in cli.fails("add", DEPLOY, "--database", "/proc/nowhere/memory.db", code=1)
+
+
+READING = (
+    ["search", "deploy"], ["recall", "deploy"], ["list"], ["export"], ["stats"], ["topics"], ["reset", "--yes"], ["reindex"], ["handoff", "show"],
+    ["duplicates"], ["consolidate"], ["get", "01a1dd89"], ["vote", "01a1dd89"], ["forget", "01a1dd89"], ["promote", "--suggest"],
+)  # fmt: skip
+
+
+def test_what_reads_makes_no_database_that_was_named_and_is_not_there(cli, tmp_path, monkeypatch):
+    typed = tmp_path / "typo" / "x.db"
+    for command in (*READING, ["backup", tmp_path / "copy.db"], ["migrate", "--to", tmp_path / "copy.db"]):
+        told = cli.fails(*command, "--database", typed, code=1)
+        assert f"There is no database at {typed}." in told and "--database" in told
+    doctor = cli("doctor", "--database", typed)
+    assert doctor.code == 1 and f"There is no database at {typed}." in doctor.out
+    monkeypatch.setenv("RECOLLECT_DATABASE", str(typed))
+    assert "$RECOLLECT_DATABASE" in cli.fails("list", code=1)
+    assert not typed.parent.exists() and not (tmp_path / "copy.db").exists()
+    cli.ok("add", DEPLOY)
+    assert DEPLOY in cli.ok("list", "--database", typed)
+
+
+def test_the_usual_database_needs_no_making(cli):
+    assert cli("list").code == 0 and cli("doctor").code == 0
 
 
 def test_a_database_that_is_elsewhere_by_name(cli):
@@ -389,15 +417,35 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_stdout_is_told(tmp_path):
     environment = {**os.environ, "PYTHONPATH": SOURCE, "RECOLLECT_HOME": str(tmp_path), "RECOLLECT_EMBEDDING": "none"}
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run([sys.executable, "-m", "recollect", "stats"], stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
-    assert done.returncode == 1
-    assert done.stderr == "error: No space left on device.\n"
+    (tmp_path / ".recollect").mkdir()
+    commands = (["stats"], ["add", DEPLOY], ["add", "The key is AKIAIOSFODNN7EXAMPLE, for staging"])  # the last with a hint
+    for command, unbuffered in itertools.product(commands, ("", "1")):
+        environment["PYTHONUNBUFFERED"] = unbuffered
+        with Path("/dev/full").open("w") as full:
+            words = [sys.executable, "-m", "recollect", *command]
+            done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path)
+        said = "error: The output could not be written: No space left on device. What the command changed stays changed.\n"
+        assert (done.returncode, done.stderr) == (1, said)
+
+
+def test_an_empty_home_is_none_and_not_the_root_of_all(tmp_path):
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": ""}
+    words = [sys.executable, "-m", "recollect", "config", "--path"]
+    shown = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert shown.returncode == 0 and not shown.stdout.startswith("/.config")
+    assert shown.stdout.startswith(pwd.getpwuid(os.getuid()).pw_dir)
+
+
+def test_nothing_is_imported_before_the_command_can_be_stopped():
+    code = "import os, sys; before = set(sys.modules); import recollect.cli.main; print(*sorted(set(sys.modules) - before))"
+    loaded = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": SOURCE})
+    assert set(loaded.stdout.split()) <= {"__future__", "recollect", "recollect.cli", "recollect.cli.main"}
 
 
 def test_a_real_process_speaks_on_the_right_streams(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
+    (tmp_path / ".recollect").mkdir()
     added = run("add", stdin="größer 東京".encode(), home=home)
     assert added.returncode == 0, added
     assert added.stderr == b""

@@ -242,6 +242,7 @@ def test_open_permissions_are_mended(cli):
 
 def test_a_folder_of_others_must_only_not_be_open_to_changes(cli, tmp_path):
     (tmp_path / "data").mkdir(mode=0o755)
+    cli.ok("add", DEPLOY, "--database", str(tmp_path / "data" / "memory.db"))
     assert findings(cli, "--database", str(tmp_path / "data" / "memory.db")) == {}
     (tmp_path / "data").chmod(0o777)
     assert "others can change" in findings(cli, "--database", str(tmp_path / "data" / "memory.db"))["folder"]["message"]
@@ -317,6 +318,38 @@ def test_config_keeps_comments_and_other_lines(cli):
     cli.ok("config", "--unset", "mode")
     assert file.read_text() == '# mine\n\nknowledge = ["a", "b#c"]\nlimit=3\nthreshold = 0.25\nmin_similarity = -0.5\n'
     assert cli.json("config", "knowledge")["value"] == ["a", "b#c"]
+
+
+def test_config_keeps_links_and_line_ends(cli):
+    cli.home.mkdir()
+    file, link = cli.project / "dotfiles.toml", cli.home / "config.toml"
+    file.write_bytes(b'limit = 5  # five\r\nmode = "keyword"\r\n')
+    link.symlink_to(file)
+    cli.ok("config", "limit", "7")
+    cli.ok("config", "threshold", "0.25")
+    assert link.is_symlink()
+    assert file.read_bytes() == b'limit = 7  # five\r\nmode = "keyword"\r\nthreshold = 0.25\r\n'
+
+
+def test_config_writes_through_no_link_out_of_the_project(cli):
+    (cli.project / ".recollect").mkdir()
+    for outside in (cli.home / "config.toml", cli.home / "missing.toml"):
+        link = cli.project / ".recollect" / "config.toml"
+        link.unlink(missing_ok=True)
+        link.symlink_to(outside)
+        assert "leads out of the project" in cli.fails("config", "limit", "5", "--project-file", code=2)
+    assert not cli.home.exists()
+
+
+@pytest.mark.parametrize("value", ['["""\nmode = x\n"""]', '[\n"""\n[mode]\n""",\n]'])
+def test_config_takes_no_line_of_a_value_for_a_setting(cli, value):
+    cli.home.mkdir()
+    file = cli.home / "config.toml"
+    file.write_text(f"knowledge = {value}\n")
+    cli.ok("config", "mode", "keyword")
+    assert file.read_text() == f'knowledge = {value}\nmode = "keyword"\n'
+    cli.ok("config", "--unset", "mode")
+    assert file.read_text() == f"knowledge = {value}\n"
 
 
 @pytest.mark.parametrize("value", ['quo"te', "back\\slash", "new\nline", "ümlaut 東京", "del\x7f", "# no comment", "'''"])
@@ -468,6 +501,36 @@ def test_colour_only_on_a_terminal_that_wants_it(monkeypatch):
 
 class Arguments:
     quiet = False
+
+
+@pytest.mark.parametrize(("zone", "midnight"), [("<+14>-14", "T10:00:00.000Z"), ("<-12>12", "T12:00:00.000Z")])
+def test_a_day_is_a_day_where_the_user_is(cli, monkeypatch, zone, midnight):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        for day in ("tomorrow", "2099-05-01"):
+            id = cli.add(f"True until {day}", "--expires", day)
+            assert cli.json("get", id)[0]["expires_at"].endswith(midnight)
+            assert cli.json("list", "--since", "today", "--until", "tomorrow")[0]["id"] == id
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
+
+
+HOSTILE = "evil \x1b]52;c;ZXZpbA==\x07 and \x9b31m text"
+
+
+@pytest.mark.parametrize("command", ["list", "export", "search evil", "get"])
+@pytest.mark.parametrize("format", ["text", "json", "csv", "md", "xml"])
+def test_a_terminal_is_given_nothing_that_it_obeys(cli, monkeypatch, command, format):
+    id = cli.add(HOSTILE)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    shown = cli.ok(*command.split(), *((id,) if command == "get" else ()), "--format", format)
+    assert "evil" in shown
+    assert output.plain(shown) == shown
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    assert cli.json("get", id)[0]["content"] == HOSTILE
 
 
 def test_progress_draws_only_on_a_terminal(capsys, monkeypatch):

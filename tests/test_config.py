@@ -75,7 +75,7 @@ BAD = [
     ("limit", "nan", "whole number"), ("threshold", "1.5", "from 0 to 1"), ("threshold", "nan", "expected a number"), ("limit", "inf", "whole number"), ("limit", "9" * 400, "expected a number"),
     ("mode", '"fuzzy"', "hybrid, vector, keyword"), ("fusion", '"sum"', "adaptive, convex, rrf"), ("profile", '"odd"', "continuity"),
     ("dedup", '"perhaps"', "true or false"), ("dedup", "1", "true or false"), ("knowledge", "5", "list of strings"),
-    ("knowledge", "[1]", "list of strings"), ("embedding_model", "5", "expected a string"), ("dedup_threshold", "0.1", "from 0.5 to 1"),
+    ("knowledge", "[1]", "list of strings"), ("mode", "5", "expected a string"), ("dedup_threshold", "0.1", "from 0.5 to 1"),
 ]  # fmt: skip
 
 
@@ -127,6 +127,15 @@ def test_a_projects_file_may_not_say_where_memories_go(project, key):
     config.project_file(project).unlink()
     write(config.user_file(), f'{key} = "mine"')
     assert getattr(load(project), key) == "mine"
+
+
+@pytest.mark.parametrize(
+    "setting", ['embedding_model = "large"', "embedding_dimensions = 3072", 'llm_model = "large"', "hook_seconds = 60"]
+)
+def test_a_projects_file_may_neither_spend_money_nor_time(project, setting):
+    write(config.project_file(project), setting)
+    with pytest.raises(ConfigError, match="may not be set by a project's file"):
+        load(project)
 
 
 @pytest.mark.parametrize("content", [b"limit = ", b"[[[", b"\xff\xfe", b"limit = 1\nlimit = 2\n", b"[table]\nlimit = 1\n"])

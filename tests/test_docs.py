@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import test_embed
 
 from recollect import __version__, config, types
 from recollect.cli import parsing
@@ -32,6 +33,7 @@ from recollect.embed.models import KNOWN
 from recollect.ingest import extract
 from recollect.recall import candidates, fuse, pipeline, query, score
 
+model_or_pull = test_embed.model_or_pull
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "recollect"
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
@@ -132,7 +134,7 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path, monkeypatch):
-    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / ".recollect").mkdir(parents=True)  # a project, as pages take for granted
     for variable in [name for name in os.environ if name.startswith(("RECOLLECT_", "XDG_", "OPENAI_"))] + ["NO_COLOR"]:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
@@ -256,6 +258,15 @@ def test_examples_run(path: Path, shell: Shell) -> None:
         shown, printed = comparable(example.shown), comparable(output.splitlines())
         if shown and path in GUIDES:
             assert prints(shown, printed), f"{where}\nThe page shows:\n" + "\n".join(shown) + "\nIt prints:\n" + "\n".join(printed)
+
+
+def test_the_readme_shows_what_the_default_model_gives(shell: Shell, model_or_pull: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RECOLLECT_EMBEDDING")
+    monkeypatch.setenv("RECOLLECT_MODEL_DIR", str(model_or_pull.parent))
+    for example in examples((ROOT / "README.md").read_text("utf-8")):
+        code, output = shell.run(example)
+        shown, printed = comparable(example.shown), comparable(output.splitlines())
+        assert code == 0 and (not shown or prints(shown, printed)), f"$ {example.command}\n{output}"
 
 
 @pytest.mark.parametrize("path", [path for path in EXAMPLES if path.name in ("README.md", "python.md")], ids=name_of)

@@ -269,6 +269,19 @@ def test_a_path_may_be_given(cli, monkeypatch):
     assert cli.json("init", "--project", other, *FILES_ONLY)["project"]["root"] == str(other)
 
 
+def test_documents_outside_the_knowledge_folders_are_offered(cli):
+    (cli.project / "docs").mkdir()
+    (cli.project / "docs" / "billing.md").write_text("# Billing\n\nInvoices are sent on the third of the month.\n")
+    (cli.project / "wiki").mkdir()
+    told = cli("init", "--skip-map").err
+    assert "docs (1 Markdown file)" in told and "wiki" not in told
+    assert "`recollect config knowledge .claude/knowledge,docs --project-file && recollect index`" in told
+    assert "docs" not in cli("init", "--skip-map", "--skip-index").err
+    cli.ok("config", "knowledge", ".claude/knowledge,docs", "--project-file")
+    assert "docs (" not in cli("init", "--skip-map").err
+    assert cli.json("search", "third of the month", "--mode", "keyword")
+
+
 def test_in_a_sub_directory_the_whole_project_is_set_up(cli, monkeypatch):
     git(cli.project, "init")
     deep = cli.project / "a/b"

@@ -54,6 +54,26 @@ def test_knowledge_files_are_found_with_path_lines_heading_and_kind(project):
     assert (gotcha["kind"], gotcha["tags"], gotcha["trust"]) == ("gotcha", ["redis"], 1)
 
 
+@pytest.mark.parametrize("first", ["note", "document"])
+def test_a_note_that_names_a_document_outlives_every_change_of_it(project, first):
+    file, path = ".claude/knowledge/gotchas/cache.md", project.project / ".claude/knowledge/gotchas/cache.md"
+    path.write_text("The cache forgets everything at midnight.\n")
+    if first == "document":
+        project.ok("index")
+    project.ok("add", "Ada wrote this down", "--source", file)
+    project.ok("add", "--file", file, "--importance", "9", "--tag", "cache", "--no-dedup")  # says what the document says
+    project.ok("index")
+    path.write_text("The cache forgets everything at noon.\n")
+    assert project.json("index")["memories"]["retired"] == 1
+    path.unlink()
+    assert project.json("index")["vanished"] == [file]
+    kept = project.json("list", "--source", file)
+    assert {one["content"] for one in kept} == {"Ada wrote this down", "The cache forgets everything at midnight."}
+    assert {one["kind"] for one in kept} <= {"general", "fact", "gotcha"}
+    copied = next(one for one in kept if one["tags"] == ["cache"])
+    assert (copied["importance"], copied["path"], copied["source"]) == (9, None, file)
+
+
 def test_a_second_run_reads_nothing_and_embeds_nothing(project, monkeypatch):
     project.ok("index")
     monkeypatch.setattr(HashingEmbedder, "documents", lambda *_: pytest.fail("embedded although nothing changed"))
@@ -92,6 +112,23 @@ def test_a_moved_file_keeps_its_ids_and_a_vanished_one_leaves(project):
     assert project.json("search", "previous tag again", "--mode", "keyword") == []
 
 
+def test_what_was_indexed_by_its_path_stays_until_its_file_is_gone(project):
+    docs = project.project / "docs"
+    docs.mkdir()
+    (docs / "billing.md").write_text("# Billing\n\nInvoices are sent on the third of the month.\n")
+    (docs / "returns.md").write_text("# Returns\n\nA return is paid back within two weeks.\n")
+    project.ok("index", "docs")
+    assert project.json("index")["vanished"] == []
+    assert [part["vanished"] for part in project.json("init", "--skip-map")["parts"] if part["part"] == "index"] == [[]]
+    assert project.json("index", ".")["vanished"] == []  # which does not look into .claude
+    assert project.json("search", "third of the month", "--mode", "keyword")
+    (docs / "billing.md").unlink()
+    assert project.json("index", ".claude/knowledge")["vanished"] == []  # looked elsewhere
+    assert project.json("index")["vanished"] == ["docs/billing.md"]
+    (docs / "returns.md").unlink()
+    assert project.json("index", "docs")["vanished"] == ["docs/returns.md"]
+
+
 def test_what_git_ignores_and_what_says_so_itself_is_left_out(project):
     folder = project.project / ".claude/knowledge"
     subprocess.run(["git", "init", "-q", project.project], check=True)
@@ -122,6 +159,18 @@ def test_bad_files_are_named_and_the_rest_is_indexed(project):
     assert "binary" in skipped["binary.md"] and "MB" in skipped["huge.md"]
     texts = " ".join(contents(project))
     assert "Still readable body text" in texts and "no end" in texts and "never from a branch" in texts
+
+
+def test_what_holds_no_words_is_left_out_and_told(project):
+    folder = project.project / ".claude/knowledge"
+    (folder / "noise.md").write_text("a" * 300_000)
+    (folder / "picture.md").write_text(f"# Till\n\nThe till is drawn here.\n\n![till](data:image/png;base64,{'iVBORw0KGgo' * 3000})\n")
+    (folder / "tea.md").write_text("# 茶\n\n" + "烏龍茶以百克罐裝出售，從不散裝。" * 60 + "\n")
+    told = project("index")
+    assert told.code == 0 and "noise.md: left out what holds no words" in told.err and "tea.md" not in told.err
+    paths = [one["path"].rpartition("/")[2] for one in project.json("list", "--all")]
+    assert "noise.md" not in paths and paths.count("picture.md") == 1 and paths.count("tea.md") > 0
+    assert project.json("search", "till drawn", "--mode", "keyword")
 
 
 def test_an_empty_project_says_what_to_do(cli):  # noqa: F811
@@ -188,6 +237,18 @@ def test_following_changes_indexes_them_and_ends_when_told(project):
             stop.set()
             timer.join()
         assert list(changes) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [(["index", "--watch"], "watch"), (["map"], "code"), (["map", "--json"], "code")],
+    ids=["watch", "map", "map as JSON"],
+)
+def test_a_missing_extra_is_one_error_and_comes_first(project, monkeypatch, command, extra):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    (project.project / "cart.py").write_text("def total(items):\n    return sum(items)\n")
+    refused = project.fails(*command, code=1)
+    assert f"hint: pip install 'recollect[{extra}]'" in refused and "skipped" not in refused and "Ctrl-C" not in refused
 
 
 def test_watching_ends_cleanly_on_ctrl_c(project):

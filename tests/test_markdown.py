@@ -339,7 +339,7 @@ def test_the_hash_follows_the_bytes_and_the_manner_of_cutting(tmp_path: Path) ->
     manners = [("headers", 2000, 15), ("headers", 2000, 0), ("headers", 1000, 15), ("lines", 2000, 15)]
     hashes = [read(tmp_path, *manner)["a.md"].hash for manner in manners]  # type: ignore[union-attr]
     assert len(set(hashes)) == 4
-    assert hashes[0].endswith(":h1:2000:15")
+    assert hashes[0].endswith(":h2:2000:15")
     assert hashes == [read(tmp_path, *manner)["a.md"].hash for manner in manners]  # type: ignore[union-attr]
     (tmp_path / "a.md").write_text(GUIDE + " ")
     assert read(tmp_path)["a.md"].hash not in hashes  # type: ignore[union-attr]

@@ -165,7 +165,7 @@ def test_collections_do_not_retire_each_others_sources(memory):
     sync(memory, document("a.md", OWLS))
     other = sync(memory, document("b.md", CATS), collection="import:b")
     assert other.vanished == () and len(memory.list()) == 2
-    taken = sync(memory, document("a.md", OWLS), collection="import:b", complete=False)
+    taken = sync(memory, document("a.md", OWLS), collection="import:b", looked=lambda _: False)
     assert taken.changed == ("a.md",) and taken.memories_kept == 1, "the last reader of a file owns it"
     assert sync(memory) == Synced() and len(memory.list()) == 2
 

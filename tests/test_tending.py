@@ -60,6 +60,13 @@ def test_alike_but_different_is_listed_after_and_never_merged(memory, clock):
     assert [step.action for step in tending.plan(memory) if step.action == "merge"] == []
 
 
+def test_a_fuller_statement_is_not_merged_into_one_that_says_less(memory, clock):
+    brief, full = told(memory, clock, SAME[0], f"{SAME[0]} itself", kind="fact")
+    assert [[one.id for one in step.memories] for step in tending.plan(memory)] == [[full, brief]]
+    memory.vote(brief, 1)  # which would be kept, then
+    assert tending.plan(memory) == []
+
+
 def test_statements_that_exchange_a_word_or_a_denial_disagree(memory, clock):
     told(
         memory,
@@ -134,6 +141,20 @@ def test_without_a_model_words_decide(tmp_path, clock, monkeypatch):
     with Memory(tmp_path / "memory.db", directory=tmp_path, clock=lambda: clock[0]) as memory:
         told(memory, clock, *SAME, OTHER, kind="fact")
         assert len(tending.duplicates(memory)) == 1
+
+
+def test_what_was_redacted_makes_no_two_alike(memory, clock):
+    told(memory, clock, *(f"{text} The deploy token is [REDACTED:github-token]." for text in SAME), kind="fact")
+    assert tending.duplicates(memory)[0].reason != tending.SAME
+    assert [step for step in tending.plan(memory) if step.action == "merge"] == []
+
+
+def test_without_a_model_marks_of_what_was_redacted_are_no_words(tmp_path, clock, monkeypatch):
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    with Memory(tmp_path / "memory.db", directory=tmp_path, clock=lambda: clock[0]) as memory:
+        told(memory, clock, "the login of Anna [REDACTED:google-api-key]", "the camera of Ben [REDACTED:google-api-key]", kind="fact")
+        assert tending.duplicates(memory) == []
 
 
 def test_the_commands_show_plan_and_do(cli):  # noqa: F811

@@ -1,11 +1,13 @@
 """Moments as people write them."""
 
+import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 from recollect.errors import InvalidInput
-from recollect.when import expiry, moment
+from recollect.recall.temporal import temporal
+from recollect.when import LOCAL, expiry, moment
 
 NOW = datetime(2026, 3, 20, 12, 30, 15, 250_000, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 3, 20, tzinfo=UTC)
@@ -45,15 +47,65 @@ def test_a_named_day_and_a_date_mean_the_same_both_ways(text, meant, future):
     assert found.tzinfo is UTC
 
 
+@pytest.mark.parametrize(
+    ("text", "day"),  # 20 March 2026 is a Friday
+    [
+        ("last monday", "2026-03-16"), ("last friday", "2026-03-13"), ("Last Sunday", "2026-03-15"), ("next friday", "2026-03-27"),
+        ("next saturday", "2026-03-21"), ("this monday", "2026-03-16"), ("this sunday", "2026-03-22"), ("last  week", "2026-03-09"),
+        ("this week", "2026-03-16"), ("next week", "2026-03-23"), ("last month", "2026-02-01"), ("this month", "2026-03-01"),
+        ("next month", "2026-04-01"), ("last year", "2025-01-01"), ("this year", "2026-01-01"), ("next year", "2027-01-01"),
+        ("2026-11", "2026-11-01"), ("2025-02", "2025-02-01"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("future", [False, True])
+def test_days_weeks_months_and_years_by_name_begin_when_the_calendar_says(text, day, future):
+    assert moment(text, NOW, future=future) == datetime.fromisoformat(f"{day}T00:00+00:00")
+
+
+def test_a_weekday_alone_is_the_one_before_or_where_asked_the_one_after():
+    assert (moment("friday", NOW), moment("thursday", NOW)) == (MIDNIGHT - timedelta(days=7), MIDNIGHT - timedelta(days=1))
+    assert (expiry("friday", NOW), expiry("saturday", NOW)) == (MIDNIGHT + timedelta(days=7), MIDNIGHT + timedelta(days=1))
+    assert moment("last month", NOW.replace(month=1)) == datetime(2025, 12, 1, tzinfo=UTC)
+    assert moment("next month", NOW.replace(month=12)) == datetime(2027, 1, 1, tzinfo=UTC)
+
+
 def test_days_are_those_of_the_clock_that_is_given():
     east = NOW.astimezone(timezone(timedelta(hours=14)))
-    assert moment("today", east).isoformat() == "2026-03-21T00:00:00+14:00"
+    assert moment("today", east) == datetime(2026, 3, 20, 10, tzinfo=UTC)
+    assert moment("2026-03-01T12:00", east) == datetime(2026, 2, 28, 22, tzinfo=UTC)
 
 
-NO_TIMES = ["", " ", "soon", "next week", "30", "d", "-3d", "3.5d", "2026-13-01", "2026-02-30", "10 parsecs", "1d 2h", "0001234d"]
+@pytest.fixture
+def berlin(monkeypatch):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
-@pytest.mark.parametrize("text", [*NO_TIMES, "9999-12-31T23:59:59-05:00", "0001-01-01T00:00+05:00"])
+def test_local_days_begin_when_they_did_there(berlin):
+    after = datetime(2026, 3, 29, 21, 30, tzinfo=UTC).astimezone(LOCAL)  # 23:30 on the day that lost an hour
+    assert after.isoformat() == "2026-03-29T23:30:00+02:00"
+    assert moment("today", after) == datetime(2026, 3, 28, 23, tzinfo=UTC)
+    assert moment("tomorrow", after) == datetime(2026, 3, 29, 22, tzinfo=UTC)
+    assert moment("2026-01-10", after) == datetime(2026, 1, 9, 23, tzinfo=UTC)
+    assert moment("1d", after) == datetime(2026, 3, 28, 21, 30, tzinfo=UTC)
+    twice = [datetime(2026, 10, 25, hour, 30, tzinfo=UTC) for hour in (0, 1)]  # 2:30, before and after clocks went back
+    assert [one.astimezone(LOCAL).astimezone(UTC) for one in twice] == twice
+    assert temporal("what did we decide yesterday?", after)[:2] == (
+        datetime(2026, 3, 27, 23, tzinfo=UTC),
+        datetime(2026, 3, 28, 23, tzinfo=UTC),
+    )
+    assert moment("9999-12-31", after) == datetime(9999, 12, 30, 23, tzinfo=UTC)
+    with pytest.raises(InvalidInput, match="is not a time"):
+        moment("0001-01-01", after)  # UTC has no such day
+
+
+NO_TIMES = ["", " ", "soon", "next", "2026-00", "30", "d", "-3d", "3.5d", "2026-13-01", "2026-02-30", "10 parsecs", "1d 2h", "0001234d"]
+
+
+@pytest.mark.parametrize("text", [*NO_TIMES, "last day", "9999-12-31T23:59:59-05:00", "0001-01-01T00:00+05:00"])
 def test_what_is_no_time_is_refused_in_a_sentence(text):
     with pytest.raises(InvalidInput, match="is not a time") as caught:
         moment(text, NOW)

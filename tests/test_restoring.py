@@ -141,9 +141,7 @@ def test_memories_of_several_projects_go_to_each_of_them(cli, tmp_path, monkeypa
         ("\x1f\x8bnot gzip", "cannot be read"),
     ],
 )
-def test_what_is_no_export_is_refused_and_nothing_is_stored(cli, tmp_path, text, said, store_kind):  # noqa: F811
-    if store_kind == "postgres":
-        pytest.skip("the file is read before any database is asked")
+def test_what_is_no_export_is_refused_and_nothing_is_stored(cli, tmp_path, text, said):  # noqa: F811
     file = tmp_path / "memories.json"
     file.write_bytes(text.encode("latin-1"))
     assert said in cli.fails("import", str(file), code=2)
@@ -153,9 +151,7 @@ def test_what_is_no_export_is_refused_and_nothing_is_stored(cli, tmp_path, text,
 @pytest.mark.parametrize(
     "change", [{"kind": "nonsense"}, {"importance": 99}, {"created_at": "soon"}, {"content": " "}, {"trust": "all"}, {"lines": [1]}]
 )
-def test_one_wrong_value_refuses_the_file(cli, tmp_path, change, store_kind):  # noqa: F811
-    if store_kind == "postgres":
-        pytest.skip("the file is read before any database is asked")
+def test_one_wrong_value_refuses_the_file(cli, tmp_path, change):  # noqa: F811
     cli.add("Sessions are kept in Redis")
     cli.add("Barn owls hunt at night")
     (first, second), file = exported(cli).values(), tmp_path / "memories.json"

@@ -14,12 +14,7 @@ ADOPT = ((OTHER, HERE), (BOX, NEW_BOX))
 NAMES = {HERE: ("shop", "/new/shop", "remote:1"), NEW_BOX: ("shop/routers", "/new/shop")}
 
 
-@pytest.fixture
-def own(backend):
-    """A backend whose projects are known by their paths."""
-    if backend.name == "postgres":
-        pytest.skip("a team knows projects by name")
-    return backend
+by_path = pytest.mark.parametrize("backend", ["sqlite"], indirect=True)  # whose projects are known by their paths
 
 
 def adopt(store, pairs=ADOPT):
@@ -88,13 +83,14 @@ def all_is_there(store, known):
     assert store.check(deep=True) == []
 
 
-def test_a_scope_takes_the_place_of_one_that_is_not_there(own, store):
+@by_path
+def test_a_scope_takes_the_place_of_one_that_is_not_there(backend, store):
     known = fill(store)
     before = store.statistics(Words(("owl", "redi")), (OTHER,))
-    reader = own.open()  # has looked at both before, as another process may
+    reader = backend.open()  # has looked at both before, as another process may
     assert by_meaning(reader, "owls", seen(OTHER)) and by_meaning(reader, "owls", seen(HERE)) == []
     assert adopt(store).changed == len(known)
-    for one in (store, own.open()):
+    for one in (store, backend.open()):
         all_is_there(one, known)
         assert one.statistics(Words(("owl", "redi")), (HERE,)) == before
     assert by_meaning(reader, "Barn owls hunt at night")[0] == known["owls"].id and by_words(reader, "redis")[0] == known["redis"].id
@@ -105,14 +101,15 @@ def test_a_scope_takes_the_place_of_one_that_is_not_there(own, store):
     assert store.noted("adopted:/old/shop") == HERE
 
 
-def test_a_scope_is_joined_with_one_that_holds_something(own, store):
+@by_path
+def test_a_scope_is_joined_with_one_that_holds_something(backend, store):
     known = fill(store)
     mine, boxed = make("Kiwis do not fly"), make("The router has guards", scope=NEW_BOX)
     put(store, mine, boxed)
-    reader = own.open()
+    reader = backend.open()
     assert by_meaning(reader, "owls", seen(OTHER)) and by_meaning(reader, "Kiwis do not fly") == [mine.id]
     assert adopt(store) == adopt(store)._replace(changed=len(known))  # a second time there is nothing left to bring
-    for one in (store, reader, own.open()):
+    for one in (store, reader, backend.open()):
         all_is_there(one, known)
         assert mine.id in by_words(one, "kiwis") and by_meaning(one, "Kiwis do not fly")[0] == mine.id
         assert boxed.id in by_words(one, "guards", seen(NEW_BOX))
@@ -122,7 +119,8 @@ def test_a_scope_is_joined_with_one_that_holds_something(own, store):
     assert store.statistics(Words(("owl", "kiwi", "redi")), (HERE,)) == counted
 
 
-def test_what_both_were_told_stands_once_and_keeps_what_was_thought_of_it(own, store):
+@by_path
+def test_what_both_were_told_stands_once_and_keeps_what_was_thought_of_it(backend, store):
     first, again = make("We deploy from main", scope=OTHER), make("We deploy from main")
     about, doubted = make("Releases are tagged"), make("We deploy on Fridays", scope=OTHER)
     told_anew = make("We deploy on Fridays")
@@ -143,7 +141,8 @@ def test_what_both_were_told_stands_once_and_keeps_what_was_thought_of_it(own, s
     assert store.check(deep=True) == []
 
 
-def test_a_document_that_both_read_stands_once_as_it_was_read_last(own, store):
+@by_path
+def test_a_document_that_both_read_stands_once_as_it_was_read_last(backend, store):
     def passage(text, scope, at, **more):
         return make(
             text,
@@ -178,7 +177,8 @@ def test_a_document_that_both_read_stands_once_as_it_was_read_last(own, store):
 
 
 @pytest.mark.parametrize(("there", "here"), [(90, 40), (40, 90)])
-def test_a_transcript_that_both_read_goes_on_from_where_it_was_read_furthest(own, store, there, here):
+@by_path
+def test_a_transcript_that_both_read_goes_on_from_where_it_was_read_furthest(backend, store, there, here):
     for scope, position in ((OTHER, there), (HERE, here)):
         one = make(f"said to {position}", scope=scope, kind="context", source="/t/a.jsonl", source_type="transcript", session="s1")
         source = Source("/t/a.jsonl", "transcript", position=position, metadata={"sessions": {"s1": {"scope": scope}}})
@@ -190,26 +190,27 @@ def test_a_transcript_that_both_read_goes_on_from_where_it_was_read_furthest(own
     assert store.known_turns(HERE, [b"turn 40", b"turn 90"]) == {b"turn 40", b"turn 90"}
 
 
-def test_what_is_not_known_changes_nothing(own, store):
+@by_path
+def test_what_is_not_known_changes_nothing(backend, store):
     fill(store)
     before = snapshot(store)
     assert adopt(store, (("project:nowhere", HERE), (OTHER, OTHER))).changed == 0
     assert snapshot(store) == before
 
 
-def test_numbers_of_scopes_never_come_to_mean_another_project(own, store):
+@by_path
+def test_numbers_of_scopes_never_come_to_mean_another_project(backend, store):
     put(store, make("Kiwis do not fly"))
     put(store, make("Barn owls hunt at night", scope=OTHER))
-    reader = own.open()
+    reader = backend.open()
     assert by_words(reader, "owls", seen(OTHER))
     adopt(store)
     put(store, make("A stranger's secret", scope="project:stranger"))
     assert reader.list(seen(OTHER)) == [] and by_words(reader, "secret", seen(OTHER)) == []
 
 
-def test_a_team_knows_projects_by_name_and_refuses(backend, store):
-    if backend.name != "postgres":
-        pytest.skip("elsewhere a project is known by its path")
+@pytest.mark.parametrize("backend", ["postgres"], indirect=True)
+def test_a_team_knows_projects_by_name_and_refuses(store):
     put(store, make("Barn owls hunt at night", scope=OTHER))
     with pytest.raises(InvalidInput, match="by its name") as refused:
         adopt(store)

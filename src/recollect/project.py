@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -87,6 +88,7 @@ def gone(path: Path) -> bool:
     return False
 
 
+@lru_cache(maxsize=64)  # every write tells it
 def origin(project: Project) -> str:
     """What tells a repository from others wherever it lies: hashes of its remote's address and of when it was made. Nothing outside git."""
     common = _common(project.worktree / ".git")

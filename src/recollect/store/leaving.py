@@ -5,7 +5,6 @@ Like the rest of a batch this runs inside the writer's open transaction.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -58,10 +57,9 @@ def purge(writer: Writer, id: str) -> int:
     key, content, section, source, span, session = row
     spans.blank(writer, span, session, source)
     texts, sections = {content}, {section}
-    for states in writer.run("SELECT before, after FROM history WHERE memory = ?", (key,)):
-        for state in (json.loads(state) for state in states if state):
-            texts |= {state["content"]} if state.get("content") else set()
-            sections |= {state["section"]} if "section" in state else set()
+    for state in (state for both in writer.states(key) for state in both):
+        texts |= {state["content"]} if state.get("content") else set()
+        sections |= {state["section"]} if "section" in state else set()
     writer.uncache(texts, sections)
     writer.remove(key)
     writer.run(f"DELETE FROM sources WHERE id = ? AND {UNNAMED}", (source,))

@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -126,7 +127,11 @@ def list_of(value: Any) -> list[Any]:
 
 def name_of(value: Any, length: int = 200) -> str | None:
     """A short string that can be shown and stored (an id, a path, a branch), or nothing."""
-    text = text_of(value).strip()
+    return _named(value.strip(), length) if isinstance(value, str) and len(value) < 2 * length else None
+
+
+@lru_cache(maxsize=1 << 12)  # every line of a transcript names the same few again
+def _named(text: str, length: int) -> str | None:
     return clean(text) if text and len(text) <= length and not _CONTROL.search(text) else None
 
 

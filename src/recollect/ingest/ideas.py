@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from recollect.ingest import lexicon
@@ -167,7 +168,8 @@ def _heard(role: str, text: str) -> Iterator[Statement]:
             yield statement
 
 
-def content(text: str, enough: int | None = None) -> set[str]:
+@lru_cache(maxsize=1 << 10)  # each is compared with many
+def content(text: str, enough: int | None = None) -> frozenset[str]:
     """The words that carry a text, by their first six letters: enough to tell forms of one word."""
     found: set[str] = set()
     for match in compiled(r"[^\W_]+").finditer(folded(text)):
@@ -176,7 +178,7 @@ def content(text: str, enough: int | None = None) -> set[str]:
             found.add(word[:6])
             if len(found) == enough:
                 break
-    return found
+    return frozenset(found)
 
 
 def _judged(said: Sequence[tuple[int, str, Statement]], embed: Embed | None, turns: Sequence[tuple[str, str]]) -> list[Found]:

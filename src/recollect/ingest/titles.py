@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 
 from recollect.ingest import lexicon
@@ -93,7 +94,7 @@ CANDIDATES = 5, 4, 3  # requests, sentences of each and clauses of each that a n
 
 def name(turns: Sequence[tuple[str, str]], words: int = NAME_WORDS) -> str:
     """At most so many words that tell this topic from others; empty if nothing was said."""
-    turns = _sample(turns)
+    turns = tuple(_sample(turns))
     best, told = "", 0.0
     for clause, early in _clauses(turns):
         title = _titled(clause, words)
@@ -147,8 +148,13 @@ def _sample(turns: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     return turns if len(turns) <= TURNS else [*turns[: TURNS // 2], *turns[-TURNS // 2 :]]
 
 
-def _clauses(turns: Iterable[tuple[str, str]]) -> Iterator[tuple[str, float]]:
+@lru_cache(maxsize=4)  # a session is often one topic, and both are named
+def _clauses(turns: tuple[tuple[str, str], ...]) -> tuple[tuple[str, float], ...]:
     """What a name could be made of, each with what it costs to come late. What comes first is what the topic is about."""
+    return tuple(_told(turns))
+
+
+def _told(turns: Sequence[tuple[str, str]]) -> Iterator[tuple[str, float]]:
     requests, sentences, clauses = CANDIDATES
     by_user = [text for role, text in turns if role == "user"]
     asked = _openings(by_user, requests, sentences) or _openings([text for _, text in turns], requests, sentences)
@@ -306,7 +312,8 @@ def _shown(title: str, words: int) -> str:
     )
 
 
-def _terms(turns: Sequence[tuple[str, str]]) -> list[str]:
+@lru_cache(maxsize=4)
+def _terms(turns: tuple[tuple[str, str], ...]) -> list[str]:
     """The most telling words of a topic, those of several turns first."""
     counts: Counter[str] = Counter()
     for _, text in turns[:TURNS]:

@@ -13,7 +13,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 from zlib import crc32
@@ -24,16 +24,22 @@ from recollect.words import STOP_WORDS
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 )
-_RUN = re.compile(f"[{_UNSPACED}]+")
+_RUN = f"[{_UNSPACED}]+"
 # Bounded and from the first letter of a word only: it would otherwise be tried from each of them.
-_HUMPS = re.compile(r"(?<![A-Za-z])(?:[A-Za-z][A-Za-z0-9]{0,60}[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,60}[a-z][A-Za-z0-9]*)")
+_HUMPS = r"(?<![A-Za-z])(?:[A-Za-z][A-Za-z0-9]{0,60}[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,60}[a-z][A-Za-z0-9]*)"
 # The bytes of a text by what they tell: small letters and digits, capitals, and those that begin a character of such a script (and
 # of a few others). Every word with humps then holds "aA" or "AAa", and most texts hold neither: a look that costs next to nothing.
 _TOLD = bytes(
     97 if 97 <= at <= 122 or 48 <= at <= 57 else 65 if 65 <= at <= 90 else 35 if at in (0xE0, 0xE1, *range(0xE3, 0xEE), 0xEF) else 32
     for at in range(256)
 )
-_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_PARTS = r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """When it is first needed: a plain question in English needs none of them."""
+    return re.compile(pattern)
 
 
 def _pairs(match: re.Match[str]) -> str:
@@ -45,17 +51,19 @@ def _pairs(match: re.Match[str]) -> str:
 
 def spaced(text: str) -> str:
     """A text whose unspaced runs are written as pairs of characters."""
-    return text if text.isascii() else _RUN.sub(_pairs, text)
+    return text if text.isascii() else _compiled(_RUN).sub(_pairs, text)
 
 
 def unspaced(text: str) -> bool:
     """Whether a text is one run of a script without spaces."""
-    return _RUN.fullmatch(text) is not None
+    return _compiled(_RUN).fullmatch(text) is not None
 
 
 def parts(identifier: str) -> list[str]:
     """`parseHttpUrl` → parse, Http, Url; a word without humps has no parts."""
-    return _PARTS.findall(identifier) if _HUMPS.fullmatch(identifier) else []
+    if identifier.islower():
+        return []
+    return _compiled(_PARTS).findall(identifier) if _compiled(_HUMPS).fullmatch(identifier) else []
 
 
 def prepare(text: str) -> str:
@@ -64,10 +72,10 @@ def prepare(text: str) -> str:
     told = text.encode("utf-8", "replace").translate(_TOLD)
     if b"#" in told:
         # A search for one character looks for pairs that begin with it; the last character of a run begins none.
-        ends = dict.fromkeys(run[-1] for run in _RUN.findall(text) if len(run) > 1)
+        ends = dict.fromkeys(run[-1] for run in _compiled(_RUN).findall(text) if len(run) > 1)
         text = spaced(text) + ("\n" + " ".join(ends) if ends else "")
-    if (b"aA" in told or b"AAa" in told) and (humps := _HUMPS.findall(text)):
-        text += "\n" + " ".join(part for word in humps for part in _PARTS.findall(word))
+    if (b"aA" in told or b"AAa" in told) and (humps := _compiled(_HUMPS).findall(text)):
+        text += "\n" + " ".join(part for word in humps for part in _compiled(_PARTS).findall(word))
     return text
 
 

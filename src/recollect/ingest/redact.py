@@ -369,7 +369,8 @@ _KEY_STARTS = (
     "access_key", "access-key", "accesskey", "private_key", "privatekey", "auth_key", "encryption_key", "signing_key",
 )  # fmt: skip
 _QUOTED = r"""[bBuU]?\\{0,3}(?:"(?P<double>[^"\n]{8,})"|'(?P<single>[^'\n]{8,})'|`(?P<back>[^`\n]{8,})`)"""
-_BARE = r"""["'`]?(?P<bare>(?:[^\s"'`,;(){}\[\]<>|&\\]|&(?!\w{1,40}=)|\\(?![nrt"'\\])){8,}+)(?![(\[{<])"""
+# Looked at first and then taken whole: Python up to 3.11.4 mistakes groups that may not give back (`(?:…)++`).
+_BARE = r"""["'`]?(?=(?P<bare>(?:[^\s"'`,;(){}\[\]<>|&\\]|&(?!\w{1,40}=)|\\(?![nrt"'\\])){8,}))(?P=bare)(?![(\[{<])"""
 _VALUE = f"(?:{_QUOTED}|{_BARE})"
 _ASSIGN = (
     r"""(?:[_-]?key(?:_base)?)?\d?(?:\\{0,3}["'`]\]?)?[ \t]{0,8}"""  # the end of the key: `secret_key2"]`
@@ -382,9 +383,9 @@ _END = r"(?![A-Za-z0-9_-])"
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _PEM = (
     r"(?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-    # Either all up to the closing line, or, where the text was cut, the lines that look like a key.
-    r"(?:[^-]*+(?:-(?!----)[^-]*+)*+-----END [A-Z0-9 ]{0,48}KEY(?: BLOCK)?-----"
-    r"|(?:(?:\\[nr]|[\s>|\"',])*+[A-Za-z0-9+/=]{24,}+)++(?:(?:\\[nr]|\s)[A-Za-z0-9+/=]{1,23}+\b)?)"
+    # All up to the closing line, or, where the text was cut, the lines that look like a key.
+    r"(?:[^-]*+(?:-(?!----)[^-]*+)*-----END [A-Z0-9 ]{0,48}KEY(?: BLOCK)?-----"
+    r"|(?:(?:\\[nr]|[\s>|\"',])*[A-Za-z0-9+/=]{24,}+)+(?:(?:\\[nr]|\s)[A-Za-z0-9+/=]{1,23}+\b)?)"
 )
 
 # What many literals have in common and most texts lack, so that one look rules all of them out. A literal with none of

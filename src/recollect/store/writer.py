@@ -481,13 +481,14 @@ class Writer:
         self.many("DELETE FROM embedding_cache WHERE hash = ?", ((key,) for key in keys))
 
     def settle(self) -> None:
-        changes: Counter[tuple[int, int]] = Counter()
-        for (scope, sign), words in self.counted.items():
-            for hash, memories in Counter(chain.from_iterable(words)).items():
-                changes[scope, hash] += sign * memories
+        changes: list[tuple[int, int, int]] = []
+        for scope in {scope for scope, _ in self.counted}:
+            words = Counter(chain.from_iterable(self.counted[scope, +1]))
+            words.subtract(chain.from_iterable(self.counted[scope, -1]))
+            changes += [(scope, hash, change) for hash, change in words.items() if change]
         self.many(
             "INSERT INTO lexeme_counts(scope, hash, memories) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
-            sorted((scope, hash, change) for (scope, hash), change in changes.items() if change),
+            sorted(changes),
         )
         self.many(
             "UPDATE scopes SET memories = memories + ?, words = words + ? WHERE id = ?",

@@ -23,6 +23,7 @@ from recollect import conversations
 from recollect.memory import Memory
 
 PAGE = 21_500  # bytes of a made-up transcript for each turn that says something
+TURNS = 60  # of a made-up session
 IDS = re.compile(rb"\b([0-9a-f]{8})(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b")
 CALLS = re.compile(rb"\b(msg_|req_|toolu_|call_)[A-Za-z0-9]{4}")
 
@@ -67,26 +68,26 @@ def made(target: Path, size: int, one: bool) -> None:
     rng, telling = random.Random(5), Teller(seed=5).memories(2000)
     written = number = 0
     while written < size:
-        session = f"{number:08x}-0000-4000-8000-000000000000"
-        lines, previous = [], None
-        for turn in range(60 if not one else size // PAGE):
-            role = "user" if turn % 6 == 0 else "assistant"
-            text = " ".join(rng.choice(telling) if rng.random() < 0.1 else spoken(rng) for _ in range(4))
-            own = {"uuid": f"{number:08x}-{turn & 0xFFFF:04x}-4000-8000-{turn:012x}", "parentUuid": previous, "sessionId": session}
-            own |= {"timestamp": f"2026-03-{1 + turn // 600 % 28:02}T{turn // 60 % 24:02}:{turn % 60:02}:00.000Z", "cwd": "/home/ada/shop"}
-            own |= {"version": "2.1.0", "isSidechain": False, "userType": "external"}
-            content = text if role == "user" else [{"type": "text", "text": text}]
-            lines.append(json.dumps({**own, "type": role, "message": {"role": role, "content": content}}))
-            previous = own["uuid"]
-            output = "\n".join(
-                f"{at:5} | {rng.getrandbits(160):040x} = shop/orders/{rng.randrange(999)}.py" for at in range((PAGE - 900) // 75)
-            )
-            result = [{"type": "tool_result", "tool_use_id": f"toolu_{number}_{turn}", "content": output}]
-            own = {**own, "uuid": f"{number:08x}-{turn & 0xFFFF:04x}-4000-9000-{turn:012x}", "parentUuid": previous}
-            lines.append(json.dumps({**own, "type": "user", "message": {"role": "user", "content": result}}))
-        path = target / f"{session}.jsonl"
-        path.write_text("\n".join(lines) + "\n")
-        written += path.stat().st_size
+        session, previous, turn = f"{number:08x}-0000-4000-8000-000000000000", None, 0
+        with (target / f"{session}.jsonl").open("w") as file:
+            while written < size and (one or turn < TURNS):
+                role = "user" if turn % 6 == 0 else "assistant"
+                text = " ".join(rng.choice(telling) if rng.random() < 0.1 else spoken(rng) for _ in range(4))
+                own = {"uuid": f"{number:08x}-{turn & 0xFFFF:04x}-4000-8000-{turn:012x}", "parentUuid": previous, "sessionId": session}
+                own |= {
+                    "timestamp": f"2026-03-{1 + turn // 600 % 28:02}T{turn // 60 % 24:02}:{turn % 60:02}:00.000Z",
+                    "cwd": "/home/ada/shop",
+                }
+                own |= {"version": "2.1.0", "isSidechain": False, "userType": "external"}
+                content = text if role == "user" else [{"type": "text", "text": text}]
+                said = json.dumps({**own, "type": role, "message": {"role": role, "content": content}})
+                rows = (f"{at:5} | {rng.getrandbits(160):040x} = shop/orders/{rng.randrange(999)}.py" for at in range((PAGE - 900) // 75))
+                result = [{"type": "tool_result", "tool_use_id": f"toolu_{number}_{turn}", "content": "\n".join(rows)}]
+                previous = f"{number:08x}-{turn & 0xFFFF:04x}-4000-9000-{turn:012x}"
+                own |= {"uuid": previous, "parentUuid": own["uuid"]}
+                used = json.dumps({**own, "type": "user", "message": {"role": "user", "content": result}})
+                written += file.write(f"{said}\n{used}\n")
+                turn += 1
         number += 1
 
 

@@ -24,18 +24,26 @@ class Local(tzinfo):
     """The time zone of this machine, with the offset that each day had: `astimezone()` alone would give all of them today's."""
 
     def utcoffset(self, moment: datetime | None) -> timedelta | None:
-        return moment.replace(tzinfo=None).astimezone().utcoffset() if moment else None
+        return _here(moment).utcoffset() if moment else None
 
     def dst(self, moment: datetime | None) -> timedelta | None:
         return None
 
     def tzname(self, moment: datetime | None) -> str | None:
-        return moment.replace(tzinfo=None).astimezone().tzname() if moment else None
+        return _here(moment).tzname() if moment else None
 
     def fromutc(self, moment: datetime) -> datetime:
         there = moment.replace(tzinfo=UTC).astimezone()
         wall = there.replace(tzinfo=self)
         return wall if wall.utcoffset() == there.utcoffset() else wall.replace(fold=1)  # the hour that an autumn night has twice
+
+
+def _here(moment: datetime) -> datetime:
+    wall = moment.replace(tzinfo=None)
+    try:
+        return wall.astimezone()
+    except (ValueError, OverflowError):  # at an end of the calendar some versions of Python look beyond it
+        return (wall + timedelta(days=2 if wall.year < 5000 else -2)).astimezone()
 
 
 LOCAL = Local()

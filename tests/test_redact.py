@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.ingest.redact import Redacted, redact, redact_value
+from recollect.ingest.redact import SHORTEST, Redacted, redact, redact_value
 
 A36 = "a1B2" * 9
 HEX32 = "0123456789abcdef" * 2
@@ -135,6 +135,11 @@ def test_a_secret_is_replaced_by_its_kind_and_the_rest_stays(kind, around, secre
     assert result.text == around.format(f"[REDACTED:{kind}]")
     assert (result.private, result.secrets) == (0, 1)
     assert redact(result.text) == Redacted(result.text)
+
+
+def test_the_shortest_secret_is_found_and_nothing_shorter_is_looked_at():
+    assert len("://:p@h") == SHORTEST
+    assert redact("://:p@h").secrets == 1
 
 
 BENIGN = [

@@ -339,7 +339,7 @@ def _stated(match: re.Match[str]) -> bool:
     """In prose almost anything can follow "the password is", so the value has to look like one: by its mixture, or digits inside a word."""
     value = _value(match).rstrip(_LOOSE)
     classes = [value != value.lower(), value != value.upper(), any(map(str.isdigit, value)), any(map(_SYMBOLS.__contains__, value[:-1]))]
-    inside = match[0].lower().startswith(("api key", "secret", "token")) is False and _compiled(r"[a-z]{3,}\d+[a-z]{3,}$").match(value)
+    inside = not match[0].lower().startswith(("api key", "secret", "token")) and _compiled(r"[a-z]{3,}\d+[a-z]{3,}$").match(value)
     return (sum(classes) >= 3 or bool(inside)) and _looks_secret(value, quoted=False, password=True)
 
 

@@ -313,12 +313,12 @@ def _shown(title: str, words: int) -> str:
 
 
 @lru_cache(maxsize=4)
-def _terms(turns: tuple[tuple[str, str], ...]) -> list[str]:
+def _terms(turns: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """The most telling words of a topic, those of several turns first."""
     counts: Counter[str] = Counter()
     for _, text in turns[:TURNS]:
         counts.update(word for word in keywords(" ".join(_sentences(text[:TURN_CHARACTERS])), 12) if folded(word) not in lexicon.PLAIN)
-    return [word for word, _ in counts.most_common(8)]
+    return tuple(word for word, _ in counts.most_common(8))
 
 
 # Lines of the summary

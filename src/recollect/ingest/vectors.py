@@ -9,10 +9,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from recollect.embed.base import Embedder
+from recollect.embed.beside import started
 from recollect.store.writer import cache_key
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor, Future
+    from concurrent.futures import Executor
 
 HELD = 2048  # texts whose vectors a process keeps at hand
 
@@ -67,7 +68,7 @@ def begun(
     missing = [key for key in missing if key not in known]
     if progress and (ready := sum(key in known for key in keys)):
         progress(ready)
-    made = _started(lambda: embedder.documents([text_of[key] for key in missing], progress)) if missing else None
+    made = started(_worker(), lambda: embedder.documents([text_of[key] for key in missing], progress)) if missing else None
 
     def finished() -> tuple[list[Any], dict[str, Any]]:
         fresh = {}
@@ -78,21 +79,6 @@ def begun(
         return [known[key] for key in keys], {key.hex(): vectors for key, vectors in fresh.items()}
 
     return finished
-
-
-def _started(work: Callable[[], Any]) -> Future[Any]:
-    """Begins on it in another thread, which goes first: it soon computes outside of Python, while its caller would keep Python to
-    itself until it waits, and nothing were done side by side."""
-    begins = threading.Lock()
-    begins.acquire()
-
-    def begun() -> Any:
-        begins.release()
-        return work()
-
-    future = _worker().submit(begun)
-    begins.acquire()
-    return future
 
 
 @cache

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.embed.base import Embedder
+from recollect.embed.beside import started
 from recollect.recall.anchor import KNOWN, Event, event, placed
 from recollect.recall.candidates import gather
 from recollect.recall.expand import expand
@@ -157,11 +157,7 @@ def _vector(text: str, embedder: Embedder | None) -> Callable[[], Any]:
     """Starts embedding a question in another thread; the result is waited for when it is needed."""
     if embedder is None or not text.strip():
         return lambda: None
-    waiting = _workers().submit(embedder.query, text)
-    # The interpreter's lock goes over only when this thread lets go of it: without a moment's pause the model would
-    # start when the words have been looked up, and nothing would be gained by the thread.
-    time.sleep(5e-5)
-    return waiting.result
+    return started(_workers(), lambda: embedder.query(text)).result
 
 
 def _between(vector: Callable[[], Any], hypothesis: str, embedder: Embedder) -> Callable[[], Any]:

@@ -17,13 +17,13 @@ help:
 	@echo "make plugin    render the skills and the version into plugins/"
 
 $(READY): pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("Recollect needs Python 3.11 or newer; this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -c 'import sys; sys.exit("Bethink needs Python 3.11 or newer; this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
 demo: $(READY)
-	$(BIN)/recollect demo
+	$(BIN)/bethink demo
 
 test: $(READY) browser
 	$(BIN)/python -m pytest
@@ -58,7 +58,7 @@ format: $(READY)
 
 SETS ?= $(wildcard ../shared/bench/*/)
 bench: $(READY)
-	$(BIN)/recollect bench $(SETS) --mode hybrid,vector,keyword
+	$(BIN)/bethink bench $(SETS) --mode hybrid,vector,keyword
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py

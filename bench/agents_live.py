@@ -4,9 +4,9 @@
 
 HARNESS is a program that runs an agent headless against a fake of its model's API and keeps every request:
 `HARNESS run HOST --home DIR --project DIR --out DIR --script FILE [--plugin-dir DIR] [--linger S] [--env K=V] PROMPT`.
-Recollect is taken from beside this Python, so it must be installed there (`pip install -e '.[mcp]'`). Each agent gets a HOME of its own.
+Bethink is taken from beside this Python, so it must be installed there (`pip install -e '.[mcp]'`). Each agent gets a HOME of its own.
 
-In each host, set up by `recollect install`, by the plugin, and in Claude Code with prompts answered by the MCP server (`warm`):
+In each host, set up by `bethink install`, by the plugin, and in Claude Code with prompts answered by the MCP server (`warm`):
 
     briefing    what was decided earlier stands in the first request of a session
     match       a prompt about something that is known brings it along; it is not in the briefing
@@ -14,7 +14,7 @@ In each host, set up by `recollect install`, by the plugin, and in Claude Code w
     searchable  after the session its turns are found, and no process is left
     second      a second session is told what the first one decided
     clean       nothing that was injected was learned again
-    skill       /remember answers from `recollect recall` (Claude Code), or the skills are listed
+    skill       /remember answers from `bethink recall` (Claude Code), or the skills are listed
     server      the model's call of search_memories is answered by the MCP server
 """
 
@@ -29,12 +29,12 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PLUGIN = HERE.parent / "plugins" / "recollect"
-RECOLLECT = Path(sys.executable).parent / "recollect"
+PLUGIN = HERE.parent / "plugins" / "bethink"
+BETHINK = Path(sys.executable).parent / "bethink"
 PLUGINS = ("claude", "codex", "copilot")
 HOSTS = (*PLUGINS, "opencode", "gemini")
 PROPERTIES = ("briefing", "match", "nothing", "searchable", "second", "clean", "skill", "server")
-MARK = "<recollect-memory "
+MARK = "<bethink-memory "
 
 DECISION = "We keep sessions in Valkey because Redis changed its licence"
 FACT = "The staging database listens on port 6543 and is rebuilt every Sunday night"
@@ -57,20 +57,23 @@ class Live:
         for made in (self.home, self.project):
             made.mkdir(parents=True)
         subprocess.run(["git", "init", "-q", "-b", "main", str(self.project)], check=True)
-        self.recollect("config", "embedding", "hashing")
-        self.recollect("add", DECISION, "--kind", "decision")
-        self.recollect("add", FACT, "--kind", "fact", "--importance", "3")
+        self.bethink("config", "embedding", "hashing")
+        self.bethink("add", DECISION, "--kind", "decision")
+        self.bethink("add", FACT, "--kind", "fact", "--importance", "3")
         if way != "plugin":
-            self.recollect("install", f"--{host}", "--user", *(["--warm"] if way == "warm" else []))
+            self.bethink("install", f"--{host}", "--user", *(["--warm"] if way == "warm" else []))
 
-    def recollect(self, *words: str) -> str:
-        environment = {**os.environ, "HOME": str(self.home), "RECOLLECT_OFFLINE": "1"}
+    def bethink(self, *words: str) -> str:
+        environment = {**os.environ, "HOME": str(self.home), "BETHINK_OFFLINE": "1"}
         for name in [
-            name for name in environment if name.startswith(("RECOLLECT_", "XDG_", "CLAUDE", "CODEX")) and name != "RECOLLECT_OFFLINE"
+            name
+            for name in environment
+            if name.startswith(("BETHINK_", "XDG_", "CLAUDE", "CODEX"))
+            and name != "BETHINK_OFFLINE"
         ]:
             del environment[name]
         done = subprocess.run(
-            [str(RECOLLECT), *words],
+            [str(BETHINK), *words],
             env=environment,
             cwd=self.project,
             capture_output=True,
@@ -79,24 +82,50 @@ class Live:
             timeout=120,
         )
         if done.returncode:
-            raise SystemExit(f"{self.host}, {self.way}: recollect {' '.join(words)} failed:\n{done.stdout}{done.stderr}")
+            raise SystemExit(
+                f"{self.host}, {self.way}: bethink {' '.join(words)} failed:\n{done.stdout}{done.stderr}"
+            )
         return done.stdout
 
     def session(self, prompt: str, *rules: dict) -> list[dict]:
         """One headless session. Returns the model requests that it made."""
         self.run_number += 1
-        out, script = self.folder / f"out{self.run_number}", self.folder / f"script{self.run_number}.json"
+        out, script = (
+            self.folder / f"out{self.run_number}",
+            self.folder / f"script{self.run_number}.json",
+        )
         script.write_text(json.dumps(list(rules)))
-        command = [self.harness, "run", self.host, "--home", self.home, "--project", self.project, "--out", out, "--script", script]
-        command += ["--linger", "30", "--env", "RECOLLECT_OFFLINE=1"]
+        command = [
+            self.harness,
+            "run",
+            self.host,
+            "--home",
+            self.home,
+            "--project",
+            self.project,
+            "--out",
+            out,
+            "--script",
+            script,
+        ]
+        command += ["--linger", "30", "--env", "BETHINK_OFFLINE=1"]
         if self.way == "plugin":
             command += ["--plugin-dir", PLUGIN]
-        environment = {**os.environ, "PATH": f"{RECOLLECT.parent}:{os.environ['PATH']}"}
-        subprocess.run([*map(str, command), prompt], env=environment, capture_output=True, text=True, timeout=300, check=False)
+        environment = {**os.environ, "PATH": f"{BETHINK.parent}:{os.environ['PATH']}"}
+        subprocess.run(
+            [*map(str, command), prompt],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
         result = json.loads((out / "result.json").read_text())
         self.seconds.append(result["seconds"])
         if result["exit_code"]:
-            raise SystemExit(f"{self.host}, {self.way}: the host ended with {result['exit_code']}; see {out}")
+            raise SystemExit(
+                f"{self.host}, {self.way}: the host ended with {result['exit_code']}; see {out}"
+            )
         self.left = result.get("killed") or []
         self.transcripts = result.get("transcripts") or []
         return [json.loads(file.read_text()) for file in sorted(out.glob("req-*.json"))]
@@ -106,14 +135,20 @@ class Live:
     def all(self) -> dict[str, str]:
         found: dict[str, str] = {}
         first = self.session(
-            ASKED, {"when": {"last_user_contains": "staging database", "has_tool": "*"}, "reply": [{"text": f"It is 6543. {DECIDED}"}]}
+            ASKED,
+            {
+                "when": {"last_user_contains": "staging database", "has_tool": "*"},
+                "reply": [{"text": f"It is 6543. {DECIDED}"}],
+            },
         )
         context = injected(first, ASKED)
         found["briefing"] = told("Valkey" in context)
         found["match"] = told("6543" in context)
         found["searchable"] = self.searchable()
         greeted = injected(self.session(GREETING), GREETING)
-        found["nothing"] = told("Valkey" in greeted and "6543" not in greeted and greeted.count(MARK) == 1)
+        found["nothing"] = told(
+            "Valkey" in greeted and "6543" not in greeted and greeted.count(MARK) == 1
+        )
         found["second"] = told("Ledgerline" in injected(self.session(AGAIN), AGAIN))
         found["skill"] = self.skill()
         found["server"] = self.server()
@@ -125,37 +160,72 @@ class Live:
             return f"NO: left running {self.left}"
         started, found = time.monotonic(), []
         while time.monotonic() - started < WAIT and not found:
-            found = [hit for hit in self.search("Ledgerline billing service") if "Ledgerline" in hit["content"]]
+            found = [
+                hit
+                for hit in self.search("Ledgerline billing service")
+                if "Ledgerline" in hit["content"]
+            ]
             time.sleep(0 if found else 0.5)
         return told(bool(found))
 
     def search(self, words: str) -> list[dict]:
-        return json.loads(self.recollect("search", words, "--mode", "keyword", "--limit", "50", "--json"))
+        return json.loads(
+            self.bethink("search", words, "--mode", "keyword", "--limit", "50", "--json")
+        )
 
     def clean(self) -> str:
         """The seeds are in memory once each; a skill's own examples, the briefing, and what was answered from memory are not."""
-        wrong = [hit["content"][:60] for hit in self.search("staging database port 6543 Sunday") if "Sunday" in hit["content"]][1:]
-        wrong += [hit["content"][:60] for hit in self.search("Valkey licence Redis changed") if "changed its licence" in hit["content"]][1:]
-        wrong += [hit["content"][:60] for hit in self.search("recollect recall QUESTION MySQL") if "MySQL" in hit["content"]]
-        wrong += [hit["content"][:60] for hit in self.search("says the marmot") if "marmot" in hit["content"]]
+        wrong = [
+            hit["content"][:60]
+            for hit in self.search("staging database port 6543 Sunday")
+            if "Sunday" in hit["content"]
+        ][1:]
+        wrong += [
+            hit["content"][:60]
+            for hit in self.search("Valkey licence Redis changed")
+            if "changed its licence" in hit["content"]
+        ][1:]
+        wrong += [
+            hit["content"][:60]
+            for hit in self.search("bethink recall QUESTION MySQL")
+            if "MySQL" in hit["content"]
+        ]
+        wrong += [
+            hit["content"][:60]
+            for hit in self.search("says the marmot")
+            if "marmot" in hit["content"]
+        ]
         return told(not wrong) + "".join(f" {text!r}" for text in wrong[:1])
 
     def skill(self) -> str:
         if self.host != "claude":
             return told(
-                any("before an investigation that may have been made already" in body(one) for one in self.session("list your skills"))
+                any(
+                    "before an investigation that may have been made already" in body(one)
+                    for one in self.session("list your skills")
+                )
             )
-        name = "/recollect:remember" if self.way == "plugin" else "/remember"
-        command = f"recollect recall - --max-tokens 2000 <<'QUESTION'\n{ASKED}\nQUESTION"
+        name = "/bethink:remember" if self.way == "plugin" else "/remember"
+        command = f"bethink recall - --max-tokens 2000 <<'QUESTION'\n{ASKED}\nQUESTION"
         rules = [
             {
                 "when": {"contains": "# Answer from memory", "after_tool_result": False},
                 "reply": [{"tool": "Bash", "input": {"command": command}}],
             },
-            {"when": {"after_tool_result": True}, "reply": [{"text": "From memory: the staging database is on 6543, says the marmot."}]},
+            {
+                "when": {"after_tool_result": True},
+                "reply": [
+                    {"text": "From memory: the staging database is on 6543, says the marmot."}
+                ],
+            },
         ]
         requests = self.session(f"{name} {ASKED}", *rules)
-        return told(any(" matches, " in results(one["body"]) and "6543" in results(one["body"]) for one in requests))
+        return told(
+            any(
+                " matches, " in results(one["body"]) and "6543" in results(one["body"])
+                for one in requests
+            )
+        )
 
     def server(self) -> str:
         rules = [
@@ -166,7 +236,13 @@ class Live:
             {"when": {"after_tool_result": True}, "reply": [{"text": "Found."}]},
         ]
         if self.host == "codex":  # its first turn may begin before servers are ready
-            rules.insert(0, {"when": {"turn": 1}, "reply": [{"tool": "exec_command", "input": {"cmd": "sleep 6"}}]})
+            rules.insert(
+                0,
+                {
+                    "when": {"turn": 1},
+                    "reply": [{"tool": "exec_command", "input": {"cmd": "sleep 6"}}],
+                },
+            )
             rules[1]["when"] = {"turn": 2}
         requests = self.session("please search", *rules)
         return told(any("6543" in results(one["body"]) for one in requests))
@@ -187,33 +263,46 @@ def results(value: object) -> str:
         return "".join(map(results, value))
     if not isinstance(value, dict):
         return ""
-    if value.get("type") in ("tool_result", "function_call_output") or value.get("role") == "tool" or "functionResponse" in value:
+    if (
+        value.get("type") in ("tool_result", "function_call_output")
+        or value.get("role") == "tool"
+        or "functionResponse" in value
+    ):
         return json.dumps(value, ensure_ascii=False)
     return "".join(map(results, value.values()))
 
 
 def injected(requests: list[dict], prompt: str) -> str:
-    """What Recollect added to the first request that has the prompt. Requests without tools are for titles and the like."""
-    text = next((body(one) for one in requests if one["view"]["tools"] and prompt in body(one).replace('\\"', '"')), "")
+    """What Bethink added to the first request that has the prompt. Requests without tools are for titles and the like."""
+    text = next(
+        (
+            body(one)
+            for one in requests
+            if one["view"]["tools"] and prompt in body(one).replace('\\"', '"')
+        ),
+        "",
+    )
     parts = []
     while (start := text.find(MARK)) >= 0:
-        end = text.find("</recollect-memory", start)
+        end = text.find("</bethink-memory", start)
         parts.append(text[start : end if end >= 0 else None])
         text = text[end:] if end >= 0 else ""
     return "\n".join(parts)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("harness")
     parser.add_argument("--hosts", default=",".join(HOSTS))
     parser.add_argument("--ways", default="install,plugin,warm")
     parser.add_argument("--folder", type=Path, help="keep everything here")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    if not RECOLLECT.exists():
-        raise SystemExit(f"There is no {RECOLLECT}: pip install -e '.[mcp]'")
-    folder = args.folder or Path(tempfile.mkdtemp(prefix="recollect-live-"))
+    if not BETHINK.exists():
+        raise SystemExit(f"There is no {BETHINK}: pip install -e '.[mcp]'")
+    folder = args.folder or Path(tempfile.mkdtemp(prefix="bethink-live-"))
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for host in args.hosts.split(","):
@@ -223,7 +312,14 @@ def main() -> int:
             shutil.rmtree(folder / f"{host}-{way}", ignore_errors=True)
             live = Live(args.harness, host, way, folder)
             found = live.all()
-            rows.append({"host": host, "way": way, **{name: found[name] for name in PROPERTIES}, "seconds": round(sum(live.seconds), 1)})
+            rows.append(
+                {
+                    "host": host,
+                    "way": way,
+                    **{name: found[name] for name in PROPERTIES},
+                    "seconds": round(sum(live.seconds), 1),
+                }
+            )
             print(json.dumps(rows[-1]) if args.json else line(rows[-1], len(rows) == 1), flush=True)
     if not args.folder:
         shutil.rmtree(folder, ignore_errors=True)

@@ -3,7 +3,7 @@
     python bench/agreement.py postgresql://postgres@127.0.0.1/bench ../shared/bench/scifact ../shared/bench/cosqa [--keep DIR] [--queries N]
 
 Each set goes into SQLite through the ordinary write path and is then poured into a new tenant of the PostgreSQL database, vectors
-byte for byte. Every question is asked of both by `Memory.search`. Printed per set and mode: the share of questions with the same
+byte for byte. Every question is asked of both by `Bethink.search`. Printed per set and mode: the share of questions with the same
 first five in the same order, with the same five in any order, the same first one, and the milliseconds of both.
 """
 
@@ -16,22 +16,22 @@ from pathlib import Path
 
 from common import machine, percentile, table, told
 
-from recollect.bench import _scope, load, read
-from recollect.config import Config
-from recollect.config import load as settings
-from recollect.embed import open_embedder
-from recollect.embed.base import WINDOW
-from recollect.ids import new_id
-from recollect.memory import Memory
-from recollect.records import PARTS
-from recollect.store.postgres import PostgresStore
-from recollect.store.sqlite import SqliteStore
-from recollect.types import Filter
+from bethink.api import Bethink
+from bethink.bench import _scope, load, read
+from bethink.config import Config
+from bethink.config import load as settings
+from bethink.embed import open_embedder
+from bethink.embed.base import WINDOW
+from bethink.store.postgres import PostgresStore
+from bethink.store.records import PARTS
+from bethink.store.sqlite import SqliteStore
+from bethink.text.ids import new_id
+from bethink.types import Filter
 
 DEPTH = 5
 
 
-class Remembered:
+class Memory:
     """An embedder that makes the vector of a question once."""
 
     def __init__(self, inner) -> None:
@@ -56,7 +56,7 @@ def poured(source, target) -> None:
             target.take(bundle, allow_purged=True)
 
 
-def compared(name: str, mode: str, queries, one: Memory, other: Memory) -> list:
+def compared(name: str, mode: str, queries, one: Bethink, other: Bethink) -> list:
     exact = same = first = 0
     times: tuple[list[float], list[float]] = ([], [])
     asked = datetime.now(UTC)
@@ -65,7 +65,13 @@ def compared(name: str, mode: str, queries, one: Memory, other: Memory) -> list:
         for memory, spent in zip((one, other), times, strict=True):
             memory.clock = lambda: asked
             started = time.perf_counter()
-            answer = memory.search(query["query"], mode=mode, limit=DEPTH, filter=Filter(scopes=(_scope(query),)), related=False)
+            answer = memory.search(
+                query["query"],
+                mode=mode,
+                limit=DEPTH,
+                filter=Filter(scopes=(_scope(query),)),
+                related=False,
+            )
             spent.append((time.perf_counter() - started) * 1000)
             found.append([hit.memory.id for hit in answer.hits])
         exact += found[0] == found[1]
@@ -77,11 +83,16 @@ def compared(name: str, mode: str, queries, one: Memory, other: Memory) -> list:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("url")
     parser.add_argument("sets", nargs="+", type=Path)
     parser.add_argument(
-        "--keep", type=Path, default=Path("/tmp/recollect-agreement"), help="where the SQLite databases stay for the next run"
+        "--keep",
+        type=Path,
+        default=Path("/tmp/bethink-agreement"),
+        help="where the SQLite databases stay for the next run",
     )
     parser.add_argument("--queries", type=int, default=10**9)
     parser.add_argument("--modes", default="hybrid,keyword,vector")
@@ -89,24 +100,41 @@ def main() -> None:
     machine()
     args.keep.mkdir(parents=True, exist_ok=True)
     config: Config = settings(None)
-    embedder = Remembered(open_embedder(config, WINDOW))
-    rows = [["set", "mode", "questions", "same order", "same five", "same first", "SQLite p50", "p95", "PostgreSQL p50", "p95"]]
+    embedder = Memory(open_embedder(config, WINDOW))
+    rows = [
+        [
+            "set",
+            "mode",
+            "questions",
+            "same order",
+            "same five",
+            "same first",
+            "SQLite p50",
+            "p95",
+            "PostgreSQL p50",
+            "p95",
+        ]
+    ]
     for folder in args.sets:
         dataset = read(folder)
         path = args.keep / f"{folder.name}.db"
         fresh = not path.exists()
-        local = Memory(config=config, store=SqliteStore(path), embedder=embedder, directory=args.keep)
+        local = Bethink(
+            config=config, store=SqliteStore(path), embedder=embedder, directory=args.keep
+        )
         if fresh:
             told(f"{folder.name}: {load(local, dataset)}")
         server = PostgresStore(args.url, tenant=f"agreement {folder.name} {new_id()}")
         started = time.perf_counter()
         poured(local.store, server)
         told(f"{folder.name}: poured in {time.perf_counter() - started:.1f} s")
-        remote = Memory(config=config, store=server, embedder=embedder, directory=args.keep)
+        remote = Bethink(config=config, store=server, embedder=embedder, directory=args.keep)
         queries = dataset.queries[: args.queries]
         for query in queries:
             embedder.query(" ".join(query["query"].split()))
-        rows += [compared(folder.name, mode, queries, local, remote) for mode in args.modes.split(",")]
+        rows += [
+            compared(folder.name, mode, queries, local, remote) for mode in args.modes.split(",")
+        ]
         table([rows[0], *rows[-len(args.modes.split(",")) :]])
         local.close()
         remote.close()

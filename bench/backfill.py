@@ -19,8 +19,8 @@ from pathlib import Path
 from common import machine, table, told
 from texts import THINGS, Teller
 
-from recollect import conversations
-from recollect.memory import Memory
+from bethink.api import Bethink
+from bethink.features import conversations
 
 PAGE = 21_500  # bytes of a made-up transcript for each turn that says something
 TURNS = 60  # of a made-up session
@@ -29,20 +29,35 @@ CALLS = re.compile(rb"\b(msg_|req_|toolu_|call_)[A-Za-z0-9]{4}")
 
 
 TALK = (
-    "I'll look at {f} next and see where the {t} comes from.", "Now the {t} is read in {f}, and the {t} is passed on to {f}.",
-    "Let me run the tests of {f}.", "Reading {f} and {f}.", "Updated {f}; the {t} has a name of its own.", "Same in {f}, one line lower.",
-    "Can you also show me the {t} in {f}?", "Here is what {f} does with the {t}, step by step:", "Next: the {t}, then {f}.", "Done with the {t}.",
-)  # fmt: skip
+    "I'll look at {f} next and see where the {t} comes from.",
+    "Now the {t} is read in {f}, and the {t} is passed on to {f}.",
+    "Let me run the tests of {f}.",
+    "Reading {f} and {f}.",
+    "Updated {f}; the {t} has a name of its own.",
+    "Same in {f}, one line lower.",
+    "Can you also show me the {t} in {f}?",
+    "Here is what {f} does with the {t}, step by step:",
+    "Next: the {t}, then {f}.",
+    "Done with the {t}.",
+)
 
 
 def spoken(rng: random.Random) -> str:
     """What people and agents say while they work, most of which is not worth keeping."""
-    return rng.choice(TALK).replace("{t}", rng.choice(THINGS)).replace("{f}", f"`shop/{rng.choice(THINGS)}.py`")
+    return (
+        rng.choice(TALK)
+        .replace("{t}", rng.choice(THINGS))
+        .replace("{f}", f"`shop/{rng.choice(THINGS)}.py`")
+    )
 
 
 def copied(source: Path, target: Path, size: int) -> None:
     """The transcripts of a folder, again and again, each time with other ids of messages and sessions."""
-    files = [file for file in sorted(source.rglob("*")) if file.suffix in conversations.SUFFIXES and file.is_file()]
+    files = [
+        file
+        for file in sorted(source.rglob("*"))
+        if file.suffix in conversations.SUFFIXES and file.is_file()
+    ]
     written = turn = 0
     while written < size and files:
 
@@ -55,7 +70,10 @@ def copied(source: Path, target: Path, size: int) -> None:
         for file in files:
             data, name = file.read_bytes(), str(file.relative_to(source))
             if turn:
-                data, name = CALLS.sub(call, IDS.sub(other, data)), IDS.sub(other, name.encode()).decode()
+                data, name = (
+                    CALLS.sub(call, IDS.sub(other, data)),
+                    IDS.sub(other, name.encode()).decode(),
+                )
             path = target / str(turn) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
@@ -72,20 +90,39 @@ def made(target: Path, size: int, one: bool) -> None:
         with (target / f"{session}.jsonl").open("w") as file:
             while written < size and (one or turn < TURNS):
                 role = "user" if turn % 6 == 0 else "assistant"
-                text = " ".join(rng.choice(telling) if rng.random() < 0.1 else spoken(rng) for _ in range(4))
-                own = {"uuid": f"{number:08x}-{turn & 0xFFFF:04x}-4000-8000-{turn:012x}", "parentUuid": previous, "sessionId": session}
+                text = " ".join(
+                    rng.choice(telling) if rng.random() < 0.1 else spoken(rng) for _ in range(4)
+                )
+                own = {
+                    "uuid": f"{number:08x}-{turn & 0xFFFF:04x}-4000-8000-{turn:012x}",
+                    "parentUuid": previous,
+                    "sessionId": session,
+                }
                 own |= {
                     "timestamp": f"2026-03-{1 + turn // 600 % 28:02}T{turn // 60 % 24:02}:{turn % 60:02}:00.000Z",
                     "cwd": "/home/ada/shop",
                 }
                 own |= {"version": "2.1.0", "isSidechain": False, "userType": "external"}
                 content = text if role == "user" else [{"type": "text", "text": text}]
-                said = json.dumps({**own, "type": role, "message": {"role": role, "content": content}})
-                rows = (f"{at:5} | {rng.getrandbits(160):040x} = shop/orders/{rng.randrange(999)}.py" for at in range((PAGE - 900) // 75))
-                result = [{"type": "tool_result", "tool_use_id": f"toolu_{number}_{turn}", "content": "\n".join(rows)}]
+                said = json.dumps(
+                    {**own, "type": role, "message": {"role": role, "content": content}}
+                )
+                rows = (
+                    f"{at:5} | {rng.getrandbits(160):040x} = shop/orders/{rng.randrange(999)}.py"
+                    for at in range((PAGE - 900) // 75)
+                )
+                result = [
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": f"toolu_{number}_{turn}",
+                        "content": "\n".join(rows),
+                    }
+                ]
                 previous = f"{number:08x}-{turn & 0xFFFF:04x}-4000-9000-{turn:012x}"
                 own |= {"uuid": previous, "parentUuid": own["uuid"]}
-                used = json.dumps({**own, "type": "user", "message": {"role": "user", "content": result}})
+                used = json.dumps(
+                    {**own, "type": "user", "message": {"role": "user", "content": result}}
+                )
                 written += file.write(f"{said}\n{used}\n")
                 turn += 1
         number += 1
@@ -103,16 +140,24 @@ def measured(folder: Path, database: Path) -> dict:
                 except ValueError:
                     continue
     parsing = time.process_time() - processor
-    with Memory(database, directory=folder) as memory:
+    with Bethink(database, directory=folder) as memory:
         clock, processor = time.perf_counter(), time.process_time()
         done = conversations.backfill(memory, files, embed=False)
         spent, wall = time.process_time() - processor, time.perf_counter() - clock
         again = conversations.backfill(memory, files, embed=False)
     return {
-        "megabytes": size / 1e6, "files": len(files), "turns": done.turns, "ideas": done.ideas, "topics": done.topics,
-        "seconds": spent, "wall_seconds": wall, "megabytes_a_second": size / 1e6 / spent, "json_alone": size / 1e6 / parsing,
-        "new_when_read_again": again.turns, "memory_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }  # fmt: skip
+        "megabytes": size / 1e6,
+        "files": len(files),
+        "turns": done.turns,
+        "ideas": done.ideas,
+        "topics": done.topics,
+        "seconds": spent,
+        "wall_seconds": wall,
+        "megabytes_a_second": size / 1e6 / spent,
+        "json_alone": size / 1e6 / parsing,
+        "new_when_read_again": again.turns,
+        "memory_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
 
 
 def main() -> None:
@@ -122,7 +167,7 @@ def main() -> None:
     parser.add_argument("--one-file", action="store_true", help="one long made-up conversation")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="bethink-bench-") as temporary:
         folder = Path(temporary) / "transcripts"
         folder.mkdir()
         told(f"writing {args.megabytes} MB of transcripts")
@@ -134,7 +179,16 @@ def main() -> None:
     if args.json:
         print(json.dumps(result, indent=1))
         return
-    table([("a backfill without embedding", ""), *((name.replace("_", " "), value) for name, value in result.items() if name != "machine")])
+    table(
+        [
+            ("a backfill without embedding", ""),
+            *(
+                (name.replace("_", " "), value)
+                for name, value in result.items()
+                if name != "machine"
+            ),
+        ]
+    )
 
 
 if __name__ == "__main__":

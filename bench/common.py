@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from recollect.ingest.extract import extract
-from recollect.ingest.pipeline import Into, remembered
-from recollect.store.writer import cache_key
-from recollect.types import Batch, Entry, Passage, Source
+from bethink.ingest.extract import extract
+from bethink.ingest.pipeline import Into, remembered
+from bethink.store.writer import cache_key
+from bethink.types import Batch, Entry, Passage, Source
 
 BATCH = 2000
 
@@ -32,11 +32,17 @@ def percentile(times: Sequence[float], share: float) -> float:
 
 def table(rows: Sequence[Sequence[object]]) -> None:
     """Rows in columns, the first one being the heading."""
-    cells = [[f"{cell:,.2f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    cells = [
+        [f"{cell:,.2f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows
+    ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for number, row in enumerate(cells):
         first, *rest = zip(row, widths, strict=True)
-        print("  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]).rstrip())
+        print(
+            "  ".join(
+                [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]
+            ).rstrip()
+        )
         if number == 0:
             print("  ".join("-" * width for width in widths))
     print(flush=True)
@@ -60,7 +66,9 @@ def resident() -> int:
         return 0
 
 
-def perturbed(vectors: np.ndarray, count: int, rng: np.random.Generator, far: float = 0.6) -> np.ndarray:
+def perturbed(
+    vectors: np.ndarray, count: int, rng: np.random.Generator, far: float = 0.6
+) -> np.ndarray:
     """`count` unit vectors: a given one plus part of the difference of two others, which keeps the real ones' spread."""
     found = np.empty((count, vectors.shape[1]), np.float32)
     for start in range(0, count, 10_000):
@@ -71,7 +79,9 @@ def perturbed(vectors: np.ndarray, count: int, rng: np.random.Generator, far: fl
     return found
 
 
-def made(rows: int, dimensions: int, queries: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def made(
+    rows: int, dimensions: int, queries: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Vectors and questions shaped like those of arctic-embed-s: a common direction, topics, a decaying spectrum, one huge dimension.
 
     Measured on LongMemEval (11,608 windows): two texts have a cosine of .66, a question and a text .49, a question and its
@@ -99,7 +109,9 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
-def embedded(texts: Sequence[str], embedder, rng: np.random.Generator, really: int) -> tuple[np.ndarray, float]:
+def embedded(
+    texts: Sequence[str], embedder, rng: np.random.Generator, really: int
+) -> tuple[np.ndarray, float]:
     """One vector per text, the first `really` of them by the model, the rest made from those; and the model's seconds a text."""
     started = time.perf_counter()
     real = np.stack([matrix[0] for matrix in embedder.documents(list(texts[:really]))])
@@ -109,24 +121,42 @@ def embedded(texts: Sequence[str], embedder, rng: np.random.Generator, really: i
     return np.concatenate([real, perturbed(real, len(texts) - len(real), rng)]), seconds
 
 
-def fill(store, scope: str, texts: Sequence[str], vectors: Sequence, model: str, seed: int = 7) -> float:
+def fill(
+    store, scope: str, texts: Sequence[str], vectors: Sequence, model: str, seed: int = 7
+) -> float:
     """Writes told memories with ready vectors, as the pipeline makes them, in large transactions. Returns the seconds it took."""
     dice, now = random.Random(seed), datetime.now(UTC)
-    into, source = Into(scope=scope, now=now, scopes={scope: ("bench", "")}), Source("note:bench", "note")
+    into, source = (
+        Into(scope=scope, now=now, scopes={scope: ("bench", "")}),
+        Source("note:bench", "note"),
+    )
     started = time.perf_counter()
     for start in range(0, len(texts), BATCH):
         made = [
-            remembered(extract(Passage(text, created_at=now - timedelta(minutes=dice.randrange(525_600)))), source, into, 0)
+            remembered(
+                extract(Passage(text, created_at=now - timedelta(minutes=dice.randrange(525_600)))),
+                source,
+                into,
+                0,
+            )
             for text in texts[start : start + BATCH]
         ]
         own = vectors[start : start + BATCH]
         store.write(
             Batch(
-                at=now, actor="bench", scopes=into.scopes, model=model,
-                add=tuple(Entry(memory, (vector,)) for memory, vector in zip(made, own, strict=True)),
-                cache={cache_key(memory.content).hex(): (vector,) for memory, vector in zip(made, own, strict=True)},
+                at=now,
+                actor="bench",
+                scopes=into.scopes,
+                model=model,
+                add=tuple(
+                    Entry(memory, (vector,)) for memory, vector in zip(made, own, strict=True)
+                ),
+                cache={
+                    cache_key(memory.content).hex(): (vector,)
+                    for memory, vector in zip(made, own, strict=True)
+                },
             )
-        )  # fmt: skip
+        )
         if start % 50_000 == 0 and start:
             told(f"  {start:,} memories written")
     return time.perf_counter() - started

@@ -4,7 +4,7 @@
     python bench/failover.py --failovers 6 --writers 4 --json
 
 etcd and two servers with synchronous replication run under Patroni on this machine (`cluster.py`). Writers add numbered memories through
-`Memory`, know both addresses (`target_session_attrs=read-write`) and are told nothing of what happens. The primary is killed with SIGKILL
+`Bethink`, know both addresses (`target_session_attrs=read-write`) and are told nothing of what happens. The primary is killed with SIGKILL
 in turn in four ways:
 
     node     Patroni and the server at once, as when a machine dies
@@ -33,12 +33,12 @@ from cluster import PATIENCE, TTL, Cluster
 from common import machine, table, told
 from stores import by_words, child_environment, everything
 
-from recollect.config import Config
-from recollect.embed.hashing import HashingEmbedder
-from recollect.errors import StoreError
-from recollect.memory import Memory
-from recollect.store.pg.writer import Writer as Written
-from recollect.store.postgres import PostgresStore
+from bethink.api import Bethink
+from bethink.config import Config
+from bethink.embed.hashing import HashingEmbedder
+from bethink.errors import StoreError
+from bethink.store.pg.writer import Writer as Written
+from bethink.store.postgres import PostgresStore
 
 EMBEDDER = HashingEmbedder(384)  # of a size that has an index
 WAYS = ("node", "arrived", "unsent", "server")
@@ -64,12 +64,17 @@ class Round(NamedTuple):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--failovers", type=int, default=4)
     parser.add_argument("--writers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
-        "--wait", type=float, default=WAIT, help="the writers' busy_timeout; less than a failover takes makes them repeat by themselves"
+        "--wait",
+        type=float,
+        default=WAIT,
+        help="the writers' busy_timeout; less than a failover takes makes them repeat by themselves",
     )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--write", nargs=3, help=argparse.SUPPRESS)  # URL, tenant, number
@@ -85,17 +90,41 @@ def main() -> int:
     ):
         rounds = measured(cluster, args.failovers, writers, random.Random(args.seed))
     if args.json:
-        print(json.dumps({**found, "ttl": TTL, "writers": args.writers, "failovers": [one._asdict() for one in rounds]}, indent=1))
+        print(
+            json.dumps(
+                {
+                    **found,
+                    "ttl": TTL,
+                    "writers": args.writers,
+                    "failovers": [one._asdict() for one in rounds],
+                },
+                indent=1,
+            )
+        )
     else:
         show(rounds, args.writers)
     return 1 if any(one.lost or one.doubled or one.unfound or one.problems for one in rounds) else 0
 
 
 def show(rounds: list[Round], writers: int) -> None:
-    table([
-        ("killed", "new primary s", "gap s", "unknown: in", "out", "told again", "acknowledged", "lost", "twice", "unfound", "problems"),
-        *rounds,
-    ])  # fmt: skip
+    table(
+        [
+            (
+                "killed",
+                "new primary s",
+                "gap s",
+                "unknown: in",
+                "out",
+                "told again",
+                "acknowledged",
+                "lost",
+                "twice",
+                "unfound",
+                "problems",
+            ),
+            *rounds,
+        ]
+    )
     print(f"{writers} writers, {TENANTS} tenants; a silent primary loses its office after {TTL} s")
 
 
@@ -117,7 +146,7 @@ def write(url: str, tenant: str, writer: int, wait: float) -> None:
 
     Written.landed = watched  # type: ignore[method-assign]
     config = Config(database=url, tenant=tenant, user=f"writer-{writer}", busy_timeout=wait)
-    with Memory(config=config, embedder=EMBEDDER, directory=Path(__file__).parent) as memory:
+    with Bethink(config=config, embedder=EMBEDDER, directory=Path(__file__).parent) as memory:
         number = 0
         os.set_blocking(0, False)
         while (said := heard()) is not None:
@@ -131,7 +160,7 @@ def write(url: str, tenant: str, writer: int, wait: float) -> None:
             number += 1
 
 
-def add(memory: Memory, content: str) -> None:
+def add(memory: Bethink, content: str) -> None:
     """Told until it is acknowledged. Whether the store repeats it or we do, it must be there once."""
     while True:
         try:
@@ -163,16 +192,31 @@ class Writers:
         for number in range(TENANTS):
             PostgresStore(url, tenant=tenant(number)).close()
         self.files = [folder / f"writer-{number}" for number in range(count)]
-        environment = child_environment(RECOLLECT_HOME=str(folder), OPENBLAS_NUM_THREADS="1")
+        environment = child_environment(BETHINK_HOME=str(folder), OPENBLAS_NUM_THREADS="1")
         self.processes = []
         for number, file in enumerate(self.files):
-            command = [sys.executable, __file__, "--wait", str(wait), "--write", url, tenant(number % TENANTS), str(number)]
+            command = [
+                sys.executable,
+                __file__,
+                "--wait",
+                str(wait),
+                "--write",
+                url,
+                tenant(number % TENANTS),
+                str(number),
+            ]
             with file.open("wb") as out:
-                self.processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, env=environment, bufsize=0))
+                self.processes.append(
+                    subprocess.Popen(
+                        command, stdin=subprocess.PIPE, stdout=out, env=environment, bufsize=0
+                    )
+                )
 
     def said(self, what: str) -> list[list[dict[str, Any]]]:
         """The lines of each writer that tell of this."""
-        lines = [[json.loads(line) for line in file.read_text().split("\n")[:-1]] for file in self.files]
+        lines = [
+            [json.loads(line) for line in file.read_text().split("\n")[:-1]] for file in self.files
+        ]
         return [[line for line in own if what in line] for own in lines]
 
     def count(self, what: str) -> list[int]:
@@ -183,9 +227,17 @@ class Writers:
         before, deadline = self.count(what), time.monotonic() + PATIENCE
         self.order(order)
         while any(now < then + more for now, then in zip(self.count(what), before, strict=True)):
-            ended = [number for number, process in enumerate(self.processes) if process.poll() is not None]
+            ended = [
+                number
+                for number, process in enumerate(self.processes)
+                if process.poll() is not None
+            ]
             if ended or time.monotonic() > deadline:
-                raise SystemExit(f"Writers {ended} ended." if ended else f"The writers do not get on: {before}, then {self.count(what)}.")
+                raise SystemExit(
+                    f"Writers {ended} ended."
+                    if ended
+                    else f"The writers do not get on: {before}, then {self.count(what)}."
+                )
             time.sleep(0.05)
 
     def order(self, word: bytes) -> None:
@@ -212,20 +264,40 @@ def tenant(number: int) -> str:
     return f"team-{number}"
 
 
-def measured(cluster: Cluster, failovers: int, writers: Writers, chance: random.Random) -> list[Round]:
+def measured(
+    cluster: Cluster, failovers: int, writers: Writers, chance: random.Random
+) -> list[Round]:
     rounds: list[Round] = []
     for number in range(failovers):
         way = WAYS[number % len(WAYS)]
         writers.wait("acknowledged", 5)
         time.sleep(chance.uniform(0, 1))
         old, killed = kill(cluster, way, writers)
-        leader = cluster.wait(lambda old=old: cluster.leader() not in ("", old), "there is no other primary")
+        leader = cluster.wait(
+            lambda old=old: cluster.leader() not in ("", old), "there is no other primary"
+        )
         writers.wait("acknowledged", 2)
-        gap = max(next(line["at"] for line in own if line["at"] > killed) for own in writers.said("acknowledged")) - killed
+        gap = (
+            max(
+                next(line["at"] for line in own if line["at"] > killed)
+                for own in writers.said("acknowledged")
+            )
+            - killed
+        )
         writers.wait("paused", 1, b"p")
         found = looked(cluster.url, writers)
-        earlier = {name: sum(getattr(one, name) for one in rounds) for name in ("arrived", "repeated", "again")}
-        rounds.append(Round(way, leader, gap, **{name: value - earlier.get(name, 0) for name, value in found.items()}))
+        earlier = {
+            name: sum(getattr(one, name) for one in rounds)
+            for name in ("arrived", "repeated", "again")
+        }
+        rounds.append(
+            Round(
+                way,
+                leader,
+                gap,
+                **{name: value - earlier.get(name, 0) for name, value in found.items()},
+            )
+        )
         told(f"{number + 1}: {rounds[-1]}")
         if old not in cluster.processes:
             cluster.start(old)
@@ -238,7 +310,9 @@ def kill(cluster: Cluster, way: str, writers: Writers) -> tuple[str, float]:
     """The primary's name and the moment of its death."""
     primary = cluster.leader()
     standby = "b" if primary == "a" else "a"
-    node, title = {"arrived": (standby, "walreceiver"), "unsent": (primary, "walsender")}.get(way, ("", ""))
+    node, title = {"arrived": (standby, "walreceiver"), "unsent": (primary, "walsender")}.get(
+        way, ("", "")
+    )
     halted = cluster.worker(node, title) if node else 0
     if halted:
         os.kill(halted, signal.SIGSTOP)
@@ -262,27 +336,53 @@ def quiet(writers: Writers) -> None:
 def looked(url: str, writers: Writers) -> dict[str, int]:
     """What became of everything that was acknowledged so far. The writers pause meanwhile."""
     unknown = Counter(line["unknown"] for own in writers.said("unknown") for line in own)
-    found = Counter(arrived=unknown[True], repeated=unknown[False], again=sum(writers.count("again")))
+    found = Counter(
+        arrived=unknown[True], repeated=unknown[False], again=sum(writers.count("again"))
+    )
     for number in range(TENANTS):
         told_of = [line for own in writers.said("acknowledged")[number::TENANTS] for line in own]
         store = PostgresStore(url, tenant=tenant(number), user="", timeout=WAIT)
         scopes = everything(*store.scopes())
         memories = list(store.scan(scopes))
-        there, ids = Counter(memory.content for memory in memories), {memory.id for memory in memories}
+        there, ids = (
+            Counter(memory.content for memory in memories),
+            {memory.id for memory in memories},
+        )
         found["acknowledged"] += len(told_of)
         found["lost"] += sum(line["acknowledged"] not in ids for line in told_of)
         found["doubled"] += sum(number > 1 for number in there.values())
-        newest = [line for line in sorted(told_of, key=lambda line: line["at"]) if line["acknowledged"] in ids][-LOOKED_FOR:]
+        newest = [
+            line
+            for line in sorted(told_of, key=lambda line: line["at"])
+            if line["acknowledged"] in ids
+        ][-LOOKED_FOR:]
         for line in newest:
-            word, key = line["content"].split()[4], store.keys([line["acknowledged"]])[line["acknowledged"]]
+            word, key = (
+                line["content"].split()[4],
+                store.keys([line["acknowledged"]])[line["acknowledged"]],
+            )
             near = store.nearest(EMBEDDER.query(line["content"]), EMBEDDER.model, scopes, 3)
-            found["unfound"] += by_words(store, word, scopes) != [line["acknowledged"]] or key not in [one for one, _ in near.items]
+            found["unfound"] += by_words(store, word, scopes) != [
+                line["acknowledged"]
+            ] or key not in [one for one, _ in near.items]
         problems = store.check(deep=True)
         for problem in problems:
             told(problem.message)
         found["problems"] += len(problems)
         store.close()
-    return {name: found[name] for name in ("acknowledged", "arrived", "repeated", "again", "lost", "doubled", "unfound", "problems")}
+    return {
+        name: found[name]
+        for name in (
+            "acknowledged",
+            "arrived",
+            "repeated",
+            "again",
+            "lost",
+            "doubled",
+            "unfound",
+            "problems",
+        )
+    }
 
 
 if __name__ == "__main__":

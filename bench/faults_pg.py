@@ -31,7 +31,16 @@ def main() -> int:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         found = kill_and_look(args.kills, args.writers, args.seed, Path(folder))
-    print(json.dumps({**found._asdict(), "longest": round(found.longest, 2), "seconds": round(time.monotonic() - started, 1)}, indent=1))
+    print(
+        json.dumps(
+            {
+                **found._asdict(),
+                "longest": round(found.longest, 2),
+                "seconds": round(time.monotonic() - started, 1),
+            },
+            indent=1,
+        )
+    )
     return 1 if found.lost or found.doubled or found.unfound or found.problems else 0
 
 

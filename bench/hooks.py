@@ -26,29 +26,43 @@ from common import fill, machine, made, table, told
 from startup import installed
 from texts import Teller
 
-from recollect.config import Config
-from recollect.hooks import event, prompt, spool
-from recollect.memory import Memory
-from recollect.recall.shape import tokens
-from recollect.types import Passage, Source
+from bethink.api import Bethink
+from bethink.config import Config
+from bethink.hooks import event, prompt, spool
+from bethink.recall.shape import tokens
+from bethink.types import Passage, Source
 
 UNRELATED = Path(__file__).parent.parent / "tests" / "fixtures" / "hooks" / "unrelated.txt"
 PROMPT = "why did the nightly cache of the payment service fail, and which gateway retries it?"
 # Event → how many times the bare interpreter, and how many milliseconds more, it may take.
-LIMITS = {"session-start": (3, 60), "prompt": (3, 60), "prompt, unrelated": (3, 60), "stop": (2, 40), "session-end": (2, 40)}
+LIMITS = {
+    "session-start": (3, 60),
+    "prompt": (3, 60),
+    "prompt, unrelated": (3, 60),
+    "stop": (2, 40),
+    "session-end": (2, 40),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--install", action="store_true", help="measure a real install in a temporary virtual environment")
+    parser.add_argument(
+        "--install",
+        action="store_true",
+        help="measure a real install in a temporary virtual environment",
+    )
     parser.add_argument("--runs", type=int, default=21)
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--quality", nargs="+", type=Path, metavar="SET")
-    parser.add_argument("--database", type=Path, help="a prepared database of the one set that is given")
+    parser.add_argument(
+        "--database", type=Path, help="a prepared database of the one set that is given"
+    )
     parser.add_argument("--scope", help="the scope in it")
     parser.add_argument("--unrelated", type=Path, default=UNRELATED)
     parser.add_argument("--sample", type=int, default=50)
-    parser.add_argument("--meaning", action="store_true", help="search by meaning too, as the MCP server does")
+    parser.add_argument(
+        "--meaning", action="store_true", help="search by meaning too, as the MCP server does"
+    )
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     result = {"machine": machine(), **(quality(args) if args.quality else speed(args))}
@@ -60,37 +74,53 @@ def main() -> None:
 
 
 def speed(args: argparse.Namespace) -> dict:
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="bethink-bench-") as temporary:
         folder = Path(temporary)
         project, home = folder / "project", folder / "home"
         (project / ".git").mkdir(parents=True)
         (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-        environment = {**os.environ, "RECOLLECT_HOME": str(home), "RECOLLECT_EMBEDDING": "none"}
+        environment = {**os.environ, "BETHINK_HOME": str(home), "BETHINK_EMBEDDING": "none"}
         os.environ.update(environment)
-        python, command = sys.executable, [sys.executable, "-m", "recollect"]
+        python, command = sys.executable, [sys.executable, "-m", "bethink"]
         if args.install:
             found, command = installed(folder / "venv")
             python = str(found)
             environment.pop("PYTHONPATH", None)
         filled(project, args.memories)
         transcript = folder / "session.jsonl"
-        transcript.write_text(line("user", "Why is the cache slow?") + line("assistant", "Because every request misses it."))
+        transcript.write_text(
+            line("user", "Why is the cache slow?")
+            + line("assistant", "Because every request misses it.")
+        )
         said = {"cwd": str(project), "transcript_path": str(transcript), "session_id": "bench"}
         ways = {
             "import sqlite3": ([python, "-c", "import sqlite3"], b""),
-            "session-start": ([*command, "hook", "session-start", "--host", "claude"], {**said, "source": "startup"}),
+            "session-start": (
+                [*command, "hook", "session-start", "--host", "claude"],
+                {**said, "source": "startup"},
+            ),
             "prompt": (
                 [*command, "hook", "prompt", "--host", "claude"],
                 {**said, "session_id": "", "transcript_path": "", "prompt": PROMPT},
             ),
-            "prompt, unrelated": ([*command, "hook", "prompt", "--host", "claude"], {**said, "prompt": "write a haiku about autumn"}),
+            "prompt, unrelated": (
+                [*command, "hook", "prompt", "--host", "claude"],
+                {**said, "prompt": "write a haiku about autumn"},
+            ),
             "stop": ([*command, "hook", "stop", "--host", "claude"], said),
-            "session-end": ([*command, "hook", "session-end", "--host", "claude"], {**said, "reason": "other"}),
+            "session-end": (
+                [*command, "hook", "session-end", "--host", "claude"],
+                {**said, "reason": "other"},
+            ),
         }
         times: dict[str, list[float]] = {name: [] for name in ways}
         for number in range(args.runs + 1):
             for name, (words, message) in ways.items():
-                spent, printed = started(words, environment, message if isinstance(message, bytes) else json.dumps(message).encode())
+                spent, printed = started(
+                    words,
+                    environment,
+                    message if isinstance(message, bytes) else json.dumps(message).encode(),
+                )
                 if bool(printed) != (name in ("session-start", "prompt")):
                     sys.exit(f"{name} printed {printed[:200]!r}")
                 if number:  # the first fills the file cache and writes bytecode
@@ -101,21 +131,57 @@ def speed(args: argparse.Namespace) -> dict:
     for name, each in times.items():
         limit = None if name not in LIMITS else LIMITS[name][0] * base + LIMITS[name][1]
         median = statistics.median(each)
-        rows.append((name, min(each), median, median / base, limit or "", "" if limit is None else "yes" if median <= limit else "NO"))
-    table([("cold process" + (", installed" if args.install else ""), "best ms", "median ms", "÷", "limit ms", "within"), *rows])
-    return {"ways": {name: {"best_ms": best, "median_ms": median, "limit_ms": limit} for name, best, median, _, limit, _ in rows}}
+        rows.append(
+            (
+                name,
+                min(each),
+                median,
+                median / base,
+                limit or "",
+                "" if limit is None else "yes" if median <= limit else "NO",
+            )
+        )
+    table(
+        [
+            (
+                "cold process" + (", installed" if args.install else ""),
+                "best ms",
+                "median ms",
+                "÷",
+                "limit ms",
+                "within",
+            ),
+            *rows,
+        ]
+    )
+    return {
+        "ways": {
+            name: {"best_ms": best, "median_ms": median, "limit_ms": limit}
+            for name, best, median, _, limit, _ in rows
+        }
+    }
 
 
 def filled(project: Path, count: int) -> None:
     told(f"writing {count:,} memories with made-up vectors")
     texts = Teller().memories(count)
     vectors, _ = made(count, 384, 1, np.random.default_rng(7))
-    with Memory(directory=project) as memory:
+    with Bethink(directory=project) as memory:
         fill(memory.store, memory.scope, texts, vectors, "made-up")
 
 
 def line(role: str, text: str) -> str:
-    return json.dumps({"type": role, "uuid": f"{role}-1", "sessionId": "bench", "message": {"role": role, "content": text}}) + "\n"
+    return (
+        json.dumps(
+            {
+                "type": role,
+                "uuid": f"{role}-1",
+                "sessionId": "bench",
+                "message": {"role": role, "content": text},
+            }
+        )
+        + "\n"
+    )
 
 
 def started(command: list[str], environment: dict[str, str], message: bytes) -> tuple[float, bytes]:
@@ -137,7 +203,7 @@ def settle() -> None:
 # Quality
 
 
-class Looked(Memory):
+class Looked(Bethink):
     """A memory that sees one scope, whatever directory it is opened in."""
 
     seen = ""
@@ -152,9 +218,11 @@ def quality(args: argparse.Namespace) -> dict:
     rows = []
     config = Config(embedding=Config().embedding if args.meaning else "none")
     for folder in args.quality:
-        with tempfile.TemporaryDirectory(prefix="recollect-bench-") as temporary:
-            os.environ.setdefault("RECOLLECT_HOME", temporary)
-            memory = Looked(args.database or Path(temporary) / "bench.db", directory=temporary, config=config)
+        with tempfile.TemporaryDirectory(prefix="bethink-bench-") as temporary:
+            os.environ.setdefault("BETHINK_HOME", temporary)
+            memory = Looked(
+                args.database or Path(temporary) / "bench.db", directory=temporary, config=config
+            )
             memory.seen = args.scope or ""
             if not args.database:
                 load(memory, folder)
@@ -166,17 +234,39 @@ def quality(args: argparse.Namespace) -> dict:
         sample = random.Random(7).sample(found, min(args.sample, len(found)))
         few = random.Random(7).sample(nothing, min(args.sample, len(nothing)))
         rows += [
-            (folder.name, "questions: right memory told", f"{sum(right for right, _ in sample)}/{len(sample)}", share(right for right, _ in found)),
-            (folder.name, "questions: anything told", f"{sum(size > 0 for _, size in sample)}/{len(sample)}", share(size > 0 for _, size in found)),
-            (folder.name, "unrelated: nothing told", f"{sum(not one.text for one in few)}/{len(few)}", share(not one.text for one in nothing)),
+            (
+                folder.name,
+                "questions: right memory told",
+                f"{sum(right for right, _ in sample)}/{len(sample)}",
+                share(right for right, _ in found),
+            ),
+            (
+                folder.name,
+                "questions: anything told",
+                f"{sum(size > 0 for _, size in sample)}/{len(sample)}",
+                share(size > 0 for _, size in found),
+            ),
+            (
+                folder.name,
+                "unrelated: nothing told",
+                f"{sum(not one.text for one in few)}/{len(few)}",
+                share(not one.text for one in nothing),
+            ),
             (folder.name, "tokens, most", "", max([size for _, size in found] + [0])),
-            (folder.name, "tokens, of those told", "", statistics.mean([size for _, size in found if size] or [0])),
-        ]  # fmt: skip
+            (
+                folder.name,
+                "tokens, of those told",
+                "",
+                statistics.mean([size for _, size in found if size] or [0]),
+            ),
+        ]
         for text, one in zip(unrelated, nothing, strict=True):
             if one.text:
                 told(f"told though unrelated: {text}")
     table([("set", "measure", f"of {args.sample}", "of all"), *rows])
-    return {"sets": [dict(zip(("set", "measure", "sample", "all"), row, strict=True)) for row in rows]}
+    return {
+        "sets": [dict(zip(("set", "measure", "sample", "all"), row, strict=True)) for row in rows]
+    }
 
 
 def share(values) -> float:
@@ -184,23 +274,33 @@ def share(values) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def load(memory: Memory, folder: Path) -> None:
+def load(memory: Bethink, folder: Path) -> None:
     told(f"{folder.name}: loading")
     groups: dict[str, list[Passage]] = {}
     with (folder / "corpus.jsonl").open(encoding="utf-8") as stream:
         for at, row in enumerate(map(json.loads, stream)):
             session = str(row.get("session") or f"document-{at}")
             held = groups.setdefault(session, [])
-            held.append(Passage(row["text"], kind="context", session=session, position=len(held), metadata={"document": row["id"]}))
+            held.append(
+                Passage(
+                    row["text"],
+                    kind="context",
+                    session=session,
+                    position=len(held),
+                    metadata={"document": row["id"]},
+                )
+            )
     for session, passages in groups.items():
         memory.ingest([(Source(session, "transcript"), passages)], replace_sources=False)
 
 
-def given(memory: Memory, text: str, meaning: bool) -> prompt.Told:
-    return prompt.told(event.Hook("prompt", "claude", prompt=text), memory, "hybrid" if meaning else "keyword")
+def given(memory: Bethink, text: str, meaning: bool) -> prompt.Told:
+    return prompt.told(
+        event.Hook("prompt", "claude", prompt=text), memory, "hybrid" if meaning else "keyword"
+    )
 
 
-def judged(memory: Memory, question: dict, meaning: bool) -> tuple[bool, int]:
+def judged(memory: Bethink, question: dict, meaning: bool) -> tuple[bool, int]:
     """Whether what is told to a question holds what is relevant, and its tokens."""
     answer = given(memory, question["query"], meaning)
     wanted = set(question.get("relevant_sessions") or question.get("relevant") or ())

@@ -1,7 +1,7 @@
 """How well the sentences of a conversation are told apart, and the weights for it.
 
     python bench/ideas.py            measures the packaged weights on the held-out sentences
-    python bench/ideas.py --train    makes the weights anew from src/recollect/ingest/data/ideas-train.tsv, then measures
+    python bench/ideas.py --train    makes the weights anew from src/bethink/ingest/data/ideas-train.tsv, then measures
 
 Thresholds are chosen by cross-validation on the training sentences; the held-out ones are only ever measured.
 """
@@ -17,12 +17,12 @@ import numpy as np
 from common import table, told
 from triggers import Finder
 
-from recollect.config import load
-from recollect.embed import open_embedder
-from recollect.embed.models import DEFAULT
-from recollect.ingest import intents, phrases
-from recollect.ingest.intents import LABELS
-from recollect.ingest.lookup import folded
+from bethink.config import load
+from bethink.embed import open_embedder
+from bethink.embed.models import DEFAULT
+from bethink.ingest import intents, phrases
+from bethink.ingest.intents import LABELS
+from bethink.ingest.lookup import folded
 
 HELD_OUT = Path(__file__).parent.parent / "tests" / "fixtures" / "ideas-held-out.tsv"
 PENALTY = 2e-3  # of L2
@@ -31,7 +31,15 @@ SEEN = 8  # sentences that a run of words must stand in to get a weight
 WORD_SEEN = 5  # and a word, to stand for itself
 FOLDS = 10
 # Precision that the thresholds aim at in cross-validation, a little above the 0.85 that held-out sentences must show.
-AIM = {"decision": 0.88, "problem": 0.9, "solution": 0.91, "todo": 0.88, "question": 0.92, "conclusion": 0.82, "context": 0.82}
+AIM = {
+    "decision": 0.88,
+    "problem": 0.9,
+    "solution": 0.91,
+    "todo": 0.88,
+    "question": 0.92,
+    "conclusion": 0.82,
+    "context": 0.82,
+}
 
 
 class Row(NamedTuple):
@@ -58,7 +66,11 @@ def embedder():
 def vocabulary(texts: Sequence[str]) -> list[str]:
     """The runs of words that get a weight. A word that stands in it on its own is one that is known."""
     words = [intents.tokens(text) for text in texts]
-    known = {word for word, count in Counter(word for each in words for word in set(each)).items() if count >= WORD_SEEN}
+    known = {
+        word
+        for word, count in Counter(word for each in words for word in set(each)).items()
+        if count >= WORD_SEEN
+    }
     seen = Counter(gram for each in words for gram in intents.grams(each, known))
     return sorted(gram for gram, count in seen.items() if count >= SEEN)
 
@@ -88,8 +100,12 @@ def fit(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
         scores = x @ weights
         scores -= scores.max(axis=1, keepdims=True)
         total = np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        value = float((total[:, 0] - (scores * y).sum(axis=1)).mean() + 0.5 * (penalty * weights**2).sum())
-        return value, (x.T @ ((np.exp(scores - total) - y) / len(x)) + penalty * weights).astype(np.float64).ravel()
+        value = float(
+            (total[:, 0] - (scores * y).sum(axis=1)).mean() + 0.5 * (penalty * weights**2).sum()
+        )
+        return value, (x.T @ ((np.exp(scores - total) - y) / len(x)) + penalty * weights).astype(
+            np.float64
+        ).ravel()
 
     return descend(loss, x.shape[1] * y.shape[1]).reshape(x.shape[1], -1)
 
@@ -105,7 +121,11 @@ def descend(loss, size: int) -> np.ndarray:
         for move, turn in zip(reversed(moves), reversed(turns), strict=True):
             parts.append(move @ way / (move @ turn))
             way -= parts[-1] * turn
-        way *= moves[-1] @ turns[-1] / (turns[-1] @ turns[-1]) if moves else 1 / max(1.0, float(np.linalg.norm(slope)))
+        way *= (
+            moves[-1] @ turns[-1] / (turns[-1] @ turns[-1])
+            if moves
+            else 1 / max(1.0, float(np.linalg.norm(slope)))
+        )
         for move, turn, part in zip(moves, turns, reversed(parts), strict=True):
             way += move * (part - turn @ way / (move @ turn))
         length = 1.0
@@ -132,7 +152,9 @@ def crossed(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
     fold = np.random.default_rng(7).permutation(len(labels)) % FOLDS
     found = np.zeros((len(labels), len(LABELS)))
     for number in range(FOLDS):
-        found[fold == number] = chances(features[fold == number], fit(features[fold != number], labels[fold != number]))
+        found[fold == number] = chances(
+            features[fold == number], fit(features[fold != number], labels[fold != number])
+        )
     return found
 
 
@@ -151,7 +173,10 @@ def thresholds(found: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 def train(embed) -> None:
     given = rows(intents.TRAINING)
-    texts, labels = [row.text for row in given], np.array([LABELS.index(row.label) for row in given])
+    texts, labels = (
+        [row.text for row in given],
+        np.array([LABELS.index(row.label) for row in given]),
+    )
     known = vocabulary(texts)
     cues = readings(texts, known)
     vectors = embed([intents.PROMPT + intents.spoken(text) for text in texts])
@@ -168,7 +193,9 @@ def train(embed) -> None:
         found = crossed(features, labels)
         stored[name] = fit(features, labels).astype(np.float16)
         stored["least_" + name] = thresholds(found, labels)
-        told(f"{name}: {features.shape[1]} features, accuracy in cross-validation {(found.argmax(axis=1) == labels).mean():.3f}")
+        told(
+            f"{name}: {features.shape[1]} features, accuracy in cross-validation {(found.argmax(axis=1) == labels).mean():.3f}"
+        )
         table(measured(labels, kept(found, stored["least_" + name])))
     np.savez_compressed(intents.WEIGHTS, **stored)
     told(f"{intents.WEIGHTS}: {intents.WEIGHTS.stat().st_size:,} bytes")
@@ -176,7 +203,12 @@ def train(embed) -> None:
 
 def kept_triggers() -> np.ndarray:
     finder = Finder([folded(row.text) for row in rows(intents.TRAINING)])
-    return np.frombuffer("\n".join(" ".join(finder.triggers(branch)) for _, branch in phrases.alternatives()).encode(), np.uint8)
+    return np.frombuffer(
+        "\n".join(
+            " ".join(finder.triggers(branch)) for _, branch in phrases.alternatives()
+        ).encode(),
+        np.uint8,
+    )
 
 
 def kept(found: np.ndarray, least: np.ndarray) -> np.ndarray:
@@ -189,14 +221,26 @@ def measured(labels: np.ndarray, given: np.ndarray) -> list[list[object]]:
     for at, label in enumerate(LABELS):
         right = int(((given == at) & (labels == at)).sum())
         result.append(
-            [label, right / max(1, int((given == at).sum())), right / max(1, int((labels == at).sum())), int((given == at).sum()), right]
+            [
+                label,
+                right / max(1, int((given == at).sum())),
+                right / max(1, int((labels == at).sum())),
+                int((given == at).sum()),
+                right,
+            ]
         )
     return result
 
 
 def confusion(labels: np.ndarray, given: np.ndarray) -> list[list[object]]:
     counts = Counter(zip(labels.tolist(), given.tolist(), strict=True))
-    return [["is \\ taken for", *LABELS], *([label, *(counts[at, to] for to in range(len(LABELS)))] for at, label in enumerate(LABELS))]
+    return [
+        ["is \\ taken for", *LABELS],
+        *(
+            [label, *(counts[at, to] for to in range(len(LABELS)))]
+            for at, label in enumerate(LABELS)
+        ),
+    ]
 
 
 def evaluate(path: Path, embed) -> None:
@@ -224,13 +268,22 @@ def alone(path: Path, embed) -> None:
     features = intents.centred(vectors, vectors.mean(axis=0))
     labels = np.array([LABELS.index(row.label) for row in given])
     least = thresholds(crossed(features, labels), labels)
-    asked = intents.centred(embed([intents.PROMPT + intents.spoken(row.text) for row in held]), vectors.mean(axis=0))
+    asked = intents.centred(
+        embed([intents.PROMPT + intents.spoken(row.text) for row in held]), vectors.mean(axis=0)
+    )
     print("vectors only")
-    table(measured(np.array([LABELS.index(row.label) for row in held]), kept(chances(asked, fit(features, labels)), least)))
+    table(
+        measured(
+            np.array([LABELS.index(row.label) for row in held]),
+            kept(chances(asked, fit(features, labels)), least),
+        )
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--train", action="store_true")
     parser.add_argument("--held-out", type=Path, nargs="*", default=[HELD_OUT])
     options = parser.parse_args()

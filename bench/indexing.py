@@ -16,10 +16,10 @@ from pathlib import Path
 from common import machine, told
 from texts import Teller
 
-from recollect import knowledge
-from recollect.ingest.vectors import Recent
-from recollect.memory import Memory
-from recollect.store.writer import vector_text
+from bethink.api import Bethink
+from bethink.features import knowledge
+from bethink.ingest.vectors import Recent
+from bethink.store.writer import vector_text
 
 SECTIONS, SENTENCES = 4, 9
 
@@ -55,14 +55,16 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     machine()
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="bethink-bench-") as name:
         root = Path(name)
         docs = root / "docs"
         if args.folder:
-            shutil.copytree(args.folder, docs, ignore=shutil.ignore_patterns("node_modules", ".git"))
+            shutil.copytree(
+                args.folder, docs, ignore=shutil.ignore_patterns("node_modules", ".git")
+            )
         else:
             written(docs, args.files)
-        with Memory(root / "memory.db", directory=root) as memory:
+        with Bethink(root / "memory.db", directory=root) as memory:
             embedder = memory.embedder
             embedder.documents(["warm up"])
             told("indexing")
@@ -77,22 +79,38 @@ def main() -> None:
             embedding = time.perf_counter() - started
             count = [0]
             real = embedder.documents
-            embedder.documents = lambda given, progress=None: count.__setitem__(0, count[0] + len(given)) or real(given, progress)
+            embedder.documents = lambda given, progress=None: (
+                count.__setitem__(0, count[0] + len(given)) or real(given, progress)
+            )
             memory.__dict__["recent"] = Recent()
             started = time.perf_counter()
             second = knowledge.index(memory, [docs])
             again, embedded_again = time.perf_counter() - started, count[0]
             changed = next(docs.rglob("*.md"))
-            changed.write_text(changed.read_text() + "\nOne more sentence at the end of the page.\n")
+            changed.write_text(
+                changed.read_text() + "\nOne more sentence at the end of the page.\n"
+            )
             started = time.perf_counter()
             third = knowledge.index(memory, [docs])
             one, embedded_one = time.perf_counter() - started, count[0] - embedded_again
     result = {
-        "files": len(first.added), "passages": first.memories_added, "indexing_s": round(indexing, 2), "embedding_s": round(embedding, 2),
-        "indexing_over_embedding": round(indexing / embedding, 3), "again_s": round(again, 3), "again_unchanged": second.unchanged,
-        "again_embedded": embedded_again, "one_changed_s": round(one, 3), "one_changed_files": len(third.changed), "one_changed_embedded": embedded_one,
-    }  # fmt: skip
-    print(json.dumps(result, indent=1) if args.json else "\n".join(f"{key.replace('_', ' '):28}{value}" for key, value in result.items()))
+        "files": len(first.added),
+        "passages": first.memories_added,
+        "indexing_s": round(indexing, 2),
+        "embedding_s": round(embedding, 2),
+        "indexing_over_embedding": round(indexing / embedding, 3),
+        "again_s": round(again, 3),
+        "again_unchanged": second.unchanged,
+        "again_embedded": embedded_again,
+        "one_changed_s": round(one, 3),
+        "one_changed_files": len(third.changed),
+        "one_changed_embedded": embedded_one,
+    }
+    print(
+        json.dumps(result, indent=1)
+        if args.json
+        else "\n".join(f"{key.replace('_', ' '):28}{value}" for key, value in result.items())
+    )
 
 
 if __name__ == "__main__":

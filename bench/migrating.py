@@ -18,10 +18,10 @@ import scale
 from common import machine, made, told
 from texts import Teller
 
-from recollect import migration
-from recollect.store.postgres import PostgresStore
-from recollect.store.sqlite import SqliteStore
-from recollect.types import Batch, Change, Filter, Relation
+from bethink.features import migration
+from bethink.store.postgres import PostgresStore
+from bethink.store.sqlite import SqliteStore
+from bethink.types import Batch, Change, Filter, Relation
 
 
 def filled(path: Path, memories: int) -> None:
@@ -29,17 +29,33 @@ def filled(path: Path, memories: int) -> None:
     place = scale.Place("sqlite", str(path))
     teller = Teller()
     scale.grow(
-        place, teller.memories(scale.VARIETY), made(scale.VARIETY, scale.DIMENSIONS, 1, np.random.default_rng(7))[0], 100, 0, memories
+        place,
+        teller.memories(scale.VARIETY),
+        made(scale.VARIETY, scale.DIMENSIONS, 1, np.random.default_rng(7))[0],
+        100,
+        0,
+        memories,
     )
     dice, now = random.Random(5), datetime.now(UTC)
-    ids = [memory.id for memory in place.base.scan(Filter(scopes=tuple(map(scale.scope, range(100)))))]
+    ids = [
+        memory.id for memory in place.base.scan(Filter(scopes=tuple(map(scale.scope, range(100)))))
+    ]
     for id in dice.sample(ids, len(ids) // 20):
         other = dice.choice(ids)
-        changes = (Change(id, "update", {"importance": dice.random() * 10}), Change(id, "vote", {"vote": 1.0}))
+        changes = (
+            Change(id, "update", {"importance": dice.random() * 10}),
+            Change(id, "vote", {"vote": 1.0}),
+        )
         relate = (Relation(id, other, "relates_to"),) if id != other else ()
         place.base.write(Batch(at=now, actor="bench", change=changes, relate=relate, access=(id,)))
     place.base.write(
-        Batch(at=now, actor="bench", change=tuple(Change(id, "forget", {"deleted_at": now}) for id in dice.sample(ids, len(ids) // 50)))
+        Batch(
+            at=now,
+            actor="bench",
+            change=tuple(
+                Change(id, "forget", {"deleted_at": now}) for id in dice.sample(ids, len(ids) // 50)
+            ),
+        )
     )
     place.base.write(Batch(at=now, actor="bench", purge=tuple(dice.sample(ids, 20))))
     place.close()
@@ -48,7 +64,9 @@ def filled(path: Path, memories: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--memories", type=int, default=10_000)
-    parser.add_argument("--from", dest="source", help="a database to move, instead of a made-up one")
+    parser.add_argument(
+        "--from", dest="source", help="a database to move, instead of a made-up one"
+    )
     parser.add_argument("--url", help="an empty PostgreSQL database; otherwise a server is started")
     args = parser.parse_args()
     machine()
@@ -58,12 +76,23 @@ def main() -> int:
         if not args.source:
             filled(path, args.memories)
             told("filled")
-        source, there, back = SqliteStore(path), PostgresStore(url, tenant="moved"), SqliteStore(Path(folder) / "back.db")
+        source, there, back = (
+            SqliteStore(path),
+            PostgresStore(url, tenant="moved"),
+            SqliteStore(Path(folder) / "back.db"),
+        )
         seconds, found = [], []
         for one, other, name in ((source, there, "there"), (there, back, "back")):
             started = time.perf_counter()
             found.append(
-                migration.migrate(one, other, name, progress=lambda done, total: told(f"  {done:,}") if done % 20_000 == 0 else None)
+                migration.migrate(
+                    one,
+                    other,
+                    name,
+                    progress=lambda done, total: (
+                        told(f"  {done:,}") if done % 20_000 == 0 else None
+                    ),
+                )
             )
             seconds.append(time.perf_counter() - started)
             told(f"{name}: {seconds[-1]:.0f} s")

@@ -3,7 +3,7 @@
     python bench/pages.py [--memories 100000] [--database FILE] [--rounds 15] [--json]
 
 Makes a database of that size (or takes a copy of one that `bench/search.py --keep` made), adds conversations, relations and votes,
-and starts `recollect serve` on it in a process of its own. Each round asks for every page once and in between for search pages with
+and starts `bethink serve` on it in a process of its own. Each round asks for every page once and in between for search pages with
 questions that were not asked before. A page is to take at most three times as long as a search.
 """
 
@@ -26,19 +26,20 @@ from common import machine, table, told
 from search import SCOPE, build
 from texts import Teller
 
-from recollect.config import data_directory
-from recollect.http.web.session import Sessions, load_key
-from recollect.ids import new_id
-from recollect.memory import Memory
-from recollect.types import Batch, Change, Entry, Filter, Relation, Session, Source, Span
-from recollect.types import Memory as Remembered
+from bethink.api import Bethink
+from bethink.config import data_directory
+from bethink.surface.web.session import Sessions, load_key
+from bethink.text.ids import new_id
+from bethink.types import Batch, Change, Entry, Filter, Memory, Relation, Session, Source, Span
 
 MOST = 3.0  # times a search
 TALKS, TURNS = 400, 24
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--database", type=Path, help="a database to copy, made by bench/search.py")
     parser.add_argument("--rounds", type=int, default=15)
@@ -66,13 +67,26 @@ def main() -> None:
 
 def enrich(file: Path, folder: Path) -> str:
     """What the pages show besides statements. Returns the id of a memory with neighbours."""
-    with Memory(file, directory=folder) as memory:
+    with Bethink(file, directory=folder) as memory:
         store, now = memory.store, datetime.now(UTC)
         known = store.list(Filter((SCOPE,)), 400)
-        relate = tuple(Relation(one.id, other.id, "relates_to") for one, other in zip(known[:200], known[200:], strict=True))
-        against = tuple(Relation(one.id, other.id, "contradicts") for one, other in zip(known[:50:2], known[1:50:2], strict=True))
+        relate = tuple(
+            Relation(one.id, other.id, "relates_to")
+            for one, other in zip(known[:200], known[200:], strict=True)
+        )
+        against = tuple(
+            Relation(one.id, other.id, "contradicts")
+            for one, other in zip(known[:50:2], known[1:50:2], strict=True)
+        )
         votes = tuple(Change(one.id, "vote", {"vote": 1.0}) for one in known[:120])
-        store.write(Batch(at=now, relate=(*relate, *against), change=votes, access=tuple(one.id for one in known[:300])))
+        store.write(
+            Batch(
+                at=now,
+                relate=(*relate, *against),
+                change=votes,
+                access=tuple(one.id for one in known[:300]),
+            )
+        )
         for number in range(TALKS):
             store.write(_talk(number, now - timedelta(hours=5 * number)))
         return known[0].id
@@ -80,21 +94,54 @@ def enrich(file: Path, folder: Path) -> str:
 
 def _talk(number: int, at: datetime) -> Batch:
     id, uri = f"talk-{number:04}", f"/transcripts/talk-{number:04}.jsonl"
-    spans = [Span(f"{id}-{n}", SCOPE, id, None, f"Topic {n} of {id}", "", (n * 6 + 1, n * 6 + 6), 0, at) for n in range(TURNS // 6)]
+    spans = [
+        Span(f"{id}-{n}", SCOPE, id, None, f"Topic {n} of {id}", "", (n * 6 + 1, n * 6 + 6), 0, at)
+        for n in range(TURNS // 6)
+    ]
     said = []
     for line in range(TURNS):
         text = f"Turn {line} of {id} speaks of the cache, the queue and the release of week {number % 52}"
-        told_by = {"role": ("user", "assistant")[line % 2], "turn": f"{id}-{line}", "host": ("claude", "codex")[number % 2]}
+        told_by = {
+            "role": ("user", "assistant")[line % 2],
+            "turn": f"{id}-{line}",
+            "host": ("claude", "codex")[number % 2],
+        }
         said.append(
-            Remembered(
-                new_id(), SCOPE, "context", text, text, at, at, session=id, span=spans[line // 6].id, source=uri, source_type="transcript",
-                lines=(line + 1, line + 1), position=line, metadata=told_by,
+            Memory(
+                new_id(),
+                SCOPE,
+                "context",
+                text,
+                text,
+                at,
+                at,
+                session=id,
+                span=spans[line // 6].id,
+                source=uri,
+                source_type="transcript",
+                lines=(line + 1, line + 1),
+                position=line,
+                metadata=told_by,
             )
-        )  # fmt: skip
-    session = Session(id, SCOPE, ("claude", "codex")[number % 2], f"Talk number {number}", uri, at, at + timedelta(hours=1))
+        )
+    session = Session(
+        id,
+        SCOPE,
+        ("claude", "codex")[number % 2],
+        f"Talk number {number}",
+        uri,
+        at,
+        at + timedelta(hours=1),
+    )
     sources = ((SCOPE, Source(uri, "transcript")),)
     entries = tuple(Entry(one, (), False) for one in said)
-    return Batch(at=at, sources=sources, sessions=(session,), spans=tuple((span, ()) for span in spans), add=entries)
+    return Batch(
+        at=at,
+        sources=sources,
+        sessions=(session,),
+        spans=tuple((span, ()) for span in spans),
+        add=entries,
+    )
 
 
 def start(folder: Path, file: Path) -> tuple[subprocess.Popen, str, Path]:
@@ -104,8 +151,20 @@ def start(folder: Path, file: Path) -> tuple[subprocess.Popen, str, Path]:
     models = data_directory() / "models"
     if models.exists():
         (home / "models").symlink_to(models.resolve())
-    environment = {**os.environ, "RECOLLECT_HOME": str(home)}
-    command = [sys.executable, "-m", "recollect", "serve", "--port", "0", "--quiet", "--project", str(folder), "--database", str(file)]
+    environment = {**os.environ, "BETHINK_HOME": str(home)}
+    command = [
+        sys.executable,
+        "-m",
+        "bethink",
+        "serve",
+        "--port",
+        "0",
+        "--quiet",
+        "--project",
+        str(folder),
+        "--database",
+        str(file),
+    ]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
     while not (notes := list((home / "servers").glob("*.json"))):
@@ -118,19 +177,29 @@ def start(folder: Path, file: Path) -> tuple[subprocess.Popen, str, Path]:
 def pages(focus: str) -> dict[str, str]:
     where = urlencode({"project": SCOPE})
     found = {
-        "newest": "/?", "memory": f"/memory/{focus}?", "timeline": "/timeline?", "timeline, one host": "/timeline?host=codex&",
-        "conversation": "/session/talk-0007?", "graph, newest": "/graph?", "graph around a memory": f"/graph?focus={focus}&",
-        "graph around PostgreSQL": "/graph?focus=about:PostgreSQL&", "graph data": f"/graph/data?focus={focus}&",
-        "inbox, contradictions": "/inbox?queue=contradictions&", "inbox, duplicates": "/inbox?queue=duplicates&",
-        "inbox, doubtful": "/inbox?queue=doubtful&", "inbox, questions": "/inbox?queue=questions&",
-        "inbox, promotions": "/inbox?queue=promotions&", "health": "/health?", "projects": "/projects?",
-    }  # fmt: skip
+        "newest": "/?",
+        "memory": f"/memory/{focus}?",
+        "timeline": "/timeline?",
+        "timeline, one host": "/timeline?host=codex&",
+        "conversation": "/session/talk-0007?",
+        "graph, newest": "/graph?",
+        "graph around a memory": f"/graph?focus={focus}&",
+        "graph around PostgreSQL": "/graph?focus=about:PostgreSQL&",
+        "graph data": f"/graph/data?focus={focus}&",
+        "inbox, contradictions": "/inbox?queue=contradictions&",
+        "inbox, duplicates": "/inbox?queue=duplicates&",
+        "inbox, doubtful": "/inbox?queue=doubtful&",
+        "inbox, questions": "/inbox?queue=questions&",
+        "inbox, promotions": "/inbox?queue=promotions&",
+        "health": "/health?",
+        "projects": "/projects?",
+    }
     return {name: path + where for name, path in found.items()}
 
 
 def measure(address: str, home: Path, focus: str, rounds: int) -> dict[str, list[float]]:
     host = address.removeprefix("http://")
-    cookie = f"recollect-{host.rpartition(':')[2]}={Sessions(load_key(home)).begin().cookie}"
+    cookie = f"bethink-{host.rpartition(':')[2]}={Sessions(load_key(home)).begin().cookie}"
     connection = http.client.HTTPConnection(host, timeout=60)
 
     def ask(path: str) -> tuple[float, int]:
@@ -143,7 +212,11 @@ def measure(address: str, home: Path, focus: str, rounds: int) -> dict[str, list
         return time.perf_counter() - begun, size
 
     questions = iter(Teller(3).memories(rounds * 4 + 8))
-    asked = {"search": lambda: f"/?q={quote(' '.join(next(questions).split()[:9]))}&{urlencode({'project': SCOPE})}"}
+    asked = {
+        "search": lambda: (
+            f"/?q={quote(' '.join(next(questions).split()[:9]))}&{urlencode({'project': SCOPE})}"
+        )
+    }
     asked |= {name: (lambda path=path: path) for name, path in pages(focus).items()}
     for path in asked.values():  # whatever is opened late is open by now
         ask(path())
@@ -166,13 +239,22 @@ def _page(connection: http.client.HTTPConnection, cookie: str) -> bytes:
 def report(found: dict, times: dict[str, list[float]], as_json: bool) -> None:
     base = statistics.median(times["search"])
     rows = {
-        name: {"ms": 1000 * statistics.median(own), "worst_ms": 1000 * max(own), "times_a_search": statistics.median(own) / base}
+        name: {
+            "ms": 1000 * statistics.median(own),
+            "worst_ms": 1000 * max(own),
+            "times_a_search": statistics.median(own) / base,
+        }
         for name, own in times.items()
     }
     if as_json:
         print(json.dumps({**found, "pages": rows}, indent=2))
     else:
-        table([("page", "median ms", "slowest ms", "× a search"), *((name, *row.values()) for name, row in rows.items())])
+        table(
+            [
+                ("page", "median ms", "slowest ms", "× a search"),
+                *((name, *row.values()) for name, row in rows.items()),
+            ]
+        )
     slow = [name for name, row in rows.items() if row["times_a_search"] > MOST]
     if slow:
         raise SystemExit(f"More than {MOST:g} times a search: {', '.join(slow)}.")

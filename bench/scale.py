@@ -28,11 +28,10 @@ from texts import Teller
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from recollect.config import Config
-from recollect.ids import new_id
-from recollect.memory import Memory
-from recollect.types import Batch, Entry
-from recollect.types import Memory as Remembered
+from bethink.api import Bethink
+from bethink.config import Config
+from bethink.text.ids import new_id
+from bethink.types import Batch, Entry, Memory
 
 DIMENSIONS = 384
 AT_ONCE = 1000  # memories of one transaction
@@ -62,11 +61,11 @@ class Place:
     def __init__(self, kind: str, where: str) -> None:
         self.kind, self.where = kind, where
         if kind == "postgres":
-            from recollect.store.postgres import PostgresStore
+            from bethink.store.postgres import PostgresStore
 
             self.base = PostgresStore(where, tenant="bench")
         else:
-            from recollect.store.sqlite import SqliteStore
+            from bethink.store.sqlite import SqliteStore
 
             self.base = SqliteStore(Path(where))
         self._acting = {}
@@ -78,14 +77,18 @@ class Place:
             self._acting[tenant] = self.base.acting(f"tenant-{tenant}", "")
         return self._acting[tenant]
 
-    def memory(self, tenant: int, embedder: Ready) -> Memory:
-        memory = Memory(config=Config(), store=self.store(tenant), embedder=embedder)
+    def memory(self, tenant: int, embedder: Ready) -> Bethink:
+        memory = Bethink(config=Config(), store=self.store(tenant), embedder=embedder)
         memory.project = memory.project._replace(identity=scope(tenant).removeprefix("project:"))
         return memory
 
     def size(self) -> int:
         if self.kind == "postgres":
-            return int(self.base.database.read(self.base.who, "SELECT pg_database_size(current_database())")[0][0])
+            return int(
+                self.base.database.read(
+                    self.base.who, "SELECT pg_database_size(current_database())"
+                )[0][0]
+            )
         return self.base.overview(()).database_bytes
 
     def close(self) -> None:
@@ -106,7 +109,14 @@ def place(args, folder: Path):
         return
     import postgres
 
-    settings = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "shared_buffers": "2GB", "maintenance_work_mem": "512MB", "max_wal_size": "8GB"}  # fmt: skip
+    settings = {
+        "fsync": "on",
+        "synchronous_commit": "on",
+        "full_page_writes": "on",
+        "shared_buffers": "2GB",
+        "maintenance_work_mem": "512MB",
+        "max_wal_size": "8GB",
+    }
     server = postgres.Server(**settings)
     try:
         yield server.url
@@ -114,7 +124,9 @@ def place(args, folder: Path):
         server.stop()
 
 
-def grow(where: Place, texts: list[str], vectors: np.ndarray, tenants: int, before: int, after: int) -> float:
+def grow(
+    where: Place, texts: list[str], vectors: np.ndarray, tenants: int, before: int, after: int
+) -> float:
     """Adds memories evenly over the tenants until there are `after` in all. Returns how many went in each second."""
     dice, now = random.Random(before), datetime.now(UTC)
     started = time.perf_counter()
@@ -126,9 +138,21 @@ def grow(where: Place, texts: list[str], vectors: np.ndarray, tenants: int, befo
                 text = f"{dice.choice(texts)} Case {tenant}-{number}."
                 at = now - timedelta(minutes=dice.randrange(525_600))
                 digest = sha256(text.encode()).hexdigest()
-                memory = Remembered(new_id(), scope(tenant), "fact", text, text[:80], at, at, content_hash=digest, source="note:bench")
+                memory = Memory(
+                    new_id(),
+                    scope(tenant),
+                    "fact",
+                    text,
+                    text[:80],
+                    at,
+                    at,
+                    content_hash=digest,
+                    source="note:bench",
+                )
                 entries.append(Entry(memory, (vectors[dice.randrange(len(vectors))],)))
-            where.store(tenant).write(Batch(at=now, actor="bench", add=tuple(entries), model=Ready.model))
+            where.store(tenant).write(
+                Batch(at=now, actor="bench", add=tuple(entries), model=Ready.model)
+            )
         if tenant % 100 == 99:
             told(
                 f"  tenant {tenant + 1} of {tenants}, {(tenant + 1) * (last - first) / (time.perf_counter() - started):,.0f} memories a second"
@@ -136,7 +160,9 @@ def grow(where: Place, texts: list[str], vectors: np.ndarray, tenants: int, befo
     return (after - before) / (time.perf_counter() - started)
 
 
-def ask(where: Place, embedder: Ready, tenants: int, questions: list[str]) -> tuple[list[float], list[float], list[float]]:
+def ask(
+    where: Place, embedder: Ready, tenants: int, questions: list[str]
+) -> tuple[list[float], list[float], list[float]]:
     """Milliseconds of a tenant's first question, of later ones, and of this process's own work for those."""
     dice, first, again, own = random.Random(3), [], [], []
     for number, question in enumerate(questions):
@@ -160,7 +186,12 @@ def writer(kind: str, where: str, tenants: int, number: int, seconds: float, out
     until = time.perf_counter() + seconds
     while (started := time.perf_counter()) < until:
         memory = here.memory(dice.randrange(tenants), embedder)
-        done += memory.add(f"{dice.choice(texts)} Written {run}-{number}-{len(times)}.", dedup=True).status == "added"
+        done += (
+            memory.add(
+                f"{dice.choice(texts)} Written {run}-{number}-{len(times)}.", dedup=True
+            ).status
+            == "added"
+        )
         times.append((time.perf_counter() - started) * 1000)
     here.close()
     out.put((done, times))
@@ -170,13 +201,20 @@ def add(kind: str, where: str, tenants: int, writers: int, seconds: float) -> tu
     """Memories a second by all writers together, and the 95th percentile of one add in milliseconds."""
     context = multiprocessing.get_context("spawn")
     out = context.Queue()
-    running = [context.Process(target=writer, args=(kind, where, tenants, number, seconds, out)) for number in range(writers)]
+    running = [
+        context.Process(target=writer, args=(kind, where, tenants, number, seconds, out))
+        for number in range(writers)
+    ]
     for process in running:
         process.start()
-    found = [out.get(timeout=seconds + 120) for _ in running]  # a writer that failed has said why, and the run ends
+    found = [
+        out.get(timeout=seconds + 120) for _ in running
+    ]  # a writer that failed has said why, and the run ends
     for process in running:
         process.join()
-    return sum(done for done, _ in found) / seconds, percentile([one for _, times in found for one in times], 0.95)
+    return sum(done for done, _ in found) / seconds, percentile(
+        [one for _, times in found for one in times], 0.95
+    )
 
 
 @contextmanager
@@ -188,8 +226,11 @@ def indexed_afterwards(kind: str, where: str, count: int):
     import psycopg
 
     with psycopg.connect(where, autocommit=True) as connection:
-        found = connection.execute("SELECT indexdef FROM pg_indexes WHERE schemaname = 'recollect' AND indexname = %s", (NEAR,)).fetchone()
-        connection.execute(f"DROP INDEX recollect.{NEAR}")
+        found = connection.execute(
+            "SELECT indexdef FROM pg_indexes WHERE schemaname = 'bethink' AND indexname = %s",
+            (NEAR,),
+        ).fetchone()
+        connection.execute(f"DROP INDEX bethink.{NEAR}")
         yield
         started = time.perf_counter()
         connection.execute("SET maintenance_work_mem = '2GB'")
@@ -203,8 +244,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--store", choices=("sqlite", "postgres"), required=True)
     parser.add_argument("--url", help="an empty PostgreSQL database; otherwise a server is started")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000], help="memories in all, rising")
-    parser.add_argument("--tenants", type=int, default=0, help="default: 10 memories per 10,000, at most 1,000")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[10_000, 100_000], help="memories in all, rising"
+    )
+    parser.add_argument(
+        "--tenants", type=int, default=0, help="default: 10 memories per 10,000, at most 1,000"
+    )
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--writers", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=10.0, help="that writers write")
@@ -224,21 +269,46 @@ def main() -> None:
             first, again, own = ask(here, Ready(asked), tenants, questions)
             held = here.size()
             here.close()
-            adds, add95 = add(args.store, where, tenants, args.writers, args.seconds) if args.writers else (0.0, 0.0)
+            adds, add95 = (
+                add(args.store, where, tenants, args.writers, args.seconds)
+                if args.writers
+                else (0.0, 0.0)
+            )
             results.append(
                 {
-                    "memories": size, "tenants": tenants, "load_per_second": round(rate), "first_p50": percentile(first, 0.5),
-                    "first_p95": percentile(first, 0.95), "again_p50": percentile(again, 0.5), "again_p95": percentile(again, 0.95),
-                    "cpu_p50": percentile(own, 0.5), "cpu_p95": percentile(own, 0.95),
-                    "adds_per_second": round(adds, 1), "add_p95": add95, "bytes_per_memory": round(held / size),
+                    "memories": size,
+                    "tenants": tenants,
+                    "load_per_second": round(rate),
+                    "first_p50": percentile(first, 0.5),
+                    "first_p95": percentile(first, 0.95),
+                    "again_p50": percentile(again, 0.5),
+                    "again_p95": percentile(again, 0.95),
+                    "cpu_p50": percentile(own, 0.5),
+                    "cpu_p95": percentile(own, 0.95),
+                    "adds_per_second": round(adds, 1),
+                    "add_p95": add95,
+                    "bytes_per_memory": round(held / size),
                 }
-            )  # fmt: skip
+            )
             told(json.dumps(results[-1]))
             before = size
     if args.json:
         print(json.dumps({"store": args.store, "machine": about, "results": results}, indent=1))
         return
-    names = ("memories", "tenants", "load/s", "first p50 ms", "first p95 ms", "again p50 ms", "again p95 ms", "cpu p50 ms", "cpu p95 ms", f"adds/s ({args.writers} writers)", "add p95 ms", "bytes/memory")  # fmt: skip
+    names = (
+        "memories",
+        "tenants",
+        "load/s",
+        "first p50 ms",
+        "first p95 ms",
+        "again p50 ms",
+        "again p95 ms",
+        "cpu p50 ms",
+        "cpu p95 ms",
+        f"adds/s ({args.writers} writers)",
+        "add p95 ms",
+        "bytes/memory",
+    )
     table([names, *(tuple(row.values()) for row in results)])
     base = results[0]
     for row in results[1:]:

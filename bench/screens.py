@@ -39,8 +39,13 @@ def main() -> None:
     options = parser.parse_args()
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "web")]
     options.into.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
-        os.environ |= {"RECOLLECT_HOME": f"{folder}/home", "RECOLLECT_EMBEDDING": "hashing", "RECOLLECT_OFFLINE": "1", "HOME": folder}
+    with tempfile.TemporaryDirectory(prefix="bethink-") as folder:
+        os.environ |= {
+            "BETHINK_HOME": f"{folder}/home",
+            "BETHINK_EMBEDDING": "hashing",
+            "BETHINK_OFFLINE": "1",
+            "HOME": folder,
+        }
         take(Path(folder), options.into, options.names or list(PICTURES))
 
 
@@ -49,7 +54,7 @@ def take(folder: Path, into: Path, names: list[str]) -> None:
     from playwright.sync_api import sync_playwright
     from story import tell
 
-    from recollect.http.web.session import Sessions, load_key
+    from bethink.surface.web.session import Sessions, load_key
 
     home = folder / "home"
     home.mkdir()
@@ -60,9 +65,19 @@ def take(folder: Path, into: Path, names: list[str]) -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
         for name in names:
             address, scheme, window, before = PICTURES[name]
-            context = browser.new_context(base_url=server.address, color_scheme=scheme, viewport=window)  # type: ignore[arg-type]
+            context = browser.new_context(
+                base_url=server.address, color_scheme=scheme, viewport=window
+            )  # type: ignore[arg-type]
             cookie = Sessions(load_key(home)).begin().cookie
-            context.add_cookies([{"name": f"recollect-{server.address.rpartition(':')[2]}", "value": cookie, "url": server.address}])
+            context.add_cookies(
+                [
+                    {
+                        "name": f"bethink-{server.address.rpartition(':')[2]}",
+                        "value": cookie,
+                        "url": server.address,
+                    }
+                ]
+            )
             page = context.new_page()
             page.goto(address.format_map({key: quote(id) for key, id in story.ids.items()}))
             verb, _, rest = before.partition(" ")

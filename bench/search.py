@@ -21,13 +21,23 @@ import numpy as np
 from common import embedded, fill, machine, percentile, resident, table, told
 from texts import Teller, set_passages, set_questions
 
-from recollect.memory import Memory
-from recollect.recall.query import parse
-from recollect.types import Filter
+from bethink.api import Bethink
+from bethink.recall.query import parse
+from bethink.types import Filter
 
 SCOPE = "project:bench"
 WORDS = 20
-STAGES = ("keyword", "nearest", "by_entity", "cosines", "statistics", "candidates", "load", "relations", "get")
+STAGES = (
+    "keyword",
+    "nearest",
+    "by_entity",
+    "cosines",
+    "statistics",
+    "candidates",
+    "load",
+    "relations",
+    "get",
+)
 
 
 def build(path: Path, count: int, sets: list[Path], really: int) -> dict:
@@ -36,7 +46,7 @@ def build(path: Path, count: int, sets: list[Path], really: int) -> dict:
     if notes.exists():
         return json.loads(notes.read_text())
     texts = set_passages(sets, count, WORDS) if sets else Teller().memories(count)
-    with Memory(path, directory=path.parent) as memory:
+    with Bethink(path, directory=path.parent) as memory:
         told(f"{count:,} memories: embedding {min(really, count):,} texts")
         vectors, seconds = embedded(texts, memory.embedder, np.random.default_rng(7), really)
         told(f"{count:,} memories: writing")
@@ -77,7 +87,7 @@ class Watched:
 
 def measure(path: Path, questions: list[str], rounds: int) -> dict:
     """Runs in a process of its own, so that what the search needs can be told from what building needed."""
-    with Memory(path, directory=path.parent) as memory:
+    with Bethink(path, directory=path.parent) as memory:
         embedder = memory.embedder
         filter = Filter(scopes=(SCOPE, "personal"), now=datetime.now(UTC))
         texts = [parse(question, datetime.now(UTC)).text for question in questions]
@@ -94,27 +104,39 @@ def measure(path: Path, questions: list[str], rounds: int) -> dict:
         for way in asked.values():
             for at in range(8):
                 way(at)
-        times = {name: np.zeros((2, rounds, len(questions))) for name in asked}  # by the wall and of the processor
+        times = {
+            name: np.zeros((2, rounds, len(questions))) for name in asked
+        }  # by the wall and of the processor
         for turn in range(rounds):
             for at in range(len(questions)):
                 for name, way in asked.items():
                     embedder._remembered.cache_clear()
                     started, worked = time.perf_counter(), time.process_time()
                     way(at)
-                    times[name][:, turn, at] = (time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000
+                    times[name][:, turn, at] = (
+                        (time.perf_counter() - started) * 1000,
+                        (time.process_time() - worked) * 1000,
+                    )
         for text in texts:
-            embedder.query(text)  # from here on remembered: what follows is everything but the embedding
+            embedder.query(
+                text
+            )  # from here on remembered: what follows is everything but the embedding
         memory.store = watched = Watched(memory.store)
         started = time.perf_counter()
         for at in range(len(questions)):
             asked["hybrid"](at)
         whole = time.perf_counter() - started
-    stages = {name: round(spent / len(questions) * 1000, 3) for name, spent in watched.spent.most_common()}
+    stages = {
+        name: round(spent / len(questions) * 1000, 3) for name, spent in watched.spent.most_common()
+    }
     return {
         "first_search_ms": first * 1000,
         "ram_bytes_per_memory": grown,
         "ms": {name: each.tolist() for name, each in times.items()},
-        "stages_ms": {**stages, "python": round(whole / len(questions) * 1000 - sum(stages.values()), 3)},
+        "stages_ms": {
+            **stages,
+            "python": round(whole / len(questions) * 1000 - sum(stages.values()), 3),
+        },
     }
 
 
@@ -122,7 +144,11 @@ def summary(times: np.ndarray) -> dict:
     """Percentiles over the questions: of each one's best round, which leaves out what else the machine does; of every measurement;
     and of the processor time, which no other process can disturb but which counts work done side by side twice."""
     kinds = {"best": times[0].min(axis=0), "all": times[0], "cpu": times[1].min(axis=0)}
-    return {f"{kind}_{name}": percentile(each, share) for kind, each in kinds.items() for name, share in (("p50", 0.5), ("p95", 0.95))}
+    return {
+        f"{kind}_{name}": percentile(each, share)
+        for kind, each in kinds.items()
+        for name, share in (("p50", 0.5), ("p95", 0.95))
+    }
 
 
 def shown(found: dict) -> None:
@@ -149,29 +175,50 @@ def shown(found: dict) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--memories", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--sets", type=Path, nargs="+", default=[], help="evaluation sets to take texts and questions from")
+    parser.add_argument(
+        "--sets",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="evaluation sets to take texts and questions from",
+    )
     parser.add_argument("--questions", type=int, default=80)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--embed", type=int, default=3000, help="texts that the model really embeds")
-    parser.add_argument("--keep", type=Path, help="folder in which the databases stay for the next run")
+    parser.add_argument(
+        "--embed", type=int, default=3000, help="texts that the model really embeds"
+    )
+    parser.add_argument(
+        "--keep", type=Path, help="folder in which the databases stay for the next run"
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    questions = set_questions(args.sets, args.questions) if args.sets else Teller(seed=11).questions(args.questions)
+    questions = (
+        set_questions(args.sets, args.questions)
+        if args.sets
+        else Teller(seed=11).questions(args.questions)
+    )
     if args.measure:
         print(json.dumps(measure(args.measure, questions, args.rounds)))
         return
     result: dict = {"machine": machine(), "sizes": []}
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="bethink-bench-") as temporary:
         folder = args.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         for count in args.memories:
             path = folder / f"{'set' if args.sets else 'made'}-{count}.db"
             found = build(path, count, args.sets, args.embed)
             command = [sys.executable, __file__, *sys.argv[1:], "--measure", str(path)]
-            measured = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout)
+            measured = json.loads(
+                subprocess.run(
+                    command, capture_output=True, text=True, check=True, env=os.environ
+                ).stdout
+            )
             ways = {name: summary(np.asarray(each)) for name, each in measured.pop("ms").items()}
-            found |= measured | {"ways": ways, "ram_bytes_per_memory": measured["ram_bytes_per_memory"] / found["memories"]}
+            found |= measured | {
+                "ways": ways,
+                "ram_bytes_per_memory": measured["ram_bytes_per_memory"] / found["memories"],
+            }
             result["sizes"].append(found)
             if not args.json:
                 shown(found)

@@ -2,7 +2,7 @@
 
     python bench/serving.py [--clients 16] [--seconds 60] [--memories 2000] [--json]
 
-Starts `recollect serve` in a process of its own with the embedding model of the settings. Each client is a thread with one
+Starts `bethink serve` in a process of its own with the embedding model of the settings. Each client is a thread with one
 connection: 40 of 100 calls add a statement, 30 search, 10 recall, 10 read one memory, 5 vote, 5 update. At the end everything
 that the server said it had stored must come out of an export, with the votes and texts of the last answer. Not named `http.py`:
 the standard library has a package of that name, and scripts here see this folder first.
@@ -25,7 +25,7 @@ import httpx2
 from common import machine, percentile, table, told
 from texts import Teller
 
-from recollect.config import data_directory
+from bethink.config import data_directory
 
 ACTIONS = ("add", "search", "recall", "get", "vote", "update")
 WEIGHTS = (40, 30, 10, 10, 5, 5)
@@ -33,7 +33,9 @@ V1 = "/api/v1"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--memories", type=int, default=2000, help="stored before it begins")
@@ -59,23 +61,42 @@ def main() -> None:
 def start(folder: Path) -> tuple[subprocess.Popen, str, str]:
     """The server on a database of its own. The model stays where the settings have it."""
     (folder / "project").mkdir()
-    command = [sys.executable, "-m", "recollect", "serve", "--port", "0", "--json", "--quiet", "--database", str(folder / "memory.db")]
-    process = subprocess.Popen(command, cwd=folder / "project", stdout=subprocess.PIPE, text=True, env=os.environ)
+    command = [
+        sys.executable,
+        "-m",
+        "bethink",
+        "serve",
+        "--port",
+        "0",
+        "--json",
+        "--quiet",
+        "--database",
+        str(folder / "memory.db"),
+    ]
+    process = subprocess.Popen(
+        command, cwd=folder / "project", stdout=subprocess.PIPE, text=True, env=os.environ
+    )
     url = json.loads(process.stdout.readline())["url"]
     note = data_directory() / "servers" / f"{url.rpartition(':')[2]}.json"
     return process, url, json.loads(note.read_text())["token"]
 
 
 def connected(url: str, token: str) -> httpx2.Client:
-    return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=120, trust_env=False)
+    return httpx2.Client(
+        base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=120, trust_env=False
+    )
 
 
 def fill(url: str, token: str, count: int) -> None:
     teller = Teller(1)
     with connected(url, token) as client:
         for begin in range(0, count, 500):
-            statements = [{"content": teller.memories(1)[0]} for _ in range(min(500, count - begin))]
-            client.post(f"{V1}/memories", json={"memories": statements, "dedup": False}).raise_for_status()
+            statements = [
+                {"content": teller.memories(1)[0]} for _ in range(min(500, count - begin))
+            ]
+            client.post(
+                f"{V1}/memories", json={"memories": statements, "dedup": False}
+            ).raise_for_status()
     told(f"{count:,} memories stored; now the clients")
 
 
@@ -105,8 +126,12 @@ class Client(threading.Thread):
                 self.times[action].append(time.perf_counter() - started)
 
     def add(self) -> httpx2.Response:
-        text = f"{self.teller.memories(1)[0]} (client {self.number}, {self.chance.randrange(10**9)})"
-        response = self.client.post(f"{V1}/memories", json={"memories": [{"content": text}], "dedup": False})
+        text = (
+            f"{self.teller.memories(1)[0]} (client {self.number}, {self.chance.randrange(10**9)})"
+        )
+        response = self.client.post(
+            f"{V1}/memories", json={"memories": [{"content": text}], "dedup": False}
+        )
         if response.status_code == 201:
             self.kept[response.json()["outcomes"][0]["id"]] = (text, 0.0)
         return response
@@ -150,35 +175,57 @@ def measure(url: str, token: str, count: int, seconds: float) -> dict:
         lines = map(json.loads, owner.get(f"{V1}/export").text.splitlines())
         stored = {line["id"]: (line["content"], line["usefulness"]) for line in lines}
     wanted = {id: kept for client in clients for id, kept in client.kept.items()}
-    times = {action: [one for client in clients for one in client.times[action]] for action in ACTIONS}
+    times = {
+        action: [one for client in clients for one in client.times[action]] for action in ACTIONS
+    }
     return {
-        "clients": count, "seconds": round(took, 1), "calls": sum(map(len, times.values())),
+        "clients": count,
+        "seconds": round(took, 1),
+        "calls": sum(map(len, times.values())),
         "calls_per_second": round(sum(map(len, times.values())) / took, 1),
         "errors": dict(sum((client.errors for client in clients), Counter())),
-        "acknowledged": len(wanted), "lost": sum(id not in stored for id in wanted),
+        "acknowledged": len(wanted),
+        "lost": sum(id not in stored for id in wanted),
         "different": sum(id in stored and stored[id] != kept for id, kept in wanted.items()),
         "milliseconds": {
-            action: {"calls": len(found), "p50": percentile(found, 0.5) * 1000, "p95": percentile(found, 0.95) * 1000, "max": max(found) * 1000}
-            for action, found in times.items() if found
+            action: {
+                "calls": len(found),
+                "p50": percentile(found, 0.5) * 1000,
+                "p95": percentile(found, 0.95) * 1000,
+                "max": max(found) * 1000,
+            }
+            for action, found in times.items()
+            if found
         },
-    }  # fmt: skip
+    }
 
 
 def resident(process: int) -> int:
     try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf(
+            "SC_PAGE_SIZE"
+        )
     except OSError:
         return 0
 
 
 def show(found: dict) -> None:
-    table([
-        ("call", "number", "p50 ms", "p95 ms", "max ms"),
-        *((action, f"{row['calls']:,}", row["p50"], row["p95"], row["max"]) for action, row in found["milliseconds"].items()),
-    ])  # fmt: skip
-    print(f"{found['clients']} clients, {found['seconds']} s: {found['calls']:,} calls, {found['calls_per_second']} a second")
+    table(
+        [
+            ("call", "number", "p50 ms", "p95 ms", "max ms"),
+            *(
+                (action, f"{row['calls']:,}", row["p50"], row["p95"], row["max"])
+                for action, row in found["milliseconds"].items()
+            ),
+        ]
+    )
+    print(
+        f"{found['clients']} clients, {found['seconds']} s: {found['calls']:,} calls, {found['calls_per_second']} a second"
+    )
     print(f"errors: {found['errors'] or 'none'}")
-    print(f"acknowledged {found['acknowledged']:,} memories; lost {found['lost']}, different {found['different']}")
+    print(
+        f"acknowledged {found['acknowledged']:,} memories; lost {found['lost']}, different {found['different']}"
+    )
     print(f"server: {found['server_bytes'] / 1e6:.0f} MB, exit code {found['exit_code']}")
 
 

@@ -35,7 +35,9 @@ _SYLLABLES = """
 al an ar bel bo ca cor da del dor el en fa fen ga gil ha hol im ka kel la lor ma mer mo na nor ol or pa per qui ra ren sa sol ta
 tor u va vel wo xi yu zan
 """
-THINGS, ACTIONS, KINDS_OF, TECHNOLOGIES, SYLLABLES = (words.split() for words in (_THINGS, _ACTIONS, _KINDS_OF, _TECHNOLOGIES, _SYLLABLES))
+THINGS, ACTIONS, KINDS_OF, TECHNOLOGIES, SYLLABLES = (
+    words.split() for words in (_THINGS, _ACTIONS, _KINDS_OF, _TECHNOLOGIES, _SYLLABLES)
+)
 TEMPLATES = (
     "We decided that the {k} {t} {a} the {t} before every {t}, because {x} made the {k} {t} of {n} fail under load.",
     "The {t} in {p} {a} a {k} {t}; {n} saw the {t} {t} return after {d} minutes when the {x} {t} was restarted.",
@@ -67,8 +69,13 @@ class Teller:
     """Makes texts about software projects. Every list is drawn from by Zipf's law; the made-up names are the long tail."""
 
     def __init__(self, seed: int = 7, names: int = 5000) -> None:
-        self.random = random.Random(1)  # the names are the same for every seed: questions ask about what the texts tell
-        self.names = ["".join(self.random.choices(SYLLABLES, k=self.random.randint(2, 4))).capitalize() for _ in range(names)]
+        self.random = random.Random(
+            1
+        )  # the names are the same for every seed: questions ask about what the texts tell
+        self.names = [
+            "".join(self.random.choices(SYLLABLES, k=self.random.randint(2, 4))).capitalize()
+            for _ in range(names)
+        ]
         self.random.seed(seed)
 
     def pick(self, words: Sequence[str]) -> str:
@@ -86,7 +93,10 @@ class Teller:
             "i": lambda: f"{self.pick(ACTIONS)}_{self.pick(THINGS)}_{self.pick(THINGS)}",
             "p": lambda: f"src/{self.pick(THINGS)}/{self.pick(self.names).lower()}.py",
         }
-        return "".join(makers[part[0]]() + part[2:] if at else part for at, part in enumerate(template.split("{")))
+        return "".join(
+            makers[part[0]]() + part[2:] if at else part
+            for at, part in enumerate(template.split("{"))
+        )
 
     def memories(self, count: int) -> list[str]:
         found: dict[str, None] = {}

@@ -25,11 +25,11 @@ from typing import NamedTuple
 import numpy as np
 from common import machine, table, told
 
-from recollect.config import Config
-from recollect.embed import open_embedder
-from recollect.hosts import read
-from recollect.hosts.speech import shortened, spoken
-from recollect.ingest.topics import Said, segment
+from bethink.config import Config
+from bethink.embed import open_embedder
+from bethink.hosts import read
+from bethink.hosts.speech import shortened, spoken
+from bethink.ingest.topics import Said, segment
 
 CHARACTERS = 1600  # of a turn that are embedded: its first two windows
 JOINED, EXCHANGES = 15, 40  # conversations per project, exchanges of each
@@ -83,7 +83,11 @@ def sessions(folder: Path, transcripts: dict[str, Path]) -> dict[str, list[Excha
     found: dict[str, list[Exchange]] = {}
     seen: set[str] = set()
     for session, own in documents.items():
-        turns = list(_transcript(transcripts[session])) if session in transcripts else list(_messages(own))
+        turns = (
+            list(_transcript(transcripts[session]))
+            if session in transcripts
+            else list(_messages(own))
+        )
         kept = []
         for exchange in _exchanges(turns):
             key = hashlib.sha256("".join(turn.text for turn in exchange).encode()).hexdigest()
@@ -100,13 +104,26 @@ def _messages(documents: Sequence[dict]) -> Iterator[Said]:
         role, _, text = document["text"].partition(": ")
         text = shortened(spoken(text).text)
         if text and not text.startswith("This session is being continued"):
-            yield Said(role, text, datetime.fromisoformat(document["time"]), int(document["id"].rpartition(":")[2]))
+            yield Said(
+                role,
+                text,
+                datetime.fromisoformat(document["time"]),
+                int(document["id"].rpartition(":")[2]),
+            )
 
 
 def _transcript(path: Path) -> Iterator[Said]:
     for turn in read(path).turns():
         if turn.agent is None and not turn.summary:
-            yield Said(turn.role, shortened(turn.text), turn.at, turn.line, turn.cwd, turn.branch, turn.files)
+            yield Said(
+                turn.role,
+                shortened(turn.text),
+                turn.at,
+                turn.line,
+                turn.cwd,
+                turn.branch,
+                turn.files,
+            )
 
 
 def _exchanges(turns: Sequence[Said]) -> list[Exchange]:
@@ -134,7 +151,9 @@ def joined(project: dict[str, list[Exchange]], which: int, seed: int) -> Convers
         own = project[session]
         start = 0 if rng.random() < 0.85 else rng.randrange(len(own) - 1)
         run = own[start : start + rng.randint(2, 10)]
-        exchanges += [[turn._replace(at=None, cwd=None, branch=None) for turn in exchange] for exchange in run]
+        exchanges += [
+            [turn._replace(at=None, cwd=None, branch=None) for turn in exchange] for exchange in run
+        ]
         known += [True] + [False] * (len(run) - 1)
     return Conversation(exchanges, tuple(known[1:]))
 
@@ -145,7 +164,9 @@ def labelled(projects: Sequence[dict[str, list[Exchange]]], which: int) -> list[
         for session, own in project.items():
             if session[:8] in LABELS and half(session) == which:
                 lines = LABELS[session[:8]]
-                found.append(Conversation(own, tuple(exchange[0].line in lines for exchange in own[1:])))
+                found.append(
+                    Conversation(own, tuple(exchange[0].line in lines for exchange in own[1:]))
+                )
     return found
 
 
@@ -160,7 +181,11 @@ class Vectors:
         self.held: dict[str, np.ndarray] = dict(np.load(path)) if path.exists() else {}
 
     def learn(self, exchanges: Sequence[Exchange]) -> None:
-        texts = {self.key(turn.text): turn.text for exchange in exchanges for turn in (exchange[0], exchange[-1])}
+        texts = {
+            self.key(turn.text): turn.text
+            for exchange in exchanges
+            for turn in (exchange[0], exchange[-1])
+        }
         missing = [key for key in texts if key not in self.held]
         if not missing:
             return
@@ -169,7 +194,10 @@ class Vectors:
         for start in range(0, len(missing), 64):
             part = missing[start : start + 64]
             made = embedder.documents([texts[key][:CHARACTERS] for key in part])
-            self.held |= {key: np.asarray(own[:2], np.float32).mean(axis=0) for key, own in zip(part, made, strict=True)}
+            self.held |= {
+                key: np.asarray(own[:2], np.float32).mean(axis=0)
+                for key, own in zip(part, made, strict=True)
+            }
         np.savez(self.path, **self.held)
 
     @staticmethod
@@ -178,7 +206,10 @@ class Vectors:
 
     def of(self, exchange: Exchange) -> list[np.ndarray | None]:
         ends = {0, len(exchange) - 1}
-        return [self.held.get(self.key(turn.text)) if at in ends else None for at, turn in enumerate(exchange)]
+        return [
+            self.held.get(self.key(turn.text)) if at in ends else None
+            for at, turn in enumerate(exchange)
+        ]
 
 
 # Ways to find boundaries: a conversation → one truth value before each exchange but the first
@@ -191,7 +222,11 @@ def ours(vectors: Vectors | None, depth: int = 0, places: bool = True) -> Way:
         turns = [turn for exchange in conversation.exchanges for turn in exchange]
         if not places:
             turns = [turn._replace(at=None, cwd=None, branch=None, files=()) for turn in turns]
-        own = [vector for exchange in conversation.exchanges for vector in vectors.of(exchange)] if vectors else None
+        own = (
+            [vector for exchange in conversation.exchanges for vector in vectors.of(exchange)]
+            if vectors
+            else None
+        )
         begins = {topic.first for topic in segment(turns, own)[0] if topic.depth <= depth}
         starts = np.cumsum([0, *(len(exchange) for exchange in conversation.exchanges)])[1:-1]
         return [int(start) in begins for start in starts]
@@ -219,7 +254,10 @@ def pauses(minutes: float) -> Way:
     def find(conversation: Conversation) -> list[bool]:
         pairs = zip(conversation.exchanges, conversation.exchanges[1:], strict=False)
         ends = [(before[-1].at, after[0].at) for before, after in pairs]
-        return [bool(one and other and (other - one).total_seconds() > 60 * minutes) for one, other in ends]
+        return [
+            bool(one and other and (other - one).total_seconds() > 60 * minutes)
+            for one, other in ends
+        ]
 
     return find
 
@@ -228,9 +266,15 @@ def tiling(vectors: Vectors, width: int = 2, spread: float = 0.5) -> Way:
     """TextTiling on vectors: valleys of the cosine between blocks of exchanges, deeper than mean + spread deviations."""
 
     def find(conversation: Conversation) -> list[bool]:
-        own = [_mean([vector for vector in vectors.of(exchange) if vector is not None]) for exchange in conversation.exchanges]
+        own = [
+            _mean([vector for vector in vectors.of(exchange) if vector is not None])
+            for exchange in conversation.exchanges
+        ]
         near = np.array(
-            [float(_mean(own[max(0, at - width) : at]) @ _mean(own[at : at + width])) for at in range(1, len(own))],
+            [
+                float(_mean(own[max(0, at - width) : at]) @ _mean(own[at : at + width]))
+                for at in range(1, len(own))
+            ],
         )
         left, right = np.maximum.accumulate(near), np.maximum.accumulate(near[::-1])[::-1]
         depth = left + right - 2 * near
@@ -252,7 +296,11 @@ def matched(found: Sequence[bool], known: Sequence[bool], near: int = 1) -> int:
     free = [at for at, value in enumerate(found) if value]
     count = 0
     for at in (at for at, value in enumerate(known) if value):
-        nearest = min((other for other in free if abs(other - at) <= near), key=lambda other: abs(other - at), default=None)
+        nearest = min(
+            (other for other in free if abs(other - at) <= near),
+            key=lambda other: abs(other - at),
+            default=None,
+        )
         if nearest is not None:
             free.remove(nearest)
             count += 1
@@ -308,24 +356,49 @@ def ways(vectors: Vectors, share: float) -> dict[str, Way]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=Path, nargs="+", required=True, help="folders with corpus.jsonl of sessions, one per project")
-    parser.add_argument("--transcripts", type=Path, help="folder with the transcripts of some of those sessions")
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "recollect-topics", help="where vectors are kept")
-    parser.add_argument("--half", type=int, choices=(0, 1), default=1, help="0 is for tuning, 1 for reporting")
+    parser.add_argument(
+        "--sets",
+        type=Path,
+        nargs="+",
+        required=True,
+        help="folders with corpus.jsonl of sessions, one per project",
+    )
+    parser.add_argument(
+        "--transcripts", type=Path, help="folder with the transcripts of some of those sessions"
+    )
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "bethink-topics",
+        help="where vectors are kept",
+    )
+    parser.add_argument(
+        "--half", type=int, choices=(0, 1), default=1, help="0 is for tuning, 1 for reporting"
+    )
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     result: dict[str, object] = {"machine": machine()}
-    transcripts = {path.stem: path for path in args.transcripts.rglob("*.jsonl")} if args.transcripts else {}
+    transcripts = (
+        {path.stem: path for path in args.transcripts.rglob("*.jsonl")} if args.transcripts else {}
+    )
     projects = [sessions(folder, transcripts) for folder in args.sets]
     args.cache.mkdir(parents=True, exist_ok=True)
     vectors = Vectors(args.cache / "vectors.npz")
-    vectors.learn([exchange for project in projects for own in project.values() for exchange in own])
+    vectors.learn(
+        [exchange for project in projects for own in project.values() for exchange in own]
+    )
     sets = {
-        "joined": [joined(project, args.half, SEEDS + number) for project in projects for number in range(JOINED)],
+        "joined": [
+            joined(project, args.half, SEEDS + number)
+            for project in projects
+            for number in range(JOINED)
+        ],
         "labelled": labelled(projects, args.half),
     }
     for name, conversations in sets.items():
-        share = sum(sum(one.known) for one in conversations) / sum(len(one.known) for one in conversations)
+        share = sum(sum(one.known) for one in conversations) / sum(
+            len(one.known) for one in conversations
+        )
         rows = {way: measured(find, conversations) for way, find in ways(vectors, share).items()}
         result[name] = rows
         if not args.json:
@@ -333,7 +406,15 @@ def main() -> None:
                 f"{name}: {len(conversations)} conversations, {sum(sum(one.known) for one in conversations)} boundaries, half {args.half}"
             )
             heading = ["way", *next(iter(rows.values()))]
-            table([heading, *([way, *(f"{value:.3f}" for value in row.values())] for way, row in rows.items())])
+            table(
+                [
+                    heading,
+                    *(
+                        [way, *(f"{value:.3f}" for value in row.values())]
+                        for way, row in rows.items()
+                    ),
+                ]
+            )
     if args.json:
         json.dump(result, sys.stdout, indent=1)
 

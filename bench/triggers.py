@@ -18,7 +18,9 @@ class Finder:
     """Chooses, where a pattern offers several, the words that occur in the fewest of some sentences."""
 
     def __init__(self, sentences: list[str]) -> None:
-        self.seen = Counter(word for sentence in sentences for word in set(re.findall(r"[a-z]+|\d", sentence)))
+        self.seen = Counter(
+            word for sentence in sentences for word in set(re.findall(r"[a-z]+|\d", sentence))
+        )
 
     def triggers(self, pattern: str) -> tuple[str, ...]:
         """Of these every match holds at least one: whole words, written `=word`, letters within a word, or a digit, written `0`.
@@ -59,7 +61,11 @@ class Finder:
         for spelling in spellings:
             pieces = []
             for piece in re.finditer(r"[a-z]+", spelling):
-                bounded = piece.start() > 0 and piece.end() < len(spelling) and BREAK not in spelling[piece.start() - 1 : piece.end() + 1]
+                bounded = (
+                    piece.start() > 0
+                    and piece.end() < len(spelling)
+                    and BREAK not in spelling[piece.start() - 1 : piece.end() + 1]
+                )
                 pieces.append("=" + piece[0] if bounded else piece[0])
             if not pieces:
                 return None
@@ -67,13 +73,19 @@ class Finder:
         return found
 
     def _best(self, offers) -> set[str] | None:
-        return min((each for each in offers if each), key=lambda each: (self._rate(each), len(each)), default=None)
+        return min(
+            (each for each in offers if each),
+            key=lambda each: (self._rate(each), len(each)),
+            default=None,
+        )
 
     def _rate(self, triggers: set[str]) -> int:
         def called(word: str) -> bool:
             if word.isdecimal():
                 return "0" in triggers
-            return any(word == each[1:] if each.startswith("=") else each in word for each in triggers)
+            return any(
+                word == each[1:] if each.startswith("=") else each in word for each in triggers
+            )
 
         return sum(count for word, count in self.seen.items() if called(word))
 
@@ -103,7 +115,11 @@ def _all(items) -> set[str] | None:
     run: set[str] | None = {""}
     for code, value in items:
         spelled = _spelled(code, value)
-        run = None if spelled is None or run is None else _few({start + end for start in run for end in spelled})
+        run = (
+            None
+            if spelled is None or run is None
+            else _few({start + end for start in run for end in spelled})
+        )
         if run is None:
             return None
     return run

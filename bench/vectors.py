@@ -19,9 +19,9 @@ import numpy as np
 import sqlite_vec
 from common import machine, made, percentile, perturbed, table, told
 
-from recollect.ids import new_id
-from recollect.store.sqlite import SqliteStore
-from recollect.types import Batch, Entry, Filter, Memory
+from bethink.store.sqlite import SqliteStore
+from bethink.text.ids import new_id
+from bethink.types import Batch, Entry, Filter, Memory
 
 MODEL, K, TENTHS, BATCH = "bench", 40, 10, 10_000
 THEIRS = "SELECT rowid FROM {} WHERE vector MATCH ? AND k = ?"
@@ -33,7 +33,19 @@ def fill_ours(store: SqliteStore, vectors: np.ndarray, scopes: int) -> None:
     for start in range(0, len(vectors), BATCH):
         part = range(start, min(start + BATCH, len(vectors)))
         entries = (
-            Entry(Memory(new_id(), scope(at, scopes), "general", f"m{at}", "", now, now, content_hash=str(at)), (vectors[at],))
+            Entry(
+                Memory(
+                    new_id(),
+                    scope(at, scopes),
+                    "general",
+                    f"m{at}",
+                    "",
+                    now,
+                    now,
+                    content_hash=str(at),
+                ),
+                (vectors[at],),
+            )
             for at in part
         )
         store.write(Batch(at=now, model=MODEL, add=tuple(entries)))
@@ -46,12 +58,20 @@ def scope(at: int, scopes: int) -> str:
 def fill_theirs(connection: apsw.Connection, vectors: np.ndarray) -> None:
     size = vectors.shape[1]
     connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
-    connection.execute(f"CREATE VIRTUAL TABLE whole USING vec0(vector float[{size}] distance_metric=cosine)")
-    connection.execute(f"CREATE VIRTUAL TABLE split USING vec0(scope integer partition key, vector float[{size}] distance_metric=cosine)")
+    connection.execute(
+        f"CREATE VIRTUAL TABLE whole USING vec0(vector float[{size}] distance_metric=cosine)"
+    )
+    connection.execute(
+        f"CREATE VIRTUAL TABLE split USING vec0(scope integer partition key, vector float[{size}] distance_metric=cosine)"
+    )
     with connection:
-        connection.executemany("INSERT INTO whole(rowid, vector) VALUES (?, ?)", ((at, row.tobytes()) for at, row in enumerate(vectors)))
         connection.executemany(
-            "INSERT INTO split(rowid, scope, vector) VALUES (?, ?, ?)", ((at, at % TENTHS, row.tobytes()) for at, row in enumerate(vectors))
+            "INSERT INTO whole(rowid, vector) VALUES (?, ?)",
+            ((at, row.tobytes()) for at, row in enumerate(vectors)),
+        )
+        connection.executemany(
+            "INSERT INTO split(rowid, scope, vector) VALUES (?, ?, ?)",
+            ((at, at % TENTHS, row.tobytes()) for at, row in enumerate(vectors)),
         )
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
@@ -74,7 +94,9 @@ def exact(vectors: np.ndarray, query: np.ndarray) -> np.ndarray:
     return best[np.argsort(-scores[best])]
 
 
-def in_turns(ways: dict, queries: np.ndarray, rounds: int) -> tuple[dict[str, np.ndarray], dict[str, list[list[int]]]]:
+def in_turns(
+    ways: dict, queries: np.ndarray, rounds: int
+) -> tuple[dict[str, np.ndarray], dict[str, list[list[int]]]]:
     """Milliseconds of every way for every question, the best of some rounds. All ways answer a question before the next is asked."""
     times = {name: np.full(len(queries), np.inf) for name in ways}
     answers: dict[str, list[list[int]]] = {name: [[]] * len(queries) for name in ways}
@@ -88,13 +110,20 @@ def in_turns(ways: dict, queries: np.ndarray, rounds: int) -> tuple[dict[str, np
 
 
 def recall(found: list[list[int]], truth: list[list[int]], at: int = 10) -> float:
-    return float(np.mean([len(set(a[:at]) & set(b[:at])) / at for a, b in zip(found, truth, strict=True)]))
+    return float(
+        np.mean([len(set(a[:at]) & set(b[:at])) / at for a, b in zip(found, truth, strict=True)])
+    )
 
 
 def elsewhere(action: str, path: Path, *rest: str) -> dict:
     """Another process: the first answer of a cold one, or a write while this one goes on searching."""
     started = time.perf_counter()
-    done = subprocess.run([sys.executable, __file__, "--elsewhere", action, str(path), *rest], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, __file__, "--elsewhere", action, str(path), *rest],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return {"ms": (time.perf_counter() - started) * 1000, **json.loads(done.stdout)}
 
 
@@ -105,7 +134,9 @@ def be_elsewhere(action: str, path: Path, vector: Path, *rest: str) -> dict:
         return {}
     store, now = SqliteStore(path), datetime.now(UTC)
     if action == "add":
-        memory = Memory(new_id(), "project:0", "general", "fresh", "", now, now, content_hash="fresh")
+        memory = Memory(
+            new_id(), "project:0", "general", "fresh", "", now, now, content_hash="fresh"
+        )
         store.write(Batch(at=now, model=MODEL, add=(Entry(memory, (query,)),)))
         return {"id": memory.id, "key": store.keys([memory.id])[memory.id]}
     if action == "purge":
@@ -121,8 +152,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--dimensions", type=int, default=384)
     parser.add_argument("--asked", type=int, default=60, help="questions")
-    parser.add_argument("--rounds", type=int, default=3, help="the best of this many counts for each question")
-    parser.add_argument("--real", type=Path, help=".npz whose array V holds real vectors, to be perturbed to as many as --rows")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="the best of this many counts for each question"
+    )
+    parser.add_argument(
+        "--real",
+        type=Path,
+        help=".npz whose array V holds real vectors, to be perturbed to as many as --rows",
+    )
     parser.add_argument("--queries", type=Path, help=".npy of real question vectors, for --real")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--elsewhere", nargs="+", help=argparse.SUPPRESS)
@@ -136,25 +173,37 @@ def main() -> None:
     if args.real:
         real = np.load(args.real)["V"]
         vectors = perturbed(real, args.rows, rng)
-        queries = np.load(args.queries).astype(np.float32) if args.queries else perturbed(real, args.asked, rng)
+        queries = (
+            np.load(args.queries).astype(np.float32)
+            if args.queries
+            else perturbed(real, args.asked, rng)
+        )
         queries = queries[rng.permutation(len(queries))[: args.asked]]
     else:
         vectors, queries = made(args.rows, args.dimensions, args.asked, rng)
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bethink-bench-") as folder:
         run(args, Path(folder), vectors, queries, result)
     if args.json:
         print(json.dumps(result, indent=1))
 
 
-def run(args: argparse.Namespace, folder: Path, vectors: np.ndarray, queries: np.ndarray, result: dict) -> None:
+def run(
+    args: argparse.Namespace, folder: Path, vectors: np.ndarray, queries: np.ndarray, result: dict
+) -> None:
     shape = np.sort(queries @ vectors.T, axis=1)
     result["cosines"] = {
         "mean": round(float(shape.mean()), 3),
         **{f"nearest {k}": round(float(np.median(shape[:, -k])), 3) for k in (1, 10, 40)},
     }
-    told(f"writing {len(vectors):,} × {vectors.shape[1]} vectors, four times; a question's cosines: {result['cosines']}")
+    told(
+        f"writing {len(vectors):,} × {vectors.shape[1]} vectors, four times; a question's cosines: {result['cosines']}"
+    )
     np.save(folder / "query.npy", queries[0])
-    one, ten, other = SqliteStore(folder / "one.db"), SqliteStore(folder / "ten.db"), theirs(folder / "vec.db")
+    one, ten, other = (
+        SqliteStore(folder / "one.db"),
+        SqliteStore(folder / "ten.db"),
+        theirs(folder / "vec.db"),
+    )
     fill_ours(one, vectors, 1)
     fill_ours(ten, vectors, TENTHS)
     fill_theirs(other, vectors)
@@ -166,8 +215,13 @@ def run(args: argparse.Namespace, folder: Path, vectors: np.ndarray, queries: np
         "ours": lambda q: [key[found] for found in nearest(one, q, "project:0")],
         "ours, a tenth": lambda q: [key_ten[found] for found in nearest(ten, q, "project:3")],
         "ours, all of ten scopes": lambda q: [key_ten[found] for found in nearest(ten, q, *every)],
-        "sqlite-vec": lambda q: [row[0] for row in other.execute(THEIRS.format("whole"), (q.tobytes(), K))],
-        "sqlite-vec, a tenth": lambda q: [row[0] for row in other.execute(THEIRS.format("split") + " AND scope = 3", (q.tobytes(), K))],
+        "sqlite-vec": lambda q: [
+            row[0] for row in other.execute(THEIRS.format("whole"), (q.tobytes(), K))
+        ],
+        "sqlite-vec, a tenth": lambda q: [
+            row[0]
+            for row in other.execute(THEIRS.format("split") + " AND scope = 3", (q.tobytes(), K))
+        ],
         "numpy float32": lambda q: exact(vectors, q),
         "numpy float32, a tenth": lambda q: exact(tenth, q) * TENTHS + 3,
     }
@@ -180,22 +234,33 @@ def run(args: argparse.Namespace, folder: Path, vectors: np.ndarray, queries: np
             "p95_ms": percentile(times[name], 0.95),
             "recall@10": recall(answers[name], truth),
             "recall@40": recall(answers[name], truth, K),
-            "times_faster": percentile(times["sqlite-vec" + part], 0.5) / percentile(times[name], 0.5),
+            "times_faster": percentile(times["sqlite-vec" + part], 0.5)
+            / percentile(times[name], 0.5),
         }
     head = ("k = 40", "p50 ms", "p95 ms", "recall@10", "recall@40", "× sqlite-vec")
     table(
         [
             head,
-            *((name, *(f"{value:.3f}" if "@" in key else value for key, value in each.items())) for name, each in result["ways"].items()),
+            *(
+                (name, *(f"{value:.3f}" if "@" in key else value for key, value in each.items()))
+                for name, each in result["ways"].items()
+            ),
         ]
     )
     # In turns with the others each finds its numbers far away in memory. Alone, as whoever searches one project again and again.
-    alone = percentile(in_turns({"a tenth": lambda q: nearest(ten, q, "project:3")}, queries, 3)[0]["a tenth"], 0.5)
+    alone = percentile(
+        in_turns({"a tenth": lambda q: nearest(ten, q, "project:3")}, queries, 3)[0]["a tenth"], 0.5
+    )
     found = fresh(folder, one, queries)
     result["more"] = {
-        **cost(folder, one, len(vectors)), **found, "p50_alone_a_tenth_ms": alone, "a_tenth_of_the_whole": alone / found["p50_alone_ms"]
-    }  # fmt: skip
-    table([("more", ""), *((name.replace("_", " "), value) for name, value in result["more"].items())])
+        **cost(folder, one, len(vectors)),
+        **found,
+        "p50_alone_a_tenth_ms": alone,
+        "a_tenth_of_the_whole": alone / found["p50_alone_ms"],
+    }
+    table(
+        [("more", ""), *((name.replace("_", " "), value) for name, value in result["more"].items())]
+    )
 
 
 def cost(folder: Path, store: SqliteStore, count: int) -> dict:
@@ -206,8 +271,13 @@ def cost(folder: Path, store: SqliteStore, count: int) -> dict:
         "of_that_loading_vectors_ms": min(each["load_ms"] for each in cold),
         "sqlite_vec_cold_process_to_first_answer_ms": min(each["ms"] for each in other),
         "ram_bytes_per_vector": store.vectors.nbytes() / count,
-        "disk_bytes_per_vector": store._run(f"SELECT sum(pgsize) FROM dbstat WHERE name IN ({TABLES})")[0][0] / count,
-        "sqlite_vec_disk_bytes_per_vector": theirs(folder / "vec.db").execute("SELECT sum(pgsize) FROM dbstat WHERE name LIKE 'whole%'").get
+        "disk_bytes_per_vector": store._run(
+            f"SELECT sum(pgsize) FROM dbstat WHERE name IN ({TABLES})"
+        )[0][0]
+        / count,
+        "sqlite_vec_disk_bytes_per_vector": theirs(folder / "vec.db")
+        .execute("SELECT sum(pgsize) FROM dbstat WHERE name LIKE 'whole%'")
+        .get
         / count,
     }
 
@@ -220,7 +290,9 @@ def fresh(folder: Path, store: SqliteStore, queries: np.ndarray) -> dict:
         return nearest(store, queries[0], "project:0"), (time.perf_counter() - started) * 1000
 
     def usual() -> float:
-        return percentile(in_turns({"ours": lambda q: nearest(store, q, "project:0")}, queries, 3)[0]["ours"], 0.5)
+        return percentile(
+            in_turns({"ours": lambda q: nearest(store, q, "project:0")}, queries, 3)[0]["ours"], 0.5
+        )
 
     before = usual()
     added = elsewhere("add", folder / "one.db", str(folder / "query.npy"))

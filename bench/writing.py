@@ -19,20 +19,26 @@ import numpy as np
 from common import embedded, fill, machine, percentile, table, timed, told
 from texts import Teller, set_passages
 
-from recollect.ingest import pipeline
-from recollect.memory import Memory
-from recollect.types import Passage, Source
+from bethink.api import Bethink
+from bethink.ingest import pipeline
+from bethink.types import Passage, Source
 
 REALLY_EMBEDDED = 300
 CHUNK = 100
 # Stage → the function of the recipe that does it. The model works meanwhile: waiting for it is part of "the rest".
-STAGES = {"redact": "clean", "extract": "extract", "keywords": "keywords", "cache": "begun", "neighbours": "verdicts_of"}
+STAGES = {
+    "redact": "clean",
+    "extract": "extract",
+    "keywords": "keywords",
+    "cache": "begun",
+    "neighbours": "verdicts_of",
+}
 
 
 class Stages:
     """Wraps the stages of the writing recipe in clocks while it is entered."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Bethink) -> None:
         self.memory, self.spent, self.kept = memory, Counter(), {}
 
     def __enter__(self) -> Counter:
@@ -73,7 +79,7 @@ def bare(folder: Path):
     return commit
 
 
-def adding(memory: Memory, texts: list[str], folder: Path) -> dict:
+def adding(memory: Bethink, texts: list[str], folder: Path) -> dict:
     commit, embedder = bare(folder), memory.embedder
     for text in texts[:10]:
         memory.add(text)
@@ -86,21 +92,28 @@ def adding(memory: Memory, texts: list[str], folder: Path) -> dict:
             for which in (0, 1) if at % 2 else (1, 0):
                 if which:
                     theirs.append(timed(lambda: embedder.documents([text])))  # noqa: B023 - called at once
-                    fsync.append(timed(lambda: commit(text)))  # noqa: B023
+                    fsync.append(timed(lambda: commit(text)))
                 else:
                     started = time.perf_counter()
                     statuses[memory.add(text).status] += 1
                     ours.append(time.perf_counter() - started)
     both = [one + other for one, other in zip(theirs, fsync, strict=True)]
     return {
-        "texts": len(texts), **statuses, "add_ms": summary(ours), "embedding_and_commit_ms": summary(both), "commit_ms": summary(fsync),
-        "ratio_p50": percentile(ours, 0.5) / percentile(both, 0.5), "ratio_p95": percentile(ours, 0.95) / percentile(both, 0.95),
-        "ratio_of_pairs": statistics.median(one / other for one, other in zip(ours, both, strict=True)),
+        "texts": len(texts),
+        **statuses,
+        "add_ms": summary(ours),
+        "embedding_and_commit_ms": summary(both),
+        "commit_ms": summary(fsync),
+        "ratio_p50": percentile(ours, 0.5) / percentile(both, 0.5),
+        "ratio_p95": percentile(ours, 0.95) / percentile(both, 0.95),
+        "ratio_of_pairs": statistics.median(
+            one / other for one, other in zip(ours, both, strict=True)
+        ),
         "stages_ms": stages(spent, sum(ours), len(texts)),
-    }  # fmt: skip
+    }
 
 
-def loading(memory: Memory, texts: list[str]) -> dict:
+def loading(memory: Bethink, texts: list[str]) -> dict:
     """The ordinary way in for a document's passages, 100 at a time, in turns with the embedder on its own."""
     passages = [Passage(text, position=at) for at, text in enumerate(texts)]
     ours, theirs = [], []
@@ -109,15 +122,26 @@ def loading(memory: Memory, texts: list[str]) -> dict:
             part = slice(start, start + CHUNK)
             for which in (0, 1) if at % 2 else (1, 0):
                 if which:
-                    theirs.append(timed(lambda: memory.embedder.documents(texts[part])))  # noqa: B023
+                    theirs.append(timed(lambda: memory.embedder.documents(texts[part])))
                 else:
-                    ours.append(timed(lambda: memory.ingest([(Source(f"doc-{at}.md", "markdown"), passages[part])])))  # noqa: B023
+                    ours.append(
+                        timed(
+                            lambda: memory.ingest(
+                                [(Source(f"doc-{at}.md", "markdown"), passages[part])]  # noqa: B023
+                            )
+                        )
+                    )
     return {
-        "passages": len(texts), "words": round(statistics.mean(len(text.split()) for text in texts), 1),
-        "per_second": len(texts) / sum(ours), "embedder_alone_per_second": len(texts) / sum(theirs), "ratio": sum(ours) / sum(theirs),
-        "ratio_of_pairs": statistics.median(one / other for one, other in zip(ours, theirs, strict=True)),
+        "passages": len(texts),
+        "words": round(statistics.mean(len(text.split()) for text in texts), 1),
+        "per_second": len(texts) / sum(ours),
+        "embedder_alone_per_second": len(texts) / sum(theirs),
+        "ratio": sum(ours) / sum(theirs),
+        "ratio_of_pairs": statistics.median(
+            one / other for one, other in zip(ours, theirs, strict=True)
+        ),
         "stages_ms": stages(spent, sum(ours), len(texts)),
-    }  # fmt: skip
+    }
 
 
 def summary(times: list[float]) -> dict:
@@ -134,22 +158,31 @@ def main() -> None:
     parser.add_argument("--adds", type=int, default=200)
     parser.add_argument("--passages", type=int, default=2000)
     parser.add_argument("--memories", type=int, default=10_000, help="how many are there before")
-    parser.add_argument("--sets", type=Path, nargs="+", default=[], help="evaluation sets to take the texts from")
+    parser.add_argument(
+        "--sets", type=Path, nargs="+", default=[], help="evaluation sets to take the texts from"
+    )
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     result: dict = {"machine": machine()}
     if args.sets:
-        before, short = set_passages(args.sets, args.memories, 20), set_passages(args.sets, args.adds + 10, 20, seed=11)
+        before, short = (
+            set_passages(args.sets, args.memories, 20),
+            set_passages(args.sets, args.adds + 10, 20, seed=11),
+        )
         long = set_passages(args.sets, args.passages, 150, seed=13)
     else:
         before, short = Teller().memories(args.memories), Teller(seed=11).memories(args.adds + 10)
         long = Teller(seed=13).passages(args.passages)
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="bethink-bench-") as temporary:
         folder = Path(temporary)
-        with Memory(folder / "memory.db", directory=folder) as memory:
+        with Bethink(folder / "memory.db", directory=folder) as memory:
             if before:
-                told(f"writing {len(before):,} memories first; {REALLY_EMBEDDED} vectors by the model, the others perturbed")
-                vectors, _ = embedded(before, memory.embedder, np.random.default_rng(7), REALLY_EMBEDDED)
+                told(
+                    f"writing {len(before):,} memories first; {REALLY_EMBEDDED} vectors by the model, the others perturbed"
+                )
+                vectors, _ = embedded(
+                    before, memory.embedder, np.random.default_rng(7), REALLY_EMBEDDED
+                )
                 fill(memory.store, memory.scope, before, vectors, memory.embedder.model)
             result["add"] = adding(memory, short, folder)
             told(f"loading {len(long):,} passages")
@@ -158,16 +191,33 @@ def main() -> None:
         print(json.dumps(result, indent=1))
         return
     add, bulk = result["add"], result["bulk"]
-    names = {"add_ms": "add", "embedding_and_commit_ms": "embedding and one commit", "commit_ms": "of that the commit"}
+    names = {
+        "add_ms": "add",
+        "embedding_and_commit_ms": "embedding and one commit",
+        "commit_ms": "of that the commit",
+    }
     rows = [
         (f"ms, {add['texts']} texts, {add.get('added', 0)} added", "p50", "p95"),
         *((name, *add[key].values()) for key, name in names.items()),
     ]
-    table([*rows, ("ratio", add["ratio_p50"], add["ratio_p95"]), ("ratio, median of pairs", add["ratio_of_pairs"], "")])
+    table(
+        [
+            *rows,
+            ("ratio", add["ratio_p50"], add["ratio_p95"]),
+            ("ratio, median of pairs", add["ratio_of_pairs"], ""),
+        ]
+    )
     speeds = ("ingest", bulk["per_second"]), ("embedder alone", bulk["embedder_alone_per_second"])
     ratios = ("ratio of times", bulk["ratio"]), ("ratio, median of chunks", bulk["ratio_of_pairs"])
-    table([(f"{bulk['passages']:,} passages of {bulk['words']} words", "a second"), *speeds, *ratios])
-    table([("ms a text", "add", "bulk"), *((name, each, bulk["stages_ms"][name]) for name, each in add["stages_ms"].items())])
+    table(
+        [(f"{bulk['passages']:,} passages of {bulk['words']} words", "a second"), *speeds, *ratios]
+    )
+    table(
+        [
+            ("ms a text", "add", "bulk"),
+            *((name, each, bulk["stages_ms"][name]) for name, each in add["stages_ms"].items()),
+        ]
+    )
 
 
 if __name__ == "__main__":

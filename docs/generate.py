@@ -30,17 +30,17 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT / "src"))
 
-from recollect import __version__, errors, types  # noqa: E402
-from recollect import memory as memories  # noqa: E402
-from recollect.cli import main as commands  # noqa: E402
-from recollect.cli import parsing  # noqa: E402
-from recollect.cli.shown import SIGNALS  # noqa: E402
-from recollect.config import PERSONAL, SETTINGS, Config  # noqa: E402
-from recollect.memorytool import MemoryTool  # noqa: E402
-from recollect.recall import candidates, fuse  # noqa: E402
-from recollect.recall.score import PROFILES  # noqa: E402
-from recollect.store import base  # noqa: E402
-from recollect.store.connection import MIGRATIONS  # noqa: E402
+from bethink import __version__, errors, types  # noqa: E402
+from bethink import api as memories  # noqa: E402
+from bethink.config import PERSONAL, SETTINGS, Config  # noqa: E402
+from bethink.features.memorytool import MemoryTool  # noqa: E402
+from bethink.recall import candidates, fuse  # noqa: E402
+from bethink.recall.score import PROFILES  # noqa: E402
+from bethink.store import base  # noqa: E402
+from bethink.store.connection import MIGRATIONS  # noqa: E402
+from bethink.surface.cli import main as commands  # noqa: E402
+from bethink.surface.cli import parsing  # noqa: E402
+from bethink.surface.cli.shown import SIGNALS  # noqa: E402
 
 MADE = "<!-- Written by docs/generate.py; change the code or that file, then run `make docs`. -->"
 WIDTH = 100
@@ -60,14 +60,18 @@ def fenced(text: str, language: str = "text") -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
 
 
 def told(words: Mapping[str, str], names: Sequence[str], what: str) -> list[tuple[str, str]]:
     """Each name with its sentence. A new name without one, or a sentence without its name, stops the generator."""
     missing, gone = sorted(set(names) - set(words)), sorted(set(words) - set(names))
     if missing or gone:
-        raise Outdated(f"docs/generate.py: {what}: no sentence for {missing}, and nothing called {gone} any more.")
+        raise Outdated(
+            f"docs/generate.py: {what}: no sentence for {missing}, and nothing called {gone} any more."
+        )
     return [(name, words[name]) for name in names]
 
 
@@ -83,7 +87,9 @@ class Layout(argparse.RawDescriptionHelpFormatter):
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)
-        return f"{', '.join(action.option_strings)} {self._format_args(action, action.dest.upper())}"
+        return (
+            f"{', '.join(action.option_strings)} {self._format_args(action, action.dest.upper())}"
+        )
 
 
 EXIT_CODES = {
@@ -96,8 +102,8 @@ EXIT_CODES = {
 
 def cli() -> str:
     parts = [
-        "`recollect` prints data on stdout; hints, warnings, errors and progress go to stderr. Options and words mix freely, and the"
-        " options of every command may stand before the command. `recollect help COMMAND` is the same as `recollect COMMAND --help`.",
+        "`bethink` prints data on stdout; hints, warnings, errors and progress go to stderr. Options and words mix freely, and the"
+        " options of every command may stand before the command. `bethink help COMMAND` is the same as `bethink COMMAND --help`.",
         table(("exit code", "meaning"), list(EXIT_CODES.items())),
         "Ids are shown shortened and accepted as any unique beginning. A time is a span (`90min`, `12h`, `30d`, `2w`, `6mo`, `1y`), a"
         " date, a date and time in ISO form (in your time zone if it names none), `now`, `today`, `yesterday`, `tomorrow`, a weekday (`last monday`), a month (`2026-03`), or the beginning of `last week`, `next month`, `this year`.",
@@ -114,53 +120,76 @@ def cli() -> str:
 # Settings
 
 VARIABLES = {
-    "RECOLLECT_HOME": "Folder of the database, the models and the settings file, in place of the XDG folders.",
-    "XDG_DATA_HOME": "The database and the models are in its `recollect` folder. Default `~/.local/share`.",
-    "XDG_CONFIG_HOME": "The settings file is in its `recollect` folder. Default `~/.config`.",
-    "RECOLLECT_OFFLINE": "If set, no model is ever fetched. What is installed works.",
+    "BETHINK_HOME": "Folder of the database, the models and the settings file, in place of the XDG folders.",
+    "XDG_DATA_HOME": "The database and the models are in its `bethink` folder. Default `~/.local/share`.",
+    "XDG_CONFIG_HOME": "The settings file is in its `bethink` folder. Default `~/.config`.",
+    "BETHINK_OFFLINE": "If set, no model is ever fetched. What is installed works.",
     "HF_HUB_OFFLINE": "The same.",
-    "RECOLLECT_MODEL_DIR": "A folder of ready models, looked into before the data folder and never written.",
-    "OPENAI_API_KEY": "The key for `embedding = \"http\"`. Sent to `embedding_url` and nowhere else.",
+    "BETHINK_MODEL_DIR": "A folder of ready models, looked into before the data folder and never written.",
+    "OPENAI_API_KEY": 'The key for `embedding = "http"`. Sent to `embedding_url` and nowhere else.',
     "OPENAI_TOKEN_MEMORY_EMBEDDINGS": "The same, looked at when the first is not set.",
-    "RECOLLECT_TOKEN": "The token for a team's server, for `sync` and `mcp --remote`.",
-    "RECOLLECT_DEBUG": "If set, an error shows where it came from.",
-    "RECOLLECT_LOG": "Level of the MCP server's log on stderr: debug, info, warning or error.",
-    "RECOLLECT_HOOKS": "Set to `off`, hooks do nothing. The language model's own command is started so, that nothing of Recollect runs inside it.",
+    "BETHINK_TOKEN": "The token for a team's server, for `sync` and `mcp --remote`.",
+    "BETHINK_DEBUG": "If set, an error shows where it came from.",
+    "BETHINK_LOG": "Level of the MCP server's log on stderr: debug, info, warning or error.",
+    "BETHINK_HOOKS": "Set to `off`, hooks do nothing. The language model's own command is started so, that nothing of Bethink runs inside it.",
     "NO_COLOR": "If set, no colour on a terminal. `TERM=dumb` does the same.",
     "COLUMNS": "Width of the text output, from 40 to 120.",
-}  # fmt: skip
+}
 
 
 def settings() -> str:
     rows = [
-        (f"`{key}`", _shown(Config._field_defaults[key]), f"`RECOLLECT_{key.upper()}`", _accepted(key), setting.help)
+        (
+            f"`{key}`",
+            _shown(Config._field_defaults[key]),
+            f"`BETHINK_{key.upper()}`",
+            _accepted(key),
+            setting.help,
+        )
         for key, setting in SETTINGS.items()
     ]
     return page(
         "Settings",
-        "Later layers win: the defaults below, your file, the project's file, the environment, the command line. `recollect config` shows"
+        "Later layers win: the defaults below, your file, the project's file, the environment, the command line. `bethink config` shows"
         " every value and the layer it came from.",
         table(
             ("layer", "where"),
             [
-                ("your file", "`config.toml` in `$RECOLLECT_HOME`, else in `$XDG_CONFIG_HOME/recollect`, else in `~/.config/recollect`"),
-                ("the project's file", "`.recollect/config.toml` in the project's root, shared by all its worktrees"),
-                ("the environment", "`RECOLLECT_` and the key in capitals, such as `RECOLLECT_LIMIT=5`"),
-                ("the command line", "`--database`, `--mode`, `--profile`, `--limit`, `--threshold`, `--max-tokens`"),
+                (
+                    "your file",
+                    "`config.toml` in `$BETHINK_HOME`, else in `$XDG_CONFIG_HOME/bethink`, else in `~/.config/bethink`",
+                ),
+                (
+                    "the project's file",
+                    "`.bethink/config.toml` in the project's root, shared by all its worktrees",
+                ),
+                (
+                    "the environment",
+                    "`BETHINK_` and the key in capitals, such as `BETHINK_LIMIT=5`",
+                ),
+                (
+                    "the command line",
+                    "`--database`, `--mode`, `--profile`, `--limit`, `--threshold`, `--max-tokens`",
+                ),
             ],
         ),
         "Both files are TOML with the keys at the top level. An unknown key or a bad value in a file is an error that names the file"
-        " and the key. A bad value in the environment is a warning, and is ignored. `recollect config KEY VALUE` changes your file,"
+        " and the key. A bad value in the environment is a warning, and is ignored. `bethink config KEY VALUE` changes your file,"
         " `--project-file` the project's, and `--unset KEY` takes a key out again; other lines and comments stay.",
-        fenced("recollect config                            # all settings\nrecollect config limit 5                    # change yours\n"
-               "recollect config limit 5 --project-file     # change the project's\nrecollect config --unset limit", "sh"),
+        fenced(
+            "bethink config                            # all settings\nbethink config limit 5                    # change yours\n"
+            "bethink config limit 5 --project-file     # change the project's\nbethink config --unset limit",
+            "sh",
+        ),
         table(("key", "default", "environment", "accepts", "what it is for"), rows),
         "## What a project's file may not set",
         f"{', '.join(f'`{key}`' for key in PERSONAL[:-1])} and `{PERSONAL[-1]}`. A project's file comes with a cloned repository, and these"
         " say where memories, questions and API keys go, what is paid for, and how long an agent waits. A project's file that holds one of them is refused.",
         "## Other environment variables",
-        table(("variable", "what it does"), [(f"`{name}`", text) for name, text in VARIABLES.items()]),
-    )  # fmt: skip
+        table(
+            ("variable", "what it does"), [(f"`{name}`", text) for name, text in VARIABLES.items()]
+        ),
+    )
 
 
 def _shown(value: object) -> str:
@@ -214,9 +243,12 @@ def schema() -> str:
         "Database schema",
         "One SQLite file. Migrations are numbered and never changed once released; the missing ones are applied when a database is opened,"
         " each in a transaction of its own. `PRAGMA user_version` is the number of the newest one applied. What is marked derived can be"
-        " made anew from the texts by `recollect reindex --full`. Reading the file with another SQLite tool is safe while no Recollect"
+        " made anew from the texts by `bethink reindex --full`. Reading the file with another SQLite tool is safe while no Bethink"
         " process uses it; writing to it is not supported.",
-        table(("table", "what it holds"), [(f"`{name}`", text) for name, text in told(TABLES, names, "tables")]),
+        table(
+            ("table", "what it holds"),
+            [(f"`{name}`", text) for name, text in told(TABLES, names, "tables")],
+        ),
         *(f"## {name}\n\n{fenced(text, 'sql')}" for name, text in scripts.items()),
     )
 
@@ -240,15 +272,18 @@ SERVER_TABLES = {
 def server_schema() -> str:
     folder = MIGRATIONS.parent / "postgres"
     scripts = {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*.sql"))}
-    names = ["migrations", *re.findall(r"CREATE TABLE recollect\.(\w+)", "\n".join(scripts.values()))]
+    names = ["migrations", *re.findall(r"CREATE TABLE bethink\.(\w+)", "\n".join(scripts.values()))]
     known = {name: text for name, text in TABLES.items() if name in names} | SERVER_TABLES
     return page(
         "PostgreSQL schema",
-        "The schema `recollect` of a PostgreSQL database with pgvector, for teams. Every key leads with the tenant; row-level security is"
+        "The schema `bethink` of a PostgreSQL database with pgvector, for teams. Every key leads with the tenant; row-level security is"
         " forced on every table and shows nobody a row but those of the tenant that the transaction acts for. The large tables are"
         " partitioned by a hash of the tenant. Missing migrations are applied by the first owner who opens the database, each in a"
         " transaction of its own.",
-        table(("table", "what it holds"), [(f"`{name}`", text) for name, text in told(known, names, "tables of PostgreSQL")]),
+        table(
+            ("table", "what it holds"),
+            [(f"`{name}`", text) for name, text in told(known, names, "tables of PostgreSQL")],
+        ),
         *(f"## {name}\n\n{fenced(text, 'sql')}" for name, text in scripts.items()),
     )
 
@@ -282,25 +317,59 @@ FIELDS = {
     "answered": "For questions: whether they have an answer; else null.",
     "tags": "Array of strings.",
     "keywords": "Array of strings, found by rules.",
-    "entities": "Array of `{\"name\", \"type\"}`.",
+    "entities": 'Array of `{"name", "type"}`.',
     "metadata": "The object given with `--metadata`.",
     "trust": "3 told by a person, 2 by an agent, 1 imported, 0 quarantined.",
-    "related": "Only for hits with relations: `{\"type\", \"direction\", \"id\", \"summary\"}`; `out` points away from this memory.",
+    "related": 'Only for hits with relations: `{"type", "direction", "id", "summary"}`; `out` points away from this memory.',
     "why": "Only with `search --explain`: what each signal said.",
-}  # fmt: skip
+}
 ID = "01a1ddc0-0000-7000-8000-{:012d}"
 MOMENT = "2026-11-15T09:30:00.000Z"
-FIXED = {"database_bytes": 196608, "bytes_per_memory": 39322, "bytes": 196608, "p50_ms": 1.5, "p95_ms": 2.1, "documents_per_second": 420.0}
+FIXED = {
+    "database_bytes": 196608,
+    "bytes_per_memory": 39322,
+    "bytes": 196608,
+    "p50_ms": 1.5,
+    "p95_ms": 2.1,
+    "documents_per_second": 420.0,
+}
 VERSIONS = {
-    "python": f"Python 3.13.0, Recollect {__version__}", "apsw": "3.51.3.0", "numpy": "2.3.4", "onnxruntime": "1.23.2",
-    "tokenizers": "0.22.1", "sqlite": "SQLite 3.51.3", "disk": "83.5 GB free",
-}  # fmt: skip
+    "python": f"Python 3.13.0, Bethink {__version__}",
+    "apsw": "3.51.3.0",
+    "numpy": "2.3.4",
+    "onnxruntime": "1.23.2",
+    "tokenizers": "0.22.1",
+    "sqlite": "SQLite 3.51.3",
+    "disk": "83.5 GB free",
+}
 NEAR = "I prefer small pull requests with one commit in each of them"
 SECRET = "The staging login is <private>ops / hunter2</private>"
 NOTES: tuple[tuple[str, ...], ...] = (
-    ("add", "The orders service keeps its data in MySQL", "--kind", "architecture", "--importance", "7", "--tag", "orders"),
-    ("add", "The orders service moved from MySQL to PostgreSQL", "--kind", "decision", "--metadata", "ticket=OPS-7"),
-    ("add", "I prefer small pull requests with one commit each", "--personal", "--expires", "2099-01-01"),
+    (
+        "add",
+        "The orders service keeps its data in MySQL",
+        "--kind",
+        "architecture",
+        "--importance",
+        "7",
+        "--tag",
+        "orders",
+    ),
+    (
+        "add",
+        "The orders service moved from MySQL to PostgreSQL",
+        "--kind",
+        "decision",
+        "--metadata",
+        "ticket=OPS-7",
+    ),
+    (
+        "add",
+        "I prefer small pull requests with one commit each",
+        "--personal",
+        "--expires",
+        "2099-01-01",
+    ),
 )
 
 
@@ -318,7 +387,9 @@ class Stage:
         with redirect_stdout(out), redirect_stderr(talk):
             ended = commands.main([*words, "--json", "--project", str(self.folder / "shop")])
         if ended != code:
-            raise Outdated(f"`recollect {' '.join(words)}` ended with {ended}, not {code}: {talk.getvalue()}")
+            raise Outdated(
+                f"`bethink {' '.join(words)}` ended with {ended}, not {code}: {talk.getvalue()}"
+            )
         return json.loads(out.getvalue())
 
     def fixed(self, value: Any, name: str = "") -> Any:
@@ -326,7 +397,10 @@ class Stage:
         if isinstance(value, dict):
             if value.get("check") in VERSIONS:
                 value = {**value, "message": VERSIONS[value["check"]]}
-            return {self._text(key): self.fixed(item, key if name != "why" else "score") for key, item in value.items()}
+            return {
+                self._text(key): self.fixed(item, key if name != "why" else "score")
+                for key, item in value.items()
+            }
         if isinstance(value, list):
             return [self.fixed(item, name) for item in value]
         if isinstance(value, str):
@@ -334,15 +408,27 @@ class Stage:
         if name in FIXED:
             return FIXED[name]
         # Two digits: the last ones may differ with the machine's arithmetic.
-        return round(value, 2) if isinstance(value, float) and name in ("score", "similarity", "why") else value
+        return (
+            round(value, 2)
+            if isinstance(value, float) and name in ("score", "similarity", "why")
+            else value
+        )
 
     def _text(self, text: str) -> str:
         text = re.sub(
-            r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", lambda found: self.ids.setdefault(found[0], ID.format(len(self.ids) + 1)), text
+            r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+            lambda found: self.ids.setdefault(found[0], ID.format(len(self.ids) + 1)),
+            text,
         )
         text = re.sub(r"\b(project|container):[0-9a-f]{16}", r"\1:4b4ac4e6534e3d15", text)
-        text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", lambda found: MOMENT if self._recent(found[0]) else found[0], text)
-        return text.replace(str(self.folder / "home"), "/home/ada/.local/share/recollect").replace(str(self.folder), "/home/ada")
+        text = re.sub(
+            r"\d{4}-\d\d-\d\dT[\d:.]+Z",
+            lambda found: MOMENT if self._recent(found[0]) else found[0],
+            text,
+        )
+        return text.replace(str(self.folder / "home"), "/home/ada/.local/share/bethink").replace(
+            str(self.folder), "/home/ada"
+        )
 
     def _recent(self, text: str) -> bool:
         return abs(datetime.fromisoformat(text) - self.began) < timedelta(days=1)
@@ -350,9 +436,17 @@ class Stage:
 
 @contextmanager
 def stage() -> Iterator[Stage]:
-    keep = {name: value for name, value in os.environ.items() if not name.startswith(("RECOLLECT_", "XDG_"))}
-    with tempfile.TemporaryDirectory(prefix="recollect-docs-") as folder:
-        own = {"RECOLLECT_HOME": str(Path(folder) / "home"), "RECOLLECT_EMBEDDING": "hashing", "RECOLLECT_OFFLINE": "1"}
+    keep = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("BETHINK_", "XDG_"))
+    }
+    with tempfile.TemporaryDirectory(prefix="bethink-docs-") as folder:
+        own = {
+            "BETHINK_HOME": str(Path(folder) / "home"),
+            "BETHINK_EMBEDDING": "hashing",
+            "BETHINK_OFFLINE": "1",
+        }
         with mock.patch.dict(os.environ, {**keep, **own}, clear=True):
             yield Stage(Path(folder).resolve())
 
@@ -386,17 +480,30 @@ def _written(here: Stage) -> Iterator[str]:
         " that is known already, and nothing was stored. `similarity` is the cosine, 1 for the same text. `supersedes` lists the memories"
         " that this one replaced. `redactions` counts private and secret parts that were taken out. Keys without a value are left out."
     )
-    for value in (added, changed, here.run("add", NOTES[0][1]), here.run("add", NEAR, "--personal"), here.run("add", SECRET)):
+    for value in (
+        added,
+        changed,
+        here.run("add", NOTES[0][1]),
+        here.run("add", NEAR, "--personal"),
+        here.run("add", SECRET),
+    ):
         yield shown(here.fixed(value))
 
 
 def _found(here: Stage) -> Iterator[str]:
-    answer = here.fixed(here.run("search", "which database does the orders service use?", "--limit", "1", "--explain"))
+    answer = here.fixed(
+        here.run(
+            "search", "which database does the orders service use?", "--limit", "1", "--explain"
+        )
+    )
     yield "## search"
     yield "An array, best first. Each element is a memory with its `score`."
     yield shown(answer)
     yield "The fields of a memory, the same in every command that shows one:"
-    yield table(("field", "what it holds"), [(f"`{name}`", text) for name, text in told(FIELDS, list(answer[0]), "fields of a memory")])
+    yield table(
+        ("field", "what it holds"),
+        [(f"`{name}`", text) for name, text in told(FIELDS, list(answer[0]), "fields of a memory")],
+    )
     yield "What `why` may hold. A signal that had nothing to say is left out."
     yield table(("signal", "what it is"), [(f"`{name}`", text) for name, text in SIGNALS.items()])
     yield "`search --dual --json` prints the object of `recall`."
@@ -409,9 +516,20 @@ def _found(here: Stage) -> Iterator[str]:
         " `has_more` says whether some are not in the index, `tokens_used` is an estimate. A text that did not fit is cut and marked"
         ' `"truncated": true`. `hints` says, for example, that only words were searched. `topics` groups the details by the topic of the conversation they come from; `around` holds the turns beside one, where there was room.'
     )
-    value = here.fixed(here.run("recall", "which database does the orders service use?", "--max-tokens", "120"))
+    value = here.fixed(
+        here.run("recall", "which database does the orders service use?", "--max-tokens", "120")
+    )
     for detail in value["details"]:
-        for name in set(detail) - {"id", "score", "kind", "content", "summary", "source", "created_at", "related"}:
+        for name in set(detail) - {
+            "id",
+            "score",
+            "kind",
+            "content",
+            "summary",
+            "source",
+            "created_at",
+            "related",
+        }:
             del detail[name]
     yield shown(value)
     yield "The objects in `details` have every field of a memory; most are left out here."
@@ -426,30 +544,53 @@ def _looked_at(here: Stage) -> Iterator[str]:
     yield shown(here.fixed(here.run("stats")))
     yield "## doctor"
     yield 'An array of findings, some of them shown here. The exit code is 1 if any has `"ok": false`; its `fix` says how to mend it.'
-    with mock.patch.dict(os.environ, {"RECOLLECT_EMBEDDING": "none"}):
+    with mock.patch.dict(os.environ, {"BETHINK_EMBEDDING": "none"}):
         here.run("add", "Written while no model was set")
     findings = here.fixed(here.run("doctor", code=1))
-    yield shown([finding for finding in findings if finding["check"] in ("python", "full-text index", "model", "vectors of the model")])
+    yield shown(
+        [
+            finding
+            for finding in findings
+            if finding["check"] in ("python", "full-text index", "model", "vectors of the model")
+        ]
+    )
     yield "## bench"
     yield "An array with one object per set and mode. The page on [evaluation sets](bench.md) says what the measures are."
-    yield shown(here.fixed(here.run("bench", str(_evaluation_set(here.folder)), "--mode", "hybrid")))
+    yield shown(
+        here.fixed(here.run("bench", str(_evaluation_set(here.folder)), "--mode", "hybrid"))
+    )
 
 
 def _evaluation_set(folder: Path) -> Path:
     made = folder / "tiny"
     made.mkdir()
-    texts = ("Users sign in with a magic link", "Orders live in PostgreSQL", "Deploys start from main")
+    texts = (
+        "Users sign in with a magic link",
+        "Orders live in PostgreSQL",
+        "Deploys start from main",
+    )
     questions = (("how do users sign in?", "d0"), ("where do orders live?", "d1"))
     (made / "meta.json").write_text(json.dumps({"name": "tiny"}), "utf-8")
-    (made / "corpus.jsonl").write_text("".join(json.dumps({"id": f"d{at}", "text": text}) + "\n" for at, text in enumerate(texts)), "utf-8")
-    rows = ({"id": f"q{at}", "query": query, "relevant": [wanted]} for at, (query, wanted) in enumerate(questions))
+    (made / "corpus.jsonl").write_text(
+        "".join(json.dumps({"id": f"d{at}", "text": text}) + "\n" for at, text in enumerate(texts)),
+        "utf-8",
+    )
+    rows = (
+        {"id": f"q{at}", "query": query, "relevant": [wanted]}
+        for at, (query, wanted) in enumerate(questions)
+    )
     (made / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return made
 
 
 def _others(here: Stage) -> Iterator[str]:
     """The smaller answers, in an order in which each works."""
-    first, second = (one["id"] for one in here.run("list", "--include-superseded", "--order", "oldest", "--kind", "architecture,decision"))
+    first, second = (
+        one["id"]
+        for one in here.run(
+            "list", "--include-superseded", "--order", "oldest", "--kind", "architecture,decision"
+        )
+    )
     runs: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("link", ("link", second, "builds_on", first)),
         ("history", ("history", first)),
@@ -492,9 +633,20 @@ UNTOLD = {
     "reset": "Forgets everything in these scopes, or in all, beyond recovery. Returns how many memories that were.",
 }
 SHAPES: tuple[type, ...] = (
-    types.Outcome, types.Receipt, types.Answer, types.Hit, types.Memory, types.Entity, types.Relation, types.Event, types.Filter,
-    types.Passage, types.Source, base.Overview, base.Problem,
-)  # fmt: skip
+    types.Outcome,
+    types.Receipt,
+    types.Answer,
+    types.Hit,
+    types.Memory,
+    types.Entity,
+    types.Relation,
+    types.Event,
+    types.Filter,
+    types.Passage,
+    types.Source,
+    base.Overview,
+    base.Problem,
+)
 MEANT = {
     "Answer": "What a search returns.",
     "Hit": "One found memory.",
@@ -507,16 +659,24 @@ MEANT = {
 
 
 def python() -> str:
-    members = [(name, value) for name, value in vars(memories.Memory).items() if not name.startswith("_")]
+    members = [
+        (name, value) for name, value in vars(memories.Bethink).items() if not name.startswith("_")
+    ]
     parts = [
-        "`from recollect import Memory`. Every surface calls this one class; the [guide](../guides/python.md) shows it at work. What cannot"
+        "`from bethink import Bethink`. Every surface calls this one class; the [guide](../guides/python.md) shows it at work. What cannot"
         " be done raises an error of the [tree](errors.md). Methods are synchronous, and an object may be used from several threads.",
         "## Memory",
-        inspect.cleandoc(memories.Memory.__doc__ or "").split(">>>")[0].strip(),
-        fenced(_signature("Memory", memories.Memory.__init__), "python"),
+        inspect.cleandoc(memories.Bethink.__doc__ or "").split(">>>")[0].strip(),
+        fenced(_signature("Memory", memories.Bethink.__init__), "python"),
     ]
     for name, value in members:
-        function: Any = value.fget if isinstance(value, property) else value.func if isinstance(value, cached_property) else value
+        function: Any = (
+            value.fget
+            if isinstance(value, property)
+            else value.func
+            if isinstance(value, cached_property)
+            else value
+        )
         said = _sentences(name, function)
         parts += [f"### {name}", said]
         parts.append(
@@ -529,11 +689,17 @@ def python() -> str:
         )
     parts += ["## MemoryTool", inspect.cleandoc(MemoryTool.__doc__ or "").split(">>>")[0].strip()]
     parts.append(fenced(_signature("MemoryTool", MemoryTool.__init__), "python"))
-    for name, function in [(name, value) for name, value in vars(MemoryTool).items() if not name.startswith("_")]:
-        parts += [f"### MemoryTool.{name}", _sentences(name, function), fenced(_signature(name, function), "python")]
+    for name, function in [
+        (name, value) for name, value in vars(MemoryTool).items() if not name.startswith("_")
+    ]:
+        parts += [
+            f"### MemoryTool.{name}",
+            _sentences(name, function),
+            fenced(_signature(name, function), "python"),
+        ]
     parts.append("## Values")
     parts.append(
-        "Immutable named tuples of `recollect.types`, `Overview` and `Problem` of `recollect.store.base`. Times are aware datetimes in UTC."
+        "Immutable named tuples of `bethink.types`, `Overview` and `Problem` of `bethink.store.base`. Times are aware datetimes in UTC."
     )
     for shape in SHAPES:
         parts += [f"### {shape.__name__}", _meaning(shape), fenced(_fields(shape), "python")]
@@ -543,13 +709,15 @@ def python() -> str:
 def _sentences(name: str, function: Callable[..., Any]) -> str:
     said = inspect.getdoc(function) or UNTOLD.get(name)
     if not said:
-        raise Outdated(f"docs/generate.py: Memory.{name} has no docstring.")
+        raise Outdated(f"docs/generate.py: Bethink.{name} has no docstring.")
     return " ".join(said.split())
 
 
 def _meaning(shape: type) -> str:
     own = shape.__doc__ or ""
-    return MEANT.get(shape.__name__) or ("" if own.startswith(f"{shape.__name__}(") else " ".join(own.split()))
+    return MEANT.get(shape.__name__) or (
+        "" if own.startswith(f"{shape.__name__}(") else " ".join(own.split())
+    )
 
 
 def _signature(name: str, function: Callable[..., Any]) -> str:
@@ -562,12 +730,28 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
             keyword_only = True
             if not any(one.kind is one.VAR_POSITIONAL for one in found.parameters.values()):
                 written.append("*")
-        stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**" if parameter.kind is parameter.VAR_KEYWORD else ""
-        default = "" if parameter.default is parameter.empty else f" = {_literal(parameter.default)}"
+        stars = (
+            "*"
+            if parameter.kind is parameter.VAR_POSITIONAL
+            else "**"
+            if parameter.kind is parameter.VAR_KEYWORD
+            else ""
+        )
+        default = (
+            "" if parameter.default is parameter.empty else f" = {_literal(parameter.default)}"
+        )
         written.append(f"{stars}{parameter.name}: {_plain(parameter.annotation)}{default}")
-    result = "" if found.return_annotation in ("None", found.empty) else f" -> {_plain(found.return_annotation)}"
+    result = (
+        ""
+        if found.return_annotation in ("None", found.empty)
+        else f" -> {_plain(found.return_annotation)}"
+    )
     line = f"{name}({', '.join(written)}){result}"
-    return line if len(line) <= WIDTH else f"{name}(\n" + "".join(f"    {one},\n" for one in written) + f"){result}"
+    return (
+        line
+        if len(line) <= WIDTH
+        else f"{name}(\n" + "".join(f"    {one},\n" for one in written) + f"){result}"
+    )
 
 
 def _fields(shape: Any) -> str:
@@ -575,7 +759,8 @@ def _fields(shape: Any) -> str:
     for name in shape._fields:
         default = shape._field_defaults.get(name, inspect.Parameter.empty)
         lines.append(
-            f"{name}: {_plain(shape.__annotations__[name])}" + ("" if default is inspect.Parameter.empty else f" = {_literal(default)}")
+            f"{name}: {_plain(shape.__annotations__[name])}"
+            + ("" if default is inspect.Parameter.empty else f" = {_literal(default)}")
         )
     return "\n".join(lines)
 
@@ -589,7 +774,9 @@ def _literal(value: Any) -> str:
 
 def _plain(annotation: Any) -> str:
     """An annotation as it is written in the source. Named tuples wrap it in a ForwardRef."""
-    return re.sub(r"\b(?:builtins|types)\.", "", str(getattr(annotation, "__forward_arg__", annotation)))
+    return re.sub(
+        r"\b(?:builtins|types)\.", "", str(getattr(annotation, "__forward_arg__", annotation))
+    )
 
 
 # Errors
@@ -597,34 +784,42 @@ def _plain(annotation: Any) -> str:
 
 def error_page() -> str:
     said = dict(re.findall(r"^[ │├└─]*(\w+) {2,}([^;\n]+)", errors.__doc__ or "", re.MULTILINE))
-    lines = list(_tree(errors.RecollectError, "", ""))
+    lines = list(_tree(errors.BethinkError, "", ""))
     room = max(len(line) for line, _ in lines) + 2
-    text = "\n".join(f"{line:<{room}}{kind.exit_code}  {said[kind.__name__]}" for line, kind in lines)
+    text = "\n".join(
+        f"{line:<{room}}{kind.exit_code}  {said[kind.__name__]}" for line, kind in lines
+    )
     return page(
         "Errors",
         "Everything that can go wrong is one of these, from the command line and from Python alike. `message` is a full sentence with the"
         " value in it; `hint` names the next thing to type, or is None. The number is the exit code of the command line.",
         fenced(text),
-        "`except RecollectError` catches them all. They are in `recollect.errors`. On the command line an error is two lines on stderr,"
-        " without a traceback unless `RECOLLECT_DEBUG` is set:",
+        "`except BethinkError` catches them all. They are in `bethink.errors`. On the command line an error is two lines on stderr,"
+        " without a traceback unless `BETHINK_DEBUG` is set:",
         fenced(_example()),
         table(("exit code", "meaning"), list(EXIT_CODES.items())),
     )
 
 
-def _tree(kind: type[errors.RecollectError], lead: str, below: str) -> Iterator[tuple[str, type[errors.RecollectError]]]:
+def _tree(
+    kind: type[errors.BethinkError], lead: str, below: str
+) -> Iterator[tuple[str, type[errors.BethinkError]]]:
     yield lead + kind.__name__, kind
     children = [child for child in kind.__subclasses__() if child.__module__ == errors.__name__]
     for child in children:
         last = child is children[-1]
-        yield from _tree(child, below + ("└── " if last else "├── "), below + ("    " if last else "│   "))
+        yield from _tree(
+            child, below + ("└── " if last else "├── "), below + ("    " if last else "│   ")
+        )
 
 
 def _example() -> str:
     talk = io.StringIO()
     with stage() as here, redirect_stderr(talk):
-        commands.main(["add", "We deploy on Fridays", "--importance", "11", "--project", str(here.folder)])
-    return f'$ recollect add "We deploy on Fridays" --importance 11\n{talk.getvalue()}'
+        commands.main(
+            ["add", "We deploy on Fridays", "--importance", "11", "--project", str(here.folder)]
+        )
+    return f'$ bethink add "We deploy on Fridays" --importance 11\n{talk.getvalue()}'
 
 
 # Parts of pages
@@ -645,7 +840,9 @@ def intents() -> str:
     for name, purpose in told(INTENTS, list(PROFILES), "intents"):
         chosen = PROFILES[name]
         weights = (f"{value:g}" if value else "" for value in chosen[:5])
-        rows.append((f"`{name}`", *weights, f"{chosen.jitter * 100:g} %" if chosen.jitter else "", purpose))
+        rows.append(
+            (f"`{name}`", *weights, f"{chosen.jitter * 100:g} %" if chosen.jitter else "", purpose)
+        )
     return table(("intent", *next(iter(PROFILES.values()))._fields[:5], "chance", "for"), rows)
 
 
@@ -697,12 +894,20 @@ PAGES: dict[str, Callable[[], str]] = {
 
 def outdated() -> list[str]:
     """The pages that no longer say what the code does."""
-    return [name for name, make in PAGES.items() if not (DOCS / name).is_file() or (DOCS / name).read_text("utf-8") != make()]
+    return [
+        name
+        for name, make in PAGES.items()
+        if not (DOCS / name).is_file() or (DOCS / name).read_text("utf-8") != make()
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Write what docs/ says about the code from the code.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is out of date")
+    parser = argparse.ArgumentParser(
+        description="Write what docs/ says about the code from the code."
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if a page is out of date"
+    )
     args = parser.parse_args(argv)
     try:
         old = outdated()

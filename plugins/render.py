@@ -1,4 +1,4 @@
-"""Writes what the plugins share with the package: the skills, from `src/recollect/skills`, and the version.
+"""Writes what the plugins share with the package: the skills, from `src/bethink/skills`, and the version.
 
 python plugins/render.py           write
 python plugins/render.py --check   write nothing; exit 1 if something is out of date
@@ -15,13 +15,13 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from recollect import __version__, skills  # noqa: E402
+from bethink import __version__, skills  # noqa: E402
 
 # Plugin → the host whose form of skills it has. The neutral one must hold nothing that the open format does not know.
-PLUGINS = {"recollect": "claude", "neutral": "codex"}
+PLUGINS = {"bethink": "claude", "neutral": "codex"}
 MANIFESTS = (
     ROOT / ".claude-plugin" / "marketplace.json",
-    HERE / "recollect" / ".claude-plugin" / "plugin.json",
+    HERE / "bethink" / ".claude-plugin" / "plugin.json",
     HERE / "neutral" / "plugin.json",
 )
 VERSION = re.compile(r'("version": )"[^"]*"')
@@ -29,7 +29,11 @@ VERSION = re.compile(r'("version": )"[^"]*"')
 
 def files() -> dict[Path, str]:
     """Everything that is rendered: file → its text."""
-    made = {HERE / plugin / "skills" / path: text for plugin, host in PLUGINS.items() for path, text in skills.render(host).items()}
+    made = {
+        HERE / plugin / "skills" / path: text
+        for plugin, host in PLUGINS.items()
+        for path, text in skills.render(host).items()
+    }
     for file in MANIFESTS:
         made[file] = VERSION.sub(rf'\1"{__version__}"', file.read_text("utf-8"))
     for plugin in PLUGINS:
@@ -40,8 +44,15 @@ def files() -> dict[Path, str]:
 def outdated() -> list[str]:
     """The files that differ from what would be written, and skills that are no more."""
     made = files()
-    there = {file for plugin in PLUGINS for file in (HERE / plugin / "skills").rglob("*") if file.is_file()}
-    wrong = {file for file, text in made.items() if not file.exists() or file.read_text("utf-8") != text}
+    there = {
+        file
+        for plugin in PLUGINS
+        for file in (HERE / plugin / "skills").rglob("*")
+        if file.is_file()
+    }
+    wrong = {
+        file for file, text in made.items() if not file.exists() or file.read_text("utf-8") != text
+    }
     return sorted(str(file.relative_to(ROOT)) for file in wrong | (there - set(made)))
 
 

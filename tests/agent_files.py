@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.install import command
+from bethink.install import command
 
 HOSTS = ("claude", "codex", "opencode", "copilot", "gemini", "cursor")
-PROGRAM = "/opt/my tools/recollect"
+PROGRAM = "/opt/my tools/bethink"
 
 # Files as people have them.
 DOCUMENTS = {
@@ -28,7 +28,7 @@ DOCUMENTS = {
     "a byte order mark": '\ufeff{\n  "model": "opus"\n}\n',
     "unicode": '{\n  "name": "Größe 🧠 “quoted”",\n  "escaped": "\\u00fc\\ud83e\\udde0"\n}\n',
     "comments": (
-        "// settings of mine\n{\n  // the model\n  \"model\": \"opus\", // for now\n  /* a block\n   * of words */\n"
+        '// settings of mine\n{\n  // the model\n  "model": "opus", // for now\n  /* a block\n   * of words */\n'
         '  "env": { "A": "1" } // the last one\n  // "disabled": true\n}\n// the end\n'
     ),
     "trailing commas": '{\n  "model": "opus",\n  "env": {\n    "A": "1",\n  },\n}\n',
@@ -46,11 +46,11 @@ DOCUMENTS = {
     "everything empty, spread out": '{\n    "hooks": {},\n    "mcpServers": {\n    },\n    "mcp": { }\n}\n',
     "lists that are empty": '{"version": 1, "hooks": {"Stop": [], "stop": [], "SessionStart": [ ], "sessionStart": []}}\n',
     "a nested group on one line": '{\n  "hooks": { "Stop": [ { "matcher": "", "hooks": [ { "type": "command", "command": "x" } ] } ] }\n}\n',
-    "the name of a host's own": '{"mcpServers": {"recollect-old": {"command": "x"}}, "hooks": {"description": []}}',
+    "the name of a host's own": '{"mcpServers": {"bethink-old": {"command": "x"}}, "hooks": {"description": []}}',
     "doubled keys": '{"a": 1, "a": 2, "env": {"x": 1e400, "y": 12345678901234567890123}}',
     "blank lines": '{\n\n  "a": 1,\n\n\n  "b": 2\n\n}\n\n\n',
     "the end behind the last value": '{\n  "a": 1,\n  "b": {\n    "c": 2 } }\n',
-}  # fmt: skip
+}
 
 
 TOMLS = {
@@ -58,15 +58,15 @@ TOMLS = {
     "no line end": 'model = "gpt"',
     "a table": '# mine\nmodel = "gpt" # for now\n\n[mcp_servers.other]\ncommand = "npx"\nargs = [\n  "-y", # yes\n  "other",\n]\n',
     "CRLF": 'model = "gpt"\r\n\r\n[projects."/home/ü"]\r\ntrust_level = "trusted"\r\n',
-    "text that looks like a table": "note = '''\n[mcp_servers.recollect]\ncommand = \"no\"\n'''\nmore = \"\"\"\n[x]\\\"\"\"\"\n",
+    "text that looks like a table": 'note = \'\'\'\n[mcp_servers.bethink]\ncommand = "no"\n\'\'\'\nmore = """\n[x]\\""""\n',
     "servers by dots": '[mcp_servers]\nother.command = "x"\nother.args = []\n',
     "an array of tables": '[[profiles]]\nname = "a"\n[[profiles]]\nname = "b"',
-    "blank lines at the end": 'a = 1\n\n\n',
+    "blank lines at the end": "a = 1\n\n\n",
     "a byte order mark": '\ufeffmodel = "gpt"\n',
     "a header with blanks": '[ mcp_servers . "other" ] # theirs\ncommand = "x"\n',
     "only a comment": "# nothing",
     "tabs and dates": "\ta = 1979-05-27T07:32:00Z\n\t[b]\n\tc = { d = [1, 2], e = '}' }\n",
-}  # fmt: skip
+}
 
 
 def home_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
@@ -74,7 +74,13 @@ def home_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     folder = tmp_path / "Jürgen's home 🏠"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
-    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+    for variable in (
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "COPILOT_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+    ):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "no programs"))
     monkeypatch.setattr(command, "running", lambda: (PROGRAM,))
@@ -87,7 +93,11 @@ def tree(folder: Path) -> dict[str, tuple[int, bytes | str]]:
     for path in sorted(folder.rglob("*")):
         mode = stat.S_IMODE(path.lstat().st_mode)
         name = str(path.relative_to(folder))
-        found[name] = (0, str(path.readlink())) if path.is_symlink() else (mode, path.read_bytes() if path.is_file() else "folder")
+        found[name] = (
+            (0, str(path.readlink()))
+            if path.is_symlink()
+            else (mode, path.read_bytes() if path.is_file() else "folder")
+        )
     return found
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from test_conversations import transcript
 
-from recollect.hooks import spool, worker
-from recollect.hooks.event import Hook
-from recollect.memory import Memory
+from bethink.api import Bethink
+from bethink.hooks import spool, worker
+from bethink.hooks.event import Hook
 
 SAID = [
     ("user", "Which queue should the mailer use?"),
@@ -35,12 +35,28 @@ class Desk:
         self.project.mkdir(exist_ok=True)
         self.database = str(home / "memory.db")
 
-    def talk(self, name: str, *said: tuple[str, str], began: datetime | None = None, append: bool = False) -> Path:
+    def talk(
+        self, name: str, *said: tuple[str, str], began: datetime | None = None, append: bool = False
+    ) -> Path:
         """A transcript of Claude Code about the project, from a minute ago unless told otherwise."""
-        return transcript(self.folder / f"{name}.jsonl", name, self.project, *said, began=began or datetime.now(UTC), append=append)
+        return transcript(
+            self.folder / f"{name}.jsonl",
+            name,
+            self.project,
+            *said,
+            began=began or datetime.now(UTC),
+            append=append,
+        )
 
     def hook(self, file: Path | str, event: str = "stop", **more: Any) -> Hook:
-        return Hook(event, "claude", session=Path(file).stem, transcript=str(file), directory=str(self.project), **more)
+        return Hook(
+            event,
+            "claude",
+            session=Path(file).stem,
+            transcript=str(file),
+            directory=str(self.project),
+            **more,
+        )
 
     def note(self, file: Path | str, event: str = "stop", **more: Any) -> None:
         spool.note(self.hook(file, event, **more), self.database)
@@ -48,8 +64,8 @@ class Desk:
     def work(self) -> int:
         return worker.run(self.database, seconds=60)
 
-    def memory(self) -> Memory:
-        return Memory(self.database, directory=self.project)
+    def memory(self) -> Bethink:
+        return Bethink(self.database, directory=self.project)
 
     def turns(self) -> list[str]:
         """What was said and kept, in order."""

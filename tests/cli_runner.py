@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from recollect.cli.main import main
+from bethink.surface.cli.main import main
 
 
 class Result(NamedTuple):
@@ -29,7 +29,9 @@ class Cli:
 
     def __call__(self, *argv: str, stdin: bytes | str = b"", terminal: bool = False) -> Result:
         raw = io.BytesIO(stdin.encode() if isinstance(stdin, str) else stdin)
-        self.monkeypatch.setattr(sys, "stdin", (Terminal if terminal else io.TextIOWrapper)(raw, encoding="utf-8"))
+        self.monkeypatch.setattr(
+            sys, "stdin", (Terminal if terminal else io.TextIOWrapper)(raw, encoding="utf-8")
+        )
         self.capsys.readouterr()
         code = main([str(word) for word in argv])
         return Result(code, *self.capsys.readouterr())
@@ -61,11 +63,17 @@ class Cli:
 def cli(capsys, monkeypatch, tmp_path, store_kind):
     home, project = tmp_path / "home", tmp_path / "shop"
     project.mkdir()
-    for variable in ("NO_COLOR", "COLUMNS", "RECOLLECT_DATABASE", "RECOLLECT_DEBUG", "RECOLLECT_MODEL_DIR"):
+    for variable in (
+        "NO_COLOR",
+        "COLUMNS",
+        "BETHINK_DATABASE",
+        "BETHINK_DEBUG",
+        "BETHINK_MODEL_DIR",
+    ):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("RECOLLECT_HOME", str(home))
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
-    monkeypatch.setenv("RECOLLECT_OFFLINE", "1")
+    monkeypatch.setenv("BETHINK_HOME", str(home))
+    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
+    monkeypatch.setenv("BETHINK_OFFLINE", "1")
     if store_kind == "postgres":
         import postgres
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from recollect.store.base import Store
+from bethink.store.base import Store
 
 # Some files import it and others name it as a plugin: whichever comes first, its assertions explain themselves.
 pytest.register_assert_rewrite("cli_runner")
@@ -41,9 +41,11 @@ class Backend:
 
 @contextlib.contextmanager
 def sqlite_backend(folder: Path) -> Iterator[Backend]:
-    from recollect.store.sqlite import SqliteStore
+    from bethink.store.sqlite import SqliteStore
 
-    backend = Backend("sqlite", lambda where: SqliteStore(Path(where), timeout=5), str(folder / "memory.db"))
+    backend = Backend(
+        "sqlite", lambda where: SqliteStore(Path(where), timeout=5), str(folder / "memory.db")
+    )
     try:
         yield backend
     finally:
@@ -55,10 +57,14 @@ def postgres_backend(folder: Path) -> Iterator[Backend]:
     """A tenant of its own in the database that all tests share. A backup is a SQLite file, wherever it came from."""
     import postgres
 
-    from recollect.store.sqlite import SqliteStore
+    from bethink.store.sqlite import SqliteStore
 
     def open_at(where: str) -> Store:
-        return SqliteStore(Path(where), timeout=5) if "/" in where else postgres.shared().acting(where, "")
+        return (
+            SqliteStore(Path(where), timeout=5)
+            if "/" in where
+            else postgres.shared().acting(where, "")
+        )
 
     backend = Backend("postgres", open_at, postgres.new_tenant())
     try:
@@ -82,22 +88,26 @@ def store(backend: Backend) -> Store:
 
 
 @pytest.fixture(scope="module", params=list(BACKENDS))
-def lasting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Store]]:
+def lasting(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[], Store]]:
     """Makes stores that last for a whole test file, for the tests that only read."""
     with contextlib.ExitStack() as stack:
-        yield lambda: stack.enter_context(BACKENDS[request.param](tmp_path_factory.mktemp("lasting"))).open()
+        yield lambda: stack.enter_context(
+            BACKENDS[request.param](tmp_path_factory.mktemp("lasting"))
+        ).open()
 
 
 @pytest.fixture
 def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home and a project of this test's own, with the embedder that needs no model. Returns the home."""
-    for variable in ("RECOLLECT_DATABASE", "RECOLLECT_MODEL_DIR", "RECOLLECT_DEBUG"):
+    for variable in ("BETHINK_DATABASE", "BETHINK_MODEL_DIR", "BETHINK_DEBUG"):
         monkeypatch.delenv(variable, raising=False)
     home, project = tmp_path / "home", tmp_path / "project"
     project.mkdir()
-    monkeypatch.setenv("RECOLLECT_HOME", str(home))
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
-    monkeypatch.setenv("RECOLLECT_OFFLINE", "1")
+    monkeypatch.setenv("BETHINK_HOME", str(home))
+    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
+    monkeypatch.setenv("BETHINK_OFFLINE", "1")
     monkeypatch.chdir(project)
     return home
 
@@ -105,4 +115,4 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def store_kind() -> str:
     """Where the commands of a test keep memories. A test file that asks for both says so by a fixture of this name."""
-    return os.environ.get("RECOLLECT_TEST_STORE", "sqlite")
+    return os.environ.get("BETHINK_TEST_STORE", "sqlite")

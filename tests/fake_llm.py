@@ -14,12 +14,16 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
-from recollect.llm.base import Task
-from recollect.llm.schema import choice, record, several, text, whole
+from bethink.llm.base import Task
+from bethink.llm.schema import choice, record, several, text, whole
 
-FORM = record(colour=choice(("red", "green")), sizes=several(whole(""), 3, "Sizes."), note=text(40, "A note."))
+FORM = record(
+    colour=choice(("red", "green")), sizes=several(whole(""), 3, "Sizes."), note=text(40, "A note.")
+)
 GOOD = {"colour": "red", "sizes": [1, 2], "note": "fine"}
-TASK = Task("ideas", "Say what it is.", (("turn 1, user", "A red thing of sizes 1 and 2."),), FORM, 500)
+TASK = Task(
+    "ideas", "Say what it is.", (("turn 1, user", "A red thing of sizes 1 and 2."),), FORM, 500
+)
 
 KNOWN = {"type", "properties", "required", "additionalProperties", "items", "enum", "description"}
 USAGE = (120, 30)
@@ -83,7 +87,9 @@ def picky(check: Callable[[dict], str | None], value):
 
     def reply(exchange):
         complaint = check(exchange.body)
-        return exchange.fail(400, complaint, {}) if complaint else exchange.answer(json.dumps(value))
+        return (
+            exchange.fail(400, complaint, {}) if complaint else exchange.answer(json.dumps(value))
+        )
 
     return reply
 
@@ -106,11 +112,27 @@ class Exchange(BaseHTTPRequestHandler):
         if self.anthropic:
             if self.headers["anthropic-version"] != "2023-06-01":
                 return "anthropic-version: header is required"
-            allowed = {"model", "max_tokens", "system", "messages", "output_config", "tools", "tool_choice"}
+            allowed = {
+                "model",
+                "max_tokens",
+                "system",
+                "messages",
+                "output_config",
+                "tools",
+                "tool_choice",
+            }
             needed = {"model", "max_tokens", "messages"}
             form = self.body.get("output_config", {}).get("format", {})
         else:
-            allowed = {"model", "messages", "temperature", "max_tokens", "max_completion_tokens", "stream", "response_format"}
+            allowed = {
+                "model",
+                "messages",
+                "temperature",
+                "max_tokens",
+                "max_completion_tokens",
+                "stream",
+                "response_format",
+            }
             needed = {"model", "messages"}
             form = self.body.get("response_format", {}).get("json_schema", {})
         unknown, missing = set(self.body) - allowed, needed - set(self.body)
@@ -123,26 +145,60 @@ class Exchange(BaseHTTPRequestHandler):
         if self.anthropic:
             content = [{"type": "text", "text": text}]
             if "tools" in self.body:
-                content = [{"type": "tool_use", "id": "toolu_1", "name": self.body["tools"][0]["name"], "input": json.loads(text)}]
+                content = [
+                    {
+                        "type": "tool_use",
+                        "id": "toolu_1",
+                        "name": self.body["tools"][0]["name"],
+                        "input": json.loads(text),
+                    }
+                ]
             whole = {
-                "id": "msg_1", "type": "message", "role": "assistant", "model": self.body["model"], "content": content,
-                "stop_reason": "end_turn", "stop_sequence": None,
+                "id": "msg_1",
+                "type": "message",
+                "role": "assistant",
+                "model": self.body["model"],
+                "content": content,
+                "stop_reason": "end_turn",
+                "stop_sequence": None,
                 "usage": {
-                    "input_tokens": given - 20, "cache_creation_input_tokens": 15, "cache_read_input_tokens": 5, "output_tokens": made,
+                    "input_tokens": given - 20,
+                    "cache_creation_input_tokens": 15,
+                    "cache_read_input_tokens": 5,
+                    "output_tokens": made,
                 },
-            }  # fmt: skip
+            }
         else:
-            message = {"role": "assistant", "content": text} | ({"refusal": more.pop("refusal")} if "refusal" in more else {})
+            message = {"role": "assistant", "content": text} | (
+                {"refusal": more.pop("refusal")} if "refusal" in more else {}
+            )
             whole = {
-                "id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": self.body["model"],
-                "choices": [{"index": 0, "message": message, "finish_reason": more.pop("finish_reason", "stop")}],
-                "usage": {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made},
-            }  # fmt: skip
+                "id": "chatcmpl-1",
+                "object": "chat.completion",
+                "created": 0,
+                "model": self.body["model"],
+                "choices": [
+                    {
+                        "index": 0,
+                        "message": message,
+                        "finish_reason": more.pop("finish_reason", "stop"),
+                    }
+                ],
+                "usage": {
+                    "prompt_tokens": given,
+                    "completion_tokens": made,
+                    "total_tokens": given + made,
+                },
+            }
         self.send(200, json.dumps(whole | more).encode())
 
     def fail(self, code, message, headers):
         error = {"type": "invalid_request_error", "message": message}
-        whole = {"type": "error", "error": error, "request_id": "req_1"} if self.anthropic else {"error": error}
+        whole = (
+            {"type": "error", "error": error, "request_id": "req_1"}
+            if self.anthropic
+            else {"error": error}
+        )
         self.send(code, json.dumps(whole).encode(), headers)
 
     def send(self, code, data, headers=None, length=None):
@@ -167,9 +223,18 @@ def not_strict(schema):
     if unknown := set(schema) - KNOWN:
         return f"output_config.format.schema: For '{schema['type']}' type, properties {sorted(unknown)} are not supported"
     if schema["type"] == "object":
-        if schema.get("additionalProperties") is not False or set(schema["required"]) != set(schema["properties"]):
+        if schema.get("additionalProperties") is not False or set(schema["required"]) != set(
+            schema["properties"]
+        ):
             return "Invalid schema for response_format: 'additionalProperties' must be false and 'required' name every property"
-        return next((complaint for inner in schema["properties"].values() if (complaint := not_strict(inner))), None)
+        return next(
+            (
+                complaint
+                for inner in schema["properties"].values()
+                if (complaint := not_strict(inner))
+            ),
+            None,
+        )
     return not_strict(schema["items"]) if schema["type"] == "array" else None
 
 

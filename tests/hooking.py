@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from recollect import Memory
-from recollect.hooks.run import run
+from bethink import Bethink
+from bethink.hooks.run import run
 
 
 class Shop:
@@ -18,13 +18,15 @@ class Shop:
         (self.project / ".git").mkdir(parents=True)
         self.branch("main")
         self.woken: list[str] = []
-        monkeypatch.setattr("recollect.hooks.spool.wake", self.woken.append)  # these tests are about what hooks do, not the worker
+        monkeypatch.setattr(
+            "bethink.hooks.spool.wake", self.woken.append
+        )  # these tests are about what hooks do, not the worker
 
     def branch(self, name: str) -> None:
         (self.project / ".git" / "HEAD").write_text(f"ref: refs/heads/{name}\n")
 
-    def memory(self, **options: Any) -> Memory:
-        return Memory(directory=self.project, **options)
+    def memory(self, **options: Any) -> Bethink:
+        return Bethink(directory=self.project, **options)
 
     def add(self, content: str, kind: str = "fact", **options: Any) -> str:
         trust = {"trust": options.pop("trust")} if "trust" in options else {}
@@ -32,7 +34,9 @@ class Shop:
             return memory.add(content, kind=kind, **options).id
 
     def printed(self, event: str, host: str = "claude", **said: Any) -> str:
-        return run(event, host, json.dumps({"cwd": str(self.project), "session_id": "s1", **said}).encode())
+        return run(
+            event, host, json.dumps({"cwd": str(self.project), "session_id": "s1", **said}).encode()
+        )
 
     def start(self, **said: Any) -> str:
         """The briefing of a session, as its model reads it."""

@@ -24,8 +24,8 @@ import anyio
 import mcp_types as types
 from mcp.server.lowlevel import Server
 
-from recollect.http import agents, app, security, serving, tokens
-from recollect.http.projects import Projects
+from bethink.surface.http import agents, app, security, serving, tokens
+from bethink.surface.http.projects import Projects
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
@@ -40,7 +40,12 @@ PIXEL = base64.b64encode(
     + _chunk(b"IEND", b"")
 ).decode()
 SOUND = base64.b64encode(
-    b"RIFF" + struct.pack("<I", 36) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 8000, 1, 8) + b"data" + struct.pack("<I", 0)
+    b"RIFF"
+    + struct.pack("<I", 36)
+    + b"WAVEfmt "
+    + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 8000, 1, 8)
+    + b"data"
+    + struct.pack("<I", 0)
 ).decode()
 
 
@@ -53,18 +58,26 @@ def picture() -> types.ImageContent:
 
 
 def resource(uri: str, said: str, kind: str = "text/plain") -> types.EmbeddedResource:
-    return types.EmbeddedResource(type="resource", resource=types.TextResourceContents(uri=uri, mime_type=kind, text=said))
+    return types.EmbeddedResource(
+        type="resource", resource=types.TextResourceContents(uri=uri, mime_type=kind, text=said)
+    )
 
 
 TOOLS: dict[str, Callable[[], list[Any]]] = {
     "test_simple_text": lambda: [text("This is a simple text response for testing.")],
     "test_image_content": lambda: [picture()],
-    "test_audio_content": lambda: [types.AudioContent(type="audio", data=SOUND, mime_type="audio/wav")],
-    "test_embedded_resource": lambda: [resource("test://embedded-resource", "This is an embedded resource content.")],
+    "test_audio_content": lambda: [
+        types.AudioContent(type="audio", data=SOUND, mime_type="audio/wav")
+    ],
+    "test_embedded_resource": lambda: [
+        resource("test://embedded-resource", "This is an embedded resource content.")
+    ],
     "test_multiple_content_types": lambda: [
         text("Multiple content types test:"),
         picture(),
-        resource("test://mixed-content-resource", '{"test":"data","value":123}', "application/json"),
+        resource(
+            "test://mixed-content-resource", '{"test":"data","value":123}', "application/json"
+        ),
     ],
     "test_error_handling": lambda: [text("This tool intentionally returns an error for testing")],
     "test_tool_with_progress": lambda: [text("Done in three steps.")],
@@ -73,7 +86,9 @@ PROMPTS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, str]], list[Any]]]
     "test_simple_prompt": ((), lambda given: [text("This is a simple prompt for testing.")]),
     "test_prompt_with_arguments": (
         ("arg1", "arg2"),
-        lambda given: [text(f"Prompt with arguments: arg1='{given['arg1']}', arg2='{given['arg2']}'")],
+        lambda given: [
+            text(f"Prompt with arguments: arg1='{given['arg1']}', arg2='{given['arg2']}'")
+        ],
     ),
     "test_prompt_with_embedded_resource": (
         ("resourceUri",),
@@ -82,7 +97,10 @@ PROMPTS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, str]], list[Any]]]
             text("Please process the embedded resource above."),
         ],
     ),
-    "test_prompt_with_image": ((), lambda given: [picture(), text("Please analyze the image above.")]),
+    "test_prompt_with_image": (
+        (),
+        lambda given: [picture(), text("Please analyze the image above.")],
+    ),
 }
 STATIC = "This is the content of the static text resource."
 
@@ -98,7 +116,12 @@ def with_fixtures(server: Server[Any]) -> Server[Any]:
     def tools(own: Callable[..., Any]) -> Callable[..., Any]:
         async def listed(context: Any, params: Any) -> Any:
             found = await own(context, params)
-            more = [types.Tool(name=name, description="For conformance.", input_schema={"type": "object"}) for name in TOOLS]
+            more = [
+                types.Tool(
+                    name=name, description="For conformance.", input_schema={"type": "object"}
+                )
+                for name in TOOLS
+            ]
             return found.model_copy(update={"tools": [*found.tools, *more]})
 
         return listed
@@ -111,7 +134,9 @@ def with_fixtures(server: Server[Any]) -> Server[Any]:
                 for done in (0, 50, 100):
                     await context.session.report_progress(done, 100)
                     await anyio.sleep(0.05)
-            return types.CallToolResult(content=TOOLS[params.name](), is_error=params.name == "test_error_handling")
+            return types.CallToolResult(
+                content=TOOLS[params.name](), is_error=params.name == "test_error_handling"
+            )
 
         return called
 
@@ -119,13 +144,25 @@ def with_fixtures(server: Server[Any]) -> Server[Any]:
         async def read(context: Any, params: Any) -> Any:
             uri = str(params.uri)
             if uri == "test://static-text":
-                return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type="text/plain", text=STATIC)])
+                return types.ReadResourceResult(
+                    contents=[
+                        types.TextResourceContents(uri=uri, mime_type="text/plain", text=STATIC)
+                    ]
+                )
             if uri == "test://static-binary":
-                return types.ReadResourceResult(contents=[types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PIXEL)])
+                return types.ReadResourceResult(
+                    contents=[
+                        types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PIXEL)
+                    ]
+                )
             if uri.startswith("test://template/"):
                 id = uri.split("/")[3]
                 said = f'{{"id":"{id}","templateTest":true,"data":"Data for ID: {id}"}}'
-                return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type="application/json", text=said)])
+                return types.ReadResourceResult(
+                    contents=[
+                        types.TextResourceContents(uri=uri, mime_type="application/json", text=said)
+                    ]
+                )
             return await own(context, params)
 
         return read
@@ -135,7 +172,9 @@ def with_fixtures(server: Server[Any]) -> Server[Any]:
             if params.name not in PROMPTS:
                 return await own(context, params)
             contents = PROMPTS[params.name][1](params.arguments or {})
-            return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content) for content in contents])
+            return types.GetPromptResult(
+                messages=[types.PromptMessage(role="user", content=content) for content in contents]
+            )
 
         return got
 
@@ -154,11 +193,13 @@ def told(address: str) -> None:
 def main() -> None:
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 7399
     with tempfile.TemporaryDirectory() as folder:
-        os.environ.update(RECOLLECT_HOME=folder, RECOLLECT_EMBEDDING="hashing", RECOLLECT_OFFLINE="1")
+        os.environ.update(BETHINK_HOME=folder, BETHINK_EMBEDDING="hashing", BETHINK_OFFLINE="1")
         own = agents.build
         agents.build = lambda projects: with_fixtures(own(projects))  # type: ignore[assignment]
         known = tokens.Tokens(Path(folder) / "tokens.json")
-        built = app.build(Projects(Path(folder)), security.door_of("127.0.0.1", [], known, open=True))
+        built = app.build(
+            Projects(Path(folder)), security.door_of("127.0.0.1", [], known, open=True)
+        )
         serving.run(built, serving.Serving("127.0.0.1", port), told)
 
 

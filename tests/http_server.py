@@ -13,10 +13,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from recollect import project as projects
-from recollect.http import app, security, serving, tokens
-from recollect.http.projects import Projects
-from recollect.http.tokens import Grant
+from bethink import project as projects
+from bethink.surface.http import app, security, serving, tokens
+from bethink.surface.http.projects import Projects
+from bethink.surface.http.tokens import Grant
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -31,7 +31,9 @@ class Running:
     def client(self, token: str | None, **headers: str) -> httpx2.Client:
         """A client with a token, or with none."""
         sent = {**headers, **({"Authorization": f"Bearer {token}"} if token else {})}
-        made = httpx2.Client(base_url=self.address, headers=sent, timeout=30, verify=False, trust_env=False)
+        made = httpx2.Client(
+            base_url=self.address, headers=sent, timeout=30, verify=False, trust_env=False
+        )
         self._clients.append(made)
         return made
 
@@ -40,13 +42,23 @@ class Running:
         """Whoever started the server."""
         return self.client(self.session)
 
-    def token(self, name: str, scope: str = "read", folders: list[Path] | None = None, **more: Any) -> str:
-        granted = [Grant(one.scope, str(one.root), one.name) for one in map(projects.find, folders)] if folders is not None else None
+    def token(
+        self, name: str, scope: str = "read", folders: list[Path] | None = None, **more: Any
+    ) -> str:
+        granted = (
+            [Grant(one.scope, str(one.root), one.name) for one in map(projects.find, folders)]
+            if folders is not None
+            else None
+        )
         now = more.pop("now", datetime.now(UTC))
-        return tokens.create(self.file, name, scope, granted, personal=more.pop("personal", False), now=now, **more)[0]
+        return tokens.create(
+            self.file, name, scope, granted, personal=more.pop("personal", False), now=now, **more
+        )[0]
 
     def expired(self, name: str) -> str:
-        return self.token(name, "write", now=LONG_AGO, expires=LONG_AGO + timedelta(days=1), personal=True)
+        return self.token(
+            name, "write", now=LONG_AGO, expires=LONG_AGO + timedelta(days=1), personal=True
+        )
 
     def close(self) -> None:
         for client in self._clients:
@@ -54,7 +66,9 @@ class Running:
 
 
 @contextmanager
-def running(home: Path, directory: Path, *, open: bool = False, allow: tuple[str, ...] = (), port: int = 0) -> Iterator[Running]:
+def running(
+    home: Path, directory: Path, *, open: bool = False, allow: tuple[str, ...] = (), port: int = 0
+) -> Iterator[Running]:
     """Serves a directory until the block ends, and sees that nothing is left running."""
     session = "" if open else tokens.new_secret()
     file = home / "tokens.json"
@@ -101,11 +115,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     for path in (home, shop, folder / "other"):
         path.mkdir()
     with pytest.MonkeyPatch.context() as patch:
-        for variable in ("RECOLLECT_DATABASE", "RECOLLECT_MODEL_DIR", "RECOLLECT_DEBUG"):
+        for variable in ("BETHINK_DATABASE", "BETHINK_MODEL_DIR", "BETHINK_DEBUG"):
             patch.delenv(variable, raising=False)
-        patch.setenv("RECOLLECT_HOME", str(home))
-        patch.setenv("RECOLLECT_EMBEDDING", "hashing")
-        patch.setenv("RECOLLECT_OFFLINE", "1")
+        patch.setenv("BETHINK_HOME", str(home))
+        patch.setenv("BETHINK_EMBEDDING", "hashing")
+        patch.setenv("BETHINK_OFFLINE", "1")
         patch.setenv("HOME", str(folder))
         with running(home, shop) as here:
             yield here

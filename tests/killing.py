@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import postgres
 from stores import NOW, by_words, child_environment, everything, make
 
-from recollect.embed.hashing import HashingEmbedder
-from recollect.errors import RecollectError
-from recollect.store.postgres import PostgresStore
-from recollect.types import Batch, Entry, Relation
+from bethink.embed.hashing import HashingEmbedder
+from bethink.errors import BethinkError
+from bethink.store.postgres import PostgresStore
+from bethink.types import Batch, Entry, Relation
 
 EMBEDDER = HashingEmbedder(384)  # of a size that has an index
 SCOPE = "project:here"
@@ -40,10 +40,15 @@ def write(url: str, tenant: str, writer: int) -> None:
     while not _ended():
         memory = make(text(writer, number))
         relate = (Relation(memory.id, last, "builds_on"),) if last and number % 10 == 0 else ()
-        batch = Batch(at=NOW, add=(Entry(memory, EMBEDDER.documents([memory.content])[0], False),), model=EMBEDDER.model, relate=relate)
+        batch = Batch(
+            at=NOW,
+            add=(Entry(memory, EMBEDDER.documents([memory.content])[0], False),),
+            model=EMBEDDER.model,
+            relate=relate,
+        )
         try:
             store.write(batch)
-        except RecollectError as error:
+        except BethinkError as error:
             tell(unknown=memory.id, why=error.message)
         else:
             tell(acknowledged=memory.id, number=number)
@@ -78,7 +83,9 @@ class Result(NamedTuple):
     writers: int
 
 
-def kill_and_look(kills: int, writers: int, seed: int, folder: Path, between: tuple[float, float] = (0.4, 1.5)) -> Result:
+def kill_and_look(
+    kills: int, writers: int, seed: int, folder: Path, between: tuple[float, float] = (0.4, 1.5)
+) -> Result:
     """Writers on a server of their own that is killed again and again; then everything that was acknowledged is looked for."""
     chance = random.Random(seed)
     server = postgres.Server(fsync="on", synchronous_commit="on", full_page_writes="on")
@@ -106,17 +113,26 @@ def _started(url: str, number: int, folder: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, str(Path(__file__)), url, "faults", str(number)]
     paths = os.pathsep.join((str(Path(__file__).parent), child_environment()["PYTHONPATH"]))
     with (folder / f"writer-{number}").open("wb") as out:
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, env=child_environment(PYTHONPATH=paths))
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=out, env=child_environment(PYTHONPATH=paths)
+        )
 
 
 def _told(folder: Path, writers: int) -> list[dict[str, Any]]:
-    lines = [line for number in range(writers) for line in (folder / f"writer-{number}").read_text().split("\n")[:-1]]
+    lines = [
+        line
+        for number in range(writers)
+        for line in (folder / f"writer-{number}").read_text().split("\n")[:-1]
+    ]
     return [json.loads(line) for line in lines]
 
 
 def _wait_for_more(running: list[subprocess.Popen[bytes]], folder: Path) -> None:
     """Until each writer was acknowledged something more."""
-    before = [(folder / f"writer-{number}").read_text().count("acknowledged") for number in range(len(running))]
+    before = [
+        (folder / f"writer-{number}").read_text().count("acknowledged")
+        for number in range(len(running))
+    ]
     deadline = time.monotonic() + PATIENCE
     for number, process in enumerate(running):
         while (folder / f"writer-{number}").read_text().count("acknowledged") <= before[number]:
@@ -140,11 +156,25 @@ def _looked(url: str, kills: int, writers: int, folder: Path, longest: float) ->
         for id in acknowledged:
             if id in known:
                 word = known[id].split()[4]
-                near = store.nearest(EMBEDDER.query(known[id]), EMBEDDER.model, everything(SCOPE), 3)
+                near = store.nearest(
+                    EMBEDDER.query(known[id]), EMBEDDER.model, everything(SCOPE), 3
+                )
                 keys = store.keys([id])
-                unfound += by_words(store, word, everything(SCOPE)) != [id] or keys[id] not in [key for key, _ in near.items]
+                unfound += by_words(store, word, everything(SCOPE)) != [id] or keys[id] not in [
+                    key for key, _ in near.items
+                ]
         problems = [problem.message for problem in store.check(deep=True)]
-        return Result(kills, len(acknowledged), len(unknown), len(lost), len(doubled), unfound, problems, longest, writers)
+        return Result(
+            kills,
+            len(acknowledged),
+            len(unknown),
+            len(lost),
+            len(doubled),
+            unfound,
+            problems,
+            longest,
+            writers,
+        )
     finally:
         store.close()
 

@@ -14,7 +14,7 @@ from typing import Any
 from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
-from recollect.mcp.schemas import TOOLS
+from bethink.surface.mcp.schemas import TOOLS
 
 SOURCE = Path(__file__).parent.parent / "src"
 ERAS = ("2026-07-28", "legacy")
@@ -27,7 +27,12 @@ META = {
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    ours = {"RECOLLECT_HOME": str(home), "RECOLLECT_EMBEDDING": "hashing", "RECOLLECT_OFFLINE": "1", "PYTHONPATH": str(SOURCE)}
+    ours = {
+        "BETHINK_HOME": str(home),
+        "BETHINK_EMBEDDING": "hashing",
+        "BETHINK_OFFLINE": "1",
+        "PYTHONPATH": str(SOURCE),
+    }
     return {**kept, **ours, **more}
 
 
@@ -75,20 +80,37 @@ def text_of(result: Any) -> str:
 def talking(era: str, project: Path, home: Path, *words: str, **options: Any) -> Iterator[Talk]:
     """The real server in a process of its own, and a client of that era."""
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "recollect", "mcp", *words], env=environment(home, **options.pop("env", {})), cwd=project
+        command=sys.executable,
+        args=["-m", "bethink", "mcp", *words],
+        env=environment(home, **options.pop("env", {})),
+        cwd=project,
     )
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(command, mode=era, **options)) as client:
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(command, mode=era, **options)) as client,
+    ):
         yield Talk(portal, client)
 
 
 class Bare:
     """A server process and the lines that go in and come out."""
 
-    def __init__(self, project: Path, home: Path, *words: str, program: tuple[str, ...] = ("-m", "recollect", "mcp"), **env: str) -> None:
+    def __init__(
+        self,
+        project: Path,
+        home: Path,
+        *words: str,
+        program: tuple[str, ...] = ("-m", "bethink", "mcp"),
+        **env: str,
+    ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, *program, *words], cwd=project, env=environment(home, **env),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            [sys.executable, *program, *words],
+            cwd=project,
+            env=environment(home, **env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         self.number = 0
 
     def send(self, line: str | bytes | dict[str, Any]) -> None:
@@ -99,7 +121,14 @@ class Bare:
     def ask(self, method: str, meta: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
         """Asks in the stateless era and gives the whole answer."""
         self.number += 1
-        self.send({"jsonrpc": "2.0", "id": self.number, "method": method, "params": {**params, "_meta": {**META, **(meta or {})}}})
+        self.send(
+            {
+                "jsonrpc": "2.0",
+                "id": self.number,
+                "method": method,
+                "params": {**params, "_meta": {**META, **(meta or {})}},
+            }
+        )
         return self.read()
 
     def read(self) -> dict[str, Any]:

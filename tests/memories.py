@@ -1,14 +1,14 @@
-"""What the tests of `Memory` share: a clock that stands still, a model that fails, and memories on a database of the test's own."""
+"""What the tests of `Bethink` share: a clock that stands still, a model that fails, and memories on a database of the test's own."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from recollect import Memory
-from recollect.config import Config
-from recollect.embed.hashing import HashingEmbedder
-from recollect.errors import EmbeddingError
+from bethink import Bethink
+from bethink.config import Config
+from bethink.embed.hashing import HashingEmbedder
+from bethink.errors import EmbeddingError
 
 NOW = datetime(2026, 3, 20, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -56,8 +56,12 @@ def open_memory(offline, tmp_path, clock):
     opened = []
 
     def open_(embedding="hashing", **options):
-        usual = {"database": tmp_path / "memory.db", "clock": clock, "config": Config(embedding=embedding)}
-        opened.append(Memory(**{**usual, **options}))
+        usual = {
+            "database": tmp_path / "memory.db",
+            "clock": clock,
+            "config": Config(embedding=embedding),
+        }
+        opened.append(Bethink(**{**usual, **options}))
         return opened[-1]
 
     yield open_
@@ -77,7 +81,11 @@ def hashing(open_memory):
 
 def texts(answer_or_list):
     hits = getattr(answer_or_list, "hits", None)
-    return [hit.memory.content for hit in hits] if hits is not None else [memory.content for memory in answer_or_list]
+    return (
+        [hit.memory.content for hit in hits]
+        if hits is not None
+        else [memory.content for memory in answer_or_list]
+    )
 
 
 def stored(folder: Path) -> bytes:

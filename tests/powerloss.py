@@ -21,7 +21,9 @@ class PowerLoss(apsw.VFS):
     def __init__(self, lost_at: int | None = None) -> None:
         self.lost_at, self.operations, self.dark = lost_at, 0, False
         self.safe: dict[str, bytearray] = {}
-        self.unsafe: dict[str, list[tuple[int, bytes | None]]] = {}  # (offset, data), or (size, None) for a truncation
+        self.unsafe: dict[
+            str, list[tuple[int, bytes | None]]
+        ] = {}  # (offset, data), or (size, None) for a truncation
         super().__init__("powerloss", "unix", makedefault=True)
 
     def xOpen(self, name, flags):
@@ -77,7 +79,9 @@ class DyingFile(apsw.VFSFile):
     def xWrite(self, data, offset):
         if self.name:
             self.vfs.step()
-            self.vfs.unsafe[self.name].append((offset, bytes(data)))  # the fatal write may still be there in part
+            self.vfs.unsafe[self.name].append(
+                (offset, bytes(data))
+            )  # the fatal write may still be there in part
         super().xWrite(data, offset)
 
     def xTruncate(self, size):

@@ -9,20 +9,25 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from recollect.memory import Memory
+from bethink.api import Bethink
 
 
-def opened(database: str) -> Memory:
-    """A Memory on the database, with the settings of nobody."""
+def opened(database: str) -> Bethink:
+    """A Bethink on the database, with the settings of nobody."""
     folder = Path(database).parent
-    os.environ.update(RECOLLECT_HOME=str(folder / "home"), RECOLLECT_EMBEDDING="hashing", RECOLLECT_OFFLINE="1")
-    return Memory(database, directory=folder)
+    os.environ.update(
+        BETHINK_HOME=str(folder / "home"), BETHINK_EMBEDDING="hashing", BETHINK_OFFLINE="1"
+    )
+    return Bethink(database, directory=folder)
 
 
 def text(rng: random.Random, mark: str) -> str:
     """Words that are near to no other text."""
     return f"{mark} " + " ".join(
-        "".join(rng.choices("bcdfghklmnprstvwz", k=3)) + "a" + "".join(rng.choices("bcdfgklmnprst", k=3)) for _ in range(12)
+        "".join(rng.choices("bcdfghklmnprstvwz", k=3))
+        + "a"
+        + "".join(rng.choices("bcdfgklmnprst", k=3))
+        for _ in range(12)
     )
 
 

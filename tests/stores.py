@@ -10,12 +10,23 @@ from typing import Any
 
 import apsw
 
-import recollect
-from recollect.embed.hashing import HashingEmbedder
-from recollect.ids import new_id
-from recollect.recall.query import parse
-from recollect.store.base import Store
-from recollect.types import PERSONAL, Batch, Change, Entry, Filter, Memory, Query, Receipt, Term, Words
+import bethink
+from bethink.embed.hashing import HashingEmbedder
+from bethink.recall.query import parse
+from bethink.store.base import Store
+from bethink.text.ids import new_id
+from bethink.types import (
+    PERSONAL,
+    Batch,
+    Change,
+    Entry,
+    Filter,
+    Memory,
+    Query,
+    Receipt,
+    Term,
+    Words,
+)
 
 NOW = datetime(2026, 3, 20, 12, 0, tzinfo=UTC)
 HERE, OTHER = "project:here", "project:other"
@@ -37,7 +48,12 @@ def make(content: str, **fields: Any) -> Memory:
     """A memory with sensible values for whatever a test does not care about."""
     given = {"scope": HERE, "kind": "fact", "summary": content[:40], "created_at": day(1), **fields}
     given.setdefault("updated_at", given["created_at"])
-    return Memory(id=given.pop("id", None) or new_id(), content=content, content_hash=content_hash(content), **given)
+    return Memory(
+        id=given.pop("id", None) or new_id(),
+        content=content,
+        content_hash=content_hash(content),
+        **given,
+    )
 
 
 def vectors_of(memory: Memory) -> Any:
@@ -48,16 +64,28 @@ def vector(text: str) -> Any:
     return EMBEDDER.query(text)
 
 
-def put(store: Store, *memories: Memory, embed: bool = True, unique: bool = True, **parts: Any) -> Receipt:
+def put(
+    store: Store, *memories: Memory, embed: bool = True, unique: bool = True, **parts: Any
+) -> Receipt:
     """Writes memories as one batch, with vectors. Passages of a document are never `unique`: that is for what was told."""
-    entries = tuple(Entry(memory, vectors_of(memory) if embed else (), unique and memory.source_type != "markdown") for memory in memories)
+    entries = tuple(
+        Entry(
+            memory, vectors_of(memory) if embed else (), unique and memory.source_type != "markdown"
+        )
+        for memory in memories
+    )
     return store.write(Batch(at=NOW, add=entries, model=MODEL if embed else None, **parts))
 
 
 def everything(*scopes: str) -> Filter:
     """A filter that hides nothing in these scopes."""
     return Filter(
-        scopes=scopes or (HERE,), now=NOW, include_deleted=True, include_expired=True, include_superseded=True, include_quarantined=True
+        scopes=scopes or (HERE,),
+        now=NOW,
+        include_deleted=True,
+        include_expired=True,
+        include_superseded=True,
+        include_quarantined=True,
     )
 
 
@@ -67,15 +95,21 @@ def seen(*scopes: str, **fields: Any) -> Filter:
 
 def child_environment(**more: str) -> dict[str, str]:
     """For another process that is to import the same sources as this one."""
-    source = str(Path(recollect.__file__).parent.parent)
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH")))), **more}
+    source = str(Path(bethink.__file__).parent.parent)
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH")))),
+        **more,
+    }
 
 
 def ids(memories) -> set[str]:
     return {memory.id for memory in memories}
 
 
-def change(store: Store, id: str, action: str = "update", at=NOW, actor: str = "user", **fields) -> None:
+def change(
+    store: Store, id: str, action: str = "update", at=NOW, actor: str = "user", **fields
+) -> None:
     store.write(Batch(at=at, actor=actor, change=(Change(id, action, fields),)))
 
 
@@ -89,7 +123,9 @@ def by_words(store: Store, query: str | Query, filter=None, limit: int = LIMIT) 
 
 def by_meaning(store: Store, text: str, filter=None, limit: int = LIMIT) -> list[str]:
     filter = filter or seen()
-    return _visible(store, [key for key, _ in store.nearest(vector(text), MODEL, filter, limit).items], filter)
+    return _visible(
+        store, [key for key, _ in store.nearest(vector(text), MODEL, filter, limit).items], filter
+    )
 
 
 def _visible(store: Store, keys: list[int], filter) -> list[str]:
@@ -109,18 +145,28 @@ def snapshot(store: Store) -> tuple:
     known = [memory.id for memory in memories]
     words = Words(("owl", "text", "thing", "redi", "of"))
     return (
-        memories, [[event._replace(number=0) for event in store.history(id)] for id in known], store.relations(known),
-        store.statistics(words, scopes), round(store.cosines([], vector("owl"), MODEL, scopes)[1], 6),
+        memories,
+        [[event._replace(number=0) for event in store.history(id)] for id in known],
+        store.relations(known),
+        store.statistics(words, scopes),
+        round(store.cosines([], vector("owl"), MODEL, scopes)[1], 6),
         sorted(store.models()),
-        by_words(store, "owl text thing redis of", everything(*scopes)), by_meaning(store, "owl text", everything(*scopes)),
-        store.overview()._replace(database_bytes=0), store.tombstoned([content_hash("gone")]), store.source(HERE, "docs/a.md"),
+        by_words(store, "owl text thing redis of", everything(*scopes)),
+        by_meaning(store, "owl text", everything(*scopes)),
+        store.overview()._replace(database_bytes=0),
+        store.tombstoned([content_hash("gone")]),
+        store.source(HERE, "docs/a.md"),
         sorted(store.scopes()),
-    )  # fmt: skip
+    )
 
 
 def files(path: Path) -> list[Path]:
     """Those of a SQLite database."""
-    return [file for suffix in ("", "-wal", "-shm", "-journal") if (file := Path(f"{path}{suffix}")).exists()]
+    return [
+        file
+        for suffix in ("", "-wal", "-shm", "-journal")
+        if (file := Path(f"{path}{suffix}")).exists()
+    ]
 
 
 def raw(path: Path, sql: str, values=()) -> list:

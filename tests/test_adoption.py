@@ -10,9 +10,10 @@ from cli_runner import cli  # noqa: F401
 from hooking import Shop, context
 from test_conversations import CHANGE, CHOICE, transcript
 
-from recollect import adoption, project
-from recollect.hooks import pause
-from recollect.hooks.run import run
+from bethink import project
+from bethink.features import adoption
+from bethink.hooks import pause
+from bethink.hooks.run import run
 
 REMOTE = '[core]\n\tbare = false\n[remote "origin"]\n\turl = {}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
 
@@ -26,7 +27,9 @@ def store_kind():
 def repository(folder, remote="git@example.org:ada/shop.git"):
     (folder / ".git").mkdir(parents=True, exist_ok=True)
     (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    (folder / ".git" / "config").write_text(REMOTE.format(remote) if remote else "[core]\n\tbare = false\n")
+    (folder / ".git" / "config").write_text(
+        REMOTE.format(remote) if remote else "[core]\n\tbare = false\n"
+    )
     return folder
 
 
@@ -62,18 +65,31 @@ def test_a_folder_that_is_renamed_gets_its_memories_back(cli):  # noqa: F811
     (old / "docs" / "guide.md").write_text("# Guide\n\nLint with ruff before each commit.\n")
     cli.ok("index", "docs")
     new = moved(cli)
-    hint = f"shop ({old}, gone) has 4 memories: `recollect adopt {old}` brings them here."
+    hint = f"shop ({old}, gone) has 4 memories: `bethink adopt {old}` brings them here."
     for command in (("list",), ("search", "redis"), ("recall", "redis"), ("stats",), ("doctor",)):
         assert hint in told(cli, *command), command
         assert hint not in told(cli, *command, "--quiet") or command == ("doctor",)
     cli.add("I like short commits", "--personal")
-    assert hint in told(cli, "list") and hint in told(cli, "search", "commits") and "adopt" not in told(cli, "list", "--personal")
+    assert (
+        hint in told(cli, "list")
+        and hint in told(cli, "search", "commits")
+        and "adopt" not in told(cli, "list", "--personal")
+    )
     assert f"shop  {old}  4 memories  same repository" in cli.ok("adopt")
-    assert "would bring 4 memories of shop" in cli.ok("adopt", "../shop", "--dry-run") and len(cli.json("list")) == 1
+    assert (
+        "would bring 4 memories of shop" in cli.ok("adopt", "../shop", "--dry-run")
+        and len(cli.json("list")) == 1
+    )
     done = cli.json("adopt", str(old))
     assert done == {
-        "name": "shop", "path": str(old), "memories": 4, "why": "same repository", "into": str(new), "joined": 0, "dry_run": False
-    }  # fmt: skip
+        "name": "shop",
+        "path": str(old),
+        "memories": 4,
+        "why": "same repository",
+        "into": str(new),
+        "joined": 0,
+        "dry_run": False,
+    }
     assert {one["id"] for one in cli.json("list")} >= set(kept)
     for mode in ("keyword", "vector", "hybrid"):
         assert cli.json("search", "kept in Redis", "--mode", mode)[0]["id"] == kept[1]
@@ -82,7 +98,9 @@ def test_a_folder_that_is_renamed_gets_its_memories_back(cli):  # noqa: F811
     assert cli.json("search", "routes", "--container", "router")
     assert cli.json("index", "docs")["unchanged"] == 1  # its documents are known where they are now
     assert cli.json("adopt") == [] and "adopt" not in told(cli, "stats")
-    assert "kiosk (here)" in cli.ok("stats") and "shop" not in cli.ok("stats").replace(str(old.parent), "")
+    assert "kiosk (here)" in cli.ok("stats") and "shop" not in cli.ok("stats").replace(
+        str(old.parent), ""
+    )
     well(cli)
 
 
@@ -97,14 +115,19 @@ def test_memories_of_both_folders_are_joined(cli):  # noqa: F811
     again = cli.add("We deploy from main, never from a branch")
     kiwis = cli.add("Kiwis do not fly")
     cli.ok("index", "docs")
-    assert "adopt" not in told(cli, "list") and "has 3 memories" in told(cli, "stats")  # who looks after it hears of the same repository
+    assert "adopt" not in told(cli, "list") and "has 3 memories" in told(
+        cli, "stats"
+    )  # who looks after it hears of the same repository
     assert "2 memories that both held joined" in cli.ok("adopt", "shop")
     found = {one["id"] for one in cli.json("list", "--kind", "decision,fact,general,domain")}
     assert {first, owls, kiwis} <= found and again not in found
     for mode in ("keyword", "vector"):
         assert cli.json("search", "Barn owls hunt", "--mode", mode)[0]["id"] == owls
         assert cli.json("search", "Kiwis do not fly", "--mode", mode)[0]["id"] == kiwis
-        assert [one["path"] for one in cli.json("search", "lint with ruff", "--mode", mode, "--limit", "9")].count("docs/guide.md") == 1
+        assert [
+            one["path"]
+            for one in cli.json("search", "lint with ruff", "--mode", mode, "--limit", "9")
+        ].count("docs/guide.md") == 1
     assert cli.json("adopt") == []
     well(cli)
 
@@ -118,15 +141,35 @@ def test_conversations_come_along_and_are_read_on_where_they_belong_now(cli, tmp
     topics = cli.ok("topics", "s-one")
     moved(cli)
     cli.ok("adopt", str(old))
-    assert cli.json("list", "--all") == [one | {"scope": cli.json("list")[0]["scope"]} for one in before]
+    assert cli.json("list", "--all") == [
+        one | {"scope": cli.json("list")[0]["scope"]} for one in before
+    ]
     assert cli.ok("topics", "s-one") == topics and "s-one" in cli.ok("topics")
     assert cli.json("search", "which database for orders?")
-    transcript(file, "s-one", old, ("user", "We decided to keep invoices in PDF for seven years."), append=True)
+    transcript(
+        file,
+        "s-one",
+        old,
+        ("user", "We decided to keep invoices in PDF for seven years."),
+        append=True,
+    )
     cli.ok("backfill", str(tmp_path / "t"))
-    assert cli.json("search", "invoices in PDF", "--mode", "keyword") and cli.json("search", "nightly report", "--mode", "keyword")
+    assert cli.json("search", "invoices in PDF", "--mode", "keyword") and cli.json(
+        "search", "nightly report", "--mode", "keyword"
+    )
     assert unread.exists() and cli.json("adopt") == []  # nothing went to the folder that is gone
     old.mkdir()
-    cli.ok("backfill", str(transcript(tmp_path / "t" / "three.jsonl", "s-three", old / "src", ("user", "We decided to sell tea in tins."))))
+    cli.ok(
+        "backfill",
+        str(
+            transcript(
+                tmp_path / "t" / "three.jsonl",
+                "s-three",
+                old / "src",
+                ("user", "We decided to sell tea in tins."),
+            )
+        ),
+    )
     assert "tins" not in cli.ok("export")  # a new project in the old place has its own
     well(cli)
 
@@ -134,7 +177,7 @@ def test_conversations_come_along_and_are_read_on_where_they_belong_now(cli, tmp
 def test_a_folder_that_was_put_elsewhere_is_known_by_its_name(cli):  # noqa: F811
     cli.add("Sessions are kept in Redis")
     old, new = cli.project, moved(cli, "work/shop")
-    assert f"`recollect adopt {old}` brings it here" in told(cli, "list")
+    assert f"`bethink adopt {old}` brings it here" in told(cli, "list")
     other = cli.project.parent / "other"
     other.mkdir()
     cli.monkeypatch.chdir(other)
@@ -152,8 +195,13 @@ def test_what_was_told_before_a_folder_was_put_under_git_is_brought_to_it(cli): 
     below = cli.add("Parsers live in src")
     cli.monkeypatch.chdir(cli.project)
     repository(cli.project)
-    assert f"shop ({cli.project}, from before it was part of this project) has 1 memory" in told(cli, "list")
-    assert {one["path"] for one in cli.json("adopt")} == {str(cli.project), str(cli.project / "src")}
+    assert f"shop ({cli.project}, from before it was part of this project) has 1 memory" in told(
+        cli, "list"
+    )
+    assert {one["path"] for one in cli.json("adopt")} == {
+        str(cli.project),
+        str(cli.project / "src"),
+    }
     cli.ok("adopt", ".")
     cli.ok("adopt", "src")
     assert {one["id"] for one in cli.json("list")} == {known, below}
@@ -185,7 +233,9 @@ def test_one_of_several_of_the_same_name_is_asked_for(cli):  # noqa: F811
         folder.rmdir()
     said = cli.fails("adopt", "shop", code=1)
     assert all(str(folder) in said for folder in gone)
-    assert all(str(folder) in cli.fails("adopt", "kiosk", code=1) for folder in gone)  # those that there are
+    assert all(
+        str(folder) in cli.fails("adopt", "kiosk", code=1) for folder in gone
+    )  # those that there are
     cli.ok("adopt", str(gone[0]))
     cli.ok("adopt", "shop")
     assert len(cli.json("list")) == 2
@@ -208,13 +258,22 @@ def test_a_session_that_starts_in_a_moved_folder_is_told(offline, tmp_path, monk
     shop.project = tmp_path / "moved" / "shop"
     shop.project.parent.mkdir()
     gone.rename(shop.project)
-    assert f"`recollect adopt {gone}` brings it here. Ask the user" in shop.start()
+    assert f"`bethink adopt {gone}` brings it here. Ask the user" in shop.start()
     with shop.memory() as memory:
         adoption.adopt(memory, str(gone))
     said = shop.start(session_id="s2")
     assert "We deploy from main" in said and "adopt" not in said
     (tmp_path / "fresh").mkdir()
-    assert context(run("session-start", "claude", b'{"cwd": "%s", "session_id": "s3"}' % str(tmp_path / "fresh").encode())) == ""
+    assert (
+        context(
+            run(
+                "session-start",
+                "claude",
+                b'{"cwd": "%s", "session_id": "s3"}' % str(tmp_path / "fresh").encode(),
+            )
+        )
+        == ""
+    )
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"])
@@ -238,9 +297,15 @@ def test_a_team_is_told_why_it_needs_none_of_this(cli):  # noqa: F811
     ],
 )
 def test_a_remote_is_the_same_however_it_is_reached(tmp_path, one, other):
-    first, second = (project.origin(project.find(repository(tmp_path / name, url))) for name, url in (("a", one), ("b", other)))
+    first, second = (
+        project.origin(project.find(repository(tmp_path / name, url)))
+        for name, url in (("a", one), ("b", other))
+    )
     assert first == second and first.startswith("remote:") and "shop" not in first
-    assert project.origin(project.find(repository(tmp_path / "c", "git@example.org:ada/kiosk.git"))) != first
+    assert (
+        project.origin(project.find(repository(tmp_path / "c", "git@example.org:ada/kiosk.git")))
+        != first
+    )
     assert project.origin(project.find(repository(tmp_path / "d", ""))) == ""
 
 

@@ -12,10 +12,10 @@ import pytest
 from shop import SHOP
 from trees import analysed, plant, told
 
-from recollect.ingest.analyze import adr, documents, git
-from recollect.ingest.files import walk
-from recollect.ingest.sync import Document
-from recollect.types import KINDS, Memory
+from bethink.ingest.analyze import adr, documents, git
+from bethink.ingest.files import walk
+from bethink.ingest.sync import Document
+from bethink.types import KINDS, Memory
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,11 @@ def test_every_finding_has_a_kind_tags_and_lines_that_exist(shop):
 
 def test_a_cited_line_holds_what_is_said(shop):
     found, _ = analysed(shop)
-    for path, needle in [("Makefile", "test: test-backend"), ("docker-compose.yml", "services:"), ("backend/pyproject.toml", "fastapi")]:
+    for path, needle in [
+        ("Makefile", "test: test-backend"),
+        ("docker-compose.yml", "services:"),
+        ("backend/pyproject.toml", "fastapi"),
+    ]:
         lines = (shop / path).read_text().split("\n")
         assert any(needle in lines[passage.lines[0] - 1] for passage in found[path])
 
@@ -61,32 +65,65 @@ def test_a_cited_line_holds_what_is_said(shop):
 @pytest.mark.parametrize(
     ("tag", "expected"),
     [
-        ("readme", "What this project is: Harbour. Harbour takes orders for ship supplies: chandlers offer goods per port, crews order them before they arrive."),
+        (
+            "readme",
+            "What this project is: Harbour. Harbour takes orders for ship supplies: chandlers offer goods per port, crews order them before they arrive.",
+        ),
         ("components", "- `backend/`: the API, in Python"),
         ("caveat", "- The port search does not know Russian names."),
-        ("caveat", 'the port\'s clock decides what "today" is. UTC gave Kaliningrad a day less, and two ships left without water.'),
+        (
+            "caveat",
+            'the port\'s clock decides what "today" is. UTC gave Kaliningrad a day less, and two ships left without water.',
+        ),
         ("architecture", "Why the outbox: An order and its event are written in one transaction."),
         ("command", "Tests run with `make test` (`make test-backend test-web`, Makefile:10)"),
         ("command", "CI runs `make lint` (.github/workflows/ci.yml:18)."),
         ("command", "To set up for development: `make setup` (“install everything”, Makefile:3)."),
         ("command", "`pnpm build` in web/ (`tsc && vite build`, web/package.json:8)"),
-        ("ci", "CI is GitHub Actions: CI (.github/workflows/ci.yml) runs on push to main and pull_request with the jobs test (python 3.11, 3.12) and lint"),
-        ("dependency", "Python project harbour (backend/pyproject.toml): The API of Harbour. It needs Python >=3.11. Main dependencies: fastapi >=0.110,"),
-        ("dependency", "The database layer uses SQLAlchemy (backend/pyproject.toml:7) and PostgreSQL (asyncpg) (backend/pyproject.toml:8)."),
+        (
+            "ci",
+            "CI is GitHub Actions: CI (.github/workflows/ci.yml) runs on push to main and pull_request with the jobs test (python 3.11, 3.12) and lint",
+        ),
+        (
+            "dependency",
+            "Python project harbour (backend/pyproject.toml): The API of Harbour. It needs Python >=3.11. Main dependencies: fastapi >=0.110,",
+        ),
+        (
+            "dependency",
+            "The database layer uses SQLAlchemy (backend/pyproject.toml:7) and PostgreSQL (asyncpg) (backend/pyproject.toml:8).",
+        ),
         ("dependency", "The user interface is built with React (web/package.json:13)"),
-        ("services", "docker-compose.yml runs 5 services: api (built from ./backend, port 8000:8000, needs db, broker); worker"),
-        ("container", "is based on python:3.12-slim in 2 stages, exposes port 8000 and starts `uvicorn harbour.main:app --host 0.0.0.0`."),
-        ("component", "backend/harbour/ is described as: Orders for ship supplies.\n- cli.py: The command line: users, ports, maintenance"),
+        (
+            "services",
+            "docker-compose.yml runs 5 services: api (built from ./backend, port 8000:8000, needs db, broker); worker",
+        ),
+        (
+            "container",
+            "is based on python:3.12-slim in 2 stages, exposes port 8000 and starts `uvicorn harbour.main:app --host 0.0.0.0`.",
+        ),
+        (
+            "component",
+            "backend/harbour/ is described as: Orders for ship supplies.\n- cli.py: The command line: users, ports, maintenance",
+        ),
         ("export", "place (function, backend/harbour/orders/service.py:8, Places an order)"),
         ("api-route", "POST /api/orders (place_order, line 10)"),
-        ("pattern", "The system runs as separate services, because docker-compose.yml builds 3 of its own: api, worker and web."),
-        ("pattern", "The database schema changes by migrations in backend/alembic/versions/ (2 so far, the newest is 0002_outbox.py)."),
+        (
+            "pattern",
+            "The system runs as separate services, because docker-compose.yml builds 3 of its own: api, worker and web.",
+        ),
+        (
+            "pattern",
+            "The database schema changes by migrations in backend/alembic/versions/ (2 so far, the newest is 0002_outbox.py).",
+        ),
         ("pattern", "Tests live in backend/tests/ (3 files); their files are named test_*.py."),
-        ("deploy", "Terraform in infra manages 3 resources: aws_db_instance × 2 and aws_s3_bucket."),
+        (
+            "deploy",
+            "Terraform in infra manages 3 resources: aws_db_instance × 2 and aws_s3_bucket.",
+        ),
         ("runtime", "Python is pinned to version 3.12 in .python-version."),
         ("docs", "Taking orders (docs/guides/orders.md); Managing ports (docs/guides/ports.md)"),
     ],
-)  # fmt: skip
+)
 def test_the_project_is_told_in_sentences(shop, tag, expected):
     assert any(expected in content for content in contents(shop, tag)), contents(shop, tag)
 
@@ -99,14 +136,20 @@ def test_values_of_environment_variables_are_never_told(shop):
 
 
 def hashes(root: Path) -> dict[str, str]:
-    return {one.uri: one.hash for one in documents(root, walk(root, root, None)) if isinstance(one, Document)}
+    return {
+        one.uri: one.hash
+        for one in documents(root, walk(root, root, None))
+        if isinstance(one, Document)
+    }
 
 
 def test_the_same_tree_has_the_same_hashes_and_a_change_concerns_its_own_file(tmp_path):
     plant(tmp_path, SHOP)
     before = hashes(tmp_path)
     assert hashes(tmp_path) == before
-    (tmp_path / "README.md").write_text((tmp_path / "README.md").read_text().replace("Russian", "Finnish"))
+    (tmp_path / "README.md").write_text(
+        (tmp_path / "README.md").read_text().replace("Russian", "Finnish")
+    )
     (tmp_path / "web" / "notes.txt").write_text("nothing of interest")
     after = hashes(tmp_path)
     assert [uri for uri in after if after[uri] != before.get(uri)] == ["analysis:README.md"]
@@ -120,7 +163,10 @@ def test_a_line_that_moved_is_a_change(tmp_path):
 
 
 def test_a_folder_inside_a_project_keeps_the_projects_paths(tmp_path):
-    plant(tmp_path, {"services/api/Makefile": "test:\n\tpytest\n", "services/api/.python-version": "3.12\n"})
+    plant(
+        tmp_path,
+        {"services/api/Makefile": "test:\n\tpytest\n", "services/api/.python-version": "3.12\n"},
+    )
     root = tmp_path / "services" / "api"
     uris = sorted(one.uri for one in documents(root, walk(root, tmp_path, None)))
     assert uris == ["analysis:services/api/.python-version", "analysis:services/api/Makefile"]
@@ -133,7 +179,13 @@ def test_a_root_behind_a_link_is_read(tmp_path):
 
 
 def test_hidden_files_are_not_followed_out_of_the_project(tmp_path):
-    plant(tmp_path, {"secret.yml": "on: push\njobs: {leak: {steps: [{run: pytest}]}}\n", "project/Makefile": "test:\n\tpytest\n"})
+    plant(
+        tmp_path,
+        {
+            "secret.yml": "on: push\njobs: {leak: {steps: [{run: pytest}]}}\n",
+            "project/Makefile": "test:\n\tpytest\n",
+        },
+    )
     workflows = tmp_path / "project" / ".github" / "workflows"
     workflows.mkdir(parents=True)
     (workflows / "ci.yml").symlink_to(tmp_path / "secret.yml")
@@ -153,7 +205,15 @@ def test_a_name_that_is_no_text_does_no_harm(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "files", [{}, {"a.txt": "hello"}, {"README.md": ""}, {"README.md": "# Title\n"}, {"package.json": "{}"}, {"src/a.py": ""}]
+    "files",
+    [
+        {},
+        {"a.txt": "hello"},
+        {"README.md": ""},
+        {"README.md": "# Title\n"},
+        {"package.json": "{}"},
+        {"src/a.py": ""},
+    ],
 )
 def test_where_there_is_nothing_to_say_nothing_is_said(tmp_path, files):
     plant(tmp_path, files)
@@ -161,12 +221,15 @@ def test_where_there_is_nothing_to_say_nothing_is_said(tmp_path, files):
 
 
 def test_tests_examples_and_generated_code_do_not_speak_for_the_project(tmp_path):
-    plant(tmp_path, {
-        "tests/fixtures/package.json": '{"dependencies": {"express": "4"}}',
-        "examples/app/pyproject.toml": '[project]\nname = "x"\ndependencies = ["flask"]\n',
-        "src/api_pb2.py": '"""Generated protocol buffer code that nobody reads."""\n',
-        "testdata/Makefile": "test:\n\tfalse\n",
-    })  # fmt: skip
+    plant(
+        tmp_path,
+        {
+            "tests/fixtures/package.json": '{"dependencies": {"express": "4"}}',
+            "examples/app/pyproject.toml": '[project]\nname = "x"\ndependencies = ["flask"]\n',
+            "src/api_pb2.py": '"""Generated protocol buffer code that nobody reads."""\n',
+            "testdata/Makefile": "test:\n\tfalse\n",
+        },
+    )
     assert analysed(tmp_path) == ({}, {})
 
 
@@ -213,27 +276,65 @@ def test_a_huge_project_stays_few(tmp_path):
 @pytest.mark.parametrize(
     ("heading", "kind"),
     [
-        ("Known issues", "gotcha"), ("Limitations", "gotcha"), ("⚠️ Gotchas", "gotcha"), ("Troubleshooting", "gotcha"), ("Rules that are easy to break", "gotcha"),
-        ("Architecture", "architecture"), ("How it works", "architecture"), ("3. Design decisions", "architecture"), ("Data flow", "architecture"),
-        ("Project structure", "component"), ("Packages", "component"), ("Glossary", "domain"), ("Key concepts", "domain"),
-        ("Code style", "pattern"), ("Commit messages", "pattern"), ("Deployment", "pattern"), ("Installation", "pattern"), ("Configuration", "fact"),
+        ("Known issues", "gotcha"),
+        ("Limitations", "gotcha"),
+        ("⚠️ Gotchas", "gotcha"),
+        ("Troubleshooting", "gotcha"),
+        ("Rules that are easy to break", "gotcha"),
+        ("Architecture", "architecture"),
+        ("How it works", "architecture"),
+        ("3. Design decisions", "architecture"),
+        ("Data flow", "architecture"),
+        ("Project structure", "component"),
+        ("Packages", "component"),
+        ("Glossary", "domain"),
+        ("Key concepts", "domain"),
+        ("Code style", "pattern"),
+        ("Commit messages", "pattern"),
+        ("Deployment", "pattern"),
+        ("Installation", "pattern"),
+        ("Configuration", "fact"),
     ],
-)  # fmt: skip
+)
 def test_a_heading_says_what_its_section_is(tmp_path, heading, kind):
-    plant(tmp_path, {"README.md": f"# X\n\n## {heading}\n\nHere is a sentence with quite enough words to be worth keeping.\n"})
-    (passage,) = [passage for passage in analysed(tmp_path)[0]["README.md"] if passage.tags[1] != "readme"]
+    plant(
+        tmp_path,
+        {
+            "README.md": f"# X\n\n## {heading}\n\nHere is a sentence with quite enough words to be worth keeping.\n"
+        },
+    )
+    (passage,) = [
+        passage for passage in analysed(tmp_path)[0]["README.md"] if passage.tags[1] != "readme"
+    ]
     assert passage.kind == kind
     assert passage.lines == (3, 5)
     assert "enough words to be worth keeping" in passage.content
 
 
 @pytest.mark.parametrize(
-    "heading", ["License", "Contributors", "Table of Contents", "Changelog", "Acknowledgements", "Sponsors", "Some other thing"]
+    "heading",
+    [
+        "License",
+        "Contributors",
+        "Table of Contents",
+        "Changelog",
+        "Acknowledgements",
+        "Sponsors",
+        "Some other thing",
+    ],
 )
 def test_other_sections_are_passed_over(tmp_path, heading):
     text = f"## {heading}\n\nHere is a sentence with quite enough words to be worth keeping.\n"
-    plant(tmp_path, {"README.md": text} | ({} if heading == "Some other thing" else {"CONTRIBUTING.md": text}))
-    assert [passage for passages in analysed(tmp_path)[0].values() for passage in passages if passage.tags[1] != "readme"] == []
+    plant(
+        tmp_path,
+        {"README.md": text} | ({} if heading == "Some other thing" else {"CONTRIBUTING.md": text}),
+    )
+    assert [
+        passage
+        for passages in analysed(tmp_path)[0].values()
+        for passage in passages
+        if passage.tags[1] != "readme"
+    ] == []
 
 
 def test_rules_for_agents_are_no_guide_about_agents(tmp_path):
@@ -257,8 +358,15 @@ ALERTS = {
 
 @pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
 def test_a_warning_that_is_set_apart_is_a_gotcha(tmp_path, alert):
-    plant(tmp_path, {"README.md": f"# X\n\n## Usage of the thing\n\n{alert}\n\nAnd something else, after it.\n"})
-    (passage,) = [passage for passage in analysed(tmp_path)[0]["README.md"] if passage.tags[1] == "caveat"]
+    plant(
+        tmp_path,
+        {
+            "README.md": f"# X\n\n## Usage of the thing\n\n{alert}\n\nAnd something else, after it.\n"
+        },
+    )
+    (passage,) = [
+        passage for passage in analysed(tmp_path)[0]["README.md"] if passage.tags[1] == "caveat"
+    ]
     assert passage.kind == "gotcha"
     assert passage.lines[0] == 5
     assert passage.content.lower().endswith("never run this twice in a row, please.")
@@ -273,7 +381,9 @@ def test_a_warning_in_restructured_text_is_a_gotcha(tmp_path):
         },
     )
     assert contents(tmp_path, "caveat") == ["Warning (Use): Never run this twice in a row, please."]
-    assert contents(tmp_path, "readme") == ["What this project is: Title. What it is, in quite a few words."]
+    assert contents(tmp_path, "readme") == [
+        "What this project is: Title. What it is, in quite a few words."
+    ]
 
 
 def test_code_in_a_page_is_no_heading_and_no_warning(tmp_path):
@@ -302,11 +412,17 @@ def test_a_table_keeps_the_names_of_its_columns_where_they_matter(tmp_path):
         },
     )
     (content,) = contents(tmp_path, "components")
-    assert content == "Map:\n- `store/`: keeps rows; must not: know a model\n- `embed/`: makes vectors; must not: know a store"
+    assert (
+        content
+        == "Map:\n- `store/`: keeps rows; must not: know a model\n- `embed/`: makes vectors; must not: know a store"
+    )
 
 
 def test_a_long_section_is_cut_between_lines(tmp_path):
-    rules = "\n".join(f"- Rule {number}: keep every part of the program as small as it can be and no smaller." for number in range(30))
+    rules = "\n".join(
+        f"- Rule {number}: keep every part of the program as small as it can be and no smaller."
+        for number in range(30)
+    )
     plant(tmp_path, {"CONTRIBUTING.md": f"# C\n\n## Rules\n\n{rules}\n"})
     pieces = contents(tmp_path, "convention")
     assert len(pieces) == 2
@@ -317,31 +433,87 @@ def test_a_long_section_is_cut_between_lines(tmp_path):
 # Manifests
 
 MANIFESTS = {
-    "pyproject.toml": ('[tool.poetry]\nname = "x"\ndescription = "A thing"\n[tool.poetry.dependencies]\npython = "^3.11"\nflask = {version = "^3.0"}\n[tool.poetry.group.dev.dependencies]\npytest = "*"\n',
-                       ["Python project x (pyproject.toml): A thing.", "needs Python ^3.11", "flask ^3.0", "extras: pytest"]),
-    "setup.cfg": ("[metadata]\nname = x\n[options]\npython_requires = >=3.9\ninstall_requires =\n    django>=4\n    redis\n[options.extras_require]\ntest = pytest\n",
-                  ["Python project x", "Python >=3.9", "django >=4 and redis", "extras: pytest"]),
-    "setup.py": ('from setuptools import setup\nVERSION = open("v").read()\nsetup(name="x", version=VERSION, install_requires=["click>=8", "rich"], python_requires=">=3.8")\n',
-                 ["Python project x", "Python >=3.8", "click >=8 and rich"]),
-    "requirements.txt": ("# comment\nfastapi==0.110.0  # web\nuvicorn[standard]>=0.29\n-r other.txt\ngit+https://example.org/x.git\n", ["fastapi ==0.110.0 and uvicorn >=0.29."]),
-    "Pipfile": ('[packages]\nflask = "*"\n[dev-packages]\npytest = "*"\n[requires]\npython_version = "3.11"\n', ["Python 3.11", "dependencies: flask", "extras: pytest"]),
-    "package.json": ('{"name": "x", "engines": {"node": ">=18"}, "workspaces": ["packages/*"], "bin": {"xy": "a.js"}, "dependencies": {"express": "^4"}, "devDependencies": {"typescript": "5", "jest": "29"}}',
-                     ["TypeScript project x", "needs node >=18", "express ^4", "typescript and jest", "command xy", "workspace of packages/*"]),
-    "go.mod": ("module example.org/x\n\ngo 1.22\n\nrequire (\n\tgithub.com/gin-gonic/gin v1.9.1\n\tgolang.org/x/text v0.14.0 // indirect\n)\n", ["Go project example.org/x", "Go 1.22", "github.com/gin-gonic/gin v1.9.1."]),
-    "Cargo.toml": ('[package]\nname = "x"\nedition = "2021"\n[dependencies]\naxum = "0.7"\ntokio = { version = "1", features = ["full"] }\n[dev-dependencies]\nproptest = "1"\n',
-                   ["Rust project x", "edition 2021", "axum 0.7 and tokio 1", "extras: proptest"]),
-    "pom.xml": ('<project xmlns="http://maven.apache.org/POM/4.0.0"><artifactId>x</artifactId><properties><java.version>21</java.version></properties><dependencies><dependency><groupId>g</groupId><artifactId>spring-boot-starter-web</artifactId><version>3.2</version></dependency>'
-                "<dependency><artifactId>junit-jupiter</artifactId><scope>test</scope></dependency></dependencies><modules><module>api</module></modules></project>",
-                ["Java project x", "Java 21", "spring-boot-starter-web 3.2", "extras: junit-jupiter", "workspace of api", "built with Maven"]),
-    "build.gradle.kts": ('plugins { id("org.springframework.boot") version "3.2.0" }\ndependencies {\n  implementation("org.jooq:jooq:3.19")\n  // implementation("a:b:1")\n  testImplementation("org.junit.jupiter:junit-jupiter:5.10")\n}\n',
-                         ["Kotlin project", "jooq 3.19", "extras: junit-jupiter"]),
-    "Gemfile": ('ruby "3.3.0"\ngem "rails", "~> 7.1"\ngroup :development, :test do\n  gem "rspec-rails"\nend\ngem "pg"\n', ["Ruby 3.3.0", "rails ~> 7.1 and pg", "extras: rspec-rails"]),
-    "composer.json": ('{"name": "a/x", "require": {"php": ">=8.2", "laravel/framework": "^11"}, "require-dev": {"phpunit/phpunit": "^11"}}', ["PHP project a/x", "PHP >=8.2", "laravel/framework ^11", "phpunit/phpunit"]),
-    "Shop.csproj": ('<Project Sdk="Microsoft.NET.Sdk.Web"><PropertyGroup><TargetFramework>net8.0</TargetFramework></PropertyGroup><ItemGroup><PackageReference Include="Dapper" Version="2.1" /></ItemGroup></Project>',
-                    ["C# project Shop", "needs net8.0", "Dapper 2.1"]),
-    "mix.exs": ('defmodule X do\n  def project, do: [app: :x, elixir: "~> 1.16"]\n  defp deps, do: [{:phoenix, "~> 1.7"}, {:credo, "~> 1.7", only: [:dev]}]\nend\n', ["Elixir project x", "Elixir ~> 1.16", "phoenix ~> 1.7", "extras: credo"]),
-    "pubspec.yaml": ("name: x\nenvironment:\n  sdk: ^3.3.0\ndependencies:\n  flutter:\n    sdk: flutter\n  http: ^1.2.0\n", ["Dart project x", "flutter and http ^1.2.0"]),
-}  # fmt: skip
+    "pyproject.toml": (
+        '[tool.poetry]\nname = "x"\ndescription = "A thing"\n[tool.poetry.dependencies]\npython = "^3.11"\nflask = {version = "^3.0"}\n[tool.poetry.group.dev.dependencies]\npytest = "*"\n',
+        [
+            "Python project x (pyproject.toml): A thing.",
+            "needs Python ^3.11",
+            "flask ^3.0",
+            "extras: pytest",
+        ],
+    ),
+    "setup.cfg": (
+        "[metadata]\nname = x\n[options]\npython_requires = >=3.9\ninstall_requires =\n    django>=4\n    redis\n[options.extras_require]\ntest = pytest\n",
+        ["Python project x", "Python >=3.9", "django >=4 and redis", "extras: pytest"],
+    ),
+    "setup.py": (
+        'from setuptools import setup\nVERSION = open("v").read()\nsetup(name="x", version=VERSION, install_requires=["click>=8", "rich"], python_requires=">=3.8")\n',
+        ["Python project x", "Python >=3.8", "click >=8 and rich"],
+    ),
+    "requirements.txt": (
+        "# comment\nfastapi==0.110.0  # web\nuvicorn[standard]>=0.29\n-r other.txt\ngit+https://example.org/x.git\n",
+        ["fastapi ==0.110.0 and uvicorn >=0.29."],
+    ),
+    "Pipfile": (
+        '[packages]\nflask = "*"\n[dev-packages]\npytest = "*"\n[requires]\npython_version = "3.11"\n',
+        ["Python 3.11", "dependencies: flask", "extras: pytest"],
+    ),
+    "package.json": (
+        '{"name": "x", "engines": {"node": ">=18"}, "workspaces": ["packages/*"], "bin": {"xy": "a.js"}, "dependencies": {"express": "^4"}, "devDependencies": {"typescript": "5", "jest": "29"}}',
+        [
+            "TypeScript project x",
+            "needs node >=18",
+            "express ^4",
+            "typescript and jest",
+            "command xy",
+            "workspace of packages/*",
+        ],
+    ),
+    "go.mod": (
+        "module example.org/x\n\ngo 1.22\n\nrequire (\n\tgithub.com/gin-gonic/gin v1.9.1\n\tgolang.org/x/text v0.14.0 // indirect\n)\n",
+        ["Go project example.org/x", "Go 1.22", "github.com/gin-gonic/gin v1.9.1."],
+    ),
+    "Cargo.toml": (
+        '[package]\nname = "x"\nedition = "2021"\n[dependencies]\naxum = "0.7"\ntokio = { version = "1", features = ["full"] }\n[dev-dependencies]\nproptest = "1"\n',
+        ["Rust project x", "edition 2021", "axum 0.7 and tokio 1", "extras: proptest"],
+    ),
+    "pom.xml": (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><artifactId>x</artifactId><properties><java.version>21</java.version></properties><dependencies><dependency><groupId>g</groupId><artifactId>spring-boot-starter-web</artifactId><version>3.2</version></dependency>'
+        "<dependency><artifactId>junit-jupiter</artifactId><scope>test</scope></dependency></dependencies><modules><module>api</module></modules></project>",
+        [
+            "Java project x",
+            "Java 21",
+            "spring-boot-starter-web 3.2",
+            "extras: junit-jupiter",
+            "workspace of api",
+            "built with Maven",
+        ],
+    ),
+    "build.gradle.kts": (
+        'plugins { id("org.springframework.boot") version "3.2.0" }\ndependencies {\n  implementation("org.jooq:jooq:3.19")\n  // implementation("a:b:1")\n  testImplementation("org.junit.jupiter:junit-jupiter:5.10")\n}\n',
+        ["Kotlin project", "jooq 3.19", "extras: junit-jupiter"],
+    ),
+    "Gemfile": (
+        'ruby "3.3.0"\ngem "rails", "~> 7.1"\ngroup :development, :test do\n  gem "rspec-rails"\nend\ngem "pg"\n',
+        ["Ruby 3.3.0", "rails ~> 7.1 and pg", "extras: rspec-rails"],
+    ),
+    "composer.json": (
+        '{"name": "a/x", "require": {"php": ">=8.2", "laravel/framework": "^11"}, "require-dev": {"phpunit/phpunit": "^11"}}',
+        ["PHP project a/x", "PHP >=8.2", "laravel/framework ^11", "phpunit/phpunit"],
+    ),
+    "Shop.csproj": (
+        '<Project Sdk="Microsoft.NET.Sdk.Web"><PropertyGroup><TargetFramework>net8.0</TargetFramework></PropertyGroup><ItemGroup><PackageReference Include="Dapper" Version="2.1" /></ItemGroup></Project>',
+        ["C# project Shop", "needs net8.0", "Dapper 2.1"],
+    ),
+    "mix.exs": (
+        'defmodule X do\n  def project, do: [app: :x, elixir: "~> 1.16"]\n  defp deps, do: [{:phoenix, "~> 1.7"}, {:credo, "~> 1.7", only: [:dev]}]\nend\n',
+        ["Elixir project x", "Elixir ~> 1.16", "phoenix ~> 1.7", "extras: credo"],
+    ),
+    "pubspec.yaml": (
+        "name: x\nenvironment:\n  sdk: ^3.3.0\ndependencies:\n  flutter:\n    sdk: flutter\n  http: ^1.2.0\n",
+        ["Dart project x", "flutter and http ^1.2.0"],
+    ),
+}
 
 
 @pytest.mark.parametrize("name", MANIFESTS)
@@ -356,22 +528,51 @@ def test_every_manifest_is_told_in_one_finding(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("requirements.txt", "fastapi\nasyncpg\ncelery\n", {"The server side is built with FastAPI (requirements.txt:1).", "The database layer uses PostgreSQL (asyncpg) (requirements.txt:2).", "Background jobs and messages go through Celery (requirements.txt:3)."}),
-        ("go.mod", "module x\n\nrequire github.com/go-chi/chi/v5 v5.0.1\n", {"The server side is built with chi (github.com/go-chi/chi/v5, go.mod:3)."}),
-        ("Cargo.toml", '[dependencies]\ntokio-postgres = "0.7"\nclap = "4"\n', {"The database layer uses PostgreSQL (tokio-postgres) (Cargo.toml:2).", "The command line is built with clap (Cargo.toml:3)."}),
+        (
+            "requirements.txt",
+            "fastapi\nasyncpg\ncelery\n",
+            {
+                "The server side is built with FastAPI (requirements.txt:1).",
+                "The database layer uses PostgreSQL (asyncpg) (requirements.txt:2).",
+                "Background jobs and messages go through Celery (requirements.txt:3).",
+            },
+        ),
+        (
+            "go.mod",
+            "module x\n\nrequire github.com/go-chi/chi/v5 v5.0.1\n",
+            {"The server side is built with chi (github.com/go-chi/chi/v5, go.mod:3)."},
+        ),
+        (
+            "Cargo.toml",
+            '[dependencies]\ntokio-postgres = "0.7"\nclap = "4"\n',
+            {
+                "The database layer uses PostgreSQL (tokio-postgres) (Cargo.toml:2).",
+                "The command line is built with clap (Cargo.toml:3).",
+            },
+        ),
         ("requirements.txt", "left-pad\nsix\n", set()),
     ],
-)  # fmt: skip
+)
 def test_notable_choices_are_told_each_in_one_sentence(tmp_path, name, text, expected):
     plant(tmp_path, {name: text})
-    assert {content for content in contents(tmp_path, "dependency") if " project" not in content} == expected
+    assert {
+        content for content in contents(tmp_path, "dependency") if " project" not in content
+    } == expected
 
 
 def test_a_requirements_file_that_repeats_the_manifest_is_not_told_again(tmp_path):
-    plant(tmp_path, {"pyproject.toml": '[project]\nname = "x"\ndependencies = ["flask>=3"]\n', "requirements.txt": "flask==3.0.1\n"})
-    assert [path for path, passages in analysed(tmp_path)[0].items() if any(" project" in passage.content for passage in passages)] == [
-        "pyproject.toml"
-    ]
+    plant(
+        tmp_path,
+        {
+            "pyproject.toml": '[project]\nname = "x"\ndependencies = ["flask>=3"]\n',
+            "requirements.txt": "flask==3.0.1\n",
+        },
+    )
+    assert [
+        path
+        for path, passages in analysed(tmp_path)[0].items()
+        if any(" project" in passage.content for passage in passages)
+    ] == ["pyproject.toml"]
 
 
 # Commands and CI
@@ -380,26 +581,89 @@ def test_a_requirements_file_that_repeats_the_manifest_is_not_told_again(tmp_pat
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({"Makefile": "help:\n\t@echo 'make test    run all tests'\ntest: build\n\t@echo go\n\t$(BIN)/pytest -q\nX := test\n"}, "Tests run with `make test` (“run all tests”, Makefile:3)."),
-        ({"justfile": "set shell := ['bash']\ntest *args:\n    cargo nextest run {{args}}\n"}, "Tests run with `just test` (`cargo nextest run {{args}}`, justfile:2)."),
-        ({"Taskfile.yml": "version: '3'\ntasks:\n  test:\n    cmds:\n      - go test ./...\n"}, "Tests run with `task test` (`go test ./...`, Taskfile.yml:3)."),
-        ({"package.json": '{"scripts": {\n"pretest": "x",\n"test": "jest",\n"coverage": "jest --coverage"}}', "yarn.lock": ""}, "Tests run with `yarn test` (`jest`, package.json:3); also `yarn coverage` (`jest --coverage`, package.json:4)."),
-        ({"package.json": '{"scripts": {"build": "tsc"}}', "pnpm-lock.yaml": ""}, "It is built with `pnpm build` (`tsc`, package.json:1)."),
-        ({"tox.ini": "[tox]\nenvlist = py311, py312\n[testenv]\ncommands = pytest {posargs}\n[testenv:lint]\ncommands = ruff check\n"}, "Tests run with `tox` (`pytest {posargs} for py311, py312`, tox.ini:3)."),
-        ({"noxfile.py": "import nox\n\n@nox.session(python=['3.12'])\ndef tests(session):\n    session.run('pytest')\n"}, "Tests run with `nox -s tests` (noxfile.py:4)."),
+        (
+            {
+                "Makefile": "help:\n\t@echo 'make test    run all tests'\ntest: build\n\t@echo go\n\t$(BIN)/pytest -q\nX := test\n"
+            },
+            "Tests run with `make test` (“run all tests”, Makefile:3).",
+        ),
+        (
+            {"justfile": "set shell := ['bash']\ntest *args:\n    cargo nextest run {{args}}\n"},
+            "Tests run with `just test` (`cargo nextest run {{args}}`, justfile:2).",
+        ),
+        (
+            {"Taskfile.yml": "version: '3'\ntasks:\n  test:\n    cmds:\n      - go test ./...\n"},
+            "Tests run with `task test` (`go test ./...`, Taskfile.yml:3).",
+        ),
+        (
+            {
+                "package.json": '{"scripts": {\n"pretest": "x",\n"test": "jest",\n"coverage": "jest --coverage"}}',
+                "yarn.lock": "",
+            },
+            "Tests run with `yarn test` (`jest`, package.json:3); also `yarn coverage` (`jest --coverage`, package.json:4).",
+        ),
+        (
+            {"package.json": '{"scripts": {"build": "tsc"}}', "pnpm-lock.yaml": ""},
+            "It is built with `pnpm build` (`tsc`, package.json:1).",
+        ),
+        (
+            {
+                "tox.ini": "[tox]\nenvlist = py311, py312\n[testenv]\ncommands = pytest {posargs}\n[testenv:lint]\ncommands = ruff check\n"
+            },
+            "Tests run with `tox` (`pytest {posargs} for py311, py312`, tox.ini:3).",
+        ),
+        (
+            {
+                "noxfile.py": "import nox\n\n@nox.session(python=['3.12'])\ndef tests(session):\n    session.run('pytest')\n"
+            },
+            "Tests run with `nox -s tests` (noxfile.py:4).",
+        ),
         ({"Rakefile": "task :test do\nend\n"}, "Tests run with `rake test` (Rakefile:1)."),
-        ({"pyproject.toml": '[tool.poe.tasks]\nlint = "ruff check"\n'}, "The code is checked and formatted with `poe lint` (`ruff check`, pyproject.toml:2)."),
-        ({"pyproject.toml": '[project]\nname = "x"\n[project.optional-dependencies]\ndev = ["pytest"]\n'}, "Tests run with `pytest` (pyproject.toml:4)."),
+        (
+            {"pyproject.toml": '[tool.poe.tasks]\nlint = "ruff check"\n'},
+            "The code is checked and formatted with `poe lint` (`ruff check`, pyproject.toml:2).",
+        ),
+        (
+            {
+                "pyproject.toml": '[project]\nname = "x"\n[project.optional-dependencies]\ndev = ["pytest"]\n'
+            },
+            "Tests run with `pytest` (pyproject.toml:4).",
+        ),
         ({"Cargo.toml": '[package]\nname = "x"\n'}, "Tests run with `cargo test` (Cargo.toml:1)."),
         ({"go.mod": "module x\n"}, "Tests run with `go test ./...` (go.mod:1)."),
-        ({".gitlab-ci.yml": "stages: [test]\n.base: &base\n  script: [echo]\nunit:\n  <<: *base\n  stage: test\n  script:\n    - pytest -q\n"}, "Tests run with `pytest -q` (.gitlab-ci.yml:8) in CI."),
-        ({".circleci/config.yml": "jobs:\n  test:\n    steps:\n      - checkout\n      - run: npm test\n      - run:\n          command: npm run lint\n"}, "The code is checked and formatted with `npm run lint` (.circleci/config.yml:7) in CI."),
-        ({"azure-pipelines.yml": "trigger: [main]\nstages:\n  - stage: a\n    jobs:\n      - job: build\n        steps:\n          - script: dotnet test\n"}, "Tests run with `dotnet test` (azure-pipelines.yml:7) in CI."),
-        ({"Jenkinsfile": "pipeline { stages { stage('Test') { steps { sh 'mvn -B test' } } } }\n"}, "Tests run with `mvn -B test` (Jenkinsfile:1) in CI."),
-        ({".github/workflows/d.yml": "on: push\njobs:\n  ship:\n    steps:\n      - run: |\n          echo hi\n          helm upgrade app \\\n            ./chart\n"}, "Releases and deployments are made with `helm upgrade app ./chart` (.github/workflows/d.yml:7) in CI."),
+        (
+            {
+                ".gitlab-ci.yml": "stages: [test]\n.base: &base\n  script: [echo]\nunit:\n  <<: *base\n  stage: test\n  script:\n    - pytest -q\n"
+            },
+            "Tests run with `pytest -q` (.gitlab-ci.yml:8) in CI.",
+        ),
+        (
+            {
+                ".circleci/config.yml": "jobs:\n  test:\n    steps:\n      - checkout\n      - run: npm test\n      - run:\n          command: npm run lint\n"
+            },
+            "The code is checked and formatted with `npm run lint` (.circleci/config.yml:7) in CI.",
+        ),
+        (
+            {
+                "azure-pipelines.yml": "trigger: [main]\nstages:\n  - stage: a\n    jobs:\n      - job: build\n        steps:\n          - script: dotnet test\n"
+            },
+            "Tests run with `dotnet test` (azure-pipelines.yml:7) in CI.",
+        ),
+        (
+            {
+                "Jenkinsfile": "pipeline { stages { stage('Test') { steps { sh 'mvn -B test' } } } }\n"
+            },
+            "Tests run with `mvn -B test` (Jenkinsfile:1) in CI.",
+        ),
+        (
+            {
+                ".github/workflows/d.yml": "on: push\njobs:\n  ship:\n    steps:\n      - run: |\n          echo hi\n          helm upgrade app \\\n            ./chart\n"
+            },
+            "Releases and deployments are made with `helm upgrade app ./chart` (.github/workflows/d.yml:7) in CI.",
+        ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)  # fmt: skip
+)
 def test_commands_are_told_by_purpose(tmp_path, files, expected):
     plant(tmp_path, files)
     assert expected in contents(tmp_path, "command")
@@ -411,34 +675,89 @@ def test_commands_are_told_by_purpose(tmp_path, files, expected):
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({"src/x/__init__.py": "from .a import Thing as Other, helper\nfrom os import path\n", "src/x/a.py": 'class Thing:\n    """A thing. And more."""\n\ndef helper(): ...\n'},
-         "The public interface of x (src/x/__init__.py) is Other (class, src/x/a.py:1, A thing) and helper (function, src/x/a.py:4)."),
-        ({"x/__init__.py": '__all__ = ["run", "LIMIT"]\n__all__ += ["far"]\nfrom x.b import far\nLIMIT = 3\ndef run():\n    """Runs."""\n', "x/b/__init__.py": "from x.b.c import far\n", "x/b/c.py": "async def far(): ...\n"},
-         "run (function, Runs), LIMIT (constant) and far (function, x/b/c.py:1)."),
-        ({"package.json": '{"name": "@a/x"}', "src/index.ts": "/** Makes a store.\n * @returns it */\nexport function make(): Store {}\nexport type { Options } from './options';\nexport * from './errors';\n// export const hidden = 1;\nexport default class Store {}\n", "src/errors.ts": "export class Failure extends Error {}\nexport interface Details {}\n", "src/options.ts": ""},
-         "The public interface of @a/x (src/index.ts) is make (function, Makes a store), Store (class), Options (type), Failure (class, src/errors.ts:1) and Details (type, src/errors.ts:2)."),
-        ({"Cargo.toml": '[package]\nname = "x"\n', "src/lib.rs": "//! A crate.\npub mod net;\npub use net::{Client, Server};\npub struct Config {}\npub async fn run() {}\nfn private() {}\n"},
-         "The public interface of x (src/lib.rs) is net (module), Config (type), run (function), Client and Server."),
-        ({"go.mod": "module example.org/x\n", "x.go": "package x\n\nfunc New() *T { return nil }\n\ntype T struct{}\n\nfunc private() {}\n"}, "The public interface of example.org/x (x.go) is New (function) and T (type)."),
+        (
+            {
+                "src/x/__init__.py": "from .a import Thing as Other, helper\nfrom os import path\n",
+                "src/x/a.py": 'class Thing:\n    """A thing. And more."""\n\ndef helper(): ...\n',
+            },
+            "The public interface of x (src/x/__init__.py) is Other (class, src/x/a.py:1, A thing) and helper (function, src/x/a.py:4).",
+        ),
+        (
+            {
+                "x/__init__.py": '__all__ = ["run", "LIMIT"]\n__all__ += ["far"]\nfrom x.b import far\nLIMIT = 3\ndef run():\n    """Runs."""\n',
+                "x/b/__init__.py": "from x.b.c import far\n",
+                "x/b/c.py": "async def far(): ...\n",
+            },
+            "run (function, Runs), LIMIT (constant) and far (function, x/b/c.py:1).",
+        ),
+        (
+            {
+                "package.json": '{"name": "@a/x"}',
+                "src/index.ts": "/** Makes a store.\n * @returns it */\nexport function make(): Store {}\nexport type { Options } from './options';\nexport * from './errors';\n// export const hidden = 1;\nexport default class Store {}\n",
+                "src/errors.ts": "export class Failure extends Error {}\nexport interface Details {}\n",
+                "src/options.ts": "",
+            },
+            "The public interface of @a/x (src/index.ts) is make (function, Makes a store), Store (class), Options (type), Failure (class, src/errors.ts:1) and Details (type, src/errors.ts:2).",
+        ),
+        (
+            {
+                "Cargo.toml": '[package]\nname = "x"\n',
+                "src/lib.rs": "//! A crate.\npub mod net;\npub use net::{Client, Server};\npub struct Config {}\npub async fn run() {}\nfn private() {}\n",
+            },
+            "The public interface of x (src/lib.rs) is net (module), Config (type), run (function), Client and Server.",
+        ),
+        (
+            {
+                "go.mod": "module example.org/x\n",
+                "x.go": "package x\n\nfunc New() *T { return nil }\n\ntype T struct{}\n\nfunc private() {}\n",
+            },
+            "The public interface of example.org/x (x.go) is New (function) and T (type).",
+        ),
     ],
     ids=["python", "python __all__", "typescript", "rust", "go"],
-)  # fmt: skip
+)
 def test_the_public_interface_is_told_with_where_it_is_defined(tmp_path, files, expected):
     plant(tmp_path, files)
-    assert any(expected in content for content in contents(tmp_path, "export")), contents(tmp_path, "export")
+    assert any(expected in content for content in contents(tmp_path, "export")), contents(
+        tmp_path, "export"
+    )
 
 
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({"pkg/__init__.py": '# a comment\n"""Money and\nrounding. More."""\n', "pkg/a.py": 'r"""Adds things up."""\nx = 1\n', "pkg/b.py": "'''Takes things away.'''\n"},
-         "pkg/ is described as: Money and rounding.\n- a.py: Adds things up\n- b.py: Takes things away"),
-        ({"internal/ledger/ledger.go": "// Package ledger keeps the books of every account.\npackage ledger\n"}, "internal/ledger/ is described as: Package ledger keeps the books of every account."),
-        ({"src/lib.rs": "//! Reads and writes the wire format.\n\npub fn a() {}\n"}, "src/ is described as: Reads and writes the wire format."),
-        ({"services/mail/README.md": "# Mail\n\n![x](y.png)\n\nSends the mails that orders cause, with retries.\n"}, "services/mail/ is described as: Sends the mails that orders cause, with retries."),
-        ({"src/api/index.ts": "/**\n * @file Talks to the backend, with retries.\n */\nimport x from 'y';\n"}, "src/api/ is described as: Talks to the backend, with retries."),
+        (
+            {
+                "pkg/__init__.py": '# a comment\n"""Money and\nrounding. More."""\n',
+                "pkg/a.py": 'r"""Adds things up."""\nx = 1\n',
+                "pkg/b.py": "'''Takes things away.'''\n",
+            },
+            "pkg/ is described as: Money and rounding.\n- a.py: Adds things up\n- b.py: Takes things away",
+        ),
+        (
+            {
+                "internal/ledger/ledger.go": "// Package ledger keeps the books of every account.\npackage ledger\n"
+            },
+            "internal/ledger/ is described as: Package ledger keeps the books of every account.",
+        ),
+        (
+            {"src/lib.rs": "//! Reads and writes the wire format.\n\npub fn a() {}\n"},
+            "src/ is described as: Reads and writes the wire format.",
+        ),
+        (
+            {
+                "services/mail/README.md": "# Mail\n\n![x](y.png)\n\nSends the mails that orders cause, with retries.\n"
+            },
+            "services/mail/ is described as: Sends the mails that orders cause, with retries.",
+        ),
+        (
+            {
+                "src/api/index.ts": "/**\n * @file Talks to the backend, with retries.\n */\nimport x from 'y';\n"
+            },
+            "src/api/ is described as: Talks to the backend, with retries.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_folders_are_told_in_their_own_words(tmp_path, files, expected):
     plant(tmp_path, files)
     assert expected in contents(tmp_path, "component")
@@ -458,16 +777,36 @@ def test_licences_and_generated_headers_describe_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("a.py", "x = 1\n# HACK: the library closes the file too early,\n# so it is opened a second time here.\ny = 2\n", "Hack in a.py:2: the library closes the file too early, so it is opened a second time here."),
-        ("a.ts", "/* WARNING: this must run before the router is made, or nothing works. */\n", "Warning in a.ts:1: this must run before the router is made, or nothing works."),
-        ("a.java", " * IMPORTANT: callers have to hold the lock while they call this.\n */\n", "Important in a.java:1: callers have to hold the lock while they call this."),
-        ("a.go", "// GOTCHA(ada): maps are not safe for concurrent use in this place.\n", "Gotcha in a.go:1: maps are not safe for concurrent use in this place."),
+        (
+            "a.py",
+            "x = 1\n# HACK: the library closes the file too early,\n# so it is opened a second time here.\ny = 2\n",
+            "Hack in a.py:2: the library closes the file too early, so it is opened a second time here.",
+        ),
+        (
+            "a.ts",
+            "/* WARNING: this must run before the router is made, or nothing works. */\n",
+            "Warning in a.ts:1: this must run before the router is made, or nothing works.",
+        ),
+        (
+            "a.java",
+            " * IMPORTANT: callers have to hold the lock while they call this.\n */\n",
+            "Important in a.java:1: callers have to hold the lock while they call this.",
+        ),
+        (
+            "a.go",
+            "// GOTCHA(ada): maps are not safe for concurrent use in this place.\n",
+            "Gotcha in a.go:1: maps are not safe for concurrent use in this place.",
+        ),
         ("a.py", "# WARNING: generated file, do not edit this by hand at any time.\n", None),
         ("a.py", "# TODO: one day this should be rewritten in a nicer way, maybe.\n", None),
         ("a.py", "# WARNING: short\n", None),
-        ("a.py", 'logger.info("WARNING: this is a message to users of the program, not a remark")\n', None),
+        (
+            "a.py",
+            'logger.info("WARNING: this is a message to users of the program, not a remark")\n',
+            None,
+        ),
     ],
-)  # fmt: skip
+)
 def test_warnings_beside_the_code_are_gotchas(tmp_path, name, text, expected):
     plant(tmp_path, {name: text})
     assert contents(tmp_path, "caveat") == ([expected] if expected else [])
@@ -489,11 +828,14 @@ def test_a_dockerfile_is_read_by_its_instructions(tmp_path):
 
 
 def test_clusters_are_told_by_their_objects(tmp_path):
-    plant(tmp_path, {
-        "k8s/api.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: api}\nspec:\n  replicas: 3\n  template: {spec: {containers: [{image: 'shop/api:1'}]}}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: api}\n",
-        "charts/shop/Chart.yaml": "name: shop\ndescription: The shop.\ndependencies:\n  - name: redis\n",
-        "charts/shop/templates/x.yaml": "apiVersion: v1\nkind: {{ .Values.kind }}\n",
-    })  # fmt: skip
+    plant(
+        tmp_path,
+        {
+            "k8s/api.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: api}\nspec:\n  replicas: 3\n  template: {spec: {containers: [{image: 'shop/api:1'}]}}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: api}\n",
+            "charts/shop/Chart.yaml": "name: shop\ndescription: The shop.\ndependencies:\n  - name: redis\n",
+            "charts/shop/templates/x.yaml": "apiVersion: v1\nkind: {{ .Values.kind }}\n",
+        },
+    )
     assert sorted(contents(tmp_path, "deploy")) == [
         "A Helm chart in charts/shop deploys shop: The shop. It depends on redis.",
         "Kubernetes objects in k8s/: Deployment api (shop/api:1, 3 replicas) and Service api.",
@@ -503,26 +845,87 @@ def test_clusters_are_told_by_their_objects(tmp_path):
 # Patterns
 
 PATTERNS = [
-    ({"package.json": '{"workspaces": ["packages/*", "apps/*"]}'}, "This is a monorepo: package.json declares a workspace of packages/* and apps/*."),
-    ({"Cargo.toml": '[workspace]\nmembers = ["core", "cli"]\n'}, "This is a monorepo: Cargo.toml declares a workspace of core and cli."),
-    ({f"packages/{name}/package.json": f'{{"name": "{name}"}}' for name in "abc"}, "This is a monorepo, because packages/ has 3 folders with a manifest of their own: a, b and c."),
-    ({f"src/{name}/a.ts": "x" for name in ("controllers", "services", "repositories")}, "because src/ has controllers/, services/ and repositories/."),
-    ({f"core/{name}/a.py": "" for name in ("ports", "adapters")}, "a hexagonal architecture (ports and adapters), because core/ has ports/ and adapters/."),
-    ({f"src/{name}/a.cs": "" for name in ("Domain", "Application", "Infrastructure")}, "a hexagonal or clean architecture around a domain"),
-    ({f"app/{name}/a.rb": "" for name in ("models", "views", "controllers")}, "model, view and controller (MVC), because app/ has models/, views/ and controllers/."),
-    ({f"src/modules/{name}/{name}.{role}.ts": "" for name in ("users", "orders", "ports") for role in ("controller", "service")}, "organised by feature: src/modules/ has orders/, ports/ and users/, most with their own"),
-    ({"manage.py": "", **{f"{app}/{file}.py": "" for app in ("cart", "mail") for file in ("models", "views")}}, "The Django project is divided into the apps cart and mail."),
-    ({"requirements.txt": "celery\n", "app/tasks.py": ""}, "because requirements.txt asks for Celery and the code has app/tasks.py."),
-    ({"pyproject.toml": '[project]\nname = "x"\n[project.entry-points."pytest11"]\nx = "x"\n'}, "declares the entry points pytest11."),
-    ({"x/load.py": 'from importlib.metadata import entry_points\n\nfor one in entry_points(group="x.plugins"): ...\n'}, "It loads plugins from the entry point group x.plugins (x/load.py:3)."),
-    ({"serverless.yml": "provider: {name: aws}\nfunctions: {hello: {handler: a.b}, bye: {handler: a.c}}\n"}, "sets up the Serverless Framework on aws with the functions hello and bye."),
-    ({"db/migrate/20240101_a.rb": "", "db/migrate/20240203_b.rb": ""}, "by migrations in db/migrate/ (2 so far, the newest is 20240203_b.rb)."),
-    ({"backend/go.mod": "module x\n", "frontend/package.json": '{"name": "y"}'}, "Server and user interface are apart: backend/ (Go) and frontend/ (JavaScript)"),
-    ({f"src/a{number}.test.ts": "" for number in range(4)}, "Tests live beside the code they test, in 4 files named *.test.ts"),
-]  # fmt: skip
+    (
+        {"package.json": '{"workspaces": ["packages/*", "apps/*"]}'},
+        "This is a monorepo: package.json declares a workspace of packages/* and apps/*.",
+    ),
+    (
+        {"Cargo.toml": '[workspace]\nmembers = ["core", "cli"]\n'},
+        "This is a monorepo: Cargo.toml declares a workspace of core and cli.",
+    ),
+    (
+        {f"packages/{name}/package.json": f'{{"name": "{name}"}}' for name in "abc"},
+        "This is a monorepo, because packages/ has 3 folders with a manifest of their own: a, b and c.",
+    ),
+    (
+        {f"src/{name}/a.ts": "x" for name in ("controllers", "services", "repositories")},
+        "because src/ has controllers/, services/ and repositories/.",
+    ),
+    (
+        {f"core/{name}/a.py": "" for name in ("ports", "adapters")},
+        "a hexagonal architecture (ports and adapters), because core/ has ports/ and adapters/.",
+    ),
+    (
+        {f"src/{name}/a.cs": "" for name in ("Domain", "Application", "Infrastructure")},
+        "a hexagonal or clean architecture around a domain",
+    ),
+    (
+        {f"app/{name}/a.rb": "" for name in ("models", "views", "controllers")},
+        "model, view and controller (MVC), because app/ has models/, views/ and controllers/.",
+    ),
+    (
+        {
+            f"src/modules/{name}/{name}.{role}.ts": ""
+            for name in ("users", "orders", "ports")
+            for role in ("controller", "service")
+        },
+        "organised by feature: src/modules/ has orders/, ports/ and users/, most with their own",
+    ),
+    (
+        {
+            "manage.py": "",
+            **{f"{app}/{file}.py": "" for app in ("cart", "mail") for file in ("models", "views")},
+        },
+        "The Django project is divided into the apps cart and mail.",
+    ),
+    (
+        {"requirements.txt": "celery\n", "app/tasks.py": ""},
+        "because requirements.txt asks for Celery and the code has app/tasks.py.",
+    ),
+    (
+        {"pyproject.toml": '[project]\nname = "x"\n[project.entry-points."pytest11"]\nx = "x"\n'},
+        "declares the entry points pytest11.",
+    ),
+    (
+        {
+            "x/load.py": 'from importlib.metadata import entry_points\n\nfor one in entry_points(group="x.plugins"): ...\n'
+        },
+        "It loads plugins from the entry point group x.plugins (x/load.py:3).",
+    ),
+    (
+        {
+            "serverless.yml": "provider: {name: aws}\nfunctions: {hello: {handler: a.b}, bye: {handler: a.c}}\n"
+        },
+        "sets up the Serverless Framework on aws with the functions hello and bye.",
+    ),
+    (
+        {"db/migrate/20240101_a.rb": "", "db/migrate/20240203_b.rb": ""},
+        "by migrations in db/migrate/ (2 so far, the newest is 20240203_b.rb).",
+    ),
+    (
+        {"backend/go.mod": "module x\n", "frontend/package.json": '{"name": "y"}'},
+        "Server and user interface are apart: backend/ (Go) and frontend/ (JavaScript)",
+    ),
+    (
+        {f"src/a{number}.test.ts": "" for number in range(4)},
+        "Tests live beside the code they test, in 4 files named *.test.ts",
+    ),
+]
 
 
-@pytest.mark.parametrize(("files", "expected"), PATTERNS, ids=[expected[:40] for _, expected in PATTERNS])
+@pytest.mark.parametrize(
+    ("files", "expected"), PATTERNS, ids=[expected[:40] for _, expected in PATTERNS]
+)
 def test_a_pattern_is_told_with_its_evidence_and_without_certainty(tmp_path, files, expected):
     plant(tmp_path, files)
     found = [passage for passage in told(tmp_path, "pattern") if expected in passage.content]
@@ -533,14 +936,23 @@ def test_a_pattern_is_told_with_its_evidence_and_without_certainty(tmp_path, fil
 @pytest.mark.parametrize(
     "files",
     [
-        {"src/services/a.ts": ""}, {"src/models/a.py": "", "src/views/b.py": ""}, {"requirements.txt": "celery\n"}, {"tasks/a.py": ""},
-        {"docs/ports/a.md": "", "docs/adapters/b.md": ""}, {"package.json": '{"name": "x"}', "packages/a/package.json": '{"name": "a"}'},
-        {"test_a.py": ""}, {"template.yaml": "just: yaml\n"},
+        {"src/services/a.ts": ""},
+        {"src/models/a.py": "", "src/views/b.py": ""},
+        {"requirements.txt": "celery\n"},
+        {"tasks/a.py": ""},
+        {"docs/ports/a.md": "", "docs/adapters/b.md": ""},
+        {"package.json": '{"name": "x"}', "packages/a/package.json": '{"name": "a"}'},
+        {"test_a.py": ""},
+        {"template.yaml": "just: yaml\n"},
     ],
-)  # fmt: skip
+)
 def test_half_of_the_evidence_is_no_pattern(tmp_path, files):
     plant(tmp_path, files)
-    assert [content for content in contents(tmp_path, "pattern") if "hexagonal" not in content or "docs" not in str(files)] == []
+    assert [
+        content
+        for content in contents(tmp_path, "pattern")
+        if "hexagonal" not in content or "docs" not in str(files)
+    ] == []
 
 
 # Decision records
@@ -552,7 +964,9 @@ BOLD = "# ADR-007: Use PostgreSQL for the ledger\n\n**Status:** {}\n**Date:** 20
 TABLED = "# ADR 7 - Use PostgreSQL for the ledger\n\n| Status | {} |\n|---|---|\n| Date | 2024-03-02 |\n\n## Decision\n\nWe use PostgreSQL for all of the ledger.\n"
 
 
-@pytest.mark.parametrize("form", [NYGARD, MADR2, MADR4, BOLD, TABLED], ids=["nygard", "madr2", "madr4", "bold", "table"])
+@pytest.mark.parametrize(
+    "form", [NYGARD, MADR2, MADR4, BOLD, TABLED], ids=["nygard", "madr2", "madr4", "bold", "table"]
+)
 @pytest.mark.parametrize(
     ("status", "name", "importance", "confidence"),
     [
@@ -563,7 +977,9 @@ TABLED = "# ADR 7 - Use PostgreSQL for the ledger\n\n| Status | {} |\n|---|---|\
         ("superseded by ADR-0012", "superseded", 4, 0.9),
     ],
 )
-def test_every_form_of_record_is_read_with_its_status(tmp_path, form, status, name, importance, confidence):
+def test_every_form_of_record_is_read_with_its_status(
+    tmp_path, form, status, name, importance, confidence
+):
     plant(tmp_path, {"docs/adr/0007-use-postgresql.md": form.format(status)})
     (passage,) = told(tmp_path, "adr")
     assert passage.kind == "decision"
@@ -604,7 +1020,10 @@ RECORD = "# {}. {}\n\n## Status\n\n{}\n\n## Decision\n\nWe do it the {} way from
     ("old", "new"),
     [
         ("Superseded by [12. New](0012-new-way.md)", "Accepted"),
-        ("Accepted\n\nSuperceded by [12. New](0012-new-way.md)", "Accepted\n\nSupercedes [3. Old](0003-old-way.md)"),
+        (
+            "Accepted\n\nSuperceded by [12. New](0012-new-way.md)",
+            "Accepted\n\nSupercedes [3. Old](0003-old-way.md)",
+        ),
         ("Superseded by ADR-0012", "Accepted"),
         ("Superseded by ADR 12.", "Accepted"),
         ("Superseded by #12", "Accepted"),
@@ -617,10 +1036,19 @@ RECORD = "# {}. {}\n\n## Status\n\n{}\n\n## Decision\n\nWe do it the {} way from
     ],
 )
 def test_a_superseded_record_hands_over_to_its_successor(tmp_path, old, new):
-    plant(tmp_path, {OLD: RECORD.format(3, "Old", old, "old"), NEW: RECORD.format(12, "New", new, "new")})
+    plant(
+        tmp_path,
+        {OLD: RECORD.format(3, "Old", old, "old"), NEW: RECORD.format(12, "New", new, "new")},
+    )
     found, _ = analysed(tmp_path)
     (before,), (after,) = found[OLD], found[NEW]
-    assert before.metadata == {"adr": 3, "adr_key": OLD, "status": "superseded", "superseded_by": NEW, "superseded_by_adr": 12}
+    assert before.metadata == {
+        "adr": 3,
+        "adr_key": OLD,
+        "status": "superseded",
+        "superseded_by": NEW,
+        "superseded_by_adr": 12,
+    }
     assert after.metadata == {"adr": 12, "adr_key": NEW, "status": "accepted"}
     assert "Superseded by ADR 12: New." in before.content
     memories = [stored(str(number), passage) for number, passage in enumerate((before, after))]
@@ -629,7 +1057,17 @@ def test_a_superseded_record_hands_over_to_its_successor(tmp_path, old, new):
 
 def stored(id: str, passage) -> Memory:
     at = datetime(2024, 1, 1, tzinfo=UTC)
-    return Memory(id, "project:x", passage.kind, passage.content, "", at, at, metadata=passage.metadata, tags=passage.tags)
+    return Memory(
+        id,
+        "project:x",
+        passage.kind,
+        passage.content,
+        "",
+        at,
+        at,
+        metadata=passage.metadata,
+        tags=passage.tags,
+    )
 
 
 @pytest.mark.parametrize(
@@ -637,13 +1075,19 @@ def stored(id: str, passage) -> Memory:
     [
         ("Accepted", "Proposed\n\nSupersedes ADR 3"),
         ("Accepted", "Rejected, would have superseded nothing"),
-        ("Accepted", "Accepted\n\n## Context\n\nADR 3 was superseded by something else in another project."),
+        (
+            "Accepted",
+            "Accepted\n\n## Context\n\nADR 3 was superseded by something else in another project.",
+        ),
         ("Accepted", "Accepted\n\nAmends ADR 3"),
         ("Accepted", "Accepted\n\nSupersedes ADR 99"),
     ],
 )
 def test_what_does_not_replace_a_record_leaves_it_in_force(tmp_path, old, new):
-    plant(tmp_path, {OLD: RECORD.format(3, "Old", old, "old"), NEW: RECORD.format(12, "New", new, "new")})
+    plant(
+        tmp_path,
+        {OLD: RECORD.format(3, "Old", old, "old"), NEW: RECORD.format(12, "New", new, "new")},
+    )
     found, _ = analysed(tmp_path)
     assert found[OLD][0].metadata["status"] == "accepted"
     assert adr.superseded([stored("0", found[OLD][0]), stored("1", found[NEW][0])]) == []
@@ -651,7 +1095,11 @@ def test_what_does_not_replace_a_record_leaves_it_in_force(tmp_path, old, new):
 
 def test_records_that_replace_each_other_replace_nothing(tmp_path):
     plant(
-        tmp_path, {OLD: RECORD.format(3, "Old", "Superseded by ADR 12", "old"), NEW: RECORD.format(12, "New", "Superseded by ADR 3", "new")}
+        tmp_path,
+        {
+            OLD: RECORD.format(3, "Old", "Superseded by ADR 12", "old"),
+            NEW: RECORD.format(12, "New", "Superseded by ADR 3", "new"),
+        },
     )
     found, _ = analysed(tmp_path)
     assert adr.superseded([stored("0", found[OLD][0]), stored("1", found[NEW][0])]) == []
@@ -666,18 +1114,31 @@ def test_the_same_number_in_two_folders_is_two_records(tmp_path):
             "b/adr/0004-z.md": RECORD.format(4, "Z", "Accepted", "z"),
         },
     )
-    assert analysed(tmp_path)[0]["a/adr/0003-x.md"][0].metadata["superseded_by"] == "a/adr/0004-y.md"
+    assert (
+        analysed(tmp_path)[0]["a/adr/0003-x.md"][0].metadata["superseded_by"] == "a/adr/0004-y.md"
+    )
 
 
 def test_odd_files_in_the_folder_of_records_are_passed_over(tmp_path):
-    plant(tmp_path, {
-        "docs/adr/README.md": "# Decisions\n\nWe keep decisions here, all of them.\n", "docs/adr/template.md": NYGARD.format("Proposed"), "docs/adr/index.md": "# Index\n",
-        "docs/adr/0001-empty.md": "", "docs/adr/0002-binary.md": b"\x00\x01\x02" * 100, "docs/adr/notes.md": "# Notes\n\nNothing decided in here, only some notes.\n",
-        "docs/adr/0003-only-title.md": "# 3. Only a title\n", "docs/adr/diagram.png": b"\x89PNG\r\n\x1a\n\x00", "docs/adr/0004.md": "---\nstatus: [unclosed\n---\n# 4. Broken front matter\n\n## Decision\n\nWe do it anyway, all of us.\n",
-        "docs/adr/0005-date.md": "# 5. Impossible date\n\nDate: 2024-13-45\n\n## Status\n\nAccepted\n\n## Decision\n\nWe do it on that day.\n",
-    })  # fmt: skip
+    plant(
+        tmp_path,
+        {
+            "docs/adr/README.md": "# Decisions\n\nWe keep decisions here, all of them.\n",
+            "docs/adr/template.md": NYGARD.format("Proposed"),
+            "docs/adr/index.md": "# Index\n",
+            "docs/adr/0001-empty.md": "",
+            "docs/adr/0002-binary.md": b"\x00\x01\x02" * 100,
+            "docs/adr/notes.md": "# Notes\n\nNothing decided in here, only some notes.\n",
+            "docs/adr/0003-only-title.md": "# 3. Only a title\n",
+            "docs/adr/diagram.png": b"\x89PNG\r\n\x1a\n\x00",
+            "docs/adr/0004.md": "---\nstatus: [unclosed\n---\n# 4. Broken front matter\n\n## Decision\n\nWe do it anyway, all of us.\n",
+            "docs/adr/0005-date.md": "# 5. Impossible date\n\nDate: 2024-13-45\n\n## Status\n\nAccepted\n\n## Decision\n\nWe do it on that day.\n",
+        },
+    )
     found, skipped = analysed(tmp_path)
-    assert sorted(path for path in found if any(passage.kind == "decision" for passage in found[path])) == [
+    assert sorted(
+        path for path in found if any(passage.kind == "decision" for passage in found[path])
+    ) == [
         "docs/adr/0004.md",
         "docs/adr/0005-date.md",
     ]
@@ -690,7 +1151,9 @@ def test_odd_files_in_the_folder_of_records_are_passed_over(tmp_path):
 LAUGHS = '<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;">]><project><artifactId>&b;</artifactId></project>'
 YAML_LAUGHS = (
     "a: &a [x, x]\n"
-    + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(20))
+    + "".join(
+        f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(20)
+    )
     + "services: *u\njobs: {x: {steps: *u}}\n"
 )
 BAD = [
@@ -714,10 +1177,12 @@ BAD = [
     ("setup.py", "x = " + "-" * 400_000 + "1", "Python that nests too deeply"),
     ("README.md", b"\x00\x01\x02\x03" * 50, "binary file"),
     ("noxfile.py", "def (", "no valid Python"),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("name", "content", "reason"), BAD, ids=[f"{name}: {reason}" for name, _, reason in BAD])
+@pytest.mark.parametrize(
+    ("name", "content", "reason"), BAD, ids=[f"{name}: {reason}" for name, _, reason in BAD]
+)
 def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path, name, content, reason):
     plant(tmp_path, {name: content, "Makefile": "test:\n\tpytest\n"})
     found, skipped = analysed(tmp_path)
@@ -732,33 +1197,60 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path, name
         ("docker-compose.yml", YAML_LAUGHS),
         (".github/workflows/ci.yml", YAML_LAUGHS),
         ("azure-pipelines.yml", YAML_LAUGHS + "stages: *u\n"),
-        ("docker-compose.yml", "services: &s\n  a: *s\n  b: {build: *s, ports: *s, depends_on: *s}\n"),
+        (
+            "docker-compose.yml",
+            "services: &s\n  a: *s\n  b: {build: *s, ports: *s, depends_on: *s}\n",
+        ),
         ("azure-pipelines.yml", "stages: &a [*a, *a, *a]\nsteps: *a\n"),
         ("pom.xml", "<a>" * 100_000 + "</a>" * 100_000),
-        ("package.json", '{"name": 7, "scripts": [1], "dependencies": "x", "workspaces": {"packages": 3}, "bin": 5, "engines": []}'),
-        ("package.json", '{"scripts": {"test": null, "build": {"a": 1}, "": "x"}, "dependencies": {"react": 18, "": "1"}}'),
-        ("pyproject.toml", 'project = "x"\n[tool]\npoetry = 3\nhatch = {envs = {default = {scripts = 3}}}\n'),
-        ("pyproject.toml", '[project]\nname = 3\ndependencies = "flask"\noptional-dependencies = [1]\nscripts = {a = 1}\n'),
+        (
+            "package.json",
+            '{"name": 7, "scripts": [1], "dependencies": "x", "workspaces": {"packages": 3}, "bin": 5, "engines": []}',
+        ),
+        (
+            "package.json",
+            '{"scripts": {"test": null, "build": {"a": 1}, "": "x"}, "dependencies": {"react": 18, "": "1"}}',
+        ),
+        (
+            "pyproject.toml",
+            'project = "x"\n[tool]\npoetry = 3\nhatch = {envs = {default = {scripts = 3}}}\n',
+        ),
+        (
+            "pyproject.toml",
+            '[project]\nname = 3\ndependencies = "flask"\noptional-dependencies = [1]\nscripts = {a = 1}\n',
+        ),
         ("Cargo.toml", 'package = 3\nworkspace = {members = "x"}\ndependencies = [1]\n'),
         ("docker-compose.yml", "services: [a, b]\n"),
-        ("docker-compose.yml", "services:\n  a:\n  b: x\n  1: {image: [x], ports: {a: 1}, depends_on: 3}\n"),
-        (".github/workflows/ci.yml", "on: {push: x, schedule: 3}\njobs: {a: [], b: {steps: {x: y}}, c: {strategy: {matrix: [1]}, steps: [a, {run: [x]}]}}\n"),
+        (
+            "docker-compose.yml",
+            "services:\n  a:\n  b: x\n  1: {image: [x], ports: {a: 1}, depends_on: 3}\n",
+        ),
+        (
+            ".github/workflows/ci.yml",
+            "on: {push: x, schedule: 3}\njobs: {a: [], b: {steps: {x: y}}, c: {strategy: {matrix: [1]}, steps: [a, {run: [x]}]}}\n",
+        ),
         ("Taskfile.yml", "tasks: {test: [], build: {cmds: {a: b}}, lint: x}\n"),
         ("k8s/a.yaml", "apiVersion: v1\nkind: List\nmetadata: x\n---\n- apiVersion\n- kind:\n"),
         ("Chart.yaml", "name: x\ndescription: [a]\ndependencies: {a: 1}\n"),
         ("go.mod", "module\nrequire (\n"),
         ("Gemfile", "gem\ngroup\nend\nend\n"),
         ("config/routes.rb", "end\nend\nmember do\nresources\nnamespace do\nget\n"),
-        ("src/main/java/A.java", "@RestController @RequestMapping( @GetMapping( @PostMapping(\"/x\" class"),
+        (
+            "src/main/java/A.java",
+            '@RestController @RequestMapping( @GetMapping( @PostMapping("/x" class',
+        ),
         ("Dockerfile", "FROM\nFROM x AS\nCMD [\nEXPOSE\nRUN a \\\n"),
         ("Makefile", ":\n\t:\n::\ntest::\n" + "\t" * 1000),
         ("README.md", "[" * 5_000 + "](" * 5_000 + "\n" + "<" * 5_000 + "\n" + "*" * 5_000),
         ("README.md", "\u2028# a\u2028\x0b\x0c# Known issues\r\r\n\x85" * 500),
         ("docs/adr/0001-\u202e.md", "# 1. \u202e\n\n## Status\n\nAccepted by \ud7ff\n"),
-        ("src/__init__.py", "__all__ = [x for x in y] + z\n__all__ += w\nfrom . import *\nfrom .... import a\n"),
+        (
+            "src/__init__.py",
+            "__all__ = [x for x in y] + z\n__all__ += w\nfrom . import *\nfrom .... import a\n",
+        ),
         ("p/__init__.py", "from .p import a\nfrom . import a\n__all__ = ['a']\n"),
     ],
-)  # fmt: skip
+)
 def test_odd_and_hostile_files_do_no_harm(tmp_path, name, content):
     plant(tmp_path, {name: content, ".nvmrc": "20\n"})
     begun = time.process_time()
@@ -768,17 +1260,66 @@ def test_odd_and_hostile_files_do_no_harm(tmp_path, name, content):
     assert all(len(passage.content) < 4_000 for passages in found.values() for passage in passages)
 
 
-REPEATED = [" ", "[", "{", "\n", "a", "# a\n", "`", "*a", "<a ", "<!--", "/* ", "(", "app.get('/x', ", "@GetMapping(", "import ", "const x = ", "r.Route(\"/x\", func(r chi.Router) {\n", "resources :a do\n", "a.", "[a](", "a: b\n", "| a |\n"]  # fmt: skip
+REPEATED = [
+    " ",
+    "[",
+    "{",
+    "\n",
+    "a",
+    "# a\n",
+    "`",
+    "*a",
+    "<a ",
+    "<!--",
+    "/* ",
+    "(",
+    "app.get('/x', ",
+    "@GetMapping(",
+    "import ",
+    "const x = ",
+    'r.Route("/x", func(r chi.Router) {\n',
+    "resources :a do\n",
+    "a.",
+    "[a](",
+    "a: b\n",
+    "| a |\n",
+]
 PREFIXED = {
-    "README.md": "", "docs/adr/0001-x.md": "", "Makefile": "", "requirements.txt": "", "go.mod": "", "build.gradle": "", "Gemfile": "", "mix.exs": "", "Jenkinsfile": "", "main.go": 'import "net/http"\nr.GET(\n',
-    "src/x.js": "const app = express();\n@Controller app.get(\n", "src/A.java": "Controller Mapping\n", "config/routes.rb": "", "src/lib.rs": "", "src/a.py": "from fastapi import APIRouter\nr.get(\n", "Cargo.toml": "", "package.json": "", "src/index.ts": "export ", "docker-compose.yml": "", "Taskfile.yml": "", ".gitlab-ci.yml": "", "azure-pipelines.yml": "",
-}  # fmt: skip
+    "README.md": "",
+    "docs/adr/0001-x.md": "",
+    "Makefile": "",
+    "requirements.txt": "",
+    "go.mod": "",
+    "build.gradle": "",
+    "Gemfile": "",
+    "mix.exs": "",
+    "Jenkinsfile": "",
+    "main.go": 'import "net/http"\nr.GET(\n',
+    "src/x.js": "const app = express();\n@Controller app.get(\n",
+    "src/A.java": "Controller Mapping\n",
+    "config/routes.rb": "",
+    "src/lib.rs": "",
+    "src/a.py": "from fastapi import APIRouter\nr.get(\n",
+    "Cargo.toml": "",
+    "package.json": "",
+    "src/index.ts": "export ",
+    "docker-compose.yml": "",
+    "Taskfile.yml": "",
+    ".gitlab-ci.yml": "",
+    "azure-pipelines.yml": "",
+}
 
 
 @pytest.mark.parametrize("piece", REPEATED, ids=repr)
 def test_no_text_takes_long(tmp_path, piece):
     size = 20_000
-    plant(tmp_path, {name: prefix.encode() + (piece * (size // len(piece))).encode() for name, prefix in PREFIXED.items()})
+    plant(
+        tmp_path,
+        {
+            name: prefix.encode() + (piece * (size // len(piece))).encode()
+            for name, prefix in PREFIXED.items()
+        },
+    )
     begun = time.process_time()
     analysed(tmp_path)
     assert time.process_time() - begun < 30  # some .1 s; a pattern that is quadratic takes minutes

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from trees import analysed, plant, told
 
-from recollect.ingest.analyze import routes
-from recollect.ingest.analyze.tree import Tree
-from recollect.ingest.files import walk
+from bethink.ingest.analyze import routes
+from bethink.ingest.analyze.tree import Tree
+from bethink.ingest.files import walk
 
 FLASK = {
     "app.py": """
@@ -340,98 +340,168 @@ GORILLA = {
 }
 
 TABLE = [
-    (FLASK, {
-        ("GET", "/", "home", "app.py:7"),
-        ("GET, POST", "/login", "login", "app.py:10"),
-        ("GET", "/admin/users/<int:id>", "user", "app.py:13"),
-        ("GET", "/health", "health_check", "app.py:16"),
-        ("POST", "/orders/<id>/cancel", "cancel", "shop/orders.py:4"),
-    }),
-    (FASTAPI, {
-        ("GET", "/health", "health", "src/app/main.py:11"),
-        ("GET", "/api/v1/users", "list_users", "src/app/api/users.py:4"),
-        ("POST", "/api/v1/users", "create_user", "src/app/api/users.py:7"),
-        ("WEBSOCKET", "/api/v1/users/feed", "feed", "src/app/api/users.py:10"),
-        ("DELETE", "/items/{id}", "remove", "src/app/api/items.py:4"),
-        ("GET, HEAD", "/items", "items", "src/app/api/items.py:7"),
-        ("PATCH", "/core/deep/inner/x", "change", "src/app/core.py:6"),
-    }),
-    (STARLETTE, {
-        ("GET", "/", "home", "web.py:5"),
-        ("GET, POST", "/api/users", "users", "web.py:6"),
-        ("GET", "/api/v2/jobs", "Jobs", "web.py:6"),
-        ("WEBSOCKET", "/ws", "socket", "web.py:7"),
-    }),
-    (DJANGO, {
-        ("", "/admin/", "admin.site.urls", "site/urls.py:4"),
-        ("", "/archive/<year>/", "views.archive", "site/urls.py:6"),
-        ("", "/shop/orders", "views.OrderViewSet", "shop/urls.py:5"),
-        ("", "/shop", "views.index", "shop/urls.py:7"),
-        ("", "/shop/cart/<int:id>/", "views.CartView", "shop/urls.py:8"),
-    }),
-    (EXPRESS, {
-        ("GET", "/health", "inline", "src/server.js:5"),
-        ("GET", "/api/users/chained", "ignored", "src/routes/users.js:2"),
-        ("GET", "/api/users/:id", "controller.show", "src/routes/users.js:4"),
-        ("POST", "/api/users", "controller.create", "src/routes/users.js:9"),
-        ("PUT", "/api/users/:id/avatar", "avatars.set", "src/routes/users.js:10"),
-        ("DELETE", "/api/users/:id/avatar", "avatars.remove", "src/routes/users.js:10"),
-        ("ANY", "/api/teams", "list", "src/routes/teams.js:3"),
-    }),
-    (FASTIFY, {
-        ("GET", "/ping", "pong", "index.ts:4"),
-        ("GET, HEAD", "/status", "status", "index.ts:5"),
-        ("POST", "/orders", "createOrder", "orders.ts:2"),
-    }),
-    (KOA, {("GET", "/v1/books", "books.list", "index.js:4"), ("DELETE", "/v1/books/:id", "books.remove", "index.js:5")}),
-    (NEST, {
-        ("GET", "/api/users", "findAll", "src/users/users.controller.ts:5"),
-        ("GET", "/api/users/:id", "findOne", "src/users/users.controller.ts:8"),
-        ("POST", "/api/users/import", "import", "src/users/users.controller.ts:12"),
-    }),
-    (NEXT, {
-        ("GET", "/api/orders/[id]", "GET", "app/(shop)/api/orders/[id]/route.ts:1"),
-        ("DELETE", "/api/orders/[id]", "DELETE", "app/(shop)/api/orders/[id]/route.ts:3"),
-        ("GET, POST", "/api/hello", "handler", "src/pages/api/hello.js:1"),
-    }),
-    (SPRING, {
-        ("GET", "/api/orders", "OrderController.all", "src/main/java/shop/OrderController.java:7"),
-        ("POST", "/api/orders/{id}/pay", "OrderController.pay", "src/main/java/shop/OrderController.java:10"),
-        ("PUT", "/api/orders/a", "OrderController.both", "src/main/java/shop/OrderController.java:14"),
-        ("PUT", "/api/orders/b", "OrderController.both", "src/main/java/shop/OrderController.java:14"),
-        ("GET", "/health", "HealthController.health", "src/main/kotlin/Health.kt:3"),
-    }),
-    (RAILS, {
-        ("GET", "/", "home#index", "config/routes.rb:2"),
-        ("GET", "/about", "pages#about", "config/routes.rb:4"),
-        ("POST", "/login", "sessions#create", "config/routes.rb:5"),
-        ("REST", "/users", "users#index, show", "config/routes.rb:6"),
-        ("POST", "/users/:id/activate", "activate", "config/routes.rb:8"),
-        ("REST", "/users/:user_id/posts", "posts#all actions", "config/routes.rb:10"),
-        ("GET", "/users/search", "search", "config/routes.rb:11"),
-        ("REST", "/api/v1/orders", "api/orders#index, create, new, show, edit, update", "config/routes.rb:15"),
-        ("DELETE", "/api/v1/cache", "api/cache#clear", "config/routes.rb:16"),
-        ("", "/sidekiq", "Sidekiq::Web", "config/routes.rb:19"),
-    }),
-    (NET_HTTP, {
-        ("GET", "/users/{id}", "getUser", "main.go:7"),
-        ("", "/health", "inline", "main.go:8"),
-        ("", "/static/", "files", "main.go:9"),
-    }),
-    (GIN, {
-        ("GET", "/ping", "ping", "server.go:6"),
-        ("POST", "/api/v1/users", "handlers.CreateUser", "server.go:9"),
-        ("DELETE", "/api/v1/users/:id", "handlers.DeleteUser", "server.go:11"),
-    }),
-    (CHI, {
-        ("GET", "/", "home", "router.go:7"),
-        ("GET", "/articles", "listArticles", "router.go:9"),
-        ("PUT", "/articles/{id}", "updateArticle", "router.go:11"),
-        ("DELETE", "/after", "after", "router.go:14"),
-    }),
+    (
+        FLASK,
+        {
+            ("GET", "/", "home", "app.py:7"),
+            ("GET, POST", "/login", "login", "app.py:10"),
+            ("GET", "/admin/users/<int:id>", "user", "app.py:13"),
+            ("GET", "/health", "health_check", "app.py:16"),
+            ("POST", "/orders/<id>/cancel", "cancel", "shop/orders.py:4"),
+        },
+    ),
+    (
+        FASTAPI,
+        {
+            ("GET", "/health", "health", "src/app/main.py:11"),
+            ("GET", "/api/v1/users", "list_users", "src/app/api/users.py:4"),
+            ("POST", "/api/v1/users", "create_user", "src/app/api/users.py:7"),
+            ("WEBSOCKET", "/api/v1/users/feed", "feed", "src/app/api/users.py:10"),
+            ("DELETE", "/items/{id}", "remove", "src/app/api/items.py:4"),
+            ("GET, HEAD", "/items", "items", "src/app/api/items.py:7"),
+            ("PATCH", "/core/deep/inner/x", "change", "src/app/core.py:6"),
+        },
+    ),
+    (
+        STARLETTE,
+        {
+            ("GET", "/", "home", "web.py:5"),
+            ("GET, POST", "/api/users", "users", "web.py:6"),
+            ("GET", "/api/v2/jobs", "Jobs", "web.py:6"),
+            ("WEBSOCKET", "/ws", "socket", "web.py:7"),
+        },
+    ),
+    (
+        DJANGO,
+        {
+            ("", "/admin/", "admin.site.urls", "site/urls.py:4"),
+            ("", "/archive/<year>/", "views.archive", "site/urls.py:6"),
+            ("", "/shop/orders", "views.OrderViewSet", "shop/urls.py:5"),
+            ("", "/shop", "views.index", "shop/urls.py:7"),
+            ("", "/shop/cart/<int:id>/", "views.CartView", "shop/urls.py:8"),
+        },
+    ),
+    (
+        EXPRESS,
+        {
+            ("GET", "/health", "inline", "src/server.js:5"),
+            ("GET", "/api/users/chained", "ignored", "src/routes/users.js:2"),
+            ("GET", "/api/users/:id", "controller.show", "src/routes/users.js:4"),
+            ("POST", "/api/users", "controller.create", "src/routes/users.js:9"),
+            ("PUT", "/api/users/:id/avatar", "avatars.set", "src/routes/users.js:10"),
+            ("DELETE", "/api/users/:id/avatar", "avatars.remove", "src/routes/users.js:10"),
+            ("ANY", "/api/teams", "list", "src/routes/teams.js:3"),
+        },
+    ),
+    (
+        FASTIFY,
+        {
+            ("GET", "/ping", "pong", "index.ts:4"),
+            ("GET, HEAD", "/status", "status", "index.ts:5"),
+            ("POST", "/orders", "createOrder", "orders.ts:2"),
+        },
+    ),
+    (
+        KOA,
+        {
+            ("GET", "/v1/books", "books.list", "index.js:4"),
+            ("DELETE", "/v1/books/:id", "books.remove", "index.js:5"),
+        },
+    ),
+    (
+        NEST,
+        {
+            ("GET", "/api/users", "findAll", "src/users/users.controller.ts:5"),
+            ("GET", "/api/users/:id", "findOne", "src/users/users.controller.ts:8"),
+            ("POST", "/api/users/import", "import", "src/users/users.controller.ts:12"),
+        },
+    ),
+    (
+        NEXT,
+        {
+            ("GET", "/api/orders/[id]", "GET", "app/(shop)/api/orders/[id]/route.ts:1"),
+            ("DELETE", "/api/orders/[id]", "DELETE", "app/(shop)/api/orders/[id]/route.ts:3"),
+            ("GET, POST", "/api/hello", "handler", "src/pages/api/hello.js:1"),
+        },
+    ),
+    (
+        SPRING,
+        {
+            (
+                "GET",
+                "/api/orders",
+                "OrderController.all",
+                "src/main/java/shop/OrderController.java:7",
+            ),
+            (
+                "POST",
+                "/api/orders/{id}/pay",
+                "OrderController.pay",
+                "src/main/java/shop/OrderController.java:10",
+            ),
+            (
+                "PUT",
+                "/api/orders/a",
+                "OrderController.both",
+                "src/main/java/shop/OrderController.java:14",
+            ),
+            (
+                "PUT",
+                "/api/orders/b",
+                "OrderController.both",
+                "src/main/java/shop/OrderController.java:14",
+            ),
+            ("GET", "/health", "HealthController.health", "src/main/kotlin/Health.kt:3"),
+        },
+    ),
+    (
+        RAILS,
+        {
+            ("GET", "/", "home#index", "config/routes.rb:2"),
+            ("GET", "/about", "pages#about", "config/routes.rb:4"),
+            ("POST", "/login", "sessions#create", "config/routes.rb:5"),
+            ("REST", "/users", "users#index, show", "config/routes.rb:6"),
+            ("POST", "/users/:id/activate", "activate", "config/routes.rb:8"),
+            ("REST", "/users/:user_id/posts", "posts#all actions", "config/routes.rb:10"),
+            ("GET", "/users/search", "search", "config/routes.rb:11"),
+            (
+                "REST",
+                "/api/v1/orders",
+                "api/orders#index, create, new, show, edit, update",
+                "config/routes.rb:15",
+            ),
+            ("DELETE", "/api/v1/cache", "api/cache#clear", "config/routes.rb:16"),
+            ("", "/sidekiq", "Sidekiq::Web", "config/routes.rb:19"),
+        },
+    ),
+    (
+        NET_HTTP,
+        {
+            ("GET", "/users/{id}", "getUser", "main.go:7"),
+            ("", "/health", "inline", "main.go:8"),
+            ("", "/static/", "files", "main.go:9"),
+        },
+    ),
+    (
+        GIN,
+        {
+            ("GET", "/ping", "ping", "server.go:6"),
+            ("POST", "/api/v1/users", "handlers.CreateUser", "server.go:9"),
+            ("DELETE", "/api/v1/users/:id", "handlers.DeleteUser", "server.go:11"),
+        },
+    ),
+    (
+        CHI,
+        {
+            ("GET", "/", "home", "router.go:7"),
+            ("GET", "/articles", "listArticles", "router.go:9"),
+            ("PUT", "/articles/{id}", "updateArticle", "router.go:11"),
+            ("DELETE", "/after", "after", "router.go:14"),
+        },
+    ),
     (ECHO, {("GET", "/admin/stats", "stats", "e.go:6"), ("ANY", "/any", "any", "e.go:7")}),
     (GORILLA, {("GET, PUT", "/products/{key}", "show", "r.go:6")}),
-]  # fmt: skip
+]
 NAMES = "Flask FastAPI Starlette Django Express Fastify Koa NestJS Next.js Spring Rails net/http Gin chi Echo gorilla/mux".split()
 
 
@@ -440,12 +510,19 @@ def found(root: Path) -> list[routes.Route]:
 
 
 @pytest.mark.parametrize(("files", "expected"), TABLE, ids=NAMES)
-def test_each_framework_gives_its_routes_with_method_path_handler_and_line(tmp_path, files, expected):
+def test_each_framework_gives_its_routes_with_method_path_handler_and_line(
+    tmp_path, files, expected
+):
     plant(tmp_path, files)
-    assert {(route.method, route.path, route.handler, f"{route.file}:{route.line}") for route in found(tmp_path)} == expected
+    assert {
+        (route.method, route.path, route.handler, f"{route.file}:{route.line}")
+        for route in found(tmp_path)
+    } == expected
 
 
-@pytest.mark.parametrize(("files", "name"), list(zip([files for files, _ in TABLE], NAMES, strict=True)), ids=NAMES)
+@pytest.mark.parametrize(
+    ("files", "name"), list(zip([files for files, _ in TABLE], NAMES, strict=True)), ids=NAMES
+)
 def test_the_framework_is_named(tmp_path, files, name):
     plant(tmp_path, files)
     assert {route.framework for route in found(tmp_path)} == {name}
@@ -454,12 +531,20 @@ def test_the_framework_is_named(tmp_path, files, name):
 @pytest.mark.parametrize(
     "files",
     [
-        {"client.py": 'import requests\nrequests.get("/users", params)\n\n@mock.patch("app.users")\ndef test(): ...\n'},
-        {"cache.py": 'from flask import Flask\nvalue = cache.get("/key", default)\n\n@patch("shop.views.order")\ndef f(): ...\n'},
-        {"tests/test_app.py": 'from flask import Flask\napp = Flask("x")\n\n@app.route("/x")\ndef x(): ...\n'},
+        {
+            "client.py": 'import requests\nrequests.get("/users", params)\n\n@mock.patch("app.users")\ndef test(): ...\n'
+        },
+        {
+            "cache.py": 'from flask import Flask\nvalue = cache.get("/key", default)\n\n@patch("shop.views.order")\ndef f(): ...\n'
+        },
+        {
+            "tests/test_app.py": 'from flask import Flask\napp = Flask("x")\n\n@app.route("/x")\ndef x(): ...\n'
+        },
         {"examples/app.js": "const app = express();\napp.get('/x', handler);\n"},
         {"src/api.test.ts": "const app = express();\napp.get('/x', handler);\n"},
-        {"web/api.ts": "import axios from 'axios';\nexport const list = () => client.get('/users', { params });\n"},
+        {
+            "web/api.ts": "import axios from 'axios';\nexport const list = () => client.get('/users', { params });\n"
+        },
         {"comment.go": 'package a\n// import "net/http"\n/* mux.HandleFunc("/x", y) */\n'},
         {"broken.py": 'from fastapi import APIRouter\nrouter = APIRouter(\n@router.get("/x"\n'},
     ],
@@ -474,13 +559,23 @@ def test_a_handler_of_many_lines_still_belongs_to_its_route(tmp_path):
     body = "\n".join(f"  const x{number} = compute({number});" for number in range(400))
     plant(
         tmp_path,
-        {"app.js": "const app = express();\napp.post('/big', async (req, res) => {\n" + body + "\n});\napp.get('/next', after);\n"},
+        {
+            "app.js": "const app = express();\napp.post('/big', async (req, res) => {\n"
+            + body
+            + "\n});\napp.get('/next', after);\n"
+        },
     )
-    assert [(route.method, route.path) for route in found(tmp_path)] == [("POST", "/big"), ("GET", "/next")]
+    assert [(route.method, route.path) for route in found(tmp_path)] == [
+        ("POST", "/big"),
+        ("GET", "/next"),
+    ]
 
 
 def test_routers_that_include_each_other_end(tmp_path):
-    plant(tmp_path, {"a.py": """
+    plant(
+        tmp_path,
+        {
+            "a.py": """
         from fastapi import APIRouter
         a = APIRouter(prefix="/a")
         b = APIRouter(prefix="/b")
@@ -489,14 +584,18 @@ def test_routers_that_include_each_other_end(tmp_path):
 
         @a.get("/x")
         def x(): ...
-    """})  # fmt: skip
+    """
+        },
+    )
     assert len(found(tmp_path)) == 1
 
 
 def test_routes_are_told_in_one_sentence_per_file(tmp_path):
     plant(tmp_path, FLASK)
     passages, _ = analysed(tmp_path)
-    (told_of,) = [passage for passage in passages["app.py"] if passage.tags == ("analysis", "api-route")]
+    (told_of,) = [
+        passage for passage in passages["app.py"] if passage.tags == ("analysis", "api-route")
+    ]
     assert told_of.content == (
         "The HTTP API in app.py (Flask) has GET / (home, line 7), GET, POST /login (login, line 10), "
         "GET /admin/users/<int:id> (user, line 13) and GET /health (health_check, line 16)."
@@ -506,7 +605,13 @@ def test_routes_are_told_in_one_sentence_per_file(tmp_path):
 
 
 def test_small_files_are_told_together_with_their_lines(tmp_path):
-    plant(tmp_path, {f"app/api/thing{number}/route.ts": "export async function GET() {}\n" for number in range(9)})
+    plant(
+        tmp_path,
+        {
+            f"app/api/thing{number}/route.ts": "export async function GET() {}\n"
+            for number in range(9)
+        },
+    )
     (told_of,) = told(tmp_path, "api-route")
     assert "GET /api/thing0 (GET, app/api/thing0/route.ts:1)" in told_of.content
     assert "GET /api/thing8 (GET, app/api/thing8/route.ts:1)" in told_of.content
@@ -515,7 +620,9 @@ def test_small_files_are_told_together_with_their_lines(tmp_path):
 def test_a_large_interface_gets_an_overview_and_stays_few(tmp_path):
     files = {
         f"api/area{area}.py": f"from fastapi import APIRouter\nrouter = APIRouter(prefix='/area{area}')\n"
-        + "".join(f"\n@router.get('/thing{number}')\ndef thing{number}(): ...\n" for number in range(40))
+        + "".join(
+            f"\n@router.get('/thing{number}')\ndef thing{number}(): ...\n" for number in range(40)
+        )
         for area in range(20)
     }
     plant(tmp_path, files)

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.embed.hashing import HashingEmbedder
-from recollect.memory import Memory
-from recollect.recall.anchor import Event, event
+from bethink.api import Bethink
+from bethink.embed.hashing import HashingEmbedder
+from bethink.recall.anchor import Event, event
 
 OLD, NEW, OTHER = (
     "We use MySQL for the orders database",
@@ -21,7 +21,10 @@ OLD, NEW, OTHER = (
         ("what did we use before we moved to Postgres?", Event("before", "we moved to Postgres")),
         ("What did we change after the release of 2.0?", Event("after", "the release of 2")),
         ("how did we do it prior to the migration", Event("before", "the migration")),
-        ("what did the team learn since our switch to Go, and why?", Event("after", "our switch to Go")),
+        (
+            "what did the team learn since our switch to Go, and why?",
+            Event("after", "our switch to Go"),
+        ),
         ("what did I buy before I moved to Rome?", None),
         ("how many days after the meeting did Ada call?", None),
         ("before lunch", None),
@@ -36,7 +39,12 @@ def test_the_event_that_a_question_measures_its_time_by(question, expected):
 @pytest.fixture
 def memory(tmp_path):
     clock = [datetime(2026, 1, 10, tzinfo=UTC)]
-    with Memory(tmp_path / "memory.db", directory=tmp_path, embedder=HashingEmbedder(), clock=lambda: clock[0]) as memory:
+    with Bethink(
+        tmp_path / "memory.db",
+        directory=tmp_path,
+        embedder=HashingEmbedder(),
+        clock=lambda: clock[0],
+    ) as memory:
         memory.add(OLD, kind="decision")
         clock[0] = datetime(2026, 4, 2, tzinfo=UTC)
         memory.add(NEW, kind="decision", supersedes=[memory.list()[0].id])
@@ -61,7 +69,12 @@ def test_what_held_at_the_time_that_was_asked_about_comes_first(memory, question
 
 
 def test_what_came_after_an_event_is_preferred(memory):
-    hits = {hit.memory.content: hit for hit in memory.search("which backups of Postgres did we run after we moved to Postgres?").hits}
+    hits = {
+        hit.memory.content: hit
+        for hit in memory.search(
+            "which backups of Postgres did we run after we moved to Postgres?"
+        ).hits
+    }
     assert hits[OTHER].why["preferred"] > 1
 
 

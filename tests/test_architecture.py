@@ -9,37 +9,37 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "src" / "recollect"
+SOURCE = Path(__file__).parent.parent / "src" / "bethink"
 
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = [
-    ["errors", "types", "words", "ids", "fence", "records", "skills"],
-    ["config", "post", "textfile", "project", "when", "checks", "store.base", "embed.base", "llm.base", "hosts.base", "hooks.pause"],
+    ["errors", "types", "text", "skills", "store.records"],
+    [
+        "config",
+        "post",
+        "project",
+        "store.base",
+        "embed.base",
+        "llm.base",
+        "hosts.base",
+        "hooks.pause",
+    ],
     ["store", "embed", "llm", "hosts"],
     ["ingest", "recall"],
-    ["memory"],
-    ["language"],
+    ["api"],
+    ["features.language"],
+    ["features"],
     [
-        "adoption",
-        "knowledge",
-        "builtin",
-        "conversations",
-        "handoffs",
-        "promotion",
-        "tending",
-        "timeline",
-        "graph",
-        "inbox",
-        "initialise",
-        "memorytool",
-        "migration",
-        "merging",
-        "restoring",
-        "syncing",
+        "bench",
+        "features.condition",
+        "surface.mcp",
+        "surface.http",
+        "surface.web",
+        "surface.remote",
+        "hooks",
     ],
-    ["bench", "condition", "mcp", "http", "remote", "hooks"],
     ["install"],
-    ["cli", "__main__"],
+    ["surface", "__main__"],
 ]
 
 
@@ -65,9 +65,12 @@ def imports(path: Path) -> set[str]:
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         for name in names:
-            if name.startswith("recollect."):
-                target = name.removeprefix("recollect.")
-                while target and not any((SOURCE / Path(*target.split("."))).with_suffix(suffix).exists() for suffix in (".py", "")):
+            if name.startswith("bethink."):
+                target = name.removeprefix("bethink.")
+                while target and not any(
+                    (SOURCE / Path(*target.split("."))).with_suffix(suffix).exists()
+                    for suffix in (".py", "")
+                ):
                     target = target.rpartition(".")[0]
                 if target:
                     found.add(target)
@@ -89,40 +92,61 @@ def test_only_the_store_knows_sql_and_the_driver() -> None:
         module_name(path)
         for path in MODULES
         if "import apsw" in path.read_text("utf-8")
-        and not module_name(path).startswith(("store", "cli.doctor", "hosts.opencode"))  # the last reads a database of that host
+        and not module_name(path).startswith(
+            ("store", "surface.cli.doctor", "hosts.opencode")
+        )  # the last reads a database of that host
     ]
     assert guilty == []
 
 
 def test_only_the_store_knows_postgresql() -> None:
     guilty = [
-        module_name(path) for path in MODULES if "import psycopg" in path.read_text("utf-8") or "from psycopg" in path.read_text("utf-8")
+        module_name(path)
+        for path in MODULES
+        if "import psycopg" in path.read_text("utf-8") or "from psycopg" in path.read_text("utf-8")
     ]
     assert [name for name in guilty if not name.startswith("store.p")] == []
 
 
 def test_no_module_uses_the_standard_librarys_sqlite() -> None:
-    assert [module_name(path) for path in MODULES if "import sqlite3" in path.read_text("utf-8")] == []
+    assert [
+        module_name(path) for path in MODULES if "import sqlite3" in path.read_text("utf-8")
+    ] == []
 
 
 def test_files_stay_small() -> None:
-    long = {module_name(path): lines for path in MODULES if (lines := path.read_text("utf-8").count("\n")) > 520}
-    assert long == {}, f"files over 500 lines: {long}"
+    long = {
+        module_name(path): lines
+        for path in MODULES
+        if (lines := path.read_text("utf-8").count("\n")) > 800
+    }
+    assert long == {}, f"files over 800 lines: {long}"
 
 
 @pytest.mark.parametrize(
     ("statement", "forbidden"),
     [
-        ("import recollect", {"recollect.memory", "apsw", "numpy", "dataclasses", "argparse"}),
+        ("import bethink", {"bethink.api", "apsw", "numpy", "dataclasses", "argparse"}),
         (
-            "import recollect.memory",
-            {"numpy", "onnxruntime", "tokenizers", "mcp", "psycopg", "recollect.ingest.pipeline", "urllib.request", "dataclasses"},
+            "import bethink.api",
+            {
+                "numpy",
+                "onnxruntime",
+                "tokenizers",
+                "mcp",
+                "psycopg",
+                "bethink.ingest.pipeline",
+                "urllib.request",
+                "dataclasses",
+            },
         ),
-        ("import recollect.recall.pipeline", {"numpy", "onnxruntime", "concurrent.futures"}),
-        ("import recollect.store.sqlite", {"numpy", "onnxruntime", "importlib.resources"}),
+        ("import bethink.recall.pipeline", {"numpy", "onnxruntime", "concurrent.futures"}),
+        ("import bethink.store.sqlite", {"numpy", "onnxruntime", "importlib.resources"}),
     ],
 )
 def test_heavy_things_arrive_late(statement: str, forbidden: set[str]) -> None:
     code = f"{statement}\nimport sys\nprint(*sorted(set(sys.modules) & {forbidden!r}))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert loaded == []

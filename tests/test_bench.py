@@ -1,12 +1,12 @@
-"""The measures of `recollect bench` against numbers worked out by hand, and a tiny set run through the front door."""
+"""The measures of `bethink bench` against numbers worked out by hand, and a tiny set run through the front door."""
 
 import json
 import math
 
 import pytest
 
-from recollect import bench
-from recollect.errors import InvalidInput, NotFound
+from bethink import bench
+from bethink.errors import InvalidInput, NotFound
 
 IDEAL_2 = 1 + 1 / math.log2(3)
 FEW = [
@@ -24,7 +24,9 @@ FEW = [
 ]
 
 
-@pytest.mark.parametrize(("found", "wanted", "expected"), [(found, wanted, expected) for found, wanted, *expected in FEW])
+@pytest.mark.parametrize(
+    ("found", "wanted", "expected"), [(found, wanted, expected) for found, wanted, *expected in FEW]
+)
 def test_every_measure_is_what_it_says(found, wanted, expected):
     judged = bench.judge(list(found), set(wanted))
     assert list(judged) == list(bench.MEASURES)
@@ -34,21 +36,46 @@ def test_every_measure_is_what_it_says(found, wanted, expected):
 def write(folder, documents, queries, **meta):
     folder.mkdir(exist_ok=True)
     for name, rows in (("corpus", documents), ("queries", queries)):
-        (folder / f"{name}.jsonl").write_text("\n".join(json.dumps(row) for row in rows) + "\n", "utf-8")
+        (folder / f"{name}.jsonl").write_text(
+            "\n".join(json.dumps(row) for row in rows) + "\n", "utf-8"
+        )
     if meta:
         (folder / "meta.json").write_text(json.dumps(meta))
     return folder
 
 
 DOCUMENTS = [
-    {"id": "1", "text": "The billing service keeps invoices in PostgreSQL", "scope": "a", "session": "s1", "time": "2026-03-01T10:00:00Z"},
-    {"id": "2", "text": "Invoices are numbered per year", "scope": "a", "session": "s1", "time": "2026-03-01"},
+    {
+        "id": "1",
+        "text": "The billing service keeps invoices in PostgreSQL",
+        "scope": "a",
+        "session": "s1",
+        "time": "2026-03-01T10:00:00Z",
+    },
+    {
+        "id": "2",
+        "text": "Invoices are numbered per year",
+        "scope": "a",
+        "session": "s1",
+        "time": "2026-03-01",
+    },
     {"id": "3", "text": "The owl sleeps by day", "scope": "a", "session": "s2", "title": "Birds"},
-    {"id": "4", "text": "The billing service keeps invoices in MySQL", "scope": "b", "session": "s3"},
+    {
+        "id": "4",
+        "text": "The billing service keeps invoices in MySQL",
+        "scope": "b",
+        "session": "s3",
+    },
     {"id": "5", "text": "  ", "scope": "b", "session": "s3"},
 ]
 QUERIES = [
-    {"id": "q1", "query": "where are invoices kept by the billing service?", "relevant": ["1"], "scope": "a", "time": "2026-03-02"},
+    {
+        "id": "q1",
+        "query": "where are invoices kept by the billing service?",
+        "relevant": ["1"],
+        "scope": "a",
+        "time": "2026-03-02",
+    },
     {"id": "q2", "query": "billing service invoices", "relevant": ["4"], "scope": "b"},
     {"id": "q3", "query": "invoices billing numbered", "relevant_sessions": ["s1"], "scope": "a"},
     {"id": "q4", "query": "birds", "relevant": ["3"], "scope": "a"},
@@ -58,7 +85,9 @@ QUERIES = [
 def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):
     told = []
     folder = write(tmp_path / "tiny", DOCUMENTS, QUERIES, name="tiny set")
-    results = bench.run([folder], ["hybrid", "vector", "keyword"], lambda *words: told.append(words))
+    results = bench.run(
+        [folder], ["hybrid", "vector", "keyword"], lambda *words: told.append(words)
+    )
     assert [(row["set"], row["mode"], row["queries"], row["documents"]) for row in results] == [
         ("tiny set", mode, 4, 5) for mode in ("hybrid", "vector", "keyword")
     ]
@@ -71,9 +100,15 @@ def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):
 
 
 def test_a_session_counts_once_however_many_of_its_turns_are_found(offline, tmp_path):
-    talk = [{"id": f"a{at}", "text": f"owl number {at} sleeps", "session": "many"} for at in range(20)]
+    talk = [
+        {"id": f"a{at}", "text": f"owl number {at} sleeps", "session": "many"} for at in range(20)
+    ]
     last = {"id": "b", "text": "one owl among mice in a barn, far from any other", "session": "few"}
-    folder = write(tmp_path / "talk", [*talk, last], [{"id": "q", "query": "owl", "relevant_sessions": ["few"]}])
+    folder = write(
+        tmp_path / "talk",
+        [*talk, last],
+        [{"id": "q", "query": "owl", "relevant_sessions": ["few"]}],
+    )
     (row,) = bench.run([folder], ["keyword"])
     assert (row["set"], row["hit@1"], row["MRR"]) == ("talk", 0.0, 0.5)
 
@@ -89,7 +124,11 @@ def test_several_sets_give_a_result_each_and_the_name_falls_back_to_the_folders(
         ([], QUERIES, "holds no documents"),
         (DOCUMENTS, [], "holds no queries"),
         (DOCUMENTS, [{"id": "q", "query": "x"}], "says of nothing that it is relevant"),
-        (DOCUMENTS, [{"id": "q", "query": "x", "relevant": []}], "says of nothing that it is relevant"),
+        (
+            DOCUMENTS,
+            [{"id": "q", "query": "x", "relevant": []}],
+            "says of nothing that it is relevant",
+        ),
         ([{"id": "1"}], QUERIES, r"corpus.jsonl:1 is no object with id and text"),
         ([{"id": 1, "text": "x"}], QUERIES, r"corpus.jsonl:1 is no object with id and text"),
         (["text"], QUERIES, r"corpus.jsonl:1 is no object"),

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from http_server import body, problem, served
 
-from recollect import Memory, inbox
-from recollect.http.api import OPERATIONS
-from recollect.http.metrics import Metrics
-from recollect.ids import new_id
-from recollect.inbox import ACTS, QUEUES
-from recollect.types import TRUST, Batch, Entity, Entry, Passage, Session, Source, Span
-from recollect.types import Memory as Remembered
+from bethink import Bethink
+from bethink.features import inbox
+from bethink.features.inbox import ACTS, QUEUES
+from bethink.surface.http.api import OPERATIONS
+from bethink.surface.http.metrics import Metrics
+from bethink.text.ids import new_id
+from bethink.types import TRUST, Batch, Entity, Entry, Memory, Passage, Session, Source, Span
 
 __all__ = ["served"]
 V1 = "/api/v1"
@@ -29,11 +29,20 @@ class Place:
 
     def __init__(self, served, name):
         self.served, self.name = served, name
-        self.memory = Memory(directory=served.projects.home.root, container=name)
+        self.memory = Bethink(directory=served.projects.home.root, container=name)
 
     def send(self, method, path, params=None, **fields):
-        response = self.served.owner.request(method, V1 + path, params={"container": self.name, **(params or {})}, json=fields or None)
-        operation = next(one for one in OPERATIONS if one.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", one.path), path))
+        response = self.served.owner.request(
+            method,
+            V1 + path,
+            params={"container": self.name, **(params or {})},
+            json=fields or None,
+        )
+        operation = next(
+            one
+            for one in OPERATIONS
+            if one.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", one.path), path)
+        )
         if response.status_code < 300:
             operation.answer.model_validate_json(response.content)
         return response
@@ -51,13 +60,29 @@ class Place:
         return self.memory.add(text, dedup=False, **fields).id
 
     def imported(self, text, trust=TRUST["import"]):
-        self.memory.ingest([(Source(f"vendor/{new_id()}.txt", "import"), [Passage(text, kind="fact")])], trust=trust)
+        self.memory.ingest(
+            [(Source(f"vendor/{new_id()}.txt", "import"), [Passage(text, kind="fact")])],
+            trust=trust,
+        )
 
     def talk(self, id, days, host="claude", topics=((1, 4), (5, 20))):
         """A conversation with a topic for each range of lines, a sub-topic in the last, and in each a question, an answer and an idea."""
         at, scope = NOW - timedelta(days=days), self.memory.scope
-        spans = [Span(f"{id}-{n}", scope, id, None, f"Topic {n}", f"About {n}", lines, 0, at) for n, lines in enumerate(topics)]
-        inner = Span(f"{id}-inner", scope, id, spans[-1].id, "Inner", "", (topics[-1][0], topics[-1][0]), 1, at)
+        spans = [
+            Span(f"{id}-{n}", scope, id, None, f"Topic {n}", f"About {n}", lines, 0, at)
+            for n, lines in enumerate(topics)
+        ]
+        inner = Span(
+            f"{id}-inner",
+            scope,
+            id,
+            spans[-1].id,
+            "Inner",
+            "",
+            (topics[-1][0], topics[-1][0]),
+            1,
+            at,
+        )
         said = []
         for number, span in enumerate((*spans[:-1], inner)):
             for step, role in enumerate(("user", "assistant")):
@@ -71,18 +96,43 @@ class Place:
                     "lines": (line, line),
                     "metadata": turn,
                 }
-                said.append(self._said(f"{role} speaks about {span.name} in {id}", at, "context", number * 2 + step, common))
+                said.append(
+                    self._said(
+                        f"{role} speaks about {span.name} in {id}",
+                        at,
+                        "context",
+                        number * 2 + step,
+                        common,
+                    )
+                )
                 if role == "assistant":
-                    said.append(self._said(f"{span.name} is decided in {id}", at, "decision", 1_000_000_000 + number, common))
-        session = Session(id, scope, host, f"Talk {id}", f"/{id}.jsonl", at, at + timedelta(hours=1))
-        batch = Batch(at=at, scopes={scope: (self.name, "")}, sources=((scope, Source(f"/{id}.jsonl", "transcript")),), sessions=(session,))
+                    said.append(
+                        self._said(
+                            f"{span.name} is decided in {id}",
+                            at,
+                            "decision",
+                            1_000_000_000 + number,
+                            common,
+                        )
+                    )
+        session = Session(
+            id, scope, host, f"Talk {id}", f"/{id}.jsonl", at, at + timedelta(hours=1)
+        )
+        batch = Batch(
+            at=at,
+            scopes={scope: (self.name, "")},
+            sources=((scope, Source(f"/{id}.jsonl", "transcript")),),
+            sessions=(session,),
+        )
         entries = tuple(Entry(one, (), False) for one in said)
-        self.memory.store.write(batch._replace(spans=tuple((span, ()) for span in (*spans, inner)), add=entries))
+        self.memory.store.write(
+            batch._replace(spans=tuple((span, ()) for span in (*spans, inner)), add=entries)
+        )
 
     def _said(self, text, at, kind, position, common):
-        return Remembered(
+        return Memory(
             new_id(), self.memory.scope, kind, text, text, at, at, position=position, **common
-        )  # fmt: skip
+        )
 
 
 @pytest.fixture
@@ -105,17 +155,26 @@ def test_conversations_stand_under_their_days_with_topics_as_shares(place):
         ((NOW - timedelta(days=3)).date().isoformat(), ["first"]),
     ]
     topics = days[1]["sessions"][0]["topics"]
-    assert [(topic["name"], topic["share"]) for topic in topics] == [("Topic 0", 0.2), ("Topic 1", 0.8)]
+    assert [(topic["name"], topic["share"]) for topic in topics] == [
+        ("Topic 0", 0.2),
+        ("Topic 1", 0.8),
+    ]
 
 
 def test_a_timeline_can_be_of_one_host_and_has_pages(place):
     for number in range(7):
         place.talk(f"t{number}", number, ("claude", "codex")[number % 2])
-    assert [one["id"] for day in place.ok("GET", "/timeline", host="codex")["days"] for one in day["sessions"]] == ["t1", "t3", "t5"]
+    assert [
+        one["id"]
+        for day in place.ok("GET", "/timeline", host="codex")["days"]
+        for one in day["sessions"]
+    ] == ["t1", "t3", "t5"]
     assert place.ok("GET", "/timeline", host="nobody") == {"days": [], "next": None}
     seen, cursor = [], None
     while True:
-        found = place.ok("GET", "/timeline", host="claude", limit=2, **({"cursor": cursor} if cursor else {}))
+        found = place.ok(
+            "GET", "/timeline", host="claude", limit=2, **({"cursor": cursor} if cursor else {})
+        )
         seen += [one["id"] for day in found["days"] for one in day["sessions"]]
         if not (cursor := found["next"]):
             break
@@ -124,18 +183,35 @@ def test_a_timeline_can_be_of_one_host_and_has_pages(place):
 
 def test_turns_come_in_order_with_their_ideas_and_by_topic(place):
     place.talk("said", 1)
-    place.memory.ingest([(Source("compaction:claude:said", "note"), [Passage("In short, all is decided", kind="context", session="said")])])
+    place.memory.ingest(
+        [
+            (
+                Source("compaction:claude:said", "note"),
+                [Passage("In short, all is decided", kind="context", session="said")],
+            )
+        ]
+    )
     found = place.ok("GET", "/sessions/said/turns")
     assert [turn["content"].split()[0] for turn in found["items"]] == ["user", "assistant"] * 2
     assert [[idea["content"] for idea in turn["ideas"]] for turn in found["items"]] == [
-        [], ["Topic 0 is decided in said"], [], ["Inner is decided in said"],
-    ]  # fmt: skip
+        [],
+        ["Topic 0 is decided in said"],
+        [],
+        ["Inner is decided in said"],
+    ]
     assert found["total"] == 4
-    inner = place.ok("GET", "/sessions/said/turns", topic="said-1")  # its sub-topic holds what was said
-    assert [turn["span"] if "span" in turn else turn["lines"][0] for turn in inner["items"]] == [5, 6]
+    inner = place.ok(
+        "GET", "/sessions/said/turns", topic="said-1"
+    )  # its sub-topic holds what was said
+    assert [turn["span"] if "span" in turn else turn["lines"][0] for turn in inner["items"]] == [
+        5,
+        6,
+    ]
     first = place.ok("GET", "/sessions/said/turns", limit=3)
     rest = place.ok("GET", "/sessions/said/turns", limit=3, cursor=first["next"])
-    assert [turn["id"] for turn in (*first["items"], *rest["items"])] == [turn["id"] for turn in found["items"]]
+    assert [turn["id"] for turn in (*first["items"], *rest["items"])] == [
+        turn["id"] for turn in found["items"]
+    ]
     assert rest["next"] is None
     problem(place.send("GET", "/sessions/nothing/turns"), 404)
 
@@ -163,7 +239,9 @@ def test_a_graph_grows_from_its_focus_along_relations_and_things(place):
     }
     assert {"source": newer, "target": centre, "type": "builds_on"} in found["edges"]
     assert {"source": beside, "target": "about:postgresql", "type": "mentions"} in found["edges"]
-    assert {node["id"]: (node["label"], node["type"]) for node in found["nodes"]}["about:postgresql"] == ("PostgreSQL", "technology")
+    assert {node["id"]: (node["label"], node["type"]) for node in found["nodes"]}[
+        "about:postgresql"
+    ] == ("PostgreSQL", "technology")
     near = place.ok("GET", "/graph", focus=centre, depth=1)
     assert {node["id"] for node in near["nodes"]} == {centre, newer, "about:postgresql"}
 
@@ -177,7 +255,10 @@ def test_a_graph_can_begin_with_a_thing_however_it_is_written(place, name):
 
 
 def test_a_graph_can_begin_with_a_question_or_with_what_is_newest(place):
-    ids = [place.add(f"The {word} service keeps its own cache") for word in ("billing", "mailing", "shipping")]
+    ids = [
+        place.add(f"The {word} service keeps its own cache")
+        for word in ("billing", "mailing", "shipping")
+    ]
     lone = place.add("Lunch is at noon")
     asked = place.ok("GET", "/graph", query="cache of the billing service")
     assert asked["focus"][0] == ids[0]
@@ -187,7 +268,16 @@ def test_a_graph_can_begin_with_a_question_or_with_what_is_newest(place):
 def test_a_graph_never_has_more_nodes_than_asked_for_and_says_that_there_is_more(place):
     at = NOW
     made = [
-        Remembered(new_id(), place.memory.scope, "fact", f"Part {n}", f"Part {n}", at, at, entities=(Entity("Hub", "concept"),))
+        Memory(
+            new_id(),
+            place.memory.scope,
+            "fact",
+            f"Part {n}",
+            f"Part {n}",
+            at,
+            at,
+            entities=(Entity("Hub", "concept"),),
+        )
         for n in range(60)
     ]
     place.memory.store.write(Batch(at=at, add=tuple(Entry(one, (), False) for one in made)))
@@ -204,15 +294,20 @@ def test_a_graph_holds_nothing_of_another_scope_and_nothing_forgotten(place, ser
     mine = place.add("Orders are kept in PostgreSQL", entities=["technology:PostgreSQL"])
     gone = place.add("PostgreSQL was once version nine", entities=["technology:PostgreSQL"])
     place.memory.forget(gone)
-    with Memory(directory=served.projects.home.root, container=f"{place.name}-b") as other:
-        hidden = other.add("Another team runs PostgreSQL too", entities=["technology:PostgreSQL"]).id
+    with Bethink(directory=served.projects.home.root, container=f"{place.name}-b") as other:
+        hidden = other.add(
+            "Another team runs PostgreSQL too", entities=["technology:PostgreSQL"]
+        ).id
         related = Batch(at=NOW)
         other.store.write(related._replace(relate=(_relation(hidden, mine),)))
-    assert {node["id"] for node in place.ok("GET", "/graph", focus=mine, depth=3)["nodes"]} == {mine, "about:postgresql"}
+    assert {node["id"] for node in place.ok("GET", "/graph", focus=mine, depth=3)["nodes"]} == {
+        mine,
+        "about:postgresql",
+    }
 
 
 def _relation(source, target):
-    from recollect.types import Relation
+    from bethink.types import Relation
 
     return Relation(source, target, "relates_to")
 
@@ -261,7 +356,10 @@ def test_what_disagrees_is_settled_and_can_disagree_again(place):
     newer = place.add("Hotfixes go out from a branch at any time", kind="decision")
     place.memory.link(newer, older, "contradicts")
     (item,) = place.queue("contradictions")["items"]
-    assert ([memory["id"] for memory in item["memories"]], item["reason"]) == ([newer, older], "marked as contradicting")
+    assert ([memory["id"] for memory in item["memories"]], item["reason"]) == (
+        [newer, older],
+        "marked as contradicting",
+    )
     assert item["acts"] == ["first", "second", "both"]
     done = place.act("both", newer, older)
     assert place.queue("contradictions")["items"] == []
@@ -299,7 +397,9 @@ def test_what_nobody_vouches_for_can_be_believed_left_or_forgotten(place):
         id, before = item["memories"][0]["id"], item["memories"][0]["trust"]
         for act in ("trust", "keep-doubtful", "forget"):
             done = place.act(act, id)
-            assert id not in [other["memories"][0]["id"] for other in place.queue("doubtful")["items"]]
+            assert id not in [
+                other["memories"][0]["id"] for other in place.queue("doubtful")["items"]
+            ]
             place.act(done["undo"], *done["ids"])
             assert len(place.queue("doubtful")["items"]) == 2
         assert place.memory.one(id).trust == before
@@ -327,7 +427,7 @@ def test_what_proved_useful_becomes_a_rule_and_no_rule_again(place, served):
         place.memory.vote(useful, 1)
     (item,) = place.queue("promotions")["items"]
     assert item["reason"].startswith("3 uses and 3 votes")
-    rules = Path(served.projects.home.root) / ".claude" / "rules" / "recollect.md"
+    rules = Path(served.projects.home.root) / ".claude" / "rules" / "bethink.md"
     done = place.act("promote", useful)
     assert "Run the migrations before the deploy" in rules.read_text("utf-8")
     assert place.queue("promotions")["items"] == []
@@ -352,14 +452,35 @@ def test_only_the_owner_makes_rules_because_agents_obey_them(served, place):
 
 
 def test_pairs_are_looked_for_a_part_at_a_time_and_every_one_is_found(place):
-    words = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet", "jetty", "knoll", "ledge")
+    words = (
+        "amber",
+        "birch",
+        "cedar",
+        "delta",
+        "ember",
+        "fjord",
+        "grove",
+        "haven",
+        "inlet",
+        "jetty",
+        "knoll",
+        "ledge",
+    )
     for number, word in enumerate(words):
-        place.add(f"The {word} service is restarted on day {number} of the month by hand", kind="fact")
-        place.add(f"The {word} service is restarted on the day {number} of the month by hand", kind="fact")
+        place.add(
+            f"The {word} service is restarted on day {number} of the month by hand", kind="fact"
+        )
+        place.add(
+            f"The {word} service is restarted on the day {number} of the month by hand", kind="fact"
+        )
     found, start, looks = set(), 0, 0
     while start is not None:
         queue = inbox.look(place.memory, "duplicates", start=start, seconds=0)
-        found |= {frozenset(one.id for one in item.memories) for item in queue.items if item.reason.startswith("says the same")}
+        found |= {
+            frozenset(one.id for one in item.memories)
+            for item in queue.items
+            if item.reason.startswith("says the same")
+        }
         start, looks = queue.next, looks + 1
     assert looks == 2 * len(words) and len(found) == len(words)
 
@@ -408,7 +529,11 @@ def test_the_condition_is_counted_and_doctor_is_asked_in_the_background(place):
     place.add("Something to count")
     body(place.send("POST", "/condition"))
     until = time.monotonic() + 60
-    while (found := place.ok("GET", "/condition"))["running"] or not found["doctor"] or not found["condition"]:
+    while (
+        (found := place.ok("GET", "/condition"))["running"]
+        or not found["doctor"]
+        or not found["condition"]
+    ):
         assert time.monotonic() < until
     known = found["condition"]
     hosts = {capture["host"]: capture for capture in known["captures"]}
@@ -421,8 +546,8 @@ def test_the_condition_is_counted_and_doctor_is_asked_in_the_background(place):
 
 
 def test_what_runs_in_the_background_ends_with_the_server(tmp_path):
-    from recollect.http import checkup
-    from recollect.project import find
+    from bethink.project import find
+    from bethink.surface.http import checkup
 
     check = checkup.new()
     begun, let = threading.Event(), threading.Event()
@@ -437,14 +562,19 @@ def test_what_runs_in_the_background_ends_with_the_server(tmp_path):
     let.set()
     assert check.close(20)
     assert check.counted.get(count) is True  # kept; nothing begins anew
-    assert check.checked.get(lambda: checkup.doctor(find(tmp_path), None, check.running), patience=0) is None
+    assert (
+        check.checked.get(lambda: checkup.doctor(find(tmp_path), None, check.running), patience=0)
+        is None
+    )
     until = time.monotonic() + 20
     while not check.running:
         assert time.monotonic() < until
     (doctor,) = check.running
     assert check.close(20)
     assert doctor.poll() is not None and check.running == []
-    assert [one["ok"] for one in check.checked.get(lambda: pytest.fail("runs twice")).findings] == [False]
+    assert [one["ok"] for one in check.checked.get(lambda: pytest.fail("runs twice")).findings] == [
+        False
+    ]
 
 
 def test_searches_show_up_in_the_recall_times(place):
@@ -463,11 +593,15 @@ def test_scopes_are_counted_and_only_those_of_the_token_are_named(served, place)
     mine = found[place.memory.scope]
     assert (mine["memories"], mine["default"]) == (2, True) and mine["last"]
     assert "personal" in found
-    elsewhere = served.client(served.token("scoped", folders=[served.projects.home.root.parent / "other"]))
+    elsewhere = served.client(
+        served.token("scoped", folders=[served.projects.home.root.parent / "other"])
+    )
     assert [one["name"] for one in body(elsewhere.get(f"{V1}/scopes"))["items"]] == ["other"]
 
 
-def test_only_a_token_for_everything_sees_the_condition_and_only_the_owner_the_tokens(served, place):
+def test_only_a_token_for_everything_sees_the_condition_and_only_the_owner_the_tokens(
+    served, place
+):
     narrow = served.client(served.token("narrow", folders=[served.projects.home.root]))
     wide = served.client(served.token("wide"))
     problem(narrow.get(f"{V1}/condition"), 403)
@@ -481,7 +615,12 @@ def test_only_a_token_for_everything_sees_the_condition_and_only_the_owner_the_t
 
 @pytest.mark.parametrize(
     ("seconds", "p50", "p95"),
-    [([], None, None), ([0.003] * 10, 0.0025, 0.00475), ([0.003] * 9 + [0.2], 0.0028, 0.175), ([99.0], 10.0, 10.0)],
+    [
+        ([], None, None),
+        ([0.003] * 10, 0.0025, 0.00475),
+        ([0.003] * 9 + [0.2], 0.0028, 0.175),
+        ([99.0], 10.0, 10.0),
+    ],
 )
 def test_quantiles_are_read_from_the_buckets(seconds, p50, p95):
     metrics = Metrics()

@@ -9,9 +9,9 @@ import pytest
 from capturing import SAID, Desk
 from cli_runner import cli  # noqa: F401
 
-from recollect import builtin
-from recollect.memory import Memory
-from recollect.types import BUILTIN, TRUST
+from bethink.api import Bethink
+from bethink.features import builtin
+from bethink.types import BUILTIN, TRUST
 
 NOTE = """---
 name: prefers-pnpm
@@ -47,21 +47,35 @@ def remember(desk: Desk, name: str, text: str) -> Path:
 def kept(desk: Desk) -> list:
     with desk.memory() as memory:
         builtin.sync(memory)
-        return [one for one in memory.list(limit=200, order="oldest") if one.source.startswith(BUILTIN)]
+        return [
+            one for one in memory.list(limit=200, order="oldest") if one.source.startswith(BUILTIN)
+        ]
 
 
 def test_rules_and_auto_memory_are_found_by_a_search_and_marked(desk: Desk) -> None:
     put(desk, "AGENTS.md", "# Rules\n\nNever deploy the storefront on Fridays.\n")
     file = remember(desk, "prefers-pnpm.md", NOTE)
     rule, note = sorted(kept(desk), key=lambda one: "pnpm" in one.content)
-    assert (rule.path, rule.lines, rule.metadata["builtin"], rule.trust) == ("AGENTS.md", (1, 3), "rules", TRUST["import"])
-    assert (note.path, note.kind, note.metadata["builtin"]) == (str(file), "preference", "auto memory")
+    assert (rule.path, rule.lines, rule.metadata["builtin"], rule.trust) == (
+        "AGENTS.md",
+        (1, 3),
+        "rules",
+        TRUST["import"],
+    )
+    assert (note.path, note.kind, note.metadata["builtin"]) == (
+        str(file),
+        "preference",
+        "auto memory",
+    )
     with desk.memory() as memory:
         (hit, *_) = memory.search("when may the storefront be deployed?", mode="keyword").hits
         assert hit.memory.id == rule.id
 
 
-@pytest.mark.parametrize(("type", "kind"), [("user", "preference"), ("project", "fact"), ("reference", "document"), ("odd", "document")])
+@pytest.mark.parametrize(
+    ("type", "kind"),
+    [("user", "preference"), ("project", "fact"), ("reference", "document"), ("odd", "document")],
+)
 def test_the_type_of_an_auto_memory_becomes_its_kind(desk: Desk, type: str, kind: str) -> None:
     remember(desk, "one.md", NOTE.replace("feedback", type))
     assert [one.kind for one in kept(desk)] == [kind]
@@ -92,7 +106,12 @@ def test_imports_are_followed_inside_the_project_only(desk: Desk, tmp_path: Path
     put(desk, "docs/deeper.md", "Whole words. @style.md\n")
     for name in ("code", "fence", "mail"):
         put(desk, f"docs/{name}.md", "Not brought in.\n")
-    assert {one.path for one in kept(desk)} == {"CLAUDE.md", "AGENTS.md", "docs/style.md", "docs/deeper.md"}
+    assert {one.path for one in kept(desk)} == {
+        "CLAUDE.md",
+        "AGENTS.md",
+        "docs/style.md",
+        "docs/deeper.md",
+    }
 
 
 def test_one_file_under_two_names_is_read_once(desk: Desk) -> None:
@@ -105,8 +124,8 @@ def test_rules_that_were_promoted_from_memory_are_not_learned_again(desk: Desk) 
     put(
         desk,
         "AGENTS.md",
-        "# Rules\n\nTests first.\n\n<!-- recollect:begin -->\n## Learned in this project\n\n"
-        "- Deploy from main. <!-- recollect:01a1dd89 -->\n<!-- recollect:end -->\n\n# Also\n\nBe kind.\n",
+        "# Rules\n\nTests first.\n\n<!-- bethink:begin -->\n## Learned in this project\n\n"
+        "- Deploy from main. <!-- bethink:01a1dd89 -->\n<!-- bethink:end -->\n\n# Also\n\nBe kind.\n",
     )
     assert [(one.content, one.lines[0]) for one in kept(desk)] == [
         ("# Rules\n\nTests first.", 1),
@@ -115,15 +134,21 @@ def test_rules_that_were_promoted_from_memory_are_not_learned_again(desk: Desk) 
 
 
 def test_private_parts_and_secrets_are_left_out(desk: Desk) -> None:
-    put(desk, "CLAUDE.local.md", "Call <private>Ada at home</private> first. The key is AKIA" + "ABCDEFGHIJKLMNOP.\n")
+    put(
+        desk,
+        "CLAUDE.local.md",
+        "Call <private>Ada at home</private> first. The key is AKIA" + "ABCDEFGHIJKLMNOP.\n",
+    )
     (one,) = kept(desk)
     assert "Ada" not in one.content and "AKIAABCD" not in one.content
 
 
-def test_it_stays_apart_from_the_knowledge_folders(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    from recollect import knowledge
+def test_it_stays_apart_from_the_knowledge_folders(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bethink.features import knowledge
 
-    monkeypatch.setenv("RECOLLECT_KNOWLEDGE", "AGENTS.md")
+    monkeypatch.setenv("BETHINK_KNOWLEDGE", "AGENTS.md")
     put(desk, "AGENTS.md", "Tests first.\n")
     with desk.memory() as memory:
         for _ in range(2):
@@ -133,15 +158,27 @@ def test_it_stays_apart_from_the_knowledge_folders(desk: Desk, monkeypatch: pyte
         assert sorted(one.source for one in memory.list()) == ["AGENTS.md", "builtin:AGENTS.md"]
 
 
-def test_the_setting_switches_it_off_and_takes_out_what_was_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_setting_switches_it_off_and_takes_out_what_was_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(desk, "AGENTS.md", "Tests first.\n")
     assert len(kept(desk)) == 1
-    monkeypatch.setenv("RECOLLECT_BUILTIN_MEMORY", "off")
+    monkeypatch.setenv("BETHINK_BUILTIN_MEMORY", "off")
     assert kept(desk) == []
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\x00\x01\x02", b"\xff\xfe", b"---\n: [\n", b"@" * 10_000, b"<private>", b"x" * 1_100_000], ids=range(7)
+    "content",
+    [
+        b"",
+        b"\x00\x01\x02",
+        b"\xff\xfe",
+        b"---\n: [\n",
+        b"@" * 10_000,
+        b"<private>",
+        b"x" * 1_100_000,
+    ],
+    ids=range(7),
 )
 def test_files_of_any_content_are_survived(desk: Desk, content: bytes) -> None:
     put(desk, "CLAUDE.md", "").write_bytes(content)
@@ -152,7 +189,12 @@ def test_files_of_any_content_are_survived(desk: Desk, content: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("path", "slug"),
-    [("/home/u/my.app", "-home-u-my-app"), ("/größe/日本", "-gr--e---"), ("/a b/😀", "-a-b---"), ("/x_y-1", "-x-y-1")],
+    [
+        ("/home/u/my.app", "-home-u-my-app"),
+        ("/größe/日本", "-gr--e---"),
+        ("/a b/😀", "-a-b---"),
+        ("/x_y-1", "-x-y-1"),
+    ],
 )
 def test_the_name_of_a_projects_folder_is_that_of_claude_code(path: str, slug: str) -> None:
     assert builtin.slug(Path(path)) == slug
@@ -164,7 +206,7 @@ def test_a_long_name_is_found_by_its_beginning(desk: Desk, tmp_path: Path) -> No
     folder = tmp_path / "claude" / "projects" / f"{builtin.slug(deep)[:200]}-1x2y3z" / "memory"
     folder.mkdir(parents=True)
     (folder / "one.md").write_text("Found all the same.\n")
-    with Memory(desk.database, directory=deep) as memory:
+    with Bethink(desk.database, directory=deep) as memory:
         builtin.sync(memory)
         assert [one.content for one in memory.list()] == ["Found all the same."]
 
@@ -174,7 +216,9 @@ def test_a_capture_brings_it_in_step(desk: Desk) -> None:
     desk.note(desk.talk("a", *SAID))
     desk.work()
     with desk.memory() as memory:
-        assert [one.content for one in memory.list() if one.source.startswith(BUILTIN)] == ["Tests first."]
+        assert [one.content for one in memory.list() if one.source.startswith(BUILTIN)] == [
+            "Tests first."
+        ]
 
 
 def test_index_reads_it_too_also_where_there_is_no_knowledge_folder(cli):  # noqa: F811
@@ -183,8 +227,14 @@ def test_index_reads_it_too_also_where_there_is_no_knowledge_folder(cli):  # noq
     told = cli.json("index")
     assert (told["added"], told["sources"]) == (["AGENTS.md"], 1)
     (cli.project / ".claude" / "knowledge").mkdir(parents=True)
-    (cli.project / ".claude" / "knowledge" / "auth.md").write_text("# Tokens\n\nThey expire after an hour.\n")
+    (cli.project / ".claude" / "knowledge" / "auth.md").write_text(
+        "# Tokens\n\nThey expire after an hour.\n"
+    )
     told = cli.json("index")
-    assert (told["added"], told["unchanged"], told["sources"]) == ([".claude/knowledge/auth.md"], 1, 2)
+    assert (told["added"], told["unchanged"], told["sources"]) == (
+        [".claude/knowledge/auth.md"],
+        1,
+        2,
+    )
     assert cli.json("index", ".claude/knowledge")["sources"] == 1
     assert cli.json("search", "tests first")[0]["path"] == "AGENTS.md"

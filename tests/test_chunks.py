@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect.ingest import chunks
-from recollect.ingest.chunks import LARGEST_BLOCK, TINY, WHOLE, Chunk, by_headers, by_lines, outline
+from bethink.ingest import chunks
+from bethink.ingest.chunks import LARGEST_BLOCK, TINY, WHOLE, Chunk, by_headers, by_lines, outline
 
 GUIDE = """\
 # Guide
@@ -29,7 +29,9 @@ Run the installer. It writes below your home and asks for no rights that it does
 
 Ask it something that was decided long ago and see whether it still knows what was said about it then.
 """
-SENTENCES = " ".join(f"Sentence number {number} says something of its own." for number in range(200))
+SENTENCES = " ".join(
+    f"Sentence number {number} says something of its own." for number in range(200)
+)
 LONG = "x" * (TINY + 1)
 
 
@@ -43,8 +45,18 @@ def titles(text: str, size: int = 2000) -> list[str]:
 
 def test_sections_begin_at_headers_and_are_called_by_the_headers_above() -> None:
     found = by_headers(GUIDE, overlap=0)
-    assert [chunk.title for chunk in found] == ["Guide", "Guide > Install", "Guide > Install > Linux", "Guide > Use"]
-    assert [chunk.text.partition("\n")[0] for chunk in found] == ["# Guide", "## Install", "### Linux", "## Use"]
+    assert [chunk.title for chunk in found] == [
+        "Guide",
+        "Guide > Install",
+        "Guide > Install > Linux",
+        "Guide > Use",
+    ]
+    assert [chunk.text.partition("\n")[0] for chunk in found] == [
+        "# Guide",
+        "## Install",
+        "### Linux",
+        "## Use",
+    ]
     assert [chunk.lines for chunk in found] == [(1, 4), (5, 8), (9, 12), (13, 15)]
     assert [chunk.index for chunk in found] == [0, 1, 2, 3]
 
@@ -60,7 +72,10 @@ def test_sections_begin_at_headers_and_are_called_by_the_headers_above() -> None
         (f"# A\n{LONG}\n> # quoted\n\n- # item\n", ["A"]),
         (f"# A\n{LONG}\n#no header\n####### nor this\n", ["A"]),
         (f"# A\n{LONG}\n~~~\n# never closed\n", ["A"]),
-        (f"# The `run` *command* [here](http://x.y/z) &amp; more {{#run}}\n{LONG}", ["The run command here & more"]),
+        (
+            f"# The `run` *command* [here](http://x.y/z) &amp; more {{#run}}\n{LONG}",
+            ["The run command here & more"],
+        ),
         (f"# <a name='x'></a>Named ##\n{LONG}", ["Named"]),
         (f"#\n{LONG}\n## B\n{LONG}", ["", "B"]),
         (f"{LONG}\n# A\n{LONG}", ["", "A"]),
@@ -85,13 +100,21 @@ def test_a_paragraph_underlined_by_mistake_gives_no_endless_title() -> None:
         ("# A\n\n## B\n\n### C\n\nShort.", ["A > B > C"]),
         (f"Short.\n\n# A\n\n{LONG}", ["A"]),
         (f"## A\n\n## B\n\n{LONG}", ["B"]),
-        ("## Port\n\n8080.\n\n## Host\n\nlocalhost.", ["Port", "Host"]),  # each found best by its own title
+        (
+            "## Port\n\n8080.\n\n## Host\n\nlocalhost.",
+            ["Port", "Host"],
+        ),  # each found best by its own title
         (f"## A\n\n{LONG}\n\n## B\n", ["A", "B"]),
-        (f"# A\n<!-- vector-index: false -->\n\n## B\n\n{LONG}", ["A", "A > B"]),  # a directive is about its own section
+        (
+            f"# A\n<!-- vector-index: false -->\n\n## B\n\n{LONG}",
+            ["A", "A > B"],
+        ),  # a directive is about its own section
         (f"# A\n\n## B\n<!-- vector-index: false -->\n\n{LONG}", ["A", "A > B"]),
     ],
 )
-def test_headers_with_next_to_nothing_below_lead_into_what_follows(text: str, expected: list[str]) -> None:
+def test_headers_with_next_to_nothing_below_lead_into_what_follows(
+    text: str, expected: list[str]
+) -> None:
     assert titles(text) == expected
 
 
@@ -102,7 +125,9 @@ def test_a_short_section_does_not_make_the_next_one_too_long() -> None:
 
 
 def test_long_sections_are_split_between_paragraphs() -> None:
-    paragraphs = [f"Paragraph {number}. " + "Words and words. " * 20 + "\n\n" for number in range(12)]
+    paragraphs = [
+        f"Paragraph {number}. " + "Words and words. " * 20 + "\n\n" for number in range(12)
+    ]
     found = by_headers("# A\n\n" + "".join(paragraphs), 1000)
     assert all(chunk.text.startswith("Paragraph") for chunk in found[1:])
     assert {chunk.title for chunk in found} == {"A"}
@@ -110,7 +135,11 @@ def test_long_sections_are_split_between_paragraphs() -> None:
 
 
 def test_long_lists_are_split_between_items_and_outer_ones_first() -> None:
-    text = "".join(f"- item {number}\n" + "".join(f"  - inner {number}.{inner} with words\n" for inner in range(8)) for number in range(20))
+    text = "".join(
+        f"- item {number}\n"
+        + "".join(f"  - inner {number}.{inner} with words\n" for inner in range(8))
+        for number in range(20)
+    )
     found = by_headers(text, 600)
     assert all(chunk.text.startswith("- item") for chunk in found)
     assert all(chunk.text.lstrip().startswith("- ") for chunk in by_headers(text, 100))
@@ -176,11 +205,23 @@ def test_a_letter_is_not_parted_from_its_accent_nor_a_family() -> None:
     assert all(chunk.text[0] == "👩" for chunk in by_headers("👩\u200d👩\u200d👧" * 100, 51))
 
 
-FENCE = "```py\n" + "".join(f"line_{number} = {number}. And more.\n" for number in range(100)) + "```\n"
-TABLE = "| a | b |\n|---|---|\n" + "".join(f"| {number} | A sentence. Another one. |\n" for number in range(100))
+FENCE = (
+    "```py\n" + "".join(f"line_{number} = {number}. And more.\n" for number in range(100)) + "```\n"
+)
+TABLE = "| a | b |\n|---|---|\n" + "".join(
+    f"| {number} | A sentence. Another one. |\n" for number in range(100)
+)
 
 
-@pytest.mark.parametrize("block", [FENCE, TABLE, FENCE.replace("```", "~~~~"), "- " + FENCE.replace("\n", "\n  ").rstrip() + "\n"])
+@pytest.mark.parametrize(
+    "block",
+    [
+        FENCE,
+        TABLE,
+        FENCE.replace("```", "~~~~"),
+        "- " + FENCE.replace("\n", "\n  ").rstrip() + "\n",
+    ],
+)
 @pytest.mark.parametrize("size", [100, 500, 2000])
 def test_code_and_tables_are_never_cut_in_half(block: str, size: int) -> None:
     text = f"# A\n\n{SENTENCES}\n\n{block}\n{SENTENCES}\n"
@@ -188,12 +229,17 @@ def test_code_and_tables_are_never_cut_in_half(block: str, size: int) -> None:
     assert joined(found) == text
     assert [chunk for chunk in found if block.strip() in chunk.text]
     assert all(len(chunk.text) <= size for chunk in found if block.strip() not in chunk.text)
-    assert sum(len(chunk.text) for chunk in found if block.strip() in chunk.text) < len(block) + size
+    assert (
+        sum(len(chunk.text) for chunk in found if block.strip() in chunk.text) < len(block) + size
+    )
 
 
 def test_a_header_or_a_word_of_introduction_stays_with_the_code_below_it() -> None:
     found = by_headers(f"# A\n\n{SENTENCES}\n\n## Example\n\n{FENCE}\nDone.\n", 500)
-    assert [chunk.text for chunk in found if chunk.title == "A > Example"] == [f"## Example\n\n{FENCE}\n", "Done.\n"]
+    assert [chunk.text for chunk in found if chunk.title == "A > Example"] == [
+        f"## Example\n\n{FENCE}\n",
+        "Done.\n",
+    ]
 
 
 def test_an_unterminated_fence_runs_to_the_end() -> None:
@@ -261,7 +307,9 @@ def test_windows_hold_whole_lines_and_carry_the_last_ones() -> None:
         assert 40 < len(chunk.overlap) <= 80
         assert len(chunk.overlap) + 2 + len(chunk.text) <= 400
     assert by_lines(text) == by_lines(text, 400, 80)
-    assert [len(chunk.overlap) for chunk in by_lines(text, 100, 0)] == [0] * len(by_lines(text, 100, 0))
+    assert [len(chunk.overlap) for chunk in by_lines(text, 100, 0)] == [0] * len(
+        by_lines(text, 100, 0)
+    )
 
 
 def test_windows_are_called_by_the_headers_above_their_first_line() -> None:
@@ -281,19 +329,64 @@ def test_windows_split_long_lines_between_sentences_or_words() -> None:
 
 
 PIECES = [
-    "# A\n", "## B *b*\n", "### C\n", "#### D\n", "T\n===\n", "T\n---\n", "text. More text! Ok?\n", "words without end ",
-    "。日本語の文。次の文！", "```\n", "~~~py\n", "code # x\n", "```\n# no\n```\n", "|a|b|\n|-|-|\n", "|1|2. x|\n", "- item\n", "  - nested\n",
-    "    deep\n", "1. one\n", "> quote\n", "> ```\n", "<!-- c -->\n", "<!--\n", "-->\n", "***\n", "---\n", "[a]: b\n", "<div>\n", "\n", "\r\n", "\r",
-    "\t", "\x0c", "\x0b", "\u2028", "\x85", "\0", "\ufeff", "x" * 50, "e\u0301", "👩\u200d👧", "   ", "\u3000",
-]  # fmt: skip
+    "# A\n",
+    "## B *b*\n",
+    "### C\n",
+    "#### D\n",
+    "T\n===\n",
+    "T\n---\n",
+    "text. More text! Ok?\n",
+    "words without end ",
+    "。日本語の文。次の文！",
+    "```\n",
+    "~~~py\n",
+    "code # x\n",
+    "```\n# no\n```\n",
+    "|a|b|\n|-|-|\n",
+    "|1|2. x|\n",
+    "- item\n",
+    "  - nested\n",
+    "    deep\n",
+    "1. one\n",
+    "> quote\n",
+    "> ```\n",
+    "<!-- c -->\n",
+    "<!--\n",
+    "-->\n",
+    "***\n",
+    "---\n",
+    "[a]: b\n",
+    "<div>\n",
+    "\n",
+    "\r\n",
+    "\r",
+    "\t",
+    "\x0c",
+    "\x0b",
+    "\u2028",
+    "\x85",
+    "\0",
+    "\ufeff",
+    "x" * 50,
+    "e\u0301",
+    "👩\u200d👧",
+    "   ",
+    "\u3000",
+]
 markdown = st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=60).map("".join)
 
 
 @settings(max_examples=150, deadline=None)
-@given(body=markdown, size=st.sampled_from([1, 3, 20, 60, 250, 2000]), overlap=st.sampled_from([0, 15, 50]))
+@given(
+    body=markdown,
+    size=st.sampled_from([1, 3, 20, 60, 250, 2000]),
+    overlap=st.sampled_from([0, 15, 50]),
+)
 @example(body="a\r\nb\r\n", size=1, overlap=50)
 @example(body="- ```\n  x\n  ```\n", size=3, overlap=15)
-def test_chunks_joined_are_the_text_and_nothing_whole_is_cut(body: str, size: int, overlap: int) -> None:
+def test_chunks_joined_are_the_text_and_nothing_whole_is_cut(
+    body: str, size: int, overlap: int
+) -> None:
     found = by_headers(body, size, overlap)
     known = outline(body)
     lines = [body[start:end] for start, end in pairwise(known.starts)]
@@ -312,14 +405,25 @@ def test_chunks_joined_are_the_text_and_nothing_whole_is_cut(body: str, size: in
         assert at == 0 or known.grades[first - 1] != WHOLE
         assert at == known.starts[first - 1] or known.grades[first] != WHOLE
         # Longer than the size is only what must not be cut, or the two characters of one line end.
-        assert len(chunk.text) <= size or WHOLE in known.grades[first - 1 : last] or chunk.text.endswith("\r\n")
+        assert (
+            len(chunk.text) <= size
+            or WHOLE in known.grades[first - 1 : last]
+            or chunk.text.endswith("\r\n")
+        )
         at += len(chunk.text)
         assert not (body[at - 1] == "\r" and body[at : at + 1] == "\n")
 
 
 @settings(max_examples=100, deadline=None)
-@given(body=markdown, tokens=st.sampled_from([1, 5, 15, 400]), overlap=st.sampled_from([0, 3, 80]), first_line=st.integers(1, 9))
-def test_windows_joined_are_the_text_and_keep_their_size(body: str, tokens: int, overlap: int, first_line: int) -> None:
+@given(
+    body=markdown,
+    tokens=st.sampled_from([1, 5, 15, 400]),
+    overlap=st.sampled_from([0, 3, 80]),
+    first_line=st.integers(1, 9),
+)
+def test_windows_joined_are_the_text_and_keep_their_size(
+    body: str, tokens: int, overlap: int, first_line: int
+) -> None:
     found = by_lines(body, tokens, overlap, first_line)
     assert joined(found) == body
     assert all(len(chunk.text) + len(chunk.overlap) <= tokens * 4 for chunk in found)
@@ -332,7 +436,12 @@ def test_windows_joined_are_the_text_and_keep_their_size(body: str, tokens: int,
 
 def test_parsing_piece_by_piece_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     lists = "- a\n  - b\n\n    c\n" * 300 + "\n> q\n>\n> r\n" * 300
-    text = (GUIDE + FENCE + TABLE + "\n\n- a\n  - b\n\n" + SENTENCES + "\n") * 5 + lists + "```\n" + "# x\n" * 2000
+    text = (
+        (GUIDE + FENCE + TABLE + "\n\n- a\n  - b\n\n" + SENTENCES + "\n") * 5
+        + lists
+        + "```\n"
+        + "# x\n" * 2000
+    )
     expected = outline(text)
     monkeypatch.setattr(chunks, "WINDOW", 4000)
     outline.cache_clear()
@@ -346,7 +455,12 @@ def test_parsing_piece_by_piece_does_not_show(monkeypatch: pytest.MonkeyPatch) -
 
 def test_rows_of_a_table_larger_than_a_piece_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "WINDOW", 30_000)
-    text = "# A\n\n" + TABLE + "| x | One sentence. Another sentence. |\n" * 3000 + f"\n{LONG}\n\n# B\n"
+    text = (
+        "# A\n\n"
+        + TABLE
+        + "| x | One sentence. Another sentence. |\n" * 3000
+        + f"\n{LONG}\n\n# B\n"
+    )
     outline.cache_clear()
     found = by_headers(text, 500)
     outline.cache_clear()

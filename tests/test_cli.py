@@ -29,7 +29,8 @@ def store_kind(request):
 
 def test_add_says_what_it_did(cli):
     assert re.fullmatch(
-        r"added [0-9a-f-]{8,} decision  We deploy from main, never from a branch\n", cli.ok("add", DEPLOY, "--kind", "decision")
+        r"added [0-9a-f-]{8,} decision  We deploy from main, never from a branch\n",
+        cli.ok("add", DEPLOY, "--kind", "decision"),
     )
 
 
@@ -59,10 +60,32 @@ def test_a_near_duplicate_is_named_with_its_similarity(cli):
 
 def test_add_keeps_everything_it_is_given(cli):
     id = cli.add(
-        "Redis holds the sessions", "--kind", "architecture", "--importance", "8", "--confidence", "0.7",
-        "--tag", "cache,infra", "--tag", "ops", "--entity", "technology:Redis", "--entity", "sessions", "--expires", "30d",
-        "--summary", "sessions in Redis", "--metadata", "ticket=OPS-7", "--metadata", '{"port": 6379}', "--source", "review",
-    )  # fmt: skip
+        "Redis holds the sessions",
+        "--kind",
+        "architecture",
+        "--importance",
+        "8",
+        "--confidence",
+        "0.7",
+        "--tag",
+        "cache,infra",
+        "--tag",
+        "ops",
+        "--entity",
+        "technology:Redis",
+        "--entity",
+        "sessions",
+        "--expires",
+        "30d",
+        "--summary",
+        "sessions in Redis",
+        "--metadata",
+        "ticket=OPS-7",
+        "--metadata",
+        '{"port": 6379}',
+        "--source",
+        "review",
+    )
     (kept,) = cli.json("get", id)
     assert kept["kind"] == "architecture"
     assert kept["importance"] == 8
@@ -94,7 +117,10 @@ def test_add_reads_a_file_and_names_it_as_the_source(cli):
 
 
 def test_a_text_that_starts_with_a_dash_comes_after_two(cli):
-    assert cli.json("get", cli.json("add", "--", "--force is dangerous")["id"])[0]["content"] == "--force is dangerous"
+    assert (
+        cli.json("get", cli.json("add", "--", "--force is dangerous")["id"])[0]["content"]
+        == "--force is dangerous"
+    )
 
 
 def test_private_parts_and_secrets_are_left_out_and_counted(cli):
@@ -102,7 +128,10 @@ def test_private_parts_and_secrets_are_left_out_and_counted(cli):
     assert outcome["redactions"] == 1
     assert "hunter2" not in cli.json("get", outcome["id"])[0]["content"]
     assert "hunter2" not in cli("search", "hunter2 login").out
-    assert "1 private or secret part" in cli("add", "Another login is <private>x</private> for production").err
+    assert (
+        "1 private or secret part"
+        in cli("add", "Another login is <private>x</private> for production").err
+    )
 
 
 def test_a_memory_can_replace_another(cli):
@@ -145,22 +174,35 @@ def test_search_finds_by_every_mode(stocked, mode):
 
 def test_search_for_people_is_a_numbered_list(stocked):
     shown = stocked.ok("search", "magic link", "--limit", "1")
-    assert re.match(r"1\. \[0\.\d\d\] decision  note:user  [0-9a-f-]{8,}\n   Users sign in with a magic link", shown)
+    assert re.match(
+        r"1\. \[0\.\d\d\] decision  note:user  [0-9a-f-]{8,}\n   Users sign in with a magic link",
+        shown,
+    )
     assert "\x1b" not in shown
 
 
 def test_explain_shows_every_signal(stocked):
     (hit,) = stocked.json("search", "magic link", "--limit", "1", "--explain")
     assert {"relevance", "cosine"} < set(hit["why"])
-    assert re.search(r"^ +relevance +\d+\.\d+  how well", stocked.ok("search", "magic link", "--limit", "1", "--explain"), re.MULTILINE)
+    assert re.search(
+        r"^ +relevance +\d+\.\d+  how well",
+        stocked.ok("search", "magic link", "--limit", "1", "--explain"),
+        re.MULTILINE,
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
         (["--kind", "question"], {"Why is the nightly export slow?"}),
-        (["--kind", "question,preference"], {"Why is the nightly export slow?", "I prefer small pull requests"}),
-        (["--kind", "question", "--kind", "preference"], {"Why is the nightly export slow?", "I prefer small pull requests"}),
+        (
+            ["--kind", "question,preference"],
+            {"Why is the nightly export slow?", "I prefer small pull requests"},
+        ),
+        (
+            ["--kind", "question", "--kind", "preference"],
+            {"Why is the nightly export slow?", "I prefer small pull requests"},
+        ),
         (["--tag", "auth"], {LOGIN}),
         (["--tag", "AUTH,release"], {LOGIN, DEPLOY}),
         (["--entity", "git"], {DEPLOY}),
@@ -177,18 +219,29 @@ def test_explain_shows_every_signal(stocked):
         (["-n", "2"], 2),
         (["-n2", "--offset", "3"], 1),
     ],
-)  # fmt: skip
+)
 def test_list_and_search_take_the_same_filters(stocked, options, expected):
     found = stocked.json("list", *options)
     assert (len(found) if isinstance(expected, int) else set(contents(found))) == expected
     searched = stocked.json("search", "users deploy nightly pull export magic", *options)
-    assert len(searched) <= expected if isinstance(expected, int) else set(contents(searched)) <= expected
+    assert (
+        len(searched) <= expected
+        if isinstance(expected, int)
+        else set(contents(searched)) <= expected
+    )
 
 
 def test_an_intent_with_a_seed_repeats(stocked):
-    once, again = (stocked.json("search", "deploy", "--intent", "explore", "--seed", "7") for _ in range(2))
+    once, again = (
+        stocked.json("search", "deploy", "--intent", "explore", "--seed", "7") for _ in range(2)
+    )
     assert [hit["score"] for hit in once] == [hit["score"] for hit in again]
-    assert stocked.json("search", "deploy", "--profile", "balanced", "--explain")[0]["why"]["importance"] > 0
+    assert (
+        stocked.json("search", "deploy", "--profile", "balanced", "--explain")[0]["why"][
+            "importance"
+        ]
+        > 0
+    )
 
 
 def test_a_threshold_hides_weak_hits(stocked):
@@ -209,7 +262,12 @@ def test_projects_do_not_see_each_other_unless_asked(stocked, tmp_path):
     other = str(tmp_path / "other")
     assert contents(stocked.json("list", "--project", other)) == ["I prefer small pull requests"]
     assert len(stocked.json("list", "--project", other, "--all-projects")) == 4
-    assert stocked.json("--project", other, "search", "magic link", "--all-projects", "-n1")[0]["content"] == LOGIN
+    assert (
+        stocked.json("--project", other, "search", "magic link", "--all-projects", "-n1")[0][
+            "content"
+        ]
+        == LOGIN
+    )
     id = stocked.json("list", "--tag", "auth")[0]["id"]
     refused = stocked.fails("get", id, "--project", other, code=1)
     assert "no memory" in refused and "--all-projects" in refused
@@ -233,9 +291,11 @@ def test_what_all_projects_finds_tells_its_project_and_can_be_changed(stocked, t
     assert LOGIN in stocked.ok("restore", id, *there)
 
 
-def test_what_is_told_outside_of_a_project_is_said_to_be_seen_there_alone(cli, tmp_path, monkeypatch, store_kind):
+def test_what_is_told_outside_of_a_project_is_said_to_be_seen_there_alone(
+    cli, tmp_path, monkeypatch, store_kind
+):
     monkeypatch.setenv("HOME", str(tmp_path / "ada"))
-    for name in ("ada/notes", "ada/.recollect", "git/.git", "marked/.recollect"):
+    for name in ("ada/notes", "ada/.bethink", "git/.git", "marked/.bethink"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "git/.git/HEAD").write_text("ref: refs/heads/main\n")
 
@@ -275,14 +335,30 @@ def test_a_replaced_memory_shows_as_a_chain(cli):
     assert hit["id"] == third
     assert [other["id"] for other in hit["related"]] == [second, first]
     shown = cli.ok("recall", "where are orders kept?")
-    assert shown.index("CockroachDB") < shown.index("supersedes") < shown.index("Postgres") < shown.index("MySQL")
+    assert (
+        shown.index("CockroachDB")
+        < shown.index("supersedes")
+        < shown.index("Postgres")
+        < shown.index("MySQL")
+    )
     assert {one["id"] for one in cli.json("list", "--include-superseded")} == {first, second, third}
 
 
-@pytest.mark.parametrize("command", [["recall"], ["search", "--dual"], ["search", "--max-tokens", "1000"]])
+@pytest.mark.parametrize(
+    "command", [["recall"], ["search", "--dual"], ["search", "--max-tokens", "1000"]]
+)
 def test_the_index_and_details_form(stocked, command):
     both = stocked.json(*command, "magic link")
-    assert set(both) == {"query", "index", "details", "total_count", "has_more", "tokens_used", "hints", "topics"}
+    assert set(both) == {
+        "query",
+        "index",
+        "details",
+        "total_count",
+        "has_more",
+        "tokens_used",
+        "hints",
+        "topics",
+    }
     assert both["query"] == "magic link"
     assert set(both["index"][0]) == {"id", "summary", "kind", "score"}
     assert both["details"][0]["content"] == LOGIN
@@ -307,8 +383,21 @@ def test_recall_keeps_within_its_budget(cli):
 
 def test_csv_gives_everything_back(cli):
     cli.add(NAUGHTY)
-    rows = list(csv.DictReader(io.StringIO(cli.ok("search", "pipes quotes", "--format", "csv"), newline="")))
-    assert list(rows[0]) == ["id", "score", "kind", "scope", "source", "path", "lines", "created_at", "summary", "content"]
+    rows = list(
+        csv.DictReader(io.StringIO(cli.ok("search", "pipes quotes", "--format", "csv"), newline=""))
+    )
+    assert list(rows[0]) == [
+        "id",
+        "score",
+        "kind",
+        "scope",
+        "source",
+        "path",
+        "lines",
+        "created_at",
+        "summary",
+        "content",
+    ]
     assert rows[0]["content"] == NAUGHTY
     assert 0 <= float(rows[0]["score"]) <= 1
 
@@ -317,7 +406,11 @@ def test_markdown_is_one_table_row_per_memory(cli):
     cli.add(NAUGHTY)
     head, rule, row, *rest = cli.ok("list", "--format", "md").splitlines()
     assert rest == []
-    assert len(re.split(r"(?<!\\)\|", head)) == len(re.split(r"(?<!\\)\|", rule)) == len(re.split(r"(?<!\\)\|", row))
+    assert (
+        len(re.split(r"(?<!\\)\|", head))
+        == len(re.split(r"(?<!\\)\|", rule))
+        == len(re.split(r"(?<!\\)\|", row))
+    )
     assert r"Pipes \| and" in row
 
 
@@ -333,7 +426,14 @@ def test_xml_is_well_formed_whatever_is_stored(cli):
 
 def test_text_cannot_steer_the_terminal(cli):
     id = cli.add(NAUGHTY + "\u202eevil")
-    for command in (["search", "pipes"], ["recall", "pipes"], ["list"], ["get", id], ["history", id], ["export", "--format", "text"]):
+    for command in (
+        ["search", "pipes"],
+        ["recall", "pipes"],
+        ["list"],
+        ["get", id],
+        ["history", id],
+        ["export", "--format", "text"],
+    ):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", cli.ok(*command))
 
 
@@ -375,7 +475,9 @@ def test_ids_are_any_unique_beginning(cli):
     shared = len(one) - len(one.lstrip()) + next(at for at in range(len(one)) if one[at] != two[at])
     assert cli.json("get", one[: shared + 1])[0]["id"] == one
     assert cli.json("get", one.replace("-", "").upper())[0]["id"] == one
-    printed = re.match(r"(\S+) ", cli.ok("list", "--tag", "none", "--all") or cli.ok("list")).group(1)
+    printed = re.match(r"(\S+) ", cli.ok("list", "--tag", "none", "--all") or cli.ok("list")).group(
+        1
+    )
     assert cli.json("get", printed)[0]["id"] == two
 
 
@@ -385,14 +487,23 @@ def test_list_orders(cli):
     cli.ok("vote", high, "2")
     cli.ok("vote", high)
     cli.ok("update", low, "--confidence", "0.5")
-    orders = {"created": high, "oldest": low, "importance": high, "used": high, "useful": high, "updated": low}
+    orders = {
+        "created": high,
+        "oldest": low,
+        "importance": high,
+        "used": high,
+        "useful": high,
+        "updated": low,
+    }
     for order, first in orders.items():
         assert cli.json("list", "--order", order)[0]["id"] == first, order
 
 
 def test_list_says_when_there_is_more(cli):
     for number in range(22):
-        cli.add(f"Statement {'abcdefghijklmnopqrstuvwxyz'[number] * 9} number {number}", "--no-dedup")
+        cli.add(
+            f"Statement {'abcdefghijklmnopqrstuvwxyz'[number] * 9} number {number}", "--no-dedup"
+        )
     result = cli("list")
     assert len(result.out.splitlines()) == 20
     assert "20 of 22" in result.err
@@ -403,9 +514,17 @@ def test_list_says_when_there_is_more(cli):
 def test_update_changes_only_what_is_given(cli):
     id = cli.add(DEPLOY, "--tag", "release")
     changed = cli.json("update", id, "--importance", "9", "--kind", "decision")
-    assert (changed["importance"], changed["kind"], changed["tags"], changed["content"]) == (9, "decision", ["release"], DEPLOY)
+    assert (changed["importance"], changed["kind"], changed["tags"], changed["content"]) == (
+        9,
+        "decision",
+        ["release"],
+        DEPLOY,
+    )
     assert cli.json("update", id, "--tag", "")["tags"] == []
-    assert cli.json("update", id, "--content", "- dashes\n- are fine")["content"] == "- dashes\n- are fine"
+    assert (
+        cli.json("update", id, "--content", "- dashes\n- are fine")["content"]
+        == "- dashes\n- are fine"
+    )
     assert cli.json("update", id, "--content", "-", stdin="from stdin")["content"] == "from stdin"
     assert cli.json("search", "stdin", "--mode", "keyword")[0]["id"] == id
     assert cli.ok("update", id, "--summary", "new summary").startswith("updated ")
@@ -421,7 +540,7 @@ def test_forget_hides_and_restore_brings_back(cli):
     id = cli.add(DEPLOY)
     result = cli("forget", id)
     assert result.out.startswith("forgotten ")
-    assert f"recollect restore {id[:8]}" in result.err
+    assert f"bethink restore {id[:8]}" in result.err
     assert cli.json("list") == []
     assert "(forgotten)" in cli.ok("list", "--include-deleted")
     assert cli.ok("restore", id).startswith("restored ")
@@ -433,7 +552,7 @@ def test_forgetting_a_replacement_tells_what_stays_hidden(cli):
     new = cli.add("Everything lives in Postgres these days", "--supersedes", old)
     told = cli("forget", new).err
     assert "stays hidden too" in told
-    cli.ok("restore", re.search(r"`recollect restore (\S+)` brings", told)[1])
+    cli.ok("restore", re.search(r"`bethink restore (\S+)` brings", told)[1])
     assert [one["id"] for one in cli.json("list")] == [old]
 
 
@@ -456,14 +575,21 @@ def test_restore_goes_back_to_a_version(cli):
     assert "no version 99" in cli.fails("restore", id, "--to", "99", code=1)
 
 
-@pytest.mark.parametrize(("words", "usefulness"), [([], 1), (["3"], 3), (["-1"], -1), (["-2.5"], -2.5), (["--down"], -1)])
+@pytest.mark.parametrize(
+    ("words", "usefulness"), [([], 1), (["3"], 3), (["-1"], -1), (["-2.5"], -2.5), (["--down"], -1)]
+)
 def test_votes_may_be_negative(cli, words, usefulness):
     assert cli.json("vote", cli.add(DEPLOY), *words)["usefulness"] == usefulness
 
 
 def test_links_are_made_and_removed(cli):
     new, old = cli.add("Orders live in Postgres now"), cli.add("The orders were in MySQL once")
-    assert cli.json("link", new, "supersedes", old) == {"source": new, "type": "supersedes", "target": old, "status": "linked"}
+    assert cli.json("link", new, "supersedes", old) == {
+        "source": new,
+        "type": "supersedes",
+        "target": old,
+        "status": "linked",
+    }
     assert [one["id"] for one in cli.json("list")] == [new]
     assert cli.json("link", new, "supersedes", old, "--remove")["status"] == "removed"
     assert len(cli.json("list")) == 2
@@ -475,7 +601,12 @@ def test_links_are_made_and_removed(cli):
 def test_history_numbers_the_versions_and_shows_what_changed(cli):
     id = cli.add(DEPLOY, "--importance", "5")
     cli.ok("update", id, "--importance", "9", "--tag", "a,b")
-    cli.ok("update", id, "--content", "We deploy from main, after two reviews and a green build of everything that is affected by it")
+    cli.ok(
+        "update",
+        id,
+        "--content",
+        "We deploy from main, after two reviews and a green build of everything that is affected by it",
+    )
     cli.ok("forget", id)
     versions = cli.json("history", id)
     assert [version["version"] for version in versions] == [1, 2, 3, 4]
@@ -487,7 +618,9 @@ def test_history_numbers_the_versions_and_shows_what_changed(cli):
     assert "importance: 5.0 → 9.0" in shown
     assert f"- {DEPLOY}" in shown
     assert "+ We deploy from main, after two reviews" in shown
-    assert cli.ok("history", id, "--format", "csv").startswith("version,at,actor,action,before,after")
+    assert cli.ok("history", id, "--format", "csv").startswith(
+        "version,at,actor,action,before,after"
+    )
 
 
 # Numbers and exports
@@ -499,8 +632,19 @@ def test_stats_counts(stocked):
     assert numbers["by_kind"] == {"decision": 2, "preference": 1, "question": 1}
     assert sorted(numbers["by_scope"].values()) == [1, 3]
     assert numbers["database_bytes"] > 0
-    assert Path(numbers["database"]).name.startswith(("memory.db", "recollect_"))
-    names = {"deleted", "entities", "relations", "sources", "sessions", "spans", "vectors", "unembedded", "cached", "bytes_per_memory"}
+    assert Path(numbers["database"]).name.startswith(("memory.db", "bethink_"))
+    names = {
+        "deleted",
+        "entities",
+        "relations",
+        "sources",
+        "sessions",
+        "spans",
+        "vectors",
+        "unembedded",
+        "cached",
+        "bytes_per_memory",
+    }
     assert names <= set(numbers)
     shown = stocked.ok("stats")
     assert "4 memories" in shown
@@ -521,7 +665,9 @@ def test_export_holds_everything_in_every_format(stocked, tmp_path):
     assert len(ElementTree.fromstring(stocked.ok("export", "--format", "xml"))) == 4
     assert len(stocked.ok("export", "--format", "md").splitlines()) == 6
     assert LOGIN in stocked.ok("export", "--format", "text")
-    assert contents(json.loads(stocked.ok("export", "--kind", "preference"))) == ["I prefer small pull requests"]
+    assert contents(json.loads(stocked.ok("export", "--kind", "preference"))) == [
+        "I prefer small pull requests"
+    ]
 
 
 def test_export_into_a_file(stocked, tmp_path):
@@ -533,6 +679,8 @@ def test_export_into_a_file(stocked, tmp_path):
     assert len(json.loads(target.read_text())) == 4
     assert target.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
-    assert "cannot be written" in stocked.fails("export", "-o", str(tmp_path / "no" / "where.json"), code=1)
+    assert "cannot be written" in stocked.fails(
+        "export", "-o", str(tmp_path / "no" / "where.json"), code=1
+    )
     assert stocked("export", "-o", "/dev/null").code == 0
     assert "not both" in stocked.fails("export", "--jsonl", "--json", code=2)

@@ -14,12 +14,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-import recollect
+import bethink
 
 pytest_plugins = ["cli_runner"]
 
 DEPLOY = "We deploy from main, never from a branch"
-SOURCE = str(Path(recollect.__file__).parent.parent)
+SOURCE = str(Path(bethink.__file__).parent.parent)
 NOBODY = 65534
 
 
@@ -28,12 +28,16 @@ def run(*argv, home, stdin=b"", **environment):
     known = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": SOURCE,
-        "RECOLLECT_HOME": str(home),
-        "RECOLLECT_EMBEDDING": "none",
+        "BETHINK_HOME": str(home),
+        "BETHINK_EMBEDDING": "none",
         "LANG": "C.UTF-8",
     }
     return subprocess.run(
-        [sys.executable, "-m", "recollect", *argv], input=stdin, capture_output=True, env={**known, **environment}, cwd=home.parent
+        [sys.executable, "-m", "bethink", *argv],
+        input=stdin,
+        capture_output=True,
+        env={**known, **environment},
+        cwd=home.parent,
     )
 
 
@@ -100,7 +104,7 @@ def test_wrong_usage_ends_with_2_and_says_what_was_wrong(cli, argv, said):
 def test_without_a_command_the_help_goes_to_stderr(cli):
     result = cli()
     assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("usage: recollect COMMAND")
+    assert result.err.startswith("usage: bethink COMMAND")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +147,7 @@ def test_errors_with_json_leave_stdout_empty(cli):
 
 
 def test_a_terminal_without_text_is_not_waited_for(cli):
-    assert 'recollect add "We deploy on Fridays"' in cli.fails("add", terminal=True, code=2)
+    assert 'bethink add "We deploy on Fridays"' in cli.fails("add", terminal=True, code=2)
 
 
 def test_purge_and_reset_need_a_yes_where_nobody_can_be_asked(cli):
@@ -186,7 +190,9 @@ def test_nul_bytes_look_binary(cli):
     assert "image.png looks binary" in cli.fails("add", "--file", "image.png", code=2)
 
 
-@pytest.mark.parametrize(("raw", "at"), [(b"ok \xff", 3), (b"\xef\xbb\xbfok \xff", 6), (b"caf\xe9", 3)])
+@pytest.mark.parametrize(
+    ("raw", "at"), [(b"ok \xff", 3), (b"\xef\xbb\xbfok \xff", 6), (b"caf\xe9", 3)]
+)
 def test_invalid_utf8_on_stdin_names_the_byte(cli, raw, at):
     assert f"not valid UTF-8: byte {at} " in cli.fails("add", stdin=raw, code=2)
     assert cli.json("list") == []
@@ -202,11 +208,56 @@ def test_invalid_utf8_in_an_argument(cli, tmp_path):
 # Queries: no input makes a search fail
 
 QUERIES = [
-    '"', '"unbalanced', "'", "(", ")", "((", "NEAR(", "NEAR(a b, 2", "*", "* *", ":", "content:", ":x", "^", "^x", "- x", "--",
-    "AND", "OR NOT", "NOT", "x AND", "AND x", "a NOT", '""', '"" ""', "{a b}:", "a + b", "x*y*", "summary:*", ";",
-    "'; DROP TABLE memories; --", "\\", "%", "_", "🦀", "東京", "e\u0301", "\ufffe", "x:y:z", "-x -y", "\u202e", "1", "''", "[]",
-    "a" * 10_000, "a " * 5_000, '"' * 999, "(" * 999, "NOT " * 200,
-]  # fmt: skip
+    '"',
+    '"unbalanced',
+    "'",
+    "(",
+    ")",
+    "((",
+    "NEAR(",
+    "NEAR(a b, 2",
+    "*",
+    "* *",
+    ":",
+    "content:",
+    ":x",
+    "^",
+    "^x",
+    "- x",
+    "--",
+    "AND",
+    "OR NOT",
+    "NOT",
+    "x AND",
+    "AND x",
+    "a NOT",
+    '""',
+    '"" ""',
+    "{a b}:",
+    "a + b",
+    "x*y*",
+    "summary:*",
+    ";",
+    "'; DROP TABLE memories; --",
+    "\\",
+    "%",
+    "_",
+    "🦀",
+    "東京",
+    "e\u0301",
+    "\ufffe",
+    "x:y:z",
+    "-x -y",
+    "\u202e",
+    "1",
+    "''",
+    "[]",
+    "a" * 10_000,
+    "a " * 5_000,
+    '"' * 999,
+    "(" * 999,
+    "NOT " * 200,
+]
 
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
@@ -217,7 +268,11 @@ def test_no_query_makes_a_search_fail(cli, mode):
         assert result.code == 0, (query, result)
 
 
-@pytest.mark.parametrize("words", [["search", ""], ["recall", " "], ["search", "-"], ["search", "", "--since", "7d"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [["search", ""], ["recall", " "], ["search", "-"], ["search", "", "--since", "7d"]],
+    ids=" ".join,
+)
 def test_an_empty_question_is_wrong_usage(cli, words):
     cli.add(DEPLOY)
     told = cli.fails(*words, code=2)
@@ -230,7 +285,9 @@ def test_an_empty_question_is_wrong_usage(cli, words):
 def test_a_file_that_is_no_database(cli, tmp_path):
     (tmp_path / "notes.txt").write_text("not a database " * 100)
     for command in (["list"], ["add", "x"], ["search", "x"], ["stats"], ["reset", "--yes"]):
-        assert "is not a Recollect database" in cli.fails(*command, "--database", tmp_path / "notes.txt", code=1)
+        assert "is not a Bethink database" in cli.fails(
+            *command, "--database", tmp_path / "notes.txt", code=1
+        )
     assert (tmp_path / "notes.txt").read_text() == "not a database " * 100
 
 
@@ -247,32 +304,53 @@ def test_a_database_of_a_newer_version(cli):
     connection.pragma("user_version", 999)
     connection.close()
     message = cli.fails("list", code=1)
-    assert "newer Recollect (schema 999" in message
-    assert "pip install -U recollect" in message
+    assert "newer Bethink (schema 999" in message
+    assert "pip install -U bethink" in message
 
 
 def test_a_directory_and_a_file_in_the_way(cli, tmp_path):
     assert "is a directory" in cli.fails("list", "--database", tmp_path, code=1)
     (tmp_path / "file").write_text("")
-    assert "cannot be created" in cli.fails("add", DEPLOY, "--database", tmp_path / "file" / "memory.db", code=1)
-    assert "cannot be created" in cli.fails("add", DEPLOY, "--database", "/proc/nowhere/memory.db", code=1)
+    assert "cannot be created" in cli.fails(
+        "add", DEPLOY, "--database", tmp_path / "file" / "memory.db", code=1
+    )
+    assert "cannot be created" in cli.fails(
+        "add", DEPLOY, "--database", "/proc/nowhere/memory.db", code=1
+    )
 
 
 READING = (
-    ["search", "deploy"], ["recall", "deploy"], ["list"], ["export"], ["stats"], ["topics"], ["reset", "--yes"], ["reindex"], ["handoff", "show"],
-    ["duplicates"], ["consolidate"], ["get", "01a1dd89"], ["vote", "01a1dd89"], ["forget", "01a1dd89"], ["promote", "--suggest"],
-)  # fmt: skip
+    ["search", "deploy"],
+    ["recall", "deploy"],
+    ["list"],
+    ["export"],
+    ["stats"],
+    ["topics"],
+    ["reset", "--yes"],
+    ["reindex"],
+    ["handoff", "show"],
+    ["duplicates"],
+    ["consolidate"],
+    ["get", "01a1dd89"],
+    ["vote", "01a1dd89"],
+    ["forget", "01a1dd89"],
+    ["promote", "--suggest"],
+)
 
 
 def test_what_reads_makes_no_database_that_was_named_and_is_not_there(cli, tmp_path, monkeypatch):
     typed = tmp_path / "typo" / "x.db"
-    for command in (*READING, ["backup", tmp_path / "copy.db"], ["migrate", "--to", tmp_path / "copy.db"]):
+    for command in (
+        *READING,
+        ["backup", tmp_path / "copy.db"],
+        ["migrate", "--to", tmp_path / "copy.db"],
+    ):
         told = cli.fails(*command, "--database", typed, code=1)
         assert f"There is no database at {typed}." in told and "--database" in told
     doctor = cli("doctor", "--database", typed)
     assert doctor.code == 1 and f"There is no database at {typed}." in doctor.out
-    monkeypatch.setenv("RECOLLECT_DATABASE", str(typed))
-    assert "$RECOLLECT_DATABASE" in cli.fails("list", code=1)
+    monkeypatch.setenv("BETHINK_DATABASE", str(typed))
+    assert "$BETHINK_DATABASE" in cli.fails("list", code=1)
     assert not typed.parent.exists() and not (tmp_path / "copy.db").exists()
     cli.ok("add", DEPLOY)
     assert DEPLOY in cli.ok("list", "--database", typed)
@@ -283,7 +361,9 @@ def test_the_usual_database_needs_no_making(cli):
 
 
 def test_a_database_that_is_elsewhere_by_name(cli):
-    assert "PostgreSQL server" in cli.fails("list", "--database", "postgresql://127.0.0.1:1/x", code=1)
+    assert "PostgreSQL server" in cli.fails(
+        "list", "--database", "postgresql://127.0.0.1:1/x", code=1
+    )
 
 
 def test_an_address_of_an_unknown_kind_is_no_path(cli):
@@ -313,7 +393,7 @@ def powerless(*paths):
 def shared_folder(cli, monkeypatch):
     """A folder that another user can reach too: pytest's own are for the owner alone."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        monkeypatch.setenv("RECOLLECT_HOME", folder)
+        monkeypatch.setenv("BETHINK_HOME", folder)
         monkeypatch.chdir(folder)
         yield Path(folder)
         monkeypatch.chdir("/")
@@ -366,11 +446,11 @@ def test_a_damaged_page_is_told_and_found_by_the_doctor(cli):
 
 
 def test_a_bad_value_in_the_environment_warns_and_goes_on(cli):
-    cli.monkeypatch.setenv("RECOLLECT_LIMIT", "many")
+    cli.monkeypatch.setenv("BETHINK_LIMIT", "many")
     result = cli("list")
     assert result.code == 0
-    assert "warning: RECOLLECT_LIMIT='many' is ignored" in result.err
-    assert "RECOLLECT_LIMIT" not in cli("list", "--quiet").err
+    assert "warning: BETHINK_LIMIT='many' is ignored" in result.err
+    assert "BETHINK_LIMIT" not in cli("list", "--quiet").err
 
 
 def test_a_bad_settings_file_is_named(cli):
@@ -388,11 +468,11 @@ def test_the_unexpected_is_one_line_and_a_way_to_see_more(cli, monkeypatch):
     def explode(*_, **__):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("recollect.memory.Memory.search", explode)
+    monkeypatch.setattr("bethink.api.Memory.search", explode)
     result = cli("search", "x")
     assert (result.code, result.out) == (1, "")
-    assert result.err.startswith("error: unexpected RuntimeError: boom\nhint: Set RECOLLECT_DEBUG=1")
-    monkeypatch.setenv("RECOLLECT_DEBUG", "1")
+    assert result.err.startswith("error: unexpected RuntimeError: boom\nhint: Set BETHINK_DEBUG=1")
+    monkeypatch.setenv("BETHINK_DEBUG", "1")
     assert "Traceback" in cli("search", "x").err
 
 
@@ -400,15 +480,20 @@ def test_an_interrupt_ends_with_130(cli, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("recollect.memory.Memory.search", interrupt)
+    monkeypatch.setattr("bethink.api.Memory.search", interrupt)
     result = cli("search", "x")
     assert (result.code, result.err) == (130, "stopped\n")
 
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     run("add", DEPLOY, home=tmp_path / "home")
-    command = f'{sys.executable} -m recollect export --jsonl | true; echo "${{PIPESTATUS[0]}}"'
-    environment = {**os.environ, "PYTHONPATH": SOURCE, "RECOLLECT_HOME": str(tmp_path / "home"), "RECOLLECT_EMBEDDING": "none"}
+    command = f'{sys.executable} -m bethink export --jsonl | true; echo "${{PIPESTATUS[0]}}"'
+    environment = {
+        **os.environ,
+        "PYTHONPATH": SOURCE,
+        "BETHINK_HOME": str(tmp_path / "home"),
+        "BETHINK_EMBEDDING": "none",
+    }
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment)
     assert done.stdout == "0\n"
     assert done.stderr == ""
@@ -416,36 +501,57 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_stdout_is_told(tmp_path):
-    environment = {**os.environ, "PYTHONPATH": SOURCE, "RECOLLECT_HOME": str(tmp_path), "RECOLLECT_EMBEDDING": "none"}
-    (tmp_path / ".recollect").mkdir()
-    commands = (["stats"], ["add", DEPLOY], ["add", "The key is AKIAIOSFODNN7EXAMPLE, for staging"])  # the last with a hint
+    environment = {
+        **os.environ,
+        "PYTHONPATH": SOURCE,
+        "BETHINK_HOME": str(tmp_path),
+        "BETHINK_EMBEDDING": "none",
+    }
+    (tmp_path / ".bethink").mkdir()
+    commands = (
+        ["stats"],
+        ["add", DEPLOY],
+        ["add", "The key is AKIAIOSFODNN7EXAMPLE, for staging"],
+    )  # the last with a hint
     for command, unbuffered in itertools.product(commands, ("", "1")):
         environment["PYTHONUNBUFFERED"] = unbuffered
         with Path("/dev/full").open("w") as full:
-            words = [sys.executable, "-m", "recollect", *command]
-            done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path)
+            words = [sys.executable, "-m", "bethink", *command]
+            done = subprocess.run(
+                words, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path
+            )
         said = "error: The output could not be written: No space left on device. What the command changed stays changed.\n"
         assert (done.returncode, done.stderr) == (1, said)
 
 
 def test_an_empty_home_is_none_and_not_the_root_of_all(tmp_path):
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": ""}
-    words = [sys.executable, "-m", "recollect", "config", "--path"]
+    words = [sys.executable, "-m", "bethink", "config", "--path"]
     shown = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert shown.returncode == 0 and not shown.stdout.startswith("/.config")
     assert shown.stdout.startswith(pwd.getpwuid(os.getuid()).pw_dir)
 
 
 def test_nothing_is_imported_before_the_command_can_be_stopped():
-    code = "import os, sys; before = set(sys.modules); import recollect.cli.main; print(*sorted(set(sys.modules) - before))"
-    loaded = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": SOURCE})
-    assert set(loaded.stdout.split()) <= {"__future__", "recollect", "recollect.cli", "recollect.cli.main"}
+    code = "import os, sys; before = set(sys.modules); import bethink.surface.cli.main; print(*sorted(set(sys.modules) - before))"
+    loaded = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    )
+    assert set(loaded.stdout.split()) <= {
+        "__future__",
+        "bethink",
+        "bethink.surface.cli",
+        "bethink.surface.cli.main",
+    }
 
 
 def test_a_real_process_speaks_on_the_right_streams(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
-    (tmp_path / ".recollect").mkdir()
+    (tmp_path / ".bethink").mkdir()
     added = run("add", stdin="größer 東京".encode(), home=home)
     assert added.returncode == 0, added
     assert added.stderr == b""

@@ -20,16 +20,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import recollect
-from recollect.cli import output, parsing
-from recollect.cli.main import COMMANDS, find_command
-from recollect.cli.progress import Bar
-from recollect.cli.shown import SIGNALS
+import bethink
+from bethink.surface.cli import output, parsing
+from bethink.surface.cli.main import COMMANDS, find_command
+from bethink.surface.cli.progress import Bar
+from bethink.surface.cli.shown import SIGNALS
 
 pytest_plugins = ["cli_runner"]
 
 DEPLOY = "We deploy from main, never from a branch"
-SOURCE = str(Path(recollect.__file__).parent.parent)
+SOURCE = str(Path(bethink.__file__).parent.parent)
 HEAVY = [
     "numpy",
     "onnxruntime",
@@ -52,7 +52,9 @@ def test_help_names_every_command(cli):
     for name, (_, about) in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(about)}$", shown, re.MULTILINE)
     assert cli.ok("help") == cli.ok("-h") == shown
-    assert cli.ok("--version") == cli.ok("search", "--version") == f"recollect {recollect.__version__}\n"
+    assert (
+        cli.ok("--version") == cli.ok("search", "--version") == f"bethink {bethink.__version__}\n"
+    )
 
 
 def examples(text):
@@ -62,7 +64,7 @@ def examples(text):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_explains_itself_with_examples(cli, name):
     shown = cli.ok(name, "--help")
-    assert shown.startswith(f"usage: recollect {name} ")
+    assert shown.startswith(f"usage: bethink {name} ")
     assert 2 <= len(examples(shown)) <= 4
     assert cli.ok("help", name) == shown
 
@@ -71,8 +73,8 @@ def test_every_command_explains_itself_with_examples(cli, name):
 def test_the_examples_of_a_command_are_accepted(cli, name):
     for line in examples(cli.ok(name, "--help")):
         for part in re.split(r"\| |&& |<\(|\)$| > ", line):
-            words = shlex.split(part) if part.startswith("recollect ") else []
-            if words[:1] == ["recollect"]:
+            words = shlex.split(part) if part.startswith("bethink ") else []
+            if words[:1] == ["bethink"]:
                 command, rest = find_command(words[1:])
                 parsing.parse(parsing.build(command)[1], rest)
 
@@ -82,10 +84,21 @@ def test_the_examples_of_a_command_are_accepted(cli, name):
 
 def modules_after(*argv, home, project):
     """The modules that one command leaves loaded in a fresh process."""
-    code = "import sys; from recollect.cli.main import main; code = main(sys.argv[1:]); loaded = sorted(sys.modules)"
+    code = "import sys; from bethink.surface.cli.main import main; code = main(sys.argv[1:]); loaded = sorted(sys.modules)"
     code += "; import json; sys.stderr.write('\\n' + json.dumps([code, loaded]))"
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "RECOLLECT_HOME": str(home), "RECOLLECT_EMBEDDING": "hashing"}
-    done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True, env=environment, cwd=project)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": SOURCE,
+        "BETHINK_HOME": str(home),
+        "BETHINK_EMBEDDING": "hashing",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code, *argv],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=project,
+    )
     exit_code, modules = json.loads(done.stderr.splitlines()[-1])
     assert exit_code == 0, done.stderr
     return set(modules)
@@ -94,7 +107,11 @@ def modules_after(*argv, home, project):
 @pytest.mark.parametrize("argv", [["--version"], ["--help"]])
 def test_version_and_help_load_next_to_nothing(argv, tmp_path):
     loaded = modules_after(*argv, home=tmp_path / "home", project=tmp_path)
-    assert {name for name in loaded if name.startswith("recollect")} == {"recollect", "recollect.cli", "recollect.cli.main"}
+    assert {name for name in loaded if name.startswith("bethink")} == {
+        "bethink",
+        "bethink.surface.cli",
+        "bethink.surface.cli.main",
+    }
     assert not loaded & {"argparse", "dataclasses", "pathlib", "json", "apsw", *HEAVY}
 
 
@@ -118,32 +135,40 @@ def test_reading_by_words_loads_no_model_and_no_numbers(cli):
 
 
 def test_completion_for_bash_is_valid_and_completes(cli, tmp_path):
-    script = tmp_path / "recollect.bash"
+    script = tmp_path / "bethink.bash"
     script.write_text(cli.ok("completion", "bash"))
     subprocess.run(["bash", "-n", str(script)], check=True)
 
     def complete(*words):
         typed = " ".join(map(shlex.quote, words))
-        line = f'source {script}; COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _recollect; echo "${{COMPREPLY[@]}}"'
-        return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True).stdout.split()
+        line = f'source {script}; COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _bethink; echo "${{COMPREPLY[@]}}"'
+        return subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, check=True
+        ).stdout.split()
 
-    assert complete("recollect", "sea") == ["search"]
-    assert set(COMMANDS) <= set(complete("recollect", ""))
-    assert complete("recollect", "search", "x", "--mo") == ["--mode"]
-    assert complete("recollect", "search", "x", "--mode", "") == ["hybrid", "vector", "keyword"]
-    assert complete("recollect", "--database", "x.db", "add", "--kind", "dec") == ["decision"]
-    assert complete("recollect", "model", "p") == ["pull"]
-    assert complete("recollect", "list", "--format", "") == list(parsing.FORMATS)
+    assert complete("bethink", "sea") == ["search"]
+    assert set(COMMANDS) <= set(complete("bethink", ""))
+    assert complete("bethink", "search", "x", "--mo") == ["--mode"]
+    assert complete("bethink", "search", "x", "--mode", "") == ["hybrid", "vector", "keyword"]
+    assert complete("bethink", "--database", "x.db", "add", "--kind", "dec") == ["decision"]
+    assert complete("bethink", "model", "p") == ["pull"]
+    assert complete("bethink", "list", "--format", "") == list(parsing.FORMATS)
 
 
-@pytest.mark.parametrize(("shell", "check"), [("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])])
+@pytest.mark.parametrize(
+    ("shell", "check"), [("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])]
+)
 def test_completion_for_other_shells_knows_every_command_and_option(cli, tmp_path, shell, check):
-    script = tmp_path / "recollect.completion"
+    script = tmp_path / "bethink.completion"
     script.write_text(cli.ok("completion", shell))
     for name in COMMANDS:
         assert name in script.read_text()
-    assert ("--include-superseded" if shell == "zsh" else "-l include-superseded") in script.read_text()
-    assert subprocess.run(["bash", "-n", str(script)]).returncode == 0 or shell == "zsh"  # quotes are balanced
+    assert (
+        "--include-superseded" if shell == "zsh" else "-l include-superseded"
+    ) in script.read_text()
+    assert (
+        subprocess.run(["bash", "-n", str(script)]).returncode == 0 or shell == "zsh"
+    )  # quotes are balanced
     if shutil.which(shell):
         subprocess.run([*check, str(script)], check=True)
     assert cli.json("completion", shell)["shell"] == shell
@@ -184,16 +209,16 @@ def test_all_is_well(cli):
 
 def test_the_doctor_works_before_anything_was_added(cli):
     assert findings(cli) == {}
-    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
+    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "none")
     assert findings(cli) == {}
 
 
 def test_a_missing_model_is_a_problem(cli):
-    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "snowflake-arctic-embed-s")
+    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "snowflake-arctic-embed-s")
     problem = findings(cli)["model"]
     assert "not installed" in problem["message"]
-    assert "recollect model pull" in problem["fix"]
-    assert "mend: Run `recollect model pull`" in cli("doctor").out
+    assert "bethink model pull" in problem["fix"]
+    assert "mend: Run `bethink model pull`" in cli("doctor").out
 
 
 def test_a_damaged_model_is_found_when_looking_deep(cli):
@@ -201,17 +226,17 @@ def test_a_damaged_model_is_found_when_looking_deep(cli):
     folder.mkdir(parents=True, mode=0o700)
     for file in ("model.onnx", "tokenizer.json"):
         (folder / file).write_text("not a model")
-    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "snowflake-arctic-embed-s")
+    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "snowflake-arctic-embed-s")
     assert "damaged" in findings(cli, "--deep")["model"]["message"]
 
 
 def test_vectors_of_another_model_are_a_problem_that_can_be_fixed(cli):
-    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
+    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "none")
     cli.add(DEPLOY)
-    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
     problem = findings(cli)["vectors of the model"]
     assert "1 memory without a vector of hashing" in problem["message"]
-    assert problem["fix"] == "recollect reindex"
+    assert problem["fix"] == "bethink reindex"
     result = cli("doctor", "--fix")
     assert result.code == 0, result
     assert "fixed: embedded what had no vector" in result.err
@@ -223,7 +248,7 @@ def test_a_broken_index_is_mended(cli):
     connection = apsw.Connection(str(cli.home / "memory.db"))
     connection.execute("INSERT INTO memories_fts(memories_fts) VALUES ('delete-all')")
     connection.close()
-    assert findings(cli)["full-text index"]["fix"] == "recollect doctor --fix"
+    assert findings(cli)["full-text index"]["fix"] == "bethink doctor --fix"
     assert cli.json("search", "deploy", "--mode", "keyword") == []
     assert cli("doctor", "--fix").code == 0
     assert len(cli.json("search", "deploy", "--mode", "keyword")) == 1
@@ -245,7 +270,10 @@ def test_a_folder_of_others_must_only_not_be_open_to_changes(cli, tmp_path):
     cli.ok("add", DEPLOY, "--database", str(tmp_path / "data" / "memory.db"))
     assert findings(cli, "--database", str(tmp_path / "data" / "memory.db")) == {}
     (tmp_path / "data").chmod(0o777)
-    assert "others can change" in findings(cli, "--database", str(tmp_path / "data" / "memory.db"))["folder"]["message"]
+    assert (
+        "others can change"
+        in findings(cli, "--database", str(tmp_path / "data" / "memory.db"))["folder"]["message"]
+    )
 
 
 def test_a_changed_text_is_found_when_looking_deep(cli):
@@ -256,7 +284,9 @@ def test_a_changed_text_is_found_when_looking_deep(cli):
     assert "not what was written" in findings(cli, "--deep")["memory"]["message"]
 
 
-@pytest.mark.parametrize(("text", "check"), [("limt = 3", "settings"), ("database = '/proc/nowhere/x.db'", "database")])
+@pytest.mark.parametrize(
+    ("text", "check"), [("limt = 3", "settings"), ("database = '/proc/nowhere/x.db'", "database")]
+)
 def test_settings_that_cannot_be_used_are_findings(cli, text, check):
     cli.home.mkdir(mode=0o700)
     (cli.home / "config.toml").write_text(text)
@@ -265,8 +295,8 @@ def test_settings_that_cannot_be_used_are_findings(cli, text, check):
 
 
 def test_odd_environment_values_are_findings(cli):
-    cli.monkeypatch.setenv("RECOLLECT_LIMIT", "many")
-    assert "RECOLLECT_LIMIT" in findings(cli)["settings"]["message"]
+    cli.monkeypatch.setenv("BETHINK_LIMIT", "many")
+    assert "BETHINK_LIMIT" in findings(cli)["settings"]["message"]
 
 
 def test_findings_come_in_every_format(cli):
@@ -282,14 +312,14 @@ def test_config_shows_values_and_where_they_come_from(cli):
     assert rows["embedding"] == {
         "key": "embedding",
         "value": "hashing",
-        "origin": "$RECOLLECT_EMBEDDING",
+        "origin": "$BETHINK_EMBEDDING",
         "help": rows["embedding"]["help"],
     }
     assert rows["limit"]["origin"] == "default"
     assert cli.ok("config", "limit") == "10\n"
     assert cli.ok("config", "knowledge") == ".claude/knowledge\n"
     assert cli.json("config", "dedup")["value"] is True
-    assert "($RECOLLECT_EMBEDDING)" in cli.ok("config")
+    assert "($BETHINK_EMBEDDING)" in cli.ok("config")
     assert len(list(csv.DictReader(io.StringIO(cli.ok("config", "--format", "csv"))))) == len(rows)
     assert cli.ok("config", "--path") == f"{cli.home / 'config.toml'}\n"
 
@@ -311,12 +341,17 @@ def test_config_keeps_comments_and_other_lines(cli):
     cli.ok("config", "mode", "vector")
     assert file.read_text() == before.replace('"keyword"', '"vector"')
     cli.ok("config", "knowledge", "a, b#c")
-    assert file.read_text() == '# mine\nmode = "vector"  # faster\n\nknowledge = ["a", "b#c"]\nlimit=3'
+    assert (
+        file.read_text() == '# mine\nmode = "vector"  # faster\n\nknowledge = ["a", "b#c"]\nlimit=3'
+    )
     cli.ok("config", "threshold", "0.25")
     assert file.read_text().endswith("limit=3\nthreshold = 0.25\n")
     cli.ok("config", "min_similarity", "-0.5")
     cli.ok("config", "--unset", "mode")
-    assert file.read_text() == '# mine\n\nknowledge = ["a", "b#c"]\nlimit=3\nthreshold = 0.25\nmin_similarity = -0.5\n'
+    assert (
+        file.read_text()
+        == '# mine\n\nknowledge = ["a", "b#c"]\nlimit=3\nthreshold = 0.25\nmin_similarity = -0.5\n'
+    )
     assert cli.json("config", "knowledge")["value"] == ["a", "b#c"]
 
 
@@ -332,12 +367,14 @@ def test_config_keeps_links_and_line_ends(cli):
 
 
 def test_config_writes_through_no_link_out_of_the_project(cli):
-    (cli.project / ".recollect").mkdir()
+    (cli.project / ".bethink").mkdir()
     for outside in (cli.home / "config.toml", cli.home / "missing.toml"):
-        link = cli.project / ".recollect" / "config.toml"
+        link = cli.project / ".bethink" / "config.toml"
         link.unlink(missing_ok=True)
         link.symlink_to(outside)
-        assert "leads out of the project" in cli.fails("config", "limit", "5", "--project-file", code=2)
+        assert "leads out of the project" in cli.fails(
+            "config", "limit", "5", "--project-file", code=2
+        )
     assert not cli.home.exists()
 
 
@@ -352,7 +389,9 @@ def test_config_takes_no_line_of_a_value_for_a_setting(cli, value):
     assert file.read_text() == f"knowledge = {value}\n"
 
 
-@pytest.mark.parametrize("value", ['quo"te', "back\\slash", "new\nline", "ümlaut 東京", "del\x7f", "# no comment", "'''"])
+@pytest.mark.parametrize(
+    "value", ['quo"te', "back\\slash", "new\nline", "ümlaut 東京", "del\x7f", "# no comment", "'''"]
+)
 def test_any_text_can_be_a_value(cli, value):
     cli.ok("config", "embedding_model", value)
     assert cli.json("config", "embedding_model")["value"] == value
@@ -362,7 +401,7 @@ def test_any_text_can_be_a_value(cli, value):
 
 def test_the_project_file_wins_over_yours_and_says_so(cli):
     cli.ok("config", "limit", "4", "--project-file")
-    assert (cli.project / ".recollect" / "config.toml").read_text() == "limit = 4\n"
+    assert (cli.project / ".bethink" / "config.toml").read_text() == "limit = 4\n"
     result = cli("config", "limit", "7")
     assert result.code == 0
     assert "sets limit too, and wins: it is still 4" in result.err
@@ -407,10 +446,10 @@ def test_a_model_in_place_is_not_fetched_again(cli):
 
 
 def test_reindex_embeds_what_has_no_vector(cli):
-    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
+    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "none")
     cli.add(DEPLOY)
     assert "No embedding model is set." in cli.fails("reindex", code=1)
-    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
     assert cli.json("reindex") == {"embedded": 1, "model": "hashing-256"}
     assert cli.ok("reindex") == "embedded 0 memories with hashing-256\n"
     assert cli.json("reindex", "--full")["embedded"] == 1
@@ -434,9 +473,11 @@ def test_reset_asks_and_takes_only_its_scope(cli):
     asked = cli("reset", stdin="no\n", terminal=True)
     assert asked.code == 1
     assert "removes 1 memory of the project shop for good" in asked.err
-    assert "recollect backup" in asked.err
+    assert "bethink backup" in asked.err
     assert len(cli.json("list")) == 2
-    assert cli("reset", stdin="yes\n", terminal=True).out == "removed 1 memory of the project shop\n"
+    assert (
+        cli("reset", stdin="yes\n", terminal=True).out == "removed 1 memory of the project shop\n"
+    )
     assert [one["scope"] for one in cli.json("list")] == ["personal"]
     assert cli.json("reset", "--scope", "personal", "--yes") == {"removed": 1, "scope": "personal"}
     cli.add(DEPLOY)
@@ -448,32 +489,57 @@ def test_reset_asks_and_takes_only_its_scope(cli):
 def test_bench_measures_every_mode(cli, tmp_path):
     folder = tmp_path / "tiny"
     folder.mkdir()
-    documents = [{"id": "a", "text": "ships sail the sea"}, {"id": "b", "text": "trains run on rails"}]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
-    (folder / "queries.jsonl").write_text(json.dumps({"id": "q", "query": "what sails the sea?", "relevant": ["a"]}) + "\n")
+    documents = [
+        {"id": "a", "text": "ships sail the sea"},
+        {"id": "b", "text": "trains run on rails"},
+    ]
+    (folder / "corpus.jsonl").write_text(
+        "".join(json.dumps(document) + "\n" for document in documents)
+    )
+    (folder / "queries.jsonl").write_text(
+        json.dumps({"id": "q", "query": "what sails the sea?", "relevant": ["a"]}) + "\n"
+    )
     (folder / "meta.json").write_text(json.dumps({"name": "tiny"}))
     rows = cli.json("bench", folder)
-    assert [(row["set"], row["mode"]) for row in rows] == [("tiny", "hybrid"), ("tiny", "vector"), ("tiny", "keyword")]
+    assert [(row["set"], row["mode"]) for row in rows] == [
+        ("tiny", "hybrid"),
+        ("tiny", "vector"),
+        ("tiny", "keyword"),
+    ]
     assert all(row["any@5"] == 1.0 for row in rows)
     table = cli.ok("bench", folder, "--mode", "keyword").splitlines()
     assert table[0].split()[:3] == ["set", "mode", "hit@1"]
     assert table[1].split()[:3] == ["tiny", "keyword", "1.000"]
-    assert ElementTree.fromstring(cli.ok("bench", folder, "--mode", "keyword", "--format", "xml"))[0].findtext("any_5") == "1.0"
+    assert (
+        ElementTree.fromstring(cli.ok("bench", folder, "--mode", "keyword", "--format", "xml"))[
+            0
+        ].findtext("any_5")
+        == "1.0"
+    )
 
 
 @pytest.mark.parametrize("embedding", ["hashing", "none"])
 def test_the_demo_shows_the_product_and_leaves_nothing(cli, tmp_path, embedding):
-    cli.monkeypatch.setenv("RECOLLECT_EMBEDDING", embedding)
+    cli.monkeypatch.setenv("BETHINK_EMBEDDING", embedding)
     cli.monkeypatch.setenv("TMPDIR", str(tmp_path))
     cli.monkeypatch.setattr("tempfile.tempdir", None)
     shown = cli.ok("demo")
-    for part in ("$ recollect add", "duplicate of", "--mode keyword", "--intent", "supersedes", "[REDACTED", "--explain", "relevance"):
+    for part in (
+        "$ bethink add",
+        "duplicate of",
+        "--mode keyword",
+        "--intent",
+        "supersedes",
+        "[REDACTED",
+        "--explain",
+        "relevance",
+    ):
         assert part in shown, part
     assert "hunter2" not in shown.replace("<private>ops / hunter2</private>", "")
     assert ("by their words only" in shown) == (embedding == "none")
     steps = cli.json("demo")
     assert all(step["exit"] == 0 for step in steps)
-    assert not list(tmp_path.glob("recollect-demo-*"))
+    assert not list(tmp_path.glob("bethink-demo-*"))
     assert not (cli.home / "memory.db").exists()
 
 
@@ -481,7 +547,7 @@ def test_the_demo_shows_the_product_and_leaves_nothing(cli, tmp_path, embedding)
 
 
 def test_every_signal_is_explained_in_words():
-    from recollect.recall.fuse import Signals
+    from bethink.recall.fuse import Signals
 
     assert set(Signals._fields) <= set(SIGNALS)
 
@@ -503,7 +569,9 @@ class Arguments:
     quiet = False
 
 
-@pytest.mark.parametrize(("zone", "midnight"), [("<+14>-14", "T10:00:00.000Z"), ("<-12>12", "T12:00:00.000Z")])
+@pytest.mark.parametrize(
+    ("zone", "midnight"), [("<+14>-14", "T10:00:00.000Z"), ("<-12>12", "T12:00:00.000Z")]
+)
 def test_a_day_is_a_day_where_the_user_is(cli, monkeypatch, zone, midnight):
     monkeypatch.setenv("TZ", zone)
     time.tzset()
@@ -541,7 +609,10 @@ def test_progress_draws_only_on_a_terminal(capsys, monkeypatch):
     with Bar(Arguments, "reading") as bar:
         bar(1, 2)
         bar(2, 2)
-    assert capsys.readouterr().err == f"\r\x1b[Kreading [{'#' * 12}{'.' * 12}] 1 of 2\r\x1b[Kreading [{'#' * 24}] 2 of 2\r\x1b[K"
+    assert (
+        capsys.readouterr().err
+        == f"\r\x1b[Kreading [{'#' * 12}{'.' * 12}] 1 of 2\r\x1b[Kreading [{'#' * 24}] 2 of 2\r\x1b[K"
+    )
     with Bar(Arguments, "fetching", output.size) as bar:
         bar(1_500_000, None)
     assert "fetching 1.5 MB" in capsys.readouterr().err
@@ -560,7 +631,13 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.fixed_dictionaries({"id": TEXTS, "content": TEXTS, "lines": st.none() | st.just("1-2")}), max_size=4), TEXTS)
+@given(
+    st.lists(
+        st.fixed_dictionaries({"id": TEXTS, "content": TEXTS, "lines": st.none() | st.just("1-2")}),
+        max_size=4,
+    ),
+    TEXTS,
+)
 def test_formats_give_back_what_they_were_given(records, query):
     fields = ("id", "content", "lines")
 
@@ -570,9 +647,13 @@ def test_formats_give_back_what_they_were_given(records, query):
     assert json.loads(shown("json")) == records
     assert [json.loads(line) for line in shown("jsonl").split("\n") if line] == records
     rows = list(csv.reader(io.StringIO(shown("csv"), newline="")))
-    assert rows[1:] == [[record["id"], record["content"], record["lines"] or ""] for record in records]
+    assert rows[1:] == [
+        [record["id"], record["content"], record["lines"] or ""] for record in records
+    ]
     root = ElementTree.fromstring(shown("xml"))
-    assert [one.findtext("content") for one in root] == [re.sub(output._NOT_XML, "", record["content"]) for record in records]
+    assert [one.findtext("content") for one in root] == [
+        re.sub(output._NOT_XML, "", record["content"]) for record in records
+    ]
     assert len(shown("md").splitlines()) == len(records) + 2
 
 

@@ -2,7 +2,7 @@
 
 The numbers are small by default. The promise is 8 processes for 30 seconds and 50 kills:
 
-    RECOLLECT_TEST_PROCESSES=8 RECOLLECT_TEST_SECONDS=30 RECOLLECT_TEST_KILLS=50 pytest tests/test_concurrency.py
+    BETHINK_TEST_PROCESSES=8 BETHINK_TEST_SECONDS=30 BETHINK_TEST_KILLS=50 pytest tests/test_concurrency.py
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pytest
 import store_worker
 from stores import everything
 
-SECONDS = float(os.environ.get("RECOLLECT_TEST_SECONDS", "3"))
-PROCESSES = int(os.environ.get("RECOLLECT_TEST_PROCESSES", "4"))
-KILLS = int(os.environ.get("RECOLLECT_TEST_KILLS", "12"))
+SECONDS = float(os.environ.get("BETHINK_TEST_SECONDS", "3"))
+PROCESSES = int(os.environ.get("BETHINK_TEST_PROCESSES", "4"))
+KILLS = int(os.environ.get("BETHINK_TEST_KILLS", "12"))
 # Processes start from a clean one that has only imported what they need, not as copies of this one and its open files.
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["store_worker"])
@@ -35,7 +35,9 @@ class Worker:
 
     def __init__(self, action, database: str, *arguments) -> None:
         self.ear, mouth = CONTEXT.Pipe(duplex=False)
-        self.process = CONTEXT.Process(target=action, args=(database, *arguments, mouth), daemon=True)
+        self.process = CONTEXT.Process(
+            target=action, args=(database, *arguments, mouth), daemon=True
+        )
         self.process.start()
         mouth.close()
 
@@ -62,7 +64,9 @@ def integrity(database: str, acknowledged: set[str]) -> None:
     """Nothing lost, and every part agrees with every other."""
     with store_worker.opened(database) as memory:
         stored = {found.id for found in memory.store.scan(everything(*memory.every_scope()))}
-        assert acknowledged <= stored, f"{len(acknowledged - stored)} acknowledged memories are lost"
+        assert acknowledged <= stored, (
+            f"{len(acknowledged - stored)} acknowledged memories are lost"
+        )
         rows, indexed, embedded, counted = memory.store.connection.execute(
             "SELECT (SELECT count(*) FROM memories), (SELECT count(*) FROM memories_fts_docsize),"
             " (SELECT count(DISTINCT memory) FROM vectors), (SELECT sum(memories) FROM scopes)"
@@ -73,7 +77,9 @@ def integrity(database: str, acknowledged: set[str]) -> None:
 
 @pytest.mark.timeout(120 + 3 * SECONDS)
 def test_processes_that_add_and_search_lose_nothing(database):
-    workers = [Worker(store_worker.add_and_search, database, seed, SECONDS) for seed in range(PROCESSES)]
+    workers = [
+        Worker(store_worker.add_and_search, database, seed, SECONDS) for seed in range(PROCESSES)
+    ]
     heard = [worker.rest() for worker in workers]
     assert [message for messages in heard for message in messages if message[0] == "error"] == []
     assert all(messages[-1][0] == "done" for messages in heard)

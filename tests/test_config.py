@@ -2,19 +2,19 @@
 
 import pytest
 
-from recollect import config
-from recollect.config import SETTINGS, Config, check, explain, load
-from recollect.errors import ConfigError
+from bethink import config
+from bethink.config import SETTINGS, Config, check, explain, load
+from bethink.errors import ConfigError
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A home and a project without any setting. Returns the project's root."""
     for key in SETTINGS:
-        monkeypatch.delenv(f"RECOLLECT_{key.upper()}", raising=False)
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+        monkeypatch.delenv(f"BETHINK_{key.upper()}", raising=False)
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
     root = tmp_path / "project"
-    (root / ".recollect").mkdir(parents=True)
+    (root / ".bethink").mkdir(parents=True)
     (tmp_path / "home").mkdir()
     return root
 
@@ -42,14 +42,24 @@ def test_without_any_layer_the_defaults_stand(project):
 def test_each_layer_overlays_the_one_before_and_is_named(project, monkeypatch):
     user = write(config.user_file(), "limit = 1\nmode = 'vector'\nthreads = 2\nthreshold = 0.1\n")
     shared = write(config.project_file(project), "limit = 2\nmode = 'keyword'\nthreads = 3\n")
-    monkeypatch.setenv("RECOLLECT_LIMIT", "3")
-    monkeypatch.setenv("RECOLLECT_MODE", "hybrid")
+    monkeypatch.setenv("BETHINK_LIMIT", "3")
+    monkeypatch.setenv("BETHINK_MODE", "hybrid")
     found = load(project, {"limit": 4, "profile": None})
-    assert (found.limit, found.mode, found.threads, found.threshold, found.profile) == (4, "hybrid", 3, 0.1, "relevance")
+    assert (found.limit, found.mode, found.threads, found.threshold, found.profile) == (
+        4,
+        "hybrid",
+        3,
+        0.1,
+        "relevance",
+    )
     origins = {line["key"]: line["origin"] for line in explain(found)}
     assert {key: origins[key] for key in ("limit", "mode", "threads", "threshold", "profile")} == {
-        "limit": "command line", "mode": "$RECOLLECT_MODE", "threads": str(shared), "threshold": str(user), "profile": "default",
-    }  # fmt: skip
+        "limit": "command line",
+        "mode": "$BETHINK_MODE",
+        "threads": str(shared),
+        "threshold": str(user),
+        "profile": "default",
+    }
 
 
 def test_another_projects_file_does_not_count(project, tmp_path):
@@ -60,23 +70,46 @@ def test_another_projects_file_does_not_count(project, tmp_path):
 @pytest.mark.parametrize(
     ("key", "given", "value"),
     [
-        ("dedup", "yes", True), ("dedup", "OFF", False), ("dedup", False, False), ("limit", "7", 7), ("limit", 7.0, 7), ("threshold", "0.25", 0.25),
-        ("threshold", 1, 1.0), ("min_similarity", -1, -1.0), ("knowledge", "docs, notes ,", ("docs", "notes")), ("knowledge", ["docs"], ("docs",)),
-        ("fusion", "rrf", "rrf"), ("database", "~/x.db", "~/x.db"), ("max_characters", 5_000_000, 5_000_000),
+        ("dedup", "yes", True),
+        ("dedup", "OFF", False),
+        ("dedup", False, False),
+        ("limit", "7", 7),
+        ("limit", 7.0, 7),
+        ("threshold", "0.25", 0.25),
+        ("threshold", 1, 1.0),
+        ("min_similarity", -1, -1.0),
+        ("knowledge", "docs, notes ,", ("docs", "notes")),
+        ("knowledge", ["docs"], ("docs",)),
+        ("fusion", "rrf", "rrf"),
+        ("database", "~/x.db", "~/x.db"),
+        ("max_characters", 5_000_000, 5_000_000),
     ],
-)  # fmt: skip
+)
 def test_a_value_is_brought_to_its_settings_type(key, given, value):
     assert check(key, given) == value
     assert type(check(key, given)) is type(value)
 
 
 BAD = [
-    ("limit", "0", "from 1 to 1000"), ("limit", "2.5", "whole number"), ("limit", '"many"', "expected a number"), ("limit", "true", "expected a number"),
-    ("limit", "nan", "whole number"), ("threshold", "1.5", "from 0 to 1"), ("threshold", "nan", "expected a number"), ("limit", "inf", "whole number"), ("limit", "9" * 400, "expected a number"),
-    ("mode", '"fuzzy"', "hybrid, vector, keyword"), ("fusion", '"sum"', "adaptive, convex, rrf"), ("profile", '"odd"', "continuity"),
-    ("dedup", '"perhaps"', "true or false"), ("dedup", "1", "true or false"), ("knowledge", "5", "list of strings"),
-    ("knowledge", "[1]", "list of strings"), ("mode", "5", "expected a string"), ("dedup_threshold", "0.1", "from 0.5 to 1"),
-]  # fmt: skip
+    ("limit", "0", "from 1 to 1000"),
+    ("limit", "2.5", "whole number"),
+    ("limit", '"many"', "expected a number"),
+    ("limit", "true", "expected a number"),
+    ("limit", "nan", "whole number"),
+    ("threshold", "1.5", "from 0 to 1"),
+    ("threshold", "nan", "expected a number"),
+    ("limit", "inf", "whole number"),
+    ("limit", "9" * 400, "expected a number"),
+    ("mode", '"fuzzy"', "hybrid, vector, keyword"),
+    ("fusion", '"sum"', "adaptive, convex, rrf"),
+    ("profile", '"odd"', "continuity"),
+    ("dedup", '"perhaps"', "true or false"),
+    ("dedup", "1", "true or false"),
+    ("knowledge", "5", "list of strings"),
+    ("knowledge", "[1]", "list of strings"),
+    ("mode", "5", "expected a string"),
+    ("dedup_threshold", "0.1", "from 0.5 to 1"),
+]
 
 
 @pytest.mark.parametrize(("key", "text", "expected"), BAD)
@@ -85,31 +118,51 @@ def test_a_bad_value_in_a_file_is_an_error_that_names_file_and_key(project, key,
         write(path, f"{key} = {text}")
         with pytest.raises(ConfigError) as caught:
             load(project)
-        assert f"'{key}'" in caught.value.message and str(path) in caught.value.message and expected in caught.value.message
+        assert (
+            f"'{key}'" in caught.value.message
+            and str(path) in caught.value.message
+            and expected in caught.value.message
+        )
         assert caught.value.exit_code == 2
         path.unlink()
 
 
 @pytest.mark.parametrize(
     ("key", "text"),
-    [("limit", "0"), ("limit", "x"), ("limit", "inf"), ("mode", "fuzzy"), ("dedup", "perhaps"), ("threshold", ""), ("threads", "1e9")],
+    [
+        ("limit", "0"),
+        ("limit", "x"),
+        ("limit", "inf"),
+        ("mode", "fuzzy"),
+        ("dedup", "perhaps"),
+        ("threshold", ""),
+        ("threads", "1e9"),
+    ],
 )
-def test_a_bad_value_in_the_environment_is_a_warning_and_is_ignored(project, monkeypatch, key, text):
-    monkeypatch.setenv(f"RECOLLECT_{key.upper()}", text)
+def test_a_bad_value_in_the_environment_is_a_warning_and_is_ignored(
+    project, monkeypatch, key, text
+):
+    monkeypatch.setenv(f"BETHINK_{key.upper()}", text)
     found = load(project)
     assert getattr(found, key) == Config._field_defaults[key] and key not in found.origins
     (warning,) = found.warnings
-    assert warning.startswith(f"RECOLLECT_{key.upper()}={text!r} is ignored: expected")
+    assert warning.startswith(f"BETHINK_{key.upper()}={text!r} is ignored: expected")
 
 
 def test_a_bad_value_on_the_command_line_is_an_error(project):
-    with pytest.raises(ConfigError, match="Bad value 0 for 'limit': expected a number from 1 to 1000"):
+    with pytest.raises(
+        ConfigError, match="Bad value 0 for 'limit': expected a number from 1 to 1000"
+    ):
         load(project, {"limit": 0})
 
 
 @pytest.mark.parametrize(
     ("key", "hint"),
-    [("limits", "Did you mean 'limit'?"), ("dedup-threshold", "Did you mean 'dedup_threshold'?"), ("zzz", "lists every setting")],
+    [
+        ("limits", "Did you mean 'limit'?"),
+        ("dedup-threshold", "Did you mean 'dedup_threshold'?"),
+        ("zzz", "lists every setting"),
+    ],
 )
 def test_an_unknown_key_is_an_error_with_the_nearest_one(project, key, hint):
     write(config.user_file(), f"{key} = 1")
@@ -123,14 +176,20 @@ def test_a_projects_file_may_not_say_where_memories_go(project, key):
     write(config.project_file(project), f'{key} = "http://evil.example"')
     with pytest.raises(ConfigError, match=f"'{key}' may not be set by a project's file") as caught:
         load(project)
-    assert f"recollect config {key}" in caught.value.hint
+    assert f"bethink config {key}" in caught.value.hint
     config.project_file(project).unlink()
     write(config.user_file(), f'{key} = "mine"')
     assert getattr(load(project), key) == "mine"
 
 
 @pytest.mark.parametrize(
-    "setting", ['embedding_model = "large"', "embedding_dimensions = 3072", 'llm_model = "large"', "hook_seconds = 60"]
+    "setting",
+    [
+        'embedding_model = "large"',
+        "embedding_dimensions = 3072",
+        'llm_model = "large"',
+        "hook_seconds = 60",
+    ],
 )
 def test_a_projects_file_may_neither_spend_money_nor_time(project, setting):
     write(config.project_file(project), setting)
@@ -138,7 +197,10 @@ def test_a_projects_file_may_neither_spend_money_nor_time(project, setting):
         load(project)
 
 
-@pytest.mark.parametrize("content", [b"limit = ", b"[[[", b"\xff\xfe", b"limit = 1\nlimit = 2\n", b"[table]\nlimit = 1\n"])
+@pytest.mark.parametrize(
+    "content",
+    [b"limit = ", b"[[[", b"\xff\xfe", b"limit = 1\nlimit = 2\n", b"[table]\nlimit = 1\n"],
+)
 def test_a_file_that_is_no_settings_file_is_an_error(project, content):
     config.user_file().write_bytes(content)
     with pytest.raises(ConfigError, match=r"config\.toml"):
@@ -146,18 +208,18 @@ def test_a_file_that_is_no_settings_file_is_an_error(project, content):
 
 
 def test_a_home_may_be_set_and_else_follows_the_desktop_rules(tmp_path, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path))
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path))
     assert (config.data_directory(), config.user_file()) == (tmp_path, tmp_path / "config.toml")
-    monkeypatch.delenv("RECOLLECT_HOME")
+    monkeypatch.delenv("BETHINK_HOME")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "etc"))
-    assert config.data_directory() == tmp_path / "data" / "recollect"
-    assert config.user_file() == tmp_path / "etc" / "recollect" / "config.toml"
+    assert config.data_directory() == tmp_path / "data" / "bethink"
+    assert config.user_file() == tmp_path / "etc" / "bethink" / "config.toml"
     monkeypatch.delenv("XDG_DATA_HOME")
     monkeypatch.delenv("XDG_CONFIG_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert config.data_directory() == tmp_path / ".local" / "share" / "recollect"
-    assert config.user_file() == tmp_path / ".config" / "recollect" / "config.toml"
+    assert config.data_directory() == tmp_path / ".local" / "share" / "bethink"
+    assert config.user_file() == tmp_path / ".config" / "bethink" / "config.toml"
 
 
 def test_a_projects_own_database_is_trusted_only_when_its_root_is_listed(project):

@@ -9,12 +9,12 @@ import pytest
 import test_embed
 from cli_runner import cli  # noqa: F401
 
-from recollect import conversations
-from recollect.embed.hashing import HashingEmbedder
-from recollect.errors import Overtaken
-from recollect.hooks import pause
-from recollect.ingest.traces import traces
-from recollect.memory import Memory
+from bethink.api import Bethink
+from bethink.embed.hashing import HashingEmbedder
+from bethink.errors import Overtaken
+from bethink.features import conversations
+from bethink.hooks import pause
+from bethink.ingest.traces import traces
 
 model_or_pull = test_embed.model_or_pull
 DAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -29,12 +29,25 @@ def transcript(path, session, project, *said, began=DAY, append=False):
         message = (
             {"role": role, "content": text}
             if role == "user"
-            else {"role": role, "id": f"m{session}{number}", "content": [{"type": "text", "text": text}]}
+            else {
+                "role": role,
+                "id": f"m{session}{number}",
+                "content": [{"type": "text", "text": text}],
+            }
         )
         row = {
-            "type": role, "uuid": f"{session}-{number:04d}", "parentUuid": f"{session}-{number - 1:04d}" if number else None, "sessionId": session,
-            "timestamp": at, "cwd": str(project), "gitBranch": "main", "version": "2.1.0", "isSidechain": False, "userType": "external", "message": message,
-        }  # fmt: skip
+            "type": role,
+            "uuid": f"{session}-{number:04d}",
+            "parentUuid": f"{session}-{number - 1:04d}" if number else None,
+            "sessionId": session,
+            "timestamp": at,
+            "cwd": str(project),
+            "gitBranch": "main",
+            "version": "2.1.0",
+            "isSidechain": False,
+            "userType": "external",
+            "message": message,
+        }
         lines.append(json.dumps(row))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n")
@@ -51,21 +64,32 @@ CHOICE = [
 ]
 DOUBT = [
     ("user", "The nightly orders report is too slow: it takes forty minutes on MySQL."),
-    ("assistant", "The root cause is that MySQL sorts the whole orders table on disk for every report."),
+    (
+        "assistant",
+        "The root cause is that MySQL sorts the whole orders table on disk for every report.",
+    ),
     ("user", "Maybe we should look at Postgres for the orders service."),
     ("assistant", "Postgres could use a partial index for the report, so it might be faster."),
 ]
 CHANGE = [
-    ("user", "We decided to switch from MySQL to Postgres for the orders service, because the nightly report was too slow."),
-    ("assistant", "I migrated the orders service to Postgres. The nightly report now takes two minutes."),
+    (
+        "user",
+        "We decided to switch from MySQL to Postgres for the orders service, because the nightly report was too slow.",
+    ),
+    (
+        "assistant",
+        "I migrated the orders service to Postgres. The nightly report now takes two minutes.",
+    ),
 ]
 
 
 @pytest.fixture
 def memory(tmp_path, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
     (tmp_path / "shop").mkdir()
-    with Memory(tmp_path / "memory.db", directory=tmp_path / "shop", embedder=HashingEmbedder()) as memory:
+    with Bethink(
+        tmp_path / "memory.db", directory=tmp_path / "shop", embedder=HashingEmbedder()
+    ) as memory:
         yield memory
 
 
@@ -74,7 +98,9 @@ def fill(memory, *files, **options):
 
 
 def kept(memory, kind=None):
-    return memory.list(limit=500, order="oldest", filter=memory.filter(kinds=(kind,) if kind else ()))
+    return memory.list(
+        limit=500, order="oldest", filter=memory.filter(kinds=(kind,) if kind else ())
+    )
 
 
 def test_turns_are_kept_word_for_word_with_their_line_and_can_be_searched(memory, tmp_path):
@@ -85,7 +111,9 @@ def test_turns_are_kept_word_for_word_with_their_line_and_can_be_searched(memory
     assert [turn.content for turn in turns] == [text for _, text in CHOICE]
     assert [turn.lines for turn in turns] == [(line, line) for line in range(1, 7)]
     assert {turn.trust for turn in turns if turn.metadata["role"] == "assistant"} == {2}
-    assert all(turn.path == str(file.resolve()) and turn.session == "s1" and turn.span for turn in turns)
+    assert all(
+        turn.path == str(file.resolve()) and turn.session == "s1" and turn.span for turn in turns
+    )
     assert memory.search("team knows MySQL well", mode="keyword").hits
 
 
@@ -146,7 +174,9 @@ def test_a_conversation_goes_to_the_project_it_was_held_in(memory, tmp_path):
     (tmp_path / "bakery").mkdir()
     fill(memory, transcript(tmp_path / "b.jsonl", "s2", tmp_path / "bakery", *CHOICE))
     assert kept(memory) == []
-    with Memory(tmp_path / "memory.db", directory=tmp_path / "bakery", embedder=HashingEmbedder()) as other:
+    with Bethink(
+        tmp_path / "memory.db", directory=tmp_path / "bakery", embedder=HashingEmbedder()
+    ) as other:
         assert len(kept(other, "context")) == len(CHOICE)
         assert [session.id for session in conversations.sessions(other)] == ["s2"]
 
@@ -154,7 +184,11 @@ def test_a_conversation_goes_to_the_project_it_was_held_in(memory, tmp_path):
 def test_a_project_that_is_gone_keeps_its_conversations_together(memory, tmp_path):
     gone = tmp_path / "removed" / "shop"
     assert (
-        fill(memory, transcript(tmp_path / "g.jsonl", "s3", gone, *CHOICE), transcript(tmp_path / "h.jsonl", "s4", gone, *CHANGE)).turns
+        fill(
+            memory,
+            transcript(tmp_path / "g.jsonl", "s3", gone, *CHOICE),
+            transcript(tmp_path / "h.jsonl", "s4", gone, *CHANGE),
+        ).turns
         == 8
     )
     assert len({scope for scope, count in memory.stats().by_scope.items() if count}) == 1
@@ -163,7 +197,10 @@ def test_a_project_that_is_gone_keeps_its_conversations_together(memory, tmp_pat
 def test_secrets_and_private_parts_never_arrive(memory, tmp_path):
     key = "sk-ant-" + "a1B2" * 12
     said = [
-        ("user", f"The key is {key} and <private>the vault code is 4711</private>, we decided to rotate it weekly."),
+        (
+            "user",
+            f"The key is {key} and <private>the vault code is 4711</private>, we decided to rotate it weekly.",
+        ),
         ("assistant", "Rotating it weekly."),
     ]
     fill(memory, transcript(tmp_path / "a.jsonl", "s1", tmp_path / "shop", *said))
@@ -175,8 +212,16 @@ def test_secrets_and_private_parts_never_arrive(memory, tmp_path):
     assert key not in everything and "4711" not in everything and "rotate it weekly" in everything
 
 
-KEY = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *(f"MIIEowIBAAKCAQEA{n:048}" for n in range(25)), "-----END RSA PRIVATE KEY-----"])
-LINES = "\n".join(f"log line {number}: something happened in the build step" for number in range(400))
+KEY = "\n".join(
+    [
+        "-----BEGIN RSA PRIVATE KEY-----",
+        *(f"MIIEowIBAAKCAQEA{n:048}" for n in range(25)),
+        "-----END RSA PRIVATE KEY-----",
+    ]
+)
+LINES = "\n".join(
+    f"log line {number}: something happened in the build step" for number in range(400)
+)
 DIARY = "\n".join(["<private>", *(f"diary entry {number}" for number in range(800)), "</private>"])
 
 
@@ -199,8 +244,19 @@ DIARY = "\n".join(["<private>", *(f"diary entry {number}" for number in range(80
         "beyond that",
     ],
 )
-def test_what_is_private_in_a_long_turn_is_taken_out_before_the_turn_is_shortened(memory, tmp_path, said, left):
-    fill(memory, transcript(tmp_path / "a.jsonl", "s1", tmp_path / "shop", ("user", "we decided to keep the logs"), ("user", said)))
+def test_what_is_private_in_a_long_turn_is_taken_out_before_the_turn_is_shortened(
+    memory, tmp_path, said, left
+):
+    fill(
+        memory,
+        transcript(
+            tmp_path / "a.jsonl",
+            "s1",
+            tmp_path / "shop",
+            ("user", "we decided to keep the logs"),
+            ("user", said),
+        ),
+    )
     texts = [one.content for one in kept(memory)]
     assert max(map(len, texts)) < 20_000
     assert not [text for text in texts if "diary" in text or "MIIE" in text]
@@ -208,26 +264,48 @@ def test_what_is_private_in_a_long_turn_is_taken_out_before_the_turn_is_shortene
 
 
 def test_names_of_files_branches_and_tools_are_redacted_too(tmp_path, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
     token, password = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "Sup3rS3cretPw"
     project = tmp_path / token
     project.mkdir()
-    path = transcript(tmp_path / "a.jsonl", "s1", project, ("user", "please read the data"), ("assistant", "I have read it."))
+    path = transcript(
+        tmp_path / "a.jsonl",
+        "s1",
+        project,
+        ("user", "please read the data"),
+        ("assistant", "I have read it."),
+    )
     first, last = map(json.loads, path.read_text().splitlines())
     used = [
         {"type": "tool_use", "name": "Read", "input": {"file_path": file}}
-        for file in (f"postgres://ada:{password}@db.local/main", f"/srv/{token}/x.txt", "/srv/shop/orders.py")
+        for file in (
+            f"postgres://ada:{password}@db.local/main",
+            f"/srv/{token}/x.txt",
+            "/srv/shop/orders.py",
+        )
     ]
     calls = last | {"uuid": "c1", "message": {"role": "assistant", "content": used}}
-    rows = [first, calls, last, calls | {"uuid": "c2"}]  # what comes last waits with the position for the next turn
+    rows = [
+        first,
+        calls,
+        last,
+        calls | {"uuid": "c2"},
+    ]  # what comes last waits with the position for the next turn
     path.write_text("".join(json.dumps(row | {"gitBranch": f"fix/{token}"}) + "\n" for row in rows))
-    with Memory(tmp_path / "memory.db", directory=project, embedder=HashingEmbedder()) as memory:
+    with Bethink(tmp_path / "memory.db", directory=project, embedder=HashingEmbedder()) as memory:
         fill(memory, path)
         answer = kept(memory, "context")[-1]
         assert [entity.name for entity in answer.entities] == ["/srv/shop/orders.py"]
-        assert (answer.metadata["branch"], answer.metadata["tools"]) == ("fix/[REDACTED:github-token]", ["Read"])
+        assert (answer.metadata["branch"], answer.metadata["tools"]) == (
+            "fix/[REDACTED:github-token]",
+            ["Read"],
+        )
         _, source = memory.store.find_source(str(path.resolve()))
-        stored = str(kept(memory)) + json.dumps(dict(source.metadata)) + str(memory.store.sessions(memory.scopes))
+        stored = (
+            str(kept(memory))
+            + json.dumps(dict(source.metadata))
+            + str(memory.store.sessions(memory.scopes))
+        )
         assert token not in stored and password not in stored
         assert "orders.py" in json.dumps(source.metadata["position"]["state"])
 
@@ -236,40 +314,81 @@ def titled(memory, tmp_path, host, name, *rows):
     """The titles of the sessions once a transcript was read, and what was kept of it."""
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows))
+    path.write_text(
+        "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
+    )
     conversations.backfill(memory, [(host, path)])
     return [session.title for session in memory.store.sessions(memory.scopes)], str(kept(memory))
 
 
 def claude(number, text, **more):
     at = (DAY + timedelta(minutes=number)).isoformat()
-    return {"type": "user", "uuid": f"u{number}", "sessionId": "s1", "timestamp": at, "message": {"role": "user", "content": text}} | more
+    return {
+        "type": "user",
+        "uuid": f"u{number}",
+        "sessionId": "s1",
+        "timestamp": at,
+        "message": {"role": "user", "content": text},
+    } | more
 
 
-BUILD, LAWYER, AGAIN = "let us look at the build", "memory-mode: off\nmy lawyer is Saul", "memory-mode: on\nnow the build again"
+BUILD, LAWYER, AGAIN = (
+    "let us look at the build",
+    "memory-mode: off\nmy lawyer is Saul",
+    "memory-mode: on\nnow the build again",
+)
 NAMED = {"type": "ai-title", "sessionId": "s1", "aiTitle": "Talk with lawyer Saul"}
 
 
 def test_no_host_s_title_is_taken_of_a_session_that_was_off_in_part(memory, tmp_path):
     shop = str(tmp_path / "shop")
-    in_lines = [claude(1, BUILD, cwd=shop), claude(2, LAWYER, cwd=shop), NAMED, claude(3, AGAIN, cwd=shop), NAMED]
+    in_lines = [
+        claude(1, BUILD, cwd=shop),
+        claude(2, LAWYER, cwd=shop),
+        NAMED,
+        claude(3, AGAIN, cwd=shop),
+        NAMED,
+    ]
     gemini = [{"sessionId": "g1", "projectHash": "x", "directories": [shop]}]
-    gemini += [{"id": f"m{n}", "type": "user", "content": text} for n, text in enumerate((BUILD, LAWYER, AGAIN))]
-    parts = [
-        {"info": {"id": f"m{n}", "role": "user", "time": {"created": 1767225600000 + n}}, "parts": [{"id": f"p{n}", "type": "text", "text": text}]}
+    gemini += [
+        {"id": f"m{n}", "type": "user", "content": text}
         for n, text in enumerate((BUILD, LAWYER, AGAIN))
-    ]  # fmt: skip
-    copilot = [{"type": "session.start", "id": "0", "data": {"sessionId": "c1", "context": {"cwd": shop}}}]
-    copilot += [{"type": "user.message", "id": f"{n}", "data": {"content": text}} for n, text in enumerate((BUILD, LAWYER, AGAIN), 1)]
-    copilot += [{"type": "session.title_changed", "id": "9", "data": {"title": "Talk with lawyer Saul"}}]
+    ]
+    parts = [
+        {
+            "info": {"id": f"m{n}", "role": "user", "time": {"created": 1767225600000 + n}},
+            "parts": [{"id": f"p{n}", "type": "text", "text": text}],
+        }
+        for n, text in enumerate((BUILD, LAWYER, AGAIN))
+    ]
+    copilot = [
+        {"type": "session.start", "id": "0", "data": {"sessionId": "c1", "context": {"cwd": shop}}}
+    ]
+    copilot += [
+        {"type": "user.message", "id": f"{n}", "data": {"content": text}}
+        for n, text in enumerate((BUILD, LAWYER, AGAIN), 1)
+    ]
+    copilot += [
+        {"type": "session.title_changed", "id": "9", "data": {"title": "Talk with lawyer Saul"}}
+    ]
     chat = "# Talk with lawyer Saul\n\n" + "".join(
-        f"## User\n\n{text}\n\n## Assistant\n\nFine, {n}.\n\n" for n, text in enumerate((BUILD, LAWYER, AGAIN))
+        f"## User\n\n{text}\n\n## Assistant\n\nFine, {n}.\n\n"
+        for n, text in enumerate((BUILD, LAWYER, AGAIN))
     )
     for host, name, rows in (
         ("claude", "s1.jsonl", in_lines),
         ("copilot", "events.jsonl", copilot),
         ("gemini", "g1.jsonl", [*gemini, {"$set": {"summary": "Talk with lawyer Saul"}}]),
-        ("opencode", "o1.json", [{"info": {"id": "ses_1", "title": "Talk with lawyer Saul", "directory": shop}, "messages": parts}]),
+        (
+            "opencode",
+            "o1.json",
+            [
+                {
+                    "info": {"id": "ses_1", "title": "Talk with lawyer Saul", "directory": shop},
+                    "messages": parts,
+                }
+            ],
+        ),
         ("plain", "chat.md", [chat]),
     ):
         titles, stored = titled(memory, tmp_path, host, name, *rows)
@@ -282,16 +401,38 @@ def test_a_title_made_after_a_pause_is_not_taken_on_a_later_page(memory, tmp_pat
     shop = str(tmp_path / "shop")
     during = (DAY + timedelta(minutes=2)).timestamp()
     pause.file().parent.mkdir(parents=True, exist_ok=True)
-    pause.file().write_text(json.dumps([pause.Pause(pause.EVERYWHERE, during - 30, during + 30)._asdict()]))
+    pause.file().write_text(
+        json.dumps([pause.Pause(pause.EVERYWHERE, during - 30, during + 30)._asdict()])
+    )
     rows = [claude(1, BUILD, cwd=shop), claude(2, "my lawyer is Saul", cwd=shop), NAMED]
     titles, stored = titled(memory, tmp_path, "claude", "s1.jsonl", *rows)
     assert "Saul" not in str(titles) + stored
-    assert titled(memory, tmp_path, "claude", "s1.jsonl", *rows, claude(3, "now the build again", cwd=shop), NAMED)[0] == titles
+    assert (
+        titled(
+            memory,
+            tmp_path,
+            "claude",
+            "s1.jsonl",
+            *rows,
+            claude(3, "now the build again", cwd=shop),
+            NAMED,
+        )[0]
+        == titles
+    )
 
 
 def test_each_session_of_a_file_has_its_own_title(memory, tmp_path):
-    chats = [{"uuid": f"k{n}", "name": name, "chat_messages": [{"uuid": f"m{n}", "sender": "human", "text": f"What about {name}?"}]} for n, name in enumerate(("ports", "owls"))]  # fmt: skip
-    assert sorted(titled(memory, tmp_path, "plain", "conversations.json", json.dumps(chats))[0]) == ["owls", "ports"]
+    chats = [
+        {
+            "uuid": f"k{n}",
+            "name": name,
+            "chat_messages": [{"uuid": f"m{n}", "sender": "human", "text": f"What about {name}?"}],
+        }
+        for n, name in enumerate(("ports", "owls"))
+    ]
+    assert sorted(
+        titled(memory, tmp_path, "plain", "conversations.json", json.dumps(chats))[0]
+    ) == ["owls", "ports"]
 
 
 def test_what_was_purged_does_not_come_back_with_a_fork(memory, tmp_path):
@@ -308,7 +449,9 @@ def test_who_is_overtaken_leaves_it_to_the_other(memory, tmp_path):
     file = transcript(tmp_path / "a.jsonl", "s1", tmp_path / "shop", *CHOICE)
     slow = conversations.read_on(memory, file)
     real, memory.store.write = memory.store.write, None
-    with Memory(tmp_path / "memory.db", directory=tmp_path / "shop", embedder=HashingEmbedder()) as quick:
+    with Bethink(
+        tmp_path / "memory.db", directory=tmp_path / "shop", embedder=HashingEmbedder()
+    ) as quick:
 
         def late(batch):
             memory.store.write = real
@@ -349,31 +492,53 @@ def test_few_ideas_rather_than_many(memory, tmp_path):
 
 
 def test_a_story_of_three_sessions_answers_rightly(model_or_pull, tmp_path, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("RECOLLECT_OFFLINE", "1")
-    monkeypatch.delenv("RECOLLECT_EMBEDDING", raising=False)
-    monkeypatch.setenv("RECOLLECT_MODEL_DIR", str(tmp_path / "models"))
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BETHINK_OFFLINE", "1")
+    monkeypatch.delenv("BETHINK_EMBEDDING", raising=False)
+    monkeypatch.setenv("BETHINK_MODEL_DIR", str(tmp_path / "models"))
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / test_embed.models.DEFAULT).symlink_to(model_or_pull)
     (tmp_path / "shop").mkdir()
     files = [
-        transcript(tmp_path / f"{number}.jsonl", f"s{number}", tmp_path / "shop", *said, began=DAY + timedelta(days=40 * number))
+        transcript(
+            tmp_path / f"{number}.jsonl",
+            f"s{number}",
+            tmp_path / "shop",
+            *said,
+            began=DAY + timedelta(days=40 * number),
+        )
         for number, said in enumerate((CHOICE, DOUBT, CHANGE))
     ]
-    with Memory(tmp_path / "memory.db", directory=tmp_path / "shop", clock=lambda: DAY + timedelta(days=120)) as memory:
+    with Bethink(
+        tmp_path / "memory.db", directory=tmp_path / "shop", clock=lambda: DAY + timedelta(days=120)
+    ) as memory:
         fill(memory, *files)
         now = memory.search("what do we use for the orders service?").hits
-        assert "Postgres" in now[0].memory.content and now[0].memory.session == "s2" and now[0].memory.lines
-        assert not any("decided to use MySQL" in hit.memory.content and hit.memory.kind == "decision" for hit in now)
+        assert (
+            "Postgres" in now[0].memory.content
+            and now[0].memory.session == "s2"
+            and now[0].memory.lines
+        )
+        assert not any(
+            "decided to use MySQL" in hit.memory.content and hit.memory.kind == "decision"
+            for hit in now
+        )
         why = memory.search("why did we change the database of the orders service?").hits
         assert "slow" in why[0].memory.content or "slow" in why[1].memory.content
         still = memory.search("what questions are still open?").hits
-        assert [("back up" in hit.memory.content or "backup" in hit.memory.content) for hit in still][:1] == [True]
+        assert [
+            ("back up" in hit.memory.content or "backup" in hit.memory.content) for hit in still
+        ][:1] == [True]
         assert all(hit.memory.kind == "question" and not hit.memory.answered for hit in still)
         then = memory.search("what did we use for the orders service in March 2026?").hits
         assert "MySQL" in then[0].memory.content
-        chain = memory.search("which database for the orders service?", filter=memory.filter(kinds=("decision",))).hits[0]
-        assert any(relation.type == "supersedes" and "MySQL" in other.content for relation, other in chain.related)
+        chain = memory.search(
+            "which database for the orders service?", filter=memory.filter(kinds=("decision",))
+        ).hits[0]
+        assert any(
+            relation.type == "supersedes" and "MySQL" in other.content
+            for relation, other in chain.related
+        )
 
 
 def test_a_file_that_is_no_transcript_is_an_error_when_it_was_named(cli):  # noqa: F811
@@ -384,7 +549,9 @@ def test_a_file_that_is_no_transcript_is_an_error_when_it_was_named(cli):  # noq
 
 def test_a_chat_without_a_directory_belongs_to_this_project_by_its_name(cli, tmp_path):  # noqa: F811
     chat = tmp_path / "chat.md"
-    chat.write_text("## User\n\nWhich database do we use?\n\n## Assistant\n\nWe decided to use PostgreSQL for the orders.\n")
+    chat.write_text(
+        "## User\n\nWhich database do we use?\n\n## Assistant\n\nWe decided to use PostgreSQL for the orders.\n"
+    )
     cli.ok("backfill", chat)
     assert "shop (here)" in cli.ok("stats")
     assert list(cli.json("stats")["scope_names"].values()) == ["shop"]
@@ -392,7 +559,13 @@ def test_a_chat_without_a_directory_belongs_to_this_project_by_its_name(cli, tmp
 
 def test_the_commands_read_list_and_show_the_source(cli, tmp_path):  # noqa: F811
     file = transcript(tmp_path / "t" / "a.jsonl", "0a1b2c3d-0000", cli.project, *CHOICE)
-    transcript(tmp_path / "t" / "b.jsonl", "ffff0000-0000", cli.project, *CHANGE, began=DAY + timedelta(days=3))
+    transcript(
+        tmp_path / "t" / "b.jsonl",
+        "ffff0000-0000",
+        cli.project,
+        *CHANGE,
+        began=DAY + timedelta(days=3),
+    )
     done = cli.json("backfill", str(tmp_path / "t"))
     assert (done["transcripts"], done["turns"], done["sessions"], done["failed"]) == (2, 8, 2, [])
     assert "without anything new" in cli.ok("backfill", str(tmp_path / "t"))
@@ -400,7 +573,9 @@ def test_the_commands_read_list_and_show_the_source(cli, tmp_path):  # noqa: F81
     assert "lines 1-" in cli.ok("topics", "0a1b", "--tree")
     assert "There is no session" in cli.fails("topics", "zzz", code=1)
     (idea, *_) = [
-        one for one in cli.json("list", "--all", "--include-superseded") if one["kind"] == "decision" and one["session"].startswith("0a1b")
+        one
+        for one in cli.json("list", "--all", "--include-superseded")
+        if one["kind"] == "decision" and one["session"].startswith("0a1b")
     ]
     shown = cli.ok("get", idea["id"], "--source")
     assert "Around it:" in shown and str(file.resolve())[-12:] in shown
@@ -413,24 +588,54 @@ def test_the_commands_read_list_and_show_the_source(cli, tmp_path):  # noqa: F81
 def test_a_purge_goes_to_the_turn_as_well_or_says_that_the_turn_remains(cli, tmp_path):  # noqa: F811
     whole = "We decided to use MySQL for the orders service"
     more = "We decided to pay the invoices on Mondays. Let me look at the tests now."
-    cli.ok("backfill", transcript(tmp_path / "a.jsonl", "0a1b2c3d-0000", cli.project, ("user", whole), ("user", more)))
+    cli.ok(
+        "backfill",
+        transcript(
+            tmp_path / "a.jsonl", "0a1b2c3d-0000", cli.project, ("user", whole), ("user", more)
+        ),
+    )
     said = {(one["kind"], one["content"]): one["id"] for one in cli.json("list", "--all")}
     twins = [said["decision", whole], said["context", whole]]
     purged = cli("forget", twins[0], "--purge", "--yes", "--json")
-    assert json.loads(purged.out) == [{"id": id, "status": "purged"} for id in twins] and purged.err == ""
+    assert (
+        json.loads(purged.out) == [{"id": id, "status": "purged"} for id in twins]
+        and purged.err == ""
+    )
     assert "MySQL" not in cli.ok("list", "--all", "--include-deleted")
-    turn, idea = said["context", more], said["decision", "We decided to pay the invoices on Mondays."]
+    turn, idea = (
+        said["context", more],
+        said["decision", "We decided to pay the invoices on Mondays."],
+    )
     told = cli("forget", idea, "--purge", "--yes").err
-    assert "The turn it was taken from still says it: `recollect forget" in told and told.split("forget ")[1].split(" ")[0] in turn
+    assert (
+        "The turn it was taken from still says it: `bethink forget" in told
+        and told.split("forget ")[1].split(" ")[0] in turn
+    )
 
 
 def test_the_purge_of_a_turn_names_what_was_taken_from_it(memory, tmp_path):
     said = "We decided to pay the invoices on Mondays. Let me look at the tests now."
-    fill(memory, transcript(tmp_path / "a.jsonl", "s1", tmp_path / "shop", ("user", said), ("user", "Which port does the shop use?")))
-    (idea,), (turn,) = kept(memory, "decision"), [one for one in kept(memory, "context") if one.content == said]
+    fill(
+        memory,
+        transcript(
+            tmp_path / "a.jsonl",
+            "s1",
+            tmp_path / "shop",
+            ("user", said),
+            ("user", "Which port does the shop use?"),
+        ),
+    )
+    (idea,), (turn,) = (
+        kept(memory, "decision"),
+        [one for one in kept(memory, "context") if one.content == said],
+    )
     told = memory.one(memory.add("Tea is served at five").id)
     found = {one.id: traces(memory.store, [one]) for one in (idea, turn, told)}
-    assert {id: [one.id for one in each.rest] for id, each in found.items()} == {idea.id: [turn.id], turn.id: [idea.id], told.id: []}
+    assert {id: [one.id for one in each.rest] for id, each in found.items()} == {
+        idea.id: [turn.id],
+        turn.id: [idea.id],
+        told.id: [],
+    }
     assert [each.same for each in found.values()] == [(), (), ()]
     assert traces(memory.store, [turn, idea]).rest == ()
 
@@ -442,11 +647,16 @@ def test_one_file_with_conversations_about_several_projects_is_shared_out(memory
     file.write_text(file.read_text() + other.read_text())
     assert fill(memory, file).turns == len(CHOICE) + len(CHANGE)
     assert {turn.session for turn in kept(memory, "context")} == {"s1"}
-    with Memory(tmp_path / "memory.db", directory=tmp_path / "bakery", embedder=HashingEmbedder()) as bakery:
+    with Bethink(
+        tmp_path / "memory.db", directory=tmp_path / "bakery", embedder=HashingEmbedder()
+    ) as bakery:
         assert {turn.session for turn in kept(bakery, "context")} == {"s2"}
     assert fill(memory, file).unchanged == 1
     file.write_text(
-        file.read_text() + transcript(tmp_path / "c.jsonl", "s2", tmp_path / "bakery", *DOUBT).read_text().replace("s2-0", "s2-9")
+        file.read_text()
+        + transcript(tmp_path / "c.jsonl", "s2", tmp_path / "bakery", *DOUBT)
+        .read_text()
+        .replace("s2-0", "s2-9")
     )
     assert fill(memory, file).turns == len(DOUBT)
     assert {turn.session for turn in kept(memory, "context")} == {"s1"}

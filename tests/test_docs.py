@@ -1,7 +1,7 @@
 """Docs that cannot rot: the reference is what the code generates, examples run, links lead somewhere.
 
 How an example runs. A ```console block is left out if its first line says `console skip` or the comment `<!-- not run -->`
-stands above it. Otherwise each `$ recollect` line of a file (also `$ printf … | recollect`, and `printf` and `mkdir` beside one)
+stands above it. Otherwise each `$ bethink` line of a file (also `$ printf … | bethink`, and `printf` and `mkdir` beside one)
 is run in order, in one throw-away home and project, and has to end with exit code 0. In docs/guides the text below a command
 has to be what it prints, too; numbers with a point, ids, dates and paths are not compared, a line with only `…` stands for any
 lines, and a command with nothing below is only run. An id that a page shows is replaced by the real one when a later command
@@ -25,25 +25,34 @@ from typing import NamedTuple
 import pytest
 import test_embed
 
-from recollect import __version__, config, types
-from recollect.cli import parsing
-from recollect.cli.main import COMMANDS, main
-from recollect.embed import base
-from recollect.embed.models import KNOWN
-from recollect.ingest import extract
-from recollect.recall import candidates, fuse, pipeline, query, score
+from bethink import __version__, config, types
+from bethink.embed import base
+from bethink.embed.models import KNOWN
+from bethink.ingest import extract
+from bethink.recall import candidates, fuse, pipeline, query, score
+from bethink.surface.cli import parsing
+from bethink.surface.cli.main import COMMANDS, main
 
 model_or_pull = test_embed.model_or_pull
 ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "src" / "recollect"
+SOURCE = ROOT / "src" / "bethink"
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 EXAMPLES = [path for path in (ROOT / "README.md", *GUIDES) if path.exists()]
 PAGES = sorted(
-    path for path in ROOT.rglob("*.md") if not any(part.startswith(".") or part == "node_modules" for part in path.relative_to(ROOT).parts)
+    path
+    for path in ROOT.rglob("*.md")
+    if not any(
+        part.startswith(".") or part == "node_modules" for part in path.relative_to(ROOT).parts
+    )
 )
-HOME, SHOP = "/home/ada/.local/share/recollect", "/home/ada/shop"  # what pages call the throw-away folders
-RUNS = re.compile(r"\$ (?:(?:[A-Z_]+=\S+ )*recollect |(?:echo|printf) .*\| ?recollect )")
-SHELL = re.compile(r"[|<>;&]|\$\(|^(?:[A-Z_]+=|echo |printf |mkdir )")  # what this process cannot do by itself
+HOME, SHOP = (
+    "/home/ada/.local/share/bethink",
+    "/home/ada/shop",
+)  # what pages call the throw-away folders
+RUNS = re.compile(r"\$ (?:(?:[A-Z_]+=\S+ )*bethink |(?:echo|printf) .*\| ?bethink )")
+SHELL = re.compile(
+    r"[|<>;&]|\$\(|^(?:[A-Z_]+=|echo |printf |mkdir )"
+)  # what this process cannot do by itself
 FENCE = re.compile(r"^```.*?^```[^\n]*$", re.MULTILINE | re.DOTALL)
 ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}[0-9a-f-]*")
 FORBIDDEN = re.compile(r"/work/|/tmp/lab|/root/|\.\./shared(?!/bench\b)")
@@ -70,7 +79,11 @@ def blocks(text: str, language: str) -> list[tuple[int, list[str]]]:
             continue
         end = next(place for place in range(at + 1, len(lines)) if lines[place] == "```")
         above = next((line for line in reversed(lines[:at]) if line.strip()), "")
-        if opening[1] == language and "skip" not in opening[2] and above.strip() != "<!-- not run -->":
+        if (
+            opening[1] == language
+            and "skip" not in opening[2]
+            and above.strip() != "<!-- not run -->"
+        ):
             found.append((at + 2, lines[at + 1 : end]))
         at = end + 1
     return found
@@ -84,13 +97,19 @@ def examples(text: str) -> list[Example]:
         goes_on = False
         for number, line in enumerate(lines, start=first):
             if goes_on:
-                found[-1] = found[-1]._replace(command=found[-1].command + line.strip().removesuffix("\\"))
+                found[-1] = found[-1]._replace(
+                    command=found[-1].command + line.strip().removesuffix("\\")
+                )
             elif line.startswith("$ "):
                 found.append(Example(number, line[2:].removesuffix("\\"), []))
             elif found:
                 found[-1].shown.append(line)
             goes_on = line.endswith("\\") and (goes_on or line.startswith("$ "))
-    return [example for example in found if RUNS.match(f"$ {example.command}") or re.match("(?:printf|mkdir) ", example.command)]
+    return [
+        example
+        for example in found
+        if RUNS.match(f"$ {example.command}") or re.match("(?:printf|mkdir) ", example.command)
+    ]
 
 
 class Shell:
@@ -99,19 +118,27 @@ class Shell:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.ids: dict[str, str] = {}  # as the page shows them → as they are
-        launcher = folder / "bin" / "recollect"
+        launcher = folder / "bin" / "bethink"
         launcher.parent.mkdir()
-        launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m recollect "$@"\n')
+        launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m bethink "$@"\n')
         launcher.chmod(0o755)
 
     def run(self, example: Example) -> tuple[int, str]:
         command = ID.sub(lambda found: self.ids.get(found[0], found[0]), example.command)
-        code, output = self.in_a_shell(command) if SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", command)) else self.here(command)
-        output = output.replace(str(self.folder / "home"), HOME).replace(str(self.folder / "shop"), SHOP)
+        code, output = (
+            self.in_a_shell(command)
+            if SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", command))
+            else self.here(command)
+        )
+        output = output.replace(str(self.folder / "home"), HOME).replace(
+            str(self.folder / "shop"), SHOP
+        )
         real = list(dict.fromkeys(ID.findall(output)))
         told = list(dict.fromkeys(ID.findall("\n".join(example.shown))))
         if len(real) >= len(told):
-            self.ids.update((page, own) for page, own in zip(told, real, strict=False) if page not in self.ids)
+            self.ids.update(
+                (page, own) for page, own in zip(told, real, strict=False) if page not in self.ids
+            )
         return code, output
 
     def here(self, command: str) -> tuple[int, str]:
@@ -125,21 +152,32 @@ class Shell:
         return code, shown.getvalue()
 
     def in_a_shell(self, command: str) -> tuple[int, str]:
-        environment = {**os.environ, "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(SOURCE.parent)}
+        environment = {
+            **os.environ,
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "PYTHONPATH": str(SOURCE.parent),
+        }
         done = subprocess.run(
-            ["sh", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, stdin=subprocess.DEVNULL
+            ["sh", "-c", command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+            stdin=subprocess.DEVNULL,
         )
         return done.returncode, done.stdout
 
 
 @pytest.fixture
 def shell(tmp_path, monkeypatch):
-    (tmp_path / "shop" / ".recollect").mkdir(parents=True)  # a project, as pages take for granted
-    for variable in [name for name in os.environ if name.startswith(("RECOLLECT_", "XDG_", "OPENAI_"))] + ["NO_COLOR"]:
+    (tmp_path / "shop" / ".bethink").mkdir(parents=True)  # a project, as pages take for granted
+    for variable in [
+        name for name in os.environ if name.startswith(("BETHINK_", "XDG_", "OPENAI_"))
+    ] + ["NO_COLOR"]:
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
-    monkeypatch.setenv("RECOLLECT_OFFLINE", "1")
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
+    monkeypatch.setenv("BETHINK_OFFLINE", "1")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path / "shop")
     return Shell(tmp_path)
@@ -189,15 +227,19 @@ def test_the_generated_reference_is_up_to_date() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_is_in_the_reference_and_in_a_guide(command: str) -> None:
     assert f"\n## {command}\n" in (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
-    assert any(re.search(rf"recollect {command}\b", path.read_text("utf-8")) for path in GUIDES), f"no guide mentions `recollect {command}`"
+    assert any(re.search(rf"bethink {command}\b", path.read_text("utf-8")) for path in GUIDES), (
+        f"no guide mentions `bethink {command}`"
+    )
 
 
 def test_every_setting_and_every_variable_is_documented() -> None:
     page = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
     read = {
-        name for path in SOURCE.rglob("*.py") for name in re.findall(r"\b(?:RECOLLECT|OPENAI|XDG)_[A-Z_]*[A-Z]\b", path.read_text("utf-8"))
+        name
+        for path in SOURCE.rglob("*.py")
+        for name in re.findall(r"\b(?:BETHINK|OPENAI|XDG)_[A-Z_]*[A-Z]\b", path.read_text("utf-8"))
     }
-    wanted = {*config.SETTINGS, *(f"RECOLLECT_{key.upper()}" for key in config.SETTINGS), *read}
+    wanted = {*config.SETTINGS, *(f"BETHINK_{key.upper()}" for key in config.SETTINGS), *read}
     assert sorted(name for name in wanted if f"`{name}`" not in page) == []
 
 
@@ -206,7 +248,7 @@ def test_every_setting_and_every_variable_is_documented() -> None:
     [
         ("writing.md", (*types.KINDS, *types.RELATIONS, *types.ENTITY_TYPES)),
         ("searching.md", (*types.MODES, *config.PROFILES)),
-        ("embeddings.md", ("http", "hashing", "none", "RECOLLECT_OFFLINE", "RECOLLECT_MODEL_DIR")),
+        ("embeddings.md", ("http", "hashing", "none", "BETHINK_OFFLINE", "BETHINK_MODEL_DIR")),
     ],
 )
 def test_guides_name_every_choice(guide: str, names: tuple[str, ...]) -> None:
@@ -219,7 +261,11 @@ def test_every_local_model_is_listed() -> None:
     assert [
         model.name
         for model in KNOWN.values()
-        if not re.search(rf"^[* ]  {re.escape(model.name)} +{model.dimensions}  {model.licence}", text, re.MULTILINE)
+        if not re.search(
+            rf"^[* ]  {re.escape(model.name)} +{model.dimensions}  {model.licence}",
+            text,
+            re.MULTILINE,
+        )
     ] == []
 
 
@@ -235,14 +281,22 @@ def test_pages_written_by_hand_have_the_numbers_of_the_code() -> None:
         f"its first {query.SYNTAX_LIMIT:,} characters are analysed and {query.TEXT_LIMIT:,} are embedded",
     )
     assert [number for number in numbers if number not in text] == []
-    assert pipeline.IN_TIME == pipeline.OF_KIND == 1.25, "docs/concepts/recall.md says: a quarter each"
-    assert (round(fuse.squash(0), 2), fuse.squash(0.5)) == (0.15, 0.5), "docs/concepts/recall.md says so"
-    assert extract.IMPORTANCE == {"decision": 7, "gotcha": 7, "preference": 6, "context": 3}, "docs/guides/writing.md says so"
+    assert pipeline.IN_TIME == pipeline.OF_KIND == 1.25, (
+        "docs/concepts/recall.md says: a quarter each"
+    )
+    assert (round(fuse.squash(0), 2), fuse.squash(0.5)) == (0.15, 0.5), (
+        "docs/concepts/recall.md says so"
+    )
+    assert extract.IMPORTANCE == {"decision": 7, "gotcha": 7, "preference": 6, "context": 3}, (
+        "docs/guides/writing.md says so"
+    )
     assert base.WINDOW == 128, "docs/guides/embeddings.md says so"
 
 
 def test_the_changelog_speaks_of_this_version() -> None:
-    versions = re.findall(r"^## \[?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    versions = re.findall(
+        r"^## \[?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
+    )
     assert __version__ in versions
 
 
@@ -257,19 +311,28 @@ def test_examples_run(path: Path, shell: Shell) -> None:
         assert code == 0, f"{where}\nended with {code}:\n{output}"
         shown, printed = comparable(example.shown), comparable(output.splitlines())
         if shown and path in GUIDES:
-            assert prints(shown, printed), f"{where}\nThe page shows:\n" + "\n".join(shown) + "\nIt prints:\n" + "\n".join(printed)
+            assert prints(shown, printed), (
+                f"{where}\nThe page shows:\n"
+                + "\n".join(shown)
+                + "\nIt prints:\n"
+                + "\n".join(printed)
+            )
 
 
-def test_the_readme_shows_what_the_default_model_gives(shell: Shell, model_or_pull: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RECOLLECT_EMBEDDING")
-    monkeypatch.setenv("RECOLLECT_MODEL_DIR", str(model_or_pull.parent))
+def test_the_readme_shows_what_the_default_model_gives(
+    shell: Shell, model_or_pull: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BETHINK_EMBEDDING")
+    monkeypatch.setenv("BETHINK_MODEL_DIR", str(model_or_pull.parent))
     for example in examples((ROOT / "README.md").read_text("utf-8")):
         code, output = shell.run(example)
         shown, printed = comparable(example.shown), comparable(output.splitlines())
         assert code == 0 and (not shown or prints(shown, printed)), f"$ {example.command}\n{output}"
 
 
-@pytest.mark.parametrize("path", [path for path in EXAMPLES if path.name in ("README.md", "python.md")], ids=name_of)
+@pytest.mark.parametrize(
+    "path", [path for path in EXAMPLES if path.name in ("README.md", "python.md")], ids=name_of
+)
 def test_python_examples_run(path: Path, shell: Shell) -> None:
     names: dict[str, object] = {"__name__": "example"}
     for line, code in blocks(path.read_text("utf-8"), "python"):
@@ -280,8 +343,8 @@ def test_python_examples_run(path: Path, shell: Shell) -> None:
 def test_commands_in_pages_have_the_options_they_are_shown_with(path: Path) -> None:
     text = path.read_text("utf-8").replace("\\\n", " ")
     for line in [
-        *re.findall(r"`(recollect [^`\n]+)`", text),
-        *re.findall(r"^\s*(?:\$ )?(recollect .+)", "\n".join(FENCE.findall(text)), re.MULTILINE),
+        *re.findall(r"`(bethink [^`\n]+)`", text),
+        *re.findall(r"^\s*(?:\$ )?(bethink .+)", "\n".join(FENCE.findall(text)), re.MULTILINE),
     ]:
         command = line.split()[1]
         if command not in COMMANDS:
@@ -289,7 +352,9 @@ def test_commands_in_pages_have_the_options_they_are_shown_with(path: Path) -> N
             continue
         known = parsing.build(command)[1]._option_string_actions
         bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", re.split(r"\s[|#&]|[;>]", line)[0])
-        assert [word for word in re.findall(r"(?<=\s)--?[a-z][a-z-]*", bare) if word not in known] == [], f"{name_of(path)}: {line}"
+        assert [
+            word for word in re.findall(r"(?<=\s)--?[a-z][a-z-]*", bare) if word not in known
+        ] == [], f"{name_of(path)}: {line}"
 
 
 # Links and paths
@@ -297,7 +362,9 @@ def test_commands_in_pages_have_the_options_they_are_shown_with(path: Path) -> N
 
 def anchors(path: Path) -> set[str]:
     headings = re.findall(r"^#{1,6} (.+)$", FENCE.sub("", path.read_text("utf-8")), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings
+    }
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
@@ -315,20 +382,37 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 def test_every_page_is_in_the_table_of_contents() -> None:
     contents = (ROOT / "docs" / "README.md").read_text("utf-8")
-    pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md") if path.name != "README.md"]
+    pages = [
+        path.relative_to(ROOT / "docs").as_posix()
+        for path in (ROOT / "docs").rglob("*.md")
+        if path.name != "README.md"
+    ]
     assert sorted(page for page in pages if f"]({page})" not in contents) == []
 
 
 def test_make_targets_in_pages_exist() -> None:
-    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    named = {word for path in PAGES for word in re.findall(r"(?:`|^\$ |^)make ([a-z][a-z-]*)\b", path.read_text("utf-8"), re.MULTILINE)}
+    targets = set(
+        re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    )
+    named = {
+        word
+        for path in PAGES
+        for word in re.findall(
+            r"(?:`|^\$ |^)make ([a-z][a-z-]*)\b", path.read_text("utf-8"), re.MULTILINE
+        )
+    }
     assert named - targets == set()
 
 
 def test_nothing_outside_the_repository_is_named() -> None:
     """Evaluation sets may lie beside the repository, and pages about benchmarks say so."""
     folders = [ROOT / name for name in ("src", "docs", "bench", "tests", ".ci")]
-    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".md", ".sql", "") and path.is_file()]
+    files = [
+        path
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.suffix in (".py", ".md", ".sql", "") and path.is_file()
+    ]
     found = []
     for path in {*files, *PAGES, ROOT / "Makefile", ROOT / "pyproject.toml"} - {Path(__file__)}:
         text = path.read_text("utf-8")
@@ -339,11 +423,17 @@ def test_nothing_outside_the_repository_is_named() -> None:
 
 
 def test_what_registries_are_told_is_of_this_version() -> None:
-    from recollect import __version__
+    from bethink import __version__
 
-    server, bundle = (json.loads((ROOT / name).read_text()) for name in ("server.json", "packaging/mcpb/manifest.json"))
+    server, bundle = (
+        json.loads((ROOT / name).read_text())
+        for name in ("server.json", "packaging/mcpb/manifest.json")
+    )
     assert server["version"] == server["packages"][0]["version"] == bundle["version"] == __version__
     needs = (ROOT / "packaging/mcpb/pyproject.toml").read_text()
-    assert f'version = "{__version__}"' in needs and f"recollect[mcp]=={__version__}" in needs
+    assert f'version = "{__version__}"' in needs and f"bethink[mcp]=={__version__}" in needs
     assert f"mcp-name: {server['name']}" in (ROOT / "README.md").read_text()
-    assert json.loads((ROOT / ".mcp.json").read_text())["mcpServers"]["recollect"] == {"command": "recollect", "args": ["mcp"]}
+    assert json.loads((ROOT / ".mcp.json").read_text())["mcpServers"]["bethink"] == {
+        "command": "bethink",
+        "args": ["mcp"],
+    }

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.config import Config
-from recollect.embed import fingerprint, models, open_embedder
-from recollect.embed.hashing import HashingEmbedder
-from recollect.embed.local import LocalEmbedder
-from recollect.embed.text import clean, pieces, sentence_ends
-from recollect.errors import EmbeddingError
+from bethink.config import Config
+from bethink.embed import fingerprint, models, open_embedder
+from bethink.embed.hashing import HashingEmbedder
+from bethink.embed.local import LocalEmbedder
+from bethink.embed.text import clean, pieces, sentence_ends
+from bethink.errors import EmbeddingError
 
 MODEL = models.KNOWN[models.DEFAULT]
 ODD_TEXTS = {
@@ -45,11 +45,11 @@ UNRELATED = [
 @pytest.fixture(scope="session")
 def model_or_pull():
     """The folder of the default model: a ready one, else fetched once into a cache that later runs find."""
-    if ready := os.environ.get("RECOLLECT_TEST_MODEL"):
+    if ready := os.environ.get("BETHINK_TEST_MODEL"):
         return Path(ready)
     with pytest.MonkeyPatch.context() as patch:
-        if cache := os.environ.get("RECOLLECT_TEST_CACHE"):
-            patch.setenv("RECOLLECT_HOME", cache)
+        if cache := os.environ.get("BETHINK_TEST_CACHE"):
+            patch.setenv("BETHINK_HOME", cache)
         try:
             return models.pull(models.DEFAULT)
         except EmbeddingError as error:
@@ -69,17 +69,27 @@ def local_128(model_or_pull):
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    for variable in ("RECOLLECT_OFFLINE", "HF_HUB_OFFLINE", "RECOLLECT_MODEL_DIR"):
+    for variable in ("BETHINK_OFFLINE", "HF_HUB_OFFLINE", "BETHINK_MODEL_DIR"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path))
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path))
     return tmp_path
 
 
 def long_text(characters):
-    words = ["The build", "a cache", "our database", "the parser", "(the old one)", "naïve café", "e.g. this"]
+    words = [
+        "The build",
+        "a cache",
+        "our database",
+        "the parser",
+        "(the old one)",
+        "naïve café",
+        "e.g. this",
+    ]
     text, i = "", 0
     while len(text) < characters:
-        text += f"{words[i % 7]} number {i} was changed because of {words[(i * 3 + 1) % 7]}." + ("\n\n" if i % 9 == 8 else " ")
+        text += f"{words[i % 7]} number {i} was changed because of {words[(i * 3 + 1) % 7]}." + (
+            "\n\n" if i % 9 == 8 else " "
+        )
         i += 1
     return text
 
@@ -93,7 +103,10 @@ def test_pieces_join_up_to_the_whole_text(limit):
 
 
 def test_pieces_end_with_sentences_where_they_can():
-    assert list(pieces("One is here. Two is here. Three is here.", 30)) == ["One is here. Two is here. ", "Three is here."]
+    assert list(pieces("One is here. Two is here. Three is here.", 30)) == [
+        "One is here. Two is here. ",
+        "Three is here.",
+    ]
     assert list(pieces("alpha beta gamma delta", 12)) == ["alpha beta ", "gamma delta"]
 
 
@@ -108,21 +121,41 @@ def test_cleaning_keeps_good_text_and_mends_the_rest():
 
 
 def test_hashing_is_the_same_in_every_process():
-    code = "from recollect.embed.hashing import HashingEmbedder as H; print(H().query('Der schnelle Fuchs 42').tobytes().hex())"
+    code = "from bethink.embed.hashing import HashingEmbedder as H; print(H().query('Der schnelle Fuchs 42').tobytes().hex())"
     seen = set()
     for seed in ("1", "2"):
         environment = os.environ | {"PYTHONHASHSEED": seed}
-        seen.add(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout)
+        seen.add(
+            subprocess.run(
+                [sys.executable, "-c", code],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
     assert seen == {HashingEmbedder().query("Der schnelle Fuchs 42").tobytes().hex() + "\n"}
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("The cache is stored in Redis with a TTL of one hour.", "the cache is stored in redis, with a TTL of one hour"),
-        ("We decided to use PostgreSQL for the billing service", "We decided to use PostgreSQL for billing services"),
-        ("User authentication uses JWT tokens that expire daily", "User authentication uses a JWT token that expires daily"),
-        ("The deployment pipeline runs on every push to main", "The deployment pipeline runs at every push to main."),
+        (
+            "The cache is stored in Redis with a TTL of one hour.",
+            "the cache is stored in redis, with a TTL of one hour",
+        ),
+        (
+            "We decided to use PostgreSQL for the billing service",
+            "We decided to use PostgreSQL for billing services",
+        ),
+        (
+            "User authentication uses JWT tokens that expire daily",
+            "User authentication uses a JWT token that expires daily",
+        ),
+        (
+            "The deployment pipeline runs on every push to main",
+            "The deployment pipeline runs at every push to main.",
+        ),
     ],
 )
 def test_hashing_brings_near_identical_sentences_together(one, other):
@@ -194,7 +227,9 @@ def test_windows_cover_every_token_of_a_long_text(local, local_128):
     assert {local._load().tokenizer.id_to_token(window[-1]) for window in windows} == {"."}
 
 
-@pytest.mark.parametrize("text", ["字" * 9000, "word " * 9000, "?!" * 9000], ids=["Chinese", "words", "marks"])
+@pytest.mark.parametrize(
+    "text", ["字" * 9000, "word " * 9000, "?!" * 9000], ids=["Chinese", "words", "marks"]
+)
 def test_windows_of_text_without_sentences_are_full(local, text):
     windows = list(local.windows(text))
     whole = local._load().tokenizer.encode(text, add_special_tokens=False).ids
@@ -219,7 +254,10 @@ def test_a_paraphrase_is_nearer_than_another_topic(local):
     )
     assert float(known[0] @ same[0]) > float(known[0] @ other[0]) + 0.1
     question = local.query("How long does a user stay logged in?")
-    assert min(float(question @ known[0]), float(question @ same[0])) > float(question @ other[0]) + 0.1
+    assert (
+        min(float(question @ known[0]), float(question @ same[0]))
+        > float(question @ other[0]) + 0.1
+    )
 
 
 def test_a_query_carries_its_prefix_and_is_remembered(local):
@@ -239,13 +277,18 @@ def test_stopping_leaves_no_thread_behind(local):
     with pytest.raises(KeyboardInterrupt):
         local.documents(["short", *[long_text(2500)] * 200], interrupt)
     assert time.perf_counter() - started < 5
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("recollect-embed")]
+    assert not [
+        thread for thread in threading.enumerate() if thread.name.startswith("bethink-embed")
+    ]
 
 
 def test_many_threads_may_load_and_ask_at_once(model_or_pull):
     embedder = LocalEmbedder(MODEL, threads=2, directory=model_or_pull)
     found = []
-    threads = [threading.Thread(target=lambda: found.append(embedder.documents(["the same text"])[0])) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: found.append(embedder.documents(["the same text"])[0]))
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -260,7 +303,9 @@ def test_only_declared_inputs_are_fed_and_pooled_output_is_taken_as_it_is(model_
             return [np.array([[3.0, 4.0]], dtype=np.float32)]
 
     embedder = LocalEmbedder(replace(MODEL, dimensions=0), directory=model_or_pull)
-    embedder._runtime = replace(embedder._load(), session=Session(), inputs=frozenset({"input_ids", "attention_mask"}))
+    embedder._runtime = replace(
+        embedder._load(), session=Session(), inputs=frozenset({"input_ids", "attention_mask"})
+    )
     assert embedder.dimensions == 2
     assert np.allclose(embedder.query("x"), [0.6, 0.8])
 
@@ -268,7 +313,9 @@ def test_only_declared_inputs_are_fed_and_pooled_output_is_taken_as_it_is(model_
 def test_a_folder_with_its_own_settings_is_a_model(model_or_pull, tmp_path, local):
     for file in ("model.onnx", "tokenizer.json"):
         (tmp_path / file).symlink_to(model_or_pull / file)
-    (tmp_path / "recollect.json").write_text(json.dumps({"pooling": "mean", "document_prefix": "passage: ", "window": 64}))
+    (tmp_path / "bethink.json").write_text(
+        json.dumps({"pooling": "mean", "document_prefix": "passage: ", "window": 64})
+    )
     config = Config(embedding=str(tmp_path), threads=1)
     embedder = open_embedder(config)
     assert embedder.model == fingerprint(config) and embedder.model.startswith(f"{tmp_path.name}@")
@@ -287,20 +334,30 @@ def test_files_that_are_no_model_are_named(tmp_path):
 
 
 def test_each_kind_is_opened_by_its_name(home):
-    assert open_embedder(Config(embedding="none")) is None and fingerprint(Config(embedding="none")) is None
+    assert (
+        open_embedder(Config(embedding="none")) is None
+        and fingerprint(Config(embedding="none")) is None
+    )
     hashing = Config(embedding="hashing")
     assert open_embedder(hashing).model == fingerprint(hashing) == "hashing-256"
-    http = Config(embedding="http", embedding_url="http://localhost:11434/v1", embedding_model="nomic", embedding_dimensions=64)
+    http = Config(
+        embedding="http",
+        embedding_url="http://localhost:11434/v1",
+        embedding_model="nomic",
+        embedding_dimensions=64,
+    )
     assert open_embedder(http).model == fingerprint(http) == "nomic@localhost:11434/64"
 
 
 def test_a_model_that_is_not_installed_is_an_error_with_the_command_to_type(home):
-    with pytest.raises(EmbeddingError, match="'snowflake-arctic-embed-s' is not installed") as caught:
+    with pytest.raises(
+        EmbeddingError, match="'snowflake-arctic-embed-s' is not installed"
+    ) as caught:
         open_embedder(Config())
-    assert "`recollect model pull`" in caught.value.hint
+    assert "`bethink model pull`" in caught.value.hint
     with pytest.raises(EmbeddingError) as caught:
         open_embedder(Config(embedding="Xenova/gte-small"))
-    assert "`recollect model pull gte-small`" in caught.value.hint
+    assert "`bethink model pull gte-small`" in caught.value.hint
     assert fingerprint(Config()) == "snowflake-arctic-embed-s@f93ff225"
     assert fingerprint(Config(), window=128) == "snowflake-arctic-embed-s@f93ff225/w128"
     assert fingerprint(Config(embedding="gte-small")) is None
@@ -310,15 +367,15 @@ def test_a_model_that_is_not_installed_is_an_error_with_the_command_to_type(home
 
 
 def test_a_missing_model_is_pulled_where_that_is_allowed(home, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_OFFLINE", "1")
-    with pytest.raises(EmbeddingError, match="RECOLLECT_OFFLINE is set"):
+    monkeypatch.setenv("BETHINK_OFFLINE", "1")
+    with pytest.raises(EmbeddingError, match="BETHINK_OFFLINE is set"):
         open_embedder(Config(), allow_pull=True)
 
 
 def test_an_installed_model_is_opened(home, model_or_pull, monkeypatch):
     (home / "ready").mkdir()
     (home / "ready" / models.DEFAULT).symlink_to(model_or_pull)
-    monkeypatch.setenv("RECOLLECT_MODEL_DIR", str(home / "ready"))
+    monkeypatch.setenv("BETHINK_MODEL_DIR", str(home / "ready"))
     embedder = open_embedder(Config(threads=1), window=128)
     assert embedder.model == fingerprint(Config(), window=128)
     assert embedder.query("hello").shape == (384,)
@@ -326,19 +383,28 @@ def test_an_installed_model_is_opened(home, model_or_pull, monkeypatch):
 
 def test_a_fingerprint_imports_nothing_heavy(home):
     code = (
-        "import sys; from recollect.config import Config; from recollect.embed import fingerprint\n"
+        "import sys; from bethink.config import Config; from bethink.embed import fingerprint\n"
         "for kind in ('none', 'hashing', 'http', 'snowflake-arctic-embed-s'): fingerprint(Config(embedding=kind))\n"
         "print([name for name in ('numpy', 'onnxruntime', 'tokenizers', 'huggingface_hub', 'urllib.request') if name in sys.modules])"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 def test_the_runtime_of_the_model_leaves_nothing_behind(tmp_path, model_or_pull):
     code = (
-        "import sys; from pathlib import Path; from recollect.embed import models; from recollect.embed.local import LocalEmbedder\n"
+        "import sys; from pathlib import Path; from bethink.embed import models; from bethink.embed.local import LocalEmbedder\n"
         "LocalEmbedder(models.KNOWN[models.DEFAULT], threads=1, directory=Path(sys.argv[1])).query('hello')"
     )
-    environment = {name: value for name, value in os.environ.items() if name not in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")
+    }
     environment |= {"HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code, model_or_pull], env=environment, check=True)
     assert list(tmp_path.rglob("*")) == []

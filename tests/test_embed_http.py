@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from recollect.embed import http
-from recollect.embed.http import HttpEmbedder
-from recollect.errors import EmbeddingError
+from bethink.embed import http
+from bethink.embed.http import HttpEmbedder
+from bethink.errors import EmbeddingError
 
 KEY = "sk-secret-4711"
 
@@ -25,7 +25,12 @@ def vector_of(text, dimensions=8):
 
 def embed(body):
     dimensions = body.get("dimensions", 8)
-    return 200, {"data": [{"index": i, "embedding": vector_of(text, dimensions)} for i, text in enumerate(body["input"])]}
+    return 200, {
+        "data": [
+            {"index": i, "embedding": vector_of(text, dimensions)}
+            for i, text in enumerate(body["input"])
+        ]
+    }
 
 
 class Endpoint(BaseHTTPRequestHandler):
@@ -43,7 +48,10 @@ class Endpoint(BaseHTTPRequestHandler):
             return  # Hang up without a word.
         data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(status)
-        for name, value in {"Content-Length": str(len(data)), **(headers[0] if headers else {})}.items():
+        for name, value in {
+            "Content-Length": str(len(data)),
+            **(headers[0] if headers else {}),
+        }.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
@@ -77,7 +85,11 @@ def endpoint():
 
 
 def open_at(endpoint, **options):
-    return HttpEmbedder(endpoint.url, "some-model", **{"sleep": lambda seconds: pytest.fail("it should not wait"), **options})
+    return HttpEmbedder(
+        endpoint.url,
+        "some-model",
+        **{"sleep": lambda seconds: pytest.fail("it should not wait"), **options},
+    )
 
 
 def failing(endpoint, *replies, **options):
@@ -99,7 +111,10 @@ def test_documents_and_queries_become_unit_vectors(endpoint):
     assert np.allclose(embedder.query("one"), expected, atol=1e-6)
     assert seen[-1] == 3
     path, headers, body = endpoint.requests[0]
-    assert path == "/v1/embeddings" and body == {"model": "some-model", "input": ["one", "two", "-"]}
+    assert path == "/v1/embeddings" and body == {
+        "model": "some-model",
+        "input": ["one", "two", "-"],
+    }
     assert "Authorization" not in headers
     assert embedder.documents([]) == []
 
@@ -129,7 +144,10 @@ def test_answers_are_put_in_order_by_their_index(endpoint):
     texts = [f"text {i}" for i in range(10)]
     straight = open_at(endpoint).documents(texts)
     endpoint.replies[:] = [shuffled]
-    assert all(np.array_equal(*pair) for pair in zip(straight, open_at(endpoint).documents(texts), strict=True))
+    assert all(
+        np.array_equal(*pair)
+        for pair in zip(straight, open_at(endpoint).documents(texts), strict=True)
+    )
 
 
 def test_batches_hold_64_texts_or_100000_characters(endpoint):
@@ -183,7 +201,10 @@ def test_a_refused_key_names_its_variable_and_never_shows_it(endpoint, monkeypat
     monkeypatch.setenv("OPENAI_TOKEN_MEMORY_EMBEDDINGS", KEY)
     error = failing(endpoint, (401, {"error": {"message": f"Incorrect key {KEY}"}}))
     assert "refused the key" in error.message and "OPENAI_TOKEN_MEMORY_EMBEDDINGS" in error.hint
-    assert "Incorrect key …" in failing(endpoint, (400, {"error": {"message": f"Incorrect key {KEY}"}})).message
+    assert (
+        "Incorrect key …"
+        in failing(endpoint, (400, {"error": {"message": f"Incorrect key {KEY}"}})).message
+    )
     monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\nX-Other: header")
     assert "OPENAI_API_KEY" in failing(endpoint, embed).message
 
@@ -207,7 +228,11 @@ def test_a_busy_endpoint_is_asked_again_when_it_says(endpoint, status, header, w
 
 
 def test_an_endpoint_that_wants_to_be_left_alone_for_hours_is_not_waited_for(endpoint):
-    error = failing(endpoint, (429, {"error": "quota"}, {"Retry-After": formatdate(time.time() + 7200, usegmt=True)}), sleep=None)
+    error = failing(
+        endpoint,
+        (429, {"error": "quota"}, {"Retry-After": formatdate(time.time() + 7200, usegmt=True)}),
+        sleep=None,
+    )
     assert "asks to wait 7" in error.message and "quota" in error.message
     assert len(endpoint.requests) == 1
 
@@ -238,7 +263,10 @@ def test_a_connection_that_breaks_off_is_tried_again(endpoint):
         ((200, {"data": [{"index": 0}]}), "no vectors"),
         ((200, {"data": [{"index": 0, "embedding": ["a", "b"]}]}), "no vectors"),
         ((200, {"data": []}), "0 vectors for 1 texts"),
-        ((200, {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1]}]}), "2 vectors for 1 texts"),
+        (
+            (200, {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1]}]}),
+            "2 vectors for 1 texts",
+        ),
         ((200, {"data": [{"index": 3, "embedding": [1]}]}), "not numbered from 0 to 0"),
         ((200, {"data": [{"index": 0, "embedding": [1e300, 1e300]}]}), "no direction"),
         ((200, {"data": [{"index": 0, "embedding": []}]}), "0 dimensions"),
@@ -281,7 +309,15 @@ def test_a_server_that_is_not_running_is_told_from_one_that_is_slow(endpoint):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "localhost:11434", "file:///etc/passwd", "http://", "http://host:port/v1", "https://me:secret@host/v1"]
+    "url",
+    [
+        "",
+        "localhost:11434",
+        "file:///etc/passwd",
+        "http://",
+        "http://host:port/v1",
+        "https://me:secret@host/v1",
+    ],
 )
 def test_a_bad_address_is_refused_before_anything_is_sent(url):
     with pytest.raises(EmbeddingError, match="embedding_url") as caught:

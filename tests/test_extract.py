@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.ingest import lexicon
-from recollect.ingest.extract import classify, entities, extract, keywords, summarize
-from recollect.types import ENTITY_TYPES, KINDS, Entity, Passage
+from bethink.ingest import lexicon
+from bethink.ingest.extract import classify, entities, extract, keywords, summarize
+from bethink.types import ENTITY_TYPES, KINDS, Entity, Passage
 
 CLASSIFIED = [
     ("decision", "We decided to keep the session data in Redis rather than in signed cookies."),
@@ -24,7 +24,10 @@ CLASSIFIED = [
     ("decision", "We're dropping support for Python 3.9 with the next release."),
     ("decision", "The API gateway was replaced with a thin nginx layer in favour of simplicity."),
     ("decision", "I've picked Postmark for outgoing mail."),
-    ("decision", "We use PostgreSQL for billing, because the ledger needs serializable transactions"),
+    (
+        "decision",
+        "We use PostgreSQL for billing, because the ledger needs serializable transactions",
+    ),
     ("decision", "We agreed yesterday to freeze releases"),
     ("fact", "We use PostgreSQL for billing"),
     ("preference", "I prefer small pull requests with one concern each."),
@@ -54,7 +57,10 @@ CLASSIFIED = [
     ("problem", "The nightly build fails with exit code 137 on the ARM runners."),
     ("problem", "Login is broken in Safari since Tuesday."),
     ("problem", "The worker crashes when a payload is larger than 1 MB."),
-    ("problem", "Traceback (most recent call last):\n  File \"app.py\", line 3, in <module>\nKeyError: 'id'"),
+    (
+        "problem",
+        "Traceback (most recent call last):\n  File \"app.py\", line 3, in <module>\nKeyError: 'id'",
+    ),
     ("problem", "Integration tests are flaky on CI, about one run in ten times out."),
     ("problem", "There is a bug in the tax rounding for Swiss francs."),
     ("problem", "Uploads over 10 MB do not work behind the corporate proxy."),
@@ -242,14 +248,27 @@ def test_hedges_lower_the_confidence(firm, hedged):
 
 def test_firm_words_raise_the_confidence_and_it_stays_in_bounds():
     assert classify("It is verified: the disk is full.")[1] > classify("The disk is full.")[1]
-    assert classify("definitely confirmed, always, never, certainly: it is final and proven")[1] <= 1
-    assert classify("maybe perhaps possibly I guess it might be, not sure, no idea, probably I think")[1] >= 0.1
+    assert (
+        classify("definitely confirmed, always, never, certainly: it is final and proven")[1] <= 1
+    )
+    assert (
+        classify("maybe perhaps possibly I guess it might be, not sure, no idea, probably I think")[
+            1
+        ]
+        >= 0.1
+    )
 
 
 ENTITIES = [
-    ("We store sessions in postgres and redis.", [("PostgreSQL", "technology"), ("Redis", "technology")]),
+    (
+        "We store sessions in postgres and redis.",
+        [("PostgreSQL", "technology"), ("Redis", "technology")],
+    ),
     ("Deployed to k8s with Helm.", [("Kubernetes", "technology"), ("Helm", "technology")]),
-    ("The frontend uses React and TypeScript.", [("React", "technology"), ("TypeScript", "technology")]),
+    (
+        "The frontend uses React and TypeScript.",
+        [("React", "technology"), ("TypeScript", "technology")],
+    ),
     ("The worker is written in Go.", [("Go", "technology")]),
     ("Go is our main language.", [("Go", "technology")]),
     ("We should go", []),
@@ -258,28 +277,58 @@ ENTITIES = [
     ("React to this quickly", []),
     ("Express your opinion. Spring is here. Rust on the bridge.", []),
     ("The REST endpoint returns JSON.", [("REST", "technology"), ("JSON", "technology")]),
-    ("Node.js 20 and Next.js run on Vercel.", [("Node.js", "technology"), ("Next.js", "technology"), ("Vercel", "technology")]),
-    ("C++ and C# and .NET code", [("C++", "technology"), ("C#", "technology"), (".NET", "technology")]),
-    ("Ruby on Rails behind GitHub Actions", [("Ruby on Rails", "technology"), ("GitHub Actions", "technology")]),
+    (
+        "Node.js 20 and Next.js run on Vercel.",
+        [("Node.js", "technology"), ("Next.js", "technology"), ("Vercel", "technology")],
+    ),
+    (
+        "C++ and C# and .NET code",
+        [("C++", "technology"), ("C#", "technology"), (".NET", "technology")],
+    ),
+    (
+        "Ruby on Rails behind GitHub Actions",
+        [("Ruby on Rails", "technology"), ("GitHub Actions", "technology")],
+    ),
     ("a Redis-backed queue", [("Redis", "technology")]),
     ("Taylor Swift played last night", [("Taylor Swift", "person")]),
-    ("see src/recollect/store/base.py and README.md", [("src/recollect/store/base.py", "file"), ("README.md", "file")]),
+    (
+        "see src/bethink/store/base.py and README.md",
+        [("src/bethink/store/base.py", "file"), ("README.md", "file")],
+    ),
     ("edit ./scripts/run and ~/.zshrc", [("./scripts/run", "file"), ("~/.zshrc", "file")]),
     ("The error is at app/main.go:42.", [("app/main.go", "file")]),
     ("read/write and/or client/server 24/7", []),
     ("Visit https://example.com/a/b.py or mail bob@example.com", []),
-    ("getUserById calls parse_config and MAX_RETRIES", [("getUserById", "symbol"), ("parse_config", "symbol"), ("MAX_RETRIES", "symbol")]),
-    ("HttpClient wraps requests.Session", [("HttpClient", "symbol"), ("requests.Session", "symbol")]),
+    (
+        "getUserById calls parse_config and MAX_RETRIES",
+        [("getUserById", "symbol"), ("parse_config", "symbol"), ("MAX_RETRIES", "symbol")],
+    ),
+    (
+        "HttpClient wraps requests.Session",
+        [("HttpClient", "symbol"), ("requests.Session", "symbol")],
+    ),
     ("call flush() before close()", [("flush", "symbol"), ("close", "symbol")]),
     ("the file(s) and option(s)", []),
     ("e.g. this, i.e. that. It was done.Then it ended at 5 p.m.", []),
     ("console.log and self.db are no files", [("console.log", "symbol"), ("self.db", "symbol")]),
-    ("Use `fetchAll` on the `order-service`, not `true`.", [("fetchAll", "symbol"), ("order-service", "concept")]),
+    (
+        "Use `fetchAll` on the `order-service`, not `true`.",
+        [("fetchAll", "symbol"), ("order-service", "concept")],
+    ),
     ('We call it the "Golden Path" and it is "quick".', [("Golden Path", "concept")]),
-    ("I spoke with Maria Lopez about Guido van Rossum.", [("Maria Lopez", "person"), ("Guido van Rossum", "person")]),
-    ("We rented the Toyota Camry in Napa Valley.", [("Toyota Camry", "concept"), ("Napa Valley", "concept")]),
+    (
+        "I spoke with Maria Lopez about Guido van Rossum.",
+        [("Maria Lopez", "person"), ("Guido van Rossum", "person")],
+    ),
+    (
+        "We rented the Toyota Camry in Napa Valley.",
+        [("Toyota Camry", "concept"), ("Napa Valley", "concept")],
+    ),
     ("Alice prefers tabs and asked @bob_smith", [("Alice", "person"), ("bob_smith", "person")]),
-    ("The Billing Service is owned by Project Falcon.", [("Billing Service", "concept"), ("Falcon", "project")]),
+    (
+        "The Billing Service is owned by Project Falcon.",
+        [("Billing Service", "concept"), ("Falcon", "project")],
+    ),
     ("On Monday we met in March. The English version is done.", []),
     ("I'm glad. We are happy. They left.", []),
     ("@property and @app.route and @angular/core", []),
@@ -290,7 +339,10 @@ ENTITIES = [
     ("```python\nmy_hidden_name = SomeClass()\n```\nshown_name", [("shown_name", "symbol")]),
     ("redis Redis REDIS `redis`", [("Redis", "technology")]),
     ("", []),
-    ("数据库使用 PostgreSQL，缓存使用 Redis。", [("PostgreSQL", "technology"), ("Redis", "technology")]),
+    (
+        "数据库使用 PostgreSQL，缓存使用 Redis。",
+        [("PostgreSQL", "technology"), ("Redis", "technology")],
+    ),
 ]
 
 
@@ -304,7 +356,11 @@ def test_at_most_twenty_entities():
 
 
 def test_the_lexicon_names_about_250_technologies_or_more_and_no_alias_is_capitalised():
-    names = [name for part in (lexicon.NAMES, lexicon.EXACT, lexicon.ORDINARY) for name in part.split(",")]
+    names = [
+        name
+        for part in (lexicon.NAMES, lexicon.EXACT, lexicon.ORDINARY)
+        for name in part.split(",")
+    ]
     assert len(names) > 250
     assert all(alias == alias.lower() for alias in lexicon.ALIASES)
 
@@ -346,7 +402,14 @@ def test_a_long_sentence_is_cut_at_a_word():
 
 
 def test_text_without_spaces_is_cut_by_the_character():
-    assert len(summarize("数据库连接在高负载下会超时因此我们增加了连接池的大小并且把超时改为三十秒同时记录了所有慢查询以便以后分析")) <= 40
+    assert (
+        len(
+            summarize(
+                "数据库连接在高负载下会超时因此我们增加了连接池的大小并且把超时改为三十秒同时记录了所有慢查询以便以后分析"
+            )
+        )
+        <= 40
+    )
     assert len(summarize("数据库很慢。" * 30)) <= 40
     assert len(summarize("a" * 100_000)) <= 240
 
@@ -365,7 +428,11 @@ def test_keywords_are_the_telling_words():
 
 def test_extract_fills_in_what_is_open():
     passage = extract(Passage("We decided to store sessions in Redis."))
-    assert (passage.kind, passage.importance, passage.summary) == ("decision", 7.0, "We decided to store sessions in Redis.")
+    assert (passage.kind, passage.importance, passage.summary) == (
+        "decision",
+        7.0,
+        "We decided to store sessions in Redis.",
+    )
     assert passage.confidence is not None and passage.confidence > 0.8
     assert passage.entities == (Entity("Redis", "technology"),)
     assert extract(passage) == passage
@@ -373,15 +440,28 @@ def test_extract_fills_in_what_is_open():
 
 def test_extract_keeps_what_was_given():
     given = Passage(
-        "We decided to use Redis.", "context", "mine", None, 0.3, entities=(Entity("Shop", "project"), Entity("redis", "concept"))
+        "We decided to use Redis.",
+        "context",
+        "mine",
+        None,
+        0.3,
+        entities=(Entity("Shop", "project"), Entity("redis", "concept")),
     )
     passage = extract(given)
-    assert (passage.kind, passage.summary, passage.confidence, passage.importance) == ("context", "mine", 0.3, 3.0)
+    assert (passage.kind, passage.summary, passage.confidence, passage.importance) == (
+        "context",
+        "mine",
+        0.3,
+        3.0,
+    )
     assert passage.entities == given.entities
     assert extract(Passage("x", importance=0.0, confidence=0.0)).importance == 0.0
 
 
-@pytest.mark.parametrize(("kind", "importance"), [("gotcha", 7), ("preference", 6), ("fact", 5), ("general", 5), ("context", 3)])
+@pytest.mark.parametrize(
+    ("kind", "importance"),
+    [("gotcha", 7), ("preference", 6), ("fact", 5), ("general", 5), ("context", 3)],
+)
 def test_importance_follows_the_kind(kind, importance):
     assert extract(Passage("something", kind=kind)).importance == importance
 
@@ -405,7 +485,11 @@ def test_any_text_is_taken_and_gives_the_same_answer_again(text):
     passage = extract(Passage(text))
     assert passage.kind in KINDS
     assert passage.confidence is not None and 0 <= passage.confidence <= 1
-    assert passage.summary is not None and len(passage.summary.split()) <= 20 and "\n" not in passage.summary
+    assert (
+        passage.summary is not None
+        and len(passage.summary.split()) <= 20
+        and "\n" not in passage.summary
+    )
     assert len(passage.entities) <= 20
     assert all(entity.type in ENTITY_TYPES and entity.name.strip() for entity in passage.entities)
     assert len({entity.name.casefold() for entity in passage.entities}) == len(passage.entities)
@@ -445,7 +529,9 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("unit", [*HOSTILE, "We decided to use Redis, because Maria Lopez said so in src/main.py. "])
+@pytest.mark.parametrize(
+    "unit", [*HOSTILE, "We decided to use Redis, because Maria Lopez said so in src/main.py. "]
+)
 def test_a_megabyte_takes_no_longer_than_its_beginning(unit):
     text = unit * (1_000_000 // len(unit))
     begin = time.perf_counter()

@@ -19,16 +19,16 @@ from http_server import body, problem, running
 from psycopg.conninfo import conninfo_to_dict
 from stores import EMBEDDER, HERE, MODEL, NOW, by_words, make, put, seen, vectors_of
 
-from recollect.config import Config
-from recollect.errors import OutcomeUnknown, Overtaken, StoreError
-from recollect.memory import Memory
-from recollect.store.postgres import PostgresStore
-from recollect.types import Batch, Change, Entry, Relation, Source
+from bethink.api import Bethink
+from bethink.config import Config
+from bethink.errors import OutcomeUnknown, Overtaken, StoreError
+from bethink.store.postgres import PostgresStore
+from bethink.types import Batch, Change, Entry, Relation, Source
 
 WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%tenants%FOR UPDATE%'"
 # More lines in the audit trail than anybody would look through, as other writers make them.
 TRAIL = (
-    "INSERT INTO recollect.audit(tenant, number, at, person, actor, mark, changes, hash)"
+    "INSERT INTO bethink.audit(tenant, number, at, person, actor, mark, changes, hash)"
     " SELECT {tenant}, 0, now(), '', 'user', 'another ' || n, '{{}}', '' FROM generate_series(1, 1100) n"
 )
 
@@ -45,7 +45,9 @@ class Proxy:
         parts = conninfo_to_dict(postgres.database_url())
         self.target = str(parts["host"]), int(str(parts.get("port") or 5432))
         self.faults: list[str] = []
-        self.meanwhile: list[Callable[[], object]] = []  # done after a cut, before anybody knows of it
+        self.meanwhile: list[
+            Callable[[], object]
+        ] = []  # done after a cut, before anybody knows of it
         self.port = postgres.free_port()
         self.listener: socket.socket | None = None
         self.listen()
@@ -133,26 +135,37 @@ def store(proxy: Proxy) -> Iterator[PostgresStore]:
 def marks(store: PostgresStore, word: str) -> int:
     """How many lines of the audit trail speak of this."""
     with store.transaction() as connection:
-        row = connection.execute("SELECT count(*) FROM audit WHERE strpos(changes, %s) > 0", (word,)).fetchone()
+        row = connection.execute(
+            "SELECT count(*) FROM audit WHERE strpos(changes, %s) > 0", (word,)
+        ).fetchone()
     return int(row[0])
 
 
-@pytest.mark.parametrize("faults", [["never"], ["answer"], ["late"], ["never", "answer"], ["answer", "answer"]])
+@pytest.mark.parametrize(
+    "faults", [["never"], ["answer"], ["late"], ["never", "answer"], ["answer", "answer"]]
+)
 def test_a_write_whose_connection_is_cut_at_its_commit_is_there_once(store, proxy, faults):
     old = make("The old way")
     put(store, old)
     new = make("A new way to find herons", source="docs/birds.md", source_type="markdown")
     # Everything in it would show if it were done twice: a second row, a second vote, a position that was read on already.
     batch = Batch(
-        at=NOW, add=(Entry(new, vectors_of(new), False),), change=(Change(old.id, "vote", {"vote": 1.0}),), model=MODEL,
-        expect=((HERE, "docs/birds.md", 0),), sources=((HERE, Source("docs/birds.md", "markdown", "h", 7)),),
+        at=NOW,
+        add=(Entry(new, vectors_of(new), False),),
+        change=(Change(old.id, "vote", {"vote": 1.0}),),
+        model=MODEL,
+        expect=((HERE, "docs/birds.md", 0),),
+        sources=((HERE, Source("docs/birds.md", "markdown", "h", 7)),),
         relate=(Relation(new.id, old.id, "builds_on"),),
-    )  # fmt: skip
+    )
     proxy.faults = list(faults)
     receipt = store.write(batch)
     assert not proxy.faults
     assert (receipt.added, receipt.changed, receipt.outcomes[0].id) == (1, 1, new.id)
-    assert [memory.content for memory in store.list(seen(), order="oldest")] == ["The old way", "A new way to find herons"]
+    assert [memory.content for memory in store.list(seen(), order="oldest")] == [
+        "The old way",
+        "A new way to find herons",
+    ]
     assert store.get([old.id])[0].usefulness == 1
     assert store.source(HERE, "docs/birds.md").position == 7
     assert [event.action for event in store.history(old.id)] == ["add", "vote"]
@@ -163,7 +176,9 @@ def test_a_write_whose_connection_is_cut_at_its_commit_is_there_once(store, prox
 
 def test_a_write_that_went_in_is_recognised_however_much_others_wrote_since(store, proxy):
     proxy.faults = ["answer"]
-    proxy.meanwhile = [lambda: postgres.run(postgres.database_url(), TRAIL.format(tenant=store.tenant))]
+    proxy.meanwhile = [
+        lambda: postgres.run(postgres.database_url(), TRAIL.format(tenant=store.tenant))
+    ]
     memory = make("a heron")
     assert put(store, memory, unique=False).outcomes[0].status == "added"
     assert not proxy.meanwhile
@@ -180,7 +195,9 @@ def test_a_commit_that_broke_after_a_long_wait_is_found_out_all_the_same(proxy):
 
 
 @pytest.mark.parametrize(("fault", "second"), [("answer", "duplicate"), ("never", "added")])
-def test_a_write_that_nobody_can_be_asked_about_is_said_to_be_unknown_and_may_be_told_again(proxy, fault, second):
+def test_a_write_that_nobody_can_be_asked_about_is_said_to_be_unknown_and_may_be_told_again(
+    proxy, fault, second
+):
     store = PostgresStore(proxy.url, tenant=postgres.new_tenant(), timeout=0.5)
     proxy.faults, proxy.meanwhile = [fault], [proxy.refuse]
     with pytest.raises(OutcomeUnknown, match="could not be found out"):
@@ -194,9 +211,15 @@ def test_a_write_that_nobody_can_be_asked_about_is_said_to_be_unknown_and_may_be
     store.close()
 
 
-def test_a_write_that_did_not_arrive_and_comes_too_late_then_is_overtaken_and_not_unknown(store, proxy):
+def test_a_write_that_did_not_arrive_and_comes_too_late_then_is_overtaken_and_not_unknown(
+    store, proxy
+):
     other = PostgresStore(postgres.database_url(), tenant=store.name)
-    page = Batch(at=NOW, expect=((HERE, "log.jsonl", 0),), sources=((HERE, Source("log.jsonl", "transcript", "h", 7)),))
+    page = Batch(
+        at=NOW,
+        expect=((HERE, "log.jsonl", 0),),
+        sources=((HERE, Source("log.jsonl", "transcript", "h", 7)),),
+    )
     proxy.faults, proxy.meanwhile = ["never"], [lambda: other.write(page)]
     memory = make("a heron")
     with pytest.raises(Overtaken):
@@ -216,7 +239,7 @@ def test_a_refused_write_is_refused_and_not_unknown(store):
 @pytest.mark.parametrize("fault", ["never", "answer"])
 def test_who_adds_a_memory_notices_nothing(proxy, tmp_path, fault):
     config = Config(database=proxy.url, tenant=postgres.new_tenant(), user="anna", busy_timeout=20)
-    with Memory(config=config, directory=tmp_path, embedder=EMBEDDER) as memory:
+    with Bethink(config=config, directory=tmp_path, embedder=EMBEDDER) as memory:
         proxy.faults = [fault]
         outcome = memory.add("We deploy from main, never from a branch", dedup=False)
         assert outcome.status == "added"
@@ -225,25 +248,38 @@ def test_who_adds_a_memory_notices_nothing(proxy, tmp_path, fault):
         assert memory.vote(outcome.id).usefulness == 1
 
 
-def test_an_agent_of_a_team_sends_what_is_unknown_again_and_it_is_there_once(proxy, offline, tmp_path, monkeypatch):
-    for name, value in {"DATABASE": proxy.url, "TENANT": postgres.new_tenant(), "EMBEDDING": "hashing", "BUSY_TIMEOUT": "0.5"}.items():
-        monkeypatch.setenv(f"RECOLLECT_{name}", value)
+def test_an_agent_of_a_team_sends_what_is_unknown_again_and_it_is_there_once(
+    proxy, offline, tmp_path, monkeypatch
+):
+    for name, value in {
+        "DATABASE": proxy.url,
+        "TENANT": postgres.new_tenant(),
+        "EMBEDDING": "hashing",
+        "BUSY_TIMEOUT": "0.5",
+    }.items():
+        monkeypatch.setenv(f"BETHINK_{name}", value)
     told = {"arguments": {"memories": [{"content": "We deploy from main"}]}}
     with running(offline, tmp_path) as server:
 
         def send() -> httpx2.Response:
-            return server.owner.post("/api/v1/tools/store_memories", json=told, headers={"Idempotency-Key": "one"})
+            return server.owner.post(
+                "/api/v1/tools/store_memories", json=told, headers={"Idempotency-Key": "one"}
+            )
 
         assert body(server.owner.get("/api/v1/memories"))["items"] == []
         proxy.faults, proxy.meanwhile = ["answer"], [proxy.refuse]
         assert "not known whether" in problem(send(), 503)["detail"]
         proxy.listen()
         assert not body(send())["failed"]
-        assert [one["content"] for one in body(server.owner.get("/api/v1/memories"))["items"]] == ["We deploy from main"]
+        assert [one["content"] for one in body(server.owner.get("/api/v1/memories"))["items"]] == [
+            "We deploy from main"
+        ]
 
 
 def test_a_commit_counts_even_if_the_primary_is_gone_before_it_says_how_far_it_is(monkeypatch):
-    store = PostgresStore(postgres.database_url(), tenant=postgres.new_tenant(), read_url=postgres.database_url())
+    store = PostgresStore(
+        postgres.database_url(), tenant=postgres.new_tenant(), read_url=postgres.database_url()
+    )
     read, away = store.database.read, ["once"]
 
     def losing(who, sql, values=()):
@@ -262,7 +298,10 @@ def test_a_commit_counts_even_if_the_primary_is_gone_before_it_says_how_far_it_i
 def test_one_of_several_servers_that_are_named_is_waited_for():
     proxy = Proxy()
     proxy.refuse()
-    url = between(f"127.0.0.1:{postgres.free_port()},127.0.0.1:{proxy.port}") + "&target_session_attrs=read-write"
+    url = (
+        between(f"127.0.0.1:{postgres.free_port()},127.0.0.1:{proxy.port}")
+        + "&target_session_attrs=read-write"
+    )
     with ThreadPoolExecutor(1) as pool:
         opening = pool.submit(PostgresStore, url, tenant=postgres.new_tenant(), timeout=20)
         with pytest.raises(TimeoutError):
@@ -279,18 +318,26 @@ def test_a_commit_that_no_standby_has_is_not_acknowledged():
     """PostgreSQL says yes, with a warning, to a commit whose wait for the standby somebody cut short."""
     server = postgres.Server(synchronous_commit="on")
     standby = "SHOW synchronous_standby_names"
-    cancel = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    cancel = (
+        "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    )
     try:
         store = PostgresStore(server.url, timeout=1)
         put(store, make("a heron"))
-        postgres.run(server.url, "ALTER SYSTEM SET synchronous_standby_names = 'another'", "SELECT pg_reload_conf()")
+        postgres.run(
+            server.url,
+            "ALTER SYSTEM SET synchronous_standby_names = 'another'",
+            "SELECT pg_reload_conf()",
+        )
         wait_until(lambda: postgres.run(server.url, standby) == [("another",)])
         with ThreadPoolExecutor(1) as pool:
             writing = pool.submit(put, store, make("an owl"))
             wait_until(lambda: postgres.run(server.url, cancel) == [(0,)] and writing.done())
             with pytest.raises(OutcomeUnknown):
                 writing.result()
-        postgres.run(server.url, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+        postgres.run(
+            server.url, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()"
+        )
         wait_until(lambda: postgres.run(server.url, standby) == [("",)])
         assert put(store, make("an owl")).outcomes[0].status == "duplicate"
         store.close()

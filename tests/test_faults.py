@@ -20,12 +20,12 @@ from powerloss import PowerLoss
 from stores import MODEL, NOW, child_environment, content_hash, everything, make, put, seen, vector
 from test_concurrency import CONTEXT, Worker
 
-from recollect.errors import StoreBusy, StoreError
-from recollect.recall.query import parse
-from recollect.store.sqlite import SqliteStore
-from recollect.types import Batch, Change
+from bethink.errors import StoreBusy, StoreError
+from bethink.recall.query import parse
+from bethink.store.sqlite import SqliteStore
+from bethink.types import Batch, Change
 
-CRASHES = int(os.environ.get("RECOLLECT_TEST_CRASHES", "60"))
+CRASHES = int(os.environ.get("BETHINK_TEST_CRASHES", "60"))
 NOBODY = 65534
 
 
@@ -37,9 +37,18 @@ def path(tmp_path) -> Path:
 def child(code: str, *arguments: str) -> dict:
     """Runs a script in another process and returns the JSON it prints last."""
     environment = child_environment(
-        RECOLLECT_EMBEDDING="hashing", RECOLLECT_OFFLINE="1", RECOLLECT_HOME=tempfile.gettempdir() + "/no-such-home"
+        BETHINK_EMBEDDING="hashing",
+        BETHINK_OFFLINE="1",
+        BETHINK_HOME=tempfile.gettempdir() + "/no-such-home",
     )
-    run = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=90, env=environment, cwd="/")
+    run = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        env=environment,
+        cwd="/",
+    )
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout.splitlines()[-1])
 
@@ -48,13 +57,13 @@ def child(code: str, *arguments: str) -> dict:
 
 FULL_DISK = """
 import json, os, resource, signal, sys
-from recollect import Memory
-from recollect.errors import StoreError
+from bethink import Bethink
+from bethink.errors import StoreError
 
 path = sys.argv[1]
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 said, acknowledged, refused = [], [], 0
-with Memory(path, directory=os.path.dirname(path)) as memory:
+with Bethink(path, directory=os.path.dirname(path)) as memory:
     for n in range(5):
         acknowledged.append(memory.add(f"early memory number {n} about topic{n}").id)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -112,7 +121,7 @@ def test_a_database_that_may_not_grow_says_that_the_disk_is_full(path):
 
 def test_a_backup_that_finds_no_room_leaves_no_half_file(path, tmp_path):
     code = FULL_DISK.split("with Memory")[0] + (
-        "with Memory(path, directory=os.path.dirname(path)) as memory:\n"
+        "with Bethink(path, directory=os.path.dirname(path)) as memory:\n"
         "    memory.add('an owl')\n"
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, -1))\n"
         "    try:\n        memory.backup(sys.argv[2])\n"
@@ -129,11 +138,11 @@ def test_a_backup_that_finds_no_room_leaves_no_half_file(path, tmp_path):
 
 READ_ONLY = """
 import json, os, sys, tempfile
-from recollect import Memory
-from recollect.errors import RecollectError
+from bethink import Bethink
+from bethink.errors import BethinkError
 
 path = sys.argv[1]
-with tempfile.TemporaryDirectory() as folder, Memory(folder + "/warm.db", directory=folder) as memory:
+with tempfile.TemporaryDirectory() as folder, Bethink(folder + "/warm.db", directory=folder) as memory:
     memory.add("all modules are loaded before the rights are given up")
     memory.search("modules"); memory.list(); memory.check(True); memory.stats()
 if os.geteuid() == 0:
@@ -142,14 +151,14 @@ told = {}
 def attempt(name, action):
     try:
         told[name] = ["ok", action()]
-    except RecollectError as error:
+    except BethinkError as error:
         told[name] = [type(error).__name__, error.message, error.hint]
 try:
-    memory = Memory(path, directory="/")
-except RecollectError as error:
+    memory = Bethink(path, directory="/")
+except BethinkError as error:
     told["open"] = [type(error).__name__, error.message, error.hint]
 else:
-    from recollect.types import Filter
+    from bethink.types import Filter
     all = Filter(scopes=tuple(memory.store.scopes()))
     attempt("list", lambda: [found.content for found in memory.list(filter=all)])
     attempt("search", lambda: [hit.memory.content for hit in memory.search("owl", filter=all).hits])
@@ -163,7 +172,7 @@ print(json.dumps(told))
 @pytest.fixture
 def public():
     """A folder that another user can reach: pytest's own are for the owner alone."""
-    folder = Path(tempfile.mkdtemp(prefix="recollect-"))
+    folder = Path(tempfile.mkdtemp(prefix="bethink-"))
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
@@ -171,7 +180,9 @@ def public():
 
 @pytest.mark.parametrize("leftovers", [False, True], ids=["closed", "in use"])
 @pytest.mark.parametrize("folder_mode", [0o755, 0o777], ids=["read-only folder", "open folder"])
-def test_a_database_that_may_not_be_written_is_never_changed_and_never_a_traceback(public, folder_mode, leftovers):
+def test_a_database_that_may_not_be_written_is_never_changed_and_never_a_traceback(
+    public, folder_mode, leftovers
+):
     path = public / "memory.db"
     store = SqliteStore(path)
     put(store, make("an owl"))
@@ -265,13 +276,19 @@ class Life:
         self.acknowledged = after
 
     def run(self, store: SqliteStore) -> None:
-        from recollect.types import Entry
+        from bethink.types import Entry
 
-        memories = [make(f"memory {n} about owl{n} and heron{n}", tags=(f"tag{n}",)) for n in range(5)]
+        memories = [
+            make(f"memory {n} about owl{n} and heron{n}", tags=(f"tag{n}",)) for n in range(5)
+        ]
         for memory in memories:
             entry = Entry(memory, [vector(memory.content)])
             cache = {content_hash(memory.content)[:32]: [vector(memory.content)]}
-            self.write(store, Batch(at=NOW, add=(entry,), model=MODEL, cache=cache), {**self.acknowledged, memory.id: memory.content})
+            self.write(
+                store,
+                Batch(at=NOW, add=(entry,), model=MODEL, cache=cache),
+                {**self.acknowledged, memory.id: memory.content},
+            )
         new = "an edited text about a crow"
         edit = Change(memories[1].id, "update", {"content": new, "content_hash": content_hash(new)})
         self.write(
@@ -280,27 +297,39 @@ class Life:
             {**self.acknowledged, memories[1].id: new},
         )
         gone = memories[2].id
-        self.write(store, Batch(at=NOW, purge=(gone,)), {id: text for id, text in self.acknowledged.items() if id != gone})
+        self.write(
+            store,
+            Batch(at=NOW, purge=(gone,)),
+            {id: text for id, text in self.acknowledged.items() if id != gone},
+        )
         last = make("the last memory")
         self.write(
-            store, Batch(at=NOW, add=(Entry(last, [vector(last.content)]),), model=MODEL), {**self.acknowledged, last.id: last.content}
+            store,
+            Batch(at=NOW, add=(Entry(last, [vector(last.content)]),), model=MODEL),
+            {**self.acknowledged, last.id: last.content},
         )
 
 
-def lives_and_dies(folder: Path, lost_at: int | None, careful: bool = True) -> tuple[Life, PowerLoss, int]:
+def lives_and_dies(
+    folder: Path, lost_at: int | None, careful: bool = True
+) -> tuple[Life, PowerLoss, int]:
     """Runs a life until the power goes. Returns it, the disk, and how many operations opening took."""
     life, disk, opening = Life(), PowerLoss(lost_at), 0
     try:
         store = SqliteStore(folder / "memory.db", timeout=1)
         if careful:
-            store.connection.pragma("wal_autocheckpoint", 12)  # so that crashes also fall into checkpoints
+            store.connection.pragma(
+                "wal_autocheckpoint", 12
+            )  # so that crashes also fall into checkpoints
         else:
             store.connection.pragma("synchronous", "NORMAL")
         opening = disk.operations
         try:
             life.run(store)
         finally:
-            with suppress(apsw.IOError):  # a real disk's errors on closing are not told; those of a disk in Python are
+            with suppress(
+                apsw.IOError
+            ):  # a real disk's errors on closing are not told; those of a disk in Python are
                 store.close()
     except StoreError as error:
         assert lost_at is not None, error
@@ -348,7 +377,9 @@ def moments(tmp_path: Path, count: int, seed: int, careful: bool = True) -> list
 def test_power_loss_at_any_moment_loses_nothing_that_was_acknowledged(tmp_path):
     for lost_at in moments(tmp_path, CRASHES, seed=21):
         life, state = crash(tmp_path, lost_at)
-        assert state in (life.acknowledged, life.under_way), f"the power went at operation {lost_at}"
+        assert state in (life.acknowledged, life.under_way), (
+            f"the power went at operation {lost_at}"
+        )
 
 
 def test_the_power_loss_above_is_a_real_one(tmp_path):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import NotFound
-from recollect.ingest.files import Found, read_text, walk
-from recollect.ingest.sync import Skipped
+from bethink.errors import NotFound
+from bethink.ingest.files import Found, read_text, walk
+from bethink.ingest.sync import Skipped
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
@@ -52,19 +52,35 @@ def test_a_file_that_is_named_is_found_whatever_it_is(tmp_path: Path) -> None:
 
 
 def test_what_lies_outside_the_root_has_its_absolute_path(tmp_path: Path) -> None:
-    tree(tmp_path, {"project/a.md": "", "notes/b.md": "", "notes/c.md": "", "notes/.gitignore": "c.md\n"})
-    assert uris(tmp_path / "notes", tmp_path / "project") == [(tmp_path / "notes" / "b.md").as_posix()]
-    assert uris(tmp_path / "notes" / "b.md", tmp_path / "project") == [(tmp_path / "notes" / "b.md").as_posix()]
+    tree(
+        tmp_path,
+        {"project/a.md": "", "notes/b.md": "", "notes/c.md": "", "notes/.gitignore": "c.md\n"},
+    )
+    assert uris(tmp_path / "notes", tmp_path / "project") == [
+        (tmp_path / "notes" / "b.md").as_posix()
+    ]
+    assert uris(tmp_path / "notes" / "b.md", tmp_path / "project") == [
+        (tmp_path / "notes" / "b.md").as_posix()
+    ]
 
 
-def test_relative_starts_count_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_starts_count_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tree(tmp_path, {"docs/a.md": ""})
     monkeypatch.chdir(tmp_path / "docs")
-    assert uris(Path(), tmp_path) == uris(Path("../docs"), tmp_path) == uris(Path("a.md"), tmp_path) == ["docs/a.md"]
+    assert (
+        uris(Path(), tmp_path)
+        == uris(Path("../docs"), tmp_path)
+        == uris(Path("a.md"), tmp_path)
+        == ["docs/a.md"]
+    )
 
 
 @pytest.mark.parametrize("name", ["missing", "a.md/below", "a\0b", "x" * 300])
-def test_a_start_that_does_not_exist_is_an_error_before_anything_is_read(tmp_path: Path, name: str) -> None:
+def test_a_start_that_does_not_exist_is_an_error_before_anything_is_read(
+    tmp_path: Path, name: str
+) -> None:
     tree(tmp_path, {"a.md": ""})
     with pytest.raises(NotFound) as caught:
         walk(tmp_path / name, tmp_path)
@@ -74,7 +90,17 @@ def test_a_start_that_does_not_exist_is_an_error_before_anything_is_read(tmp_pat
 
 @pytest.mark.parametrize(
     "folder",
-    ["node_modules/x", ".git", "a/__pycache__", "vendor", "lib/site-packages/x", "x-1.0.dist-info", ".recollect", ".tox/py", ".obsidian"],
+    [
+        "node_modules/x",
+        ".git",
+        "a/__pycache__",
+        "vendor",
+        "lib/site-packages/x",
+        "x-1.0.dist-info",
+        ".bethink",
+        ".tox/py",
+        ".obsidian",
+    ],
 )
 def test_folders_of_others_and_hidden_ones_are_left_out(tmp_path: Path, folder: str) -> None:
     tree(tmp_path, {f"{folder}/a.md": "", "b.md": ""})
@@ -82,7 +108,9 @@ def test_folders_of_others_and_hidden_ones_are_left_out(tmp_path: Path, folder: 
 
 
 @pytest.mark.parametrize("marker", ["pyvenv.cfg", "CACHEDIR.TAG"])
-def test_folders_that_a_tool_marked_as_its_own_are_left_out_unless_asked_for(tmp_path: Path, marker: str) -> None:
+def test_folders_that_a_tool_marked_as_its_own_are_left_out_unless_asked_for(
+    tmp_path: Path, marker: str
+) -> None:
     tree(tmp_path, {f"env/{marker}": "", "env/a.md": "", "b.md": ""})
     assert uris(tmp_path, tmp_path) == ["b.md"]
     assert uris(tmp_path / "env", tmp_path, ".md") == ["env/a.md"]
@@ -90,21 +118,45 @@ def test_folders_that_a_tool_marked_as_its_own_are_left_out_unless_asked_for(tmp
 
 def test_another_checkout_of_the_repository_is_left_out(tmp_path: Path) -> None:
     tree(
-        tmp_path, {"trees/fix/.git": "gitdir: /r/.git/worktrees/fix\n", "trees/fix/a.md": "", "module/.git": "gitdir: ../.git/modules/m\n"}
+        tmp_path,
+        {
+            "trees/fix/.git": "gitdir: /r/.git/worktrees/fix\n",
+            "trees/fix/a.md": "",
+            "module/.git": "gitdir: ../.git/modules/m\n",
+        },
     )
     tree(tmp_path, {"module/b.md": ""})
     assert uris(tmp_path, tmp_path) == ["module/b.md"]
 
 
 def test_hidden_files_and_folders_are_found_on_request_or_as_the_start(tmp_path: Path) -> None:
-    tree(tmp_path, {".claude/knowledge/a.md": "", ".claude/.cache/b.md": "", ".c.md": "", ".git/d.md": "", ".venv/e.md": ""})
+    tree(
+        tmp_path,
+        {
+            ".claude/knowledge/a.md": "",
+            ".claude/.cache/b.md": "",
+            ".c.md": "",
+            ".git/d.md": "",
+            ".venv/e.md": "",
+        },
+    )
     assert uris(tmp_path, tmp_path) == []
     assert uris(tmp_path / ".claude" / "knowledge", tmp_path) == [".claude/knowledge/a.md"]
     assert uris(tmp_path / ".claude", tmp_path) == [".claude/knowledge/a.md"]
     assert uris(tmp_path, tmp_path, hidden=True) == [".c.md", ".claude/knowledge/a.md"]
 
 
-FILES = ["a.md", "b.log", "docs/a.md", "docs/b.log", "docs/deep/a.md", "docs/deep/keep.md", "logs/a.log", "logs/b.md", "out/deep/a.md"]
+FILES = [
+    "a.md",
+    "b.log",
+    "docs/a.md",
+    "docs/b.log",
+    "docs/deep/a.md",
+    "docs/deep/keep.md",
+    "logs/a.log",
+    "logs/b.md",
+    "out/deep/a.md",
+]
 IGNORED = {
     "*.log": ["b.log", "docs/b.log", "logs/a.log"],
     "/a.md": ["a.md"],
@@ -134,15 +186,37 @@ def test_what_git_ignores_is_left_out(tmp_path: Path, rules: str) -> None:
     assert sorted(uris(tmp_path, tmp_path)) == sorted(set(FILES) - set(IGNORED[rules]))
 
 
-def test_a_deeper_file_of_rules_overrules_a_higher_one_also_for_a_start_below_both(tmp_path: Path) -> None:
+def test_a_deeper_file_of_rules_overrules_a_higher_one_also_for_a_start_below_both(
+    tmp_path: Path,
+) -> None:
     tree(tmp_path, {".gitignore": "*.log\n/docs/b.md\n", "docs/.gitignore": "!keep.log\n/c.md\n"})
-    tree(tmp_path, dict.fromkeys(["docs/a.log", "docs/b.md", "docs/c.md", "docs/in/c.md", "docs/in/keep.log", "keep.log"], ""))
+    tree(
+        tmp_path,
+        dict.fromkeys(
+            [
+                "docs/a.log",
+                "docs/b.md",
+                "docs/c.md",
+                "docs/in/c.md",
+                "docs/in/keep.log",
+                "keep.log",
+            ],
+            "",
+        ),
+    )
     assert uris(tmp_path, tmp_path) == ["docs/in/c.md", "docs/in/keep.log"]
     assert uris(tmp_path / "docs" / "in", tmp_path) == ["docs/in/c.md", "docs/in/keep.log"]
 
 
 def test_a_folder_that_is_asked_for_is_read_even_if_git_ignores_it(tmp_path: Path) -> None:
-    tree(tmp_path, {".gitignore": ".claude/\n", ".claude/knowledge/a.md": "", ".claude/knowledge/.gitignore": "b.md\n"})
+    tree(
+        tmp_path,
+        {
+            ".gitignore": ".claude/\n",
+            ".claude/knowledge/a.md": "",
+            ".claude/knowledge/.gitignore": "b.md\n",
+        },
+    )
     tree(tmp_path, {".claude/knowledge/b.md": ""})
     assert uris(tmp_path / ".claude" / "knowledge", tmp_path) == [".claude/knowledge/a.md"]
     (tmp_path / ".claude" / ".gitignore").write_text("*\n")  # as tools do in folders of their own
@@ -151,16 +225,39 @@ def test_a_folder_that_is_asked_for_is_read_even_if_git_ignores_it(tmp_path: Pat
 
 def test_the_exclusions_of_the_clone_count_also_in_a_linked_worktree(tmp_path: Path) -> None:
     git = {"main/.git/HEAD": "", "main/.git/info/exclude": "private.md\n"}
-    tree(tmp_path, git | {"main/.git/worktrees/w/commondir": "../..\n", "main/private.md": "", "main/a.md": ""})
-    tree(tmp_path, {"w/.git": f"gitdir: {tmp_path}/main/.git/worktrees/w\n", "w/private.md": "", "w/in/private.md": "", "w/in/a.md": ""})
+    tree(
+        tmp_path,
+        git
+        | {"main/.git/worktrees/w/commondir": "../..\n", "main/private.md": "", "main/a.md": ""},
+    )
+    tree(
+        tmp_path,
+        {
+            "w/.git": f"gitdir: {tmp_path}/main/.git/worktrees/w\n",
+            "w/private.md": "",
+            "w/in/private.md": "",
+            "w/in/a.md": "",
+        },
+    )
     assert uris(tmp_path / "main", tmp_path / "main") == ["a.md"]
-    assert uris(tmp_path / "w", tmp_path / "w") == uris(tmp_path / "w" / "in", tmp_path / "w") == ["in/a.md"]
+    assert (
+        uris(tmp_path / "w", tmp_path / "w")
+        == uris(tmp_path / "w" / "in", tmp_path / "w")
+        == ["in/a.md"]
+    )
 
 
 @pytest.mark.timeout(10)
 def test_rules_made_to_take_forever_are_passed_over(tmp_path: Path) -> None:
     name = "a" * 200 + ".md"
-    tree(tmp_path, {".gitignore": "*a*a*a*a*a*a*a*a*a*b\n" + "**/a/" * 30 + "b\n*.log\n", name: "", "x.log": ""})
+    tree(
+        tmp_path,
+        {
+            ".gitignore": "*a*a*a*a*a*a*a*a*a*b\n" + "**/a/" * 30 + "b\n*.log\n",
+            name: "",
+            "x.log": "",
+        },
+    )
     assert uris(tmp_path, tmp_path) == [name]
 
 
@@ -172,7 +269,9 @@ def test_a_pipe_or_folder_in_place_of_the_rules_stops_nothing(tmp_path: Path) ->
 
 
 def test_links_lead_to_what_has_not_been_found_under_its_own_name(tmp_path: Path) -> None:
-    base = tree(tmp_path / "project", {"real.md": "", ".notes/a.md": "", ".notes/b.md": "", "docs/c.md": ""})
+    base = tree(
+        tmp_path / "project", {"real.md": "", ".notes/a.md": "", ".notes/b.md": "", "docs/c.md": ""}
+    )
     (base / "alias.md").symlink_to("real.md")
     (base / "a.md").symlink_to(".notes/a.md")
     (base / "notes").symlink_to(".notes")
@@ -188,7 +287,9 @@ def test_links_in_circles_end(tmp_path: Path) -> None:
     found = list(walk(tmp_path, tmp_path, (".md",)))
     assert [one.uri for one in found if isinstance(one, Found)] == ["a/b/x.md"]
     assert [one.uri for one in found if isinstance(one, Skipped)] == ["loop"]
-    assert uris(tmp_path / "a" / "b", tmp_path) == ["a/b/x.md"]  # the way up is not a way to the rest
+    assert uris(tmp_path / "a" / "b", tmp_path) == [
+        "a/b/x.md"
+    ]  # the way up is not a way to the rest
 
 
 def test_links_from_one_folder_to_another_and_back_end(tmp_path: Path) -> None:
@@ -206,7 +307,10 @@ def test_links_out_of_the_project_and_broken_ones_are_skipped_with_a_reason(tmp_
     (base / "other").symlink_to(tmp_path / "secret")
     (base / "gone.md").symlink_to("nowhere")
     (base / "gone.so").symlink_to("nowhere")
-    found = [(one.uri, one.reason if isinstance(one, Skipped) else "") for one in walk(base, base, (".md",))]
+    found = [
+        (one.uri, one.reason if isinstance(one, Skipped) else "")
+        for one in walk(base, base, (".md",))
+    ]
     assert found[0] == ("a.md", "")
     assert ("gone.md", "broken symbolic link") in found
     assert {uri for uri, reason in found if "outside the project" in reason} == {"key.md", "other"}
@@ -234,7 +338,9 @@ def test_a_folder_that_may_not_be_read_is_skipped_and_the_rest_goes_on(tmp_path:
     assert "denied" in found[0].reason.lower()
 
 
-def test_a_folder_that_fails_to_be_listed_is_skipped_and_the_rest_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_fails_to_be_listed_is_skipped_and_the_rest_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tree(tmp_path, {"a/x.md": "", "b/x.md": ""})
     scandir = os.scandir
 
@@ -263,8 +369,17 @@ def test_names_that_are_no_utf8_are_still_read_and_can_be_stored(tmp_path: Path)
 
 
 def test_many_files_are_found_in_order(tmp_path: Path) -> None:
-    names = [f"{folder:02}/{number:02}.{suffix}" for folder in range(10) for number in range(20) for suffix in ("md", "x7")]
-    tree(tmp_path, dict.fromkeys(names, "") | {".gitignore": "\n".join(f"*.x{number}" for number in range(30)) + "\n"})
+    names = [
+        f"{folder:02}/{number:02}.{suffix}"
+        for folder in range(10)
+        for number in range(20)
+        for suffix in ("md", "x7")
+    ]
+    tree(
+        tmp_path,
+        dict.fromkeys(names, "")
+        | {".gitignore": "\n".join(f"*.x{number}" for number in range(30)) + "\n"},
+    )
     assert uris(tmp_path, tmp_path) == [name for name in names if name.endswith("md")]
 
 
@@ -299,7 +414,9 @@ def test_text_is_decoded(tmp_path: Path, data: bytes, text: str) -> None:
         (b"\x89PNG\x01\x02", "not text: neither UTF-8 (byte 0) nor an older encoding"),
     ],
 )
-def test_what_is_no_text_is_skipped_with_the_reason(tmp_path: Path, data: bytes, reason: str) -> None:
+def test_what_is_no_text_is_skipped_with_the_reason(
+    tmp_path: Path, data: bytes, reason: str
+) -> None:
     (tmp_path / "a.md").write_bytes(data)
     skipped = text_of(tmp_path / "a.md")
     assert isinstance(skipped, Skipped)
@@ -329,14 +446,19 @@ def test_a_large_file_is_skipped_by_its_size(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(10)
-def test_what_is_no_file_is_skipped_and_never_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_file_is_skipped_and_never_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     monkeypatch.chdir(tmp_path)  # the path of a socket must be short
     listener = socket.socket(socket.AF_UNIX)
     listener.bind("socket.md")
     (tmp_path / "folder.md").mkdir()
     (tmp_path / "null.md").symlink_to("/dev/null")
-    reasons = {name: text_of(tmp_path / name) for name in ("pipe.md", "socket.md", "folder.md", "null.md", "gone.md", "a\0b")}
+    reasons = {
+        name: text_of(tmp_path / name)
+        for name in ("pipe.md", "socket.md", "folder.md", "null.md", "gone.md", "a\0b")
+    }
     listener.close()
     assert [isinstance(reason, Skipped) for reason in reasons.values()] == [True] * 6
     assert reasons["pipe.md"] == Skipped("pipe.md", "not a regular file but a pipe")
@@ -344,7 +466,9 @@ def test_what_is_no_file_is_skipped_and_never_waited_for(tmp_path: Path, monkeyp
     assert reasons["gone.md"] == Skipped("gone.md", "cannot be read: No such file or directory")
 
 
-def test_a_file_exchanged_for_a_pipe_after_it_was_looked_at_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_exchanged_for_a_pipe_after_it_was_looked_at_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a.md").write_text("x")
     before = (tmp_path / "a.md").stat()
     (tmp_path / "a.md").unlink()

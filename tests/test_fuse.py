@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from test_score import candidate
 
-from recollect.recall.fuse import (
+from bethink.recall.fuse import (
     FADE,
     LATER,
     MEANING,
@@ -24,8 +24,8 @@ from recollect.recall.fuse import (
     squash,
     weights,
 )
-from recollect.store.base import Statistics
-from recollect.types import Words
+from bethink.store.base import Statistics
+from bethink.types import Words
 
 LONG_AGO = -1e12  # far enough that recency adds nothing
 WORDS = Words(("jwt", "login"), (("jwt", "login"),))
@@ -36,9 +36,25 @@ def said(key, *frequencies, pair=False, **fields):
     return candidate(key=key, frequencies=frequencies, **{**usual, **fields})
 
 
-def pool(*candidates, cosines=None, mean=None, counts=(10, 10), memories=1000, words=WORDS, average=10.0, **more):
+def pool(
+    *candidates,
+    cosines=None,
+    mean=None,
+    counts=(10, 10),
+    memories=1000,
+    words=WORDS,
+    average=10.0,
+    **more,
+):
     given = {"found": {}, "boosts": {}, **more}
-    return Pool(candidates, words, Statistics(memories, average, counts, mean), given["found"], given["boosts"], cosines or {})
+    return Pool(
+        candidates,
+        words,
+        Statistics(memories, average, counts, mean),
+        given["found"],
+        given["boosts"],
+        cosines or {},
+    )
 
 
 def unsquashed(relevance):
@@ -58,7 +74,10 @@ def test_words_stand_alone_where_there_are_no_vectors():
     assert unsquashed(shared[1].relevance) == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize(("cosine", "mean", "meaning"), [(0.6, 0.2, 0.5), (0.2, 0.2, 0.0), (1.0, 0.5, 1.0), (0.1, 0.2, -0.125)])
+@pytest.mark.parametrize(
+    ("cosine", "mean", "meaning"),
+    [(0.6, 0.2, 0.5), (0.2, 0.2, 0.0), (1.0, 0.5, 1.0), (0.1, 0.2, -0.125)],
+)
 def test_meaning_is_measured_from_the_mean_cosine_up_to_one(cosine, mean, meaning):
     found = fuse(pool(said(1, 0, 0), cosines={1: cosine}, mean=mean, memories=10**9), now=0)
     assert found[1].meaning == pytest.approx(STRETCH * meaning, abs=1e-6)
@@ -67,7 +86,9 @@ def test_meaning_is_measured_from_the_mean_cosine_up_to_one(cosine, mean, meanin
 
 def test_meaning_alone_is_not_scaled_down():
     one = said(1, 0, 0)._replace(frequencies=(), pairs=())
-    found = fuse(pool(one, cosines={1: 0.6}, mean=0.2, memories=10**9, words=Words(), counts=()), now=0)
+    found = fuse(
+        pool(one, cosines={1: 0.6}, mean=0.2, memories=10**9, words=Words(), counts=()), now=0
+    )
     assert unsquashed(found[1].relevance) == pytest.approx(STRETCH * 0.5, abs=1e-6)
 
 
@@ -89,7 +110,9 @@ def test_the_background_is_the_thirtieth_best_score():
     assert found[0].words == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("average", "left"), [(10.0, 0.5), (20.0, 0.5), (30.0, 0.65), (40.0, 0.8), (300.0, 0.8)])
+@pytest.mark.parametrize(
+    ("average", "left"), [(10.0, 0.5), (20.0, 0.5), (30.0, 0.65), (40.0, 0.8), (300.0, 0.8)]
+)
 def test_a_memory_that_holds_a_part_of_the_question_is_damped_most_among_short_ones(average, left):
     one_word_often, both_words = said(1, 3, 0), said(2, 1, 1)
     found = fuse(pool(one_word_often, both_words, average=average), now=0)
@@ -103,7 +126,16 @@ def test_coverage_weighs_words_by_how_telling_they_are():
 
 
 def test_repetition_and_shortness_help_ever_less():
-    found = fuse(pool(said(1, 1, 0), said(2, 2, 0), said(3, 50, 0), said(4, 1, 0, length=100), said(5, 1, 0, length=2)), now=0)
+    found = fuse(
+        pool(
+            said(1, 1, 0),
+            said(2, 2, 0),
+            said(3, 50, 0),
+            said(4, 1, 0, length=100),
+            said(5, 1, 0, length=2),
+        ),
+        now=0,
+    )
     assert found[3].bm25 > found[2].bm25 > found[1].bm25 > found[4].bm25
     assert found[5].bm25 > found[1].bm25
     assert found[3].bm25 < 2.2 * weights(Statistics(1000, 10.0, (10,)))[0]
@@ -142,12 +174,19 @@ def test_nothing_found_is_nothing():
         pytest.param([(1, 0), (1, 2), (2, 1)], {1}, id="two away, by half"),
         pytest.param([(1, 0), (1, 3), (2, 1)], set(), id="three away"),
         pytest.param([(1, 0), (2, 1), (3, 1)], set(), id="another source"),
-        pytest.param([(1, 0), (1, 0), (1, 0)], set(), id="told memories, which share one source without an order"),
+        pytest.param(
+            [(1, 0), (1, 0), (1, 0)],
+            set(),
+            id="told memories, which share one source without an order",
+        ),
         pytest.param([(1, 0), (1, 0), (1, 1)], set(), id="a place that two claim"),
     ],
 )
 def test_neighbours_lift_only_ordered_passages_of_the_same_source(places, lifted):
-    candidates = [candidate(key=at, source=source, position=position) for at, (source, position) in enumerate(places)]
+    candidates = [
+        candidate(key=at, source=source, position=position)
+        for at, (source, position) in enumerate(places)
+    ]
     lift = neighbours(candidates, [0.9, 0.1, 0.1])
     assert {at for at, value in enumerate(lift) if value > 0} == lifted
 
@@ -160,15 +199,25 @@ def test_a_neighbour_lifts_by_how_far_it_stands_above_the_middle():
 
 
 def test_neighbours_and_recency_belong_to_the_adaptive_method():
-    turns = [said(1, 1, 1, source=1, position=0, created_at=0.0), said(2, 0, 1, source=1, position=1), said(3, 0, 0, source=1, position=9)]
-    adaptive, convex = (fuse(pool(*turns), now=0, method=method) for method in ("adaptive", "convex"))
+    turns = [
+        said(1, 1, 1, source=1, position=0, created_at=0.0),
+        said(2, 0, 1, source=1, position=1),
+        said(3, 0, 0, source=1, position=9),
+    ]
+    adaptive, convex = (
+        fuse(pool(*turns), now=0, method=method) for method in ("adaptive", "convex")
+    )
     assert adaptive[2].neighbours > 0 and adaptive[1].recent == RECENT
     assert convex[2].neighbours == 0 and convex[1].recent == 0
 
 
-@pytest.mark.parametrize(("age", "left"), [(0, 1.0), (-SKEW / 2, 1.0), (FADE, 1 / math.e), (100 * FADE, 0.0)])
+@pytest.mark.parametrize(
+    ("age", "left"), [(0, 1.0), (-SKEW / 2, 1.0), (FADE, 1 / math.e), (100 * FADE, 0.0)]
+)
 def test_recency_fades(age, left):
-    assert fuse(pool(said(1, 1, 1, created_at=-age)), now=0)[1].recent == pytest.approx(RECENT * left, abs=1e-4)
+    assert fuse(pool(said(1, 1, 1, created_at=-age)), now=0)[1].recent == pytest.approx(
+        RECENT * left, abs=1e-4
+    )
     spoken = fuse(pool(said(1, 1, 1, created_at=-age, span="s")), now=0)[1].recent
     assert spoken == pytest.approx(RECENT * left + (TODAY if age <= 0 else 0), abs=1e-3)
 
@@ -188,20 +237,34 @@ def test_turns_that_follow_each_other_are_a_conversation_though_no_topic_was_fou
         said(2, 1, 1, kind="context", source=7, position=1, created_at=0.0),
     )
     assert recent(*turns) == pytest.approx([RECENT + TODAY] * 2)
-    assert recent(turns[0]) == recent(*(one._replace(kind="fact") for one in turns))[:1] == pytest.approx([RECENT])
+    assert (
+        recent(turns[0])
+        == recent(*(one._replace(kind="fact") for one in turns))[:1]
+        == pytest.approx([RECENT])
+    )
 
 
 def test_reciprocal_ranks_give_the_numbers_of_the_worked_example():
     auth, postgres, login = said(1, 2, 1), said(2, 0, 0), said(3, 1, 0)
-    found = fuse(pool(auth, postgres, login, cosines={1: 0.85, 2: 0.62, 3: 0.55}, mean=0.3), now=0, method="rrf", gate=0.6)
+    found = fuse(
+        pool(auth, postgres, login, cosines={1: 0.85, 2: 0.62, 3: 0.55}, mean=0.3),
+        now=0,
+        method="rrf",
+        gate=0.6,
+    )
     assert [round(found[key].relevance, 3) for key in (1, 3, 2)] == [1.000, 0.984, 0.620]
     assert found[3].cosine is None
 
 
 def test_reciprocal_ranks_in_both_lists_are_added():
-    found = fuse(pool(said(1, 1, 1), said(2, 1, 0), cosines={1: 0.5, 2: 0.9}, mean=0.1), now=0, method="rrf")
+    found = fuse(
+        pool(said(1, 1, 1), said(2, 1, 0), cosines={1: 0.5, 2: 0.9}, mean=0.1), now=0, method="rrf"
+    )
     assert found[1].relevance == found[2].relevance == pytest.approx((1 / 60 + 1 / 61) / (2 / 60))
-    assert fuse(pool(said(1, 0, 0), cosines={1: -0.4}, mean=0.1), now=0, method="rrf")[1].relevance == 0.0
+    assert (
+        fuse(pool(said(1, 0, 0), cosines={1: -0.4}, mean=0.1), now=0, method="rrf")[1].relevance
+        == 0.0
+    )
 
 
 @pytest.mark.parametrize("method", ["adaptive", "convex", "rrf"])
@@ -232,15 +295,23 @@ def pools(draw):
     count = some.integers(0, 5)
     candidates = [
         said(
-            key, draw(count), draw(count), pair=draw(some.booleans()), source=draw(some.integers(1, 3)), position=draw(some.integers(0, 9)),
-            length=draw(some.integers(1, 300)), created_at=draw(some.floats(0, 1e8)),
+            key,
+            draw(count),
+            draw(count),
+            pair=draw(some.booleans()),
+            source=draw(some.integers(1, 3)),
+            position=draw(some.integers(0, 9)),
+            length=draw(some.integers(1, 300)),
+            created_at=draw(some.floats(0, 1e8)),
         )
         for key in range(size)
-    ]  # fmt: skip
+    ]
     cosines = {key: draw(some.floats(-1, 1)) for key in range(size) if draw(some.booleans())}
     boosts = {key: 0.02 for key in range(size) if draw(some.booleans())}
     mean = draw(some.one_of(some.none(), some.floats(-0.5, 0.9)))
-    return pool(*candidates, cosines=cosines, mean=mean, boosts=boosts), draw(some.permutations(candidates))
+    return pool(*candidates, cosines=cosines, mean=mean, boosts=boosts), draw(
+        some.permutations(candidates)
+    )
 
 
 @pytest.mark.parametrize("method", ["adaptive", "convex"])

@@ -7,9 +7,19 @@ import pytest
 from cli_runner import cli  # noqa: F401
 from memories import clock, open_memory  # noqa: F401
 
-from recollect import handoffs
-from recollect.errors import InvalidInput, NotFound
-from recollect.handoffs import Handoff, branch_of, branches, from_fields, latest, parse, read, save, written
+from bethink.errors import InvalidInput, NotFound
+from bethink.features import handoffs
+from bethink.features.handoffs import (
+    Handoff,
+    branch_of,
+    branches,
+    from_fields,
+    latest,
+    parse,
+    read,
+    save,
+    written,
+)
 
 FULL = Handoff(
     "The cache is moved, the tests are not.",
@@ -55,7 +65,12 @@ def test_the_branch_is_read_from_gits_files(tmp_path, text, branch):
 
 def test_a_linked_worktree_has_a_branch_of_its_own(tmp_path):
     def git(folder, *words):
-        subprocess.run(("git", "-c", "user.name=T", "-c", "user.email=t@example.org", *words), cwd=folder, check=True, capture_output=True)
+        subprocess.run(
+            ("git", "-c", "user.name=T", "-c", "user.email=t@example.org", *words),
+            cwd=folder,
+            check=True,
+            capture_output=True,
+        )
 
     (tmp_path / "shop").mkdir()
     git(tmp_path / "shop", "init", "-b", "main")
@@ -79,7 +94,12 @@ def test_a_handoff_is_a_readable_memory_with_its_fields_beside_it(memory):
     used = memory.add("Redis holds sessions", kind="fact").id
     saved = save(memory, FULL._replace(memory_ids=(used[:14],)))
     one = saved.memory
-    assert (saved.new, one.kind, one.scope, one.summary) == (True, "handoff", memory.scope, FULL.summary)
+    assert (saved.new, one.kind, one.scope, one.summary) == (
+        True,
+        "handoff",
+        memory.scope,
+        FULL.summary,
+    )
     assert one.content == (
         "# Handoff: project, branch main\n\nThe cache is moved, the tests are not.\n\n## Done\n\n- reads go to Valkey\n\n"
         "## In progress or blocked\n\n- writes wait for the migration\n\n## Decisions\n\n- We switched from Redis to Valkey\n\n"
@@ -87,7 +107,9 @@ def test_a_handoff_is_a_readable_memory_with_its_fields_beside_it(memory):
     )
     assert read(one) == FULL._replace(project="project", branch="main", memory_ids=(used,))
     assert memory.one(used).access_count == 1
-    assert [(relation.target, relation.type) for relation in memory.relations(one.id)] == [(used, "relates_to")]
+    assert [(relation.target, relation.type) for relation in memory.relations(one.id)] == [
+        (used, "relates_to")
+    ]
 
 
 def test_a_handoff_replaces_nothing_but_the_last_handoff_of_its_branch(memory):
@@ -97,7 +119,9 @@ def test_a_handoff_replaces_nothing_but_the_last_handoff_of_its_branch(memory):
     second = save(memory, FULL._replace(summary="All is moved."))
     assert second.supersedes == (first,)
     assert memory.one(first).superseded_by == second.memory.id
-    assert memory.one(decision).superseded_by is None, "'switched from Redis' in a handoff is no new decision"
+    assert memory.one(decision).superseded_by is None, (
+        "'switched from Redis' in a handoff is no new decision"
+    )
     assert memory.one(other).superseded_by is None
     assert [event.action for event in memory.history(first)] == ["add", "supersede"]
 
@@ -113,8 +137,16 @@ def test_the_same_handoff_again_is_no_new_one_but_counts_uses(memory):
 
 def test_secrets_do_not_get_into_a_handoff(memory):
     token = "ghp_" + "a1B2" * 9
-    saved = save(memory, FULL._replace(summary=f"Use {token} to deploy", next_steps=(f"revoke {token}",), branch=f"x/{token}"))
-    assert token not in json.dumps(dict(saved.memory.metadata)) + saved.memory.content + saved.memory.summary
+    saved = save(
+        memory,
+        FULL._replace(
+            summary=f"Use {token} to deploy", next_steps=(f"revoke {token}",), branch=f"x/{token}"
+        ),
+    )
+    assert (
+        token
+        not in json.dumps(dict(saved.memory.metadata)) + saved.memory.content + saved.memory.summary
+    )
     again = save(memory, FULL._replace(branch=f"x/{token}"))
     assert again.supersedes == (saved.memory.id,)
     assert latest(memory, branch=f"x/{token}").exact
@@ -204,8 +236,14 @@ def test_markdown_is_read_back_as_it_was_written():
     ("text", "handoff"),
     [
         ("just a sentence", Handoff("just a sentence")),
-        ("# Handoff\nHere.\n## Next steps\n1. one\n2) two\n* [x] three\n", Handoff("Here.", next_steps=("one", "two", "three"))),
-        ("Here.\n### Blocked\nwaiting\nfor review\n\n## Notes\nmore", Handoff("Here.\nmore", in_progress_blocked=("waiting for review",))),
+        (
+            "# Handoff\nHere.\n## Next steps\n1. one\n2) two\n* [x] three\n",
+            Handoff("Here.", next_steps=("one", "two", "three")),
+        ),
+        (
+            "Here.\n### Blocked\nwaiting\nfor review\n\n## Notes\nmore",
+            Handoff("Here.\nmore", in_progress_blocked=("waiting for review",)),
+        ),
         ("## Completed\n- a\n  goes on\n- b", Handoff("", completed=("a goes on", "b"))),
         (
             '{"summary": "s", "next_steps": "one", "memory_ids": ["01"], "branch": null}',
@@ -219,7 +257,17 @@ def test_markdown_and_json_are_understood(text, handoff):
     assert parse(text) == handoff
 
 
-@pytest.mark.parametrize("text", ['{"summary": 1}', '{"next_steps": [1]}', '{"nope": 1}', "{", '{"summary": ["x"]}', "{" * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"summary": 1}',
+        '{"next_steps": [1]}',
+        '{"nope": 1}',
+        "{",
+        '{"summary": ["x"]}',
+        "{" * 100_000,
+    ],
+)
 def test_wrong_json_is_refused_in_a_sentence(text):
     with pytest.raises(InvalidInput, match=r"[Hh]andoff"):
         parse(text)
@@ -238,8 +286,24 @@ def test_the_command_saves_shows_and_falls_back(cli):  # noqa: F811
     head(cli.project, "ref: refs/heads/main\n")
     assert "There is no handoff for shop" in cli.fails("handoff", code=1)
     used = cli.add("Redis holds sessions")
-    saved = cli.json("handoff", "save", "--summary", "Half done", "--done", "a", "--done", "b", "--blocked", "c", "--decision", "d", "--next", "e",
-                     "--memory", used)  # fmt: skip
+    saved = cli.json(
+        "handoff",
+        "save",
+        "--summary",
+        "Half done",
+        "--done",
+        "a",
+        "--done",
+        "b",
+        "--blocked",
+        "c",
+        "--decision",
+        "d",
+        "--next",
+        "e",
+        "--memory",
+        used,
+    )
     assert (saved["status"], saved["branch"], saved["project"]) == ("saved", "main", "shop")
     shown = cli.ok("handoff")
     assert "# Handoff: shop, branch main" in shown
@@ -253,11 +317,16 @@ def test_the_command_saves_shows_and_falls_back(cli):  # noqa: F811
 def test_the_command_reads_stdin_and_files(cli):  # noqa: F811
     assert cli.json("handoff", "save", stdin="Half done.\n## Next\n- go on\n")["status"] == "saved"
     assert cli.json("handoff")["next_steps"] == ["go on"]
-    assert cli.json("handoff", "save", stdin='{"summary": "Done.", "branch": "dev"}')["branch"] == "dev"
+    assert (
+        cli.json("handoff", "save", stdin='{"summary": "Done.", "branch": "dev"}')["branch"]
+        == "dev"
+    )
     (cli.project / "note.md").write_text("From a file.\n## Done\n- all\n")
     assert cli.json("handoff", "save", "--file", "note.md", "--next", "rest")["status"] == "saved"
     assert cli.json("handoff")["next_steps"] == ["rest"]
-    assert cli.json("handoff", "save", "--file", "note.md", "--next", "rest")["status"] == "unchanged"
+    assert (
+        cli.json("handoff", "save", "--file", "note.md", "--next", "rest")["status"] == "unchanged"
+    )
 
 
 @pytest.mark.parametrize(
@@ -278,4 +347,6 @@ def test_wrong_use_is_a_sentence(cli, argv, stdin, code):  # noqa: F811
 
 
 def test_handoffs_module_says_what_fields_there_are():
-    assert set(handoffs.LISTS) | {"summary", "memory_ids", "project", "branch"} == set(Handoff._fields)
+    assert set(handoffs.LISTS) | {"summary", "memory_ids", "project", "branch"} == set(
+        Handoff._fields
+    )

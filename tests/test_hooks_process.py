@@ -1,4 +1,4 @@
-"""`recollect hook` as hosts start it: whatever is broken, it ends with 0, in time, with a valid answer or none, and leaves no process."""
+"""`bethink hook` as hosts start it: whatever is broken, it ends with 0, in time, with a valid answer or none, and leaves no process."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from recollect import Memory
-from recollect.hooks.event import EVENTS, HOSTS
+from bethink import Bethink
+from bethink.hooks.event import EVENTS, HOSTS
 
 SOURCE = Path(__file__).parent.parent / "src"
 
@@ -32,20 +32,34 @@ class Machine:
         self.folder, self.home, self.project = folder, folder / "data", folder / "project"
         self.project.mkdir(parents=True)
         self.environment = {
-            "PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(SOURCE), "RECOLLECT_HOME": str(self.home),
-            "RECOLLECT_EMBEDDING": "none", "RECOLLECT_OFFLINE": "1", "LC_ALL": "C",
-        }  # fmt: skip
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "PYTHONPATH": str(SOURCE),
+            "BETHINK_HOME": str(self.home),
+            "BETHINK_EMBEDDING": "none",
+            "BETHINK_OFFLINE": "1",
+            "LC_ALL": "C",
+        }
 
     def add(self, content: str) -> None:
-        with Memory(self.home / "memory.db", directory=self.project) as memory:
+        with Bethink(self.home / "memory.db", directory=self.project) as memory:
             memory.add(content, kind="decision")
 
     def hook(self, *words: str, said: Any = None, **options: Any) -> Ended:
-        data = said if isinstance(said, bytes) else json.dumps({"cwd": str(self.project), "session_id": "s", **(said or {})}).encode()
+        data = (
+            said
+            if isinstance(said, bytes)
+            else json.dumps({"cwd": str(self.project), "session_id": "s", **(said or {})}).encode()
+        )
         begun = time.monotonic()
         environment = self.environment | options.pop("env", {})
         done = subprocess.run(
-            [sys.executable, "-m", "recollect", "hook", *words], input=data, capture_output=True, timeout=30, env=environment, **options
+            [sys.executable, "-m", "bethink", "hook", *words],
+            input=data,
+            capture_output=True,
+            timeout=30,
+            env=environment,
+            **options,
         )
         return Ended(done.returncode, done.stdout, done.stderr, time.monotonic() - begun)
 
@@ -61,19 +75,27 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
-    monkeypatch.delenv("RECOLLECT_HOME", raising=False)
+    monkeypatch.setenv("BETHINK_EMBEDDING", "none")
+    monkeypatch.delenv("BETHINK_HOME", raising=False)
     return Machine(tmp_path)
 
 
 def test_a_host_gets_one_line_of_json_in_its_dialect(machine: Machine) -> None:
     machine.add("We deploy from main")
     for host in HOSTS:
-        ended = machine.hook("prompt", "--host", host, said={"prompt": "how do we deploy?", "session_id": host})
+        ended = machine.hook(
+            "prompt", "--host", host, said={"prompt": "how do we deploy?", "session_id": host}
+        )
         assert (ended.code, ended.err) == (0, b"")
-        assert b"We deploy from main" in ended.out and ended.out.count(b"\n") == 1, machine.failures()
+        assert b"We deploy from main" in ended.out and ended.out.count(b"\n") == 1, (
+            machine.failures()
+        )
         json.loads(ended.out)
-    assert machine.hook("prompt", f"--host={HOSTS[0]}", said={"prompt": "hello"}) [:3] == (0, b"", b"")  # fmt: skip
+    assert machine.hook("prompt", f"--host={HOSTS[0]}", said={"prompt": "hello"})[:3] == (
+        0,
+        b"",
+        b"",
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,8 +117,10 @@ def test_a_host_that_says_nothing_is_told_nothing(machine: Machine, words: list[
     assert machine.failures() == []
 
 
-def test_a_home_with_spaces_and_other_letters_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
+def test_a_home_with_spaces_and_other_letters_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BETHINK_EMBEDDING", "none")
     machine = Machine(tmp_path / "Zoë's höme; rm -rf $(x) 家")
     machine.add("We deploy from main")
     assert "We deploy from main" in machine.start()
@@ -110,8 +134,14 @@ def test_a_directory_that_vanished_still_belongs_to_its_project(machine: Machine
     gone = machine.project / "gone"
     assert "We deploy" in machine.start(said={"cwd": str(gone)})
     gone.mkdir()
-    code = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); os.execv({sys.executable!r}, [{sys.executable!r}, '-m', 'recollect', 'hook', 'stop', '--host', 'claude'])"
-    done = subprocess.run([sys.executable, "-c", code], input=b"{}", capture_output=True, timeout=30, env=machine.environment)
+    code = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); os.execv({sys.executable!r}, [{sys.executable!r}, '-m', 'bethink', 'hook', 'stop', '--host', 'claude'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=b"{}",
+        capture_output=True,
+        timeout=30,
+        env=machine.environment,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
@@ -119,7 +149,12 @@ def test_a_directory_that_vanished_still_belongs_to_its_project(machine: Machine
 def test_a_home_that_cannot_be_written_keeps_nothing_back(machine: Machine) -> None:
     machine.home.write_text("a file where the folder should be")
     for name in EVENTS:
-        assert machine.hook(name, "--host", "claude", said={"prompt": "how do we deploy?", "transcript_path": "/t.jsonl"})[:3] == (
+        assert machine.hook(
+            name,
+            "--host",
+            "claude",
+            said={"prompt": "how do we deploy?", "transcript_path": "/t.jsonl"},
+        )[:3] == (
             0,
             b"",
             b"",
@@ -131,7 +166,11 @@ def test_a_briefing_is_given_though_nothing_can_be_noted(machine: Machine) -> No
     (machine.home / "spool").write_text("in the way")
     (machine.home / "hooks").write_text("in the way")
     assert "We deploy from main" in machine.start()
-    assert machine.hook("stop", "--host", "claude", said={"transcript_path": "/t.jsonl"})[:3] == (0, b"", b"")
+    assert machine.hook("stop", "--host", "claude", said={"transcript_path": "/t.jsonl"})[:3] == (
+        0,
+        b"",
+        b"",
+    )
 
 
 def test_a_locked_database_is_not_waited_for(machine: Machine) -> None:
@@ -141,7 +180,9 @@ def test_a_locked_database_is_not_waited_for(machine: Machine) -> None:
         "print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", holder, str(machine.home / "memory.db")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", holder, str(machine.home / "memory.db")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as held:
         assert held.stdout and held.stdout.readline() == b"held\n"
         ended = machine.hook("prompt", "--host", "claude", said={"prompt": "how do we deploy?"})
@@ -150,15 +191,18 @@ def test_a_locked_database_is_not_waited_for(machine: Machine) -> None:
     assert ended[:3] == (0, b"", b"") and ended.seconds < 10
     (failure,) = machine.failures()
     assert failure["event"] == "prompt" and "StoreBusy" in failure["message"]
-    assert b"We deploy" in machine.hook("prompt", "--host", "claude", said={"prompt": "how do we deploy?"}).out
+    assert (
+        b"We deploy"
+        in machine.hook("prompt", "--host", "claude", said={"prompt": "how do we deploy?"}).out
+    )
 
 
 def test_a_host_that_never_ends_its_message_is_left_in_time(machine: Machine) -> None:
     reading, writing = os.pipe()
     try:
-        environment = machine.environment | {"RECOLLECT_HOOK_SECONDS": "0.4"}
+        environment = machine.environment | {"BETHINK_HOOK_SECONDS": "0.4"}
         done = subprocess.run(
-            [sys.executable, "-m", "recollect", "hook", "prompt", "--host", "claude"],
+            [sys.executable, "-m", "bethink", "hook", "prompt", "--host", "claude"],
             stdin=reading,
             capture_output=True,
             timeout=30,
@@ -177,8 +221,15 @@ def test_a_host_that_does_not_listen_is_no_failure(machine: Machine) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     said = json.dumps({"cwd": str(machine.project), "prompt": "how do we deploy?"}).encode()
-    command = [sys.executable, "-m", "recollect", "hook", "prompt", "--host", "claude"]
-    done = subprocess.run(command, input=said, stdout=writing, stderr=subprocess.PIPE, timeout=30, env=machine.environment)
+    command = [sys.executable, "-m", "bethink", "hook", "prompt", "--host", "claude"]
+    done = subprocess.run(
+        command,
+        input=said,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        timeout=30,
+        env=machine.environment,
+    )
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
     assert machine.failures() == []
@@ -186,17 +237,44 @@ def test_a_host_that_does_not_listen_is_no_failure(machine: Machine) -> None:
 
 def test_hooks_import_next_to_nothing(machine: Machine) -> None:
     machine.add("We deploy from main")
-    heavy = {"numpy", "onnxruntime", "tokenizers", "mcp", "pydantic", "argparse", "asyncio", "dataclasses", "inspect", "logging", "subprocess",
-             "concurrent.futures", "urllib.request", "tomllib", "starlette", "jinja2", "psycopg"}  # fmt: skip
-    for name, more in (("session-start", set()), ("prompt", set()), ("stop", {"apsw", "recollect.memory"})):
+    heavy = {
+        "numpy",
+        "onnxruntime",
+        "tokenizers",
+        "mcp",
+        "pydantic",
+        "argparse",
+        "asyncio",
+        "dataclasses",
+        "inspect",
+        "logging",
+        "subprocess",
+        "concurrent.futures",
+        "urllib.request",
+        "tomllib",
+        "starlette",
+        "jinja2",
+        "psycopg",
+    }
+    for name, more in (
+        ("session-start", set()),
+        ("prompt", set()),
+        ("stop", {"apsw", "bethink.api"}),
+    ):
         code = (
             "import os, sys\n"
             f"os._exit = lambda code: (sys.stderr.write(' '.join(sorted(set(sys.modules) & {heavy | more!r}))), sys.stderr.flush(), os.kill(os.getpid(), 9))\n"
-            f"sys.argv = ['recollect', 'hook', '{name}', '--host', 'claude']\n"
-            "from recollect.cli.main import main\nmain()"
+            f"sys.argv = ['bethink', 'hook', '{name}', '--host', 'claude']\n"
+            "from bethink.surface.cli.main import main\nmain()"
         )
         said = json.dumps({"cwd": str(machine.project), "prompt": "how do we deploy?"}).encode()
-        done = subprocess.run([sys.executable, "-c", code], input=said, capture_output=True, timeout=30, env=machine.environment)
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            input=said,
+            capture_output=True,
+            timeout=30,
+            env=machine.environment,
+        )
         assert done.returncode == -9
         assert done.stderr.decode() == ""
 

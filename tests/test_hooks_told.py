@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from hooking import Shop
 
-from recollect import Memory, handoffs, promotion
-from recollect.hooks import prompt
-from recollect.hooks.event import Hook
-from recollect.recall.shape import tokens
-from recollect.types import BUILTIN, TRUST, Passage, Source
+from bethink import Bethink
+from bethink.features import handoffs, promotion
+from bethink.hooks import prompt
+from bethink.hooks.event import Hook
+from bethink.recall.shape import tokens
+from bethink.types import BUILTIN, TRUST, Passage, Source
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -23,23 +24,48 @@ def shop(tmp_path: Path, offline: Path, monkeypatch: pytest.MonkeyPatch) -> Shop
     return Shop(tmp_path, offline, monkeypatch)
 
 
-def told_by(memory: Memory, content: str, source: Source, kind: str = "decision", trust: int = TRUST["agent"], **more: object) -> None:
-    memory.ingest([(source, [Passage(content, kind=kind, **more)])], trust=trust, replace_sources=False)
+def told_by(
+    memory: Bethink,
+    content: str,
+    source: Source,
+    kind: str = "decision",
+    trust: int = TRUST["agent"],
+    **more: object,
+) -> None:
+    memory.ingest(
+        [(source, [Passage(content, kind=kind, **more)])], trust=trust, replace_sources=False
+    )
 
 
 # The briefing
 
 
-def test_a_briefing_has_the_handoff_what_is_open_what_was_decided_and_how_to_ask_for_more(shop: Shop) -> None:
+def test_a_briefing_has_the_handoff_what_is_open_what_was_decided_and_how_to_ask_for_more(
+    shop: Shop,
+) -> None:
     shop.add("Should carts expire after a day?", "question")
     shop.add("Rename the orders table", "todo")
     shop.add("We deploy from main", "decision")
     shop.add("The cart service forgets sessions after a restart", "gotcha")
     with shop.memory() as memory:
-        handoffs.save(memory, handoffs.Handoff("The cache is moved, the tests are not", next_steps=("delete Redis",)))
+        handoffs.save(
+            memory,
+            handoffs.Handoff("The cache is moved, the tests are not", next_steps=("delete Redis",)),
+        )
     told = shop.start()
-    order = ["Last handoff of branch main:", "The cache is moved", "Next: delete Redis", "Open questions:", "carts expire", "To do:",
-             "Rename the orders", "Decided and learned:", "forgets sessions", "search_memories", "recollect recall"]  # fmt: skip
+    order = [
+        "Last handoff of branch main:",
+        "The cache is moved",
+        "Next: delete Redis",
+        "Open questions:",
+        "carts expire",
+        "To do:",
+        "Rename the orders",
+        "Decided and learned:",
+        "forgets sessions",
+        "search_memories",
+        "bethink recall",
+    ]
     places = [told.index(part) for part in order]
     assert places == sorted(places)
     assert "We deploy from main" in told
@@ -54,9 +80,21 @@ def test_a_briefing_keeps_to_its_budget(shop: Shop) -> None:
     with shop.memory() as memory:
         for kind in ("decision", "gotcha", "question", "todo"):
             memory.add_many(
-                [Passage(f"{kind} {number}: {'the order service writes invoices ' * 12}", kind=kind) for number in range(12)], dedup=False
+                [
+                    Passage(
+                        f"{kind} {number}: {'the order service writes invoices ' * 12}", kind=kind
+                    )
+                    for number in range(12)
+                ],
+                dedup=False,
             )
-            memory.add_many([Passage(f"{number} 注文サービスは請求書を毎晩書き込む。" * 9, kind=kind) for number in range(6)], dedup=False)
+            memory.add_many(
+                [
+                    Passage(f"{number} 注文サービスは請求書を毎晩書き込む。" * 9, kind=kind)
+                    for number in range(6)
+                ],
+                dedup=False,
+            )
         handoffs.save(memory, handoffs.Handoff("Long " * 700, next_steps=("step " * 150,) * 20))
     for budget in (600, 300, 150, 60):
         (shop.home / "config.toml").write_text(f"briefing_tokens = {budget}\n")
@@ -70,7 +108,9 @@ def _with(shop: Shop, settings: str) -> Shop:
     return shop
 
 
-def test_a_briefing_is_given_again_after_a_compaction_and_not_again_when_resumed_unchanged(shop: Shop) -> None:
+def test_a_briefing_is_given_again_after_a_compaction_and_not_again_when_resumed_unchanged(
+    shop: Shop,
+) -> None:
     shop.add("We deploy from main", "decision")
     assert shop.start()
     assert shop.start(source="resume") == ""
@@ -90,14 +130,22 @@ def test_only_the_word_of_people_and_agents_stands_in_a_briefing(shop: Shop) -> 
 
 def test_what_hosts_put_into_every_context_by_themselves_is_told_by_no_hook(shop: Shop) -> None:
     with shop.memory() as memory:
-        told_by(memory, "Invoices are numbered by the ledger service", Source(f"{BUILTIN}AGENTS.md", "markdown"))
+        told_by(
+            memory,
+            "Invoices are numbered by the ledger service",
+            Source(f"{BUILTIN}AGENTS.md", "markdown"),
+        )
         rule = memory.add("Migrations run before the deployment starts", kind="decision").id
         memory.add("We deploy from main", kind="decision")
         memory.vote(rule, 5)
         promotion.promote(memory, rule, force=True)
     told = shop.start()
     assert "deploy from main" in told and "ledger" not in told and "Migrations" not in told
-    assert shop.ask("which service numbers invoices by the ledger?") == shop.ask("do migrations run before the deployment starts?") == ""
+    assert (
+        shop.ask("which service numbers invoices by the ledger?")
+        == shop.ask("do migrations run before the deployment starts?")
+        == ""
+    )
 
 
 def test_what_was_answered_replaced_or_forgotten_is_not_told(shop: Shop) -> None:
@@ -115,18 +163,24 @@ def test_what_was_answered_replaced_or_forgotten_is_not_told(shop: Shop) -> None
     assert "Jenkins" not in told and "kettle" not in told and "Should carts" not in told
 
 
-def test_what_matters_in_this_directory_comes_first(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.hooks.briefing.MOST_KEPT", 1)
+def test_what_matters_in_this_directory_comes_first(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bethink.hooks.briefing.MOST_KEPT", 1)
     shop.add("The mailer in web/mail.py retries twice", "gotcha", entities=["file:web/mail.py"])
-    shop.add("The ledger in billing/ledger.py rounds up", "gotcha", entities=["file:billing/ledger.py"])
+    shop.add(
+        "The ledger in billing/ledger.py rounds up", "gotcha", entities=["file:billing/ledger.py"]
+    )
     (shop.project / "web").mkdir()
     (shop.project / "billing").mkdir()
     for part, expected in (("web", "mailer"), ("billing", "ledger")):
         assert expected in shop.start(cwd=str(shop.project / part), session_id=part)
 
 
-def test_recent_and_important_decisions_come_before_old_ones(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.hooks.briefing.MOST_KEPT", 2)
+def test_recent_and_important_decisions_come_before_old_ones(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bethink.hooks.briefing.MOST_KEPT", 2)
     long_ago = datetime.now(UTC) - timedelta(days=400)
     with shop.memory(clock=lambda: long_ago) as memory:
         memory.add("We keep invoices for ten years", kind="decision", importance=10)
@@ -151,16 +205,22 @@ def test_the_handoff_of_this_branch_is_told_or_else_the_newest(shop: Shop) -> No
 
 
 def test_a_prompt_that_matches_gets_its_memory_once(shop: Shop) -> None:
-    shop.add("Invoices are rendered by wkhtmltopdf, which needs --enable-local-file-access", "gotcha")
+    shop.add(
+        "Invoices are rendered by wkhtmltopdf, which needs --enable-local-file-access", "gotcha"
+    )
     shop.add("Tea is sold in tins of 100 g", "fact")
     told = shop.ask("why does wkhtmltopdf not show the logo on invoices?")
     assert "local-file-access" in told and "tins" not in told
     assert tokens(told) <= 400
     assert shop.ask("why does wkhtmltopdf not show the logo on invoices?") == ""
-    assert "local-file-access" in shop.ask("why does wkhtmltopdf not show the logo on invoices?", session_id="s2")
+    assert "local-file-access" in shop.ask(
+        "why does wkhtmltopdf not show the logo on invoices?", session_id="s2"
+    )
 
 
-def test_what_the_briefing_said_in_full_is_not_said_again_until_the_context_is_gone(shop: Shop) -> None:
+def test_what_the_briefing_said_in_full_is_not_said_again_until_the_context_is_gone(
+    shop: Shop,
+) -> None:
     shop.add("Invoices are rendered by wkhtmltopdf", "decision")
     assert "wkhtmltopdf" in shop.start()
     assert shop.ask("who renders invoices, wkhtmltopdf?") == ""
@@ -173,17 +233,31 @@ def test_what_the_briefing_said_in_full_is_not_said_again_until_the_context_is_g
 
 def test_what_the_session_said_itself_is_not_told_to_it(shop: Shop) -> None:
     with shop.memory() as memory:
-        told_by(memory, "The Valkey cluster gets a third replica", Source("/talks/s1.jsonl", "transcript"), "context", session="s1")
+        told_by(
+            memory,
+            "The Valkey cluster gets a third replica",
+            Source("/talks/s1.jsonl", "transcript"),
+            "context",
+            session="s1",
+        )
     assert shop.ask("does the Valkey cluster get a replica?") == ""
     assert "third replica" in shop.ask("does the Valkey cluster get a replica?", session_id="s2")
     shop.start(source="compact")
-    assert "third replica" in shop.ask("does the Valkey cluster get a replica?")  # it has lost it meanwhile
+    assert "third replica" in shop.ask(
+        "does the Valkey cluster get a replica?"
+    )  # it has lost it meanwhile
 
 
 def test_the_same_words_said_in_another_session_are_not_told_back(shop: Shop) -> None:
     with shop.memory() as memory:
         for text in ("tell me of the Valkey cluster", "The Valkey cluster has three replicas"):
-            told_by(memory, text, Source(f"/talks/{text[:4]}.jsonl", "transcript"), "context", session="s2")
+            told_by(
+                memory,
+                text,
+                Source(f"/talks/{text[:4]}.jsonl", "transcript"),
+                "context",
+                session="s2",
+            )
     told = shop.ask("please tell me of the Valkey cluster")
     assert "three replicas" in told
     assert "tell me" not in told
@@ -193,7 +267,9 @@ def test_the_same_words_said_in_another_session_are_not_told_back(shop: Shop) ->
     "said",
     [
         {"prompt": "/deploy the Valkey cluster replica"},
-        {"prompt": "<task-notification><task-id>1</task-id>Valkey cluster replica</task-notification>"},
+        {
+            "prompt": "<task-notification><task-id>1</task-id>Valkey cluster replica</task-notification>"
+        },
         {"prompt": "Valkey cluster replica", "source": "schedule_wakeup"},
         {"prompt": "Valkey cluster replica", "source": "system"},
         {"prompt": "<private>Valkey cluster replica</private>"},
@@ -211,11 +287,16 @@ def test_what_no_person_said_openly_is_not_looked_up(shop: Shop, said: dict) -> 
 @pytest.mark.parametrize(
     "text",
     [
-        "Does the Valkey cluster get a replica?", "valkey cluster replica", 'what of "Valkey cluster" AND NOT (replica)?', "kind:secret Valkey cluster -replica",
-        "@Valkey: cluster* replica^2", "<private>my salary</private> does the Valkey cluster get a replica?", "Valkey\0cluster\nreplica " + "\ud800",
+        "Does the Valkey cluster get a replica?",
+        "valkey cluster replica",
+        'what of "Valkey cluster" AND NOT (replica)?',
+        "kind:secret Valkey cluster -replica",
+        "@Valkey: cluster* replica^2",
+        "<private>my salary</private> does the Valkey cluster get a replica?",
+        "Valkey\0cluster\nreplica " + "\ud800",
         "/home/ada/x is full; does the Valkey cluster get a replica?",
     ],
-)  # fmt: skip
+)
 def test_a_prompt_is_words_and_never_syntax(shop: Shop, text: str) -> None:
     shop.add("The Valkey cluster gets a third replica", "decision")
     assert "third replica" in shop.ask(text)
@@ -226,7 +307,12 @@ def test_prompts_of_any_size_and_script_are_answered(shop: Shop) -> None:
     shop.add("Der Ölstand wird stündlich gemessen", "fact")
     assert "Postmark" in shop.ask("請求書は毎晩どこから送られる？")
     assert "stündlich" in shop.ask("Wie oft wird der Ölstand gemessen, stündlich?")
-    for text in ("x" * 300_000, "a b " * 100_000, "\n".join(f'File "/srv/a{n}.py", line {n}' for n in range(5000)), "🦀" * 999):
+    for text in (
+        "x" * 300_000,
+        "a b " * 100_000,
+        "\n".join(f'File "/srv/a{n}.py", line {n}' for n in range(5000)),
+        "🦀" * 999,
+    ):
         assert shop.ask(text) == ""
 
 
@@ -243,24 +329,45 @@ def test_no_document_crowds_out_what_else_fits(shop: Shop) -> None:
     with shop.memory() as memory:
         source = Source("docs/replicas.md", "markdown")
         memory.ingest(
-            [(source, [Passage(f"Valkey cluster replica note {number}", kind="document") for number in range(9)])], trust=TRUST["import"]
+            [
+                (
+                    source,
+                    [
+                        Passage(f"Valkey cluster replica note {number}", kind="document")
+                        for number in range(9)
+                    ],
+                )
+            ],
+            trust=TRUST["import"],
         )
     shop.add("The Valkey cluster gets a third replica", "decision")
     told = shop.ask("Valkey cluster replica")
     assert "third replica" in told and told.count("docs/replicas.md") == prompt.OF_ONE
 
 
-def test_a_prompt_gets_no_more_than_its_budget_and_all_of_it_can_be_switched_off(shop: Shop) -> None:
+def test_a_prompt_gets_no_more_than_its_budget_and_all_of_it_can_be_switched_off(
+    shop: Shop,
+) -> None:
     for number in range(9):
-        shop.add(f"Valkey cluster replica {number}: " + "it keeps the carts of all customers " * 40, "fact", dedup=False)
+        shop.add(
+            f"Valkey cluster replica {number}: " + "it keeps the carts of all customers " * 40,
+            "fact",
+            dedup=False,
+        )
     for budget in (400, 200, 100):
-        told = _with(shop, f"prompt_tokens = {budget}\n").ask("Valkey cluster replica", session_id=str(budget))
+        told = _with(shop, f"prompt_tokens = {budget}\n").ask(
+            "Valkey cluster replica", session_id=str(budget)
+        )
         assert tokens(told) <= budget and "Valkey cluster replica" in told
-    for number, settings in enumerate(("prompt_tokens = 0\n", "prompt_bar = 1\n", "prompt_tokens = 5\n")):
+    for number, settings in enumerate(
+        ("prompt_tokens = 0\n", "prompt_bar = 1\n", "prompt_tokens = 5\n")
+    ):
         assert _with(shop, settings).ask("Valkey cluster replica", session_id=f"off {number}") == ""
 
 
-def test_personal_memories_are_told_in_every_project_and_those_of_others_in_none(shop: Shop, tmp_path: Path) -> None:
+def test_personal_memories_are_told_in_every_project_and_those_of_others_in_none(
+    shop: Shop, tmp_path: Path
+) -> None:
     shop.add("Ada prefers Helix over every other editor", "preference", personal=True)
     shop.add("The Valkey cluster gets a third replica", "decision")
     other = tmp_path / "elsewhere"
@@ -273,30 +380,40 @@ def test_personal_memories_are_told_in_every_project_and_those_of_others_in_none
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> Memory:
+def known(tmp_path_factory: pytest.TempPathFactory) -> Bethink:
     """A hundred statements of three made-up projects."""
     folder = tmp_path_factory.mktemp("known")
-    memory = Memory(folder / "memory.db", directory=folder)
-    rows = [json.loads(line) for line in (FIXTURES / "quality" / "corpus.jsonl").read_text("utf-8").splitlines()]
-    memory.add_many([Passage(row["text"], metadata={"document": row["id"]}) for row in rows], dedup=False)
+    memory = Bethink(folder / "memory.db", directory=folder)
+    rows = [
+        json.loads(line)
+        for line in (FIXTURES / "quality" / "corpus.jsonl").read_text("utf-8").splitlines()
+    ]
+    memory.add_many(
+        [Passage(row["text"], metadata={"document": row["id"]}) for row in rows], dedup=False
+    )
     return memory
 
 
-def fits(memory: Memory, text: str) -> list[str]:
+def fits(memory: Bethink, text: str) -> list[str]:
     told = prompt.told(Hook("prompt", "claude", prompt=text), memory)
     return [str(one.metadata["document"]) for one in memory.store.get(list(told.ids))]
 
 
-def test_greetings_instructions_and_other_topics_get_nothing(known: Memory, offline: Path) -> None:
+def test_greetings_instructions_and_other_topics_get_nothing(known: Bethink, offline: Path) -> None:
     unrelated = (FIXTURES / "hooks" / "unrelated.txt").read_text("utf-8").splitlines()
     answered = [text for text in unrelated if fits(known, text)]
     assert len(unrelated) > 200 and len(answered) <= len(unrelated) * 0.02, answered
 
 
-def test_questions_by_name_or_words_get_the_right_memory(known: Memory, offline: Path) -> None:
-    questions = [json.loads(line) for line in (FIXTURES / "quality" / "queries.jsonl").read_text("utf-8").splitlines()]
+def test_questions_by_name_or_words_get_the_right_memory(known: Bethink, offline: Path) -> None:
+    questions = [
+        json.loads(line)
+        for line in (FIXTURES / "quality" / "queries.jsonl").read_text("utf-8").splitlines()
+    ]
     asked = [one for one in questions if one["type"] in ("lexical", "identifier")]
-    missed = [one["query"] for one in asked if not set(one["relevant"]) & set(fits(known, one["query"]))]
+    missed = [
+        one["query"] for one in asked if not set(one["relevant"]) & set(fits(known, one["query"]))
+    ]
     assert len(asked) > 25 and len(missed) <= len(asked) * 0.15, missed
 
 
@@ -306,7 +423,10 @@ def test_questions_by_name_or_words_get_the_right_memory(known: Memory, offline:
 def test_gotchas_about_a_file_are_told_before_it_is_edited_if_asked_for(shop: Shop) -> None:
     shop.add("billing/ledger.py rounds up; never call round() there", "gotcha")
     shop.add("web/ledger.py is generated", "gotcha", entities=["file:web/ledger.py"])
-    edit = {"tool_name": "Edit", "tool_input": {"file_path": str(shop.project / "billing" / "ledger.py")}}
+    edit = {
+        "tool_name": "Edit",
+        "tool_input": {"file_path": str(shop.project / "billing" / "ledger.py")},
+    }
     assert shop.printed("pre-tool", **edit) == ""
     _with(shop, "tool_hooks = true\n")
     told = json.loads(shop.printed("pre-tool", **edit))["hookSpecificOutput"]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from transcripts import CLAUDE, SESSION, claude_line, read, table, written
 
-from recollect.hosts import base
+from bethink.hosts import base
 
 SUMMARY = "This session is being continued from a previous conversation that ran out of context. The conversation is summarized below:\n"
 FILES = [
@@ -19,7 +19,11 @@ FILES = [
             (7, "assistant", "I look at the cart first."),
             (12, "assistant", "The cart lives in Redis, under the session id."),
             (14, "user", "Move it to PostgreSQL, please."),
-            (15, "assistant", "Here is how:\n\n# Plan\n\n1. A table `carts`\n2. Backfill from Redis"),
+            (
+                15,
+                "assistant",
+                "Here is how:\n\n# Plan\n\n1. A table `carts`\n2. Backfill from Redis",
+            ),
             (20, "user", "Keep Redis as a cache?\nNo, drop it"),
             (21, "user", "and write a migration"),
             (23, "user", "never force-push to main"),
@@ -56,7 +60,10 @@ FILES = [
             (6, "assistant", "Invoices keep their numbers."),
         ],
     ),
-    ("5e551011-0000-4000-8000-000000000001/subagents/agent-a7f3.jsonl", [(6, "assistant@a7f3", "Cart is used in pay.py only.")]),
+    (
+        "5e551011-0000-4000-8000-000000000001/subagents/agent-a7f3.jsonl",
+        [(6, "assistant@a7f3", "Cart is used in pay.py only.")],
+    ),
     ("agent-0b5e.jsonl", []),  # an answer to "Warmup"
     ("agent-0c5e.jsonl", []),  # a warm-up whose prompt was not even written
 ]
@@ -101,7 +108,11 @@ def test_every_line_without_a_turn_is_counted_under_one_reason():
 def test_a_fork_repeats_turns_under_the_same_identity():
     original, _ = read(CLAUDE / "5e551011-0000-4000-8000-000000000002.jsonl")
     fork, transcript = read(CLAUDE / "5e551011-0000-4000-8000-000000000003.jsonl")
-    assert {turn.id for turn in original} & {turn.id for turn in fork} == {"cu004", "cu005", "cu006"}
+    assert {turn.id for turn in original} & {turn.id for turn in fork} == {
+        "cu004",
+        "cu005",
+        "cu006",
+    }
     assert [turn.text for turn in fork if turn.id not in {turn.id for turn in original}] == [
         "Start again from the invoices.",
         "A fork of the talk about invoices.",
@@ -110,14 +121,25 @@ def test_a_fork_repeats_turns_under_the_same_identity():
 
 
 def test_a_sub_agent_belongs_to_the_session_it_worked_for():
-    (turn,), transcript = read(CLAUDE / "5e551011-0000-4000-8000-000000000001/subagents/agent-a7f3.jsonl")
-    assert (turn.session, turn.agent, turn.tools, turn.files) == (SESSION.stem, "a7f3", ("Glob", "Read"), ("pay.py",))
+    (turn,), transcript = read(
+        CLAUDE / "5e551011-0000-4000-8000-000000000001/subagents/agent-a7f3.jsonl"
+    )
+    assert (turn.session, turn.agent, turn.tools, turn.files) == (
+        SESSION.stem,
+        "a7f3",
+        ("Glob", "Read"),
+        ("pay.py",),
+    )
     assert transcript.title == "uses of Cart"
 
 
 def test_nothing_is_given_while_memory_is_off():
     turns, transcript = read(CLAUDE / "0ff00000-0000-4000-8000-000000000006.jsonl")
-    assert [turn.text for turn in turns] == ["The staging host is called brook.", "Deploy to brook.", "Deployed to brook."]
+    assert [turn.text for turn in turns] == [
+        "The staging host is called brook.",
+        "Deploy to brook.",
+        "Deployed to brook.",
+    ]
     assert transcript.skipped[base.OFF] == 4
 
 
@@ -134,42 +156,75 @@ def test_memory_is_off_by_the_order_of_lines_too(tmp_path):
     for line in lines:
         del line["timestamp"]
     off, on = ({"type": "memory-mode", "mode": mode, "sessionId": "s1"} for mode in ("off", "on"))
-    turns, _ = read(written(tmp_path / "s1.jsonl", lines[0], off, lines[1], on, lines[2], off, lines[3]))
+    turns, _ = read(
+        written(tmp_path / "s1.jsonl", lines[0], off, lines[1], on, lines[2], off, lines[3])
+    )
     assert [turn.text for turn in turns] == ["word 1", "word 3"]
 
 
 def test_what_a_sub_agent_said_before_memory_was_switched_off_is_given(tmp_path):
-    off = {"type": "memory-mode", "mode": "off", "timestamp": "2026-05-04T09:30:00.000Z", "sessionId": "s1"}
+    off = {
+        "type": "memory-mode",
+        "mode": "off",
+        "timestamp": "2026-05-04T09:30:00.000Z",
+        "sessionId": "s1",
+    }
     written(tmp_path / "s1.jsonl", claude_line(1, "Go."), off)
-    lines = [claude_line(number, [{"type": "text", "text": f"word {number}"}], "assistant", agentId="a1") for number in (10, 40)]
+    lines = [
+        claude_line(number, [{"type": "text", "text": f"word {number}"}], "assistant", agentId="a1")
+        for number in (10, 40)
+    ]
     turns, _ = read(written(tmp_path / "agent-a1.jsonl", *lines))
     assert [turn.text for turn in turns] == ["word 10"]
 
 
 def test_a_summary_takes_no_tools_from_the_turn_behind_it(tmp_path):
     edit = [{"type": "tool_use", "name": "Edit", "input": {"file_path": "a.py"}}]
-    summary = {"type": "system", "subtype": "away_summary", "uuid": "x", "sessionId": "s1", "content": "They edit."}
-    path = written(tmp_path / "s1.jsonl", claude_line(1, edit, "assistant"), summary, claude_line(2, "Stop."))
-    assert [(turn.text, turn.files) for turn in read(path)[0]] == [("They edit.", ()), ("Stop.", ("a.py",))]
+    summary = {
+        "type": "system",
+        "subtype": "away_summary",
+        "uuid": "x",
+        "sessionId": "s1",
+        "content": "They edit.",
+    }
+    path = written(
+        tmp_path / "s1.jsonl", claude_line(1, edit, "assistant"), summary, claude_line(2, "Stop.")
+    )
+    assert [(turn.text, turn.files) for turn in read(path)[0]] == [
+        ("They edit.", ()),
+        ("Stop.", ("a.py",)),
+    ]
 
 
 def test_a_summary_of_a_session_that_was_private_for_a_while_is_not_given(tmp_path):
     path = written(
         tmp_path / "s1.jsonl",
         claude_line(1, "memory-mode: off"),
-        claude_line(2, [{"type": "tool_use", "name": "Read", "input": {"file_path": "/home/ada/salary.ods"}}], "assistant"),
+        claude_line(
+            2,
+            [{"type": "tool_use", "name": "Read", "input": {"file_path": "/home/ada/salary.ods"}}],
+            "assistant",
+        ),
         claude_line(3, "memory-mode: on\nNow the release."),
         claude_line(4, "Ada earns a lot and wants a release.", isCompactSummary=True),
         claude_line(5, [{"type": "text", "text": "Released."}], "assistant"),
     )
     turns, transcript = read(path)
-    assert [(turn.text, turn.files) for turn in turns] == [("Now the release.", ()), ("Released.", ())]
+    assert [(turn.text, turn.files) for turn in turns] == [
+        ("Now the release.", ()),
+        ("Released.", ()),
+    ]
     assert transcript.skipped[base.OFF] == 2
 
 
 def test_a_fork_of_a_private_session_stays_private(tmp_path):
     switches = [
-        {"type": "memory-mode", "mode": mode, "timestamp": f"2026-05-04T09:{minute}:00.000Z", "sessionId": "s1"}
+        {
+            "type": "memory-mode",
+            "mode": mode,
+            "timestamp": f"2026-05-04T09:{minute}:00.000Z",
+            "sessionId": "s1",
+        }
         for mode, minute in (("off", "02"), ("on", "05"))
     ]
     lines = [claude_line(number, f"word {number}") for number in range(1, 8)]
@@ -180,13 +235,25 @@ def test_a_fork_of_a_private_session_stays_private(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("<recollect-memory id=7>We use MySQL.</recollect-memory id=7>\nWhat do we use?", "What do we use?"),
-        ("before <recollect-memory a1>x </recollect-memory> y</recollect-memory a1> after", "before  after"),
-        ("before <recollect-memory a1>never closed, never learned", "before"),
-        ("<system-reminder>be brief</system-reminder>Why?<system-reminder>x</system-reminder>", "Why?"),
+        (
+            "<bethink-memory id=7>We use MySQL.</bethink-memory id=7>\nWhat do we use?",
+            "What do we use?",
+        ),
+        (
+            "before <bethink-memory a1>x </bethink-memory> y</bethink-memory a1> after",
+            "before  after",
+        ),
+        ("before <bethink-memory a1>never closed, never learned", "before"),
+        (
+            "<system-reminder>be brief</system-reminder>Why?<system-reminder>x</system-reminder>",
+            "Why?",
+        ),
         ("the tag <system-reminder> is opened here", "the tag <system-reminder> is opened here"),
         ("a < b and <command-names> is no command", "a < b and <command-names> is no command"),
-        ("<command-name>/review</command-name><command-args>  #12 for speed </command-args>", "#12 for speed"),
+        (
+            "<command-name>/review</command-name><command-args>  #12 for speed </command-args>",
+            "#12 for speed",
+        ),
         ("colours \x1b[31mred\x1b[0m and a NUL \0 go", "colours red and a NUL  go"),
     ],
 )
@@ -198,22 +265,42 @@ def test_only_the_persons_words_are_left(tmp_path, text, expected):
 @pytest.mark.parametrize(
     ("reason", "line"),
     [
-        (base.INJECTED, claude_line(1, "<recollect-memory a>We use MySQL.</recollect-memory a>")),
-        (base.INJECTED, claude_line(1, "<command-name>/recollect:remember</command-name><command-args>x</command-args>")),
+        (base.INJECTED, claude_line(1, "<bethink-memory a>We use MySQL.</bethink-memory a>")),
+        (
+            base.INJECTED,
+            claude_line(
+                1, "<command-name>/bethink:remember</command-name><command-args>x</command-args>"
+            ),
+        ),
         *(
             (
                 base.INJECTED,
-                claude_line(1, [{"type": "text", "text": "Carts are in Redis."}], "assistant", agentId="a1", attributionSkill=name),
+                claude_line(
+                    1,
+                    [{"type": "text", "text": "Carts are in Redis."}],
+                    "assistant",
+                    agentId="a1",
+                    attributionSkill=name,
+                ),
             )
-            for name in ("remember", "recollect:remember")
+            for name in ("remember", "bethink:remember")
         ),
-        (base.MACHINE, claude_line(1, "<task-notification>done</task-notification>\nRead the output file")),
+        (
+            base.MACHINE,
+            claude_line(1, "<task-notification>done</task-notification>\nRead the output file"),
+        ),
         (base.MACHINE, claude_line(1, '<teammate-message teammate_id="bob">hi</teammate-message>')),
         (base.MACHINE, claude_line(1, "hello", promptSource="system")),
-        (base.COMMAND, claude_line(1, "<command-name>/clear</command-name><command-args></command-args>")),
+        (
+            base.COMMAND,
+            claude_line(1, "<command-name>/clear</command-name><command-args></command-args>"),
+        ),
         (base.COMMAND, claude_line(1, "<bash-input>ls</bash-input>")),
         (base.ERROR, claude_line(1, [{"type": "text", "text": "[Request interrupted by user]"}])),
-        (base.EMPTY, claude_line(1, [{"type": "image", "source": {"type": "base64", "data": "aGk="}}])),
+        (
+            base.EMPTY,
+            claude_line(1, [{"type": "image", "source": {"type": "base64", "data": "aGk="}}]),
+        ),
         (base.EMPTY, claude_line(1, [{"type": "text", "text": "\n\n"}], "assistant")),
         (base.THINKING, claude_line(1, [{"type": "redacted_thinking", "data": "x"}], "assistant")),
         (base.UNKNOWN, {"type": 7, "uuid": "x", "sessionId": "s"}),
@@ -225,17 +312,22 @@ def test_what_no_person_said_is_left_out_and_counted(tmp_path, reason, line):
     assert transcript.skipped == {reason: 1}
 
 
-def test_calls_of_recollect_leave_no_trace(tmp_path):
+def test_calls_of_bethink_leave_no_trace(tmp_path):
     def call(name, **arguments):
         return {"type": "tool_use", "name": name, "input": arguments}
 
     calls = [
-        call("mcp__recollect__search_memories", query="x", path="/home/ada/mail"),
-        call("mcp__plugin_recollect_recollect__get_memories"),
-        call("Bash", command="uv run recollect search carts"),
+        call("mcp__bethink__search_memories", query="x", path="/home/ada/mail"),
+        call("mcp__plugin_bethink_bethink__get_memories"),
+        call("Bash", command="uv run bethink search carts"),
         call("Bash", command="make test"),
     ]
-    (turn,), _ = read(written(tmp_path / "s.jsonl", claude_line(1, [*calls, {"type": "text", "text": "Done."}], "assistant")))
+    (turn,), _ = read(
+        written(
+            tmp_path / "s.jsonl",
+            claude_line(1, [*calls, {"type": "text", "text": "Done."}], "assistant"),
+        )
+    )
     assert (turn.tools, turn.files) == (("Bash",), ())
 
 

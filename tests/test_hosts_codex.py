@@ -8,9 +8,9 @@ import sys
 import pytest
 from transcripts import CODEX, LINE_FILES, read, table, written
 
-from recollect import hosts
-from recollect.errors import RecollectError
-from recollect.hosts import base
+from bethink import hosts
+from bethink.errors import BethinkError
+from bethink.hosts import base
 
 DAY = CODEX / "sessions/2026/05/04"
 CURRENT = LINE_FILES["codex"]
@@ -28,27 +28,34 @@ FILES = [
     ),
     (
         OLDER,
-        [(4, "user", "Why is the build slow?"), (6, "assistant", "Every test starts its own database."), (8, "user", "Share one.")],
+        [
+            (4, "user", "Why is the build slow?"),
+            (6, "assistant", "Every test starts its own database."),
+            (8, "user", "Share one."),
+        ],
     ),
     (
         DAY / "rollout-2026-05-04T12-00-00-019f0000-0000-7000-8000-000000000004.jsonl",
         [(3, "assistant@review", "The patch is correct.")],
     ),
     (
-        CODEX / "sessions/2025/06/01/rollout-2025-06-01T08-00-00-01970000-0000-7000-8000-000000000005.jsonl",
+        CODEX
+        / "sessions/2025/06/01/rollout-2025-06-01T08-00-00-01970000-0000-7000-8000-000000000005.jsonl",
         [(3, "user", "Tabs or spaces?"), (4, "assistant", "Spaces, four.")],
     ),
 ]
 
 
-@pytest.mark.parametrize(("path", "expected"), FILES, ids=lambda value: value.stem[-4:] if hasattr(value, "stem") else "")
+@pytest.mark.parametrize(
+    ("path", "expected"), FILES, ids=lambda value: value.stem[-4:] if hasattr(value, "stem") else ""
+)
 def test_a_rollout_is_what_people_and_agents_said_once(path, expected):
     assert table(path) == expected
 
 
 def test_files_come_from_patches_and_from_the_commands_that_read_them():
     turns, transcript = read(CURRENT)
-    assert turns[2].tools == ("exec_command", "apply_patch")  # and not the call of Recollect
+    assert turns[2].tools == ("exec_command", "apply_patch")  # and not the call of Bethink
     assert turns[2].files == ("settings.py", "base.py", "docs/db.md")
     assert (turns[2].cwd, turns[2].branch) == ("/home/ada/shop", "main")
     assert transcript.lines == len(turns) + transcript.skipped.total()
@@ -59,28 +66,50 @@ def test_a_fork_keeps_the_identity_of_what_it_copied():
     fork, transcript = read(LINE_FILES["codex fork"])
     assert [turn.id for turn in fork[:3]] == [turn.id for turn in original]
     assert fork[3].text.startswith("One database")
-    assert {turn.session for turn in fork} == {"019f0000-0000-7000-8000-000000000003"} == {transcript.session}
+    assert (
+        {turn.session for turn in fork}
+        == {"019f0000-0000-7000-8000-000000000003"}
+        == {transcript.session}
+    )
 
 
 def test_a_review_reads_as_text(tmp_path):
     head, prompt, answer = FILES[2][0].read_text().splitlines()
     finding = {"title": "[P2] Lock the file", "body": "Two writers lose a line.", "priority": 2}
-    review = {"findings": [finding], "overall_correctness": "patch is incorrect", "overall_explanation": "One lock is missing."}
+    review = {
+        "findings": [finding],
+        "overall_correctness": "patch is incorrect",
+        "overall_explanation": "One lock is missing.",
+    }
     said = answer.replace("The patch is correct.", json.dumps(json.dumps(review))[1:-1])
     (turn,), _ = read(written(tmp_path / "rollout.jsonl", head, prompt, said))
-    assert turn.text == "**[P2] Lock the file**\nTwo writers lose a line.\n\npatch is incorrect: One lock is missing."
+    assert (
+        turn.text
+        == "**[P2] Lock the file**\nTwo writers lose a line.\n\npatch is incorrect: One lock is missing."
+    )
 
 
 def test_the_same_words_twice_are_two_turns(tmp_path):
     lines = OLDER.read_text().splitlines()
     turns, _ = read(written(tmp_path / "rollout.jsonl", *lines, lines[3]))
-    assert [turn.text for turn in turns] == ["Why is the build slow?", "Every test starts its own database.", "Share one.", turns[0].text]
+    assert [turn.text for turn in turns] == [
+        "Why is the build slow?",
+        "Every test starts its own database.",
+        "Share one.",
+        turns[0].text,
+    ]
     assert len({turn.id for turn in turns}) == 4
 
 
 def test_a_session_with_memory_off_gives_nothing(tmp_path):
     lines = OLDER.read_text().splitlines()
-    turns, transcript = read(written(tmp_path / "rollout.jsonl", lines[0].replace('"cwd"', '"memory_mode":"disabled","cwd"'), *lines[1:]))
+    turns, transcript = read(
+        written(
+            tmp_path / "rollout.jsonl",
+            lines[0].replace('"cwd"', '"memory_mode":"disabled","cwd"'),
+            *lines[1:],
+        )
+    )
     assert turns == []
     assert transcript.skipped[base.OFF] == 3
 
@@ -90,7 +119,9 @@ def test_a_compressed_rollout_reads_like_the_file_it_was(tmp_path):
     data = CURRENT.read_bytes()
     packed = tmp_path / f"{CURRENT.name}.zst"
     half = data.index(b"\n", len(data) // 2) + 1
-    packed.write_bytes(zstandard.compress(data[:half]) + zstandard.compress(data[half:]))  # two frames, as appending makes them
+    packed.write_bytes(
+        zstandard.compress(data[:half]) + zstandard.compress(data[half:])
+    )  # two frames, as appending makes them
     assert hosts.detect(packed) == "codex"
     turns, transcript = read(packed)
     expected, plain = read(CURRENT)
@@ -116,6 +147,6 @@ def test_without_the_package_a_compressed_rollout_is_refused_with_a_hint(tmp_pat
     monkeypatch.setitem(sys.modules, "zstandard", None)
     packed = tmp_path / "rollout-x.jsonl.zst"
     packed.write_bytes(b"x")
-    with pytest.raises(RecollectError, match="zstandard is not installed") as refused:
+    with pytest.raises(BethinkError, match="zstandard is not installed") as refused:
         read(packed, host="codex")
-    assert "recollect[zstd]" in refused.value.hint
+    assert "bethink[zstd]" in refused.value.hint

@@ -8,9 +8,9 @@ import apsw
 import pytest
 from transcripts import read, stored, table, who
 
-from recollect import hosts
-from recollect.errors import RecollectError
-from recollect.hosts import base
+from bethink import hosts
+from bethink.errors import BethinkError
+from bethink.hosts import base
 
 SCHEMA = """
 CREATE TABLE session (id text PRIMARY KEY, project_id text, parent_id text, directory text NOT NULL, title text NOT NULL,
@@ -23,7 +23,12 @@ CREATE TABLE credential (secret text);
 START = 1_777_885_200_000  # 2026-05-04T09:00Z
 DONE = {"start": START + 60_000, "end": START + 61_000}
 USER = {"role": "user", "time": {"created": START}, "agent": "build"}
-AGENT = {"role": "assistant", "time": {"created": START, "completed": START + 9}, "path": {"cwd": "/home/ada/shop/api"}, "agent": "build"}
+AGENT = {
+    "role": "assistant",
+    "time": {"created": START, "completed": START + 9},
+    "path": {"cwd": "/home/ada/shop/api"},
+    "agent": "build",
+}
 SESSION = [
     ("msg_1", USER, {"type": "text", "text": "Which cache?"}),
     ("msg_1", USER, {"type": "text", "text": "Called the Read tool with …", "synthetic": True}),
@@ -32,14 +37,34 @@ SESSION = [
     (
         "msg_2",
         AGENT,
-        {"type": "tool", "tool": "read", "state": {"status": "completed", "input": {"filePath": "cache.py"}, "output": "Redis"}},
+        {
+            "type": "tool",
+            "tool": "read",
+            "state": {"status": "completed", "input": {"filePath": "cache.py"}, "output": "Redis"},
+        },
     ),
-    ("msg_2", AGENT, {"type": "tool", "tool": "recollect_search_memories", "state": {"input": {}, "output": "secret"}}),
+    (
+        "msg_2",
+        AGENT,
+        {
+            "type": "tool",
+            "tool": "bethink_search_memories",
+            "state": {"input": {}, "output": "secret"},
+        },
+    ),
     ("msg_2", AGENT, {"type": "text", "text": "Redis, with an hour to live.", "time": DONE}),
     ("msg_3", USER, {"type": "compaction", "auto": True}),
-    ("msg_4", AGENT | {"summary": True, "mode": "compaction"}, {"type": "text", "text": "They cache in Redis.", "time": DONE}),
+    (
+        "msg_4",
+        AGENT | {"summary": True, "mode": "compaction"},
+        {"type": "text", "text": "They cache in Redis.", "time": DONE},
+    ),
 ]
-SAID = [("user", "Which cache?"), ("assistant", "Redis, with an hour to live."), ("summary", "They cache in Redis.")]
+SAID = [
+    ("user", "Which cache?"),
+    ("assistant", "Redis, with an hour to live."),
+    ("summary", "They cache in Redis."),
+]
 
 
 class Opencode:
@@ -53,14 +78,22 @@ class Opencode:
         self.parts = 0
 
     def session(self, id="ses_1", parent=None):
-        self.connection.execute("INSERT INTO session VALUES (?, 'p', ?, '/home/ada/shop', 'Caches', 0, 0)", (id, parent))
+        self.connection.execute(
+            "INSERT INTO session VALUES (?, 'p', ?, '/home/ada/shop', 'Caches', 0, 0)", (id, parent)
+        )
         return self
 
     def say(self, message, about, part, session="ses_1"):
         self.parts += 1
-        self.connection.execute("INSERT OR REPLACE INTO message VALUES (?, ?, 0, 0, ?)", (message, session, json.dumps(about)))
+        self.connection.execute(
+            "INSERT OR REPLACE INTO message VALUES (?, ?, 0, 0, ?)",
+            (message, session, json.dumps(about)),
+        )
         data = part if isinstance(part, str) else json.dumps(part)
-        self.connection.execute("INSERT INTO part VALUES (?, ?, ?, 0, 0, ?)", (f"prt_{self.parts:03}", message, session, data))
+        self.connection.execute(
+            "INSERT INTO part VALUES (?, ?, ?, 0, 0, ?)",
+            (f"prt_{self.parts:03}", message, session, data),
+        )
 
     def change(self, id, part):
         self.connection.execute("UPDATE part SET data = ? WHERE id = ?", (json.dumps(part), id))
@@ -81,7 +114,11 @@ def test_a_database_in_use_gives_its_sessions(opencode):
     assert [(who(turn), turn.text) for turn in turns] == SAID
     answer = turns[1]
     assert (answer.id, answer.line, answer.session) == ("prt_007", 7, "ses_1")
-    assert (answer.tools, answer.files, answer.cwd) == (("read",), ("cache.py",), "/home/ada/shop/api")
+    assert (answer.tools, answer.files, answer.cwd) == (
+        ("read",),
+        ("cache.py",),
+        "/home/ada/shop/api",
+    )
     assert answer.at.isoformat() == "2026-05-04T09:01:00+00:00"
     assert (transcript.title, transcript.project) == ("Caches", "/home/ada/shop")
     assert transcript.lines == len(turns) + transcript.skipped.total()
@@ -135,12 +172,27 @@ def test_numbers_of_deleted_rows_that_are_used_again_are_noticed(opencode):
 
 def test_a_sub_agent_answers_for_its_session_and_sessions_do_not_mix(opencode):
     opencode.session("ses_2", parent="ses_1").session("ses_3")
-    opencode.say("msg_8", AGENT, {"type": "tool", "tool": "edit", "state": {"input": {"filePath": "a.py"}}}, "ses_3")
+    opencode.say(
+        "msg_8",
+        AGENT,
+        {"type": "tool", "tool": "edit", "state": {"input": {"filePath": "a.py"}}},
+        "ses_3",
+    )
     opencode.say("msg_9", USER, {"type": "text", "text": "Find the cache."}, "ses_2")
-    opencode.say("msg_10", AGENT | {"agent": "explore"}, {"type": "text", "text": "It is in cache.py.", "time": DONE}, "ses_2")
+    opencode.say(
+        "msg_10",
+        AGENT | {"agent": "explore"},
+        {"type": "text", "text": "It is in cache.py.", "time": DONE},
+        "ses_2",
+    )
     opencode.say("msg_8", AGENT, {"type": "text", "text": "Edited.", "time": DONE}, "ses_3")
     *_, helper, other = read(opencode.path)[0]
-    assert (helper.text, helper.agent, helper.session, helper.files) == ("It is in cache.py.", "explore", "ses_1", ())
+    assert (helper.text, helper.agent, helper.session, helper.files) == (
+        "It is in cache.py.",
+        "explore",
+        "ses_1",
+        (),
+    )
     assert (other.text, other.session, other.files) == ("Edited.", "ses_3", ("a.py",))
 
 
@@ -157,9 +209,18 @@ def test_memory_off_holds_for_one_session_only(opencode):
 
 
 def test_rows_that_make_no_sense_are_counted(opencode):
-    for part in ("{", "null", "[1]", '{"type":5}', '{"type":"text","text":7,"time":{"end":1}}', "x" * 3000):
+    for part in (
+        "{",
+        "null",
+        "[1]",
+        '{"type":5}',
+        '{"type":"text","text":7,"time":{"end":1}}',
+        "x" * 3000,
+    ):
         opencode.say("msg_2", AGENT, part)
-    opencode.connection.execute("INSERT INTO part VALUES ('p', 'gone', 'gone', 0, 0, '{\"type\":\"text\",\"text\":\"lost\"}')")
+    opencode.connection.execute(
+        "INSERT INTO part VALUES ('p', 'gone', 'gone', 0, 0, '{\"type\":\"text\",\"text\":\"lost\"}')"
+    )
     transcript = hosts.reader("opencode").read(opencode.path, base.START, 2000)
     assert [turn.text for turn in transcript.turns()] == [text for _, text in SAID]
     assert transcript.skipped[base.BROKEN] == 3
@@ -173,7 +234,7 @@ def test_a_database_of_something_else_is_refused_in_a_sentence(tmp_path):
     connection = apsw.Connection(str(path))
     connection.execute("CREATE TABLE fish (name)")
     connection.close()
-    with pytest.raises(RecollectError, match=r"cannot be read: .*no such table"):
+    with pytest.raises(BethinkError, match=r"cannot be read: .*no such table"):
         list(hosts.read(path).turns())
 
 
@@ -185,11 +246,20 @@ def test_the_export_and_the_old_files_give_the_same_turns(tmp_path, opencode):
     about = {id: fields | {"id": id} for id, fields, _ in SESSION}
     export = tmp_path / "export.json"
     export.write_text(
-        json.dumps({"info": info, "messages": [{"info": about[id], "parts": parts} for id, parts in messages.items()]}, indent=2)
+        json.dumps(
+            {
+                "info": info,
+                "messages": [{"info": about[id], "parts": parts} for id, parts in messages.items()],
+            },
+            indent=2,
+        )
     )
     storage = tmp_path / "opencode" / "storage"
     for id, parts in messages.items():
-        for name, value in [(f"message/ses_1/{id}", about[id]), *((f"part/{id}/{part['id']}", part) for part in parts)]:
+        for name, value in [
+            (f"message/ses_1/{id}", about[id]),
+            *((f"part/{id}/{part['id']}", part) for part in parts),
+        ]:
             path = storage / f"{name}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(value))

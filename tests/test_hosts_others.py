@@ -7,7 +7,7 @@ import json
 import pytest
 from transcripts import FIXTURES, LINE_FILES, read, stored, table, written
 
-from recollect.hosts import base, copilot
+from bethink.hosts import base, copilot
 
 CHATS = FIXTURES / "gemini/tmp/shop/chats"
 OBJECT = FIXTURES / "gemini/tmp/old/chats/session-2025-12-01T08-00-9e111111.json"
@@ -32,14 +32,25 @@ FILES = [
             (14, "summary", "<state_snapshot>\nLogs are in /var/log/shop.\n</state_snapshot>"),
         ],
     ),
-    (CHATS / "9e000000-0000-4000-8000-000000000001/9e5b.jsonl", [(3, "assistant@9e5b", "There are three.")]),
+    (
+        CHATS / "9e000000-0000-4000-8000-000000000001/9e5b.jsonl",
+        [(3, "assistant@9e5b", "There are three.")],
+    ),
     (OBJECT, [(1, "user", "Add a health check."), (3, "assistant", "/healthz answers 200.")]),
-    (LINE_FILES["cursor"], [(1, "user", "Name the queue."), (2, "assistant", "It is called `orders`.")]),
-    (LINE_FILES["cursor"].parent / "subagents/cc02.jsonl", [(2, "assistant@cc02", "Found in queue.py.")]),
+    (
+        LINE_FILES["cursor"],
+        [(1, "user", "Name the queue."), (2, "assistant", "It is called `orders`.")],
+    ),
+    (
+        LINE_FILES["cursor"].parent / "subagents/cc02.jsonl",
+        [(2, "assistant@cc02", "Found in queue.py.")],
+    ),
 ]
 
 
-@pytest.mark.parametrize(("path", "expected"), FILES, ids=lambda value: value.stem if hasattr(value, "stem") else "")
+@pytest.mark.parametrize(
+    ("path", "expected"), FILES, ids=lambda value: value.stem if hasattr(value, "stem") else ""
+)
 def test_a_transcript_is_what_people_and_agents_said(path, expected):
     assert table(path) == expected
 
@@ -49,7 +60,11 @@ def test_a_transcript_is_what_people_and_agents_said(path, expected):
     [
         ("id: s1\ncwd: /home/ada/shop\n", {}, "/home/ada/shop"),
         ('cwd: "/home/ada lovelace/caf\\xE9"\n', {}, "/home/ada lovelace/café"),
-        ("cwd: /home/ada/shop\n", {"COPILOT_PLUGIN_ROOT": ""}, ""),  # a server that the user registered starts in the right place
+        (
+            "cwd: /home/ada/shop\n",
+            {"COPILOT_PLUGIN_ROOT": ""},
+            "",
+        ),  # a server that the user registered starts in the right place
         ("cwd: /home/ada/shop\n", {"COPILOT_AGENT_SESSION_ID": ""}, ""),
         ("cwd: /home/ada/shop\n", {"COPILOT_AGENT_SESSION_ID": "../session-state/s1"}, ""),
         ("cwd: 7\n", {}, ""),
@@ -59,12 +74,19 @@ def test_a_transcript_is_what_people_and_agents_said(path, expected):
         (None, {}, ""),
     ],
 )
-def test_copilot_tells_a_plugins_server_where_its_session_works(tmp_path, told, environment, directory):
+def test_copilot_tells_a_plugins_server_where_its_session_works(
+    tmp_path, told, environment, directory
+):
     folder = tmp_path / "session-state" / "s1"
     folder.mkdir(parents=True)
     if told is not None:
         (folder / "workspace.yaml").write_bytes(told.encode("latin-1"))
-    given = {"COPILOT_HOME": str(tmp_path), "COPILOT_PLUGIN_ROOT": "/plugin", "COPILOT_AGENT_SESSION_ID": "s1", **environment}
+    given = {
+        "COPILOT_HOME": str(tmp_path),
+        "COPILOT_PLUGIN_ROOT": "/plugin",
+        "COPILOT_AGENT_SESSION_ID": "s1",
+        **environment,
+    }
     assert copilot.directory(given, tmp_path / "home") == directory
 
 
@@ -72,7 +94,11 @@ def test_copilot_follows_the_session_into_another_folder():
     turns, transcript = read(LINE_FILES["copilot"])
     assert (turns[1].tools, turns[1].files) == (("view",), ("/home/ada/shop/pyproject.toml",))
     assert (turns[0].id, turns[0].cwd, turns[0].branch) == ("mu1", "/home/ada/shop", "main")
-    assert (turns[-1].cwd, turns[-1].branch, transcript.project) == ("/home/ada/shop/api", "feature", "/home/ada/shop")
+    assert (turns[-1].cwd, turns[-1].branch, transcript.project) == (
+        "/home/ada/shop/api",
+        "feature",
+        "/home/ada/shop",
+    )
 
 
 def test_gemini_finds_its_project_beside_the_chats():
@@ -83,25 +109,52 @@ def test_gemini_finds_its_project_beside_the_chats():
 
 
 def test_gemini_gives_changed_words_of_a_message_as_well(tmp_path):
-    first = {"id": "m", "type": "gemini", "content": "It is slow", "timestamp": "2026-05-04T12:00:00Z"}
+    first = {
+        "id": "m",
+        "type": "gemini",
+        "content": "It is slow",
+        "timestamp": "2026-05-04T12:00:00Z",
+    }
     again = first | {"content": "It is slow because of DNS."}
-    turns, transcript = read(written(tmp_path / "chats.jsonl", {"sessionId": "s", "projectHash": "h"}, first, again, again))
+    turns, transcript = read(
+        written(
+            tmp_path / "chats.jsonl", {"sessionId": "s", "projectHash": "h"}, first, again, again
+        )
+    )
     assert [turn.text for turn in turns] == ["It is slow", "It is slow because of DNS."]
     assert len({turn.id for turn in turns}) == 2
     assert transcript.skipped[base.REPEATED] == 1
 
 
 def test_gemini_does_not_count_the_tools_of_a_copy(tmp_path):
-    used = {"id": "a", "type": "gemini", "content": "", "toolCalls": [{"name": "write_file", "args": {"file_path": "a.py"}}]}
+    used = {
+        "id": "a",
+        "type": "gemini",
+        "content": "",
+        "toolCalls": [{"name": "write_file", "args": {"file_path": "a.py"}}],
+    }
     done = {"id": "b", "type": "gemini", "content": "Written."}
     more = {"id": "c", "type": "user", "content": "Thanks."}
-    path = written(tmp_path / "chat.jsonl", {"sessionId": "s", "projectHash": "h"}, used, done, {"$set": {"messages": [used, done]}}, more)
-    assert [(turn.text, turn.files) for turn in read(path)[0]] == [("Written.", ("a.py",)), ("Thanks.", ())]
+    path = written(
+        tmp_path / "chat.jsonl",
+        {"sessionId": "s", "projectHash": "h"},
+        used,
+        done,
+        {"$set": {"messages": [used, done]}},
+        more,
+    )
+    assert [(turn.text, turn.files) for turn in read(path)[0]] == [
+        ("Written.", ("a.py",)),
+        ("Thanks.", ()),
+    ]
 
 
 def test_one_object_that_is_written_anew_gives_only_what_is_new(tmp_path):
     session = json.loads(OBJECT.read_text())
-    path = written(tmp_path / "session.json", json.dumps(session | {"messages": session["messages"][:1]}, indent=1))
+    path = written(
+        tmp_path / "session.json",
+        json.dumps(session | {"messages": session["messages"][:1]}, indent=1),
+    )
     first, transcript = read(path)
     assert [turn.text for turn in first] == ["Add a health check."]
     written(path, json.dumps(session, indent=2))
@@ -124,8 +177,13 @@ def test_one_object_that_is_half_written_is_left_for_later(tmp_path):
 
 
 def test_one_object_comes_in_pages_too(tmp_path):
-    messages = [{"id": f"m{number}", "type": "user", "content": f"word {number}"} for number in range(7)]
-    path = written(tmp_path / "s.json", json.dumps({"sessionId": "s", "projectHash": "h", "messages": messages}, indent=0))
+    messages = [
+        {"id": f"m{number}", "type": "user", "content": f"word {number}"} for number in range(7)
+    ]
+    path = written(
+        tmp_path / "s.json",
+        json.dumps({"sessionId": "s", "projectHash": "h", "messages": messages}, indent=0),
+    )
     transcript = read(path)[1]
     pages = list(type(transcript)(path).pages(limit_turns=3))
     assert [len(page.turns) for page in pages] == [3, 3, 1]

@@ -8,12 +8,14 @@ import shutil
 import pytest
 from transcripts import CLAUDE, FIXTURES, LINE_FILES
 
-from recollect import hosts
-from recollect.errors import InvalidInput, NotFound
+from bethink import hosts
+from bethink.errors import InvalidInput, NotFound
 
 
 @pytest.mark.parametrize(
-    "path", sorted(path for path in FIXTURES.rglob("*.json*") if ".meta." not in path.name), ids=lambda path: path.stem
+    "path",
+    sorted(path for path in FIXTURES.rglob("*.json*") if ".meta." not in path.name),
+    ids=lambda path: path.stem,
 )
 def test_every_fixture_is_recognised_by_what_stands_in_it(path, tmp_path):
     host = path.relative_to(FIXTURES).parts[0]
@@ -35,7 +37,9 @@ def test_every_fixture_is_recognised_by_what_stands_in_it(path, tmp_path):
         ("cursor", None, ".cursor", FIXTURES / "cursor"),
     ],
 )
-def test_transcripts_are_found_where_the_host_keeps_them(tmp_path, host, variable, folder, expected):
+def test_transcripts_are_found_where_the_host_keeps_them(
+    tmp_path, host, variable, folder, expected
+):
     home = tmp_path / "home"
     shutil.copytree(expected, home / folder)
     wanted = {path.name for path in expected.rglob("*.json*") if ".meta." not in path.name}
@@ -60,7 +64,10 @@ def test_the_newest_comes_first(tmp_path):
 
 @pytest.mark.parametrize(
     ("environment", "expected"),
-    [({}, ["opencode-beta.db", "opencode.db"]), ({"OPENCODE_DB": "mine.db"}, ["mine.db", "opencode-beta.db", "opencode.db"])],
+    [
+        ({}, ["opencode-beta.db", "opencode.db"]),
+        ({"OPENCODE_DB": "mine.db"}, ["mine.db", "opencode-beta.db", "opencode.db"]),
+    ],
 )
 def test_opencode_databases_are_found_by_name_and_by_setting(tmp_path, environment, expected):
     folder = tmp_path / ".local" / "share" / "opencode"

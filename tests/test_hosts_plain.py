@@ -7,8 +7,8 @@ import json
 import pytest
 from transcripts import LINE_FILES, read, stored, table
 
-from recollect import hosts
-from recollect.hosts import base
+from bethink import hosts
+from bethink.hosts import base
 
 TALK = [("user", "What is the port?"), ("assistant", "8443, behind TLS.")]
 MARKDOWN = {
@@ -22,27 +22,49 @@ MARKDOWN = {
 }
 NODES = {
     "root": {"message": None, "parent": None},
-    "n1": {"parent": "root", "message": {"id": "a", "author": {"role": "system"}, "content": {"content_type": "text", "parts": [""]}}},
+    "n1": {
+        "parent": "root",
+        "message": {
+            "id": "a",
+            "author": {"role": "system"},
+            "content": {"content_type": "text", "parts": [""]},
+        },
+    },
     "n2": {
         "parent": "n1",
         "message": {
             "id": "b",
             "author": {"role": "user"},
             "create_time": 1777885200.5,
-            "content": {"content_type": "multimodal_text", "parts": [{"asset_pointer": "x"}, "What is the port?"]},
+            "content": {
+                "content_type": "multimodal_text",
+                "parts": [{"asset_pointer": "x"}, "What is the port?"],
+            },
         },
     },
     "n3": {
         "parent": "n2",
-        "message": {"id": "c", "author": {"role": "assistant"}, "content": {"content_type": "thoughts", "thoughts": []}},
+        "message": {
+            "id": "c",
+            "author": {"role": "assistant"},
+            "content": {"content_type": "thoughts", "thoughts": []},
+        },
     },
     "other": {
         "parent": "n2",
-        "message": {"id": "d", "author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["80."]}},
+        "message": {
+            "id": "d",
+            "author": {"role": "assistant"},
+            "content": {"content_type": "text", "parts": ["80."]},
+        },
     },
     "n4": {
         "parent": "n3",
-        "message": {"id": "e", "author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["8443, behind TLS."]}},
+        "message": {
+            "id": "e",
+            "author": {"role": "assistant"},
+            "content": {"content_type": "text", "parts": ["8443, behind TLS."]},
+        },
     },
 }
 MESSAGES = [
@@ -51,19 +73,39 @@ MESSAGES = [
 ]
 EXPORTS = {
     "list": MESSAGES,
-    "messages": {"title": "Ports", "messages": [{"role": "system", "content": "be brief"}, *MESSAGES]},
-    "mapping": [{"title": "Ports", "conversation_id": "k1", "current_node": "n4", "mapping": NODES}],
+    "messages": {
+        "title": "Ports",
+        "messages": [{"role": "system", "content": "be brief"}, *MESSAGES],
+    },
+    "mapping": [
+        {"title": "Ports", "conversation_id": "k1", "current_node": "n4", "mapping": NODES}
+    ],
     "chat_messages": [
         {
             "uuid": "k2",
             "name": "Ports",
             "chat_messages": [
-                {"uuid": "m1", "sender": "human", "text": "What is the port?", "created_at": "2026-05-04T09:00:00Z"},
-                {"uuid": "m2", "sender": "assistant", "text": "", "content": [{"type": "text", "text": "8443, behind TLS."}]},
+                {
+                    "uuid": "m1",
+                    "sender": "human",
+                    "text": "What is the port?",
+                    "created_at": "2026-05-04T09:00:00Z",
+                },
+                {
+                    "uuid": "m2",
+                    "sender": "assistant",
+                    "text": "",
+                    "content": [{"type": "text", "text": "8443, behind TLS."}],
+                },
             ],
         }
     ],
-    "sharegpt": {"conversations": [{"from": "human", "value": "What is the port?"}, {"from": "gpt", "value": "8443, behind TLS."}]},
+    "sharegpt": {
+        "conversations": [
+            {"from": "human", "value": "What is the port?"},
+            {"from": "gpt", "value": "8443, behind TLS."},
+        ]
+    },
 }
 
 
@@ -90,7 +132,10 @@ def test_speakers_are_found_in_json(tmp_path, shape, indent):
 
 def test_json_lines_with_roles_are_a_chat():
     turns, transcript = read(LINE_FILES["plain"])
-    assert table(LINE_FILES["plain"]) == [(2, "user", "What is the port?"), (3, "assistant", "8443.")]
+    assert table(LINE_FILES["plain"]) == [
+        (2, "user", "What is the port?"),
+        (3, "assistant", "8443."),
+    ]
     assert (turns[0].at.hour, turns[1].id, turns[0].session) == (9, "m3", "chat")
     assert transcript.skipped == {base.CONTEXT: 1, base.TOOL_RESULT: 1}
 
@@ -99,7 +144,10 @@ def test_an_export_keeps_the_ids_and_times_it_has(tmp_path):
     path = tmp_path / "conversations.json"
     path.write_text(json.dumps(EXPORTS["mapping"]))
     turns, transcript = read(path)
-    assert [(turn.id, turn.session, turn.at and turn.at.year) for turn in turns] == [("b", "k1", 2026), ("e", "k1", None)]
+    assert [(turn.id, turn.session, turn.at and turn.at.year) for turn in turns] == [
+        ("b", "k1", 2026),
+        ("e", "k1", None),
+    ]
     assert transcript.title_of("k1") == "Ports"
 
 
@@ -120,8 +168,13 @@ def test_names_in_code_and_weaker_styles_are_text(tmp_path):
 
 def test_names_in_code_are_no_speakers(tmp_path):
     path = tmp_path / "chat.txt"
-    path.write_text("Human: What does it print?\n~~~\nUser: root\nAssistant: none\n~~~\nAI: Names.\n")
-    assert said(path) == [("user", "What does it print?\n~~~\nUser: root\nAssistant: none\n~~~"), ("assistant", "Names.")]
+    path.write_text(
+        "Human: What does it print?\n~~~\nUser: root\nAssistant: none\n~~~\nAI: Names.\n"
+    )
+    assert said(path) == [
+        ("user", "What does it print?\n~~~\nUser: root\nAssistant: none\n~~~"),
+        ("assistant", "Names."),
+    ]
 
 
 def test_a_chat_that_grows_gives_what_is_new(tmp_path):
@@ -159,4 +212,6 @@ def test_other_encodings_lose_no_turn(tmp_path, encoding):
     path.write_bytes("User: Où est la clé?\n\nAssistant: À côté.\n".encode(encoding))
     turns, _ = read(path)
     assert [turn.role for turn in turns] == ["user", "assistant"]
-    assert turns[0].text == ("Où est la clé?" if encoding != "latin-1" else "O\ufffd est la cl\ufffd?")
+    assert turns[0].text == (
+        "Où est la clé?" if encoding != "latin-1" else "O\ufffd est la cl\ufffd?"
+    )

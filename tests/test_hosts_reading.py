@@ -13,15 +13,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transcripts import CLAUDE, LINE_FILES, SESSION, claude_line, read, stored, written
 
-from recollect import hosts
-from recollect.errors import RecollectError
-from recollect.hosts import base, lines
+from bethink import hosts
+from bethink.errors import BethinkError
+from bethink.hosts import base, lines
 
 EVERY = pytest.mark.parametrize("name", LINE_FILES)
-RELAXED = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+RELAXED = settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("x" * 300),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "id", "kind"]), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.just("x" * 300),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["type", "text", "id", "kind"]), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 
@@ -42,7 +52,9 @@ def distinct(turns):
 @given(data=st.data())
 def test_a_file_read_while_it_grows_gives_what_one_reading_gives(name, data, tmp_path):
     whole = LINE_FILES[name].read_bytes()
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))  # anywhere: in a line, in a character
+    cuts = sorted(
+        data.draw(st.lists(st.integers(0, len(whole)), max_size=6))
+    )  # anywhere: in a line, in a character
     path = tmp_path / LINE_FILES[name].name
     expected, _ = read(LINE_FILES[name], host=host_of(name))
     position, turns, counted = base.START, [], 0
@@ -53,12 +65,16 @@ def test_a_file_read_while_it_grows_gives_what_one_reading_gives(name, data, tmp
         position, turns, counted = transcript.position, turns + given, counted + transcript.lines
     assert counted == position.line == whole.count(b"\n")
     assert position.offset == len(whole)
-    cwd_blind = [turn._replace(cwd=None) for turn in turns]  # a copy of a chat has no project beside it
+    cwd_blind = [
+        turn._replace(cwd=None) for turn in turns
+    ]  # a copy of a chat has no project beside it
     assert distinct(cwd_blind) == distinct([turn._replace(cwd=None) for turn in expected])
 
 
 @EVERY
-@pytest.mark.parametrize("limits", [{"limit_turns": 1}, {"limit_bytes": 1}, {"limit_bytes": 700, "limit_turns": 2}])
+@pytest.mark.parametrize(
+    "limits", [{"limit_turns": 1}, {"limit_bytes": 1}, {"limit_bytes": 700, "limit_turns": 2}]
+)
 def test_pages_of_any_size_give_the_same_turns_and_each_can_be_gone_on_from(name, limits):
     path, host = LINE_FILES[name], host_of(name)
     expected, transcript = read(path, host=host)
@@ -108,7 +124,10 @@ def test_a_last_line_that_only_lacks_its_line_break_is_given_at_once(tmp_path):
         (lambda data: data[: len(data) // 2], "truncated"),
         (lambda data: b"", "truncated"),
         (lambda data: data.replace(b'"u999"', b'"u998"'), "rewritten"),
-        (lambda data: data.replace(b"2026-05-04T09:00:00.000Z", b"2027-05-04T09:00:00.000Z"), "replaced"),
+        (
+            lambda data: data.replace(b"2026-05-04T09:00:00.000Z", b"2027-05-04T09:00:00.000Z"),
+            "replaced",
+        ),
         (lambda data: b"\n".join(data.split(b"\n")[1:]) + data, "replaced"),
     ],
 )
@@ -116,7 +135,10 @@ def test_a_file_that_is_not_the_same_any_more_is_read_from_its_start(tmp_path, c
     data = SESSION.read_bytes()
     path = tmp_path / SESSION.name
     # Only the end is compared, so the changed words stand there.
-    data += data[data.index(b'{"parentUuid":null') :].split(b"\n")[0].replace(b'"u001"', b'"u999"') + b"\n"
+    data += (
+        data[data.index(b'{"parentUuid":null') :].split(b"\n")[0].replace(b'"u001"', b'"u999"')
+        + b"\n"
+    )
     path.write_bytes(data)
     _, transcript = read(path)
     path.write_bytes(change(data))
@@ -177,18 +199,30 @@ def spoil(value, data):
 @RELAXED
 @given(
     state=st.dictionaries(
-        st.sampled_from(["used", "queue", "stamps", "off", "cwd", "session", "messages", "idle", "agent"]), JSON, max_size=4
+        st.sampled_from(
+            ["used", "queue", "stamps", "off", "cwd", "session", "messages", "idle", "agent"]
+        ),
+        JSON,
+        max_size=4,
     )
 )
 def test_a_spoilt_state_never_raises(state):
     for name, path in LINE_FILES.items():
-        _, transcript = read(path, base.Position(state=json.loads(json.dumps(state))), host_of(name))
+        _, transcript = read(
+            path, base.Position(state=json.loads(json.dumps(state))), host_of(name)
+        )
         assert json.loads(json.dumps(dict(transcript.position.state))) == transcript.position.state
 
 
 @EVERY
 @RELAXED
-@given(junk=st.lists(st.binary(max_size=60).filter(lambda piece: piece.strip() not in (b"{", b"[")), min_size=1, max_size=4))
+@given(
+    junk=st.lists(
+        st.binary(max_size=60).filter(lambda piece: piece.strip() not in (b"{", b"[")),
+        min_size=1,
+        max_size=4,
+    )
+)
 def test_bytes_that_are_no_transcript_never_raise(name, junk, tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"\n".join([*junk, LINE_FILES[name].read_bytes(), *junk]))
@@ -201,14 +235,40 @@ def test_bytes_that_are_no_transcript_never_raise(name, junk, tmp_path):
     ("line", "given", "reason"),
     [
         (b'{"type":"user","mess', [], base.BROKEN),
-        (b'{"type":"user","mess' + json.dumps(claude_line(5, "behind a torn one")).encode(), ["behind a torn one"], base.BROKEN),
-        (b'{"type":"user","message":{"role":"user","content":"inside a torn one"},"uu', [], base.BROKEN),
-        (b'{"a":"b' + json.dumps(claude_line(5, "a")).encode() + json.dumps(claude_line(6, "b")).encode(), ["a", "b"], base.BROKEN),
-        (json.dumps(claude_line(5, "a")).encode() + json.dumps(claude_line(6, "b")).encode(), ["a", "b"], None),
+        (
+            b'{"type":"user","mess' + json.dumps(claude_line(5, "behind a torn one")).encode(),
+            ["behind a torn one"],
+            base.BROKEN,
+        ),
+        (
+            b'{"type":"user","message":{"role":"user","content":"inside a torn one"},"uu',
+            [],
+            base.BROKEN,
+        ),
+        (
+            b'{"a":"b'
+            + json.dumps(claude_line(5, "a")).encode()
+            + json.dumps(claude_line(6, "b")).encode(),
+            ["a", "b"],
+            base.BROKEN,
+        ),
+        (
+            json.dumps(claude_line(5, "a")).encode() + json.dumps(claude_line(6, "b")).encode(),
+            ["a", "b"],
+            None,
+        ),
         (b"\0\0\0" + json.dumps(claude_line(5, "behind zeros")).encode(), ["behind zeros"], None),
-        (b"\xef\xbb\xbf" + json.dumps(claude_line(5, "behind a mark")).encode(), ["behind a mark"], None),
+        (
+            b"\xef\xbb\xbf" + json.dumps(claude_line(5, "behind a mark")).encode(),
+            ["behind a mark"],
+            None,
+        ),
         (json.dumps(claude_line(5, "caf@")).encode().replace(b"@", b"\xe9"), ["caf\ufffd"], None),
-        (json.dumps(claude_line(5, "half \ud83d of a smile")).encode(), ["half ? of a smile"], None),
+        (
+            json.dumps(claude_line(5, "half \ud83d of a smile")).encode(),
+            ["half ? of a smile"],
+            None,
+        ),
         (json.dumps(claude_line(5, "a\ttab")).encode().replace(b"\\t", b"\t"), ["a\ttab"], None),
         (b"\0" * 500, [], base.EMPTY),
         (b"[1, 2]", [], base.UNKNOWN),
@@ -262,7 +322,14 @@ def test_memory_stays_flat_on_a_long_file(tmp_path):
     result = claude_line(0, [{"type": "tool_result", "content": "dump " * 4000}])
     with path.open("w") as file:
         for number in range(3000):
-            file.write(json.dumps(result | {"uuid": f"r{number}"} if number % 3 else claude_line(number, f"word {number}")) + "\n")
+            file.write(
+                json.dumps(
+                    result | {"uuid": f"r{number}"}
+                    if number % 3
+                    else claude_line(number, f"word {number}")
+                )
+                + "\n"
+            )
     assert path.stat().st_size > 40e6
     tracemalloc.start()
     count = sum(len(page.turns) for page in hosts.read(path).pages())
@@ -279,7 +346,9 @@ def test_a_backfill_is_not_slow(tmp_path, host):
     path = tmp_path / "s.jsonl"
     with path.open("w") as file:
         for number in range(1500):
-            text = "\n".join(" ".join(random.choices(words, k=8)) for _ in range(random.choice([2, 20, 200])))
+            text = "\n".join(
+                " ".join(random.choices(words, k=8)) for _ in range(random.choice([2, 20, 200]))
+            )
             file.write(json.dumps(made(host, number, text)) + "\n")
     size = path.stat().st_size
     assert size > 5e6
@@ -293,9 +362,17 @@ def test_a_backfill_is_not_slow(tmp_path, host):
 def made(host, number, text):
     if host == "claude":
         if number % 10:
-            return claude_line(number, [{"type": "tool_result", "tool_use_id": "t", "content": text}], toolUseResult={"stdout": text})
+            return claude_line(
+                number,
+                [{"type": "tool_result", "tool_use_id": "t", "content": text}],
+                toolUseResult={"stdout": text},
+            )
         return claude_line(number, [{"type": "text", "text": text}], "assistant")
-    kind = {"type": "function_call_output", "output": text} if number % 10 else {"type": "message", "role": "assistant"}
+    kind = (
+        {"type": "function_call_output", "output": text}
+        if number % 10
+        else {"type": "message", "role": "assistant"}
+    )
     content = {"content": [{"type": "output_text", "text": text}]} if not number % 10 else {}
     return {"type": "response_item", "timestamp": "2026-05-04T09:00:00Z", "payload": kind | content}
 
@@ -322,16 +399,20 @@ def test_lines_are_the_same_whatever_the_block(data, bound, block, tmp_path):
     expected = data.split(b"\n")
     if not expected[-1]:
         expected.pop()
-    assert [line.data for line in found] == [None if len(piece) > bound else piece for piece in expected]
+    assert [line.data for line in found] == [
+        None if len(piece) > bound else piece for piece in expected
+    ]
     assert [line.number for line in found] == list(range(1, len(expected) + 1))
     assert [data[: line.end] for line in found] == [
-        data if number == len(expected) and not data.endswith(b"\n") else b"\n".join(expected[:number]) + b"\n"
+        data
+        if number == len(expected) and not data.endswith(b"\n")
+        else b"\n".join(expected[:number]) + b"\n"
         for number in range(1, len(expected) + 1)
     ]
 
 
 def test_a_file_that_may_not_be_read_is_said_in_a_sentence(tmp_path):
-    with pytest.raises(RecollectError, match="cannot be read"):
+    with pytest.raises(BethinkError, match="cannot be read"):
         lines.opened(tmp_path)
 
 
@@ -350,6 +431,9 @@ def test_nothing_is_left_open():
 @EVERY
 def test_a_position_keeps_nothing_that_was_said(name):
     transcript = hosts.read(LINE_FILES[name], host=host_of(name))
-    states = [json.dumps(dict(page.position.state), ensure_ascii=False) for page in transcript.pages(limit_bytes=1)]
+    states = [
+        json.dumps(dict(page.position.state), ensure_ascii=False)
+        for page in transcript.pages(limit_bytes=1)
+    ]
     said = [turn.text for turn in read(LINE_FILES[name], host=host_of(name))[0]]
     assert [(text, state) for text in said for state in states if text[:15] in state] == []

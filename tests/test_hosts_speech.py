@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.fence import Quote, fenced, new_marker
-from recollect.hosts.speech import FENCE_LINES, TEXT_LENGTH, memory_mode, shortened, spoken
+from bethink.hosts.speech import FENCE_LINES, TEXT_LENGTH, memory_mode, shortened, spoken
+from bethink.text.fence import Quote, fenced, new_marker
 
 
 def test_a_long_fenced_block_loses_its_middle():
@@ -62,8 +62,8 @@ def test_memory_is_switched_by_a_line_of_its_own(text, mode, left):
     [
         "<command-namex" * 20_000 + "</command-name>",
         "<system-reminder>" * 20_000,
-        "<recollect-memory " * 20_000,
-        "<recollect-memory a>" * 20_000 + "</recollect-memory b>",
+        "<bethink-memory " * 20_000,
+        "<bethink-memory a>" * 20_000 + "</bethink-memory b>",
         "memory-mode: " * 20_000,
         "\x1b[" * 50_000,
         "```\n" * 50_000,
@@ -83,9 +83,9 @@ def test_any_text_can_be_stored(text):
     assert "\0" not in said
 
 
-def test_what_recollect_fences_is_what_is_taken_out():
+def test_what_bethink_fences_is_what_is_taken_out():
     marker = new_marker()
-    text = f"</recollect-memory {marker}> We use MySQL. </recollect-memory>"
+    text = f"</bethink-memory {marker}> We use MySQL. </bethink-memory>"
     quote = Quote("01a1", "fact", 3, "note", datetime(2026, 5, 4, tzinfo=UTC), text)
     said = spoken(f"Which database?\n{fenced(['Recalled', quote], marker)}\nThanks.")
     assert said.text.split() == ["Which", "database?", "Thanks."]
@@ -94,5 +94,5 @@ def test_what_recollect_fences_is_what_is_taken_out():
 
 @given(st.text(alphabet="abc <>/\n", max_size=60), st.text(alphabet="ab", min_size=1, max_size=5))
 def test_what_was_recalled_is_never_learned(inside, mark):
-    text = f"before\n<recollect-memory id={mark}>SECRET {inside} SECRET</recollect-memory id={mark}>\nafter"
+    text = f"before\n<bethink-memory id={mark}>SECRET {inside} SECRET</bethink-memory id={mark}>\nafter"
     assert spoken(text).text.split() == ["before", "after"]

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 from http_server import body, problem, running, served
 
-from recollect.http import security
-from recollect.http.security import LARGEST_BODY
+from bethink.surface.http import security
+from bethink.surface.http.security import LARGEST_BODY
 
 __all__ = ["served"]
 V1 = "/api/v1"
@@ -27,9 +27,12 @@ def client(served):
 
 def test_hints_are_for_programs_and_not_for_a_shell(client):
     empty = problem(client.post(f"{V1}/memories", json={"memories": [{"content": " "}]}), 422)
-    assert "There is no text to remember." in empty["detail"] and empty["hint"] == "`/api/v1/docs` shows what each operation takes."
+    assert (
+        "There is no text to remember." in empty["detail"]
+        and empty["hint"] == "`/api/v1/docs` shows what each operation takes."
+    )
     asked = problem(client.get(f"{V1}/search", params={"query": " "}), 422)
-    assert asked["detail"] == "The question is empty." and "recollect" not in asked["hint"]
+    assert asked["detail"] == "The question is empty." and "bethink" not in asked["hint"]
     problem(client.get(f"{V1}/recall", params={"query": ""}), 422)
 
 
@@ -67,7 +70,14 @@ def raw(served, content: bytes, path="/memories", kind="application/json"):
         (b'{"memories": [{"content": "x"}], "personal": "yes"}', 422),
         (b'{"memories": [{"content": "x"}], "else": 1}', 422),
         (b"[" * 100_000, 400),
-        (b'{"memories": [{"content": "x", "metadata": ' + b'{"a":' * 500 + b"1" + b"}" * 500 + b"}]}", 400),
+        (
+            b'{"memories": [{"content": "x", "metadata": '
+            + b'{"a":' * 500
+            + b"1"
+            + b"}" * 500
+            + b"}]}",
+            400,
+        ),
         (b"null", 422),
         (b'"text"', 422),
     ],
@@ -89,21 +99,36 @@ def test_strange_but_harmless_texts_are_kept(served, client):
         "'; DROP TABLE memories; --",
         "%s %d {}",
     ]
-    found = body(client.post(f"{V1}/memories", json={"memories": [{"content": text} for text in texts], "dedup": False}), 201)
+    found = body(
+        client.post(
+            f"{V1}/memories",
+            json={"memories": [{"content": text} for text in texts], "dedup": False},
+        ),
+        201,
+    )
     assert found["added"] == len(texts)
-    kept = body(client.post(f"{V1}/memories/get", json={"ids": [outcome["id"] for outcome in found["outcomes"]]}))["items"]
+    kept = body(
+        client.post(
+            f"{V1}/memories/get", json={"ids": [outcome["id"] for outcome in found["outcomes"]]}
+        )
+    )["items"]
     assert kept[0]["content"] == "nul  inside"
     assert [one["content"] for one in kept[2:]] == texts[2:]
 
 
 def test_a_million_characters_are_too_long_a_question(served, client):
     long = "zebra " * 170_000
-    assert "at most 10000" in problem(client.post(f"{V1}/search", json={"query": long}), 422)["detail"]
+    assert (
+        "at most 10000" in problem(client.post(f"{V1}/search", json={"query": long}), 422)["detail"]
+    )
     assert client.get(f"{V1}/search?query=" + "x" * 60_000).status_code in (400, 414, 422, 431)
     assert "zebra" not in client.post(f"{V1}/search", json={"query": long}).text
 
 
-@pytest.mark.parametrize("query", ['"', "AND", "NOT NOT", "(((", "a" * 10_000, "\x00", "*", "kind:", "🦓", "-- ; drop", "{}[]^~"])
+@pytest.mark.parametrize(
+    "query",
+    ['"', "AND", "NOT NOT", "(((", "a" * 10_000, "\x00", "*", "kind:", "🦓", "-- ; drop", "{}[]^~"],
+)
 def test_every_question_of_a_bearable_length_is_answered(client, query):
     assert client.get(f"{V1}/search", params={"query": query}).status_code == 200
     assert client.post(f"{V1}/recall", json={"query": query}).status_code == 200
@@ -116,9 +141,15 @@ def test_ten_thousand_statements_are_too_many_at_once(client):
 
 
 def test_a_thousand_statements_go_in_together(client):
-    statements = [{"content": f"Host number {number} listens on port {20_000 + number}"} for number in range(1000)]
+    statements = [
+        {"content": f"Host number {number} listens on port {20_000 + number}"}
+        for number in range(1000)
+    ]
     where = {"container": "thousand"}
-    found = body(client.post(f"{V1}/memories", params=where, json={"memories": statements, "dedup": False}), 201)
+    found = body(
+        client.post(f"{V1}/memories", params=where, json={"memories": statements, "dedup": False}),
+        201,
+    )
     assert found["added"] == 1000
     assert body(client.get(f"{V1}/memories", params={**where, "limit": 1}))["total"] >= 1000
 
@@ -130,7 +161,9 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(served, client):
         head = f"POST {V1}/memories HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {served.session}\r\nContent-Type: application/json\r\n"
         link.sendall((head + f"Content-Length: {10**15}\r\n\r\n").encode())
         assert link.recv(100).startswith(b"HTTP/1.1 413")
-    long = client.post("/mcp", content=b"x" * (LARGEST_BODY + 1), headers={"Content-Type": "application/json"})
+    long = client.post(
+        "/mcp", content=b"x" * (LARGEST_BODY + 1), headers={"Content-Type": "application/json"}
+    )
     assert long.status_code == 413
 
 
@@ -149,9 +182,23 @@ def cursor(*parts) -> str:
 
 @pytest.mark.parametrize(
     "text",
-    ["x", "!!!!", "🦓", cursor(1), cursor(-1, "", None, ""), cursor("1", "", None, ""), cursor(0, 5, None, ""), cursor(10**12, "", None, ""),
-     cursor(True, "", None, ""), cursor(0, "", None, "0" * 12), base64.b64encode(b"[" * 300).decode(), cursor(0, "", "seed", "x"), "e30", "bnVsbA"],
-)  # fmt: skip
+    [
+        "x",
+        "!!!!",
+        "🦓",
+        cursor(1),
+        cursor(-1, "", None, ""),
+        cursor("1", "", None, ""),
+        cursor(0, 5, None, ""),
+        cursor(10**12, "", None, ""),
+        cursor(True, "", None, ""),
+        cursor(0, "", None, "0" * 12),
+        base64.b64encode(b"[" * 300).decode(),
+        cursor(0, "", "seed", "x"),
+        "e30",
+        "bnVsbA",
+    ],
+)
 def test_a_cursor_that_is_none_is_refused(client, text):
     for path in ("/memories", "/search?query=x", "/sessions"):
         joint = "&" if "?" in path else "?"
@@ -161,28 +208,66 @@ def test_a_cursor_that_is_none_is_refused(client, text):
 
 def test_a_cursor_holds_only_for_its_own_question(client):
     statements = [{"content": f"Cursor text {number}"} for number in range(5)]
-    client.post(f"{V1}/memories", params={"container": "cursors"}, json={"memories": statements, "dedup": False})
+    client.post(
+        f"{V1}/memories",
+        params={"container": "cursors"},
+        json={"memories": statements, "dedup": False},
+    )
     where = {"container": "cursors", "limit": 2}
     following = body(client.get(f"{V1}/memories", params=where))["next"]
-    assert body(client.get(f"{V1}/memories", params={**where, "limit": 3, "cursor": following}))["items"]
-    for other in ({"kind": "decision"}, {"order": "oldest"}, {"container": "elsewhere"}, {"all_projects": "true"}):
+    assert body(client.get(f"{V1}/memories", params={**where, "limit": 3, "cursor": following}))[
+        "items"
+    ]
+    for other in (
+        {"kind": "decision"},
+        {"order": "oldest"},
+        {"container": "elsewhere"},
+        {"all_projects": "true"},
+    ):
         problem(client.get(f"{V1}/memories", params={**where, **other, "cursor": following}), 400)
-    problem(client.get(f"{V1}/search", params={"query": "x", "container": "cursors", "cursor": following}), 400)
+    problem(
+        client.get(
+            f"{V1}/search", params={"query": "x", "container": "cursors", "cursor": following}
+        ),
+        400,
+    )
 
 
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        ("/memories?limit=0", 422), ("/memories?limit=101", 422), ("/memories?limit=ten", 422), ("/memories?limit=1&limit=2", 422),
-        ("/memories?unknown=1", 422), ("/memories?order=sideways", 422), ("/memories?kind=nonsense", 422), ("/memories?since=soon", 422),
-        ("/memories?since=999999y", 422), ("/memories?min_importance=nan", 422), ("/memories?min_importance=1e400", 422),
-        ("/memories?include_deleted=perhaps", 422), ("/memories?container=%20", 422), ("/memories?container=" + "x" * 300, 422),
-        ("/memories?project=" + "x" * 2000, 422), ("/search", 422), ("/search?query=x&threshold=2", 422), ("/search?query=x&seed=-1", 422),
-        ("/search?query=x&mode=psychic", 422), ("/search?query=x&hyde=true", 422), ("/memories/zz", 404), ("/memories/%00", 404),
-        ("/memories/" + "a" * 500, 404), ("/memories/..%2F..%2Fetc", 404), ("/memories/ffff", 404), ("/sessions/nope", 404), ("/nothing", 404),
-        ("/memories/", 404), ("//memories", 404), ("/jobs/%F0%9F%A6%93", 404),
+        ("/memories?limit=0", 422),
+        ("/memories?limit=101", 422),
+        ("/memories?limit=ten", 422),
+        ("/memories?limit=1&limit=2", 422),
+        ("/memories?unknown=1", 422),
+        ("/memories?order=sideways", 422),
+        ("/memories?kind=nonsense", 422),
+        ("/memories?since=soon", 422),
+        ("/memories?since=999999y", 422),
+        ("/memories?min_importance=nan", 422),
+        ("/memories?min_importance=1e400", 422),
+        ("/memories?include_deleted=perhaps", 422),
+        ("/memories?container=%20", 422),
+        ("/memories?container=" + "x" * 300, 422),
+        ("/memories?project=" + "x" * 2000, 422),
+        ("/search", 422),
+        ("/search?query=x&threshold=2", 422),
+        ("/search?query=x&seed=-1", 422),
+        ("/search?query=x&mode=psychic", 422),
+        ("/search?query=x&hyde=true", 422),
+        ("/memories/zz", 404),
+        ("/memories/%00", 404),
+        ("/memories/" + "a" * 500, 404),
+        ("/memories/..%2F..%2Fetc", 404),
+        ("/memories/ffff", 404),
+        ("/sessions/nope", 404),
+        ("/nothing", 404),
+        ("/memories/", 404),
+        ("//memories", 404),
+        ("/jobs/%F0%9F%A6%93", 404),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_address_is_named(client, path, status):
     problem(client.get(V1 + path), status)
 
@@ -198,12 +283,17 @@ def test_a_wrong_method_is_told_which_ones_there_are(client):
 def test_an_id_that_fits_several_memories_is_a_conflict(client):
     statements = [{"content": f"Twin number {number}"} for number in range(2)]
     found = body(client.post(f"{V1}/memories", json={"memories": statements, "dedup": False}), 201)
-    assert "fits" in problem(client.get(f"{V1}/memories/{found['outcomes'][0]['id'][:4]}"), 409)["detail"]
+    assert (
+        "fits"
+        in problem(client.get(f"{V1}/memories/{found['outcomes'][0]['id'][:4]}"), 409)["detail"]
+    )
 
 
 @pytest.mark.parametrize("key", ["", "k" * 201])
 def test_an_idempotency_key_has_a_bearable_length(client, key):
-    response = client.post(f"{V1}/memories", json={"memories": [{"content": "x"}]}, headers={"Idempotency-Key": key})
+    response = client.post(
+        f"{V1}/memories", json={"memories": [{"content": "x"}]}, headers={"Idempotency-Key": key}
+    )
     problem(response, 400)
 
 
@@ -218,14 +308,29 @@ def hang_up(served, request: str) -> None:
 def test_a_client_that_hangs_up_in_the_middle_does_no_harm(served, client):
     head = f"Host: localhost\r\nAuthorization: Bearer {served.session}\r\nContent-Type: application/json\r\n"
     content = json.dumps({"memories": [{"content": "Sent by somebody who hung up"}]})
-    mcp = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory_overview", "arguments": {}}})
+    mcp = json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "memory_overview", "arguments": {}},
+        }
+    )
     for _ in range(5):
         hang_up(served, f"GET {V1}/export HTTP/1.1\r\n{head}\r\n")
         hang_up(served, f"GET {V1}/search?query=zebra HTTP/1.1\r\n{head}\r\n")
-        hang_up(served, f"POST {V1}/memories HTTP/1.1\r\n{head}Content-Length: {len(content)}\r\n\r\n{content[:20]}")
-        hang_up(served, f"POST {V1}/memories HTTP/1.1\r\n{head}Content-Length: {len(content)}\r\n\r\n{content}")
+        hang_up(
+            served,
+            f"POST {V1}/memories HTTP/1.1\r\n{head}Content-Length: {len(content)}\r\n\r\n{content[:20]}",
+        )
+        hang_up(
+            served,
+            f"POST {V1}/memories HTTP/1.1\r\n{head}Content-Length: {len(content)}\r\n\r\n{content}",
+        )
         accept = "Accept: application/json, text/event-stream\r\n"
-        hang_up(served, f"POST /mcp HTTP/1.1\r\n{head}{accept}Content-Length: {len(mcp)}\r\n\r\n{mcp}")
+        hang_up(
+            served, f"POST /mcp HTTP/1.1\r\n{head}{accept}Content-Length: {len(mcp)}\r\n\r\n{mcp}"
+        )
     for _ in range(100):  # what was sent whole may still be being stored
         found = body(client.get(f"{V1}/search", params={"query": '"somebody who hung up"'}))
         if found["total"]:
@@ -234,7 +339,7 @@ def test_a_client_that_hangs_up_in_the_middle_does_no_harm(served, client):
 
 
 def test_more_calls_than_it_takes_are_told_to_come_back(served, client, monkeypatch):
-    from recollect.http import projects
+    from bethink.surface.http import projects
 
     monkeypatch.setattr(projects, "WAITING", 0)
     response = client.get(f"{V1}/memories")
@@ -256,34 +361,50 @@ def test_something_unforeseen_is_a_problem_without_details(served, client, monke
 
 
 def test_no_log_line_holds_a_question_a_text_or_a_token(served, client, caplog):
-    caplog.set_level("INFO", "recollect")
+    caplog.set_level("INFO", "bethink")
     client.get(f"{V1}/search", params={"query": "giraffe"})
     client.post(f"{V1}/memories", json={"memories": [{"content": "An okapi is no giraffe"}]})
     client.get(f"{V1}/memories/giraffe")
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "giraffe\n evil", "arguments": {"query": "okapi"}}}
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "giraffe\n evil", "arguments": {"query": "okapi"}},
+    }
     client.post("/mcp", json=call, headers={"Accept": "application/json, text/event-stream"})
     for _ in range(100):  # a line is written when its answer is on the way already
-        lines = [record.getMessage() for record in list(caplog.records) if record.name == "recollect"]
+        lines = [record.getMessage() for record in list(caplog.records) if record.name == "bethink"]
         if any(" /mcp " in line for line in lines):
             break
         client.get("/healthz")
     routes = [line.split()[1] for line in lines]
     assert {"/api/v1/search", "/api/v1/memories", "/api/v1/memories/{id}", "/mcp"} <= set(routes)
-    assert not any(word in line for line in lines for word in ("giraffe", "okapi", served.session, "\n"))
+    assert not any(
+        word in line for line in lines for word in ("giraffe", "okapi", served.session, "\n")
+    )
 
 
 def test_made_up_names_open_nothing_more(tmp_path, offline):
     home, shop = tmp_path / "home", tmp_path / "shop"
-    (shop / ".recollect").mkdir(parents=True)
-    (shop / ".recollect" / "config.toml").write_text("embedding_timeout = 31\n")  # so that other projects have other settings
+    (shop / ".bethink").mkdir(parents=True)
+    (shop / ".bethink" / "config.toml").write_text(
+        "embedding_timeout = 31\n"
+    )  # so that other projects have other settings
     with running(home, shop) as served:
         for number in range(20):
-            assert served.owner.get(f"{V1}/memories", params={"project": f"team:made-up-{number}"}).status_code == 200
-        assert len(served.projects._kept) == 2  # stores with their models: the server's own, and one for all the others
+            assert (
+                served.owner.get(
+                    f"{V1}/memories", params={"project": f"team:made-up-{number}"}
+                ).status_code
+                == 200
+            )
+        assert (
+            len(served.projects._kept) == 2
+        )  # stores with their models: the server's own, and one for all the others
 
 
 def test_the_database_being_busy_is_told_as_such(served, client, monkeypatch):
-    from recollect.errors import StoreBusy, StoreCorrupt
+    from bethink.errors import StoreBusy, StoreCorrupt
 
     for error, status in ((StoreBusy("held by /x"), 503), (StoreCorrupt("damaged /x"), 500)):
 
@@ -292,7 +413,9 @@ def test_the_database_being_busy_is_told_as_such(served, client, monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(type(served.projects.base.store), "write", failing)
-            found = problem(client.post(f"{V1}/memories", json={"memories": [{"content": "x y z"}]}), status)
+            found = problem(
+                client.post(f"{V1}/memories", json={"memories": [{"content": "x y z"}]}), status
+            )
             assert "/x" not in str(found)
 
 
@@ -303,7 +426,12 @@ def test_many_threads_of_one_client_lose_nothing(served, client):
     def work(number):
         for at in range(5):
             response = client.post(
-                f"{V1}/memories", params=where, json={"memories": [{"content": f"Worker {number} wrote {at} apples"}], "dedup": False}
+                f"{V1}/memories",
+                params=where,
+                json={
+                    "memories": [{"content": f"Worker {number} wrote {at} apples"}],
+                    "dedup": False,
+                },
             )
             if response.status_code != 201:
                 failed.append(response.text)

@@ -11,7 +11,7 @@ from http_server import served
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from recollect.http.api import OPERATIONS
+from bethink.surface.http.api import OPERATIONS
 
 __all__ = ["served"]
 V1 = "/api/v1"
@@ -39,7 +39,11 @@ plausible = some.sampled_from(
     ]
 )
 scalars = some.none() | some.booleans() | some.integers() | some.floats() | letters | plausible
-values = some.recursive(scalars, lambda inner: some.lists(inner, max_size=4) | some.dictionaries(letters, inner, max_size=4), max_leaves=8)
+values = some.recursive(
+    scalars,
+    lambda inner: some.lists(inner, max_size=4) | some.dictionaries(letters, inner, max_size=4),
+    max_leaves=8,
+)
 
 
 def requests(operation):
@@ -50,23 +54,49 @@ def requests(operation):
     if operation.body is not None:
         fields = dict.fromkeys(operation.body.model_fields, values)
         if "memories" in fields:
-            statement = dict.fromkeys(("content", "kind", "tags", "metadata", "expires", "importance", "supersedes", "entities"), values)
-            fields["memories"] = some.lists(some.fixed_dictionaries({}, optional={**statement, "content": letters}), max_size=3)
+            statement = dict.fromkeys(
+                (
+                    "content",
+                    "kind",
+                    "tags",
+                    "metadata",
+                    "expires",
+                    "importance",
+                    "supersedes",
+                    "entities",
+                ),
+                values,
+            )
+            fields["memories"] = some.lists(
+                some.fixed_dictionaries({}, optional={**statement, "content": letters}), max_size=3
+            )
         body = some.fixed_dictionaries({}, optional=fields) | values
     return some.tuples(query, body, letters | plausible)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: f"{operation.method} {operation.path}")
+@pytest.mark.parametrize(
+    "operation", OPERATIONS, ids=lambda operation: f"{operation.method} {operation.path}"
+)
 def test_no_request_is_a_server_error(served, operation):
-    @settings(max_examples=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=25,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(requests(operation))
     def tried(request):
         query, body, name = request
         path = re.sub(r"\{\w+\}", quote(name or "x", safe=""), operation.path)
         query = {"container": "fuzz", **query}
-        content = None if operation.body is None else json.dumps(body).encode()  # NaN and Infinity included
+        content = (
+            None if operation.body is None else json.dumps(body).encode()
+        )  # NaN and Infinity included
         headers = {} if content is None else {"Content-Type": "application/json"}
-        response = served.owner.request(operation.method, V1 + path, params=query, content=content, headers=headers)
+        response = served.owner.request(
+            operation.method, V1 + path, params=query, content=content, headers=headers
+        )
         assert response.status_code < 500, (response.status_code, response.text)
         if response.status_code >= 400:
             assert response.json()["detail"]

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 from http_server import body, problem, running, served
 
-from recollect.http import security, tokens
-from recollect.http.api import OPERATIONS
+from bethink.surface.http import security, tokens
+from bethink.surface.http.api import OPERATIONS
 
 __all__ = ["served"]
 V1 = "/api/v1"
@@ -61,7 +61,10 @@ def test_without_a_token_that_holds_every_operation_is_refused(callers, who):
         assert response.headers["www-authenticate"].startswith("Bearer ")
     for path in ("/metrics", "/mcp", "/", "/nothing/here"):
         assert callers[who].get(path).status_code == 401
-    assert callers[who].post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}).status_code == 401
+    assert (
+        callers[who].post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}).status_code
+        == 401
+    )
 
 
 def test_a_token_for_reading_reads_and_a_token_for_writing_does_both(callers):
@@ -90,7 +93,9 @@ def test_a_token_that_is_revoked_while_in_use_is_refused_from_the_next_request_o
     assert client.get(f"{V1}/memories").status_code == 200
     tokens.revoke(served.file, "short-lived", datetime.now(UTC))
     assert "revoked" in problem(client.get(f"{V1}/memories"), 401)["detail"]
-    assert client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}).status_code == 401
+    assert (
+        client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}).status_code == 401
+    )
 
 
 def test_the_day_of_a_tokens_last_use_is_kept(served, shop):
@@ -122,37 +127,58 @@ def two(served, shop, callers):
     other = str(shop.parent / "other")
     owner = served.owner
     ids = {}
-    ids["shop"] = body(owner.post(f"{V1}/memories", json={"memories": [{"content": "The shop sells zebra saddles"}]}), 201)["outcomes"][0][
-        "id"
-    ]
-    elsewhere = callers["elsewhere"].post(f"{V1}/memories", json={"memories": [{"content": "The other project breeds zebra foals"}]})
+    ids["shop"] = body(
+        owner.post(
+            f"{V1}/memories", json={"memories": [{"content": "The shop sells zebra saddles"}]}
+        ),
+        201,
+    )["outcomes"][0]["id"]
+    elsewhere = callers["elsewhere"].post(
+        f"{V1}/memories", json={"memories": [{"content": "The other project breeds zebra foals"}]}
+    )
     ids["other"] = body(elsewhere, 201)["outcomes"][0]["id"]
-    mine = owner.post(f"{V1}/memories", json={"memories": [{"content": "I like zebra stripes"}], "personal": True})
+    mine = owner.post(
+        f"{V1}/memories", json={"memories": [{"content": "I like zebra stripes"}], "personal": True}
+    )
     ids["personal"] = body(mine, 201)["outcomes"][0]["id"]
     return ids, other
 
 
 @pytest.mark.parametrize(
     ("who", "sees"),
-    [("read", {"shop"}), ("write", {"shop"}), ("elsewhere", {"other"}), ("everything", {"shop", "personal"})],
+    [
+        ("read", {"shop"}),
+        ("write", {"shop"}),
+        ("elsewhere", {"other"}),
+        ("everything", {"shop", "personal"}),
+    ],
 )
 def test_each_token_sees_its_own_project_and_no_other(callers, two, who, sees):
     ids, _ = two
     client = callers[who]
     expected = {ids[name] for name in sees}
-    assert {hit["id"] for hit in body(client.get(f"{V1}/search", params={"query": "zebra"}))["items"]} == expected
+    assert {
+        hit["id"] for hit in body(client.get(f"{V1}/search", params={"query": "zebra"}))["items"]
+    } == expected
     assert {one["id"] for one in body(client.get(f"{V1}/memories"))["items"]} >= expected
-    assert not {one["id"] for one in body(client.get(f"{V1}/memories"))["items"]} & (set(ids.values()) - expected)
+    assert not {one["id"] for one in body(client.get(f"{V1}/memories"))["items"]} & (
+        set(ids.values()) - expected
+    )
     exported = client.get(f"{V1}/export").text
     for name, id in ids.items():
         assert (id in exported) == (name in sees)
         assert client.get(f"{V1}/memories/{id}").status_code == (200 if name in sees else 404)
 
 
-@pytest.mark.parametrize(("who", "sees"), [("read", {"shop"}), ("elsewhere", {"other"}), ("everything", {"shop", "other", "personal"})])
+@pytest.mark.parametrize(
+    ("who", "sees"),
+    [("read", {"shop"}), ("elsewhere", {"other"}), ("everything", {"shop", "other", "personal"})],
+)
 def test_looking_across_projects_stays_within_the_token(callers, two, who, sees):
     ids, _ = two
-    found = body(callers[who].get(f"{V1}/search", params={"query": "zebra", "all_projects": "true"}))["items"]
+    found = body(
+        callers[who].get(f"{V1}/search", params={"query": "zebra", "all_projects": "true"})
+    )["items"]
     assert {hit["id"] for hit in found} == {ids[name] for name in sees}
 
 
@@ -160,7 +186,18 @@ def test_another_project_cannot_be_named_and_looks_as_if_it_did_not_exist(caller
     ids, other = two
     scope = body(callers["elsewhere"].get(f"{V1}/projects"))["items"][0]["scope"]
     said = set()
-    for name in (scope, "other", other, "nothing", str(shop / ".." / "other"), "/", "~root", "project:0000000000000000", "\0", "x" * 900):
+    for name in (
+        scope,
+        "other",
+        other,
+        "nothing",
+        str(shop / ".." / "other"),
+        "/",
+        "~root",
+        "project:0000000000000000",
+        "\0",
+        "x" * 900,
+    ):
         found = problem(callers["read"].get(f"{V1}/memories", params={"project": name}), 404)
         said.add(found["detail"].replace(name[:200], "…"))
     assert len(said) == 1
@@ -188,14 +225,20 @@ def test_ids_of_other_projects_are_of_no_use(callers, two, served, method, path,
     ids, _ = two
     for name in ("other", "personal"):
         given = json.loads(json.dumps(fields).replace("{id}", ids[name]))
-        problem(callers["write"].request(method, V1 + path.replace("{id}", ids[name]), json=given), 404)
-    kept = body(callers["everything"].get(f"{V1}/search", params={"query": "zebra", "all_projects": "true"}))["items"]
+        problem(
+            callers["write"].request(method, V1 + path.replace("{id}", ids[name]), json=given), 404
+        )
+    kept = body(
+        callers["everything"].get(f"{V1}/search", params={"query": "zebra", "all_projects": "true"})
+    )["items"]
     assert {hit["id"] for hit in kept} == set(ids.values())
 
 
 def test_relations_do_not_lead_out_of_what_a_token_sees(callers, two):
     ids, _ = two
-    made = callers["everything"].post(f"{V1}/memories/{ids['shop']}/relations", json={"target": ids["personal"]})
+    made = callers["everything"].post(
+        f"{V1}/memories/{ids['shop']}/relations", json={"target": ids["personal"]}
+    )
     assert made.status_code == 201
     assert body(callers["read"].get(f"{V1}/memories/{ids['shop']}"))["related"] == []
     (hit,) = body(callers["read"].get(f"{V1}/search", params={"query": "zebra saddles"}))["items"]
@@ -204,7 +247,9 @@ def test_relations_do_not_lead_out_of_what_a_token_sees(callers, two):
 
 
 def test_personal_memories_need_a_token_that_says_so(callers):
-    refused = callers["write"].post(f"{V1}/memories", json={"memories": [{"content": "mine"}], "personal": True})
+    refused = callers["write"].post(
+        f"{V1}/memories", json={"memories": [{"content": "mine"}], "personal": True}
+    )
     assert "personal" in problem(refused, 403)["detail"]
     problem(callers["write"].get(f"{V1}/memories", params={"personal": "true"}), 403)
 
@@ -215,8 +260,8 @@ def test_numbers_of_other_projects_stay_unknown(callers, two, served):
     assert found["database"] is None
     assert [one["name"] for one in body(callers["read"].get(f"{V1}/projects"))["items"]] == ["shop"]
     scraped = callers["elsewhere"].get("/metrics").text
-    assert re.search(r"^recollect_memories 1$", scraped, re.MULTILINE)
-    assert "recollect_database_bytes" not in scraped
+    assert re.search(r"^bethink_memories 1$", scraped, re.MULTILINE)
+    assert "bethink_database_bytes" not in scraped
     problem(callers["read"].get(f"{V1}/health"), 403)
 
 
@@ -227,8 +272,8 @@ def test_files_are_read_only_for_the_servers_own_project(callers):
 
 
 def test_a_store_for_reading_refuses_every_write_but_a_use(callers, two, served):
-    from recollect.errors import RecollectError
-    from recollect.http.security import Access, Caller
+    from bethink.errors import BethinkError
+    from bethink.surface.http.security import Access, Caller
 
     view = served.projects.view(Access(Caller("x", "x", "read")), "agent", 2)
     (one,) = view.get(two[0]["shop"])  # counts a use
@@ -243,7 +288,7 @@ def test_a_store_for_reading_refuses_every_write_but_a_use(callers, two, served)
         lambda: view.store.drop_vectors(),
         lambda: view.store.rebuild(),
     ):
-        with pytest.raises(RecollectError, match="may only read"):
+        with pytest.raises(BethinkError, match="may only read"):
             act()
 
 
@@ -263,12 +308,20 @@ def raw(address: str, text: str) -> tuple[int, str]:
 
 
 def asked(here, host: str, **headers: str) -> int:
-    lines = [f"GET {V1}/memories HTTP/1.1", f"Host: {host}", "Connection: close", f"Authorization: Bearer {here.session}"]
+    lines = [
+        f"GET {V1}/memories HTTP/1.1",
+        f"Host: {host}",
+        "Connection: close",
+        f"Authorization: Bearer {here.session}",
+    ]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return raw(here.address, "\r\n".join(lines) + "\r\n\r\n")[0]
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "LOCALHOST", "localhost:7377", "127.0.0.1:1", "[::1]:80"])
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "127.0.0.1", "[::1]", "LOCALHOST", "localhost:7377", "127.0.0.1:1", "[::1]:80"],
+)
 def test_hosts_that_are_ours_are_let_in(served, host):
     assert asked(served, host) == 200
 
@@ -276,18 +329,38 @@ def test_hosts_that_are_ours_are_let_in(served, host):
 @pytest.mark.parametrize(
     "host",
     [
-        "evil.example", "evil.example:7377", "localhost.evil.example", "127.0.0.1.evil.example", "evil@127.0.0.1", "127.0.0.1@evil.example",
-        "localhost:7377:1", "localhost#", "localhost.", "2130706433", "0x7f.1", "192.168.0.7", "[::ffff:1.2.3.4]", "local host", "", "[::1",
+        "evil.example",
+        "evil.example:7377",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "evil@127.0.0.1",
+        "127.0.0.1@evil.example",
+        "localhost:7377:1",
+        "localhost#",
+        "localhost.",
+        "2130706433",
+        "0x7f.1",
+        "192.168.0.7",
+        "[::ffff:1.2.3.4]",
+        "local host",
+        "",
+        "[::1",
     ],
-)  # fmt: skip
+)
 def test_hosts_that_are_not_ours_are_refused_before_anything_else(served, host):
     assert asked(served, host) in (400, 403)
 
 
 def test_a_request_names_one_host(served):
-    status, _ = raw(served.address, f"GET {V1}/memories HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
+    status, _ = raw(
+        served.address,
+        f"GET {V1}/memories HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+    )
     assert status in (400, 403)
-    status, _ = raw(served.address, f"GET {V1}/memories HTTP/1.0\r\nAuthorization: Bearer {served.session}\r\n\r\n")
+    status, _ = raw(
+        served.address,
+        f"GET {V1}/memories HTTP/1.0\r\nAuthorization: Bearer {served.session}\r\n\r\n",
+    )
     assert status in (400, 403)
 
 
@@ -315,10 +388,14 @@ def test_a_browser_has_to_come_from_a_page_of_ours(served, headers, status):
 
 def test_no_answer_lets_a_foreign_page_read_it(served):
     for method in ("GET", "OPTIONS", "POST"):
-        response = served.client(None, Origin="https://evil.example").request(method, f"{V1}/memories")
+        response = served.client(None, Origin="https://evil.example").request(
+            method, f"{V1}/memories"
+        )
         assert response.status_code == 403
         assert not [name for name in response.headers if name.startswith("access-control-")]
-    asked_first = served.owner.options(f"{V1}/memories", headers={"Access-Control-Request-Method": "POST"})
+    asked_first = served.owner.options(
+        f"{V1}/memories", headers={"Access-Control-Request-Method": "POST"}
+    )
     assert asked_first.status_code == 405
     assert not [name for name in asked_first.headers if name.startswith("access-control-")]
 
@@ -333,7 +410,16 @@ def test_answers_are_not_kept_sniffed_or_framed_and_set_no_cookie(served):
         assert "server" not in headers
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "application/jsonp"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "",
+        "application/jsonp",
+    ],
+)
 def test_what_a_form_of_another_site_can_post_is_not_read(served, kind):
     content = b'{"memories": [{"content": "planted"}]}'
     response = served.owner.post(f"{V1}/memories", content=content, headers={"Content-Type": kind})
@@ -366,14 +452,32 @@ def unlocked(offline, tmp_path):
 def test_without_tokens_only_foreign_pages_and_hosts_are_refused(unlocked):
     client = unlocked.client(None)
     assert client.get(f"{V1}/memories").status_code == 200
-    assert body(client.post(f"{V1}/memories", json={"memories": [{"content": "Told without a token"}]}), 201)["added"] == 1
+    assert (
+        body(
+            client.post(f"{V1}/memories", json={"memories": [{"content": "Told without a token"}]}),
+            201,
+        )["added"]
+        == 1
+    )
     assert client.get("/metrics").status_code == 200
     assert client.get(f"{V1}/memories", headers={"Host": "evil.example"}).status_code == 403
     assert client.get(f"{V1}/memories", headers={"Host": "memory.example"}).status_code == 200
     planted = {"Origin": "https://evil.example"}
-    assert client.post(f"{V1}/memories", json={"memories": [{"content": "planted"}]}, headers=planted).status_code == 403
-    assert client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=planted).status_code == 403
-    assert "Bearer" in unlocked.client("rcl_wrong").get(f"{V1}/memories").headers["www-authenticate"]
+    assert (
+        client.post(
+            f"{V1}/memories", json={"memories": [{"content": "planted"}]}, headers=planted
+        ).status_code
+        == 403
+    )
+    assert (
+        client.post(
+            "/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=planted
+        ).status_code
+        == 403
+    )
+    assert (
+        "Bearer" in unlocked.client("rcl_wrong").get(f"{V1}/memories").headers["www-authenticate"]
+    )
     (one,) = body(client.get(f"{V1}/memories"))["items"]
     assert one["source"] == "note:token:local"
 
@@ -396,28 +500,49 @@ def test_what_reaches_only_this_machine_is_known(host, loopback):
 
 
 def test_bound_to_every_address_literal_ones_are_let_in_and_names_are_not(tmp_path):
-    door = security.door_of("0.0.0.0", ["Memory.Example:443"], tokens.Tokens(tmp_path / "tokens.json"))
-    assert all(door.admits(host) for host in ("192.168.0.7:7377", "[fe80::1]", "memory.example", "localhost:7377"))
-    assert not any(door.admits(host) for host in ("evil.example", "192.168.0.7.evil.example", "1.2.3"))
+    door = security.door_of(
+        "0.0.0.0", ["Memory.Example:443"], tokens.Tokens(tmp_path / "tokens.json")
+    )
+    assert all(
+        door.admits(host)
+        for host in ("192.168.0.7:7377", "[fe80::1]", "memory.example", "localhost:7377")
+    )
+    assert not any(
+        door.admits(host) for host in ("evil.example", "192.168.0.7.evil.example", "1.2.3")
+    )
 
 
 def test_a_project_of_its_own_database_is_served_from_it(offline, tmp_path, monkeypatch):
-    from recollect import Memory
+    from bethink import Bethink
 
     secluded = tmp_path / "secluded"
-    (secluded / ".recollect").mkdir(parents=True)
+    (secluded / ".bethink").mkdir(parents=True)
     (offline).mkdir(exist_ok=True)
     (offline / "local-projects").write_text(f"{secluded}\n")
-    with Memory(secluded / ".recollect" / "memory.db", directory=secluded) as memory:
+    with Bethink(secluded / ".bethink" / "memory.db", directory=secluded) as memory:
         memory.add("Kept apart from everything else")
     with running(offline, tmp_path / "project") as here:
         client = here.client(here.token("apart", "write", [secluded]))
-        assert [one["content"] for one in body(client.get(f"{V1}/memories"))["items"]] == ["Kept apart from everything else"]
+        assert [one["content"] for one in body(client.get(f"{V1}/memories"))["items"]] == [
+            "Kept apart from everything else"
+        ]
         assert body(here.owner.get(f"{V1}/memories"))["items"] == []
         problem(here.owner.get(f"{V1}/memories", params={"project": str(secluded)}), 404)
         where = {"container": "inside"}
-        assert body(client.post(f"{V1}/memories", params=where, json={"memories": [{"content": "In a container"}]}), 201)["added"] == 1
-        assert [one["content"] for one in body(client.get(f"{V1}/memories", params=where))["items"]] == ["In a container"]
+        assert (
+            body(
+                client.post(
+                    f"{V1}/memories",
+                    params=where,
+                    json={"memories": [{"content": "In a container"}]},
+                ),
+                201,
+            )["added"]
+            == 1
+        )
+        assert [
+            one["content"] for one in body(client.get(f"{V1}/memories", params=where))["items"]
+        ] == ["In a container"]
         assert body(client.get(f"{V1}/memories"))["total"] == 1
 
 

@@ -1,4 +1,4 @@
-"""`recollect serve` and `recollect token` as people run them: what is refused, how it starts, how it ends, and many clients at once."""
+"""`bethink serve` and `bethink token` as people run them: what is refused, how it starts, how it ends, and many clients at once."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from cli_runner import cli
 from http_server import body, running
 from stores import child_environment
 
-from recollect.errors import RecollectError
-from recollect.http import tokens
-from recollect.http.jobs import Jobs
+from bethink.errors import BethinkError
+from bethink.surface.http import tokens
+from bethink.surface.http.jobs import Jobs
 
 __all__ = ["cli"]
 V1 = "/api/v1"
@@ -47,15 +47,32 @@ def test_a_token_is_shown_once_and_kept_as_a_hash_that_only_its_owner_can_read(c
     assert secret not in cli.ok("token", "list")
 
 
-def test_a_token_is_for_this_project_for_reading_and_nothing_personal_unless_more_is_said(cli, tmp_path):
+def test_a_token_is_for_this_project_for_reading_and_nothing_personal_unless_more_is_said(
+    cli, tmp_path
+):
     (tmp_path / "website").mkdir()
     cli.ok("token", "create", "--name", "a")
-    cli.ok("token", "create", "--name", "b", "--scope", "write", "--also", str(tmp_path / "website"), "--expires", "90d")
+    cli.ok(
+        "token",
+        "create",
+        "--name",
+        "b",
+        "--scope",
+        "write",
+        "--also",
+        str(tmp_path / "website"),
+        "--expires",
+        "90d",
+    )
     cli.ok("token", "create", "--name", "c", "--all-projects", "--personal")
     cli.ok("token", "create", "--name", "d", "--project", str(tmp_path / "website"))
     found = {one["name"]: one for one in cli.json("token", "list")}
     assert [one["name"] for one in found["a"]["projects"]] == ["shop"]
-    assert (found["a"]["scope"], found["a"]["personal"], found["a"]["expires"]) == ("read", False, None)
+    assert (found["a"]["scope"], found["a"]["personal"], found["a"]["expires"]) == (
+        "read",
+        False,
+        None,
+    )
     assert [one["name"] for one in found["b"]["projects"]] == ["shop", "website"]
     assert found["b"]["expires"] > datetime.now(UTC).isoformat()
     assert (found["c"]["projects"], found["c"]["personal"]) == (None, True)
@@ -101,7 +118,11 @@ def test_no_token_is_lost_when_many_are_made_at_once(cli, file):
     made = []
 
     def make(number):
-        made.append(tokens.create(file, f"t{number}", "read", None, personal=False, now=datetime.now(UTC))[1].id)
+        made.append(
+            tokens.create(file, f"t{number}", "read", None, personal=False, now=datetime.now(UTC))[
+                1
+            ].id
+        )
 
     threads = [threading.Thread(target=make, args=(number,)) for number in range(12)]
     for thread in threads:
@@ -113,7 +134,17 @@ def test_no_token_is_lost_when_many_are_made_at_once(cli, file):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "null", "[]", '{"version": 1}', '{"version": 9, "tokens": []}', '{"version": 1, "tokens": [{}]}', "\x00", "[" * 9999]
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        '{"version": 1}',
+        '{"version": 9, "tokens": []}',
+        '{"version": 1, "tokens": [{}]}',
+        "\x00",
+        "[" * 9999,
+    ],
 )
 def test_a_file_of_tokens_that_is_none_is_said_to_be_so_and_is_not_overwritten(cli, file, text):
     file.parent.mkdir(exist_ok=True)
@@ -134,7 +165,15 @@ def test_tokens_that_others_could_have_written_are_not_trusted(cli, file):
 def test_an_expired_token_says_so(file):
     now = datetime.now(UTC)
     file.parent.mkdir()
-    _, made = tokens.create(file, "old", "read", None, personal=False, now=now - timedelta(days=9), expires=now - timedelta(days=1))
+    _, made = tokens.create(
+        file,
+        "old",
+        "read",
+        None,
+        personal=False,
+        now=now - timedelta(days=9),
+        expires=now - timedelta(days=1),
+    )
     assert made.state(now) == "expired"
     assert made.state(now - timedelta(days=2)) == "active"
 
@@ -168,7 +207,14 @@ def test_a_server_that_would_be_unsafe_or_impossible_does_not_start(cli, words, 
 def test_a_certificate_that_is_none_is_said_to_be_so(cli, tmp_path):
     for name in ("cert.pem", "key.pem"):
         (tmp_path / name).write_text("not a certificate")
-    words = ("--port", "0", "--tls-cert", str(tmp_path / "cert.pem"), "--tls-key", str(tmp_path / "key.pem"))
+    words = (
+        "--port",
+        "0",
+        "--tls-cert",
+        str(tmp_path / "cert.pem"),
+        "--tls-key",
+        str(tmp_path / "key.pem"),
+    )
     assert "cannot be used" in cli.fails("serve", *words, code=1)
 
 
@@ -189,12 +235,12 @@ def test_a_port_that_is_taken_is_said_to_be_so(cli, tmp_path):
 
 @contextmanager
 def started(cli, *words):
-    """`recollect serve` in a process of its own, ended with SIGTERM."""
-    command = [sys.executable, "-m", "recollect", "serve", "--port", "0", "--json", *words]
+    """`bethink serve` in a process of its own, ended with SIGTERM."""
+    command = [sys.executable, "-m", "bethink", "serve", "--port", "0", "--json", *words]
     process = subprocess.Popen(
         command,
         cwd=cli.project,
-        env=child_environment(RECOLLECT_HOME=str(cli.home)),
+        env=child_environment(BETHINK_HOME=str(cli.home)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -222,14 +268,22 @@ def test_it_starts_serves_its_owner_and_ends_with_nothing_left_behind(cli):
             assert client.get("/readyz").json() == {"status": "ready"}
             assert client.get(f"{V1}/memories").status_code == 401
             owner = {"Authorization": f"Bearer {note['token']}"}
-            added = client.post(f"{V1}/memories", json={"memories": [{"content": "We deploy from main"}]}, headers=owner)
+            added = client.post(
+                f"{V1}/memories",
+                json={"memories": [{"content": "We deploy from main"}]},
+                headers=owner,
+            )
             assert body(added, 201)["added"] == 1
-            found = client.get(f"{V1}/search", params={"query": "deploy"}, headers={"Authorization": f"Bearer {secret}"})
+            found = client.get(
+                f"{V1}/search",
+                params={"query": "deploy"},
+                headers={"Authorization": f"Bearer {secret}"},
+            )
             assert body(found)["items"][0]["source"] == "note:user"
             process.send_signal(signal.SIGTERM)
             assert process.wait(20) == 0
         said = process.stderr.read()
-        assert "Recollect serves shop at http://127.0.0.1:" in said
+        assert "Bethink serves shop at http://127.0.0.1:" in said
         assert note["token"] not in said  # stderr is no terminal here
         assert secret not in said
         assert "deploy" not in said
@@ -241,15 +295,25 @@ def test_it_starts_serves_its_owner_and_ends_with_nothing_left_behind(cli):
 
 
 def test_what_runs_is_finished_before_it_ends(cli):
-    with started(cli, "--no-auth") as (process, url), httpx2.Client(base_url=url, trust_env=False, timeout=30) as client:
-        statements = [{"content": f"Statement {number} of a long batch with {number * 7} apples"} for number in range(800)]
+    with (
+        started(cli, "--no-auth") as (process, url),
+        httpx2.Client(base_url=url, trust_env=False, timeout=30) as client,
+    ):
+        statements = [
+            {"content": f"Statement {number} of a long batch with {number * 7} apples"}
+            for number in range(800)
+        ]
         answers = []
         sending = threading.Thread(
-            target=lambda: answers.append(client.post(f"{V1}/memories", json={"memories": statements, "dedup": False}).status_code)
+            target=lambda: answers.append(
+                client.post(
+                    f"{V1}/memories", json={"memories": statements, "dedup": False}
+                ).status_code
+            )
         )
         with httpx2.Client(base_url=url, trust_env=False) as other:
             sending.start()
-            while "recollect_requests_running 2" not in other.get("/metrics").text and not answers:
+            while "bethink_requests_running 2" not in other.get("/metrics").text and not answers:
                 pass
         process.send_signal(signal.SIGTERM)
         sending.join(30)
@@ -261,20 +325,22 @@ def test_what_runs_is_finished_before_it_ends(cli):
 def test_a_call_that_never_ends_does_not_keep_the_server_from_ending(cli):
     stuck = f"""
 import sys, time
-from recollect.cli.main import main
-from recollect.http import app, reading
-from recollect.memory import Memory
+from bethink.surface.cli.main import main
+from bethink.surface.http import app, reading
+from bethink.api import Bethink
 app.LAST = 0.2
-Memory.history = lambda self, id: time.sleep(600)
-from recollect.http import serving
+Bethink.history = lambda self, id: time.sleep(600)
+from bethink.surface.http import serving
 serving.GRACE = 1
 sys.exit(main(["serve", "--port", "0", "--json", "--no-auth", "--project", {str(cli.project)!r}]))
 """
     process = subprocess.Popen(
         [sys.executable, "-c", stuck],
-        env=child_environment(RECOLLECT_HOME=str(cli.home)),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env=child_environment(BETHINK_HOME=str(cli.home)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         url = json.loads(process.stdout.readline())["url"]
         with pytest.raises(httpx2.ReadTimeout):
@@ -299,7 +365,7 @@ def test_a_job_that_runs_is_stopped_when_the_server_ends():
 
     started_job = jobs.start("index", SimpleNamespace(scope="project:x"), work)
     assert under_way.wait(10)
-    with pytest.raises(RecollectError, match="under way"):
+    with pytest.raises(BethinkError, match="under way"):
         jobs.start("map", SimpleNamespace(scope="project:x"), work)
     assert jobs.close(10)
     (ended,) = jobs.all()
@@ -308,7 +374,11 @@ def test_a_job_that_runs_is_stopped_when_the_server_ends():
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(RecollectError("No git here.", "Install git."), "No git here. Install git."), (ZeroDivisionError("x"), "log")]
+    ("error", "told"),
+    [
+        (BethinkError("No git here.", "Install git."), "No git here. Install git."),
+        (ZeroDivisionError("x"), "log"),
+    ],
 )
 def test_a_job_that_fails_says_why(error, told):
     jobs = Jobs()
@@ -334,18 +404,51 @@ def test_ctrl_c_is_a_good_end_too(cli):
 
 
 def test_tls_is_spoken_where_a_certificate_is_given(cli, tmp_path):
-    made = subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "1", "-subj", "/CN=localhost"],
-        cwd=tmp_path, capture_output=True, check=False,
-    ) if _has_openssl() else None  # fmt: skip
+    made = (
+        subprocess.run(
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-keyout",
+                "key.pem",
+                "-out",
+                "cert.pem",
+                "-days",
+                "1",
+                "-subj",
+                "/CN=localhost",
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            check=False,
+        )
+        if _has_openssl()
+        else None
+    )
     if made is None or made.returncode:
         pytest.skip("no openssl to make a certificate with")
     secret = cli.ok("token", "create", "--name", "laptop").strip()
-    words = ("--host", "0.0.0.0", "--tls-cert", str(tmp_path / "cert.pem"), "--tls-key", str(tmp_path / "key.pem"))
+    words = (
+        "--host",
+        "0.0.0.0",
+        "--tls-cert",
+        str(tmp_path / "cert.pem"),
+        "--tls-key",
+        str(tmp_path / "key.pem"),
+    )
     with started(cli, *words) as (_, url), httpx2.Client(verify=False, trust_env=False) as client:
         assert url.startswith("https://0.0.0.0:")
         there = url.replace("0.0.0.0", "127.0.0.1")
-        assert client.get(f"{there}{V1}/memories", headers={"Authorization": f"Bearer {secret}"}).status_code == 200
+        assert (
+            client.get(
+                f"{there}{V1}/memories", headers={"Authorization": f"Bearer {secret}"}
+            ).status_code
+            == 200
+        )
         assert client.get(f"{there}{V1}/memories").status_code == 401
         assert not (cli.home / "servers").exists()  # nobody gets a token without asking for one
 
@@ -356,7 +459,9 @@ def _has_openssl() -> bool:
     return shutil.which("openssl") is not None
 
 
-def test_sixteen_clients_reading_and_writing_at_once_meet_no_error_and_lose_nothing(offline, tmp_path):
+def test_sixteen_clients_reading_and_writing_at_once_meet_no_error_and_lose_nothing(
+    offline, tmp_path
+):
     with running(offline, tmp_path / "project", open=True) as here:
         told: list[str] = []
         failed: list[str] = []
@@ -370,15 +475,21 @@ def test_sixteen_clients_reading_and_writing_at_once_meet_no_error_and_lose_noth
                 act = chance.random()
                 if act < 0.4 or not mine:
                     text = f"Client {number} counted {chance.randrange(10**9)} apples"
-                    response = client.post(f"{V1}/memories", json={"memories": [{"content": text}], "dedup": False})
+                    response = client.post(
+                        f"{V1}/memories", json={"memories": [{"content": text}], "dedup": False}
+                    )
                     if response.status_code == 201:
                         mine.append(response.json()["outcomes"][0]["id"])
                 elif act < 0.7:
-                    response = client.get(f"{V1}/search", params={"query": f"client {number} apples"})
+                    response = client.get(
+                        f"{V1}/search", params={"query": f"client {number} apples"}
+                    )
                 elif act < 0.85:
                     response = client.get(f"{V1}/memories/{chance.choice(mine)}")
                 else:
-                    response = client.post(f"{V1}/memories/{chance.choice(mine)}/votes", json={"value": 1})
+                    response = client.post(
+                        f"{V1}/memories/{chance.choice(mine)}/votes", json={"value": 1}
+                    )
                 if response.status_code not in (200, 201):
                     failed.append(response.text)
             told.extend(mine)
@@ -389,6 +500,9 @@ def test_sixteen_clients_reading_and_writing_at_once_meet_no_error_and_lose_noth
         for thread in threads:
             thread.join()
         assert failed == []
-        kept = {json.loads(line)["id"] for line in here.client(None).get(f"{V1}/export").text.splitlines()}
+        kept = {
+            json.loads(line)["id"]
+            for line in here.client(None).get(f"{V1}/export").text.splitlines()
+        }
         assert kept == set(told)
         assert len(told) > 16

@@ -15,15 +15,39 @@ import test_embed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.embed.local import LocalEmbedder
-from recollect.ingest import intents, phrases
-from recollect.ingest.ideas import ANSWERS, VALUE, content, ideas
-from recollect.ingest.intents import FIRM, LABELS, judge, strength
+from bethink.embed.local import LocalEmbedder
+from bethink.ingest import intents, phrases
+from bethink.ingest.ideas import ANSWERS, VALUE, content, ideas
+from bethink.ingest.intents import FIRM, LABELS, judge, strength
 
 HELD_OUT = Path(__file__).parent / "fixtures" / "ideas-held-out.tsv"
-PRECISION = {"decision": 0.85, "problem": 0.85, "solution": 0.85, "todo": 0.85, "question": 0.9, "conclusion": 0.85, "context": 0.75}
-RECALL = {"decision": 0.47, "problem": 0.28, "solution": 0.25, "todo": 0.7, "question": 0.85, "conclusion": 0.7, "context": 0.64}
-CUES_PRECISION = {"decision": 0.8, "problem": 0.8, "solution": 0.85, "todo": 0.9, "question": 0.88, "conclusion": 0.85, "context": 0.65}
+PRECISION = {
+    "decision": 0.85,
+    "problem": 0.85,
+    "solution": 0.85,
+    "todo": 0.85,
+    "question": 0.9,
+    "conclusion": 0.85,
+    "context": 0.75,
+}
+RECALL = {
+    "decision": 0.47,
+    "problem": 0.28,
+    "solution": 0.25,
+    "todo": 0.7,
+    "question": 0.85,
+    "conclusion": 0.7,
+    "context": 0.64,
+}
+CUES_PRECISION = {
+    "decision": 0.8,
+    "problem": 0.8,
+    "solution": 0.85,
+    "todo": 0.9,
+    "question": 0.88,
+    "conclusion": 0.85,
+    "context": 0.65,
+}
 model_or_pull = test_embed.model_or_pull
 
 
@@ -47,7 +71,10 @@ def measured(embed):
     found = {}
     for label in LABELS:
         right = sum(kind == label == row[0] for kind, row in zip(given, held_out(), strict=True))
-        found[label] = (right / max(1, given.count(label)), right / sum(row[0] == label for row in held_out()))
+        found[label] = (
+            right / max(1, given.count(label)),
+            right / sum(row[0] == label for row in held_out()),
+        )
     return found
 
 
@@ -61,17 +88,27 @@ def without_vectors():
     return measured(None)
 
 
-@pytest.mark.parametrize(("path", "least", "each"), [(intents.TRAINING, 1600, 150), (HELD_OUT, 500, 40)])
+@pytest.mark.parametrize(
+    ("path", "least", "each"), [(intents.TRAINING, 1600, 150), (HELD_OUT, 500, 40)]
+)
 def test_labelled_sentences_are_well_formed(path, least, each):
     found = rows(path)
     assert len(found) >= least
-    assert all(len(row) == 4 and row[0] in LABELS and row[1] in ("user", "assistant") and row[2] in ("firm", "tentative") for row in found)
+    assert all(
+        len(row) == 4
+        and row[0] in LABELS
+        and row[1] in ("user", "assistant")
+        and row[2] in ("firm", "tentative")
+        for row in found
+    )
     assert all(sum(row[0] == label for row in found) >= each for label in LABELS)
     assert len({row[3].lower() for row in found}) == len(found)
 
 
 def test_held_out_sentences_were_never_trained_on():
-    assert not {row[3].lower() for row in rows(intents.TRAINING)} & {row[3].lower() for row in held_out()}
+    assert not {row[3].lower() for row in rows(intents.TRAINING)} & {
+        row[3].lower() for row in held_out()
+    }
 
 
 def test_the_weights_belong_to_the_training_sentences_and_the_cues():
@@ -87,7 +124,9 @@ def test_the_weights_belong_to_the_training_sentences_and_the_cues():
 def test_a_phrase_that_is_not_tried_would_not_have_matched():
     for _, _, _, text in (*rows(intents.TRAINING), *held_out()):
         said = text.lower().replace("’", "'")
-        assert phrases.held(said) == [float(bool(re.search(phrase, said))) for phrase in phrases.PHRASES], text
+        assert phrases.held(said) == [
+            float(bool(re.search(phrase, said))) for phrase in phrases.PHRASES
+        ], text
 
 
 @pytest.mark.parametrize("label", PRECISION)
@@ -106,7 +145,9 @@ def test_without_a_model_precision_stays_above_a_lower_floor(without_vectors, la
 
 
 def test_vectors_find_more_than_cues_alone(with_vectors, without_vectors):
-    assert sum(recall for _, recall in with_vectors.values()) > sum(recall for _, recall in without_vectors.values())
+    assert sum(recall for _, recall in with_vectors.values()) > sum(
+        recall for _, recall in without_vectors.values()
+    )
 
 
 def test_firm_and_tentative_are_told_apart():
@@ -172,23 +213,65 @@ def kinds(turns, **options):
 PROPOSAL = "There is one thing to settle.\n\nI'd suggest keeping the sessions in Redis with a 30 minute expiry."
 
 
-@pytest.mark.parametrize("reply", ["yes", "yes, do that", "Sounds good!", "ok", "go ahead", "ok, let's do it", "👍", "agreed, thanks"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "yes",
+        "yes, do that",
+        "Sounds good!",
+        "ok",
+        "go ahead",
+        "ok, let's do it",
+        "👍",
+        "agreed, thanks",
+    ],
+)
 def test_a_proposal_that_is_accepted_is_a_firm_decision_in_its_own_words(reply):
     (idea,) = ideas([("assistant", PROPOSAL), ("user", reply)], None)
-    assert (idea.kind, idea.firm, idea.turn, idea.accepted, idea.line) == ("decision", True, 0, 1, 2)
+    assert (idea.kind, idea.firm, idea.turn, idea.accepted, idea.line) == (
+        "decision",
+        True,
+        0,
+        1,
+        2,
+    )
     assert idea.text == "I'd suggest keeping the sessions in Redis with a 30 minute expiry."
 
 
-@pytest.mark.parametrize("reply", ["no", "nope, too expensive", "rather not", "not that one", "don't", "hmm, no", "actually wait"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "no",
+        "nope, too expensive",
+        "rather not",
+        "not that one",
+        "don't",
+        "hmm, no",
+        "actually wait",
+    ],
+)
 def test_a_proposal_that_is_turned_down_is_nothing(reply):
-    assert not [idea for idea in ideas([("assistant", PROPOSAL), ("user", reply)], None, most=2) if "Redis" in idea.text]
+    assert not [
+        idea
+        for idea in ideas([("assistant", PROPOSAL), ("user", reply)], None, most=2)
+        if "Redis" in idea.text
+    ]
 
 
 @pytest.mark.parametrize(
-    "reply", ["ok now fix the header please", "yes but use postgres instead", "what does that cost?", "the tests are red again"]
+    "reply",
+    [
+        "ok now fix the header please",
+        "yes but use postgres instead",
+        "what does that cost?",
+        "the tests are red again",
+    ],
 )
 def test_a_reply_that_goes_on_to_something_else_decides_nothing(reply):
-    assert all(idea.accepted is None for idea in ideas([("assistant", PROPOSAL), ("user", reply)], None, most=2))
+    assert all(
+        idea.accepted is None
+        for idea in ideas([("assistant", PROPOSAL), ("user", reply)], None, most=2)
+    )
 
 
 @pytest.mark.parametrize(
@@ -200,12 +283,24 @@ def test_a_reply_that_goes_on_to_something_else_decides_nothing(reply):
     ],
 )
 def test_an_option_is_chosen_by_its_number(reply, text):
-    turns = [("assistant", "Two options:\n\n1. Store the vectors in SQLite\n2. Run a separate Qdrant server"), ("user", reply)]
+    turns = [
+        (
+            "assistant",
+            "Two options:\n\n1. Store the vectors in SQLite\n2. Run a separate Qdrant server",
+        ),
+        ("user", reply),
+    ]
     assert kinds(turns) == [("decision", text)]
 
 
 def test_options_that_nobody_chose_are_nothing():
-    turns = [("assistant", "Two options:\n\n1. Store the vectors in SQLite\n2. Run a separate Qdrant server"), ("user", "neither")]
+    turns = [
+        (
+            "assistant",
+            "Two options:\n\n1. Store the vectors in SQLite\n2. Run a separate Qdrant server",
+        ),
+        ("user", "neither"),
+    ]
     assert kinds(turns) == []
 
 
@@ -214,7 +309,15 @@ def test_an_accepted_offer_to_note_something_is_a_todo_and_one_to_commit_is_noth
     assert kinds([("assistant", offer), ("user", "yes please")]) == [
         ("todo", "capture this as a todo: rotate the signing key before the launch")
     ]
-    assert kinds([("assistant", "The branch is ready. Want me to commit and push it?"), ("user", "yes please")]) == []
+    assert (
+        kinds(
+            [
+                ("assistant", "The branch is ready. Want me to commit and push it?"),
+                ("user", "yes please"),
+            ]
+        )
+        == []
+    )
 
 
 def test_the_users_own_words_stand_when_they_say_it_all():
@@ -227,7 +330,10 @@ def test_a_solution_is_tied_to_its_problem():
     turns = [
         ("user", "the import crashes with a KeyError when the header is missing"),
         ("assistant", "Let me look at the importer."),
-        ("assistant", "Fixed by checking for the header before the rows are read; a missing one no longer crashes the import."),
+        (
+            "assistant",
+            "Fixed by checking for the header before the rows are read; a missing one no longer crashes the import.",
+        ),
     ]
     problem, solution = ideas(turns, None, most=2)
     assert (problem.kind, problem.turn, problem.answers) == ("problem", 0, None)
@@ -239,7 +345,10 @@ def test_a_solution_may_repeat_the_words_of_its_problem():
         ("user", "the upload crashes when the file name is missing"),
         ("assistant", "Fixed: the upload no longer crashes when the file name is missing."),
     ]
-    assert [(idea.kind, idea.answers) for idea in ideas(turns, None, most=2)] == [("problem", None), ("solution", 0)]
+    assert [(idea.kind, idea.answers) for idea in ideas(turns, None, most=2)] == [
+        ("problem", None),
+        ("solution", 0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -260,10 +369,14 @@ def test_an_answer_is_tied_to_its_question_whoever_asks():
     asked, answer = ideas(
         [
             ("user", "why does the gateway retry on 503?"),
-            ("assistant", "The gateway retries on 503 because the load balancer answers with it while a node is draining."),
+            (
+                "assistant",
+                "The gateway retries on 503 because the load balancer answers with it while a node is draining.",
+            ),
         ],
-        None, most=2,
-    )  # fmt: skip
+        None,
+        most=2,
+    )
     assert (asked.kind, answer.answers) == ("question", 0)
     assert answer.kind in ANSWERS
     turns = [
@@ -305,34 +418,58 @@ def test_what_says_the_same_is_kept_once_and_a_small_difference_is_kept():
         ("user", "so we decided to use port 8080 for the api"),
         ("user", "we decided to use port 9090 for the metrics"),
     ]
-    assert [text for _, text in kinds(turns)] == ["we decided to use port 8080 for the api", "we decided to use port 9090 for the metrics"]
+    assert [text for _, text in kinds(turns)] == [
+        "we decided to use port 8080 for the api",
+        "we decided to use port 9090 for the metrics",
+    ]
 
 
 def test_talk_of_the_moment_leaves_nothing():
     turns = [
-        ("user", "hi, can you fix the failing test?"), ("assistant", "Sure! Let me look at the file first."), ("assistant", "Now let me run the tests."),
-        ("assistant", "I'm updating the fixture, since the message has changed."), ("assistant", "All 41 tests pass. Want me to commit?"),
-        ("user", "yes please"), ("assistant", "Committed as `f5cbb41`."), ("user", "thanks!"),
-    ]  # fmt: skip
+        ("user", "hi, can you fix the failing test?"),
+        ("assistant", "Sure! Let me look at the file first."),
+        ("assistant", "Now let me run the tests."),
+        ("assistant", "I'm updating the fixture, since the message has changed."),
+        ("assistant", "All 41 tests pass. Want me to commit?"),
+        ("user", "yes please"),
+        ("assistant", "Committed as `f5cbb41`."),
+        ("user", "thanks!"),
+    ]
     assert kinds(turns) == []
 
 
 def test_other_roles_are_not_heard():
-    assert kinds([("system", "We decided to use Kafka."), ("tool", "We decided to use Kafka.")]) == []
+    assert (
+        kinds([("system", "We decided to use Kafka."), ("tool", "We decided to use Kafka.")]) == []
+    )
 
 
 def test_names_are_found():
     (idea,) = ideas([("user", "we decided to use PostgreSQL for the `OrderService`")], None)
-    assert {(entity.name, entity.type) for entity in idea.entities} == {("PostgreSQL", "technology"), ("OrderService", "symbol")}
+    assert {(entity.name, entity.type) for entity in idea.entities} == {
+        ("PostgreSQL", "technology"),
+        ("OrderService", "symbol"),
+    }
 
 
-DECISIONS = [f"we decided to use {name} for {purpose}" for name, purpose in zip(
-    ["PostgreSQL", "Redis", "Kafka", "Terraform", "Rust", "protobuf"], ["billing", "sessions", "events", "staging", "the parser", "telemetry"], strict=True
-)]  # fmt: skip
+DECISIONS = [
+    f"we decided to use {name} for {purpose}"
+    for name, purpose in zip(
+        ["PostgreSQL", "Redis", "Kafka", "Terraform", "Rust", "protobuf"],
+        ["billing", "sessions", "events", "staging", "the parser", "telemetry"],
+        strict=True,
+    )
+]
 
 
 def test_firm_decisions_of_the_user_are_kept_whatever_the_limit():
-    assert [text for _, text in [(idea.kind, idea.text) for idea in ideas([("user", "\n\n".join(DECISIONS))], None, most=0)]] == DECISIONS
+    assert [
+        text
+        for _, text in [
+            (idea.kind, idea.text)
+            for idea in ideas([("user", "\n\n".join(DECISIONS))], None, most=0)
+        ]
+    ] == DECISIONS
 
 
 def test_a_tentative_decision_is_not_firm():
@@ -342,10 +479,20 @@ def test_a_tentative_decision_is_not_firm():
 
 
 HOSTILE = [
-    [], [("user", "")], [("user", "\n" * 500)], [("user", "\x00\ud800\uffff")], [("assistant", "我们决定使用PostgreSQL。为什么？")], [("user", "a" * 50_000)],
-    [("user", "we decided " * 5000)], [("user", "?" * 5000)], [("user", "yes")] * 50, [("user", "2"), ("user", "no")], [("", "x"), ("USER", "we decided to use x")],
-    [("assistant", "1. " * 3000), ("user", "2")], [("assistant", "Want me to " + "switch " * 500 + "?"), ("user", "yes")],
-]  # fmt: skip
+    [],
+    [("user", "")],
+    [("user", "\n" * 500)],
+    [("user", "\x00\ud800\uffff")],
+    [("assistant", "我们决定使用PostgreSQL。为什么？")],
+    [("user", "a" * 50_000)],
+    [("user", "we decided " * 5000)],
+    [("user", "?" * 5000)],
+    [("user", "yes")] * 50,
+    [("user", "2"), ("user", "no")],
+    [("", "x"), ("USER", "we decided to use x")],
+    [("assistant", "1. " * 3000), ("user", "2")],
+    [("assistant", "Want me to " + "switch " * 500 + "?"), ("user", "yes")],
+]
 
 
 @pytest.mark.parametrize("turns", HOSTILE, ids=range(len(HOSTILE)))
@@ -354,13 +501,31 @@ def test_hostile_conversations_do_no_harm(turns):
 
 
 PIECES = [row[3] for row in rows(intents.TRAINING)[::23]] + [
-    "yes", "no", "ok", "go with 2", "rather not", "yes, do that", PROPOSAL, "## Next steps\n- rotate the keys\n- [ ] write docs", "Options:\n\n1. use Redis\n2. use Kafka",
-    "Root cause: the lock is per connection. That fixed it.", "```\ncode\n```", "Want me to switch the ids to random ones?", "maybe", "why?", "It works now.",
-]  # fmt: skip
+    "yes",
+    "no",
+    "ok",
+    "go with 2",
+    "rather not",
+    "yes, do that",
+    PROPOSAL,
+    "## Next steps\n- rotate the keys\n- [ ] write docs",
+    "Options:\n\n1. use Redis\n2. use Kafka",
+    "Root cause: the lock is per connection. That fixed it.",
+    "```\ncode\n```",
+    "Want me to switch the ids to random ones?",
+    "maybe",
+    "why?",
+    "It works now.",
+]
 TURNS = st.lists(
-    st.tuples(st.sampled_from(["user", "assistant", "assistant", "system"]), st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=12)), max_size=4).map("\n\n".join)),
+    st.tuples(
+        st.sampled_from(["user", "assistant", "assistant", "system"]),
+        st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=12)), max_size=4).map(
+            "\n\n".join
+        ),
+    ),
     max_size=8,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=40, deadline=None)
@@ -378,11 +543,15 @@ def test_ideas_are_few_different_and_in_the_words_of_their_turns(turns, most):
         assert idea.kind in VALUE
         assert 0 < idea.confidence <= 1
         assert len(idea.text) <= 400
-        assert set(re.findall(r"\w+", idea.text)) <= set(re.findall(r"\w+", text)), "an idea's words are those of its turn"
+        assert set(re.findall(r"\w+", idea.text)) <= set(re.findall(r"\w+", text)), (
+            "an idea's words are those of its turn"
+        )
         if idea.answers is not None:
             asked = found[idea.answers]
             assert idea.answers < at
-            assert (asked.kind, idea.kind) == ("problem", "solution") or (asked.kind == "question" and idea.kind in ANSWERS)
+            assert (asked.kind, idea.kind) == ("problem", "solution") or (
+                asked.kind == "question" and idea.kind in ANSWERS
+            )
         if idea.accepted is not None:
             assert role == "assistant"
             assert turns[idea.accepted][0] == "user"
@@ -391,5 +560,7 @@ def test_ideas_are_few_different_and_in_the_words_of_their_turns(turns, most):
         for other in found:
             same_kind = one is not other and one.kind == other.kind
             assert not (
-                same_kind and content(one.text) == content(other.text) and re.sub(r"\W", "", one.text) == re.sub(r"\W", "", other.text)
+                same_kind
+                and content(one.text) == content(other.text)
+                and re.sub(r"\W", "", one.text) == re.sub(r"\W", "", other.text)
             )

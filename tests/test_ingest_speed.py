@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.ingest import lexicon
-from recollect.ingest.extract import extract, keywords
-from recollect.ingest.lookup import cue_scores, firmness
-from recollect.ingest.redact import redact
-from recollect.types import Passage
+from bethink.ingest import lexicon
+from bethink.ingest.extract import extract, keywords
+from bethink.ingest.lookup import cue_scores, firmness
+from bethink.ingest.redact import redact
+from bethink.types import Passage
 
 MESSAGE = (
     "I looked at the retry_policy again and found that the worker in src/jobs/worker.py never gives up. Maria thinks we should "
@@ -39,7 +39,9 @@ def best(action: Callable[[], object], runs: int = 30) -> float:
     return shortest * 1000
 
 
-@pytest.mark.parametrize(("text", "limit"), [("billing worker", 0.05), (MESSAGE, 0.5), (MESSAGE * 8, 5)])
+@pytest.mark.parametrize(
+    ("text", "limit"), [("billing worker", 0.05), (MESSAGE, 0.5), (MESSAGE * 8, 5)]
+)
 def test_redacting_a_text_without_secrets_costs_next_to_nothing(text, limit):
     assert best(lambda: redact(text)) < limit
 
@@ -55,7 +57,9 @@ def searched_scores(text: str) -> dict[str, float]:
     scores = {}
     for kind, cues in lexicon.CUES.items():
         matches = [(weight, re.search(pattern, text, re.MULTILINE)) for weight, pattern in cues]
-        found = [weight if match.start() < 300 else weight / 2 for weight, match in matches if match]
+        found = [
+            weight if match.start() < 300 else weight / 2 for weight, match in matches if match
+        ]
         if found:
             scores[kind] = max(found) + 0.15 * min(sum(found) - max(found), 4)
     return scores
@@ -68,12 +72,23 @@ def searched_firmness(text: str, value: float) -> float:
     return value + 0.05 * min(len(re.findall(lexicon.FIRM, text, re.MULTILINE)), 3)
 
 
-PATTERNS = [pattern for cues in lexicon.CUES.values() for _, pattern in cues] + [pattern for _, pattern in lexicon.HEDGES] + [lexicon.FIRM]
-PHRASES = st.sampled_from(PATTERNS).flatmap(lambda pattern: st.from_regex(re.compile(pattern, re.MULTILINE | re.ASCII)))
+PATTERNS = (
+    [pattern for cues in lexicon.CUES.values() for _, pattern in cues]
+    + [pattern for _, pattern in lexicon.HEDGES]
+    + [lexicon.FIRM]
+)
+PHRASES = st.sampled_from(PATTERNS).flatmap(
+    lambda pattern: st.from_regex(re.compile(pattern, re.MULTILINE | re.ASCII))
+)
 
 
 @settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(st.one_of(PHRASES, st.sampled_from([" ", ". ", "\n", "The worker ", "x " * 149])), max_size=5).map("".join))
+@given(
+    st.lists(
+        st.one_of(PHRASES, st.sampled_from([" ", ". ", "\n", "The worker ", "x " * 149])),
+        max_size=5,
+    ).map("".join)
+)
 def test_looking_only_where_a_phrase_can_begin_finds_what_searching_everywhere_finds(text):
     assert cue_scores(text) == searched_scores(text)
     assert firmness(text, 0.8) == searched_firmness(text, 0.8)

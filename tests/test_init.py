@@ -1,4 +1,4 @@
-"""`recollect init`: one step, safe to repeat, nothing half-written, nothing of the user's touched."""
+"""`bethink init`: one step, safe to repeat, nothing half-written, nothing of the user's touched."""
 
 from __future__ import annotations
 
@@ -12,29 +12,48 @@ from pathlib import Path
 
 import pytest
 
-from recollect import config, initialise
-from recollect import project as projects
-from recollect.memory import Memory
+from bethink import config
+from bethink import project as projects
+from bethink.api import Bethink
+from bethink.features import initialise
 
 pytest_plugins = ["cli_runner"]
 
 NOBODY = 65534
 FILES_ONLY = ("--skip-analyze", "--skip-index", "--skip-map")
 KNOWLEDGE = ".claude/knowledge"
-TEMPLATES = ["README.md", "architecture/README.md", "components/README.md", "domain/README.md", "gotchas.md", "patterns/README.md"]
+TEMPLATES = [
+    "README.md",
+    "architecture/README.md",
+    "components/README.md",
+    "domain/README.md",
+    "gotchas.md",
+    "patterns/README.md",
+]
 
 
 def git(folder, *words):
-    identity = ("-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "init.defaultBranch=main")
+    identity = (
+        "-c",
+        "user.name=Test",
+        "-c",
+        "user.email=test@example.org",
+        "-c",
+        "init.defaultBranch=main",
+    )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    subprocess.run(("git", *identity, *words), cwd=folder, check=True, capture_output=True, env=environment)
+    subprocess.run(
+        ("git", *identity, *words), cwd=folder, check=True, capture_output=True, env=environment
+    )
 
 
 @pytest.fixture
 def repository(cli):
     """A small project in git: a README, code, a document of knowledge."""
     git(cli.project, "init")
-    (cli.project / "README.md").write_text("# Shop\n\nA shop that sells tea by subscription.\n\n## Testing\n\nRun `make test`.\n")
+    (cli.project / "README.md").write_text(
+        "# Shop\n\nA shop that sells tea by subscription.\n\n## Testing\n\nRun `make test`.\n"
+    )
     (cli.project / "Makefile").write_text("test:\n\tpytest\n")
     (cli.project / "src").mkdir()
     (cli.project / "src/cart.py").write_text(
@@ -42,14 +61,18 @@ def repository(cli):
     )
     folder = cli.project / KNOWLEDGE / "domain"
     folder.mkdir(parents=True)
-    (folder / "tea.md").write_text("# Tea\n\n## Oolong\n\nOolong is sold in tins of 100 grams, never loose.\n")
+    (folder / "tea.md").write_text(
+        "# Tea\n\n## Oolong\n\nOolong is sold in tins of 100 grams, never loose.\n"
+    )
     return cli
 
 
 def tree(folder: Path) -> dict[str, str]:
     """Every file below a folder with its mode and its hash; databases change when they are opened."""
     return {
-        str(path.relative_to(folder)): f"{path.stat().st_mode:o} {'' if path.is_dir() else sha256(path.read_bytes()).hexdigest()}"
+        str(
+            path.relative_to(folder)
+        ): f"{path.stat().st_mode:o} {'' if path.is_dir() else sha256(path.read_bytes()).hexdigest()}"
         for path in sorted(folder.rglob("*"))
         if ".git" not in path.parts and "memory.db" not in path.name
     }
@@ -58,7 +81,9 @@ def tree(folder: Path) -> dict[str, str]:
 def statuses(report: dict) -> dict[str, str]:
     root = Path(report["project"]["root"])
     return {
-        str(Path(file["path"]).relative_to(root)): file["status"] for file in report["files"] if Path(file["path"]).is_relative_to(root)
+        str(Path(file["path"]).relative_to(root)): file["status"]
+        for file in report["files"]
+        if Path(file["path"]).is_relative_to(root)
     }
 
 
@@ -76,8 +101,12 @@ def test_one_step_makes_a_project_searchable(repository):
     assert report["memories"] > 3
     assert report["stopped"] is report["dry_run"] is report["local"] is False
     assert "100 grams" in repository.json("search", "how is oolong sold?")[0]["content"]
-    assert any(one["path"] == "src/cart.py" for one in repository.json("search", "total of the cart"))
-    assert any("make test" in one["content"] for one in repository.json("search", "how are tests run?"))
+    assert any(
+        one["path"] == "src/cart.py" for one in repository.json("search", "total of the cart")
+    )
+    assert any(
+        "make test" in one["content"] for one in repository.json("search", "how are tests run?")
+    )
 
 
 def test_the_report_is_for_people_and_names_the_next_step(repository):
@@ -87,11 +116,11 @@ def test_the_report_is_for_people_and_names_the_next_step(repository):
     assert lines[0].split() == ["project", "shop", str(repository.project)]
     assert any(line.startswith("made ") and line.endswith("README.md") for line in lines)
     assert any(line.startswith("ready ") and "can be searched" in line for line in lines)
-    searches = [line.strip() for line in lines if line.strip().startswith("recollect search ")]
+    searches = [line.strip() for line in lines if line.strip().startswith("bethink search ")]
     assert len(searches) == 1
-    question = searches[0].removeprefix('recollect search "').removesuffix('"')
+    question = searches[0].removeprefix('bethink search "').removesuffix('"')
     assert repository.json("search", question), question
-    assert any(line.strip() == "recollect doctor" for line in lines)
+    assert any(line.strip() == "bethink doctor" for line in lines)
 
 
 def test_a_second_run_changes_no_file_and_reads_nothing_again(repository):
@@ -102,7 +131,12 @@ def test_a_second_run_changes_no_file_and_reads_nothing_again(repository):
     assert set(statuses(second).values()) == {"kept"}
     assert second["memories"] == first["memories"]
     for part in second["parts"]:
-        assert (part["added"], part["changed"], part["vanished"], part["memories"]["added"]) == ([], [], [], 0)
+        assert (part["added"], part["changed"], part["vanished"], part["memories"]["added"]) == (
+            [],
+            [],
+            [],
+            0,
+        )
     assert "8 files as they are" in repository.ok("init")
     assert "all unchanged" in repository.ok("init")
 
@@ -134,8 +168,8 @@ def test_a_missing_extra_is_told_and_fails_nothing(repository, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     report = repository.json("init")
     assert parts(report)["map"] == "skipped"
-    assert report["parts"][-1]["hint"] == "pip install 'recollect[code]'"
-    assert "tree-sitter is not installed (pip install 'recollect[code]')" in repository.ok("init")
+    assert report["parts"][-1]["hint"] == "pip install 'bethink[code]'"
+    assert "tree-sitter is not installed (pip install 'bethink[code]')" in repository.ok("init")
 
 
 def test_skipped_files_are_named_up_to_five(repository):
@@ -156,43 +190,59 @@ def test_skipped_files_are_named_up_to_five(repository):
 def test_folders_templates_settings_and_ignore_file_are_made(cli):
     git(cli.project, "init")
     cli.ok("init", *FILES_ONLY)
-    assert sorted(str(path.relative_to(cli.project / KNOWLEDGE)) for path in (cli.project / KNOWLEDGE).rglob("*.md")) == TEMPLATES
+    assert (
+        sorted(
+            str(path.relative_to(cli.project / KNOWLEDGE))
+            for path in (cli.project / KNOWLEDGE).rglob("*.md")
+        )
+        == TEMPLATES
+    )
     for path in (cli.project / KNOWLEDGE).rglob("*.md"):
         assert initialise.still_template(path, path.read_text())
-    assert (cli.project / ".gitignore").read_text().splitlines()[-1] == "/.recollect/memory.db*"
-    (cli.project / ".recollect/memory.db").touch()
-    shown = subprocess.run(["git", "status", "--porcelain", "-uall"], cwd=cli.project, capture_output=True, text=True, check=True).stdout
+    assert (cli.project / ".gitignore").read_text().splitlines()[-1] == "/.bethink/memory.db*"
+    (cli.project / ".bethink/memory.db").touch()
+    shown = subprocess.run(
+        ["git", "status", "--porcelain", "-uall"],
+        cwd=cli.project,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     assert "config.toml" in shown
     assert "memory.db" not in shown
 
 
 def test_the_settings_template_holds_what_a_project_may_set_and_sets_nothing(cli):
     cli.ok("init", *FILES_ONLY)
-    text = (cli.project / ".recollect/config.toml").read_text()
+    text = (cli.project / ".bethink/config.toml").read_text()
     assert tomllib.loads(text) == {}
     values = tomllib.loads("\n".join(line[2:] for line in text.splitlines() if " = " in line))
     assert values["knowledge"] == [KNOWLEDGE]
     assert not set(values) & set(config.PERSONAL)
-    (cli.project / ".recollect/config.toml").write_text("\n".join(line[2:] for line in text.splitlines() if " = " in line))
-    assert config.load(cli.project)._replace(origins={}) == config.Config(embedding="hashing")._replace(origins={})
+    (cli.project / ".bethink/config.toml").write_text(
+        "\n".join(line[2:] for line in text.splitlines() if " = " in line)
+    )
+    assert config.load(cli.project)._replace(origins={}) == config.Config(
+        embedding="hashing"
+    )._replace(origins={})
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (b"*.pyc\n", b"*.pyc\n#\n/.recollect/memory.db*\n"),
-        (b"*.pyc", b"*.pyc\n#\n/.recollect/memory.db*\n"),
-        (b"*.pyc\r\n", b"*.pyc\r\n#\r\n/.recollect/memory.db*\r\n"),
-        (b"*.pyc\r\nx", b"*.pyc\r\nx\r\n#\r\n/.recollect/memory.db*\r\n"),
-        (b"", b"#\n/.recollect/memory.db*\n"),
-        (b"caf\xe9\n", b"caf\xe9\n#\n/.recollect/memory.db*\n"),
-        (b"*.db\n", b"*.db\n#\n/.recollect/memory.db*\n"),  # does not cover the files beside it
-        (b".recollect/\n!.recollect/\n", b".recollect/\n!.recollect/\n#\n/.recollect/memory.db*\n"),
-        (b".recollect/\n", None),
-        (b".recollect\n", None),
-        (b"/.recollect/*\n", None),
+        (b"*.pyc\n", b"*.pyc\n#\n/.bethink/memory.db*\n"),
+        (b"*.pyc", b"*.pyc\n#\n/.bethink/memory.db*\n"),
+        (b"*.pyc\r\n", b"*.pyc\r\n#\r\n/.bethink/memory.db*\r\n"),
+        (b"*.pyc\r\nx", b"*.pyc\r\nx\r\n#\r\n/.bethink/memory.db*\r\n"),
+        (b"", b"#\n/.bethink/memory.db*\n"),
+        (b"caf\xe9\n", b"caf\xe9\n#\n/.bethink/memory.db*\n"),
+        (b"*.db\n", b"*.db\n#\n/.bethink/memory.db*\n"),  # does not cover the files beside it
+        (b".bethink/\n!.bethink/\n", b".bethink/\n!.bethink/\n#\n/.bethink/memory.db*\n"),
+        (b".bethink/\n", None),
+        (b".bethink\n", None),
+        (b"/.bethink/*\n", None),
         (b"**/memory.db*\n", None),
-        (b"!\n/.recollect/memory.db*\n", None),
+        (b"!\n/.bethink/memory.db*\n", None),
     ],
 )
 def test_the_ignore_file_is_extended_once_and_only_if_needed(cli, before, after):
@@ -213,7 +263,7 @@ def test_without_git_there_is_no_ignore_file_and_the_folder_marks_the_project(cl
     deep.mkdir(parents=True)
     assert projects.find(deep).root == cli.project
     cli.ok("init", *FILES_ONLY, "--local")
-    assert "/.recollect/memory.db*" in (cli.project / ".gitignore").read_text()
+    assert "/.bethink/memory.db*" in (cli.project / ".gitignore").read_text()
 
 
 def test_a_knowledge_folder_of_the_users_own_is_left_to_them(cli):
@@ -234,7 +284,7 @@ def test_a_knowledge_folder_that_is_set_and_missing_is_made(cli):
 def test_edited_files_are_kept_and_force_says_which_are_left_alone(cli):
     cli.ok("init", *FILES_ONLY)
     filled, draft = cli.project / KNOWLEDGE / "gotchas.md", cli.project / KNOWLEDGE / "README.md"
-    settings = cli.project / ".recollect/config.toml"
+    settings = cli.project / ".bethink/config.toml"
     filled.write_text("# Gotchas\n\n## Cron runs in UTC\n")
     draft.write_text("---\ntitle: x\nindex: false\n---\nA draft\n")
     settings.write_text("limit = 3\n")
@@ -243,7 +293,7 @@ def test_edited_files_are_kept_and_force_says_which_are_left_alone(cli):
     assert tree(cli.project) == before
     report = cli.json("init", *FILES_ONLY, "--force")
     found = statuses(report)
-    assert found[f"{KNOWLEDGE}/gotchas.md"] == found[".recollect/config.toml"] == "left alone"
+    assert found[f"{KNOWLEDGE}/gotchas.md"] == found[".bethink/config.toml"] == "left alone"
     assert found[f"{KNOWLEDGE}/README.md"] == "replaced"
     assert filled.read_text() == "# Gotchas\n\n## Cron runs in UTC\n"
     assert settings.read_text() == "limit = 3\n"
@@ -271,11 +321,15 @@ def test_a_path_may_be_given(cli, monkeypatch):
 
 def test_documents_outside_the_knowledge_folders_are_offered(cli):
     (cli.project / "docs").mkdir()
-    (cli.project / "docs" / "billing.md").write_text("# Billing\n\nInvoices are sent on the third of the month.\n")
+    (cli.project / "docs" / "billing.md").write_text(
+        "# Billing\n\nInvoices are sent on the third of the month.\n"
+    )
     (cli.project / "wiki").mkdir()
     told = cli("init", "--skip-map").err
     assert "docs (1 Markdown file)" in told and "wiki" not in told
-    assert "`recollect config knowledge .claude/knowledge,docs --project-file && recollect index`" in told
+    assert (
+        "`bethink config knowledge .claude/knowledge,docs --project-file && bethink index`" in told
+    )
     assert "docs" not in cli("init", "--skip-map", "--skip-index").err
     cli.ok("config", "knowledge", ".claude/knowledge,docs", "--project-file")
     assert "docs (" not in cli("init", "--skip-map").err
@@ -292,21 +346,27 @@ def test_in_a_sub_directory_the_whole_project_is_set_up(cli, monkeypatch):
     assert list(deep.iterdir()) == []
 
 
-def test_in_a_worktree_settings_go_to_the_root_and_knowledge_to_the_worktree(cli, tmp_path, monkeypatch):
+def test_in_a_worktree_settings_go_to_the_root_and_knowledge_to_the_worktree(
+    cli, tmp_path, monkeypatch
+):
     git(cli.project, "init")
     git(cli.project, "commit", "--allow-empty", "-m", "first")
     git(cli.project, "worktree", "add", str(tmp_path / "branch"))
     monkeypatch.chdir(tmp_path / "branch")
     assert "knowledge and code are those of the worktree" in cli.ok("init", *FILES_ONLY)
     assert (tmp_path / "branch" / KNOWLEDGE / "gotchas.md").exists()
-    assert not (tmp_path / "branch/.recollect").exists()
-    assert (cli.project / ".recollect/config.toml").exists()
+    assert not (tmp_path / "branch/.bethink").exists()
+    assert (cli.project / ".bethink/config.toml").exists()
     assert (cli.project / ".gitignore").exists()
 
 
 @pytest.mark.parametrize(
     ("path", "code", "said"),
-    [("nowhere", 1, "There is no directory nowhere"), ("file.txt", 2, "is a file, not a directory"), ("/", 2, "it is not a project")],
+    [
+        ("nowhere", 1, "There is no directory nowhere"),
+        ("file.txt", 2, "is a file, not a directory"),
+        ("/", 2, "it is not a project"),
+    ],
 )
 def test_paths_that_are_no_project_are_refused(cli, path, code, said):
     (cli.project / "file.txt").write_text("x")
@@ -335,14 +395,16 @@ def test_a_file_where_a_folder_should_be_is_told_and_the_rest_goes_on(cli):
     report = json.loads(cli("--json", "init", *FILES_ONLY).out)
     found = statuses(report)
     assert found[".gitignore"] == found[f"{KNOWLEDGE}/gotchas.md"] == "failed"
-    assert found[".recollect/config.toml"] == "made"
-    assert "is a directory, not a file" in next(file["reason"] for file in report["files"] if file["path"].endswith(".gitignore"))
+    assert found[".bethink/config.toml"] == "made"
+    assert "is a directory, not a file" in next(
+        file["reason"] for file in report["files"] if file["path"].endswith(".gitignore")
+    )
     assert (cli.project / ".claude").read_text() == "I am a file\n"
     assert cli("init", *FILES_ONLY).code == 1
 
 
 def test_a_settings_folder_that_is_a_file_is_told(cli):
-    (cli.project / ".recollect").write_text("I am a file\n")
+    (cli.project / ".bethink").write_text("I am a file\n")
     shown = cli("init", *FILES_ONLY)
     assert shown.code == 1
     assert "config.toml cannot be" in shown.out
@@ -358,7 +420,7 @@ def test_a_link_out_of_the_project_is_not_followed(cli, tmp_path):
     (outside / "ignore").write_text("theirs\n")
     (cli.project / ".claude").symlink_to(outside)
     (cli.project / ".gitignore").symlink_to(outside / "ignore")
-    (cli.project / ".recollect").symlink_to(outside)
+    (cli.project / ".bethink").symlink_to(outside)
     before = tree(outside)
     assert "leads out of the project" in cli("init", *FILES_ONLY).out
     assert "leads out of the project" in cli.fails("init", *FILES_ONLY, "--local", code=2)
@@ -366,8 +428,8 @@ def test_a_link_out_of_the_project_is_not_followed(cli, tmp_path):
 
 
 def test_settings_that_cannot_be_read_stop_it_before_anything_is_made(cli):
-    (cli.project / ".recollect").mkdir()
-    (cli.project / ".recollect/config.toml").write_text("limit = ")
+    (cli.project / ".bethink").mkdir()
+    (cli.project / ".bethink/config.toml").write_text("limit = ")
     before = tree(cli.project)
     assert "cannot be read" in cli.fails("init", code=2)
     assert tree(cli.project) == before
@@ -375,8 +437,10 @@ def test_settings_that_cannot_be_read_stop_it_before_anything_is_made(cli):
 
 def test_a_database_that_cannot_be_opened_stops_it_before_anything_is_made(cli):
     cli.home.mkdir()
-    (cli.home / "memory.db").write_bytes(b"not a database, but long enough to be taken for one" * 100)
-    assert "not a Recollect database" in cli.fails("init", code=1)
+    (cli.home / "memory.db").write_bytes(
+        b"not a database, but long enough to be taken for one" * 100
+    )
+    assert "not a Bethink database" in cli.fails("init", code=1)
     assert list(cli.project.iterdir()) == []
 
 
@@ -388,7 +452,7 @@ def unprivileged(cli, monkeypatch):
         for path in (home, project):
             path.mkdir()
         Path(folder).chmod(0o755)
-        monkeypatch.setenv("RECOLLECT_HOME", str(home))
+        monkeypatch.setenv("BETHINK_HOME", str(home))
         root = os.geteuid() == 0
         if root:
             # The sources may lie where only root reads: what is needed of them is in memory, and the database is there, by then.
@@ -440,10 +504,12 @@ def test_a_dry_run_changes_nothing(repository, options):
     report = repository.json("init", "--dry-run", *options)
     assert tree(repository.project) == before
     assert not repository.home.exists()
-    assert not (repository.project / ".recollect").exists()
+    assert not (repository.project / ".bethink").exists()
     assert report["dry_run"] is True
     assert statuses(report)[".gitignore"] == "would make"
-    assert statuses(report)[f"{KNOWLEDGE}/README.md"] == ("would replace" if options == ["--force"] else "kept")
+    assert statuses(report)[f"{KNOWLEDGE}/README.md"] == (
+        "would replace" if options == ["--force"] else "kept"
+    )
     reasons = {part["part"]: part["reason"] for part in report["parts"]}
     assert reasons["map"] == "would look at 1 file"
     assert reasons["index"] == "would look at 2 files"
@@ -457,15 +523,17 @@ def test_local_gives_the_project_a_database_of_its_own(repository):
     repository.add("Told before")
     shown = repository("init", "--local", *FILES_ONLY)
     assert "1 memory of this project stay in your own database" in shown.err
-    database = repository.project / ".recollect/memory.db"
+    database = repository.project / ".bethink/memory.db"
     assert database.stat().st_mode & 0o777 == 0o600
     assert (repository.home / "local-projects").read_text() == f"{repository.project}\n"
     assert (repository.home / "local-projects").stat().st_mode & 0o777 == 0o600
     assert repository.json("list") == []
     id = repository.add("Told after")
-    with Memory(database, directory=repository.project) as memory:
+    with Bethink(database, directory=repository.project) as memory:
         assert [one.id for one in memory.list()] == [id]
-    assert "permissions" not in " ".join(line for line in repository("doctor").out.splitlines() if line.startswith("PROBLEM"))
+    assert "permissions" not in " ".join(
+        line for line in repository("doctor").out.splitlines() if line.startswith("PROBLEM")
+    )
 
 
 def test_what_was_told_before_is_only_spoken_of_when_a_project_becomes_local(repository):
@@ -493,7 +561,7 @@ def test_the_list_of_projects_keeps_its_other_lines(cli):
 @pytest.fixture
 def foreign(cli):
     """A project that came with a database."""
-    with Memory(cli.project / ".recollect/memory.db", directory=cli.project) as memory:
+    with Bethink(cli.project / ".bethink/memory.db", directory=cli.project) as memory:
         memory.add("Somebody else's words")
     return cli
 
@@ -516,16 +584,18 @@ def test_a_database_that_came_with_the_project_is_taken_over_only_by_force(forei
 
 
 def test_a_file_that_is_no_database_is_not_trusted_even_by_force(cli):
-    (cli.project / ".recollect").mkdir()
-    (cli.project / ".recollect/memory.db").write_bytes(b"not a database, but long enough to be taken for one" * 100)
-    assert "not a Recollect database" in cli.fails("init", "--local", "--force", code=1)
+    (cli.project / ".bethink").mkdir()
+    (cli.project / ".bethink/memory.db").write_bytes(
+        b"not a database, but long enough to be taken for one" * 100
+    )
+    assert "not a Bethink database" in cli.fails("init", "--local", "--force", code=1)
     assert not (cli.home / "local-projects").exists()
 
 
 def test_local_is_refused_where_another_database_is_set(cli, monkeypatch, tmp_path):
     assert "would win" in cli.fails("init", "--local", "--database", tmp_path / "x.db", code=2)
-    monkeypatch.setenv("RECOLLECT_DATABASE", str(tmp_path / "x.db"))
-    assert "$RECOLLECT_DATABASE" in cli.fails("init", "--local", code=2)
+    monkeypatch.setenv("BETHINK_DATABASE", str(tmp_path / "x.db"))
+    assert "$BETHINK_DATABASE" in cli.fails("init", "--local", code=2)
     assert list(cli.project.iterdir()) == []
 
 
@@ -533,7 +603,9 @@ def test_local_is_refused_where_another_database_is_set(cli, monkeypatch, tmp_pa
 def test_a_path_that_no_list_can_hold_is_refused(cli, name, tmp_path):
     folder = tmp_path / name
     folder.mkdir()
-    assert "cannot be kept in a list of projects" in cli.fails("init", "--local", "--project", folder, code=2)
+    assert "cannot be kept in a list of projects" in cli.fails(
+        "init", "--local", "--project", folder, code=2
+    )
     assert list(folder.iterdir()) == []
 
 
@@ -551,7 +623,7 @@ def test_ctrl_c_leaves_a_usable_state_and_the_next_run_goes_on(repository, monke
         patch.setitem(initialise.PARTS, part, lambda memory, progress: real(memory, stop))
         shown = repository("--json", "init")
     assert shown.code == 130
-    assert shown.err.endswith("stopped; `recollect init` goes on from here\n")
+    assert shown.err.endswith("stopped; `bethink init` goes on from here\n")
     report = json.loads(shown.out)
     assert report["stopped"] is True
     assert report["parts"][-1]["part"] == part
@@ -577,12 +649,12 @@ def test_ctrl_c_while_files_are_made_is_told_and_the_next_run_goes_on(cli, monke
     assert shown.code == 130
     assert made[0].path.exists()
     assert cli.json("init", *FILES_ONLY)["stopped"] is False
-    assert (cli.project / ".recollect/config.toml").exists()
+    assert (cli.project / ".bethink/config.toml").exists()
 
 
 def test_a_part_that_fails_is_told_and_the_others_go_on(repository, monkeypatch):
-    (repository.project / ".recollect").mkdir()
-    (repository.project / ".recollect/config.toml").write_text('knowledge = ["../elsewhere"]\n')
+    (repository.project / ".bethink").mkdir()
+    (repository.project / ".bethink/config.toml").write_text('knowledge = ["../elsewhere"]\n')
     shown = repository("--json", "init")
     report = json.loads(shown.out)
     assert shown.code == 1
@@ -591,5 +663,7 @@ def test_a_part_that_fails_is_told_and_the_others_go_on(repository, monkeypatch)
 
 
 def test_questions_made_of_findings_hold_nothing_that_a_shell_obeys():
-    words = initialise._words('Run `rm -rf /`; $(reboot) "now" && call it_a\\day! src/cart.py --force')
+    words = initialise._words(
+        'Run `rm -rf /`; $(reboot) "now" && call it_a\\day! src/cart.py --force'
+    )
     assert " ".join(words) == "reboot now call it_a day src/cart.py"

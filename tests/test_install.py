@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, home_of, laid, tree
 
-from recollect import skills, textfile
-from recollect.cli.install import warnings
-from recollect.errors import RecollectError
-from recollect.hooks import run
-from recollect.install import command, host
+from bethink import skills
+from bethink.errors import BethinkError
+from bethink.hooks import run
+from bethink.install import command, host
+from bethink.surface.cli.install import warnings
+from bethink.text import textfile
 
 pytest_plugins = ["cli_runner"]
 
@@ -27,12 +28,21 @@ SHARED = {
     "claude": (".claude.json", ".claude/settings.json"),
     "codex": (".codex/config.toml", ".codex/hooks.json"),
     "opencode": (".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"),
-    "copilot": (".copilot/mcp-config.json", ".copilot/hooks/recollect.json"),
+    "copilot": (".copilot/mcp-config.json", ".copilot/hooks/bethink.json"),
     "gemini": (".gemini/settings.json",),
     "cursor": (".cursor/mcp.json", ".cursor/hooks.json"),
 }
 JSON_FILES = [name for names in SHARED.values() for name in names if not name.endswith(".toml")]
-KINDS = ("comments", "tabs, no line end at the end", "CRLF", "other tools' hooks", "empty", "unicode", "one line", "a byte order mark")
+KINDS = (
+    "comments",
+    "tabs, no line end at the end",
+    "CRLF",
+    "other tools' hooks",
+    "empty",
+    "unicode",
+    "one line",
+    "a byte order mark",
+)
 
 
 @pytest.fixture
@@ -48,7 +58,7 @@ def test_a_server_that_could_not_start_is_not_registered(cli, home: Path, monkey
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     before = tree(home)
     refused = cli.fails("install", "--claude", code=1)
-    assert "pip install 'recollect[mcp]'" in refused and "--no-mcp" in refused
+    assert "pip install 'bethink[mcp]'" in refused and "--no-mcp" in refused
     assert tree(home) == before
     cli.ok("install", "--claude", "--no-mcp")
     assert tree(home) != before
@@ -61,16 +71,24 @@ def test_help_tells_what_is_disconnected_without_options(cli) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", HOSTS)
-def test_install_and_uninstall_leave_every_file_as_it_was(cli, home: Path, name: str, kind: str) -> None:
+def test_install_and_uninstall_leave_every_file_as_it_was(
+    cli, home: Path, name: str, kind: str
+) -> None:
     for file in SHARED[name]:
-        text = TOMLS["CRLF" if kind == "CRLF" else "a table"] if file.endswith(".toml") else DOCUMENTS[kind]
+        text = (
+            TOMLS["CRLF" if kind == "CRLF" else "a table"]
+            if file.endswith(".toml")
+            else DOCUMENTS[kind]
+        )
         laid(home, file, text, 0o600 if kind == "unicode" else 0o644)
     before = tree(home)
     installed = cli.json("install", f"--{name}", "--no-skills")
     assert {"made", "changed"} >= set(statuses(installed).values()) > set()
     there = tree(home)
     assert there != before
-    assert set(statuses(cli.json("install", f"--{name}", "--no-skills")).values()) == {"unchanged"}, "the second time changes nothing"
+    assert set(statuses(cli.json("install", f"--{name}", "--no-skills")).values()) == {
+        "unchanged"
+    }, "the second time changes nothing"
     assert tree(home) == there
     assert cli("uninstall", "--json").code == 0
     assert tree(home) == before
@@ -101,7 +119,9 @@ def test_a_dry_run_shows_all_and_changes_nothing(cli, home: Path, name: str) -> 
     assert statuses(dry) == statuses(real)
     assert [one["diff"] for one in dry["files"]] == [one["diff"] for one in real["files"]]
     there = tree(home)
-    assert statuses(cli.json("uninstall", "--dry-run")) == statuses(cli.json("uninstall", "--dry-run"))
+    assert statuses(cli.json("uninstall", "--dry-run")) == statuses(
+        cli.json("uninstall", "--dry-run")
+    )
     assert tree(home) == there
     assert cli.json("uninstall")["files"]
     assert tree(home) == before
@@ -127,7 +147,9 @@ def test_what_the_user_edits_between_install_and_uninstall_stays(cli, home: Path
     config = laid(home, ".codex/config.toml", TOMLS["a table"])
     hooks = home / ".cursor/hooks.json"
     cli.ok("install", "--claude", "--codex", "--cursor")
-    settings.write_text(settings.read_text().replace('"opus", // for now', '"haiku", // since today'))
+    settings.write_text(
+        settings.read_text().replace('"opus", // for now', '"haiku", // since today')
+    )
     config.write_text(config.read_text() + '\n[projects."/x"]\ntrust_level = "trusted"\n')
     mine = json.loads(hooks.read_text())
     mine["hooks"]["stop"].append({"command": "./mine.sh"})
@@ -136,35 +158,57 @@ def test_what_the_user_edits_between_install_and_uninstall_stays(cli, home: Path
     assert result[str(settings)] == result[str(config)] == result[str(hooks)] == "cleaned"
     assert settings.read_text() == text.replace('"opus", // for now', '"haiku", // since today')
     assert config.read_text() == TOMLS["a table"] + '\n[projects."/x"]\ntrust_level = "trusted"\n'
-    assert json.loads(hooks.read_text()) == {"version": 1, "hooks": {"stop": [{"command": "./mine.sh"}]}}
+    assert json.loads(hooks.read_text()) == {
+        "version": 1,
+        "hooks": {"stop": [{"command": "./mine.sh"}]},
+    }
 
 
-def test_a_file_that_was_made_and_then_filled_by_others_stays_with_their_part(cli, home: Path) -> None:
+def test_a_file_that_was_made_and_then_filled_by_others_stays_with_their_part(
+    cli, home: Path
+) -> None:
     cli.ok("install", "--claude", "--cursor", "--no-skills", "--no-hooks")
     claude, cursor = home / ".claude.json", home / ".cursor/mcp.json"
-    claude.write_text(json.dumps({**json.loads(claude.read_text()), "numStartups": 3, "projects": {"/x": {"mcpServers": {}}}}, indent=2))
+    claude.write_text(
+        json.dumps(
+            {
+                **json.loads(claude.read_text()),
+                "numStartups": 3,
+                "projects": {"/x": {"mcpServers": {}}},
+            },
+            indent=2,
+        )
+    )
     cursor.write_text(cursor.read_text().replace("{", "{ // servers of mine", 1))
     cli.ok("uninstall")
-    assert claude.read_text() == json.dumps({"numStartups": 3, "projects": {"/x": {"mcpServers": {}}}}, indent=2)
+    assert claude.read_text() == json.dumps(
+        {"numStartups": 3, "projects": {"/x": {"mcpServers": {}}}}, indent=2
+    )
     assert cursor.read_text().split() == "{ // servers of mine }".split()
 
 
-def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home: Path, monkeypatch) -> None:
+def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(
+    cli, home: Path, monkeypatch
+) -> None:
     text = DOCUMENTS["two blanks"]
     settings = laid(home, ".claude/settings.json", text)
     cli.ok("install", "--claude")
     settings.write_text(settings.read_text().replace('"opus"', '"haiku"'))
-    monkeypatch.setattr(command, "running", lambda: ("/new/recollect",))
+    monkeypatch.setattr(command, "running", lambda: ("/new/bethink",))
     cli.ok("install", "--claude")
     assert PROGRAM not in settings.read_text()
-    assert settings.read_text().count("/new/recollect") == 7
+    assert settings.read_text().count("/new/bethink") == 7
     cli.ok("uninstall")
     assert settings.read_text() == text.replace('"opus"', '"haiku"')
 
 
 def test_backups_hold_what_was_there_and_are_for_their_owner_alone(cli, home: Path) -> None:
     laid(home, ".claude/settings.json", DOCUMENTS["comments"])
-    outcome = next(one for one in cli.json("install", "--claude")["files"] if one["path"].endswith("settings.json"))
+    outcome = next(
+        one
+        for one in cli.json("install", "--claude")["files"]
+        if one["path"].endswith("settings.json")
+    )
     backup = cli.home / "backups" / "agents" / outcome["backup"]
     assert backup.read_text() == DOCUMENTS["comments"]
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
@@ -221,7 +265,9 @@ def test_a_link_stays_a_link_and_its_target_is_edited(cli, home: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", [False, True])
-def test_a_projects_link_to_files_elsewhere_is_not_followed(cli, home: Path, tmp_path: Path, folder: bool) -> None:
+def test_a_projects_link_to_files_elsewhere_is_not_followed(
+    cli, home: Path, tmp_path: Path, folder: bool
+) -> None:
     elsewhere = laid(tmp_path, "elsewhere/settings.json", DOCUMENTS["two blanks"]).parent
     before = tree(elsewhere)
     if folder:
@@ -249,7 +295,9 @@ def test_a_projects_link_within_it_is_followed(cli, home: Path) -> None:
     assert tree(cli.project) == before
 
 
-def test_entries_behind_a_projects_link_are_not_taken_out_of_files_elsewhere(cli, home: Path) -> None:
+def test_entries_behind_a_projects_link_are_not_taken_out_of_files_elsewhere(
+    cli, home: Path
+) -> None:
     cli.ok("install", "--claude", "--no-skills", "--no-hooks")
     (cli.home / "install.json").unlink()
     (cli.project / ".mcp.json").symlink_to(home / ".claude.json")
@@ -264,7 +312,9 @@ def test_a_circle_of_links_is_told(cli, home: Path) -> None:
     assert cli("install", "--claude").code == 1
 
 
-def test_a_file_that_changes_at_the_same_moment_is_not_overwritten(cli, home: Path, monkeypatch) -> None:
+def test_a_file_that_changes_at_the_same_moment_is_not_overwritten(
+    cli, home: Path, monkeypatch
+) -> None:
     path = laid(home, ".claude/settings.json", DOCUMENTS["two blanks"])
     write = textfile.write
 
@@ -286,7 +336,9 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("at", range(1, 10))  # three backups, the record twice, four files
-def test_killed_at_any_write_everything_can_be_taken_back(cli, home: Path, monkeypatch, at: int) -> None:
+def test_killed_at_any_write_everything_can_be_taken_back(
+    cli, home: Path, monkeypatch, at: int
+) -> None:
     for name in (".claude.json", ".claude/settings.json", ".codex/hooks.json"):
         laid(home, name, DOCUMENTS["comments"])
     before = tree(home)
@@ -309,7 +361,7 @@ def test_killed_at_any_write_everything_can_be_taken_back(cli, home: Path, monke
     assert tree(home) == before
 
 
-@pytest.mark.parametrize("trouble", [RecollectError("No space left on device."), Killed()])
+@pytest.mark.parametrize("trouble", [BethinkError("No space left on device."), Killed()])
 @pytest.mark.parametrize("again", [True, False])
 def test_a_skill_whose_new_text_could_not_be_written_is_still_ours(
     cli, home: Path, monkeypatch, trouble: BaseException, again: bool
@@ -352,11 +404,23 @@ def test_two_installs_at_once_do_each_thing_once(cli, home: Path, tmp_path: Path
     laid(home, ".claude/settings.json", DOCUMENTS["comments"])
     before = tree(home)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent / "src")}
-    words = [sys.executable, "-m", "recollect", "install", "--claude", "--codex", "--copilot", "--quiet"]
-    running = [subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(3)]
+    words = [
+        sys.executable,
+        "-m",
+        "bethink",
+        "install",
+        "--claude",
+        "--codex",
+        "--copilot",
+        "--quiet",
+    ]
+    running = [
+        subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
     said = [one.communicate(timeout=60)[1].decode() for one in running]
     assert [one.returncode for one in running] == [0, 0, 0], said
-    hooks = json.loads((home / ".copilot/hooks/recollect.json").read_text())["hooks"]
+    hooks = json.loads((home / ".copilot/hooks/bethink.json").read_text())["hooks"]
     assert {len(listed) for listed in hooks.values()} == {1}
     assert (home / ".claude/settings.json").read_text().count("session-start") == 1
     cli.ok("uninstall")
@@ -405,7 +469,9 @@ def test_a_part_that_is_left_out_later_goes(cli, home: Path, name: str) -> None:
     assert tree(home) == before
 
 
-def test_without_a_name_the_hosts_that_are_here_are_connected(cli, home: Path, monkeypatch, tmp_path) -> None:
+def test_without_a_name_the_hosts_that_are_here_are_connected(
+    cli, home: Path, monkeypatch, tmp_path
+) -> None:
     assert "None of the agents" in cli.fails("install", code=1)
     (home / ".gemini").mkdir()
     programs = tmp_path / "programs"
@@ -422,11 +488,20 @@ def test_variables_of_the_hosts_move_their_files(cli, home: Path, monkeypatch, t
     for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / "moved" / variable))
     cli.ok("install", "--claude", "--codex", "--copilot", "--opencode", "--no-skills")
-    assert sorted(str(path.relative_to(tmp_path / "moved")) for path in (tmp_path / "moved").rglob("*") if path.is_file()) == [
-        "CLAUDE_CONFIG_DIR/.claude.json", "CLAUDE_CONFIG_DIR/settings.json", "CODEX_HOME/config.toml", "CODEX_HOME/hooks.json",
-        "COPILOT_HOME/hooks/recollect.json", "COPILOT_HOME/mcp-config.json", "XDG_CONFIG_HOME/opencode/opencode.json",
-        "XDG_CONFIG_HOME/opencode/plugins/recollect.js",
-    ]  # fmt: skip
+    assert sorted(
+        str(path.relative_to(tmp_path / "moved"))
+        for path in (tmp_path / "moved").rglob("*")
+        if path.is_file()
+    ) == [
+        "CLAUDE_CONFIG_DIR/.claude.json",
+        "CLAUDE_CONFIG_DIR/settings.json",
+        "CODEX_HOME/config.toml",
+        "CODEX_HOME/hooks.json",
+        "COPILOT_HOME/hooks/bethink.json",
+        "COPILOT_HOME/mcp-config.json",
+        "XDG_CONFIG_HOME/opencode/opencode.json",
+        "XDG_CONFIG_HOME/opencode/plugins/bethink.js",
+    ]
     assert tree(home) == {}
 
 
@@ -434,10 +509,21 @@ def test_a_project_gets_files_of_its_own(cli, home: Path) -> None:
     before = tree(cli.project)
     cli.ok("install", "--all", "--project", "--no-skills")
     assert tree(home) == {}
-    assert sorted(name for name, (_, content) in tree(cli.project).items() if isinstance(content, bytes)) == [
-        ".claude/settings.json", ".codex/config.toml", ".codex/hooks.json", ".cursor/hooks.json", ".cursor/mcp.json", ".gemini/settings.json",
-        ".github/hooks/recollect.json", ".github/mcp.json", ".mcp.json", ".opencode/plugins/recollect.js", "opencode.json",
-    ]  # fmt: skip
+    assert sorted(
+        name for name, (_, content) in tree(cli.project).items() if isinstance(content, bytes)
+    ) == [
+        ".claude/settings.json",
+        ".codex/config.toml",
+        ".codex/hooks.json",
+        ".cursor/hooks.json",
+        ".cursor/mcp.json",
+        ".gemini/settings.json",
+        ".github/hooks/bethink.json",
+        ".github/mcp.json",
+        ".mcp.json",
+        ".opencode/plugins/bethink.js",
+        "opencode.json",
+    ]
     assert cli.json("uninstall", "--user")["files"] == []
     cli.ok("uninstall", "--project", str(cli.project))
     assert tree(cli.project) == before
@@ -445,13 +531,21 @@ def test_a_project_gets_files_of_its_own(cli, home: Path) -> None:
 
 def test_hooks_that_would_run_twice_are_told(cli, home: Path) -> None:
     cli.ok("install", "--claude", "--no-skills")
-    assert "connected for you everywhere, too" in cli("install", "--claude", "--project", "--no-skills").err
+    assert (
+        "connected for you everywhere, too"
+        in cli("install", "--claude", "--project", "--no-skills").err
+    )
     assert "runs twice" not in cli("install", "--codex", "--project", "--no-skills").err
-    assert f"connected in {cli.project}, too" in cli("install", "--claude", "--codex", "--no-skills").err
+    assert (
+        f"connected in {cli.project}, too"
+        in cli("install", "--claude", "--codex", "--no-skills").err
+    )
 
 
 @pytest.mark.parametrize("variable", ["COPILOT_CLI", "CURSOR_VERSION"])
-def test_a_projects_hooks_for_claude_are_silent_in_hosts_that_run_them_too(cli, monkeypatch, variable: str) -> None:
+def test_a_projects_hooks_for_claude_are_silent_in_hosts_that_run_them_too(
+    cli, monkeypatch, variable: str
+) -> None:
     monkeypatch.delenv("CLAUDECODE", raising=False)
     assert run.run("pre-compact", "claude", b"{}")
     monkeypatch.setenv(variable, "1")
@@ -460,12 +554,17 @@ def test_a_projects_hooks_for_claude_are_silent_in_hosts_that_run_them_too(cli, 
     assert run.run("pre-compact", "claude", b"{}")
 
 
-def test_a_project_names_the_bare_command_where_that_leads_here(cli, home: Path, monkeypatch, tmp_path) -> None:
-    program = laid(tmp_path, "programs/recollect", "#!/bin/sh\n", 0o755)
+def test_a_project_names_the_bare_command_where_that_leads_here(
+    cli, home: Path, monkeypatch, tmp_path
+) -> None:
+    program = laid(tmp_path, "programs/bethink", "#!/bin/sh\n", 0o755)
     monkeypatch.setenv("PATH", str(program.parent))
     monkeypatch.setattr(command, "running", lambda: (str(program),))
     cli.ok("install", "--claude", "--project")
-    assert json.loads((cli.project / ".mcp.json").read_text())["mcpServers"]["recollect"]["command"] == "recollect"
+    assert (
+        json.loads((cli.project / ".mcp.json").read_text())["mcpServers"]["bethink"]["command"]
+        == "bethink"
+    )
 
 
 @pytest.mark.parametrize(
@@ -486,15 +585,21 @@ def test_wrong_usage_is_told(cli, home: Path, words: tuple[str, ...], message: s
 @pytest.mark.parametrize(
     ("name", "file", "text"),
     [
-        ("claude", ".claude/settings.json", '{"enabledPlugins": {"recollect@recollect": true}}'),
-        ("copilot", ".copilot/settings.json", '{"enabledPlugins": {"other@x": true, "recollect@recollect": true}}'),
-        ("codex", ".codex/config.toml", '[plugins."recollect@recollect"]\nenabled = true\n'),
+        ("claude", ".claude/settings.json", '{"enabledPlugins": {"bethink@bethink": true}}'),
+        (
+            "copilot",
+            ".copilot/settings.json",
+            '{"enabledPlugins": {"other@x": true, "bethink@bethink": true}}',
+        ),
+        ("codex", ".codex/config.toml", '[plugins."bethink@bethink"]\nenabled = true\n'),
     ],
 )
-def test_an_installed_plugin_is_not_doubled(cli, home: Path, name: str, file: str, text: str) -> None:
+def test_an_installed_plugin_is_not_doubled(
+    cli, home: Path, name: str, file: str, text: str
+) -> None:
     path = laid(home, file, text)
     before = tree(home)
-    assert "has the plugin recollect@recollect" in cli("install", f"--{name}").err
+    assert "has the plugin bethink@bethink" in cli("install", f"--{name}").err
     assert tree(home) == before
     path.write_text(text.replace("true", "false"))
     assert cli("install", f"--{name}", "--dry-run", "--json").out.count("made") > 0
@@ -510,15 +615,15 @@ def test_a_damaged_record_is_told_and_force_finds_the_entries(cli, home: Path) -
     assert "--force" in cli.ok("uninstall")
     assert "session-start" in (home / ".claude/settings.json").read_text()
     cli.ok("uninstall", "--force")
-    assert "recollect" not in (home / ".claude/settings.json").read_text()
+    assert "bethink" not in (home / ".claude/settings.json").read_text()
     assert "say done" in (home / ".claude/settings.json").read_text()
-    assert "recollect" not in (home / ".cursor/hooks.json").read_text()
+    assert "bethink" not in (home / ".cursor/hooks.json").read_text()
 
 
 def test_a_server_that_the_user_registered_is_kept_and_survives(cli, home: Path) -> None:
-    text = '{"mcpServers": {"recollect": {"type": "stdio", "command": "uvx", "args": ["recollect", "mcp"], "env": {}}}}'
+    text = '{"mcpServers": {"bethink": {"type": "stdio", "command": "uvx", "args": ["bethink", "mcp"], "env": {}}}}'
     path = laid(home, ".claude.json", text)
-    assert "it starts Recollect too" in cli.ok("install", "--claude")
+    assert "it starts Bethink too" in cli.ok("install", "--claude")
     cli.ok("uninstall")
     assert path.read_text() == text
     cli.ok("install", "--claude", "--force")
@@ -534,11 +639,15 @@ def test_secrets_beside_a_change_are_not_printed(cli, home: Path) -> None:
     assert key in (home / ".claude.json").read_text()
 
 
-def test_hooks_of_a_program_with_blanks_in_its_path_are_quoted_for_the_shell(cli, home: Path) -> None:
+def test_hooks_of_a_program_with_blanks_in_its_path_are_quoted_for_the_shell(
+    cli, home: Path
+) -> None:
     cli.ok("install", "--codex", "--claude")
     codex = json.loads((home / ".codex/hooks.json").read_text())["hooks"]["Stop"][0]["hooks"][0]
-    assert codex["command"] == "'/opt/my tools/recollect' hook stop --host codex"
-    claude = json.loads((home / ".claude/settings.json").read_text())["hooks"]["Stop"][0]["hooks"][0]
+    assert codex["command"] == "'/opt/my tools/bethink' hook stop --host codex"
+    claude = json.loads((home / ".claude/settings.json").read_text())["hooks"]["Stop"][0]["hooks"][
+        0
+    ]
     assert (claude["command"], claude["args"]) == (PROGRAM, ["hook", "stop", "--host", "claude"])
 
 
@@ -554,15 +663,17 @@ def test_warm_prompts_are_answered_by_the_server_and_never_twice(cli, home: Path
     assert tree(home) == {}
 
 
-def test_an_unwritable_data_directory_is_told_and_nothing_is_changed(cli, home: Path, monkeypatch, tmp_path) -> None:
+def test_an_unwritable_data_directory_is_told_and_nothing_is_changed(
+    cli, home: Path, monkeypatch, tmp_path
+) -> None:
     (tmp_path / "in the way").write_text("")
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "in the way"))
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "in the way"))
     cli.fails("install", "--claude", code=1)
     assert tree(home) == {}
 
 
 def test_every_host_has_what_the_installer_asks_for() -> None:
-    place = host.Place(Path("/h"), {}, None, ("recollect",))
+    place = host.Place(Path("/h"), {}, None, ("bethink",))
     for name in host.HOSTS:
         module = host.module(name)
         assert module.NAME and module.PROGRAM
@@ -570,28 +681,36 @@ def test_every_host_has_what_the_installer_asks_for() -> None:
         assert all(note.endswith(".") for note in module.notes(place))
 
 
-def test_a_program_of_a_passing_environment_is_passed_over_or_told(cli, home: Path, monkeypatch, tmp_path) -> None:
+def test_a_program_of_a_passing_environment_is_passed_over_or_told(
+    cli, home: Path, monkeypatch, tmp_path
+) -> None:
     monkeypatch.undo()
-    passing = laid(tmp_path, ".cache/uv/archive-v0/x/bin/recollect", "#!/bin/sh\n", 0o755)
-    lasting = laid(tmp_path, "bin/recollect", "#!/bin/sh\n", 0o755)
+    passing = laid(tmp_path, ".cache/uv/archive-v0/x/bin/bethink", "#!/bin/sh\n", 0o755)
+    lasting = laid(tmp_path, "bin/bethink", "#!/bin/sh\n", 0o755)
     monkeypatch.setattr("sys.argv", [str(passing)])
     monkeypatch.setattr("sys.executable", str(passing.parent / "python"))
     monkeypatch.setenv("PATH", f"{passing.parent}{os.pathsep}{lasting.parent}")
     assert command.running() == (str(lasting),)
     monkeypatch.setenv("PATH", str(passing.parent))
-    assert command.running() == (str(passing.parent / "python"), "-P", "-m", "recollect")
+    assert command.running() == (str(passing.parent / "python"), "-P", "-m", "bethink")
     place = host.Place(home, {}, None, command.running())
     assert "uv tool install" in warnings(place)[0]
 
 
 @pytest.mark.parametrize(
     ("started", "expected"),
-    [("{bin}/recollect", ("{bin}/recollect",)), ("pytest", None), ("{bin}/missing/recollect", None)],
+    [("{bin}/bethink", ("{bin}/bethink",)), ("pytest", None), ("{bin}/missing/bethink", None)],
 )
-def test_the_running_program_is_named_as_it_was_started(monkeypatch, tmp_path, started: str, expected: tuple[str, ...] | None) -> None:
-    program = laid(tmp_path, "recollect", "#!/bin/sh\n", 0o755)
+def test_the_running_program_is_named_as_it_was_started(
+    monkeypatch, tmp_path, started: str, expected: tuple[str, ...] | None
+) -> None:
+    program = laid(tmp_path, "bethink", "#!/bin/sh\n", 0o755)
     monkeypatch.setattr("sys.argv", [started.format(bin=tmp_path)])
     monkeypatch.setattr("sys.executable", str(tmp_path / "elsewhere" / "python"))
     monkeypatch.setenv("PATH", os.devnull)
     words = command.running()
-    assert words == ((str(program),) if expected else (str(tmp_path / "elsewhere" / "python"), "-P", "-m", "recollect"))
+    assert words == (
+        (str(program),)
+        if expected
+        else (str(tmp_path / "elsewhere" / "python"), "-P", "-m", "bethink")
+    )

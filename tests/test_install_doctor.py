@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from agent_files import HOSTS, home_of, laid, tree
 
-from recollect import __version__
-from recollect.hooks import failures, pause, spool
-from recollect.install import check, command, host, probe
+from bethink import __version__
+from bethink.hooks import failures, pause, spool
+from bethink.install import check, command, host, probe
 
 pytest_plugins = ["cli_runner"]
 
@@ -27,8 +27,13 @@ def home(cli, monkeypatch, tmp_path) -> Path:
 
 @pytest.fixture
 def program(cli, home: Path, monkeypatch, tmp_path) -> Path:
-    """Recollect as it would be installed, in a place with a blank in its name."""
-    path = laid(tmp_path, "my tools/recollect", f'#!/bin/sh\nPYTHONPATH="{SOURCE}" exec "{sys.executable}" -m recollect "$@"\n', 0o755)
+    """Bethink as it would be installed, in a place with a blank in its name."""
+    path = laid(
+        tmp_path,
+        "my tools/bethink",
+        f'#!/bin/sh\nPYTHONPATH="{SOURCE}" exec "{sys.executable}" -m bethink "$@"\n',
+        0o755,
+    )
     monkeypatch.setattr(command, "running", lambda: (str(path),))
     monkeypatch.setenv("PATH", os.defpath)
     return path
@@ -37,12 +42,19 @@ def program(cli, home: Path, monkeypatch, tmp_path) -> Path:
 def findings(cli, *options: str) -> dict[str, dict]:
     """Of the agents, by name. The last one of a name counts."""
     found = json.loads(cli("doctor", "--json", *options).out)
-    return {one["check"]: one for one in found if one["check"].startswith((*HOSTS, "agents", "pause"))}
+    return {
+        one["check"]: one for one in found if one["check"].startswith((*HOSTS, "agents", "pause"))
+    }
 
 
 def test_without_agents_there_is_one_line_about_them(cli, home: Path) -> None:
     assert findings(cli) == {
-        "agents": {"check": "agents", "ok": True, "message": "none is connected; `recollect install` does it", "fix": ""}
+        "agents": {
+            "check": "agents",
+            "ok": True,
+            "message": "none is connected; `bethink install` does it",
+            "fix": "",
+        }
     }
 
 
@@ -50,7 +62,9 @@ def test_without_agents_there_is_one_line_about_them(cli, home: Path) -> None:
 def test_the_whole_chain_of_a_host_is_proven(cli, program: Path, name: str) -> None:
     cli.ok("install", f"--{name}")
     found = findings(cli)
-    assert list(found) == [f"{name} {part}" for part in ("config", "program", "hooks", "MCP", "capture")]
+    assert list(found) == [
+        f"{name} {part}" for part in ("config", "program", "hooks", "MCP", "capture")
+    ]
     assert all(one["ok"] for one in found.values()), found
     assert found[f"{name} hooks"]["message"].startswith("session-start, prompt, stop run")
     assert "tools in" in found[f"{name} MCP"]["message"]
@@ -61,19 +75,24 @@ def test_the_whole_chain_of_a_host_is_proven(cli, program: Path, name: str) -> N
 def test_a_capture_and_what_is_not_read_yet_are_told(cli, home: Path, monkeypatch) -> None:
     monkeypatch.setattr(spool, "captures", lambda: {"claude": time.time() - 42})
     monkeypatch.setattr(spool, "lag", lambda name: 7)
-    assert check._captured("claude").message == "last capture 42 seconds ago; the index is behind by 7 lines"
+    assert (
+        check._captured("claude").message
+        == "last capture 42 seconds ago; the index is behind by 7 lines"
+    )
 
 
-def test_a_program_that_is_gone_is_a_problem_and_fix_names_the_new_one(cli, home: Path, program: Path, monkeypatch) -> None:
+def test_a_program_that_is_gone_is_a_problem_and_fix_names_the_new_one(
+    cli, home: Path, program: Path, monkeypatch
+) -> None:
     cli.ok("install", "--claude", "--no-skills")
-    newer = program.parent.parent / "newer" / "recollect"
+    newer = program.parent.parent / "newer" / "bethink"
     newer.parent.mkdir()
     program.rename(newer)
     monkeypatch.setattr(command, "running", lambda: (str(newer),))
     found = findings(cli)
     assert not found["claude program"]["ok"]
     assert "is not there" in found["claude program"]["message"]
-    assert found["claude program"]["fix"] == "recollect install --claude"
+    assert found["claude program"]["fix"] == "bethink install --claude"
     assert not found["claude hooks"]["ok"]
     assert not found["claude MCP"]["ok"]
     found = findings(cli, "--fix")
@@ -83,11 +102,13 @@ def test_a_program_that_is_gone_is_a_problem_and_fix_names_the_new_one(cli, home
     assert tree(home) == {}
 
 
-def test_another_version_is_a_problem(cli, home: Path, program: Path, monkeypatch, tmp_path) -> None:
+def test_another_version_is_a_problem(
+    cli, home: Path, program: Path, monkeypatch, tmp_path
+) -> None:
     cli.ok("install", "--cursor", "--no-skills", "--no-mcp")
-    monkeypatch.setattr(command, "running", lambda: ("/another/recollect",))
+    monkeypatch.setattr(command, "running", lambda: ("/another/bethink",))
     assert findings(cli)["cursor program"]["ok"], "another place, the same version"
-    program.write_text("#!/bin/sh\necho recollect 0.0.1\n")
+    program.write_text("#!/bin/sh\necho bethink 0.0.1\n")
     found = findings(cli)["cursor program"]
     assert not found["ok"]
     assert f"is version 0.0.1; this one is {__version__}: two are installed" in found["message"]
@@ -103,7 +124,9 @@ def test_another_version_is_a_problem(cli, home: Path, program: Path, monkeypatc
         ("sleep 60", "it did not end within"),
     ],
 )
-def test_hooks_that_misbehave_are_problems(cli, home: Path, program: Path, monkeypatch, script: str, message: str) -> None:
+def test_hooks_that_misbehave_are_problems(
+    cli, home: Path, program: Path, monkeypatch, script: str, message: str
+) -> None:
     monkeypatch.setattr(check, "HOOK_SECONDS", 0.5 if script.startswith("sleep") else 8.0)
     cli.ok("install", "--gemini", "--no-skills", "--no-mcp")
     program.write_text(f"#!/bin/sh\n{script}\n")
@@ -125,21 +148,30 @@ def test_a_hook_that_hides_its_failure_is_found_out(cli, home: Path, program: Pa
 
 @pytest.mark.parametrize(
     ("script", "message"),
-    [("exit 1", "without an answer"), ("echo oh >&2; exit 1", "oh"), ("echo hello", "without"), ("sleep 60", "within")],
+    [
+        ("exit 1", "without an answer"),
+        ("echo oh >&2; exit 1", "oh"),
+        ("echo hello", "without"),
+        ("sleep 60", "within"),
+    ],
 )
-def test_servers_that_do_not_answer_are_problems(cli, home: Path, program: Path, monkeypatch, script: str, message: str) -> None:
+def test_servers_that_do_not_answer_are_problems(
+    cli, home: Path, program: Path, monkeypatch, script: str, message: str
+) -> None:
     monkeypatch.setattr(check, "SERVER_SECONDS", 0.5)
     cli.ok("install", "--cursor", "--no-skills", "--no-hooks")
     program.write_text(f"#!/bin/sh\n{script}\n")
     found = findings(cli)["cursor MCP"]
     assert not found["ok"]
     assert message in found["message"]
-    assert found["fix"] == "recollect install --cursor"
+    assert found["fix"] == "bethink install --cursor"
     monkeypatch.setattr(check, "find_spec", lambda name: None)
-    assert findings(cli)["cursor MCP"]["fix"] == "pip install 'recollect[mcp]'"
+    assert findings(cli)["cursor MCP"]["fix"] == "pip install 'bethink[mcp]'"
 
 
-def test_entries_that_somebody_removed_are_missed_and_put_back(cli, home: Path, program: Path) -> None:
+def test_entries_that_somebody_removed_are_missed_and_put_back(
+    cli, home: Path, program: Path
+) -> None:
     cli.ok("install", "--gemini", "--no-skills", "--no-mcp")
     path = home / ".gemini/settings.json"
     document = json.loads(path.read_text())
@@ -161,15 +193,17 @@ def test_a_file_that_cannot_be_read_is_a_problem(cli, home: Path, program: Path)
     found = findings(cli)["cursor config"]
     assert not found["ok"]
     assert "no JSON" in found["message"]
-    assert found["fix"] == "Mend that file by hand, then run `recollect install --cursor`."
+    assert found["fix"] == "Mend that file by hand, then run `bethink install --cursor`."
 
 
 def test_pauses_that_hold_are_told(cli, home: Path) -> None:
     pause.pause(pause.EVERYWHERE)
-    assert findings(cli)["pause"]["message"] == "memory is paused everywhere until `recollect resume`"
+    assert findings(cli)["pause"]["message"] == "memory is paused everywhere until `bethink resume`"
 
 
-def test_a_directory_that_vanished_is_no_matter(cli, home: Path, program: Path, monkeypatch, tmp_path) -> None:
+def test_a_directory_that_vanished_is_no_matter(
+    cli, home: Path, program: Path, monkeypatch, tmp_path
+) -> None:
     cli.ok("install", "--codex", "--no-skills", "--no-mcp")
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -179,30 +213,40 @@ def test_a_directory_that_vanished_is_no_matter(cli, home: Path, program: Path, 
 
 
 def test_old_failures_are_history(cli, home: Path, monkeypatch) -> None:
-    monkeypatch.setattr(failures, "read", lambda: [failures.Failure("claude", "stop", 2, 0.0, time.time() - 3 * 86400, "no space")])
+    monkeypatch.setattr(
+        failures,
+        "read",
+        lambda: [failures.Failure("claude", "stop", 2, 0.0, time.time() - 3 * 86400, "no space")],
+    )
     (found,) = check._failed("claude")
     assert found.ok
     assert found.message == "stop failed 2 times, last 3 days ago: no space"
 
 
-def test_a_host_that_only_the_plugin_connects_is_proven_too(cli, home: Path, program: Path, monkeypatch) -> None:
-    laid(home, ".claude/settings.json", '{"enabledPlugins": {"recollect@recollect": true}}')
+def test_a_host_that_only_the_plugin_connects_is_proven_too(
+    cli, home: Path, program: Path, monkeypatch
+) -> None:
+    laid(home, ".claude/settings.json", '{"enabledPlugins": {"bethink@bethink": true}}')
     found = findings(cli)
-    assert "recollect@recollect" in found["claude config"]["message"] and found["claude config"]["ok"]
+    assert "bethink@bethink" in found["claude config"]["message"] and found["claude config"]["ok"]
     assert not found["claude program"]["ok"] and "uv tool install" in found["claude program"]["fix"]
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.defpath}")
     found = findings(cli)
     assert all(one["ok"] for one in found.values()), found
-    assert list(found) == [f"claude {part}" for part in ("config", "program", "hooks", "MCP", "capture")]
+    assert list(found) == [
+        f"claude {part}" for part in ("config", "program", "hooks", "MCP", "capture")
+    ]
 
 
 def test_a_plugin_beside_the_entries_is_a_problem(cli, home: Path, program: Path) -> None:
     cli.ok("install", "--claude", "--no-skills", "--no-mcp")
     path = home / ".claude/settings.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "enabledPlugins": {"recollect@tools": True}}))
+    path.write_text(
+        json.dumps({**json.loads(path.read_text()), "enabledPlugins": {"bethink@tools": True}})
+    )
     found = findings(cli)["claude config"]
     assert not found["ok"]
-    assert found["fix"] == "Keep one: recollect uninstall --claude"
+    assert found["fix"] == "Keep one: bethink uninstall --claude"
 
 
 def test_hooks_that_are_switched_off_are_a_problem(cli, home: Path, program: Path) -> None:
@@ -216,46 +260,65 @@ def test_hooks_that_are_switched_off_are_a_problem(cli, home: Path, program: Pat
 
 @pytest.fixture
 def clone(cli, tmp_path) -> Path:
-    """A repository of somebody else, whose files start what looks like Recollect. `ran` is there if any of it was run."""
+    """A repository of somebody else, whose files start what looks like Bethink. `ran` is there if any of it was run."""
     ran = tmp_path / "ran"
-    line = f"touch '{ran}'; true recollect hook session-start --host claude"
-    laid(cli.project, ".claude/settings.json", json.dumps({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": line}]}]}}))
-    server = {"command": "sh", "args": ["-c", f"touch '{ran}'", "recollect", "mcp"]}
-    laid(cli.project, ".mcp.json", json.dumps({"mcpServers": {"recollect": server}}))
-    words = json.dumps(["sh", "-c", f"touch '{ran}'", "recollect"])
-    laid(cli.project, ".opencode/plugins/recollect.js", f"const COMMAND = {words}\n")
+    line = f"touch '{ran}'; true bethink hook session-start --host claude"
+    laid(
+        cli.project,
+        ".claude/settings.json",
+        json.dumps(
+            {"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": line}]}]}}
+        ),
+    )
+    server = {"command": "sh", "args": ["-c", f"touch '{ran}'", "bethink", "mcp"]}
+    laid(cli.project, ".mcp.json", json.dumps({"mcpServers": {"bethink": server}}))
+    words = json.dumps(["sh", "-c", f"touch '{ran}'", "bethink"])
+    laid(cli.project, ".opencode/plugins/bethink.js", f"const COMMAND = {words}\n")
     return ran
 
 
 @pytest.mark.parametrize("options", [(), ("--fix",)])
-def test_what_a_cloned_repository_wants_run_is_told_and_not_run(cli, program: Path, clone: Path, options: tuple[str, ...]) -> None:
+def test_what_a_cloned_repository_wants_run_is_told_and_not_run(
+    cli, program: Path, clone: Path, options: tuple[str, ...]
+) -> None:
     before = tree(cli.project)
     found = findings(cli, *options)
     assert not clone.exists()
-    assert "touch" in found["claude entries"]["message"] and "and 1 more" in found["claude entries"]["message"]
+    assert (
+        "touch" in found["claude entries"]["message"]
+        and "and 1 more" in found["claude entries"]["message"]
+    )
     assert not found["claude entries"]["ok"] and not found["opencode entries"]["ok"]
-    assert found["claude entries"]["fix"].endswith("recollect install --claude --project --force writes ours in its place.")
+    assert found["claude entries"]["fix"].endswith(
+        "bethink install --claude --project --force writes ours in its place."
+    )
     assert {"claude hooks", "claude MCP", "claude program", "opencode hooks"}.isdisjoint(found)
     assert tree(cli.project) == before, "what somebody else wrote is for people to look at"
 
 
-def test_a_projects_server_is_not_run_with_the_environment_that_the_project_names(cli, home: Path, program: Path) -> None:
+def test_a_projects_server_is_not_run_with_the_environment_that_the_project_names(
+    cli, home: Path, program: Path
+) -> None:
     cli.ok("install", "--claude", "--project", "--no-skills", "--no-hooks")
     path = cli.project / ".mcp.json"
     document = json.loads(path.read_text())
-    document["mcpServers"]["recollect"]["env"] = {"PYTHONPATH": str(cli.project)}
+    document["mcpServers"]["bethink"]["env"] = {"PYTHONPATH": str(cli.project)}
     path.write_text(json.dumps(document))
     found = findings(cli)
     assert "PYTHONPATH=" in found["claude entries"]["message"] and "claude MCP" not in found
 
 
 @pytest.mark.parametrize("name", ["claude", "copilot", "opencode"])
-def test_what_install_wrote_into_a_project_is_proven_and_mended(cli, home: Path, program: Path, monkeypatch, name: str) -> None:
+def test_what_install_wrote_into_a_project_is_proven_and_mended(
+    cli, home: Path, program: Path, monkeypatch, name: str
+) -> None:
     cli.ok("install", f"--{name}", "--project", "--no-skills")
     found = findings(cli)
-    assert list(found) == [f"{name} {part}" for part in ("config", "program", "hooks", "MCP", "capture")]
+    assert list(found) == [
+        f"{name} {part}" for part in ("config", "program", "hooks", "MCP", "capture")
+    ]
     assert all(one["ok"] for one in found.values()), found
-    newer = program.parent.parent / "newer" / "recollect"
+    newer = program.parent.parent / "newer" / "bethink"
     newer.parent.mkdir()
     program.rename(newer)
     monkeypatch.setattr(command, "running", lambda: (str(newer),))
@@ -279,13 +342,16 @@ def test_a_hook_in_a_shell_that_is_too_slow_leaves_no_process(tmp_path: Path) ->
 
 
 def test_init_says_how_agents_are_connected_until_one_is(cli, home: Path) -> None:
-    line = "`recollect install` connects your agents"
+    line = "`bethink install` connects your agents"
     assert line in cli("init", "--skip-map", "--skip-analyze").err
     cli.ok("install", "--claude", "--no-skills")
     assert line not in cli("init", "--skip-map", "--skip-analyze").err
 
 
-@pytest.mark.parametrize(("answer", "connected"), [("y\n", True), ("yes\n", True), ("\n", False), ("n\n", False), ("", False)])
+@pytest.mark.parametrize(
+    ("answer", "connected"),
+    [("y\n", True), ("yes\n", True), ("\n", False), ("n\n", False), ("", False)],
+)
 def test_init_asks_at_a_terminal(cli, home: Path, answer: str, connected: bool) -> None:
     (home / ".claude").mkdir()
     (home / ".codex").mkdir()
@@ -296,7 +362,15 @@ def test_init_asks_at_a_terminal(cli, home: Path, answer: str, connected: bool) 
 
 
 def test_every_host_tells_which_hooks_it_should_have() -> None:
-    known = {"session-start", "prompt", "stop", "subagent-stop", "pre-compact", "post-compact", "session-end"}
+    known = {
+        "session-start",
+        "prompt",
+        "stop",
+        "subagent-stop",
+        "pre-compact",
+        "post-compact",
+        "session-end",
+    }
     for name in HOSTS:
         events = getattr(host.module(name), "EVENTS", {})
         assert set(events.values()) <= known

@@ -11,9 +11,9 @@ import pytest
 import test_embed
 from cli_runner import cli  # noqa: F401
 
-from recollect import knowledge
-from recollect.embed.hashing import HashingEmbedder
-from recollect.memory import Memory
+from bethink.api import Bethink
+from bethink.embed.hashing import HashingEmbedder
+from bethink.features import knowledge
 
 model_or_pull = test_embed.model_or_pull
 
@@ -36,7 +36,9 @@ def project(cli):  # noqa: F811
     folder = cli.project / ".claude" / "knowledge"
     (folder / "gotchas").mkdir(parents=True)
     (folder / "deploying.md").write_text(GUIDE)
-    (folder / "gotchas" / "cache.md").write_text("---\ntags: [redis]\n---\n# Cache\n\nThe cache forgets everything at midnight.\n")
+    (folder / "gotchas" / "cache.md").write_text(
+        "---\ntags: [redis]\n---\n# Cache\n\nThe cache forgets everything at midnight.\n"
+    )
     return cli
 
 
@@ -45,9 +47,16 @@ def contents(cli) -> dict[str, dict]:  # noqa: F811
 
 
 def test_knowledge_files_are_found_with_path_lines_heading_and_kind(project):
-    assert project.json("index")["added"] == [".claude/knowledge/deploying.md", ".claude/knowledge/gotchas/cache.md"]
+    assert project.json("index")["added"] == [
+        ".claude/knowledge/deploying.md",
+        ".claude/knowledge/gotchas/cache.md",
+    ]
     hit = project.json("search", "previous tag again")[0]
-    assert (hit["path"], hit["kind"], hit["section"]) == (".claude/knowledge/deploying.md", "document", "Deploying > Rollback")
+    assert (hit["path"], hit["kind"], hit["section"]) == (
+        ".claude/knowledge/deploying.md",
+        "document",
+        "Deploying > Rollback",
+    )
     first, last = hit["lines"]
     assert "Run the previous tag again" in "\n".join(GUIDE.splitlines()[first - 1 : last])
     gotcha = project.json("search", "midnight")[0]
@@ -56,19 +65,27 @@ def test_knowledge_files_are_found_with_path_lines_heading_and_kind(project):
 
 @pytest.mark.parametrize("first", ["note", "document"])
 def test_a_note_that_names_a_document_outlives_every_change_of_it(project, first):
-    file, path = ".claude/knowledge/gotchas/cache.md", project.project / ".claude/knowledge/gotchas/cache.md"
+    file, path = (
+        ".claude/knowledge/gotchas/cache.md",
+        project.project / ".claude/knowledge/gotchas/cache.md",
+    )
     path.write_text("The cache forgets everything at midnight.\n")
     if first == "document":
         project.ok("index")
     project.ok("add", "Ada wrote this down", "--source", file)
-    project.ok("add", "--file", file, "--importance", "9", "--tag", "cache", "--no-dedup")  # says what the document says
+    project.ok(
+        "add", "--file", file, "--importance", "9", "--tag", "cache", "--no-dedup"
+    )  # says what the document says
     project.ok("index")
     path.write_text("The cache forgets everything at noon.\n")
     assert project.json("index")["memories"]["retired"] == 1
     path.unlink()
     assert project.json("index")["vanished"] == [file]
     kept = project.json("list", "--source", file)
-    assert {one["content"] for one in kept} == {"Ada wrote this down", "The cache forgets everything at midnight."}
+    assert {one["content"] for one in kept} == {
+        "Ada wrote this down",
+        "The cache forgets everything at midnight.",
+    }
     assert {one["kind"] for one in kept} <= {"general", "fact", "gotcha"}
     copied = next(one for one in kept if one["tags"] == ["cache"])
     assert (copied["importance"], copied["path"], copied["source"]) == (9, None, file)
@@ -76,9 +93,15 @@ def test_a_note_that_names_a_document_outlives_every_change_of_it(project, first
 
 def test_a_second_run_reads_nothing_and_embeds_nothing(project, monkeypatch):
     project.ok("index")
-    monkeypatch.setattr(HashingEmbedder, "documents", lambda *_: pytest.fail("embedded although nothing changed"))
+    monkeypatch.setattr(
+        HashingEmbedder, "documents", lambda *_: pytest.fail("embedded although nothing changed")
+    )
     again = project.json("index")
-    assert (again["unchanged"], again["added"], again["memories"]) == (2, [], {"added": 0, "kept": 0, "retired": 0})
+    assert (again["unchanged"], again["added"], again["memories"]) == (
+        2,
+        [],
+        {"added": 0, "kept": 0, "retired": 0},
+    )
     assert "2 sources: 2 unchanged" in project.ok("index")
 
 
@@ -88,11 +111,18 @@ def test_one_changed_section_embeds_only_itself(project, monkeypatch):
     before = contents(project)
     texts = []
     real = HashingEmbedder.documents
-    monkeypatch.setattr(HashingEmbedder, "documents", lambda self, given, progress=None: texts.extend(given) or real(self, given, progress))
+    monkeypatch.setattr(
+        HashingEmbedder,
+        "documents",
+        lambda self, given, progress=None: texts.extend(given) or real(self, given, progress),
+    )
     file = project.project / ".claude/knowledge/deploying.md"
     file.write_text(GUIDE.replace("read at start", "read at each request"))
     changed = project.json("index")
-    assert changed["changed"] == [".claude/knowledge/deploying.md"] and changed["memories"]["added"] == 1
+    assert (
+        changed["changed"] == [".claude/knowledge/deploying.md"]
+        and changed["memories"]["added"] == 1
+    )
     assert len(texts) == 1 and "read at each request" in texts[0]
     after = contents(project)
     kept = set(before) & set(after)
@@ -105,7 +135,9 @@ def test_a_moved_file_keeps_its_ids_and_a_vanished_one_leaves(project):
     folder = project.project / ".claude/knowledge"
     (folder / "deploying.md").rename(folder / "releases.md")
     moved = project.json("index")
-    assert moved["moved"] == [{"from": ".claude/knowledge/deploying.md", "to": ".claude/knowledge/releases.md"}]
+    assert moved["moved"] == [
+        {"from": ".claude/knowledge/deploying.md", "to": ".claude/knowledge/releases.md"}
+    ]
     assert {one["id"] for one in project.json("list", "--all")} == ids
     (folder / "releases.md").unlink()
     assert project.json("index")["vanished"] == [".claude/knowledge/releases.md"]
@@ -119,7 +151,11 @@ def test_what_was_indexed_by_its_path_stays_until_its_file_is_gone(project):
     (docs / "returns.md").write_text("# Returns\n\nA return is paid back within two weeks.\n")
     project.ok("index", "docs")
     assert project.json("index")["vanished"] == []
-    assert [part["vanished"] for part in project.json("init", "--skip-map")["parts"] if part["part"] == "index"] == [[]]
+    assert [
+        part["vanished"]
+        for part in project.json("init", "--skip-map")["parts"]
+        if part["part"] == "index"
+    ] == [[]]
     assert project.json("index", ".")["vanished"] == []  # which does not look into .claude
     assert project.json("search", "third of the month", "--mode", "keyword")
     (docs / "billing.md").unlink()
@@ -136,7 +172,9 @@ def test_what_git_ignores_and_what_says_so_itself_is_left_out(project):
     (folder / "drafts").mkdir()
     (folder / "drafts" / "idea.md").write_text("# Idea\n\nPaint the sheds purple.\n")
     (folder / "off.md").write_text("---\nindex: false\n---\n# Off\n\nThe sheds stay grey.\n")
-    (folder / "plain.md").write_text("<!-- vector-index: false -->\n# Words\n\nSheds are found by words only.\n")
+    (folder / "plain.md").write_text(
+        "<!-- vector-index: false -->\n# Words\n\nSheds are found by words only.\n"
+    )
     project.ok("index")
     found = [one["content"] for one in project.json("list", "--all") if "heds" in one["content"]]
     assert len(found) == 1 and "by words only" in found[0]
@@ -147,27 +185,39 @@ def test_bad_files_are_named_and_the_rest_is_indexed(project):
     folder = project.project / ".claude/knowledge"
     (folder / "binary.md").write_bytes(b"\x00\x01\x02" * 100)
     (folder / "huge.md").write_bytes(b"word " * 2_100_000)
-    (folder / "broken.md").write_text("---\ntags: [a, b\n---\n# Broken head\n\nStill readable body text.\n")
+    (folder / "broken.md").write_text(
+        "---\ntags: [a, b\n---\n# Broken head\n\nStill readable body text.\n"
+    )
     (folder / "open.md").write_text("# Open\n\n```python\nprint('no end')\n")
     (folder / "loop").symlink_to(folder)
     (folder / "gone.md").symlink_to(folder / "nowhere.md")
     os.mkfifo(folder / "pipe.md")
     result = project("index")
     assert result.code == 0 and "binary" in result.err
-    skipped = {row["source"].rpartition("/")[2]: row["reason"] for row in project.json("index")["skipped"]}
+    skipped = {
+        row["source"].rpartition("/")[2]: row["reason"] for row in project.json("index")["skipped"]
+    }
     assert {"binary.md", "huge.md", "gone.md", "pipe.md"} <= set(skipped)
     assert "binary" in skipped["binary.md"] and "MB" in skipped["huge.md"]
     texts = " ".join(contents(project))
-    assert "Still readable body text" in texts and "no end" in texts and "never from a branch" in texts
+    assert (
+        "Still readable body text" in texts and "no end" in texts and "never from a branch" in texts
+    )
 
 
 def test_what_holds_no_words_is_left_out_and_told(project):
     folder = project.project / ".claude/knowledge"
     (folder / "noise.md").write_text("a" * 300_000)
-    (folder / "picture.md").write_text(f"# Till\n\nThe till is drawn here.\n\n![till](data:image/png;base64,{'iVBORw0KGgo' * 3000})\n")
+    (folder / "picture.md").write_text(
+        f"# Till\n\nThe till is drawn here.\n\n![till](data:image/png;base64,{'iVBORw0KGgo' * 3000})\n"
+    )
     (folder / "tea.md").write_text("# 茶\n\n" + "烏龍茶以百克罐裝出售，從不散裝。" * 60 + "\n")
     told = project("index")
-    assert told.code == 0 and "noise.md: left out what holds no words" in told.err and "tea.md" not in told.err
+    assert (
+        told.code == 0
+        and "noise.md: left out what holds no words" in told.err
+        and "tea.md" not in told.err
+    )
     paths = [one["path"].rpartition("/")[2] for one in project.json("list", "--all")]
     assert "noise.md" not in paths and paths.count("picture.md") == 1 and paths.count("tea.md") > 0
     assert project.json("search", "till drawn", "--mode", "keyword")
@@ -175,20 +225,22 @@ def test_what_holds_no_words_is_left_out_and_told(project):
 
 def test_an_empty_project_says_what_to_do(cli):  # noqa: F811
     error = cli.fails("index", code=1)
-    assert ".claude/knowledge" in error and "recollect init" in error
+    assert ".claude/knowledge" in error and "bethink init" in error
     assert "nothing" in cli.fails("index", "nowhere.md", code=1)
 
 
 def test_a_project_file_cannot_point_out_of_the_project(cli):  # noqa: F811
-    (cli.project / ".recollect").mkdir()
-    (cli.project / ".recollect" / "config.toml").write_text('knowledge = ["../../outside"]\n')
+    (cli.project / ".bethink").mkdir()
+    (cli.project / ".bethink" / "config.toml").write_text('knowledge = ["../../outside"]\n')
     assert "outside the project" in cli.fails("index", code=2)
 
 
 def test_import_takes_any_markdown_by_windows_of_lines(project, tmp_path):
     notes = tmp_path / "elsewhere"
     notes.mkdir()
-    (notes / "post.markdown").write_text("# Outage\n\n" + "The queue was full because the worker had died.\n" * 120)
+    (notes / "post.markdown").write_text(
+        "# Outage\n\n" + "The queue was full because the worker had died.\n" * 120
+    )
     (notes / "page.mdx").write_text("# Page\n\nMDX is read as Markdown.\n")
     (notes / "skip.txt").write_text("not Markdown")
     taken = project.json("import", "--markdown", str(notes))
@@ -197,16 +249,28 @@ def test_import_takes_any_markdown_by_windows_of_lines(project, tmp_path):
     assert len(hits) > 2 and all(one["path"].startswith("/") for one in hits)
     assert project.json("import", "--markdown", str(notes))["unchanged"] == 2
     (notes / "page.mdx").unlink()
-    assert [path.rpartition("/")[2] for path in project.json("import", "--markdown", str(notes))["vanished"]] == ["page.mdx"]
+    assert [
+        path.rpartition("/")[2]
+        for path in project.json("import", "--markdown", str(notes))["vanished"]
+    ] == ["page.mdx"]
     project.ok("index")
-    assert any(one["path"].endswith("post.markdown") for one in project.json("list", "--all")), "other sources are left alone"
+    assert any(one["path"].endswith("post.markdown") for one in project.json("list", "--all")), (
+        "other sources are left alone"
+    )
 
 
 def test_an_import_into_a_container_stays_there(project, tmp_path):
     (tmp_path / "router.md").write_text("# Router\n\nLoaders run before the route renders.\n")
     project.ok("import", "--markdown", str(tmp_path / "router.md"), "--container", "react-router")
     assert project.json("search", "loaders route", "--mode", "keyword") == []
-    assert len(project.json("search", "loaders route", "--container", "react-router", "--mode", "keyword")) == 1
+    assert (
+        len(
+            project.json(
+                "search", "loaders route", "--container", "react-router", "--mode", "keyword"
+            )
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize("arguments", [(), ("--markdown", "a.md", "--repo-map", "b.json")])
@@ -215,7 +279,9 @@ def test_import_wants_one_of_its_two_forms(project, arguments):
 
 
 def test_settings_change_the_passages_of_the_next_run(project):
-    (project.project / ".claude/knowledge/long.md").write_text("# Long\n\n" + "A sentence about owls in the barn. " * 100)
+    (project.project / ".claude/knowledge/long.md").write_text(
+        "# Long\n\n" + "A sentence about owls in the barn. " * 100
+    )
     project.ok("index")
     several = len(contents(project))
     project.ok("config", "chunk_size", "500")
@@ -226,10 +292,12 @@ def test_settings_change_the_passages_of_the_next_run(project):
 def test_following_changes_indexes_them_and_ends_when_told(project):
     folder = project.project / ".claude/knowledge"
     stop = threading.Event()
-    with Memory(directory=project.project) as memory:
+    with Bethink(directory=project.project) as memory:
         knowledge.index(memory)
         changes = knowledge.follow(memory, stop=stop)
-        timer = threading.Timer(0.3, lambda: (folder / "new.md").write_text("# New\n\nWritten while watching.\n"))
+        timer = threading.Timer(
+            0.3, lambda: (folder / "new.md").write_text("# New\n\nWritten while watching.\n")
+        )
         timer.start()
         try:
             assert next(changes).added == (".claude/knowledge/new.md",)
@@ -248,15 +316,23 @@ def test_a_missing_extra_is_one_error_and_comes_first(project, monkeypatch, comm
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     (project.project / "cart.py").write_text("def total(items):\n    return sum(items)\n")
     refused = project.fails(*command, code=1)
-    assert f"hint: pip install 'recollect[{extra}]'" in refused and "skipped" not in refused and "Ctrl-C" not in refused
+    assert (
+        f"hint: pip install 'bethink[{extra}]'" in refused
+        and "skipped" not in refused
+        and "Ctrl-C" not in refused
+    )
 
 
 def test_watching_ends_cleanly_on_ctrl_c(project):
     import signal
 
-    script = "import sys; from recollect.cli.main import main; sys.exit(main(['index', '--watch']))"
+    script = "import sys; from bethink.surface.cli.main import main; sys.exit(main(['index', '--watch']))"
     process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=project.project
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=project.project,
     )
     for line in process.stderr:
         if "watching" in line:
@@ -269,21 +345,29 @@ def test_watching_ends_cleanly_on_ctrl_c(project):
     assert process.returncode == 0 and "stopped watching" in err and "Traceback" not in err, err
 
 
-def test_a_question_about_the_architecture_in_other_words_finds_its_section(model_or_pull, tmp_path, monkeypatch):
+def test_a_question_about_the_architecture_in_other_words_finds_its_section(
+    model_or_pull, tmp_path, monkeypatch
+):
     from pathlib import Path
 
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path))
-    monkeypatch.setenv("RECOLLECT_OFFLINE", "1")
-    monkeypatch.delenv("RECOLLECT_EMBEDDING", raising=False)
-    monkeypatch.setenv("RECOLLECT_MODEL_DIR", str(tmp_path / "models"))
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path))
+    monkeypatch.setenv("BETHINK_OFFLINE", "1")
+    monkeypatch.delenv("BETHINK_EMBEDDING", raising=False)
+    monkeypatch.setenv("BETHINK_MODEL_DIR", str(tmp_path / "models"))
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / test_embed.models.DEFAULT).symlink_to(model_or_pull)
     root = Path(__file__).parent.parent
-    with Memory(tmp_path / "memory.db", directory=root) as memory:
+    with Bethink(tmp_path / "memory.db", directory=root) as memory:
         knowledge.index(memory, [root / "ARCHITECTURE.md"])
         for question, section in (
-            ("how are similar vectors found quickly in a large memory?", "How vectors are searched"),
-            ("what must never happen while the write lock is held?", "Rules that are easy to break"),
+            (
+                "how are similar vectors found quickly in a large memory?",
+                "How vectors are searched",
+            ),
+            (
+                "what must never happen while the write lock is held?",
+                "Rules that are easy to break",
+            ),
             ("which terms are used for something told, a text piece and a found item?", "Words"),
         ):
             hit = memory.search(question, limit=1).hits[0].memory
@@ -308,7 +392,16 @@ def coded(cli):  # noqa: F811
 
 
 def test_code_is_found_by_symbol_path_and_purpose(coded):
-    assert sorted(coded.json("map")[0]) == ["content", "definitions", "doc", "hash", "language", "lines", "path", "symbols"]
+    assert sorted(coded.json("map")[0]) == [
+        "content",
+        "definitions",
+        "doc",
+        "hash",
+        "language",
+        "lines",
+        "path",
+        "symbols",
+    ]
     assert coded.json("stats")["memories"] == 0, "--json prints and stores nothing"
     assert "2 sources: 2 new" in coded.ok("map")
     for question, path in (
@@ -327,14 +420,28 @@ def test_a_repo_map_goes_out_and_comes_in_again(coded, tmp_path):
     file = tmp_path / "repo-map.json"
     file.write_text(coded.ok("map", "--json"))
     assert coded.json("import", "--repo-map", str(file))["memories"]["added"] == 2
-    assert coded.json("search", "totalOf", "--mode", "keyword")[0]["metadata"]["import_type"] == "repo-map"
+    assert (
+        coded.json("search", "totalOf", "--mode", "keyword")[0]["metadata"]["import_type"]
+        == "repo-map"
+    )
     file.write_text('[{"path": "only/this.go"}]')
-    assert coded.json("import", "--repo-map", str(file))["memories"] == {"added": 1, "kept": 0, "retired": 2}
+    assert coded.json("import", "--repo-map", str(file))["memories"] == {
+        "added": 1,
+        "kept": 0,
+        "retired": 2,
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("{}", "array"), ('[{"language": "go"}]', "path"), ("[1]", "1"), ("nonsense", "JSON"), ('[{"path": 3}]', "path"), ("", "JSON")],
+    [
+        ("{}", "array"),
+        ('[{"language": "go"}]', "path"),
+        ("[1]", "1"),
+        ("nonsense", "JSON"),
+        ('[{"path": 3}]', "path"),
+        ("", "JSON"),
+    ],
 )
 def test_an_invalid_repo_map_is_refused_whole(coded, tmp_path, text, complaint):
     file = tmp_path / "map.json"
@@ -362,7 +469,11 @@ def test_analysis_finds_commands_decisions_and_what_replaced_them(cli):  # noqa:
     assert any("package.json" in row["source"] for row in done["skipped"])
     assert "make test" in cli.json("search", "how do I run the tests?")[0]["content"]
     decision = cli.json("search", "where are orders kept?", "--kind", "decision")[0]
-    assert "Postgres" in decision["content"] and decision["path"] == "docs/adr/0002-postgres.md" and decision["lines"]
+    assert (
+        "Postgres" in decision["content"]
+        and decision["path"] == "docs/adr/0002-postgres.md"
+        and decision["lines"]
+    )
     assert [other["type"] for other in decision["related"]] == ["supersedes"]
     assert cli.json("analyze")["memories"] == {"added": 0, "kept": 0, "retired": 0}
 

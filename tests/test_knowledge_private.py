@@ -50,15 +50,28 @@ def test_the_map_that_goes_out_holds_no_private_part_and_every_line_stays_where_
 def test_commits_are_read_without_their_private_parts(cli):  # noqa: F811
     def git(*arguments):
         subprocess.run(
-            ["git", "-C", cli.project, "-c", "user.name=ada", "-c", "user.email=ada@x", *arguments], check=True, capture_output=True
+            ["git", "-C", cli.project, "-c", "user.name=ada", "-c", "user.email=ada@x", *arguments],
+            check=True,
+            capture_output=True,
         )
 
     git("init")
     (cli.project / "x").write_text("1")
     git("add", ".")
     # Too long to be kept whole, so that the paragraphs that explain are kept and the one with the tag is not.
-    reasons = [f"We had to replace part {number} because {TOLD} and it lost messages under load." for number in range(20)]
-    why = "\n\n".join(["", "<private>", *reasons, "</private>", "We replaced RabbitMQ because it lost messages under load."])
+    reasons = [
+        f"We had to replace part {number} because {TOLD} and it lost messages under load."
+        for number in range(20)
+    ]
+    why = "\n\n".join(
+        [
+            "",
+            "<private>",
+            *reasons,
+            "</private>",
+            "We replaced RabbitMQ because it lost messages under load.",
+        ]
+    )
     git("commit", "-m", "Switch the queue to Kafka" + why)
     cli.ok("analyze", "--git")
     assert "Globex" not in everything(cli) and "lost messages under load" in everything(cli)
@@ -81,11 +94,26 @@ def test_files_named_like_secrets_stay_apart_and_their_names_out(cli):  # noqa: 
     kept = sources()
     assert len(kept) == 3 and all("[REDACTED:mailgun-key]" in uri for uri in kept)
     again = index()
-    assert (again["unchanged"], again["added"], again["changed"], again["moved"], again["vanished"]) == (3, [], [], [], [])
+    assert (
+        again["unchanged"],
+        again["added"],
+        again["changed"],
+        again["moved"],
+        again["vanished"],
+    ) == (3, [], [], [], [])
     (folder / f"key-0{KEY[1:]}.md").write_text("# Part 0\n\nWe deploy on Mondays.\n")
     (folder / f"key-1{KEY[1:]}.md").unlink()
     (folder / "copy.md").write_text(f"# Part 2\n\n{lines[2]}\n")
     third = index()
-    assert (len(third["changed"]), len(third["vanished"]), third["added"]) == (1, 1, ["docs/copy.md"])
+    assert (len(third["changed"]), len(third["vanished"]), third["added"]) == (
+        1,
+        1,
+        ["docs/copy.md"],
+    )
     contents = everything(cli)
-    assert KEY[1:] not in contents and "Mondays" in contents and "noon" not in contents and contents.count("at night") >= 2
+    assert (
+        KEY[1:] not in contents
+        and "Mondays" in contents
+        and "noon" not in contents
+        and contents.count("at night") >= 2
+    )

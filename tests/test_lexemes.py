@@ -10,8 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.store import lexemes
-from recollect.store.lexemes import hashed, occurrences, pack, pair_hash, paired, parts, prepare, tokenize, unpack
+from bethink.store import lexemes
+from bethink.store.lexemes import (
+    hashed,
+    occurrences,
+    pack,
+    pair_hash,
+    paired,
+    parts,
+    prepare,
+    tokenize,
+    unpack,
+)
 
 FIXED = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 
@@ -19,12 +29,22 @@ FIXED = settings(max_examples=150, deadline=None, derandomize=True, database=Non
 @pytest.mark.parametrize(
     ("identifier", "expected"),
     [
-        ("parseHttpUrl", ["parse", "Http", "Url"]), ("ParseHTTPUrl", ["Parse", "HTTP", "Url"]),
-        ("XMLHttpRequest", ["XML", "Http", "Request"]), ("getV2Api", ["get", "V", "2", "Api"]),
-        ("HTTPServer", ["HTTP", "Server"]), ("word", []), ("Word", []), ("WORD", []), ("iPhone", []), ("", []), ("snake_case", []),
-        ("two words", []), ("a1", []), ("utf8Text", ["utf", "8", "Text"]),
+        ("parseHttpUrl", ["parse", "Http", "Url"]),
+        ("ParseHTTPUrl", ["Parse", "HTTP", "Url"]),
+        ("XMLHttpRequest", ["XML", "Http", "Request"]),
+        ("getV2Api", ["get", "V", "2", "Api"]),
+        ("HTTPServer", ["HTTP", "Server"]),
+        ("word", []),
+        ("Word", []),
+        ("WORD", []),
+        ("iPhone", []),
+        ("", []),
+        ("snake_case", []),
+        ("two words", []),
+        ("a1", []),
+        ("utf8Text", ["utf", "8", "Text"]),
     ],
-)  # fmt: skip
+)
 def test_identifiers_fall_into_parts(identifier, expected):
     assert parts(identifier) == expected
 
@@ -32,12 +52,18 @@ def test_identifiers_fall_into_parts(identifier, expected):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("plain words", "plain words"), ("", ""), ("a\x00b", "a b"), ("call parseHttpUrl now", "call parseHttpUrl now\nparse Http Url"),
-        ("fooBar and bazQux", "fooBar and bazQux\nfoo Bar baz Qux"), ("数据库", " 数据 据库 \n库"), ("猫", " 猫 "),
-        ("用Redis存储", " 用 Redis 存储 \n储"), ("café", "café"),
+        ("plain words", "plain words"),
+        ("", ""),
+        ("a\x00b", "a b"),
+        ("call parseHttpUrl now", "call parseHttpUrl now\nparse Http Url"),
+        ("fooBar and bazQux", "fooBar and bazQux\nfoo Bar baz Qux"),
+        ("数据库", " 数据 据库 \n库"),
+        ("猫", " 猫 "),
+        ("用Redis存储", " 用 Redis 存储 \n储"),
+        ("café", "café"),
         ("数据 数据", " 数据   数据 \n据"),
     ],
-)  # fmt: skip
+)
 def test_a_text_is_prepared_for_the_index(text, expected):
     assert prepare(text) == expected
 
@@ -45,15 +71,25 @@ def test_a_text_is_prepared_for_the_index(text, expected):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", []), ("  \n ", []), ("Hello, World!", ["hello", "world"]), ("running runs runner", ["run", "run", "runner"]),
-        ("Café CAFE cafe\u0301", ["cafe"] * 3), ("Größe", ["groß"]),
-        ("parseHttpUrl", ["parsehttpurl", "pars", "http", "url"]), ("snake_case_name", ["snake", "case", "name"]),
+        ("", []),
+        ("  \n ", []),
+        ("Hello, World!", ["hello", "world"]),
+        ("running runs runner", ["run", "run", "runner"]),
+        ("Café CAFE cafe\u0301", ["cafe"] * 3),
+        ("Größe", ["groß"]),
+        ("parseHttpUrl", ["parsehttpurl", "pars", "http", "url"]),
+        ("snake_case_name", ["snake", "case", "name"]),
         ("src/store/rows.py", ["src", "store", "row", "py"]),
-        ("数据库", ["数据", "据库", "库"]), ("データ", ["デー", "ータ", "タ"]), ("3.51.3", ["3", "51", "3"]), ("don't", ["don", "t"]),
-        ("a\x00b", ["a", "b"]), ("🦉 owl", ["🦉", "owl"]),
-        ("half \ud800 pair", ["half", "pair"]), ("x\u2028y", ["x", "y"]),
+        ("数据库", ["数据", "据库", "库"]),
+        ("データ", ["デー", "ータ", "タ"]),
+        ("3.51.3", ["3", "51", "3"]),
+        ("don't", ["don", "t"]),
+        ("a\x00b", ["a", "b"]),
+        ("🦉 owl", ["🦉", "owl"]),
+        ("half \ud800 pair", ["half", "pair"]),
+        ("x\u2028y", ["x", "y"]),
     ],
-)  # fmt: skip
+)
 def test_a_text_becomes_lexemes(text, expected):
     assert tokenize(text) == expected
 
@@ -80,11 +116,16 @@ def test_a_prepared_text_is_not_prepared_again():
 def test_a_text_without_spaces_costs_no_more_than_another(text):
     started = time.process_time()
     prepare(text)
-    assert time.process_time() - started < 3  # it was four minutes when each letter was tried to the end
+    assert (
+        time.process_time() - started < 3
+    )  # it was four minutes when each letter was tried to the end
 
 
 def test_pairs_are_of_neighbours_that_say_something():
-    assert paired(tokenize("the cache of sessions in Redis")) == {("cach", "session"), ("session", "redi")}
+    assert paired(tokenize("the cache of sessions in Redis")) == {
+        ("cach", "session"),
+        ("session", "redi"),
+    }
     assert paired(["one"]) == paired([]) == paired(tokenize("and of the")) == set()
 
 
@@ -92,14 +133,26 @@ def test_a_packed_text_answers_for_its_words():
     words = tokenize("redis cache redis, cache redis of sessions")
     blob = pack(words)
     single = [hashed(word) for word in ("redi", "cach", "session", "of", "owl")]
-    double = [pair_hash(pair) for pair in (("redi", "cach"), ("cach", "redi"), ("redi", "session"), ("session", "redi"), ("redi", "of"))]
+    double = [
+        pair_hash(pair)
+        for pair in (
+            ("redi", "cach"),
+            ("cach", "redi"),
+            ("redi", "session"),
+            ("session", "redi"),
+            ("redi", "of"),
+        )
+    ]
     assert occurrences(blob, single, double) == ((3, 2, 1, 1, 0), (True, True, True, False, False))
     assert list(unpack(blob)) == sorted(hashed(word) for word in set(words))
 
 
 def test_counts_stop_at_what_a_byte_holds():
     blob = pack(["owl"] * 300 + ["heron"] * 255 + ["crow"] * 254)
-    assert occurrences(blob, [hashed("owl"), hashed("heron"), hashed("crow")], []) == ((255, 255, 254), ())
+    assert occurrences(blob, [hashed("owl"), hashed("heron"), hashed("crow")], []) == (
+        (255, 255, 254),
+        (),
+    )
 
 
 @pytest.mark.parametrize("blob", [None, b"", pack([])])
@@ -110,7 +163,13 @@ def test_no_words_is_an_answer_too(blob):
 
 def test_a_damaged_blob_counts_as_no_words():
     whole = pack(["owl", "heron", "crow"])
-    for damaged in (b"\xff\xff\xff\xff", b"\xff\xff\xff\xff" + whole[4:], whole[:7], whole + b"x", b"\x01"):
+    for damaged in (
+        b"\xff\xff\xff\xff",
+        b"\xff\xff\xff\xff" + whole[4:],
+        whole[:7],
+        whole + b"x",
+        b"\x01",
+    ):
         assert occurrences(damaged, [hashed("owl")], [1])[0][0] in (0, 1)
         list(unpack(damaged))
 
@@ -119,11 +178,17 @@ WORD = st.text(alphabet="abcdeé漢", min_size=1, max_size=3)
 
 
 @FIXED
-@given(st.lists(WORD, max_size=40), st.lists(WORD, max_size=8), st.lists(st.tuples(WORD, WORD), max_size=8))
+@given(
+    st.lists(WORD, max_size=40),
+    st.lists(WORD, max_size=8),
+    st.lists(st.tuples(WORD, WORD), max_size=8),
+)
 def test_occurrences_agree_with_counting(words, asked, pairs):
     counts = Counter(map(hashed, words))
     beside = {pair_hash(pair) for pair in paired(words)}
-    found, together = occurrences(pack(words), [hashed(word) for word in asked], [pair_hash(pair) for pair in pairs])
+    found, together = occurrences(
+        pack(words), [hashed(word) for word in asked], [pair_hash(pair) for pair in pairs]
+    )
     assert found == tuple(counts[hashed(word)] for word in asked)
     assert together == tuple(pair_hash(pair) in beside for pair in pairs)
 

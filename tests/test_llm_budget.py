@@ -8,8 +8,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from recollect.llm.base import ModelError, Usage
-from recollect.llm.budget import DAYS_KEPT, Budget, Count
+from bethink.llm.base import ModelError, Usage
+from bethink.llm.budget import DAYS_KEPT, Budget, Count
 
 DAY = date(2026, 11, 15)
 
@@ -34,7 +34,13 @@ def test_a_hold_counts_until_it_is_noted(budget):
     budget.note(budget.allow("hyde", 300), Usage(50), "timeout")
     budget.skip("ideas", "empty")
     report = budget.report()
-    assert (budget.spent(), report.today, report.tokens, report.ceiling, report.unfinished) == (170, 170, 170, 1000, 0)
+    assert (budget.spent(), report.today, report.tokens, report.ceiling, report.unfinished) == (
+        170,
+        170,
+        170,
+        1000,
+        0,
+    )
     assert report.purposes == {"hyde": Count(1, 1, 50, 0), "ideas": Count(1, 0, 100, 20)}
     assert report.failures == {"timeout": 1, "empty": 1}
 
@@ -42,10 +48,11 @@ def test_a_hold_counts_until_it_is_noted(budget):
 def test_the_ceiling_is_never_passed_by_what_is_held(budget):
     budget.allow("ideas", 600)
     with pytest.raises(
-        ModelError, match=r"ceiling of 1,000 tokens is reached: 600 are spent or held, and this question may take 401\."
+        ModelError,
+        match=r"ceiling of 1,000 tokens is reached: 600 are spent or held, and this question may take 401\.",
     ) as caught:
         budget.allow("ideas", 401)
-    assert "`recollect config llm_daily_tokens 200000`" in caught.value.hint
+    assert "`bethink config llm_daily_tokens 200000`" in caught.value.hint
     assert budget.spent() == 600
     budget.allow("ideas", 400)
 
@@ -88,7 +95,11 @@ def test_old_days_are_dropped_when_a_new_one_begins(tmp_path):
     for day in (days[0], days[0] + timedelta(days=1), DAY):
         days.append(day)
         budget.note(budget.allow("ideas", 1), Usage(1))
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{DAY - timedelta(days=DAYS_KEPT)}.jsonl", f"{DAY}.jsonl", "notes.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"{DAY - timedelta(days=DAYS_KEPT)}.jsonl",
+        f"{DAY}.jsonl",
+        "notes.jsonl",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +128,10 @@ def test_lines_that_are_torn_or_meddled_with_count_nothing_and_break_nothing(bud
 
 def test_only_the_user_can_read_the_counts_and_no_text_is_in_them(budget):
     budget.allow("ideas", 10)
-    assert stat.S_IMODE(file_of(budget).stat().st_mode) == 0o600 and stat.S_IMODE(budget._directory.stat().st_mode) == 0o700
+    assert (
+        stat.S_IMODE(file_of(budget).stat().st_mode) == 0o600
+        and stat.S_IMODE(budget._directory.stat().st_mode) == 0o700
+    )
     assert set(json.loads(file_of(budget).read_text())) == {"id", "purpose", "hold"}
 
 
@@ -143,8 +157,8 @@ WORKER = """
 import sys
 from datetime import date
 from pathlib import Path
-from recollect.llm.base import ModelError, Usage
-from recollect.llm.budget import Budget
+from bethink.llm.base import ModelError, Usage
+from bethink.llm.budget import Budget
 
 budget = Budget(Path(sys.argv[1]), int(sys.argv[2]), lambda: date(2026, 11, 15))
 sys.stdin.readline()
@@ -161,14 +175,18 @@ print(made)
 
 
 @pytest.mark.parametrize(("ceiling", "calls"), [(1_000_000, 180), (900, 90)])
-def test_processes_that_count_at_once_lose_nothing_and_stay_below_the_ceiling(tmp_path, ceiling, calls):
+def test_processes_that_count_at_once_lose_nothing_and_stay_below_the_ceiling(
+    tmp_path, ceiling, calls
+):
     workers = [
         subprocess.Popen(
             [sys.executable, "-c", WORKER, tmp_path, str(ceiling), f"worker {number}"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for number in range(3)
-    ]  # fmt: skip
+    ]
     for worker in workers:
         worker.stdin.write("go\n")
         worker.stdin.flush()

@@ -11,21 +11,33 @@ from pathlib import Path
 import pytest
 from fake_llm import FORM, GOOD, TASK, Settings
 
-from recollect.ingest.redact import redact
-from recollect.llm import claude_cli, open_budget, open_model
-from recollect.llm.base import ModelError, Usage
+from bethink.ingest.redact import redact
+from bethink.llm import claude_cli, open_budget, open_model
+from bethink.llm.base import ModelError, Usage
 
 RESULT = {
-    "type": "result", "subtype": "success", "is_error": False, "result": json.dumps(GOOD), "structured_output": GOOD,
-    "session_id": "1", "num_turns": 2, "stop_reason": "tool_use", "api_error_status": None,
-    "usage": {"input_tokens": 90, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 20, "output_tokens": 30},
-}  # fmt: skip
+    "type": "result",
+    "subtype": "success",
+    "is_error": False,
+    "result": json.dumps(GOOD),
+    "structured_output": GOOD,
+    "session_id": "1",
+    "num_turns": 2,
+    "stop_reason": "tool_use",
+    "api_error_status": None,
+    "usage": {
+        "input_tokens": 90,
+        "cache_creation_input_tokens": 10,
+        "cache_read_input_tokens": 20,
+        "output_tokens": 30,
+    },
+}
 SETTINGS = Settings(llm="claude", llm_model="", llm_timeout=20.0)
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -43,7 +55,9 @@ def program(tmp_path, monkeypatch):
         if body.startswith("#!"):
             path.write_text(body)
         else:
-            path.write_text(f"#!{sys.executable} -IS\nimport json, os, subprocess, sys, time\nhere = {str(tmp_path)!r}\n{body}\n")
+            path.write_text(
+                f"#!{sys.executable} -IS\nimport json, os, subprocess, sys, time\nhere = {str(tmp_path)!r}\n{body}\n"
+            )
         path.chmod(stat.S_IRWXU)
 
     return write
@@ -101,15 +115,31 @@ def test_it_is_run_headless_without_tools_settings_or_traces(program, tmp_path, 
     told = json.loads((tmp_path / "told.json").read_text())
     arguments = told["arguments"]
     options = dict(zip(arguments, [*arguments[1:], None], strict=True))
-    assert "-p" in arguments and "--strict-mcp-config" in arguments and "--no-session-persistence" in arguments
-    assert "--disable-slash-commands" in arguments and options["--output-format"] == "json" and options["--model"] == "sonnet"
+    assert (
+        "-p" in arguments
+        and "--strict-mcp-config" in arguments
+        and "--no-session-persistence" in arguments
+    )
+    assert (
+        "--disable-slash-commands" in arguments
+        and options["--output-format"] == "json"
+        and options["--model"] == "sonnet"
+    )
     assert options["--tools"] == "" and options["--setting-sources"] == ""
     assert json.loads(options["--json-schema"])["required"] == FORM["required"]
-    assert options["--system-prompt"].startswith("Say what it is.") and "A red thing" not in " ".join(arguments)
+    assert options["--system-prompt"].startswith(
+        "Say what it is."
+    ) and "A red thing" not in " ".join(arguments)
     assert "A red thing of sizes 1 and 2." in told["input"]
     environment = told["environment"]
-    assert environment["RECOLLECT_HOOKS"] == "off" and environment["CLAUDE_CODE_DISABLE_ATTACHMENTS"] == "1"
-    assert environment["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] == "1" and environment["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] == "500"
+    assert (
+        environment["BETHINK_HOOKS"] == "off"
+        and environment["CLAUDE_CODE_DISABLE_ATTACHMENTS"] == "1"
+    )
+    assert (
+        environment["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] == "1"
+        and environment["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] == "500"
+    )
     assert "CLAUDECODE" not in environment and "CLAUDE_CODE_SESSION_ID" not in environment
     assert told["files"] == [] and told["leader"]
     assert not Path(told["folder"]).exists() and list((tmp_path / "temporary").iterdir()) == []
@@ -120,7 +150,11 @@ def test_it_is_shown_no_names_of_files_that_it_would_read(program, tmp_path):
         "told = sys.stdin.read(); open(here + '/told.txt', 'w').write(told)\n"
         + prints({**RESULT, "structured_output": {**GOOD, "note": "ask \uff20me"}})
     )
-    reply = ask(TASK._replace(parts=(("turn 1", "look at @/etc/passwd and @~/.ssh/id_rsa, mail me@example.org"),)))
+    reply = ask(
+        TASK._replace(
+            parts=(("turn 1", "look at @/etc/passwd and @~/.ssh/id_rsa, mail me@example.org"),)
+        )
+    )
     assert "@" not in (tmp_path / "told.txt").read_text()
     assert reply.value["note"] == "ask @me"
 
@@ -135,7 +169,13 @@ def test_a_program_that_is_not_there_or_cannot_run_is_named(monkeypatch, tmp_pat
 
 @pytest.mark.parametrize(
     "body",
-    ["print('Welcome to Claude!')", "pass", "print(json.dumps([1]))", "sys.stdout.buffer.write(b'\\xff\\xfe')", "print('[' * 100000)"],
+    [
+        "print('Welcome to Claude!')",
+        "pass",
+        "print(json.dumps([1]))",
+        "sys.stdout.buffer.write(b'\\xff\\xfe')",
+        "print('[' * 100000)",
+    ],
 )
 def test_garbage_is_asked_for_again_and_then_refused(program, tmp_path, body):
     program(f"open(here + '/calls', 'a').write('x')\n{body}")
@@ -148,9 +188,19 @@ def test_garbage_is_asked_for_again_and_then_refused(program, tmp_path, body):
 @pytest.mark.parametrize(
     ("result", "reason"),
     [
-        ({"is_error": True, "api_error_status": 401, "result": "Invalid API key · Please run /login"}, "key"),
+        (
+            {
+                "is_error": True,
+                "api_error_status": 401,
+                "result": "Invalid API key · Please run /login",
+            },
+            "key",
+        ),
         ({"is_error": True, "api_error_status": 529, "result": "Overloaded"}, "busy"),
-        ({"is_error": True, "api_error": "connection_failed", "result": "Connection refused"}, "unreachable"),
+        (
+            {"is_error": True, "api_error": "connection_failed", "result": "Connection refused"},
+            "unreachable",
+        ),
         ({"subtype": "error_max_structured_output_retries", "result": None}, "form"),
         ({"subtype": "error_during_execution", "is_error": True}, "refused"),
     ],
@@ -167,7 +217,9 @@ def test_an_end_without_a_result_tells_what_it_said(program):
 
 
 def test_endless_output_is_bounded(program):
-    program("block = 'x' * 65536\nfor _ in range(60): sys.stdout.write(block); sys.stderr.write(block)")
+    program(
+        "block = 'x' * 65536\nfor _ in range(60): sys.stdout.write(block); sys.stderr.write(block)"
+    )
     failing("large")
     kept = bytearray()
     claude_cli._drain(io.BytesIO(b"x" * (3 << 20)), kept)

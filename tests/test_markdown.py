@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.ingest.chunks import TINY
-from recollect.ingest.files import Found, walk
-from recollect.ingest.markdown import Chunk, by_headers, by_lines, documents, parse, passages
-from recollect.ingest.sync import Document, Skipped
-from recollect.types import Entity, Passage
+from bethink.ingest.chunks import TINY
+from bethink.ingest.files import Found, walk
+from bethink.ingest.markdown import Chunk, by_headers, by_lines, documents, parse, passages
+from bethink.ingest.sync import Document, Skipped
+from bethink.types import Entity, Passage
 
 GUIDE = """\
 # Guide
@@ -36,9 +36,29 @@ Ask it something that was decided long ago and see whether it still knows what w
 """
 LONG = "x" * (TINY + 1)
 PIECES = [
-    "# A\n", "## B *b*\n", "text. More text!\n", "。日本語の文。", "```\n", "|a|b|\n|-|-|\n", "- item\n", "    deep\n", "<!-- tags: x -->\n", "<!--\n", "-->\n",
-    "<!-- index: false -->\n", "<!-- recollect: kind=gotcha -->\n", "---\n", "\n", "\r\n", "\r", "\x0c", "\u2028", "\0", "a: b\n", "***\n",
-]  # fmt: skip
+    "# A\n",
+    "## B *b*\n",
+    "text. More text!\n",
+    "。日本語の文。",
+    "```\n",
+    "|a|b|\n|-|-|\n",
+    "- item\n",
+    "    deep\n",
+    "<!-- tags: x -->\n",
+    "<!--\n",
+    "-->\n",
+    "<!-- index: false -->\n",
+    "<!-- bethink: kind=gotcha -->\n",
+    "---\n",
+    "\n",
+    "\r\n",
+    "\r",
+    "\x0c",
+    "\u2028",
+    "\0",
+    "a: b\n",
+    "***\n",
+]
 
 
 def whole(text: str) -> list[Passage]:
@@ -107,7 +127,9 @@ def test_directives_in_broken_frontmatter_still_hold() -> None:
     assert len(page.warnings) == 1
 
 
-@pytest.mark.parametrize("value", ["2024-13-45", "99999999999999999999-01-01", "1:99:99:99999", "0x", "!!int abc"])
+@pytest.mark.parametrize(
+    "value", ["2024-13-45", "99999999999999999999-01-01", "1:99:99:99999", "0x", "!!int abc"]
+)
 def test_odd_values_are_no_accident(value: str) -> None:
     assert parse(f"---\na: {value}\n---\nText.\n").body == "Text.\n"
 
@@ -132,19 +154,29 @@ def test_odd_values_are_no_accident(value: str) -> None:
         ("importance: 2.5", "importance", 2.5),
         ("title: A, b: c", "title", "A, b: c"),
         ("expires: 2031-05-06", "expires", datetime(2031, 5, 6, tzinfo=UTC)),
-        ("expires: 2031-05-06T07:08:09+02:00", "expires", datetime(2031, 5, 6, 5, 8, 9, tzinfo=UTC)),
-        ("entities: technology:Redis, Ann", "entities", (Entity("Redis", "technology"), Entity("Ann"))),
+        (
+            "expires: 2031-05-06T07:08:09+02:00",
+            "expires",
+            datetime(2031, 5, 6, 5, 8, 9, tzinfo=UTC),
+        ),
+        (
+            "entities: technology:Redis, Ann",
+            "entities",
+            (Entity("Redis", "technology"), Entity("Ann")),
+        ),
     ],
 )
-def test_directives_are_read_from_frontmatter_and_comments_alike(field: str, name: str, value: object) -> None:
+def test_directives_are_read_from_frontmatter_and_comments_alike(
+    field: str, name: str, value: object
+) -> None:
     quoted = field if name != "title" else "title: 'A, b: c'"
     comment = field.replace(": ", "=", 1)
     for text in (
         f"---\n{quoted}\n---\nText.",
         f"<!-- {field} -->\nText.",
         f"<!--{field}-->\n\nText.",
-        f"Text.\n\n<!-- recollect: {comment} -->\n",
-        f"---\nrecollect:\n  {quoted}\n---\nText.",
+        f"Text.\n\n<!-- bethink: {comment} -->\n",
+        f"---\nbethink:\n  {quoted}\n---\nText.",
         f"<!--\nimportance: 3\n{field}\n-->\n" if name != "importance" else f"<!--\n{field}\n-->\n",
     ):
         page = parse(text)
@@ -154,11 +186,27 @@ def test_directives_are_read_from_frontmatter_and_comments_alike(field: str, nam
 
 @pytest.mark.parametrize(
     "field",
-    ["vector-index: maybe", "index: 3", "index: 0", "kind: blog", "importance: high", "importance: 11", "importance: -1", "importance: nan",
-     "importance: true", "expires: soon", "expires: 2024-99-01", "memory-mode: sometimes"],
-)  # fmt: skip
+    [
+        "vector-index: maybe",
+        "index: 3",
+        "index: 0",
+        "kind: blog",
+        "importance: high",
+        "importance: 11",
+        "importance: -1",
+        "importance: nan",
+        "importance: true",
+        "expires: soon",
+        "expires: 2024-99-01",
+        "memory-mode: sometimes",
+    ],
+)
 def test_a_wrong_value_is_a_warning_and_holds_for_nothing(field: str) -> None:
-    for text in (f"---\n{field}\n---\nText.", f"<!-- {field} -->\nText.", f"# A\n<!-- recollect: {field.replace(': ', '=')} -->\nText."):
+    for text in (
+        f"---\n{field}\n---\nText.",
+        f"<!-- {field} -->\nText.",
+        f"# A\n<!-- bethink: {field.replace(': ', '=')} -->\nText.",
+    ):
         page = parse(text)
         assert not set(page.directives) & {"vector-index", "index", "kind", "importance", "expires"}
         (warning,) = page.warnings
@@ -167,15 +215,29 @@ def test_a_wrong_value_is_a_warning_and_holds_for_nothing(field: str) -> None:
 
 
 def test_only_directives_meant_for_us_can_be_unknown() -> None:
-    assert parse("---\nlayout: post\nweight: 3\n---\n<!-- note: this -->\n<!-- toc -->\n").warnings == ()
-    assert parse("<!-- recollect: colour=red -->").warnings == ("line 1: there is no directive 'colour'",)
-    assert parse("---\nrecollect: {colour: red, kind: gotcha}\n---\n").warnings == ("frontmatter: there is no directive 'colour'",)
-    assert parse("<!-- recollect: off -->\nText").directives == {"index": False}
+    assert (
+        parse("---\nlayout: post\nweight: 3\n---\n<!-- note: this -->\n<!-- toc -->\n").warnings
+        == ()
+    )
+    assert parse("<!-- bethink: colour=red -->").warnings == (
+        "line 1: there is no directive 'colour'",
+    )
+    assert parse("---\nbethink: {colour: red, kind: gotcha}\n---\n").warnings == (
+        "frontmatter: there is no directive 'colour'",
+    )
+    assert parse("<!-- bethink: off -->\nText").directives == {"index": False}
 
 
 def test_several_directives_stand_in_one_comment() -> None:
-    page = parse('<!-- recollect: vector-index=false, kind=gotcha, tags=one, two, title="A, b" -->\n<!-- tags: three -->\n\nText.')
-    assert page.directives == {"vector-index": False, "kind": "gotcha", "tags": ("one", "two", "three"), "title": "A, b"}
+    page = parse(
+        '<!-- bethink: vector-index=false, kind=gotcha, tags=one, two, title="A, b" -->\n<!-- tags: three -->\n\nText.'
+    )
+    assert page.directives == {
+        "vector-index": False,
+        "kind": "gotcha",
+        "tags": ("one", "two", "three"),
+        "title": "A, b",
+    }
 
 
 @pytest.mark.parametrize(
@@ -207,11 +269,21 @@ def test_directives_are_not_part_of_the_text() -> None:
 
 
 def test_a_directive_below_a_header_holds_for_that_section_and_its_sub_sections() -> None:
-    text = f"# A\n\n{LONG}\n\n## B\n<!-- recollect: vector-index=false, tags=b -->\n{LONG}\n\n### C\n\n{LONG}\n\n## D\n\n{LONG}\n"
+    text = f"# A\n\n{LONG}\n\n## B\n<!-- bethink: vector-index=false, tags=b -->\n{LONG}\n\n### C\n\n{LONG}\n\n## D\n\n{LONG}\n"
     found = {passage.section: passage for passage in whole(text)}
-    assert {section: passage.embed for section, passage in found.items()} == {"A": True, "A > B": False, "A > B > C": False, "A > D": True}
+    assert {section: passage.embed for section, passage in found.items()} == {
+        "A": True,
+        "A > B": False,
+        "A > B > C": False,
+        "A > D": True,
+    }
     assert found["A > B > C"].tags == ("b",)
-    assert not any(passage.embed for passage in whole("<!-- vector-index: false -->\n" + text.replace("vector-index=false, ", "")))
+    assert not any(
+        passage.embed
+        for passage in whole(
+            "<!-- vector-index: false -->\n" + text.replace("vector-index=false, ", "")
+        )
+    )
     assert all(passage.embed for passage in whole(text.replace("false", "true")))
 
 
@@ -220,7 +292,10 @@ def test_a_window_that_begins_with_the_empty_line_before_a_header_belongs_to_tha
     page = parse(text)
     cut = text.index("\n# B")
     found = [Chunk(text[:cut], "", "A", (1, 3), 0), Chunk(text[cut:], "", "B", (4, 6), 1)]
-    assert [(passage.kind, passage.lines) for passage in passages(page, "a.md", found)] == [("gotcha", (1, 3)), ("document", (5, 6))]
+    assert [(passage.kind, passage.lines) for passage in passages(page, "a.md", found)] == [
+        ("gotcha", (1, 3)),
+        ("document", (5, 6)),
+    ]
 
 
 def test_directives_beyond_a_thousand_are_told_and_stay_text() -> None:
@@ -229,7 +304,7 @@ def test_directives_beyond_a_thousand_are_told_and_stay_text() -> None:
 
 
 def test_an_inner_directive_overrules_an_outer_one() -> None:
-    text = f"---\nkind: domain\nvector-index: false\ntags: a\n---\n# A\n<!-- kind: gotcha -->\n{LONG}\n## B\n<!-- recollect: vector-index=true, tags=b -->\n{LONG}"
+    text = f"---\nkind: domain\nvector-index: false\ntags: a\n---\n# A\n<!-- kind: gotcha -->\n{LONG}\n## B\n<!-- bethink: vector-index=true, tags=b -->\n{LONG}"
     first, second = whole(text)
     assert (first.kind, first.embed, first.tags) == ("gotcha", False, ("a",))
     assert (second.kind, second.embed, second.tags) == ("gotcha", True, ("a", "b"))
@@ -237,9 +312,7 @@ def test_an_inner_directive_overrules_an_outer_one() -> None:
 
 @pytest.mark.parametrize("style", [by_headers, by_lines])
 def test_a_section_that_is_not_to_be_indexed_leaves_no_trace(style: type) -> None:
-    text = (
-        f"# A\n\n{LONG} seen.\n\n## B\n<!-- index: false -->\n\nUnseen one. Unseen two.\n\n### C\n\nUnseen three.\n\n## D\n\n{LONG} seen.\n"
-    )
+    text = f"# A\n\n{LONG} seen.\n\n## B\n<!-- index: false -->\n\nUnseen one. Unseen two.\n\n### C\n\nUnseen three.\n\n## D\n\n{LONG} seen.\n"
     page = parse(text)
     for size in (2000, 150, 60):
         found = passages(page, "a.md", style(page.body, size, 50))
@@ -254,7 +327,9 @@ def test_a_section_that_is_not_to_be_indexed_leaves_no_trace(style: type) -> Non
 def test_a_title_below_a_header_is_a_warning() -> None:
     page = parse("# A\n<!-- title: B -->\n")
     assert page.title == "A"
-    assert page.warnings == ("line 2: a title holds for a whole file and stands before its first header",)
+    assert page.warnings == (
+        "line 2: a title holds for a whole file and stands before its first header",
+    )
 
 
 def test_passages_carry_section_lines_and_what_the_file_says_of_itself() -> None:
@@ -270,13 +345,21 @@ def test_passages_carry_section_lines_and_what_the_file_says_of_itself() -> None
         "description": "How we work",
         "date": "2024-05-06",
     }
-    assert (last.tags, last.importance, last.entities, last.kind) == (("x",), 6.0, (Entity("Ann"),), "document")
+    assert (last.tags, last.importance, last.entities, last.kind) == (
+        ("x",),
+        6.0,
+        (Entity("Ann"),),
+        "document",
+    )
     assert last.content.startswith("Then go on.\n\n## Use")
     assert last.expires_at == datetime(2031, 1, 1, tzinfo=UTC)
 
 
 def test_the_title_of_a_file_is_not_said_twice() -> None:
-    assert whole(f"---\ntitle: Guide\n---\n# guide\n\n{LONG}\n\n## B\n\n{LONG}")[1].section == "guide > B"
+    assert (
+        whole(f"---\ntitle: Guide\n---\n# guide\n\n{LONG}\n\n## B\n\n{LONG}")[1].section
+        == "guide > B"
+    )
 
 
 def test_without_headers_a_passage_is_called_by_the_file() -> None:
@@ -286,7 +369,16 @@ def test_without_headers_a_passage_is_called_by_the_file() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "   \n\n", "---\na: b\n---\n", "---\n***\n", "<!-- tags: a -->", "* * *\n\n---\n", "<!-- index: false -->\nText."]
+    "text",
+    [
+        "",
+        "   \n\n",
+        "---\na: b\n---\n",
+        "---\n***\n",
+        "<!-- tags: a -->",
+        "* * *\n\n---\n",
+        "<!-- index: false -->\nText.",
+    ],
 )
 def test_nothing_worth_remembering_makes_no_passage(text: str) -> None:
     assert whole(text) == []
@@ -317,7 +409,9 @@ def test_the_kind_follows_from_the_nearest_name_that_tells(uri: str, kind: str) 
     assert passages(page, uri, by_headers(page.body))[0].kind == "fact"
 
 
-def read(folder: Path, style: str = "headers", size: int = 2000, overlap: int = 15) -> dict[str, Document | Skipped]:
+def read(
+    folder: Path, style: str = "headers", size: int = 2000, overlap: int = 15
+) -> dict[str, Document | Skipped]:
     return {one.uri: one for one in documents(walk(folder, folder), style, size, overlap)}  # type: ignore[arg-type]
 
 
@@ -325,18 +419,33 @@ def test_documents_are_made_of_files_and_trouble_passes_through(tmp_path: Path) 
     (tmp_path / "a.md").write_text(GUIDE)
     (tmp_path / "b.md").write_bytes(b"\0\0")
     (tmp_path / "c.md").write_text("")
-    found = {one.uri: one for one in documents([*walk(tmp_path, tmp_path), Skipped("d.md", "because")], "headers", 2000, 15)}
+    found = {
+        one.uri: one
+        for one in documents(
+            [*walk(tmp_path, tmp_path), Skipped("d.md", "because")], "headers", 2000, 15
+        )
+    }
     assert [type(one) for one in found.values()] == [Document, Skipped, Document, Skipped]
     assert found["d.md"] == Skipped("d.md", "because")
     first = found["a.md"]
     assert isinstance(first, Document)
-    assert [passage.section for passage in first.passages()] == ["Guide", "Guide > Install", "Guide > Install > Linux", "Guide > Use"]
+    assert [passage.section for passage in first.passages()] == [
+        "Guide",
+        "Guide > Install",
+        "Guide > Install > Linux",
+        "Guide > Use",
+    ]
     assert found["c.md"].passages() == []  # type: ignore[union-attr]
 
 
 def test_the_hash_follows_the_bytes_and_the_manner_of_cutting(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(GUIDE)
-    manners = [("headers", 2000, 15), ("headers", 2000, 0), ("headers", 1000, 15), ("lines", 2000, 15)]
+    manners = [
+        ("headers", 2000, 15),
+        ("headers", 2000, 0),
+        ("headers", 1000, 15),
+        ("lines", 2000, 15),
+    ]
     hashes = [read(tmp_path, *manner)["a.md"].hash for manner in manners]  # type: ignore[union-attr]
     assert len(set(hashes)) == 4
     assert hashes[0].endswith(":h2:2000:15")
@@ -348,7 +457,13 @@ def test_the_hash_follows_the_bytes_and_the_manner_of_cutting(tmp_path: Path) ->
 def test_files_are_taken_apart_only_when_asked_and_then_warn(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("---\nimportance: high\n---\nText.")
     said: list[tuple[str, str]] = []
-    (document,) = documents(walk(tmp_path, tmp_path), "lines", 400, 80, lambda uri, sentence: said.append((uri, sentence)))
+    (document,) = documents(
+        walk(tmp_path, tmp_path),
+        "lines",
+        400,
+        80,
+        lambda uri, sentence: said.append((uri, sentence)),
+    )
     assert said == []
     assert isinstance(document, Document)
     assert [passage.content for passage in document.passages()] == ["Text."]
@@ -356,11 +471,17 @@ def test_files_are_taken_apart_only_when_asked_and_then_warn(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("style", ["headers", "lines"])
-def test_a_private_block_across_many_chunks_is_taken_out_whole_and_lines_stay_true(tmp_path: Path, style: str) -> None:
+def test_a_private_block_across_many_chunks_is_taken_out_whole_and_lines_stay_true(
+    tmp_path: Path, style: str
+) -> None:
     secret = "".join(f"Hidden sentence {number}.\n" for number in range(200))
-    (tmp_path / "a.md").write_text(f"# A\n\n{LONG}\n\n<private>\n{secret}</private>\n\nAfter it.\n\n## B\n\n{LONG}\n")
+    (tmp_path / "a.md").write_text(
+        f"# A\n\n{LONG}\n\n<private>\n{secret}</private>\n\nAfter it.\n\n## B\n\n{LONG}\n"
+    )
     said: list[str] = []
-    (document,) = documents(walk(tmp_path, tmp_path), style, 300, 20, lambda _, sentence: said.append(sentence))  # type: ignore[arg-type]
+    (document,) = documents(
+        walk(tmp_path, tmp_path), style, 300, 20, lambda _, sentence: said.append(sentence)
+    )  # type: ignore[arg-type]
     assert isinstance(document, Document)
     found = document.passages()
     assert not any("Hidden" in passage.content for passage in found)
@@ -373,7 +494,9 @@ def test_a_private_block_across_many_chunks_is_taken_out_whole_and_lines_stay_tr
 def test_a_private_block_that_is_never_closed_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(f"# A\n\n{LONG}\n\n<private>\n\nRest.\n")
     said: list[str] = []
-    (document,) = documents(walk(tmp_path, tmp_path), "headers", 2000, 15, lambda _, sentence: said.append(sentence))
+    (document,) = documents(
+        walk(tmp_path, tmp_path), "headers", 2000, 15, lambda _, sentence: said.append(sentence)
+    )
     assert isinstance(document, Document)
     assert not any("Rest" in passage.content for passage in document.passages())
     assert "<private> is opened and not closed, so what follows it was left out" in said
@@ -396,9 +519,13 @@ def test_the_reader_holds_for_a_file_given_by_name(tmp_path: Path) -> None:
 @settings(max_examples=100, deadline=None)
 @given(
     text=st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=40).map("".join),
-    front=st.sampled_from(["", "---\n", "---\ntitle: x\n---\n", "---\r\na: [\r\n---\r\n", "---\ntags: [a]\n"]),
+    front=st.sampled_from(
+        ["", "---\n", "---\ntitle: x\n---\n", "---\r\na: [\r\n---\r\n", "---\ntags: [a]\n"]
+    ),
 )
-def test_every_text_is_parsed_and_its_passages_cite_lines_that_hold_them(text: str, front: str) -> None:
+def test_every_text_is_parsed_and_its_passages_cite_lines_that_hold_them(
+    text: str, front: str
+) -> None:
     text = front + text
     page = parse(text)
     assert text.endswith(page.body)
@@ -445,12 +572,19 @@ def test_hostile_text_is_read_in_seconds(name: str) -> None:
     text = HOSTILE[name]
     start = time.process_time()
     page = parse(text)
-    assert "".join(chunk.text for chunk in by_headers(page.body)) == "".join(chunk.text for chunk in by_lines(page.body)) == page.body
+    assert (
+        "".join(chunk.text for chunk in by_headers(page.body))
+        == "".join(chunk.text for chunk in by_lines(page.body))
+        == page.body
+    )
     passages(page, "a.md", by_headers(page.body))
     assert time.process_time() - start < 8
 
 
 def test_an_overlap_that_begins_with_spaces_does_not_begin_the_passage() -> None:
     page = parse("# A\n## B *b*\ntext. More text!\ntext. More text!\n    deep\n# A\n")
-    texts = [passage.content for passage in passages(page, "a.md", by_headers(page.body, 100, 15, page.first_line))]
+    texts = [
+        passage.content
+        for passage in passages(page, "a.md", by_headers(page.body, 100, 15, page.first_line))
+    ]
     assert texts[-1] == "deep\n\n# A"

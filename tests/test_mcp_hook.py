@@ -15,14 +15,14 @@ from mcp.shared.exceptions import MCPError
 from mcp_client import ERAS, Talk, talking, text_of
 from mcp_types import CallToolRequestParams
 
-from recollect.embed.http import HttpEmbedder
-from recollect.hooks import failures, pause
-from recollect.mcp.hook import prompted
-from recollect.mcp.keeper import Keeper
-from recollect.mcp.schemas import HOOK, TOOLS
-from recollect.mcp.server import Desk, Places
-from recollect.memory import Memory
-from recollect.project import find
+from bethink.api import Bethink
+from bethink.embed.http import HttpEmbedder
+from bethink.hooks import failures, pause
+from bethink.project import find
+from bethink.surface.mcp.hook import prompted
+from bethink.surface.mcp.keeper import Keeper
+from bethink.surface.mcp.schemas import HOOK, TOOLS
+from bethink.surface.mcp.server import Desk, Places
 
 DECISION = "The Valkey cluster gets a third replica"
 
@@ -32,7 +32,7 @@ def project(offline: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "shop"
     (folder / ".git").mkdir(parents=True)
     (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    with Memory(directory=folder) as memory:
+    with Bethink(directory=folder) as memory:
         memory.add(DECISION, kind="decision")
     return folder
 
@@ -44,14 +44,22 @@ def keeper(project: Path) -> Any:
     assert keeper.close(10)
 
 
-def asked(keeper: Keeper, text: str = "Valkey cluster replica", session: str = "s1", **more: Any) -> str:
+def asked(
+    keeper: Keeper, text: str = "Valkey cluster replica", session: str = "s1", **more: Any
+) -> str:
     return prompted(keeper, {"prompt": text, "session_id": session, **more})
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_host_can_call_the_hook_though_no_model_sees_it(era: str, project: Path, offline: Path) -> None:
+def test_a_host_can_call_the_hook_though_no_model_sees_it(
+    era: str, project: Path, offline: Path
+) -> None:
     def call(talk: Talk, **arguments: str) -> str:
-        result = talk("call_tool", HOOK, {"session_id": "s1", "cwd": str(project), "source": "${source}", **arguments})
+        result = talk(
+            "call_tool",
+            HOOK,
+            {"session_id": "s1", "cwd": str(project), "source": "${source}", **arguments},
+        )
         assert not result.is_error
         return text_of(result)
 
@@ -70,20 +78,24 @@ def test_only_a_host_on_this_machine_can_call_it(keeper: Keeper) -> None:
         asyncio.run(Desk(keeper, Places(False)).call_tool(None, params))  # type: ignore[arg-type]
 
 
-def test_it_answers_for_the_directory_that_the_session_is_in(keeper: Keeper, project: Path, tmp_path: Path) -> None:
+def test_it_answers_for_the_directory_that_the_session_is_in(
+    keeper: Keeper, project: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "elsewhere"
     other.mkdir()
-    with Memory(directory=other) as memory:
+    with Bethink(directory=other) as memory:
         memory.add("The Kafka broker keeps a week of events", kind="fact")
     assert "Kafka" in asked(keeper, "how long does the Kafka broker keep events?", cwd=str(other))
     assert asked(keeper, cwd=str(other)) == ""
     assert DECISION in asked(keeper, cwd=str(project / "gone"))
 
 
-def test_the_same_switches_hold(keeper: Keeper, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_HOOKS", "off")
+def test_the_same_switches_hold(
+    keeper: Keeper, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BETHINK_HOOKS", "off")
     assert asked(keeper) == ""
-    monkeypatch.delenv("RECOLLECT_HOOKS")
+    monkeypatch.delenv("BETHINK_HOOKS")
     pause.pause(pause.EVERYWHERE)
     assert asked(keeper) == ""
     pause.resume(pause.EVERYWHERE)
@@ -91,9 +103,11 @@ def test_the_same_switches_hold(keeper: Keeper, project: Path, monkeypatch: pyte
     assert DECISION in asked(keeper)
 
 
-def test_outside_git_a_folder_of_the_servers_project_is_no_other_and_paused_with_it(offline: Path, tmp_path: Path) -> None:
+def test_outside_git_a_folder_of_the_servers_project_is_no_other_and_paused_with_it(
+    offline: Path, tmp_path: Path
+) -> None:
     (tmp_path / "notes" / "deep").mkdir(parents=True)
-    with Memory(directory=tmp_path / "notes") as memory:
+    with Bethink(directory=tmp_path / "notes") as memory:
         memory.add(DECISION, kind="decision")
     keeper = Keeper(tmp_path / "notes")
     try:
@@ -104,13 +118,15 @@ def test_outside_git_a_folder_of_the_servers_project_is_no_other_and_paused_with
         assert keeper.close(10)
 
 
-def test_a_prompt_is_never_sent_to_an_endpoint(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_is_never_sent_to_an_endpoint(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sent: list[str] = []
     monkeypatch.setattr(HttpEmbedder, "query", lambda self, text: sent.append(text))
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "http")
-    monkeypatch.setenv("RECOLLECT_EMBEDDING_URL", "http://127.0.0.1:9/v1")
-    monkeypatch.setenv("RECOLLECT_EMBEDDING_MODEL", "any")
-    monkeypatch.delenv("RECOLLECT_OFFLINE")
+    monkeypatch.setenv("BETHINK_EMBEDDING", "http")
+    monkeypatch.setenv("BETHINK_EMBEDDING_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("BETHINK_EMBEDDING_MODEL", "any")
+    monkeypatch.delenv("BETHINK_OFFLINE")
     keeper = Keeper(project)
     try:
         assert keeper._open(project).ready.wait(10) and keeper.has_model(None)

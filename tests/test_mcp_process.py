@@ -13,14 +13,21 @@ pytest.importorskip("mcp")
 
 from mcp_client import META, SOURCE, Bare, environment
 
-from recollect import Memory
-from recollect.errors import EmbeddingError
-from recollect.mcp import keeper as keeping
-from recollect.mcp.keeper import Keeper
-from recollect.mcp.server import chosen
+from bethink import Bethink
+from bethink.errors import EmbeddingError
+from bethink.surface.mcp import keeper as keeping
+from bethink.surface.mcp.keeper import Keeper
+from bethink.surface.mcp.server import chosen
 
-STORE = {"name": "store_memories", "arguments": {"memories": [{"content": "Deploys happen on Fridays"}]}}
-INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
+STORE = {
+    "name": "store_memories",
+    "arguments": {"memories": [{"content": "Deploys happen on Fridays"}]},
+}
+INITIALIZE = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "old", "version": "1"},
+}
 
 
 @pytest.fixture
@@ -39,14 +46,22 @@ def changed(place, tool):
     """The server with one tool in its place that does something else."""
     program = f"""
         import os, sys, time
-        from recollect.mcp import tools
+        from bethink.surface.mcp import tools
         def other(memory, given):
         {textwrap.indent(textwrap.dedent(tool).strip(), "            ").lstrip()}
         tools.TOOLS["memory_overview"] = other
-        from recollect.cli.main import main
+        from bethink.surface.cli.main import main
         main(["mcp"])
     """
-    return Bare(*place, program=("-c", textwrap.dedent(program).replace("def other(memory, given):\n", "def other(memory, given):\n    ")))
+    return Bare(
+        *place,
+        program=(
+            "-c",
+            textwrap.dedent(program).replace(
+                "def other(memory, given):\n", "def other(memory, given):\n    "
+            ),
+        ),
+    )
 
 
 # What no good client sends
@@ -87,7 +102,7 @@ def test_the_old_era_wants_its_handshake_first(bare):
     assert bare.read()["error"]["code"] == -32602
     bare.send({"jsonrpc": "2.0", "id": 2, "method": "initialize", "params": INITIALIZE})
     answer = bare.read()["result"]
-    assert (answer["protocolVersion"], answer["serverInfo"]["name"]) == ("2025-06-18", "recollect")
+    assert (answer["protocolVersion"], answer["serverInfo"]["name"]) == ("2025-06-18", "bethink")
     assert set(answer["capabilities"]) == {"tools", "resources", "prompts", "completions"}
     bare.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     bare.send({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": STORE})
@@ -98,17 +113,30 @@ def test_the_old_era_wants_its_handshake_first(bare):
 def test_discovery_names_the_version_and_what_may_be_kept(bare):
     found = bare.ask("server/discover")["result"]
     assert found["supportedVersions"] == ["2026-07-28"]
-    assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "recollect"
+    assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "bethink"
     assert (found["cacheScope"], found["resultType"]) == ("private", "complete")
     assert "search_memories" in found["instructions"]
 
 
 def test_many_calls_at_once_are_all_answered(bare):
     for number in range(40):
-        arguments = {"memories": [{"content": f"Fact {number} about the warehouse"}]} if number % 2 else {"query": "warehouse"}
+        arguments = (
+            {"memories": [{"content": f"Fact {number} about the warehouse"}]}
+            if number % 2
+            else {"query": "warehouse"}
+        )
         name = "store_memories" if number % 2 else "search_memories"
-        bare.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": arguments, "_meta": META}})
-    answers = {answer["id"]: answer["result"]["isError"] for answer in (bare.read() for _ in range(40))}
+        bare.send(
+            {
+                "jsonrpc": "2.0",
+                "id": number,
+                "method": "tools/call",
+                "params": {"name": name, "arguments": arguments, "_meta": META},
+            }
+        )
+    answers = {
+        answer["id"]: answer["result"]["isError"] for answer in (bare.read() for _ in range(40))
+    }
     assert answers == dict.fromkeys(range(40), False)
 
 
@@ -120,18 +148,28 @@ def test_it_ends_with_its_input_and_closes_the_database(bare, place):
     bare.process.stdin.close()
     bare.process.stdin = open(os.devnull, "wb")  # noqa: PTH123, SIM115
     assert bare.ends() == (0, b"", "")
-    assert [file.name for file in place[1].glob("memory.db*")] == ["memory.db"], "no write-ahead log is left"
-    with Memory(place[1] / "memory.db", directory=place[0]) as memory:
+    assert [file.name for file in place[1].glob("memory.db*")] == ["memory.db"], (
+        "no write-ahead log is left"
+    )
+    with Bethink(place[1] / "memory.db", directory=place[0]) as memory:
         assert [one.content for one in memory.list()] == ["Deploys happen on Fridays"]
 
 
 def test_without_any_input_it_just_ends(place):
-    done = subprocess.run([sys.executable, "-m", "recollect", "mcp"], cwd=place[0], env=environment(place[1]), stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=20)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "bethink", "mcp"],
+        cwd=place[0],
+        env=environment(place[1]),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=20,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 130)]
+)
 def test_it_ends_when_it_is_told_to(bare, number, code):
     bare.ask("tools/call", **STORE)
     bare.process.send_signal(number)
@@ -140,12 +178,16 @@ def test_it_ends_when_it_is_told_to(bare, number, code):
 
 def test_it_ends_with_its_parent_even_if_its_input_stays_open(place):
     """A host that was killed, while another of its children still holds the pipe."""
-    start = (
-        "import signal, subprocess, sys; subprocess.Popen([sys.executable, '-m', 'recollect', 'mcp'], stdout=sys.stderr); signal.pause()"
-    )
+    start = "import signal, subprocess, sys; subprocess.Popen([sys.executable, '-m', 'bethink', 'mcp'], stdout=sys.stderr); signal.pause()"
     reading, writing = os.pipe()
-    with subprocess.Popen([sys.executable, "-c", start], cwd=place[0], env=environment(place[1]), stdin=reading, stderr=subprocess.PIPE,
-                          text=True) as parent:  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-c", start],
+        cwd=place[0],
+        env=environment(place[1]),
+        stdin=reading,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as parent:
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
         os.write(writing, json.dumps(request).encode() + b"\n")
         assert parent.stderr.readline().startswith("{"), "it has started"
@@ -157,8 +199,18 @@ def test_it_ends_with_its_parent_even_if_its_input_stays_open(place):
 
 def test_a_client_that_goes_away_in_the_middle_of_a_call_takes_the_server_with_it(place, tmp_path):
     os.mkfifo(tmp_path / "wait")
-    with changed(place, f"open({str(tmp_path / 'begun')!r}, 'w').close(); return open({str(tmp_path / 'wait')!r}).read()") as bare:
-        bare.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory_overview", "_meta": META}})
+    with changed(
+        place,
+        f"open({str(tmp_path / 'begun')!r}, 'w').close(); return open({str(tmp_path / 'wait')!r}).read()",
+    ) as bare:
+        bare.send(
+            {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "tools/call",
+                "params": {"name": "memory_overview", "_meta": META},
+            }
+        )
         while not (tmp_path / "begun").exists():
             assert bare.process.poll() is None
         bare.process.stdin.close()
@@ -177,21 +229,26 @@ def test_a_call_that_fails_inside_is_told_and_the_server_lives_on(place):
 
 def test_a_resource_that_fails_inside_tells_nothing_of_the_inside(place):
     program = """
-        from recollect.mcp import resources
+        from bethink.surface.mcp import resources
         resources.listed = lambda memory, cursor: {}["a secret"]
-        from recollect.cli.main import main
+        from bethink.surface.cli.main import main
         main(["mcp"])
     """
     with Bare(*place, program=("-c", textwrap.dedent(program))) as bare:
         error = bare.ask("resources/list")["error"]
-        assert (error["code"], error["message"]) == (-32603, "The request failed: KeyError. The server's log says why.")
+        assert (error["code"], error["message"]) == (
+            -32603,
+            "The request failed: KeyError. The server's log says why.",
+        )
         assert bare.ask("resources/templates/list")["result"]
 
 
 def test_what_is_printed_never_gets_between_the_messages(place):
     noise = "print('noise'); os.write(1, b'raw noise\\n'); os.system('echo noise of a child'); return 'ok'"
     with changed(place, noise) as bare:
-        assert bare.ask("tools/call", name="memory_overview")["result"]["content"][0]["text"] == "ok"
+        assert (
+            bare.ask("tools/call", name="memory_overview")["result"]["content"][0]["text"] == "ok"
+        )
         bare.process.stdin.close()
         bare.process.stdin = open(os.devnull, "wb")  # noqa: PTH123, SIM115
         code, out, err = bare.ends()
@@ -201,7 +258,10 @@ def test_what_is_printed_never_gets_between_the_messages(place):
 
 def test_halves_of_characters_do_not_break_the_wire(place):
     with changed(place, "return 'half \\ud83d of one'") as bare:
-        assert bare.ask("tools/call", name="memory_overview")["result"]["content"][0]["text"] == "half ? of one"
+        assert (
+            bare.ask("tools/call", name="memory_overview")["result"]["content"][0]["text"]
+            == "half ? of one"
+        )
 
 
 # Trouble around it
@@ -221,34 +281,49 @@ def test_a_database_that_is_none_is_told_and_mended_without_a_restart(place):
     place[1].mkdir()
     (place[1] / "memory.db").write_text("this is no database, but long enough to look at: " * 100)
     with Bare(*place) as bare:
-        assert "not a Recollect database" in bare.ask("tools/call", name="memory_overview")["result"]["content"][0]["text"]
+        assert (
+            "not a Bethink database"
+            in bare.ask("tools/call", name="memory_overview")["result"]["content"][0]["text"]
+        )
         (place[1] / "memory.db").unlink()
         assert bare.ask("tools/call", name="memory_overview")["result"]["isError"] is False
 
 
 def test_the_log_goes_to_stderr_at_the_level_that_is_asked_for(place):
-    search = {"name": "search_memories", "arguments": {"query": "x", "reason_for_search": "to see ghp_" + "a1B2" * 9}}
-    for level, said in (("debug", "search_memories: to see [REDACTED"), ("loud", "RECOLLECT_LOG='loud' is ignored")):
-        with Bare(*place, RECOLLECT_LOG=level) as bare:
+    search = {
+        "name": "search_memories",
+        "arguments": {"query": "x", "reason_for_search": "to see ghp_" + "a1B2" * 9},
+    }
+    for level, said in (
+        ("debug", "search_memories: to see [REDACTED"),
+        ("loud", "BETHINK_LOG='loud' is ignored"),
+    ):
+        with Bare(*place, BETHINK_LOG=level) as bare:
             bare.ask("tools/call", **search)
             bare.process.terminate()
             assert said in bare.ends()[2]
 
 
 def test_without_the_sdk_the_command_says_what_to_install(place):
-    program = "import sys; sys.modules['mcp'] = None; from recollect.cli.main import main; sys.exit(main(['mcp']))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=place[0], env=environment(place[1]), capture_output=True, text=True)
+    program = "import sys; sys.modules['mcp'] = None; from bethink.surface.cli.main import main; sys.exit(main(['mcp']))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=place[0],
+        env=environment(place[1]),
+        capture_output=True,
+        text=True,
+    )
     assert (done.returncode, done.stdout) == (1, "")
-    assert "hint: pip install 'recollect[mcp]'" in done.stderr
+    assert "hint: pip install 'bethink[mcp]'" in done.stderr
 
 
 def test_the_handshake_and_the_list_of_tools_load_nothing_heavy(place):
     program = """
         import asyncio, sys
-        import recollect.mcp.stdio
+        import bethink.surface.mcp.stdio
         from mcp import Client
-        from recollect.mcp.keeper import Keeper
-        from recollect.mcp.server import build
+        from bethink.surface.mcp.keeper import Keeper
+        from bethink.surface.mcp.server import build
 
         async def main():
             for era in ("legacy", "2026-07-28"):
@@ -258,10 +333,14 @@ def test_the_handshake_and_the_list_of_tools_load_nothing_heavy(place):
                     await client.list_resource_templates()
 
         asyncio.run(main())
-        print(*sorted({"numpy", "onnxruntime", "tokenizers", "apsw", "recollect.memory", "recollect.store.sqlite"} & set(sys.modules)))
+        print(*sorted({"numpy", "onnxruntime", "tokenizers", "apsw", "bethink.api", "bethink.store.sqlite"} & set(sys.modules)))
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], cwd=place[0], env=environment(place[1]), capture_output=True, text=True
+        [sys.executable, "-c", textwrap.dedent(program)],
+        cwd=place[0],
+        env=environment(place[1]),
+        capture_output=True,
+        text=True,
     )
     assert (done.stdout, done.stderr) == ("\n", "")
 
@@ -270,8 +349,8 @@ def test_the_handshake_and_the_list_of_tools_load_nothing_heavy(place):
 
 
 def test_a_model_that_takes_too_long_is_not_waited_for(place, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_HOME", str(place[1]))
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    monkeypatch.setenv("BETHINK_HOME", str(place[1]))
+    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
     monkeypatch.setattr(keeping, "open_model", lambda memory, ready: None)  # never ready
     monkeypatch.setattr(keeping, "PATIENCE", 0)
     keeper = Keeper(place[0])
@@ -287,8 +366,8 @@ def test_a_model_that_takes_too_long_is_not_waited_for(place, monkeypatch):
 
 
 def test_a_model_that_failed_is_tried_again_after_a_while(place, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_HOME", str(place[1]))
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    monkeypatch.setenv("BETHINK_HOME", str(place[1]))
+    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
     keeper = Keeper(place[0])
     try:
         first = keeper.memory(None, "agent:x", meaning=True)
@@ -302,9 +381,11 @@ def test_a_model_that_failed_is_tried_again_after_a_while(place, monkeypatch):
         assert keeper.close(1)
 
 
-def test_getting_ready_ahead_of_time_happens_once_and_never_fails_loudly(place, monkeypatch, caplog):
-    monkeypatch.setenv("RECOLLECT_HOME", str(place[1]))
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+def test_getting_ready_ahead_of_time_happens_once_and_never_fails_loudly(
+    place, monkeypatch, caplog
+):
+    monkeypatch.setenv("BETHINK_HOME", str(place[1]))
+    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
     monkeypatch.chdir(place[0])
     keeper = Keeper()
     keeper.warm_up()
@@ -320,8 +401,8 @@ def test_getting_ready_ahead_of_time_happens_once_and_never_fails_loudly(place, 
 
 
 def test_each_client_writes_under_its_own_name_on_one_store(place, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_HOME", str(place[1]))
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    monkeypatch.setenv("BETHINK_HOME", str(place[1]))
+    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
     keeper = Keeper(place[0])
     try:
         one, other = keeper.memory(None, "agent:one"), keeper.memory(None, "agent:other")
@@ -343,12 +424,12 @@ def test_a_root_counts_unless_the_server_already_is_in_one(tmp_path):
 
 
 def test_the_source_of_the_server_is_the_one_under_test():
-    assert SOURCE.joinpath("recollect", "mcp", "server.py").exists()
+    assert SOURCE.joinpath("bethink", "mcp", "server.py").exists()
 
 
 def test_folders_of_one_checkout_share_a_store_and_a_model(place, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_HOME", str(place[1]))
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "hashing")
+    monkeypatch.setenv("BETHINK_HOME", str(place[1]))
+    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
     project = place[0]
     (project / ".git").mkdir(exist_ok=True)
     (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from memories import NOW, clock, open_memory  # noqa: F401
 
-from recollect.config import Config
-from recollect.errors import InvalidInput, NotFound, RecollectError
-from recollect.mcp import prompts, resources
-from recollect.mcp.resources import checked, completed, listed, read
-from recollect.types import Batch, Session, Span
+from bethink.config import Config
+from bethink.errors import BethinkError, InvalidInput, NotFound
+from bethink.surface.mcp import prompts, resources
+from bethink.surface.mcp.resources import checked, completed, listed, read
+from bethink.types import Batch, Session, Span
 
 TEXT = "# Tea\n\nOolong is sold in tins.\n"
 
@@ -18,7 +18,13 @@ TEXT = "# Tea\n\nOolong is sold in tins.\n"
 @pytest.fixture
 def project(tmp_path, offline):
     root = tmp_path / "project"
-    for path in (".claude/knowledge/domain/tea.md", "docs/guide.md", "docs/domain/tea.md", "notes.md", "README.md"):
+    for path in (
+        ".claude/knowledge/domain/tea.md",
+        "docs/guide.md",
+        "docs/domain/tea.md",
+        "notes.md",
+        "README.md",
+    ):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(TEXT if path.startswith(".claude") else f"{path}\n")
     (tmp_path / "secret.md").write_text("secret\n")
@@ -27,7 +33,9 @@ def project(tmp_path, offline):
 
 @pytest.fixture
 def memory(project, open_memory):  # noqa: F811
-    return open_memory(config=Config(embedding="hashing", knowledge=(".claude/knowledge", "docs", "notes.md")))
+    return open_memory(
+        config=Config(embedding="hashing", knowledge=(".claude/knowledge", "docs", "notes.md"))
+    )
 
 
 def file(memory, path):
@@ -51,15 +59,54 @@ def test_a_knowledge_file_is_read_as_it_is(memory, path, text):
 
 
 OUT = [
-    "..", "../secret.md", "domain/../../../../secret.md", "domain/../tea.md", "./domain/tea.md", "domain//tea.md", "domain/",
-    "%2e%2e/secret.md", "%2E%2E%2Fsecret.md", "..%2fsecret.md", "domain%2f..%2f..%2fsecret.md",
-    "%252e%252e%252fsecret.md", "%25252e%25252e/secret.md", "domain%252Ftea.md",
-    "/etc/passwd", "%2Fetc%2Fpasswd", "//etc/passwd", "~/secret.md",
-    "..\\secret.md", "domain\\tea.md", "%5c%5cserver%5cshare.md", "C:/secret.md", "C%3A%5Csecret.md", "c:secret.md", "domain/tea.md:stream",
-    "con", "CON.md", "domain/nul.md", "aux", "com1.txt.md", "LPT9.md", "domain./tea.md", "domain/tea.md.", "domain/tea.md ", "domain /tea.md",
-    "domain/tea.md%00", "domain/tea.md%00.txt", "\x00", "%0a", "tea%1b[0m.md", "%ff%fe.md", "%c0%ae%c0%ae/secret.md", "\u202egpj.md",
-    "a" * 1001, "a/" * 2000, "%41" * 400, "",
-]  # fmt: skip
+    "..",
+    "../secret.md",
+    "domain/../../../../secret.md",
+    "domain/../tea.md",
+    "./domain/tea.md",
+    "domain//tea.md",
+    "domain/",
+    "%2e%2e/secret.md",
+    "%2E%2E%2Fsecret.md",
+    "..%2fsecret.md",
+    "domain%2f..%2f..%2fsecret.md",
+    "%252e%252e%252fsecret.md",
+    "%25252e%25252e/secret.md",
+    "domain%252Ftea.md",
+    "/etc/passwd",
+    "%2Fetc%2Fpasswd",
+    "//etc/passwd",
+    "~/secret.md",
+    "..\\secret.md",
+    "domain\\tea.md",
+    "%5c%5cserver%5cshare.md",
+    "C:/secret.md",
+    "C%3A%5Csecret.md",
+    "c:secret.md",
+    "domain/tea.md:stream",
+    "con",
+    "CON.md",
+    "domain/nul.md",
+    "aux",
+    "com1.txt.md",
+    "LPT9.md",
+    "domain./tea.md",
+    "domain/tea.md.",
+    "domain/tea.md ",
+    "domain /tea.md",
+    "domain/tea.md%00",
+    "domain/tea.md%00.txt",
+    "\x00",
+    "%0a",
+    "tea%1b[0m.md",
+    "%ff%fe.md",
+    "%c0%ae%c0%ae/secret.md",
+    "\u202egpj.md",
+    "a" * 1001,
+    "a/" * 2000,
+    "%41" * 400,
+    "",
+]
 
 
 @pytest.mark.parametrize("path", OUT)
@@ -71,10 +118,21 @@ def test_a_path_that_could_lead_out_is_refused_by_its_form(memory, path):
 
 
 @pytest.mark.parametrize(
-    "path", ["README.md", "secret.md", "nothing.md", ".claude", ".claude/knowledge", "domain", "a" * 300, "..md", "...md/x"]
+    "path",
+    [
+        "README.md",
+        "secret.md",
+        "nothing.md",
+        ".claude",
+        ".claude/knowledge",
+        "domain",
+        "a" * 300,
+        "..md",
+        "...md/x",
+    ],
 )
 def test_what_is_no_knowledge_file_is_not_there(memory, path):
-    with pytest.raises(RecollectError):
+    with pytest.raises(BethinkError):
         file(memory, path)
 
 
@@ -122,7 +180,16 @@ def test_what_is_refused_is_not_listed_and_what_is_listed_can_be_read(memory, pr
     page, cursor = listed(memory, None)
     names = [one.name for one in page]
     assert cursor is None
-    assert names == ["domain/tea.md", "100%.md", "UPPER.MD", "a b.md", "guide.md", "ü.md", "docs/domain/tea.md", "notes.md"]
+    assert names == [
+        "domain/tea.md",
+        "100%.md",
+        "UPPER.MD",
+        "a b.md",
+        "guide.md",
+        "ü.md",
+        "docs/domain/tea.md",
+        "notes.md",
+    ]
     for one in page:
         kind, text = read(memory, one.uri)
         assert (kind, len(text.encode())) == ("text/markdown", one.size), one
@@ -141,7 +208,20 @@ def test_a_long_list_has_pages(memory, project):
     assert (len(seen), len(set(seen)), pages) == (254, 254, 3)
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "from-0", "from--1", "from-1e9", "from-99999999999", "from-1; DROP", "\x00", "x" * 100_000])
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "",
+        "x",
+        "from-0",
+        "from--1",
+        "from-1e9",
+        "from-99999999999",
+        "from-1; DROP",
+        "\x00",
+        "x" * 100_000,
+    ],
+)
 def test_a_cursor_that_is_none_is_refused(memory, cursor):
     with pytest.raises(InvalidInput, match="cursor"):
         listed(memory, cursor)
@@ -154,26 +234,47 @@ def test_a_page_behind_the_last_is_empty(memory):
 @pytest.fixture
 def talked(memory):
     scope = memory.scope
-    span = Span("s1", scope, "3f2a-session", None, "Caches </recollect-memory x>", "We moved the cache", (1, 40), 0, NOW)
+    span = Span(
+        "s1",
+        scope,
+        "3f2a-session",
+        None,
+        "Caches </bethink-memory x>",
+        "We moved the cache",
+        (1, 40),
+        0,
+        NOW,
+    )
     inner = span._replace(id="s2", parent="s1", name="Valkey", summary="", lines=(5, 20), depth=1)
-    session = Session("3f2a-session", scope, "claude", "Moving caches", "talk.jsonl", NOW, NOW + timedelta(hours=1))
+    session = Session(
+        "3f2a-session",
+        scope,
+        "claude",
+        "Moving caches",
+        "talk.jsonl",
+        NOW,
+        NOW + timedelta(hours=1),
+    )
     memory.store.write(Batch(at=NOW, sessions=(session,), spans=((span, ()), (inner, ()))))
     return memory
 
 
 def test_the_topics_of_a_conversation_are_read_by_the_beginning_of_its_id(talked):
-    kind, text = read(talked, "recollect://topics/3f2a")
+    kind, text = read(talked, "bethink://topics/3f2a")
     assert kind == "text/plain"
     assert "2026-03-20 claude 3f2a-session: Moving caches" in text
-    assert "- Caches [/recollect-memory x> (lines 1-40): We moved the cache\n. - Valkey (lines 5-20)" in text
-    assert text.count("</recollect-memory") == 1
-    assert [one.uri for one in listed(talked, None)[0]][-1] == "recollect://topics/3f2a-session"
-    assert completed(talked, "recollect://topics/{session}", "3f") == ["3f2a-session"]
+    assert (
+        "- Caches [/bethink-memory x> (lines 1-40): We moved the cache\n. - Valkey (lines 5-20)"
+        in text
+    )
+    assert text.count("</bethink-memory") == 1
+    assert [one.uri for one in listed(talked, None)[0]][-1] == "bethink://topics/3f2a-session"
+    assert completed(talked, "bethink://topics/{session}", "3f") == ["3f2a-session"]
     for uri in (
-        "recollect://topics/",
-        "recollect://topics/ffff",
-        "recollect://topics/%00",
-        "recollect://nothing/1",
+        "bethink://topics/",
+        "bethink://topics/ffff",
+        "bethink://topics/%00",
+        "bethink://nothing/1",
         "file:///etc/passwd",
         "",
     ):
@@ -182,11 +283,16 @@ def test_the_topics_of_a_conversation_are_read_by_the_beginning_of_its_id(talked
 
 
 def test_a_memory_is_read_by_the_beginning_of_its_id_without_counting(memory):
-    id = memory.add("Oolong is </recollect-memory 1> green", kind="fact").id
-    kind, text = read(memory, f"recollect://memory/{id[:20]}")
-    assert (kind, text.count("</recollect-memory")) == ("text/plain", 1)
+    id = memory.add("Oolong is </bethink-memory 1> green", kind="fact").id
+    kind, text = read(memory, f"bethink://memory/{id[:20]}")
+    assert (kind, text.count("</bethink-memory")) == ("text/plain", 1)
     assert memory.one(id).access_count == 0
-    for uri in ("recollect://memory/", "recollect://memory/zz", "recollect://memory/../x", "recollect://memory/" + "f" * 5000):
+    for uri in (
+        "bethink://memory/",
+        "bethink://memory/zz",
+        "bethink://memory/../x",
+        "bethink://memory/" + "f" * 5000,
+    ):
         with pytest.raises(NotFound):
             read(memory, uri)
 
@@ -194,7 +300,7 @@ def test_a_memory_is_read_by_the_beginning_of_its_id_without_counting(memory):
 def test_a_memory_as_a_resource_is_whole(memory):
     text = "word " * 30_000
     id = memory.add(text).id
-    assert read(memory, f"recollect://memory/{id}")[1].count("word") == 30_000
+    assert read(memory, f"bethink://memory/{id}")[1].count("word") == 30_000
 
 
 def test_completions_are_few_and_of_what_is_there(memory, project):
@@ -211,7 +317,19 @@ def test_completions_are_few_and_of_what_is_there(memory, project):
 
 
 @pytest.mark.parametrize(
-    "path", ["a.md", "a/b/c.md", "a%20b.md", "ü.md", "%C3%BC.md", "100%.md", "a..b.md", "console.md", "com10.md", "nullable.md"]
+    "path",
+    [
+        "a.md",
+        "a/b/c.md",
+        "a%20b.md",
+        "ü.md",
+        "%C3%BC.md",
+        "100%.md",
+        "a..b.md",
+        "console.md",
+        "com10.md",
+        "nullable.md",
+    ],
 )
 def test_ordinary_names_are_not_refused(path):
     assert checked(path)

@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from memories import NOW, clock, open_memory  # noqa: F401
 
-from recollect.fence import CUT, Quote
-from recollect.mcp import tools
-from recollect.mcp.shown import answered, quoted, whole
-from recollect.recall.shape import tokens
-from recollect.types import Batch, Passage, Session, Source, Span
+from bethink.recall.shape import tokens
+from bethink.surface.mcp import tools
+from bethink.surface.mcp.shown import answered, quoted, whole
+from bethink.text.fence import CUT, Quote
+from bethink.types import Batch, Passage, Session, Source, Span
 
 DAY = datetime(2026, 3, 20, tzinfo=UTC)
-CLOSED = re.compile(r"<recollect-memory ([0-9a-f]{8})>\n.*\n</recollect-memory \1>", re.DOTALL)
+CLOSED = re.compile(r"<bethink-memory ([0-9a-f]{8})>\n.*\n</bethink-memory \1>", re.DOTALL)
 
 
 @pytest.fixture
@@ -25,7 +25,10 @@ def quote(text, **more):
     return Quote("01a1dd89-7c02", "fact", 2, "note:agent:x", DAY, text, **more)
 
 
-@pytest.mark.parametrize("text", ["word " * 3000, "日本語の長い文章。" * 800, "x" * 20_000, "a\n" * 5000, "mixed 日本 " * 1000])
+@pytest.mark.parametrize(
+    "text",
+    ["word " * 3000, "日本語の長い文章。" * 800, "x" * 20_000, "a\n" * 5000, "mixed 日本 " * 1000],
+)
 @pytest.mark.parametrize("budget", [100, 250, 1000])
 def test_no_answer_is_longer_than_its_budget_and_each_is_closed(text, budget):
     answer = quoted([quote(text), quote("last")], ["2 found."], budget)
@@ -46,31 +49,60 @@ def test_relations_fall_away_before_words_do():
 
 def test_the_best_are_in_full_and_the_others_a_line_each(memory):
     for number in range(12):
-        memory.add(f"The warehouse service {number} keeps stock levels. " + f"Shelf {number} has its own rules, told at length. " * 12)
+        memory.add(
+            f"The warehouse service {number} keeps stock levels. "
+            + f"Shelf {number} has its own rules, told at length. " * 12
+        )
     answer = answered(memory, memory.search("warehouse stock levels", limit=10), 1000)
     assert tokens(answer) <= 1000
     heads = re.findall(r"^\[01[^\]]+\].*$", answer, re.MULTILINE)
     full = [head for head in heads if not re.search(r"2026-03-20: ", head)]
     assert len(heads) == 10
     assert 1 <= len(full) < 10
-    assert f"{len(full)} in full, {10 - len(full)} as a line, 12 found. get_memories gives whole texts." in answer
+    assert (
+        f"{len(full)} in full, {10 - len(full)} as a line, 12 found. get_memories gives whole texts."
+        in answer
+    )
     assert re.search(rf"^Also \({10 - len(full)}\):$", answer, re.MULTILINE)
 
 
 def test_the_default_answer_uses_most_of_its_room_when_texts_are_long(memory):
     for number in range(12):
-        memory.add(f"The warehouse service {number} keeps stock levels. " + f"Shelf {number} has its own rules, told at length. " * 12)
+        memory.add(
+            f"The warehouse service {number} keeps stock levels. "
+            + f"Shelf {number} has its own rules, told at length. " * 12
+        )
     assert tokens(answered(memory, memory.search("warehouse stock levels", limit=10), 1000)) > 600
 
 
 def test_a_conversation_comes_with_its_topic_and_the_turns_beside_it(memory):
     scope = memory.scope
     span = Span("s1", scope, "3f2a", None, "Moving the cache", "We moved the cache", (1, 9), 0, NOW)
-    memory.store.write(Batch(at=NOW, scopes={scope: ("shop", "")}, sessions=(Session("3f2a", scope, "claude"),), spans=((span, ()),)))
+    memory.store.write(
+        Batch(
+            at=NOW,
+            scopes={scope: ("shop", "")},
+            sessions=(Session("3f2a", scope, "claude"),),
+            spans=((span, ()),),
+        )
+    )
     turns = [
-        Passage(text, kind="context", span="s1", session="3f2a", lines=(at, at), metadata={"role": role}, position=at)
+        Passage(
+            text,
+            kind="context",
+            span="s1",
+            session="3f2a",
+            lines=(at, at),
+            metadata={"role": role},
+            position=at,
+        )
         for at, (role, text) in enumerate(
-            [("user", "Shall we talk about lunch?"), ("assistant", "Valkey replaces Redis for sessions"), ("user", "Good, go on")], start=1
+            [
+                ("user", "Shall we talk about lunch?"),
+                ("assistant", "Valkey replaces Redis for sessions"),
+                ("user", "Good, go on"),
+            ],
+            start=1,
         )
     ]
     memory.ingest([(Source("talk.jsonl", "transcript"), turns)])
@@ -82,7 +114,9 @@ def test_a_conversation_comes_with_its_topic_and_the_turns_beside_it(memory):
 
 def test_hints_of_the_library_stand_behind_the_marks(open_memory):  # noqa: F811
     memory = open_memory("http")
-    memory.config = memory.config._replace(embedding_url="http://127.0.0.1:9", embedding_timeout=0.1)
+    memory.config = memory.config._replace(
+        embedding_url="http://127.0.0.1:9", embedding_timeout=0.1
+    )
     memory._model._config = memory.config
     answer = tools.search_memories(memory, {"query": "anything"})
     assert answer.startswith("No memories match.")
@@ -102,12 +136,21 @@ def test_several_memories_share_the_room_and_say_when_they_are_cut(memory):
 def test_a_whole_memory_tells_what_is_known_about_it(memory):
     old = memory.add("Staging runs on Heroku", kind="fact").id
     new = memory.add(
-        "Staging runs on Fly", kind="decision", importance=9, confidence=0.5, tags=["infra"], entities=["technology:Fly"], supersedes=[old],
+        "Staging runs on Fly",
+        kind="decision",
+        importance=9,
+        confidence=0.5,
+        tags=["infra"],
+        entities=["technology:Fly"],
+        supersedes=[old],
         expires_at=NOW + timedelta(days=10),
-    ).id  # fmt: skip
+    ).id
     memory.vote(new, 2)
     [text, beside] = [quoted(whole(memory, memory.store.get([id]), 1000)) for id in (new, old)]
-    assert "importance: 9; confidence: 50%; votes: +2; expires: 2026-03-30; tags: infra; entities: Fly" in text
+    assert (
+        "importance: 9; confidence: 50%; votes: +2; expires: 2026-03-30; tags: infra; entities: Fly"
+        in text
+    )
     assert re.search(r"  replaced \[01[^\]]+\] 2026-03-20: Staging runs on Heroku", text)
     assert re.search(r"\(replaced by 01[0-9a-f-]+\)", beside)
 
@@ -116,7 +159,7 @@ def test_memories_of_other_scopes_are_never_shown_beside(memory, open_memory, tm
     (tmp_path / "elsewhere").mkdir()
     foreign = open_memory(directory=tmp_path / "elsewhere").add("a secret of another project").id
     mine = memory.add("ours").id
-    from recollect.types import Relation
+    from bethink.types import Relation
 
     memory.store.write(Batch(at=NOW, relate=(Relation(mine, foreign, "relates_to"),)))
     assert "secret" not in quoted(whole(memory, memory.store.get([mine]), 1000))
@@ -128,7 +171,10 @@ def test_open_questions_of_people_come_before_those_of_imported_texts(memory):
     imported = [Passage(f"Imported question {number}?", kind="question") for number in range(8)]
     memory.ingest([(Source("faq.md", "markdown"), imported)])
     answer = tools.memory_overview(memory, {})
-    assert re.search(r"Open questions \(9\):\n\[[^\]]+\] question, user, note:user, 2026-03-20: Do people ask this\?", answer)
+    assert re.search(
+        r"Open questions \(9\):\n\[[^\]]+\] question, user, note:user, 2026-03-20: Do people ask this\?",
+        answer,
+    )
     assert answer.count("Imported question") == tools.LISTED - 1
 
 

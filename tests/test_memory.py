@@ -6,25 +6,40 @@ import memories
 import pytest
 from memories import DAY, NOW, stored, texts
 
-from recollect.config import Config
-from recollect.errors import InvalidInput, NotFound, Overtaken
-from recollect.types import RELATIONS, TRUST, Passage
+from bethink.config import Config
+from bethink.errors import InvalidInput, NotFound, Overtaken
+from bethink.types import RELATIONS, TRUST, Passage
 
-clock, open_memory, memory, hashing = memories.clock, memories.open_memory, memories.memory, memories.hashing
+clock, open_memory, memory, hashing = (
+    memories.clock,
+    memories.open_memory,
+    memories.memory,
+    memories.hashing,
+)
 JWT = "Authentication uses JWT tokens with a 24h expiry"
 
 
 def test_what_is_told_is_found_again(memory):
     outcome = memory.add("We deploy from main, never from a branch")
-    assert outcome.status == "added" and (outcome.duplicate_of, outcome.similarity, outcome.redactions) == (None, None, 0)
+    assert outcome.status == "added" and (
+        outcome.duplicate_of,
+        outcome.similarity,
+        outcome.redactions,
+    ) == (None, None, 0)
     (hit,) = memory.search("how do we deploy?").hits
     assert hit.memory.id == outcome.id
-    assert (hit.memory.scope, hit.memory.source, hit.memory.trust) == (memory.project.scope, "note:user", TRUST["user"])
+    assert (hit.memory.scope, hit.memory.source, hit.memory.trust) == (
+        memory.project.scope,
+        "note:user",
+        TRUST["user"],
+    )
     assert hit.memory.created_at == hit.memory.updated_at == NOW
 
 
 def test_what_is_not_given_is_worked_out(memory):
-    id = memory.add("We decided to use PostgreSQL for src/billing/store.py because it is durable. It was not easy.").id
+    id = memory.add(
+        "We decided to use PostgreSQL for src/billing/store.py because it is durable. It was not easy."
+    ).id
     told = memory.one(id)
     assert told.kind == "decision" and told.importance == 7.0 and 0 < told.confidence <= 1
     assert told.summary.startswith("We decided to use PostgreSQL")
@@ -35,13 +50,36 @@ def test_what_is_not_given_is_worked_out(memory):
 def test_what_is_given_is_kept(memory):
     expires, valid = NOW + DAY, NOW - DAY
     id = memory.add(
-        "Plain words", kind="Gotchas", summary="short", importance=0, confidence=0.25, tags=("a", "b"), entities=("technology:Redis", "Maria"),
-        expires_at=expires, valid_from=valid, metadata={"by": "hand"}, source="session:1",
-    ).id  # fmt: skip
+        "Plain words",
+        kind="Gotchas",
+        summary="short",
+        importance=0,
+        confidence=0.25,
+        tags=("a", "b"),
+        entities=("technology:Redis", "Maria"),
+        expires_at=expires,
+        valid_from=valid,
+        metadata={"by": "hand"},
+        source="session:1",
+    ).id
     told = memory.one(id)
-    assert (told.kind, told.summary, told.importance, told.confidence, told.tags) == ("gotcha", "short", 0.0, 0.25, ("a", "b"))
-    assert {(entity.name, entity.type) for entity in told.entities} == {("Redis", "technology"), ("Maria", "concept")}
-    assert (told.expires_at, told.valid_from, dict(told.metadata), told.source) == (expires, valid, {"by": "hand"}, "session:1")
+    assert (told.kind, told.summary, told.importance, told.confidence, told.tags) == (
+        "gotcha",
+        "short",
+        0.0,
+        0.25,
+        ("a", "b"),
+    )
+    assert {(entity.name, entity.type) for entity in told.entities} == {
+        ("Redis", "technology"),
+        ("Maria", "concept"),
+    }
+    assert (told.expires_at, told.valid_from, dict(told.metadata), told.source) == (
+        expires,
+        valid,
+        {"by": "hand"},
+        "session:1",
+    )
 
 
 def test_a_question_waits_for_its_answer(memory):
@@ -55,18 +93,30 @@ SECRET = "sk-ant-api03-" + "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cE1gH3kL5nP7rS9uV1xY3bC5e
 def test_private_parts_and_secrets_are_never_stored(memory, tmp_path):
     outcome = memory.add(
         f"The key is {SECRET} <private>hunter2 is the password</private> and the cache is Redis",
-        summary=f"key {SECRET}", tags=(SECRET,), entities=(SECRET,), metadata={"token": SECRET, "deep": [f"<private>hunter2</private> {SECRET}"]},
+        summary=f"key {SECRET}",
+        tags=(SECRET,),
+        entities=(SECRET,),
+        metadata={"token": SECRET, "deep": [f"<private>hunter2</private> {SECRET}"]},
         source=f"note:{SECRET}",
-    )  # fmt: skip
+    )
     assert outcome.redactions >= 5
     told = memory.one(outcome.id)
     assert "the cache is Redis" in told.content
-    memory.update(outcome.id, content=f"Now {SECRET} <private>hunter2</private> and Valkey", summary=SECRET)
+    memory.update(
+        outcome.id, content=f"Now {SECRET} <private>hunter2</private> and Valkey", summary=SECRET
+    )
     memory.close()
     assert SECRET.encode() not in stored(tmp_path) and b"hunter2" not in stored(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["<private>all of it</private>", " <private>a</private>\n<private>b</private> ", "<private>never closed"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<private>all of it</private>",
+        " <private>a</private>\n<private>b</private> ",
+        "<private>never closed",
+    ],
+)
 def test_what_is_wholly_private_is_refused(memory, text):
     with pytest.raises(InvalidInput, match="Nothing is left to remember"):
         memory.add(text)
@@ -76,12 +126,18 @@ def test_what_is_wholly_private_is_refused(memory, text):
 @pytest.mark.parametrize(
     ("text", "fields", "message"),
     [
-        ("", {}, "There is no text"), (" \n ", {}, "There is no text"), ("x" * 200_001, {}, "200,001 characters long"),
-        ("x", {"kind": "opinion"}, "'opinion' is not a kind"), ("x", {"importance": 11}, "importance 11 is outside 0 to 10"),
-        ("x", {"importance": -1}, "outside"), ("x", {"confidence": 1.5}, "confidence 1.5 is outside 0 to 1"),
-        ("x", {"importance": float("nan")}, "outside"), ("x", {"expires_at": NOW}, "is in the past"), ("x", {"expires_at": NOW - DAY}, "is in the past"),
+        ("", {}, "There is no text"),
+        (" \n ", {}, "There is no text"),
+        ("x" * 200_001, {}, "200,001 characters long"),
+        ("x", {"kind": "opinion"}, "'opinion' is not a kind"),
+        ("x", {"importance": 11}, "importance 11 is outside 0 to 10"),
+        ("x", {"importance": -1}, "outside"),
+        ("x", {"confidence": 1.5}, "confidence 1.5 is outside 0 to 1"),
+        ("x", {"importance": float("nan")}, "outside"),
+        ("x", {"expires_at": NOW}, "is in the past"),
+        ("x", {"expires_at": NOW - DAY}, "is in the past"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_kept_is_refused_in_a_sentence(memory, text, fields, message):
     with pytest.raises(InvalidInput, match=message) as caught:
         memory.add(text, **fields)
@@ -92,13 +148,20 @@ def test_what_cannot_be_kept_is_refused_in_a_sentence(memory, text, fields, mess
 def test_odd_characters_do_no_harm(memory):
     id = memory.add("before\x00after \ud83d 数据库 café").id
     assert "\x00" not in memory.one(id).content
-    assert texts(memory.search("数据库")) == texts(memory.search("cafe")) == [memory.one(id).content]
+    assert (
+        texts(memory.search("数据库")) == texts(memory.search("cafe")) == [memory.one(id).content]
+    )
 
 
 def test_the_same_text_is_told_to_be_known(memory):
     first = memory.add(JWT)
     again = memory.add(f"  {JWT}\n")
-    assert (again.id, again.status, again.duplicate_of, again.similarity) == (first.id, "duplicate", first.id, 1.0)
+    assert (again.id, again.status, again.duplicate_of, again.similarity) == (
+        first.id,
+        "duplicate",
+        first.id,
+        1.0,
+    )
     assert memory.stats().memories == 1
 
 
@@ -112,7 +175,11 @@ def test_a_near_duplicate_is_told_and_what_it_repeats(hashing):
 
 def test_near_duplicates_in_one_batch_are_seen_too(hashing):
     receipt = hashing.add_many(
-        [Passage(JWT), Passage("authentication uses JWT tokens, with a 24h expiry."), Passage("We deploy on Fridays")]
+        [
+            Passage(JWT),
+            Passage("authentication uses JWT tokens, with a 24h expiry."),
+            Passage("We deploy on Fridays"),
+        ]
     )
     assert [outcome.status for outcome in receipt.outcomes] == ["added", "near_duplicate", "added"]
     assert receipt.outcomes[1].duplicate_of == receipt.outcomes[0].id and receipt.added == 2
@@ -126,9 +193,11 @@ def test_without_dedup_both_are_kept(open_memory):
 
 
 def test_statements_that_contrast_are_kept(hashing):
-    pairs = [("Use tabs for the indentation of Go files", "Use spaces for the indentation of Go files"),
-             ("The nightly deployment runs on Monday", "The nightly deployment runs on Friday"),
-             ("The upload limit of the gateway is 10 MB", "The upload limit of the gateway is 20 MB")]  # fmt: skip
+    pairs = [
+        ("Use tabs for the indentation of Go files", "Use spaces for the indentation of Go files"),
+        ("The nightly deployment runs on Monday", "The nightly deployment runs on Friday"),
+        ("The upload limit of the gateway is 10 MB", "The upload limit of the gateway is 20 MB"),
+    ]
     assert {hashing.add(text).status for pair in pairs for text in pair} == {"added"}
 
 
@@ -138,7 +207,11 @@ def test_a_forgotten_text_may_be_told_again(memory):
 
 
 def test_personal_and_project_hold_the_same_text_each(memory):
-    assert [memory.add(JWT, personal=personal).status for personal in (False, True, True)] == ["added", "added", "duplicate"]
+    assert [memory.add(JWT, personal=personal).status for personal in (False, True, True)] == [
+        "added",
+        "added",
+        "duplicate",
+    ]
 
 
 def test_a_given_replacement_ends_validity_and_leads_to_its_successor(memory, clock):
@@ -151,7 +224,9 @@ def test_a_given_replacement_ends_validity_and_leads_to_its_successor(memory, cl
     (hit,) = memory.search("MySQL sessions").hits
     assert hit.memory.id == new.id
     assert [(relation.type, other.id) for relation, other in hit.related] == [("supersedes", old)]
-    assert texts(memory.search("sessions", filter=memory.filter(as_of=NOW + DAY))) == ["Sessions are kept in MySQL"]
+    assert texts(memory.search("sessions", filter=memory.filter(as_of=NOW + DAY))) == [
+        "Sessions are kept in MySQL"
+    ]
     assert len(memory.search("sessions", filter=memory.filter(include_superseded=True)).hits) == 2
 
 
@@ -164,7 +239,10 @@ def test_a_stated_change_replaces_what_it_changes(hashing, clock):
     assert hashing.one(other).superseded_by is None
     assert texts(hashing.search("which database does billing use?"))[0].startswith("We switched")
     assert "We use MySQL as the database of the billing service" in texts(
-        hashing.search("which database does billing use?", filter=hashing.filter(as_of=NOW + timedelta(hours=1)))
+        hashing.search(
+            "which database does billing use?",
+            filter=hashing.filter(as_of=NOW + timedelta(hours=1)),
+        )
     )
 
 
@@ -191,20 +269,46 @@ def test_a_new_text_brings_its_own_summary_keywords_and_entities(memory, clock):
     assert (changed.content, changed.summary) == ("The queue is Kafka", "The queue is Kafka")
     assert {entity.name for entity in changed.entities} == {"Kafka", "Maria"}
     assert (changed.created_at, changed.updated_at) == (NOW, clock.now)
-    assert texts(memory.search("Kafka")) == ["The queue is Kafka"] and texts(memory.search("Redis", mode="keyword")) == []
+    assert (
+        texts(memory.search("Kafka")) == ["The queue is Kafka"]
+        and texts(memory.search("Redis", mode="keyword")) == []
+    )
 
 
 def test_a_changed_text_is_found_by_its_new_meaning(hashing):
     id = hashing.add("Owls sleep by day").id
     hashing.add("Invoices are numbered")
     hashing.update(id, content="Invoices are printed")
-    assert len([hit for hit in hashing.search("invoices", mode="vector").hits if hit.why["cosine"] > 0.3]) == 2
+    assert (
+        len(
+            [
+                hit
+                for hit in hashing.search("invoices", mode="vector").hits
+                if hit.why["cosine"] > 0.3
+            ]
+        )
+        == 2
+    )
 
 
 def test_fields_change_alone_and_times_can_be_emptied(memory):
     id = memory.add("The cache is Redis", expires_at=NOW + DAY).id
-    changed = memory.update(id, kind="note", importance=9, tags=["x"], metadata={"a": 1}, answered=True, entities=["technology:Redis"])
-    assert (changed.kind, changed.importance, changed.tags, dict(changed.metadata), changed.answered) == (
+    changed = memory.update(
+        id,
+        kind="note",
+        importance=9,
+        tags=["x"],
+        metadata={"a": 1},
+        answered=True,
+        entities=["technology:Redis"],
+    )
+    assert (
+        changed.kind,
+        changed.importance,
+        changed.tags,
+        dict(changed.metadata),
+        changed.answered,
+    ) == (
         "general",
         9,
         ("x",),
@@ -219,11 +323,15 @@ def test_fields_change_alone_and_times_can_be_emptied(memory):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({}, "Nothing to change"), ({"scope": "x"}, "scope cannot be changed"), ({"clear": ["content"]}, "content cannot be emptied"),
-        ({"importance": 11}, "outside"), ({"kind": "opinion"}, "not a kind"), ({"content": " "}, "no text"),
+        ({}, "Nothing to change"),
+        ({"scope": "x"}, "scope cannot be changed"),
+        ({"clear": ["content"]}, "content cannot be emptied"),
+        ({"importance": 11}, "outside"),
+        ({"kind": "opinion"}, "not a kind"),
+        ({"content": " "}, "no text"),
         ({"content": "<private>x</private>"}, "Nothing is left"),
     ],
-)  # fmt: skip
+)
 def test_a_change_that_makes_no_sense_is_refused(memory, fields, message):
     id = memory.add("The cache is Redis").id
     with pytest.raises(InvalidInput, match=message):
@@ -239,7 +347,9 @@ def test_history_keeps_every_change_in_order(open_memory, clock):
     memory.vote(id)
     memory.forget(id)
     events = memory.history(id[:20])
-    assert [event.action for event in events][:2] == ["add", "update"] and events[-1].action == "forget"
+    assert [event.action for event in events][:2] == ["add", "update"] and events[
+        -1
+    ].action == "forget"
     assert {event.actor for event in events} == {"maria"}
     assert events[1].at == clock.now and events[1].before["content"] == "The cache is Redis"
 
@@ -265,13 +375,29 @@ def test_a_replaced_memory_comes_back_without_its_successor_over_it(memory):
 
 
 def test_an_earlier_version_comes_back_with_all_it_had(memory):
-    id = memory.add("The cache is Redis", kind="fact", expires_at=NOW + DAY, tags=("a",), entities=("person:Maria",)).id
+    id = memory.add(
+        "The cache is Redis",
+        kind="fact",
+        expires_at=NOW + DAY,
+        tags=("a",),
+        entities=("person:Maria",),
+    ).id
     first = memory.one(id)
     memory.update(id, content="The queue is Kafka", tags=["b"], metadata={"x": 1})
     memory.update(id, clear=["expires_at"], importance=9, kind="decision")
     memory.forget(id)
     back = memory.restore(id, version=1)
-    for field in ("content", "summary", "kind", "importance", "tags", "expires_at", "content_hash", "metadata", "deleted_at"):
+    for field in (
+        "content",
+        "summary",
+        "kind",
+        "importance",
+        "tags",
+        "expires_at",
+        "content_hash",
+        "metadata",
+        "deleted_at",
+    ):
         assert getattr(back, field) == getattr(first, field), field
     assert set(back.entities) == set(first.entities)
     assert texts(memory.search("Redis cache", mode="keyword")) == ["The cache is Redis"]
@@ -291,7 +417,9 @@ def test_a_purged_memory_is_gone_for_good(memory, tmp_path):
         refused = memory.add(f"The merger with Zebracorp is on {text}")
         assert refused.status == "purged"
     assert memory.stats().memories == 0 and b"zebracorp" not in stored(tmp_path).lower()
-    assert memory.add("The merger with Zebracorp is on Tuesday", allow_purged=True).status == "added"
+    assert (
+        memory.add("The merger with Zebracorp is on Tuesday", allow_purged=True).status == "added"
+    )
 
 
 def test_votes_and_looks_count_as_use_and_searches_do_not(memory, clock):
@@ -299,7 +427,11 @@ def test_votes_and_looks_count_as_use_and_searches_do_not(memory, clock):
     clock.move(days=3)
     for question in ("JWT", "authentication", "nothing of the kind"):
         memory.search(question)
-    assert (memory.one(id).access_count, memory.list()[0].access_count, memory.one(id).last_accessed) == (0, 0, NOW)
+    assert (
+        memory.one(id).access_count,
+        memory.list()[0].access_count,
+        memory.one(id).last_accessed,
+    ) == (0, 0, NOW)
     memory.get(id, count=False)
     assert memory.one(id).access_count == 0
     memory.get(id[:-3])
@@ -312,7 +444,10 @@ def test_votes_and_looks_count_as_use_and_searches_do_not(memory, clock):
 
 @pytest.mark.parametrize("type", RELATIONS)
 def test_memories_are_related_and_set_apart_again(memory, type):
-    one, other = memory.add("Because the lock is never freed").id, memory.add("Why does the worker hang?").id
+    one, other = (
+        memory.add("Because the lock is never freed").id,
+        memory.add("Why does the worker hang?").id,
+    )
     relation = memory.link(one[:-2], other, type)
     assert (relation.source, relation.target, relation.type) == (one, other, type)
     assert [(found.source, found.type) for found in memory.relations(other)] == [(one, type)]
@@ -322,7 +457,11 @@ def test_memories_are_related_and_set_apart_again(memory, type):
     assert [other.id for _, other in hit.related] == [other]
     memory.unlink(one, other, type)
     assert memory.relations(one) == []
-    assert (memory.one(other).superseded_by, memory.one(other).valid_to, memory.one(other).answered) == (None, None, False)
+    assert (
+        memory.one(other).superseded_by,
+        memory.one(other).valid_to,
+        memory.one(other).answered,
+    ) == (None, None, False)
     with pytest.raises(NotFound, match=f"has no '{type}' relation"):
         memory.unlink(one, other, type)
 
@@ -334,18 +473,25 @@ def test_what_was_replaced_before_it_was_forgotten_is_so_when_it_comes_back(memo
     memory.forget(old)
     back = memory.restore(old)
     assert (back.deleted_at, back.superseded_by, back.valid_to) == (None, new, before.valid_to)
-    assert [(relation.source, relation.type) for relation in memory.relations(old)] == [(new, "supersedes")]
+    assert [(relation.source, relation.type) for relation in memory.relations(old)] == [
+        (new, "supersedes")
+    ]
     assert memory.restore(old).superseded_by is None
     assert memory.relations(old) == []
 
 
 def test_taking_a_replacement_back_leaves_the_one_before_it(memory, clock):
-    old, first, second = (memory.add(f"The cache is {name}").id for name in ("Redis", "Valkey", "Dragonfly"))
+    old, first, second = (
+        memory.add(f"The cache is {name}").id for name in ("Redis", "Valkey", "Dragonfly")
+    )
     for new in (first, second):
         clock.move(days=1)
         memory.link(new, old, "supersedes")
     memory.unlink(second, old, "supersedes")
-    assert (memory.one(old).superseded_by, memory.one(old).valid_to) == (first, memory.one(first).created_at)
+    assert (memory.one(old).superseded_by, memory.one(old).valid_to) == (
+        first,
+        memory.one(first).created_at,
+    )
     memory.link(second, old, "supersedes")
     memory.link(old, first, "supersedes")  # so that falling back on the first would make a circle
     memory.unlink(second, old, "supersedes")
@@ -357,7 +503,10 @@ def test_taking_a_replacement_back_leaves_the_one_before_it(memory, clock):
 
 def test_a_question_is_open_again_only_when_its_last_answer_is_taken_back(memory):
     question = memory.add("Which port does staging use?", kind="question").id
-    answers = [memory.add(text).id for text in ("Staging uses 8081", "The port of staging stands in Consul")]
+    answers = [
+        memory.add(text).id
+        for text in ("Staging uses 8081", "The port of staging stands in Consul")
+    ]
     for answer in answers:
         memory.link(answer, question, "answers")
     memory.unlink(answers[0], question, "answers")
@@ -382,7 +531,7 @@ def test_relations_that_make_no_sense_are_refused(memory):
     memory.link(c, b, "supersedes")
     with pytest.raises(InvalidInput, match="would make a circle") as caught:
         memory.link(a, c, "supersedes")
-    assert caught.value.hint == f"recollect restore {a}"
+    assert caught.value.hint == f"bethink restore {a}"
     with pytest.raises(InvalidInput, match="'likes' is not a relation"):
         memory.link(a, b, "likes")
     with pytest.raises(InvalidInput, match="related to itself"):
@@ -413,11 +562,19 @@ def test_filters_by_kind_tag_importance_and_time(memory, clock):
     clock.move(days=5)
     memory.add("The second owl", kind="decision", importance=9, entities=("person:Maria",))
     for wanted, expected in [
-        ({"kinds": ["decision"]}, ["The second owl"]), ({"tags": ("bird",)}, ["The first owl"]), ({"min_importance": 5}, ["The second owl"]),
-        ({"since": NOW + DAY}, ["The second owl"]), ({"until": NOW + DAY}, ["The first owl"]), ({"entities": ("maria",)}, ["The second owl"]),
+        ({"kinds": ["decision"]}, ["The second owl"]),
+        ({"tags": ("bird",)}, ["The first owl"]),
+        ({"min_importance": 5}, ["The second owl"]),
+        ({"since": NOW + DAY}, ["The second owl"]),
+        ({"until": NOW + DAY}, ["The first owl"]),
+        ({"entities": ("maria",)}, ["The second owl"]),
         ({"kinds": ["self"]}, []),
-    ]:  # fmt: skip
+    ]:
         filter = memory.filter(**wanted)
-        assert texts(memory.search("owl", filter=filter)) == texts(memory.list(filter=filter)) == expected, wanted
+        assert (
+            texts(memory.search("owl", filter=filter))
+            == texts(memory.list(filter=filter))
+            == expected
+        ), wanted
     with pytest.raises(InvalidInput, match="'opinion' is not a kind"):
         memory.filter(kinds=["opinion"])

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from memories import clock, open_memory, texts  # noqa: F401
 
-from recollect import MemoryTool, knowledge
-from recollect.errors import InvalidInput, RecollectError
+from bethink import MemoryTool
+from bethink.errors import BethinkError, InvalidInput
+from bethink.features import knowledge
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def rename(old, new):
     return {"command": "rename", "old_path": old, "new_path": new}
 
 
-def answers(tool, commands, error=RecollectError):
+def answers(tool, commands, error=BethinkError):
     found = []
     for command in commands:
         try:
@@ -117,7 +118,15 @@ def test_the_strings_are_those_that_models_know(tool):
 
 
 names = st.sampled_from(
-    ["/memories/a", "/memories/b.md", "/memories/d/a", "/memories/d/x.md", "/memories/d", "/memories", "/memories/e/f/g"]
+    [
+        "/memories/a",
+        "/memories/b.md",
+        "/memories/d/a",
+        "/memories/d/x.md",
+        "/memories/d",
+        "/memories",
+        "/memories/e/f/g",
+    ]
 )
 words = st.text(st.sampled_from("ab \n\t\réß日"), max_size=12)
 steps = st.one_of(
@@ -134,7 +143,10 @@ def comparable(command, answer):
     """Directories have no size of their own here; the rest of a listing is the same."""
     if command["command"] == "view" and answer.startswith("Here're"):
         head, *rows = answer.split("\n")
-        return [head, *(row.split("\t") if not row.endswith("/") else row.split("\t")[1] for row in rows[1:])]
+        return [
+            head,
+            *(row.split("\t") if not row.endswith("/") else row.split("\t")[1] for row in rows[1:]),
+        ]
     return answer
 
 
@@ -145,7 +157,10 @@ def test_any_commands_are_answered_as_by_the_file_backend(memory, tmp_path_facto
     ours, theirs = MemoryTool(memory), BetaLocalFilesystemMemoryTool(str(folder))
     ours.clear()
     for command in commands:
-        (mine,), (other,) = answers(ours, [command]), answers(theirs, [command], (ToolError, OSError))
+        (mine,), (other,) = (
+            answers(ours, [command]),
+            answers(theirs, [command], (ToolError, OSError)),
+        )
         for inner in sorted((folder / "memories").glob("**/*"), reverse=True):
             if inner.is_dir() and not list(inner.iterdir()):
                 inner.rmdir()  # here a directory is only what paths have in common
@@ -161,13 +176,33 @@ def test_any_commands_are_answered_as_by_the_file_backend(memory, tmp_path_facto
 @pytest.mark.parametrize(
     "path",
     [
-        "", "/", "memories/x", "/memoriesx", "/memories/..", "/memories/../x", "/memories/a/../../x", "/memories/./../x", "/Memories/x",
-        "/memories/" + "../" * 50 + "etc/passwd", "/memories\\..\\x", "file:///memories/x", "/memories/a\x00b", "/memories/a\nb",
-        "/memories/" + "a" * 2000, "~/memories/x",
+        "",
+        "/",
+        "memories/x",
+        "/memoriesx",
+        "/memories/..",
+        "/memories/../x",
+        "/memories/a/../../x",
+        "/memories/./../x",
+        "/Memories/x",
+        "/memories/" + "../" * 50 + "etc/passwd",
+        "/memories\\..\\x",
+        "file:///memories/x",
+        "/memories/a\x00b",
+        "/memories/a\nb",
+        "/memories/" + "a" * 2000,
+        "~/memories/x",
     ],
-)  # fmt: skip
+)
 def test_no_path_leads_out(tool, path):
-    for command in (view(path), create(path), replace(path, "a", "b"), insert(path, 0, "a"), delete(path), rename(path, "/memories/y")):
+    for command in (
+        view(path),
+        create(path),
+        replace(path, "a", "b"),
+        insert(path, 0, "a"),
+        delete(path),
+        rename(path, "/memories/y"),
+    ):
         with pytest.raises(InvalidInput):
             tool.call(command)
     tool.call(create("/memories/x"))
@@ -176,7 +211,10 @@ def test_no_path_leads_out(tool, path):
     assert tool.call(view("/memories/x")).endswith("     1\tone\n     2\ttwo\n     3\t")
 
 
-@pytest.mark.parametrize("path", ["/memories/a/../b", "/memories//b", "/memories/./b", "/memories/b/", "/memories/c/d/../../b"])
+@pytest.mark.parametrize(
+    "path",
+    ["/memories/a/../b", "/memories//b", "/memories/./b", "/memories/b/", "/memories/c/d/../../b"],
+)
 def test_ways_to_write_a_path_lead_to_one_file(tool, path):
     assert tool.call(create(path)) == f"File created successfully at: {path}"
     assert tool.call(view("/memories/b")).startswith("Here's the content of /memories/b ")
@@ -198,7 +236,20 @@ def test_a_file_is_no_directory(tool):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "\n", "  \n\t", "x", "x\n", "\n\nx\n\n", "a\r\nb\r\n", "日本\u3000\n", "\tcode\n  more  ", "a\n" * 3000, "tab\there\x0b"]
+    "text",
+    [
+        "",
+        "\n",
+        "  \n\t",
+        "x",
+        "x\n",
+        "\n\nx\n\n",
+        "a\r\nb\r\n",
+        "日本\u3000\n",
+        "\tcode\n  more  ",
+        "a\n" * 3000,
+        "tab\there\x0b",
+    ],
 )
 def test_a_text_comes_back_as_it_was_written(tool, text):
     tool.call(create("/memories/t", text))
@@ -209,7 +260,12 @@ def test_a_text_comes_back_as_it_was_written(tool, text):
 
 
 def test_secrets_and_private_parts_are_taken_out(tool, memory):
-    tool.call(create("/memories/t", "the key is <private>hunter2</private> and token ghp_abcdefghijklmnopqrstuvwxyz0123456789\n"))
+    tool.call(
+        create(
+            "/memories/t",
+            "the key is <private>hunter2</private> and token ghp_abcdefghijklmnopqrstuvwxyz0123456789\n",
+        )
+    )
     shown = tool.call(view("/memories/t"))
     assert "hunter2" not in shown and "ghp_abc" not in shown
     assert all("hunter2" not in text for text in texts(memory.list()))
@@ -237,22 +293,34 @@ def test_no_path_holds_a_secret(tool, memory):
 @pytest.mark.parametrize(
     "command",
     [
-        {}, {"command": "explode"}, {"command": None}, {"command": "view"}, {"command": "view", "path": 3}, {"command": "view", "path": None},
-        {"command": "create", "path": "/memories/x"}, {"command": "create", "path": "/memories/x", "file_text": ["a"]},
+        {},
+        {"command": "explode"},
+        {"command": None},
+        {"command": "view"},
+        {"command": "view", "path": 3},
+        {"command": "view", "path": None},
+        {"command": "create", "path": "/memories/x"},
+        {"command": "create", "path": "/memories/x", "file_text": ["a"]},
         {"command": "insert", "path": "/memories/there", "insert_line": "1", "insert_text": "x"},
         {"command": "insert", "path": "/memories/there", "insert_line": True, "insert_text": "x"},
         {"command": "insert", "path": "/memories/there", "insert_line": None, "insert_text": "x"},
         {"command": "str_replace", "path": "/memories/there", "old_str": "", "new_str": "x"},
-        {"command": "str_replace", "path": "/memories/there", "new_str": "x"}, {"command": "__init__", "path": "/memories"},
+        {"command": "str_replace", "path": "/memories/there", "new_str": "x"},
+        {"command": "__init__", "path": "/memories"},
         {"command": "rename", "old_path": "/memories/there"},
     ],
-)  # fmt: skip
+)
 def test_a_wrong_command_is_an_error_in_words(tool, command):
     tool.call(create("/memories/there"))
     with pytest.raises(InvalidInput):
         tool.call(command)
     said = answers(tool, [command])[0].removeprefix("ERROR ")
-    assert tool.result({"id": "t1", "input": command}) == {"type": "tool_result", "tool_use_id": "t1", "content": said, "is_error": True}
+    assert tool.result({"id": "t1", "input": command}) == {
+        "type": "tool_result",
+        "tool_use_id": "t1",
+        "content": said,
+        "is_error": True,
+    }
 
 
 def test_a_replacement_without_a_new_text_removes(tool):
@@ -308,16 +376,26 @@ class Late(MemoryTool):
 def test_edits_of_two_processes_both_count(tool, memory, clock):  # noqa: F811
     tool.call(create("/memories/a", "one\ntwo\nthree\n"))
     for number, command in enumerate(
-        (replace("/memories/a", "two", "TWO"), insert("/memories/a", 0, "zero"), rename("/memories/a", "/memories/b"))
+        (
+            replace("/memories/a", "two", "TWO"),
+            insert("/memories/a", 0, "zero"),
+            rename("/memories/a", "/memories/b"),
+        )
     ):
         late = Late(memory).look()
         clock.move(seconds=1)
-        tool.call(replace("/memories/a", "one" if number == 0 else "ONE" * number, "ONE" * (number + 1)))
+        tool.call(
+            replace("/memories/a", "one" if number == 0 else "ONE" * number, "ONE" * (number + 1))
+        )
         clock.move(seconds=1)
         late.call(command)
     assert tool.call(view("/memories/b")).split("\n")[1:] == [
-        "     1\tzero", "     2\tONEONEONE", "     3\tTWO", "     4\tthree", "     5\t"
-    ]  # fmt: skip
+        "     1\tzero",
+        "     2\tONEONEONE",
+        "     3\tTWO",
+        "     4\tthree",
+        "     5\t",
+    ]
 
 
 def test_a_file_that_two_processes_made_at_once_is_deleted_and_renamed_whole(tool, memory, clock):  # noqa: F811
@@ -371,7 +449,10 @@ def test_the_sdk_runs_it(tool):
     assert runnable.to_dict() == tool.to_dict() == {"type": "memory_20250818", "name": "memory"}
     assert runnable.name == "memory"
     assert runnable.call(create("/memories/a")) == "File created successfully at: /memories/a"
-    assert runnable.call(view("/memories/a", 1, 1)) == "Here's the content of /memories/a with line numbers:\n     1\tone"
+    assert (
+        runnable.call(view("/memories/a", 1, 1))
+        == "Here's the content of /memories/a with line numbers:\n     1\tone"
+    )
     with pytest.raises(ToolError, match="already exists"):
         runnable.call(create("/memories/a"))
     assert runnable.clear_all_memory() == "All memory cleared"
@@ -381,7 +462,9 @@ def test_the_sdk_runs_it(tool):
 def test_a_block_of_the_sdk_is_answered(tool):
     from anthropic.types.beta import BetaToolUseBlock
 
-    block = BetaToolUseBlock(id="toolu_1", name="memory", type="tool_use", input=create("/memories/a"))
+    block = BetaToolUseBlock(
+        id="toolu_1", name="memory", type="tool_use", input=create("/memories/a")
+    )
     assert tool.result(block) == {
         "type": "tool_result",
         "tool_use_id": "toolu_1",

@@ -8,9 +8,9 @@ import random
 import pytest
 from stores import content_hash, day, make
 
-from recollect.merging import applied, circles, freed, hidden, merge
-from recollect.records import Record, stamp, version
-from recollect.types import Entity, Event
+from bethink.features.merging import applied, circles, freed, hidden, merge
+from bethink.store.records import Record, stamp, version
+from bethink.types import Entity, Event
 
 MEMORY = make("Tea at four", id="0" * 36, importance=5.0)
 ADDED = Event(day(1), "user", "add", {}, {})
@@ -33,30 +33,80 @@ def said(number: int, action: str = "update", actor: str = "user", before=None, 
         ([], [], {}, ()),
         ([said(2, importance=7.0)], [], {"importance": 7.0}, ()),
         ([], [said(2, importance=7.0)], {"importance": 7.0}, ()),
-        ([said(2, importance=7.0)], [said(3, kind="gotcha")], {"importance": 7.0, "kind": "gotcha"}, ()),
-        ([said(2, importance=7.0)], [said(3, importance=2.0)], {"importance": 2.0}, ("importance",)),
-        ([said(4, importance=7.0)], [said(3, importance=2.0)], {"importance": 7.0}, ("importance",)),
-        ([said(3, importance=7.0)], [said(3, importance=7.0, actor="agent:x")], {"importance": 7.0}, ()),
-        ([said(2, content="Tea at five")], [said(3, content="Tea at six")], {"content": "Tea at six", "content_hash": content_hash("Tea at six")}, ("content",)),
-        ([said(2, "forget", deleted_at=stamp(day(2)))], [said(3, importance=1.0)], {"deleted_at": day(2), "importance": 1.0}, ()),
-        ([said(2, "forget", deleted_at=stamp(day(2)))], [said(3, "restore", deleted_at=None)], {"deleted_at": None}, ("deleted_at",)),
-        ([said(2, tags='["a", "b"]')], [said(2, metadata='{"x": 1}')], {"tags": ("a", "b"), "metadata": {"x": 1}}, ()),
-        ([said(2, entities=[["Tea", "concept"]])], [said(2, answered=1)], {"entities": (Entity("Tea", "concept"),), "answered": True}, ()),
         (
-            [said(2, "vote", before={"usefulness": 0.0}, usefulness=2.0), said(3, "vote", before={"usefulness": 2.0}, usefulness=3.0)],
+            [said(2, importance=7.0)],
+            [said(3, kind="gotcha")],
+            {"importance": 7.0, "kind": "gotcha"},
+            (),
+        ),
+        (
+            [said(2, importance=7.0)],
+            [said(3, importance=2.0)],
+            {"importance": 2.0},
+            ("importance",),
+        ),
+        (
+            [said(4, importance=7.0)],
+            [said(3, importance=2.0)],
+            {"importance": 7.0},
+            ("importance",),
+        ),
+        (
+            [said(3, importance=7.0)],
+            [said(3, importance=7.0, actor="agent:x")],
+            {"importance": 7.0},
+            (),
+        ),
+        (
+            [said(2, content="Tea at five")],
+            [said(3, content="Tea at six")],
+            {"content": "Tea at six", "content_hash": content_hash("Tea at six")},
+            ("content",),
+        ),
+        (
+            [said(2, "forget", deleted_at=stamp(day(2)))],
+            [said(3, importance=1.0)],
+            {"deleted_at": day(2), "importance": 1.0},
+            (),
+        ),
+        (
+            [said(2, "forget", deleted_at=stamp(day(2)))],
+            [said(3, "restore", deleted_at=None)],
+            {"deleted_at": None},
+            ("deleted_at",),
+        ),
+        (
+            [said(2, tags='["a", "b"]')],
+            [said(2, metadata='{"x": 1}')],
+            {"tags": ("a", "b"), "metadata": {"x": 1}},
+            (),
+        ),
+        (
+            [said(2, entities=[["Tea", "concept"]])],
+            [said(2, answered=1)],
+            {"entities": (Entity("Tea", "concept"),), "answered": True},
+            (),
+        ),
+        (
+            [
+                said(2, "vote", before={"usefulness": 0.0}, usefulness=2.0),
+                said(3, "vote", before={"usefulness": 2.0}, usefulness=3.0),
+            ],
             [said(2, "vote", actor="anna", before={"usefulness": 0.0}, usefulness=-1.0)],
             {"usefulness": 2.0},
             (),
         ),
     ],
-)  # fmt: skip
+)
 def test_each_field_keeps_what_was_last_said_of_it(mine, theirs, expected, conflicts):
     one, other = base(*mine), base(*theirs)
     for first, second in ((one, other), (other, one)):
         merged = merge(first, second)
         assert {name: getattr(merged.record.memory, name) for name in expected} == expected
         assert merged.conflicts == conflicts
-        assert {event.action for event in merged.record.events} >= {event.action for event in (*mine, *theirs)}
+        assert {event.action for event in merged.record.events} >= {
+            event.action for event in (*mine, *theirs)
+        }
     assert version(merge(one, other).record) == version(merge(other, one).record)
 
 
@@ -65,14 +115,20 @@ def test_a_summary_stays_with_its_text():
     mine = base(said(2, content="Coffee at five", summary="Coffee", keywords='["coffee"]'))
     theirs = base(said(3, content="Tea at six"))
     for merged in (merge(mine, theirs), merge(theirs, mine)):
-        assert (merged.record.memory.content, merged.record.memory.summary) == ("Tea at six", MEMORY.summary)
+        assert (merged.record.memory.content, merged.record.memory.summary) == (
+            "Tea at six",
+            MEMORY.summary,
+        )
         assert merged.record.memory.keywords == MEMORY.keywords
     later = base(said(2, content="Coffee at five", summary="Coffee"), said(4, summary="A drink"))
     assert merge(later, theirs).record.memory.summary == "A drink"  # told of it since
 
 
 def test_merging_what_was_merged_changes_nothing_more():
-    one, other = base(said(2, importance=7.0)), base(said(3, importance=2.0), said(5, kind="gotcha"))
+    one, other = (
+        base(said(2, importance=7.0)),
+        base(said(3, importance=2.0), said(5, kind="gotcha")),
+    )
     merged = merge(one, other).record
     for again in (merge(merged, one), merge(other, merged)):
         assert version(again.record) == version(merged)
@@ -86,7 +142,14 @@ def test_any_order_of_merging_three_ends_the_same():
         for who in ("a", "b", "c"):
             days = sorted(chance.sample(range(2, 20), chance.randint(1, 3)))
             fields = [chance.choice(_fields(chance)) for _ in days]
-            copies.append(base(*(said(number, actor=who, **field) for number, field in zip(days, fields, strict=True))))
+            copies.append(
+                base(
+                    *(
+                        said(number, actor=who, **field)
+                        for number, field in zip(days, fields, strict=True)
+                    )
+                )
+            )
         ends = set()
         for first, second, third in itertools.permutations(copies):
             ends.add(version(merge(merge(first, second).record, third).record))
@@ -96,11 +159,20 @@ def test_any_order_of_merging_three_ends_the_same():
 def _fields(chance: random.Random) -> list[dict]:
     number = chance.randint(0, 9)
     text, summary = {"content": f"Text {number}"}, {"summary": f"Summary {number}"}
-    return [{"importance": float(number)}, {"confidence": float(number)}, text, summary, text | summary]
+    return [
+        {"importance": float(number)},
+        {"confidence": float(number)},
+        text,
+        summary,
+        text | summary,
+    ]
 
 
 def test_uses_of_both_are_kept_and_do_not_make_a_difference():
-    one, other = base(access_count=3, last_accessed=day(4)), base(access_count=5, last_accessed=day(2))
+    one, other = (
+        base(access_count=3, last_accessed=day(4)),
+        base(access_count=5, last_accessed=day(2)),
+    )
     assert version(one) == version(other)
     merged = merge(one, other).record.memory
     assert (merged.access_count, merged.last_accessed) == (5, day(4))
@@ -141,12 +213,46 @@ def test_what_replaces_each_other_is_found(behind, expected):
 @pytest.mark.parametrize(
     ("events", "valid_to"),
     [
-        ([said(2, "supersede", before={"superseded_by": None, "valid_to": None}, superseded_by="x", valid_to=stamp(day(1)))], None),
-        ([said(2, "supersede", before={"superseded_by": None, "valid_to": stamp(day(9))}, superseded_by="x", valid_to=stamp(day(1)))], day(9)),
-        ([said(2, valid_to=stamp(day(8))), said(3, "supersede", before={"superseded_by": None}, superseded_by="x")], day(8)),
-        ([said(2, "supersede", superseded_by="y", valid_to=stamp(day(1))), said(3, "supersede", before={"superseded_by": "y"}, superseded_by="x")], None),
+        (
+            [
+                said(
+                    2,
+                    "supersede",
+                    before={"superseded_by": None, "valid_to": None},
+                    superseded_by="x",
+                    valid_to=stamp(day(1)),
+                )
+            ],
+            None,
+        ),
+        (
+            [
+                said(
+                    2,
+                    "supersede",
+                    before={"superseded_by": None, "valid_to": stamp(day(9))},
+                    superseded_by="x",
+                    valid_to=stamp(day(1)),
+                )
+            ],
+            day(9),
+        ),
+        (
+            [
+                said(2, valid_to=stamp(day(8))),
+                said(3, "supersede", before={"superseded_by": None}, superseded_by="x"),
+            ],
+            day(8),
+        ),
+        (
+            [
+                said(2, "supersede", superseded_by="y", valid_to=stamp(day(1))),
+                said(3, "supersede", before={"superseded_by": "y"}, superseded_by="x"),
+            ],
+            None,
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_freed_is_as_valid_as_it_was_and_that_is_the_last_word(events, valid_to):
     record = base(*events)
     back = freed(record)

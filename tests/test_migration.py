@@ -9,12 +9,12 @@ from cli_runner import cli  # noqa: F401
 from stores import HERE, NOW, OTHER, change, everything, make, put
 from travel import fill, tallies
 
-from recollect import migration
-from recollect.errors import InvalidInput, StoreError
-from recollect.records import Bundle
-from recollect.store.sqlite import SqliteStore
-from recollect.syncing import team_scope
-from recollect.types import PERSONAL, Batch, Relation
+from bethink.errors import InvalidInput, StoreError
+from bethink.features import migration
+from bethink.features.syncing import team_scope
+from bethink.store.records import Bundle
+from bethink.store.sqlite import SqliteStore
+from bethink.types import PERSONAL, Batch, Relation
 
 
 @pytest.fixture
@@ -120,8 +120,12 @@ def test_what_is_written_to_the_source_meanwhile_comes_too(source, store, part):
     def happen():
         put(source, make("A late arrival"), sources=())
         change(source, known["told"].id, importance=2.0)
-        source.write(Batch(at=NOW, relate=(Relation(known["told"].id, known["new"].id, "relates_to"),)))
-        source.write(Batch(at=NOW, unrelate=(Relation(known["told"].id, known["turn"].id, "relates_to"),)))
+        source.write(
+            Batch(at=NOW, relate=(Relation(known["told"].id, known["new"].id, "relates_to"),))
+        )
+        source.write(
+            Batch(at=NOW, unrelate=(Relation(known["told"].id, known["turn"].id, "relates_to"),))
+        )
         source.write(Batch(at=NOW, retire=((HERE, "docs/a.md"),)))
         source.write(Batch(at=NOW, purge=(known["hidden"].id,)))
 
@@ -131,7 +135,10 @@ def test_what_is_written_to_the_source_meanwhile_comes_too(source, store, part):
 
 
 def test_a_relation_that_is_gone_goes_where_there_are_no_memories_too(store, tmp_path):
-    bare, relation = SqliteStore(tmp_path / "bare.db", timeout=5), Relation("one", "other", "relates_to", NOW)
+    bare, relation = (
+        SqliteStore(tmp_path / "bare.db", timeout=5),
+        Relation("one", "other", "relates_to", NOW),
+    )
     bare.take(Bundle(relations=((relation, "user"),)))
     migration.migrate(bare, store, "here")
     bare.write(Batch(at=NOW, unrelate=(relation,)))
@@ -164,7 +171,12 @@ def test_projects_go_by_name_in_a_teams_database_and_by_folder_in_ones_own(sourc
 
 def test_projects_of_the_same_name_are_not_thrown_together(tmp_path, backend):
     one, store = SqliteStore(tmp_path / "one.db", timeout=5), backend.open()
-    put(one, make("Mine"), make("Theirs", scope=OTHER), scopes={HERE: ("api", "/a/api"), OTHER: ("api", "/b/api")})
+    put(
+        one,
+        make("Mine"),
+        make("Theirs", scope=OTHER),
+        scopes={HERE: ("api", "/a/api"), OTHER: ("api", "/b/api")},
+    )
     migration.migrate(one, store, "here")
     assert sorted(store.scopes()) == [HERE, OTHER]
     one.close()
@@ -187,8 +199,14 @@ def test_a_migration_from_elsewhere_is_not_gone_on_with(source, store):
 @pytest.mark.parametrize(
     ("target", "shown"),
     [
-        ("postgresql://anna:secret@db.example:5432/memory", "postgresql://anna@db.example:5432/memory"),
-        ("postgresql://db.example/memory?password=secret&sslmode=require", "postgresql://db.example/memory?sslmode=require"),
+        (
+            "postgresql://anna:secret@db.example:5432/memory",
+            "postgresql://anna@db.example:5432/memory",
+        ),
+        (
+            "postgresql://db.example/memory?password=secret&sslmode=require",
+            "postgresql://db.example/memory?sslmode=require",
+        ),
         ("postgresql://a:b@c@host/memory?password=x", "postgresql://a@host/memory"),
         ("/data/memory.db", "/data/memory.db"),
     ],
@@ -202,7 +220,10 @@ def test_the_command_moves_and_says_what_it_compared(cli, tmp_path):  # noqa: F8
     cli.ok("vote", id)
     told = cli.ok("migrate", "--to", str(tmp_path / "new.db"))
     assert "the same numbers and digests" in told
-    assert cli.json("get", id, "--database", str(tmp_path / "new.db"))[0]["content"] == "We deploy from main"
+    assert (
+        cli.json("get", id, "--database", str(tmp_path / "new.db"))[0]["content"]
+        == "We deploy from main"
+    )
     value = cli.json("migrate", "--to", str(tmp_path / "new.db"))
     assert value["verified"]
     assert value["resumed"]
@@ -215,5 +236,7 @@ def test_the_command_refuses_what_makes_no_sense(cli, tmp_path):  # noqa: F811
     cli.add("We deploy from main")
     assert "already" in cli.fails("migrate", "--to", str(cli.home / "memory.db"), code=2)
     cli.ok("add", "Another", "--database", str(tmp_path / "other.db"))
-    assert "holds 1 memories already" in cli.fails("migrate", "--to", str(tmp_path / "other.db"), code=2)
+    assert "holds 1 memories already" in cli.fails(
+        "migrate", "--to", str(tmp_path / "other.db"), code=2
+    )
     assert "--to" in cli.fails("migrate", code=2)

@@ -7,9 +7,9 @@ import pytest
 import test_embed
 from stores import make
 
-from recollect.ingest.extract import entities
-from recollect.ingest.reconcile import same
-from recollect.memory import Memory
+from bethink.api import Bethink
+from bethink.ingest.extract import entities
+from bethink.ingest.reconcile import same
 
 model_or_pull, local_128 = test_embed.model_or_pull, test_embed.local_128
 
@@ -40,13 +40,22 @@ ALIKE = [
     ("Staging and production share one repo", "Staging and production share one repository"),
     ("The env variables are read at start", "The environment variables are read at the start"),
     ("Users log in with a magic link", "Users log in via a magic link"),
-    ("The service that sends the mails is written in Rust", "The service which sends the mails is written in Rust"),
-    ("Orders older than a year go to the archive", "Orders that are older than a year go to the archive"),
+    (
+        "The service that sends the mails is written in Rust",
+        "The service which sends the mails is written in Rust",
+    ),
+    (
+        "Orders older than a year go to the archive",
+        "Orders that are older than a year go to the archive",
+    ),
     ("We now deploy on Fridays", "We deploy on Fridays"),
     ("The linter also checks the docs", "The linter checks the docs"),
     ("Our API speaks gRPC", "The API speaks gRPC"),
     ("The retries are limited to three", "The retry is limited to three"),
-    ("The queue keeps failed messages for a week", "The queue keeps failed messages for a week, then drops them"),
+    (
+        "The queue keeps failed messages for a week",
+        "The queue keeps failed messages for a week, then drops them",
+    ),
     ("The report runs at night", "The report runs at night on the replica"),
     ("We decided to use Kafka for billing", "We decided to use Kafka for the billing service"),
     ("the DEFAULT branch is `main`", "The default branch is main"),
@@ -61,13 +70,16 @@ ALIKE = [
     ("Prices are kept in cents", "Price is kept in cents"),
     ("Secrets come from Vault (never from files)", "Secrets come from Vault, never from files"),
     ("The schema has been frozen", "The schema is frozen"),
-]  # fmt: skip
+]
 # What says something else in nearly the same words.
 DIFFERENT = [
     ("Keep the dark mode flag off in production", "Keep the dark mode flag on in production"),
     ("The cache is cleared after the import", "The cache is cleared before the import"),
     ("Migrations run after the deploy of the shop", "Migrations run before the deploy of the shop"),
-    ("Log files older than a month go down to the archive", "Log files older than a month go up to the archive"),
+    (
+        "Log files older than a month go down to the archive",
+        "Log files older than a month go up to the archive",
+    ),
     ("The worker runs over the limit of memory", "The worker runs under the limit of memory"),
     ("Requests must be cached by the proxy", "Requests may be cached by the proxy"),
     ("Some tests must pass before a merge", "All tests must pass before a merge"),
@@ -84,12 +96,27 @@ DIFFERENT = [
     ("We want telemetry in the client if any", "We do want telemetry in the client"),
     ("We deploy from the maintenance branch", "We deploy from the main branch"),
     ("International customers pay in euros", "Internal customers pay in euros"),
-    ("The portal is open to everybody in the office", "The port is open to everybody in the office"),
-    ("The production database is backed up every night", "The product database is backed up every night"),
-    ("Feature flags are stored in the projector settings", "Feature flags are stored in the project settings"),
+    (
+        "The portal is open to everybody in the office",
+        "The port is open to everybody in the office",
+    ),
+    (
+        "The production database is backed up every night",
+        "The product database is backed up every night",
+    ),
+    (
+        "Feature flags are stored in the projector settings",
+        "Feature flags are stored in the project settings",
+    ),
     ("Contractor tests run before every release", "Contract tests run before every release"),
-    ("All orders are validated by the gateway except refunds", "All orders are validated by the gateway"),
-    ("All orders are validated by the gateway", "All orders are validated by the gateway except refunds"),
+    (
+        "All orders are validated by the gateway except refunds",
+        "All orders are validated by the gateway",
+    ),
+    (
+        "All orders are validated by the gateway",
+        "All orders are validated by the gateway except refunds",
+    ),
     ("The customer id is unique per tenant unless merged", "The customer id is unique per tenant"),
     ("The customer id is unique per tenant", "The customer id is unique per tenant unless merged"),
     ("Anna reviews the migrations", "Ann reviews the migrations"),
@@ -119,21 +146,29 @@ DIFFERENT = [
     ("Developers may not push to main", "Developers may push to main"),
     ("Users in the EU are asked for consent", "Users outside the EU are asked for consent"),
     ("Deletes are soft for customers", "Deletes are soft for customers only if they ask"),
-]  # fmt: skip
-DIRECTIONS = [(new, old, True) for new, old in ALIKE] + [(new, old, False) for new, old in DIFFERENT]
+]
+DIRECTIONS = [(new, old, True) for new, old in ALIKE] + [
+    (new, old, False) for new, old in DIFFERENT
+]
 
 
-@pytest.mark.parametrize(("new", "old", "alike"), DIRECTIONS, ids=[f"{new} / {old}" for new, old, _ in DIRECTIONS])
+@pytest.mark.parametrize(
+    ("new", "old", "alike"), DIRECTIONS, ids=[f"{new} / {old}" for new, old, _ in DIRECTIONS]
+)
 def test_the_words_tell_whether_anything_is_added(new, old, alike):
     assert same(*(make(text, entities=entities(text)) for text in (new, old))) is alike
 
 
-def test_memory_keeps_what_says_something_else_and_not_what_repeats(local_128, tmp_path, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+def test_memory_keeps_what_says_something_else_and_not_what_repeats(
+    local_128, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
     status = {}
     for number, (new, old, _) in enumerate(DIRECTIONS):
         (tmp_path / str(number)).mkdir()
-        with Memory(tmp_path / "memory.db", directory=tmp_path / str(number), embedder=local_128) as memory:
+        with Bethink(
+            tmp_path / "memory.db", directory=tmp_path / str(number), embedder=local_128
+        ) as memory:
             memory.add(old)
             status[new, old] = memory.add(new).status
     assert [pair for pair in DIFFERENT if status[pair] != "added"] == []

@@ -11,12 +11,12 @@ import pytest
 from capturing import MORE, SAID, Desk
 from cli_runner import cli  # noqa: F401
 
-from recollect.errors import RecollectError
-from recollect.hooks import pause, spool
-from recollect.hooks.event import Hook
-from recollect.hooks.run import run
-from recollect.memory import Memory
-from recollect.project import find
+from bethink.api import Bethink
+from bethink.errors import BethinkError
+from bethink.hooks import pause, spool
+from bethink.hooks.event import Hook
+from bethink.hooks.run import run
+from bethink.project import find
 
 TEXTS = [text for _, text in SAID]
 MORE_TEXTS = [text for _, text in MORE]
@@ -43,20 +43,28 @@ def test_a_project_is_paused_in_all_of_its_folders_and_no_other(cli, tmp_path): 
     (tmp_path / "bakery").mkdir()
     assert not pause.paused(str(cli.project))
     assert cli.ok("pause") == "paused shop\n"
-    assert [pause.paused(str(path)) for path in (cli.project, cli.project / "deep" / "down", tmp_path / "bakery")] == [True, True, False]
+    assert [
+        pause.paused(str(path))
+        for path in (cli.project, cli.project / "deep" / "down", tmp_path / "bakery")
+    ] == [True, True, False]
     assert cli.ok("resume") == "resumed shop\n"
     assert not pause.paused(str(cli.project))
 
 
 def test_everywhere_is_everywhere_and_is_told_apart_from_a_project(cli, tmp_path):  # noqa: F811
     cli.ok("pause", "--everywhere")
-    assert pause.paused(str(cli.project)) and pause.paused(str(tmp_path)) and pause.paused("/nowhere")
+    assert (
+        pause.paused(str(cli.project)) and pause.paused(str(tmp_path)) and pause.paused("/nowhere")
+    )
     result = cli("resume")
     assert "shop was not paused" in result.out and "resume --everywhere" in result.err
     assert pause.paused(str(cli.project))
     cli.ok("pause")
     told = cli.json("resume", "--everywhere")
-    assert ([one["scope"] for one in told["resumed"]], told["still_paused"]) == (["everywhere", find(cli.project).scope], [])
+    assert ([one["scope"] for one in told["resumed"]], told["still_paused"]) == (
+        ["everywhere", find(cli.project).scope],
+        [],
+    )
     assert not pause.paused(str(cli.project))
     assert cli.ok("resume", "--everywhere") == "Nothing was paused.\n"
 
@@ -87,10 +95,16 @@ def test_pausing_twice_is_one_pause_and_the_last_word_counts(cli):  # noqa: F811
 
 def test_reading_a_chat_without_times_while_memory_is_paused_is_warned_of(cli, tmp_path):  # noqa: F811
     chat = tmp_path / "chat.md"
-    chat.write_text("## User\n\nWhich database do we use?\n\n## Assistant\n\nWe decided to use PostgreSQL for the orders.\n")
+    chat.write_text(
+        "## User\n\nWhich database do we use?\n\n## Assistant\n\nWe decided to use PostgreSQL for the orders.\n"
+    )
     cli.ok("pause")
     warned = cli("backfill", chat)
-    assert warned.code == 0 and "warning: Memory is paused in shop." in warned.err and "no time" in warned.err
+    assert (
+        warned.code == 0
+        and "warning: Bethink is paused in shop." in warned.err
+        and "no time" in warned.err
+    )
     cli.ok("resume")
     assert "paused" not in cli("backfill", chat).err
 
@@ -108,7 +122,13 @@ def test_what_was_said_meanwhile_is_not_captured_by_the_next_stop(desk: Desk, sc
     # Four turns, a minute apart, from twenty minutes ago; the two in the middle fall into a pause.
     began = ago(minutes=20)
     at = began.timestamp()
-    keep(pause.Pause(pause.EVERYWHERE if scope == "everywhere" else find(desk.project).scope, at + 30, at + 150))
+    keep(
+        pause.Pause(
+            pause.EVERYWHERE if scope == "everywhere" else find(desk.project).scope,
+            at + 30,
+            at + 150,
+        )
+    )
     desk.note(desk.talk("a", *SAID, began=began))
     desk.work()
     assert desk.turns() == [TEXTS[0], TEXTS[3]]
@@ -124,7 +144,9 @@ def test_another_projects_pause_does_not_matter(desk: Desk, tmp_path: Path) -> N
     assert desk.turns() == TEXTS
 
 
-def test_a_session_that_began_elsewhere_is_paused_where_it_works(desk: Desk, tmp_path: Path) -> None:
+def test_a_session_that_began_elsewhere_is_paused_where_it_works(
+    desk: Desk, tmp_path: Path
+) -> None:
     (tmp_path / "bakery").mkdir()
     keep(pause.Pause(find(tmp_path / "bakery").scope, ago(hours=2).timestamp()))
     file = desk.talk("a", *SAID, began=ago(minutes=20))
@@ -142,9 +164,13 @@ def test_a_backfill_long_after_leaves_it_out_too(cli, tmp_path):  # noqa: F811
     desk = Desk(tmp_path, cli.home, "shop")
     told = cli.json("backfill", str(desk.talk("a", *SAID, began=began)))
     assert (told["turns"], told["skipped"]) == (0, {"memory off": 4})
-    told = cli.json("backfill", str(desk.talk("a", *MORE, began=began + timedelta(hours=2), append=True)))
+    told = cli.json(
+        "backfill", str(desk.talk("a", *MORE, began=began + timedelta(hours=2), append=True))
+    )
     assert told["turns"] == 2
-    assert sorted(one["content"] for one in cli.json("list", "--kind", "context")) == sorted(MORE_TEXTS)
+    assert sorted(one["content"] for one in cli.json("list", "--kind", "context")) == sorted(
+        MORE_TEXTS
+    )
     assert cli.json("topics")[0]["id"] == "a"
 
 
@@ -161,23 +187,32 @@ def test_the_summary_of_a_session_that_was_paused_in_between_is_not_kept(desk: D
 
 
 @pytest.mark.parametrize("paused", ["where the session began", "where a turn was said"])
-def test_the_summary_of_a_session_that_moved_between_projects_is_not_kept_either(desk: Desk, tmp_path: Path, paused: str) -> None:
+def test_the_summary_of_a_session_that_moved_between_projects_is_not_kept_either(
+    desk: Desk, tmp_path: Path, paused: str
+) -> None:
     bakery = tmp_path / "bakery"
     bakery.mkdir()
     began = ago(minutes=20)
     where = bakery if paused == "where a turn was said" else desk.project
-    keep(pause.Pause(find(where).scope, began.timestamp() + 90, began.timestamp() + 150))  # over the third turn
+    keep(
+        pause.Pause(find(where).scope, began.timestamp() + 90, began.timestamp() + 150)
+    )  # over the third turn
     file = desk.talk("a", *SAID, began=began)
     lines = file.read_text().splitlines()
     lines[2] = lines[2].replace(str(desk.project), str(bakery))
     file.write_text("\n".join(lines) + "\n")
     for project in (desk.project, bakery):
-        hook = desk.hook(file, "post-compact", summary="They decided on RabbitMQ.")._replace(directory=str(project))
+        hook = desk.hook(file, "post-compact", summary="They decided on RabbitMQ.")._replace(
+            directory=str(project)
+        )
         spool.note(hook, desk.database)
         desk.work()
     assert desk.turns() == [TEXTS[0], TEXTS[1], TEXTS[3]]
     with desk.memory() as memory:
-        assert memory.list(filter=memory.filter(tags=("compaction",), scopes=memory.every_scope())) == []
+        assert (
+            memory.list(filter=memory.filter(tags=("compaction",), scopes=memory.every_scope()))
+            == []
+        )
 
 
 @pytest.mark.parametrize("paused", ["", "deep"])
@@ -188,14 +223,21 @@ def test_outside_git_a_pause_holds_in_the_folders_of_the_project_that_the_sessio
     (shop / "deep").mkdir(parents=True)
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(shop))
     monkeypatch.setattr(spool, "wake", lambda database: None)
-    with Memory(directory=shop) as memory:
+    with Bethink(directory=shop) as memory:
         memory.add("The Valkey cluster gets a third replica", kind="decision")
 
     def told(event: str, session: str, **more: str) -> str:
-        message = {"session_id": session, "cwd": str(shop / "deep"), "transcript_path": str(tmp_path / "a.jsonl"), **more}
+        message = {
+            "session_id": session,
+            "cwd": str(shop / "deep"),
+            "transcript_path": str(tmp_path / "a.jsonl"),
+            **more,
+        }
         return run(event, "claude", json.dumps(message).encode())
 
-    assert "third replica" in told("prompt", "before", prompt="does the Valkey cluster get a replica?")
+    assert "third replica" in told(
+        "prompt", "before", prompt="does the Valkey cluster get a replica?"
+    )
     pause.pause(find(shop / paused).scope)
     assert told("prompt", "a", prompt="does the Valkey cluster get a replica?") == ""
     assert told("session-start", "b") == told("pre-compact", "a") == ""
@@ -217,15 +259,28 @@ class Cursor:
     def say(self, *pairs: tuple[str, str]) -> None:
         with self.file.open("a") as stream:
             for role, text in pairs:
-                stream.write(json.dumps({"role": role, "message": {"content": [{"type": "text", "text": text}]}}) + "\n")
+                stream.write(
+                    json.dumps(
+                        {"role": role, "message": {"content": [{"type": "text", "text": text}]}}
+                    )
+                    + "\n"
+                )
 
     def stop(self) -> None:
-        hook = Hook("stop", "cursor", session="cursor", transcript=str(self.file), directory=str(self.desk.project))
+        hook = Hook(
+            "stop",
+            "cursor",
+            session="cursor",
+            transcript=str(self.file),
+            directory=str(self.desk.project),
+        )
         spool.note(hook, self.desk.database)
 
 
 @pytest.mark.parametrize("worker", ["at once", "at the end", "killed"])
-def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(desk: Desk, worker: str) -> None:
+def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(
+    desk: Desk, worker: str
+) -> None:
     cursor = Cursor(desk)
 
     def step(*pairs: tuple[str, str]) -> None:
@@ -248,7 +303,9 @@ def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(desk: D
 
 
 @pytest.mark.parametrize("paused", [True, False])
-def test_what_comes_after_the_note_is_read_with_it_unless_a_pause_came_between(desk: Desk, paused: bool) -> None:
+def test_what_comes_after_the_note_is_read_with_it_unless_a_pause_came_between(
+    desk: Desk, paused: bool
+) -> None:
     cursor = Cursor(desk)
     cursor.say(*SAID)
     cursor.stop()
@@ -298,13 +355,22 @@ def test_what_version_0_3_0_noted_to_be_passed_over_is_passed_over(desk: Desk) -
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "[1]", '[{"scope": "x"}]', '{"a": 1}', '[{"scope": "x", "since": "then", "until": null}]', "\x00"]
+    "content",
+    [
+        "",
+        "{",
+        "[1]",
+        '[{"scope": "x"}]',
+        '{"a": 1}',
+        '[{"scope": "x", "since": "then", "until": null}]',
+        "\x00",
+    ],
 )
 def test_a_file_that_cannot_be_understood_is_a_pause_that_says_how_to_end(cli, content):  # noqa: F811
     pause.file().parent.mkdir(parents=True)
     pause.file().write_text(content)
     assert pause.paused(str(cli.project))
-    with pytest.raises(RecollectError, match="counts as paused"):
+    with pytest.raises(BethinkError, match="counts as paused"):
         pause.read()
     assert "pauses.json" in cli.fails("resume", "--everywhere", code=1)
 
@@ -317,7 +383,9 @@ def test_pauses_that_are_over_do_not_pile_up(desk: Desk, monkeypatch: pytest.Mon
     pause.pause("project:last")
     kept = pause.read()
     assert len(kept) == 10
-    assert kept[-1] == (kept[-1].scope, kept[-1].since, None, "") and kept[-1].scope == "project:last"
+    assert (
+        kept[-1] == (kept[-1].scope, kept[-1].since, None, "") and kept[-1].scope == "project:last"
+    )
 
 
 def test_the_file_is_private(desk: Desk) -> None:

@@ -9,16 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from recollect import __version__
-from recollect.hooks.event import EVENTS
+from bethink import __version__
+from bethink.hooks.event import EVENTS
 
 ROOT = Path(__file__).parent.parent
-PLUGIN, NEUTRAL = ROOT / "plugins" / "recollect", ROOT / "plugins" / "neutral"
-LAUNCHER = PLUGIN / "bin" / "recollect-hook"
+PLUGIN, NEUTRAL = ROOT / "plugins" / "bethink", ROOT / "plugins" / "neutral"
+LAUNCHER = PLUGIN / "bin" / "bethink-hook"
 HOSTS = {
     "claude": {"CLAUDE_PLUGIN_ROOT": "/p", "CLAUDECODE": "1"},
-    "codex": {"CLAUDE_PLUGIN_ROOT": "/p", "PLUGIN_ROOT": "/p", "CLAUDECODE": "1"},  # started by a Claude Code
-    "copilot": {"CLAUDE_PLUGIN_ROOT": "/p", "PLUGIN_ROOT": "/p", "COPILOT_PLUGIN_ROOT": "/p", "COPILOT_CLI": "1"},
+    "codex": {
+        "CLAUDE_PLUGIN_ROOT": "/p",
+        "PLUGIN_ROOT": "/p",
+        "CLAUDECODE": "1",
+    },  # started by a Claude Code
+    "copilot": {
+        "CLAUDE_PLUGIN_ROOT": "/p",
+        "PLUGIN_ROOT": "/p",
+        "COPILOT_PLUGIN_ROOT": "/p",
+        "COPILOT_CLI": "1",
+    },
     "cursor": {"CLAUDE_PLUGIN_ROOT": "/p", "CURSOR_VERSION": "3.20"},
 }
 
@@ -46,21 +55,41 @@ def test_what_is_out_of_date_is_found(render, monkeypatch):
     monkeypatch.setattr(render.skills, "FAILING", "other")
     monkeypatch.setattr(render, "__version__", "9.9.9")
     found = render.outdated()
-    assert "plugins/neutral/skills/remember/SKILL.md" in found and ".claude-plugin/marketplace.json" in found
+    assert (
+        "plugins/neutral/skills/remember/SKILL.md" in found
+        and ".claude-plugin/marketplace.json" in found
+    )
 
 
 def test_every_manifest_is_of_this_version():
     marketplace = loaded(ROOT / ".claude-plugin" / "marketplace.json")
     (entry,) = marketplace["plugins"]
-    manifests = [loaded(PLUGIN / ".claude-plugin" / "plugin.json"), loaded(NEUTRAL / "plugin.json"), entry]
+    manifests = [
+        loaded(PLUGIN / ".claude-plugin" / "plugin.json"),
+        loaded(NEUTRAL / "plugin.json"),
+        entry,
+    ]
     assert {one["version"] for one in (*manifests, marketplace["metadata"])} == {__version__}
-    assert {one["name"] for one in manifests} == {"recollect"}
+    assert {one["name"] for one in manifests} == {"bethink"}
     assert (ROOT / entry["source"]).resolve() == PLUGIN
-    assert "plugin.json" not in {path.name for path in PLUGIN.iterdir()}, "Codex and Copilot would then load no hooks"
+    assert "plugin.json" not in {path.name for path in PLUGIN.iterdir()}, (
+        "Codex and Copilot would then load no hooks"
+    )
 
 
 def test_the_neutral_plugin_keeps_to_its_closed_format():
-    allowed = {"$schema", "name", "version", "description", "author", "homepage", "repository", "license", "keywords", "extensions"}
+    allowed = {
+        "$schema",
+        "name",
+        "version",
+        "description",
+        "author",
+        "homepage",
+        "repository",
+        "license",
+        "keywords",
+        "extensions",
+    }
     assert set(loaded(NEUTRAL / "plugin.json")) <= allowed
     (server,) = loaded(NEUTRAL / "mcp.json")["mcpServers"].values()
     assert server["type"] == "stdio" and "/" not in server["command"]
@@ -70,14 +99,19 @@ def test_the_neutral_plugin_keeps_to_its_closed_format():
 
 def test_each_hook_calls_the_launcher_with_an_event_of_ours():
     names = {
-        "SessionStart": "session-start", "UserPromptSubmit": "prompt", "Stop": "stop", "SubagentStop": "subagent-stop",
-        "PreCompact": "pre-compact", "PostCompact": "post-compact", "SessionEnd": "session-end",
-    }  # fmt: skip
+        "SessionStart": "session-start",
+        "UserPromptSubmit": "prompt",
+        "Stop": "stop",
+        "SubagentStop": "subagent-stop",
+        "PreCompact": "pre-compact",
+        "PostCompact": "post-compact",
+        "SessionEnd": "session-end",
+    }
     declared = loaded(PLUGIN / "hooks" / "hooks.json")["hooks"]
     assert set(declared) == set(names)
     for name, ((group,),) in ((name, [groups]) for name, groups in declared.items()):
         (hook,) = group["hooks"]
-        assert hook["command"] == f'"${{CLAUDE_PLUGIN_ROOT}}/bin/recollect-hook" {names[name]}'
+        assert hook["command"] == f'"${{CLAUDE_PLUGIN_ROOT}}/bin/bethink-hook" {names[name]}'
         assert names[name] in EVENTS and hook["type"] == "command" and hook["timeout"] <= 10
     assert declared["SessionEnd"][0]["hooks"][0]["timeout"] <= 3, "Codex takes no more"
     assert os.access(LAUNCHER, os.X_OK)
@@ -96,9 +130,21 @@ def machine(tmp_path):
         (tools / name).symlink_to(shutil.which(name))
 
     def run(event, host="claude", **more):
-        environment = {"HOME": str(home), "PATH": str(tools), "CLAUDE_PLUGIN_DATA": str(home / "data"), **HOSTS[host], **more}
+        environment = {
+            "HOME": str(home),
+            "PATH": str(tools),
+            "CLAUDE_PLUGIN_DATA": str(home / "data"),
+            **HOSTS[host],
+            **more,
+        }
         done = subprocess.run(
-            [LAUNCHER, event], env=environment, input='{"session_id": "s"}', capture_output=True, text=True, timeout=30, cwd=tmp_path
+            [LAUNCHER, event],
+            env=environment,
+            input='{"session_id": "s"}',
+            capture_output=True,
+            text=True,
+            timeout=30,
+            cwd=tmp_path,
         )
         assert done.returncode == 0
         assert done.stderr == ""
@@ -110,7 +156,7 @@ def machine(tmp_path):
 
 def installed(folder, body='printf "%s|" "$@"; cat\n'):
     folder.mkdir(parents=True, exist_ok=True)
-    program = folder / "recollect"
+    program = folder / "bethink"
     program.write_text(f"#!/bin/sh\n{body}")
     program.chmod(0o755)
 
@@ -126,7 +172,9 @@ def test_the_program_is_found_where_installers_put_it(machine):
     assert machine("stop").startswith("hook|stop|")
 
 
-@pytest.mark.parametrize("body", ["echo usage >&2; exit 2", "exit 1", "kill -9 $$", "exec /nowhere"])
+@pytest.mark.parametrize(
+    "body", ["echo usage >&2; exit 2", "exit 1", "kill -9 $$", "exec /nowhere"]
+)
 def test_a_program_that_fails_does_not_stop_the_agent(machine, body):
     installed(machine.tools, body + "\n")
     for event in EVENTS:
@@ -134,17 +182,23 @@ def test_a_program_that_fails_does_not_stop_the_agent(machine, body):
 
 
 def test_hooks_can_be_switched_off(machine):
-    assert machine("session-start", RECOLLECT_HOOKS="off") == ""
+    assert machine("session-start", BETHINK_HOOKS="off") == ""
     installed(machine.tools)
-    assert machine("session-start", RECOLLECT_HOOKS="off") == ""
+    assert machine("session-start", BETHINK_HOOKS="off") == ""
 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_machine_without_the_program_is_told_once_how_to_get_it(machine, host):
-    assert [machine(event, host) for event in EVENTS if event != "session-start"] == [""] * (len(EVENTS) - 1)
+    assert [machine(event, host) for event in EVENTS if event != "session-start"] == [""] * (
+        len(EVENTS) - 1
+    )
     said = json.loads(machine("session-start", host))
-    flat = said.get("additionalContext") or said.get("additional_context") or said["hookSpecificOutput"]["additionalContext"]
-    assert "uv tool install 'recollect[mcp]'" in flat
+    flat = (
+        said.get("additionalContext")
+        or said.get("additional_context")
+        or said["hookSpecificOutput"]["additionalContext"]
+    )
+    assert "uv tool install 'bethink[mcp]'" in flat
     assert (host == "copilot") == ("additionalContext" in said)
     if host in ("claude", "codex"):
         assert set(said) == {"systemMessage", "hookSpecificOutput"}
@@ -159,20 +213,26 @@ def test_what_cannot_be_marked_as_told_is_not_told(machine):
 # The server
 
 
-@pytest.mark.parametrize("file", [PLUGIN / ".mcp.json", NEUTRAL / "mcp.json"], ids=["claude", "neutral"])
+@pytest.mark.parametrize(
+    "file", [PLUGIN / ".mcp.json", NEUTRAL / "mcp.json"], ids=["claude", "neutral"]
+)
 def test_the_server_starts_or_says_what_is_missing(machine, file):
     (server,) = loaded(file)["mcpServers"].values()
     command = [server["command"], *server["args"]]
     environment = {"HOME": str(machine.home), "PATH": str(machine.tools)}
     missing = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
     assert (missing.returncode, missing.stdout) == (127, "")
-    assert "uv tool install 'recollect[mcp]'" in missing.stderr
+    assert "uv tool install 'bethink[mcp]'" in missing.stderr
     installed(machine.home / ".local" / "bin")
-    found = subprocess.run(command, env=environment, input="{}", capture_output=True, text=True, timeout=30)
+    found = subprocess.run(
+        command, env=environment, input="{}", capture_output=True, text=True, timeout=30
+    )
     assert (found.returncode, found.stdout) == (0, "mcp|{}")
 
 
-def test_a_server_that_is_started_in_the_plugins_folder_goes_to_the_project(machine, tmp_path, monkeypatch):
+def test_a_server_that_is_started_in_the_plugins_folder_goes_to_the_project(
+    machine, tmp_path, monkeypatch
+):
     """Hosts of the neutral format start it there and have no way to say where else."""
     project, plugin = tmp_path / "prøject 1", tmp_path / "plugin"
     project.mkdir()
@@ -180,7 +240,17 @@ def test_a_server_that_is_started_in_the_plugins_folder_goes_to_the_project(mach
     installed(machine.tools, "pwd\n")
     monkeypatch.chdir(project)
     (server,) = loaded(NEUTRAL / "mcp.json")["mcpServers"].values()
-    environment = {"HOME": str(machine.home), "PATH": str(machine.tools), "PLUGIN_ROOT": str(plugin)}
+    environment = {
+        "HOME": str(machine.home),
+        "PATH": str(machine.tools),
+        "PLUGIN_ROOT": str(plugin),
+    }
     for folder, expected in ((plugin, project), (tmp_path, tmp_path)):
-        started = subprocess.run([server["command"], *server["args"]], env=environment, capture_output=True, text=True, cwd=folder)
+        started = subprocess.run(
+            [server["command"], *server["args"]],
+            env=environment,
+            capture_output=True,
+            text=True,
+            cwd=folder,
+        )
         assert started.stdout.strip() == str(expected)

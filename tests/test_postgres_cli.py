@@ -22,7 +22,7 @@ def team(cli, monkeypatch, tmp_path):
     def act(person: str, *words: str, folder: str = "shop"):
         place = tmp_path / person / folder
         place.mkdir(parents=True, exist_ok=True)
-        monkeypatch.setenv("RECOLLECT_USER", person)
+        monkeypatch.setenv("BETHINK_USER", person)
         return cli.json(*words, "--project", str(place))
 
     return act
@@ -42,8 +42,13 @@ def test_a_project_is_shared_by_its_name_and_what_is_personal_is_not(team):
         "I like tea on Fridays",
         "The office is closed on Fridays",
     }
-    assert contents(team("ben", "search", "fridays")) == {"We deploy on Fridays", "The office is closed on Fridays"}
-    assert contents(team("ben", "search", "fridays", folder="elsewhere")) == {"The office is closed on Fridays"}
+    assert contents(team("ben", "search", "fridays")) == {
+        "We deploy on Fridays",
+        "The office is closed on Fridays",
+    }
+    assert contents(team("ben", "search", "fridays", folder="elsewhere")) == {
+        "The office is closed on Fridays"
+    }
     assert team("ben", "stats")["by_scope"].get("personal") is None
 
 
@@ -52,31 +57,39 @@ def test_history_and_audit_trail_name_the_person(team, cli):
     team("ben", "update", id, "--importance", "9")
     assert [event["actor"] for event in team("anna", "history", id)] == ["anna", "ben"]
     lines = cli.json("audit")
-    assert [(line["person"], line["changes"]) for line in lines] == [("ben", {"update": [id]}), ("anna", {"add": [id]})]
+    assert [(line["person"], line["changes"]) for line in lines] == [
+        ("ben", {"update": [id]}),
+        ("anna", {"add": [id]}),
+    ]
     assert f"add {id}" in cli.ok("audit", "--limit", "5")
     assert cli.json("audit", "verify") == {"lines": 2, "problems": []}
     assert cli.ok("audit", "verify") == "2 lines, unbroken\n"
 
 
 def test_a_broken_audit_trail_is_an_error(cli, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_DATABASE", postgres.migrated())
+    monkeypatch.setenv("BETHINK_DATABASE", postgres.migrated())
     cli.add("We deploy on Fridays")
     postgres.run(
-        postgres.os.environ["RECOLLECT_DATABASE"], "SET session_replication_role = replica", "UPDATE recollect.audit SET actor = 'x'"
+        postgres.os.environ["BETHINK_DATABASE"],
+        "SET session_replication_role = replica",
+        "UPDATE bethink.audit SET actor = 'x'",
     )
     result = cli("audit", "verify")
     assert result.code == 1 and "Line 1 is not what was written" in result.err
-    assert any(finding["check"] == "audit trail" and not finding["ok"] for finding in json.loads(cli("--json", "doctor", "--deep").out))
+    assert any(
+        finding["check"] == "audit trail" and not finding["ok"]
+        for finding in json.loads(cli("--json", "doctor", "--deep").out)
+    )
 
 
 def test_your_own_database_has_no_team_and_no_audit_trail(cli, monkeypatch):
-    monkeypatch.delenv("RECOLLECT_DATABASE")
+    monkeypatch.delenv("BETHINK_DATABASE")
     assert "no team" in cli.fails("add", "We deploy on Fridays", "--team", code=2)
     assert "audit trail" in cli.fails("audit", code=2)
 
 
 def test_no_command_prints_a_password(cli, monkeypatch):
-    monkeypatch.delenv("RECOLLECT_DATABASE")
+    monkeypatch.delenv("BETHINK_DATABASE")
     url = f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/team?sslpassword=hunter2"
     said = [
         cli("config", "database", url),
@@ -96,5 +109,7 @@ def test_no_command_prints_a_password(cli, monkeypatch):
 def test_a_backup_is_a_file_that_opens_anywhere(cli, monkeypatch, tmp_path):
     cli.add("We deploy on Fridays")
     cli.ok("backup", str(tmp_path / "copy.db"))
-    monkeypatch.delenv("RECOLLECT_DATABASE")
-    assert "We deploy on Fridays" in cli.ok("list", "--all-projects", "--database", str(tmp_path / "copy.db"))
+    monkeypatch.delenv("BETHINK_DATABASE")
+    assert "We deploy on Fridays" in cli.ok(
+        "list", "--all-projects", "--database", str(tmp_path / "copy.db")
+    )

@@ -12,17 +12,31 @@ import numpy as np
 import postgres
 import psycopg
 import pytest
-from stores import HERE, MODEL, NOW, by_meaning, by_words, change, content_hash, everything, make, put, seen, term, vector
+from stores import (
+    HERE,
+    MODEL,
+    NOW,
+    by_meaning,
+    by_words,
+    change,
+    content_hash,
+    everything,
+    make,
+    put,
+    seen,
+    term,
+    vector,
+)
 
-from recollect.config import Config, explain
-from recollect.errors import InvalidInput, StoreBusy, StoreError, StoreTooNew
-from recollect.project import find
-from recollect.store import open_store
-from recollect.store.pg import connection as connections
-from recollect.store.pg import health, schema
-from recollect.store.pg.connection import Database, shown
-from recollect.store.postgres import PostgresStore
-from recollect.types import Batch, Entry, Source
+from bethink.config import Config, explain
+from bethink.errors import InvalidInput, StoreBusy, StoreError, StoreTooNew
+from bethink.project import find
+from bethink.store import open_store
+from bethink.store.pg import connection as connections
+from bethink.store.pg import health, schema
+from bethink.store.pg.connection import Database, shown
+from bethink.store.postgres import PostgresStore
+from bethink.types import Batch, Entry, Source
 
 
 @pytest.fixture
@@ -37,14 +51,19 @@ def tenant() -> PostgresStore:
 
 
 def opened(url: str, **options) -> PostgresStore:
-    return PostgresStore(url, tenant=postgres.new_tenant(), timeout=options.pop("timeout", 3), **options)
+    return PostgresStore(
+        url, tenant=postgres.new_tenant(), timeout=options.pop("timeout", 3), **options
+    )
 
 
 def told(url: str, **options) -> StoreError:
     with pytest.raises(StoreError) as caught:
         opened(url, **options)
     assert caught.value.hint and "Traceback" not in caught.value.message
-    assert postgres.PASSWORD not in f"{caught.value.message} {caught.value.hint}" and "hunter2" not in f"{caught.value.message}"
+    assert (
+        postgres.PASSWORD not in f"{caught.value.message} {caught.value.hint}"
+        and "hunter2" not in f"{caught.value.message}"
+    )
     return caught.value
 
 
@@ -60,7 +79,10 @@ def test_settings_choose_the_store(tmp_path):
 
 def test_a_server_that_is_down_is_told_at_once():
     started = time.monotonic()
-    assert "cannot be reached" in told(f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/memories").message
+    assert (
+        "cannot be reached"
+        in told(f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/memories").message
+    )
     assert time.monotonic() - started < 5
 
 
@@ -94,9 +116,13 @@ def test_a_url_is_shown_without_its_password(url, expected):
 
 def test_a_server_without_pgvector_is_told_and_left_as_it_was(fresh):
     name = fresh.rpartition("/")[2]
-    postgres.run(postgres.server_url(), f"ALTER DATABASE {name} SET extension_control_path = '/nowhere'")
+    postgres.run(
+        postgres.server_url(), f"ALTER DATABASE {name} SET extension_control_path = '/nowhere'"
+    )
     assert "lacks the extension pgvector" in told(fresh).message
-    assert postgres.run(fresh, "SELECT count(*) FROM pg_namespace WHERE nspname = 'recollect'") == [(0,)]
+    assert postgres.run(fresh, "SELECT count(*) FROM pg_namespace WHERE nspname = 'bethink'") == [
+        (0,)
+    ]
 
 
 def test_too_old_a_server_or_extension_is_told(fresh, monkeypatch):
@@ -106,23 +132,28 @@ def test_too_old_a_server_or_extension_is_told(fresh, monkeypatch):
     monkeypatch.setattr(schema, "OLDEST_VECTOR", (99, 0))
     assert "pgvector" in told(fresh).message
     monkeypatch.undo()
-    assert postgres.run(fresh, "SELECT count(*) FROM pg_namespace WHERE nspname = 'recollect'") == [(0,)]
+    assert postgres.run(fresh, "SELECT count(*) FROM pg_namespace WHERE nspname = 'bethink'") == [
+        (0,)
+    ]
     opened(fresh).close()
 
 
 def test_a_database_of_another_encoding_or_with_a_schema_of_that_name_is_left_alone(fresh):
-    postgres.run(fresh, "CREATE SCHEMA recollect", "CREATE TABLE recollect.theirs (a int)")
+    postgres.run(fresh, "CREATE SCHEMA bethink", "CREATE TABLE bethink.theirs (a int)")
     assert "not ours" in told(fresh).message
-    assert postgres.run(fresh, "SELECT count(*) FROM recollect.theirs") == [(0,)]
+    assert postgres.run(fresh, "SELECT count(*) FROM bethink.theirs") == [(0,)]
     latin = fresh.rpartition("/")[2] + "_latin"
-    postgres.run(postgres.server_url(), f"CREATE DATABASE {latin} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    postgres.run(
+        postgres.server_url(),
+        f"CREATE DATABASE {latin} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0",
+    )
     assert "encoded as LATIN1" in told(postgres.on(fresh, latin)).message
 
 
 def test_a_database_of_a_newer_version_is_not_touched():
     newer = postgres.migrated()
-    postgres.run(newer, "INSERT INTO recollect.migrations(number) VALUES (999)")
-    with pytest.raises(StoreTooNew, match="newer Recollect"):
+    postgres.run(newer, "INSERT INTO bethink.migrations(number) VALUES (999)")
+    with pytest.raises(StoreTooNew, match="newer Bethink"):
         opened(newer)
 
 
@@ -133,10 +164,16 @@ def test_an_interrupted_migration_has_not_happened(fresh, monkeypatch):
     real = schema.migrations()
     monkeypatch.setattr(schema, "migrations", lambda: [real[0] + "\nSELECT 1 / 0;"])
     told(fresh)
-    assert postgres.run(fresh, "SELECT count(*) FROM pg_namespace WHERE nspname = 'recollect'") == [(0,)]
-    monkeypatch.setattr(schema, "migrations", lambda: [*real, "CREATE TABLE recollect.half (a int); SELECT 1 / 0;"])
+    assert postgres.run(fresh, "SELECT count(*) FROM pg_namespace WHERE nspname = 'bethink'") == [
+        (0,)
+    ]
+    monkeypatch.setattr(
+        schema, "migrations", lambda: [*real, "CREATE TABLE bethink.half (a int); SELECT 1 / 0;"]
+    )
     told(fresh)
-    assert postgres.run(fresh, "SELECT max(number), to_regclass('recollect.half') FROM recollect.migrations") == [(len(real), None)]
+    assert postgres.run(
+        fresh, "SELECT max(number), to_regclass('bethink.half') FROM bethink.migrations"
+    ) == [(len(real), None)]
     monkeypatch.undo()
     store = opened(fresh)
     put(store, memory := make("all is well"))
@@ -152,7 +189,8 @@ def test_a_migration_whose_connection_is_cut_has_not_happened(fresh, monkeypatch
     opening.start()
     deadline = time.monotonic() + 30
     while not postgres.run(
-        fresh, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"
+        fresh,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'",
     ):
         assert time.monotonic() < deadline
     opening.join(30)
@@ -167,7 +205,9 @@ def test_many_processes_may_open_a_new_database_at_once(fresh):
     for store in stores:
         put(store, make("a text"))
         store.close()
-    assert postgres.run(fresh, "SELECT count(*), max(number) FROM recollect.migrations") == [(len(schema.migrations()),) * 2]
+    assert postgres.run(fresh, "SELECT count(*), max(number) FROM bethink.migrations") == [
+        (len(schema.migrations()),) * 2
+    ]
 
 
 # Roles
@@ -182,29 +222,37 @@ def test_an_owner_who_is_no_superuser_migrates_and_a_server_login_only_serves(fr
     boss, app, stranger = f"boss_{tag}", f"app_{tag}", f"stranger_{tag}"
     postgres.run(
         fresh,
-        *(f"CREATE ROLE {role} LOGIN PASSWORD 'pass' {more}" for role, more in ((boss, "CREATEROLE"), (app, ""), (stranger, ""))),
+        *(
+            f"CREATE ROLE {role} LOGIN PASSWORD 'pass' {more}"
+            for role, more in ((boss, "CREATEROLE"), (app, ""), (stranger, ""))
+        ),
         f"ALTER DATABASE {tag} OWNER TO {boss}",
     )
     postgres.shared()  # the roles that serve are there
     assert "may not" in told(as_role(fresh, app)).message
-    postgres.run(fresh, f"GRANT recollect_app, recollect_keeper TO {boss} WITH INHERIT FALSE, SET TRUE")
+    postgres.run(fresh, f"GRANT bethink_app, bethink_keeper TO {boss} WITH INHERIT FALSE, SET TRUE")
     assert "may not add it" in told(as_role(fresh, boss)).message
     postgres.run(fresh, "CREATE EXTENSION vector")
     opened(as_role(fresh, boss)).close()
     assert "may not" in told(as_role(fresh, stranger)).message
-    postgres.run(fresh, f"GRANT recollect_app TO {app}")
+    postgres.run(fresh, f"GRANT bethink_app TO {app}")
     store = opened(as_role(fresh, app))
     put(store, memory := make("a heron"))
     assert by_words(store, "heron") == by_meaning(store, "a heron") == [memory.id]
     assert store.check(deep=True) == []
     store.close()
     with psycopg.connect(as_role(fresh, boss)) as connection:  # the owner is under the same law
-        assert connection.execute("SELECT count(*) FROM recollect.memories").fetchone() == (0,)
-        assert connection.execute("SELECT recollect.leave(%s) IS NOT NULL", (store.name,)).fetchone() == (True,)
+        assert connection.execute("SELECT count(*) FROM bethink.memories").fetchone() == (0,)
+        assert connection.execute(
+            "SELECT bethink.leave(%s) IS NOT NULL", (store.name,)
+        ).fetchone() == (True,)
     for role in (app, stranger):
-        with psycopg.connect(as_role(fresh, role)) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute("SELECT recollect.leave('x')")
-    open_to_all = "SELECT proname FROM pg_proc WHERE pronamespace = 'recollect'::regnamespace AND prosecdef AND has_function_privilege('public', oid, 'EXECUTE')"
+        with (
+            psycopg.connect(as_role(fresh, role)) as connection,
+            pytest.raises(psycopg.errors.InsufficientPrivilege),
+        ):
+            connection.execute("SELECT bethink.leave('x')")
+    open_to_all = "SELECT proname FROM pg_proc WHERE pronamespace = 'bethink'::regnamespace AND prosecdef AND has_function_privilege('public', oid, 'EXECUTE')"
     assert postgres.run(fresh, open_to_all) == []
 
 
@@ -220,7 +268,7 @@ def test_nothing_is_left_behind_on_a_connection():
         put(store, make("x", tags=("\udcff",)))
     for connection in store.database._idle:
         row = connection.execute(
-            "SELECT current_user = session_user, coalesce(current_setting('recollect.tenant', true), ''), coalesce(current_setting('recollect.person', true), ''),"
+            "SELECT current_user = session_user, coalesce(current_setting('bethink.tenant', true), ''), coalesce(current_setting('bethink.person', true), ''),"
             " current_setting('search_path'), (SELECT count(*) FROM pg_prepared_statements),"
             " (SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory')"
         ).fetchone()
@@ -230,7 +278,7 @@ def test_nothing_is_left_behind_on_a_connection():
 
 def test_lost_connections_are_replaced_without_a_word(tenant):
     put(tenant, make("a heron"))
-    cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'recollect' AND datname = current_database()"
+    cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'bethink' AND datname = current_database()"
     postgres.run(tenant.database.url, cut)
     assert len(by_words(tenant, "heron")) == 1
     postgres.run(tenant.database.url, cut)
@@ -274,7 +322,7 @@ def test_a_tenant_that_is_held_by_another_writer_is_waited_for_and_then_told(ten
     put(tenant, make("a text"))
     impatient = PostgresStore(postgres.database_url(), tenant=tenant.name, timeout=0.3)
     with psycopg.connect(tenant.database.url) as holder:
-        holder.execute("SELECT 1 FROM recollect.tenants WHERE name = %s FOR UPDATE", (tenant.name,))
+        holder.execute("SELECT 1 FROM bethink.tenants WHERE name = %s FOR UPDATE", (tenant.name,))
         assert by_words(impatient, "text")  # readers do not wait
         with pytest.raises(StoreBusy, match="Another process is writing"):
             put(impatient, make("more"))
@@ -301,7 +349,11 @@ def test_the_clock_of_a_writer_that_is_off_is_a_finding_and_reorders_nothing(ten
     put(tenant, memory)
     for at, importance in ((NOW.replace(year=2031), 1.0), (NOW.replace(year=2021), 2.0)):
         change(tenant, memory.id, at=at, importance=importance)
-    assert [event.after.get("importance") for event in tenant.history(memory.id)] == [None, 1.0, 2.0]
+    assert [event.after.get("importance") for event in tenant.history(memory.id)] == [
+        None,
+        1.0,
+        2.0,
+    ]
     ahead = time.time() + 3600
     monkeypatch.setattr(health.time, "time", lambda: ahead)
     (problem,) = tenant.check()
@@ -314,7 +366,9 @@ def test_the_clock_of_a_writer_that_is_off_is_a_finding_and_reorders_nothing(ten
 def test_a_vector_of_another_size_is_refused_and_nothing_is_half_done(tenant):
     put(tenant, make("a text"))
     with pytest.raises(InvalidInput, match="dimensions"):
-        tenant.write(Batch(at=NOW, add=(Entry(make("another"), [np.ones(8, np.float32)]),), model=MODEL))
+        tenant.write(
+            Batch(at=NOW, add=(Entry(make("another"), [np.ones(8, np.float32)]),), model=MODEL)
+        )
     assert tenant.count(everything()) == 1
     assert tenant.check(deep=True) == []
 
@@ -325,7 +379,10 @@ def test_a_model_comes_back_with_another_size_where_it_has_no_vectors_left(tenan
     assert by_meaning(tenant, "a text") == [memory.id]
     tenant.drop_vectors()
     tenant.write(Batch(at=NOW, vectors={memory.id: [small]}, model=MODEL))
-    assert len(tenant.nearest(small, MODEL, seen(), 5).items) == 1 and tenant.cached([bytes(16)], MODEL) == {}
+    assert (
+        len(tenant.nearest(small, MODEL, seen(), 5).items) == 1
+        and tenant.cached([bytes(16)], MODEL) == {}
+    )
     assert tenant.check(deep=True) == []
 
 
@@ -354,11 +411,20 @@ def test_zero_bytes_and_very_long_texts_are_kept_to_the_letter(tenant, text):
 
 
 def test_a_zero_byte_in_tags_or_metadata_spoils_no_question(tenant):
-    odd = make("a heron", tags=("a\x00b", "\\\\u0000", "sea"), metadata={"note": "\x00", "vector_index": False})
+    odd = make(
+        "a heron",
+        tags=("a\x00b", "\\\\u0000", "sea"),
+        metadata={"note": "\x00", "vector_index": False},
+    )
     put(tenant, odd, make("an owl", tags=("sea",)), embed=False)
-    tenant.write(Batch(at=NOW, sources=((HERE, Source("x", metadata={"collection": "c", "odd": "\x00"})),)))
+    tenant.write(
+        Batch(at=NOW, sources=((HERE, Source("x", metadata={"collection": "c", "odd": "\x00"})),))
+    )
     assert tenant.get([odd.id])[0] == odd
-    assert len(tenant.list(seen(tags=("sea",)))) == 2 and tenant.count_unembedded(MODEL) == tenant.overview().unembedded == 1
+    assert (
+        len(tenant.list(seen(tags=("sea",)))) == 2
+        and tenant.count_unembedded(MODEL) == tenant.overview().unembedded == 1
+    )
     assert [source.uri for source in tenant.sources(HERE, "c")] == ["x"]
 
 
@@ -368,14 +434,22 @@ def test_a_name_that_is_too_long_for_an_index_is_refused_with_a_sentence(tenant)
     assert tenant.count(everything()) == 0
 
 
-def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_a_place(tenant, monkeypatch):
-    from recollect.store.pg import search
+def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_a_place(
+    tenant, monkeypatch
+):
+    from bethink.store.pg import search
 
     rng = np.random.default_rng(7)
     matrix = rng.normal(size=(600, 384)).astype(np.float32)
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     memories = [make(f"text {n}", deleted_at=NOW if n % 10 == 0 else None) for n in range(600)]
-    tenant.write(Batch(at=NOW, add=tuple(Entry(memory, [row]) for memory, row in zip(memories, matrix, strict=True)), model="m384"))
+    tenant.write(
+        Batch(
+            at=NOW,
+            add=tuple(Entry(memory, [row]) for memory, row in zip(memories, matrix, strict=True)),
+            model="m384",
+        )
+    )
     put(tenant.acting(postgres.new_tenant(), ""), make("another tenant"))
     keys = tenant.keys([memory.id for memory in memories])
     monkeypatch.setattr(search, "EXACT", 0)
@@ -385,7 +459,9 @@ def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_
         question /= np.linalg.norm(question)
         items = tenant.nearest(question, "m384", seen(), 10).items
         cosines = {
-            keys[memory.id]: float(row @ question) for memory, row in zip(memories, matrix, strict=True) if memory.deleted_at is None
+            keys[memory.id]: float(row @ question)
+            for memory, row in zip(memories, matrix, strict=True)
+            if memory.deleted_at is None
         }
         assert all(cosine == pytest.approx(cosines[key], abs=1e-5) for key, cosine in items)
         best = sorted(cosines, key=cosines.__getitem__, reverse=True)[:10]
@@ -395,18 +471,22 @@ def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_
 
 
 def test_the_word_index_is_used_in_spite_of_row_level_security(tenant):
-    put(tenant, *(make(f"heron number {n} {'reed' if n == 77 else 'water'}") for n in range(400)), embed=False)
+    put(
+        tenant,
+        *(make(f"heron number {n} {'reed' if n == 77 else 'water'}") for n in range(400)),
+        embed=False,
+    )
     with tenant.database.connect() as connection:
-        connection.execute("ANALYZE recollect.words")
+        connection.execute("ANALYZE bethink.text.words")
     with tenant.transaction() as connection:
         connection.execute("SET LOCAL enable_seqscan = off")
         mark = f"{tenant.tenant:x}.{tenant._scopes([HERE])[0]:x}:"
         connection.execute("SELECT set_config('role', 'none', true)")
-        connection.execute("SET LOCAL ROLE recollect_keeper")
+        connection.execute("SET LOCAL ROLE bethink_keeper")
         plan = "\n".join(
             row[0]
             for row in connection.execute(
-                f"EXPLAIN SELECT key FROM recollect.words WHERE tenant = {tenant.tenant} AND lexed @@ $q$'{mark}reed'$q$::tsquery".encode()
+                f"EXPLAIN SELECT key FROM bethink.text.words WHERE tenant = {tenant.tenant} AND lexed @@ $q$'{mark}reed'$q$::tsquery".encode()
             )
         )
     assert "lexed_idx" in plan and "Seq Scan" not in plan
@@ -432,13 +512,20 @@ def trail():
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ("UPDATE recollect.audit SET actor = 'nobody' WHERE number = 3", "Line 3 is not"), ("DELETE FROM recollect.audit WHERE number = 2", "Line 2 is missing"),
-        ("UPDATE recollect.audit SET at = at + interval '1 second' WHERE number = 1", "Line 1 is not"),
-        ("UPDATE recollect.audit SET changes = '{}' WHERE number = 7", "Line 7 is not"),
-        ("DELETE FROM recollect.audit WHERE number = 7", "ends at line 6; line 7"), ("DELETE FROM recollect.audit", "ends at line 0"),
+        ("UPDATE bethink.audit SET actor = 'nobody' WHERE number = 3", "Line 3 is not"),
+        ("DELETE FROM bethink.audit WHERE number = 2", "Line 2 is missing"),
+        (
+            "UPDATE bethink.audit SET at = at + interval '1 second' WHERE number = 1",
+            "Line 1 is not",
+        ),
+        ("UPDATE bethink.audit SET changes = '{}' WHERE number = 7", "Line 7 is not"),
+        ("DELETE FROM bethink.audit WHERE number = 7", "ends at line 6; line 7"),
+        ("DELETE FROM bethink.audit", "ends at line 0"),
     ],
-)  # fmt: skip
-def test_whoever_changes_the_audit_trail_behind_the_applications_back_is_given_away(trail, damage, said):
+)
+def test_whoever_changes_the_audit_trail_behind_the_applications_back_is_given_away(
+    trail, damage, said
+):
     url = trail.database.url
     with pytest.raises(psycopg.errors.RaiseException, match="cannot be changed"):
         postgres.run(url, damage)  # not even a superuser in passing
@@ -455,18 +542,24 @@ def test_the_audit_trail_says_who_did_what_and_is_kept_by_the_database(trail):
 
 
 def test_a_damaged_text_is_found_when_looking_deep(trail):
-    postgres.run(trail.database.url, "UPDATE recollect.memories SET content = 'forged' WHERE content = 'text 2'")
+    postgres.run(
+        trail.database.url,
+        "UPDATE bethink.memories SET content = 'forged' WHERE content = 'text 2'",
+    )
     assert trail.check() == []
     (problem,) = trail.check(deep=True)
     assert problem.part == "memory"
-    postgres.run(trail.database.url, "DELETE FROM recollect.words WHERE key = (SELECT max(key) FROM recollect.words)")
+    postgres.run(
+        trail.database.url,
+        "DELETE FROM bethink.text.words WHERE key = (SELECT max(key) FROM bethink.text.words)",
+    )
     assert {problem.repair for problem in trail.check()} >= {"rebuild"}
     trail.rebuild()
     assert trail.check() == []
 
 
 def test_a_wall_that_was_taken_down_is_a_finding(trail):
-    postgres.run(trail.database.url, "ALTER TABLE recollect.memories NO FORCE ROW LEVEL SECURITY")
+    postgres.run(trail.database.url, "ALTER TABLE bethink.memories NO FORCE ROW LEVEL SECURITY")
     assert [problem.part for problem in trail.check()] == ["tenants"]
 
 
@@ -478,8 +571,17 @@ def pair(tmp_path_factory):
     """A primary and a standby that follows it."""
     primary = postgres.Server()
     standby = object.__new__(postgres.Server)
-    standby.folder, standby.user, standby.bin, standby.port = primary.folder / "standby", primary.user, primary.bin, postgres.free_port()
-    standby.settings, standby.process, standby.data = primary.settings, None, standby.folder / "data"
+    standby.folder, standby.user, standby.bin, standby.port = (
+        primary.folder / "standby",
+        primary.user,
+        primary.bin,
+        postgres.free_port(),
+    )
+    standby.settings, standby.process, standby.data = (
+        primary.settings,
+        None,
+        standby.folder / "data",
+    )
     standby.folder.mkdir()
     if primary.user:
         os.chown(standby.folder, postgres.NOBODY, postgres.NOBODY)

@@ -12,17 +12,53 @@ from concurrent.futures import ThreadPoolExecutor
 import postgres
 import psycopg
 import pytest
-from stores import HERE, MODEL, NOW, OTHER, by_meaning, by_words, change, content_hash, everything, make, put, seen, snapshot, vector
+from stores import (
+    HERE,
+    MODEL,
+    NOW,
+    OTHER,
+    by_meaning,
+    by_words,
+    change,
+    content_hash,
+    everything,
+    make,
+    put,
+    seen,
+    snapshot,
+    vector,
+)
 
-from recollect.errors import InvalidInput, NotFound, RecollectError, StoreError
-from recollect.store.postgres import PostgresStore
-from recollect.types import PERSONAL, Batch, Change, Entity, Relation, Source, Words
+from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError
+from bethink.store.postgres import PostgresStore
+from bethink.types import PERSONAL, Batch, Change, Entity, Relation, Source, Words
 
-OPERATIONS = int(os.environ.get("RECOLLECT_TEST_OPERATIONS", "400"))  # 10,000 were run once; see bench/LOG.md
+OPERATIONS = int(
+    os.environ.get("BETHINK_TEST_OPERATIONS", "400")
+)  # 10,000 were run once; see bench/LOG.md
 TABLES = [
-    "scopes", "facts", "models", "sources", "sessions", "spans", "memories", "words", "span_words", "lexeme_counts", "entities", "memory_entities",
-    "relations", "vectors", "span_vectors", "vector_totals", "embedding_cache", "history", "tombstones", "turns", "audit",
-]  # fmt: skip
+    "scopes",
+    "facts",
+    "models",
+    "sources",
+    "sessions",
+    "spans",
+    "memories",
+    "words",
+    "span_words",
+    "lexeme_counts",
+    "entities",
+    "memory_entities",
+    "relations",
+    "vectors",
+    "span_vectors",
+    "vector_totals",
+    "embedding_cache",
+    "history",
+    "tombstones",
+    "turns",
+    "audit",
+]
 
 
 @pytest.fixture
@@ -32,12 +68,28 @@ def two() -> tuple[PostgresStore, PostgresStore]:
 
 def counts(store: PostgresStore) -> dict[str, int]:
     with store.transaction() as connection:
-        return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES}
+        return {
+            table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for table in TABLES
+        }
 
 
 def fill(store: PostgresStore, word: str) -> list:
-    memories = [make(f"{word} number {n}", entities=(Entity(word),), source=f"docs/{word}.md", source_type="markdown") for n in range(3)]
-    put(store, *memories, relate=(Relation(memories[0].id, memories[1].id, "builds_on"),), cache={"00" * 16: [vector(word)]})
+    memories = [
+        make(
+            f"{word} number {n}",
+            entities=(Entity(word),),
+            source=f"docs/{word}.md",
+            source_type="markdown",
+        )
+        for n in range(3)
+    ]
+    put(
+        store,
+        *memories,
+        relate=(Relation(memories[0].id, memories[1].id, "builds_on"),),
+        cache={"00" * 16: [vector(word)]},
+    )
     return memories
 
 
@@ -47,13 +99,24 @@ def test_a_tenant_sees_its_own_rows_and_no_others(two):
     before = snapshot(one)
     theirs = fill(other, "owl")
     assert snapshot(one) == before
-    assert one.get([memory.id for memory in theirs]) == one.relations([theirs[0].id]) == one.history(theirs[0].id) == []
+    assert (
+        one.get([memory.id for memory in theirs])
+        == one.relations([theirs[0].id])
+        == one.history(theirs[0].id)
+        == []
+    )
     assert one.keys([theirs[0].id]) == one.load([10**6]) == {}
     assert by_words(one, "owl", everything(HERE, OTHER)) == []
-    assert all(memory.id in {found.id for found in mine} for memory in one.scan(everything(HERE, OTHER, PERSONAL)))
+    assert all(
+        memory.id in {found.id for found in mine}
+        for memory in one.scan(everything(HERE, OTHER, PERSONAL))
+    )
     assert one.source(HERE, "docs/owl.md") is one.find_source("docs/owl.md") is None
     assert one.statistics(Words(("owl",)), (HERE,)).counts == (0,)
-    for read in (lambda: one.resolve(theirs[0].id), lambda: change(one, theirs[0].id, importance=1.0)):
+    for read in (
+        lambda: one.resolve(theirs[0].id),
+        lambda: change(one, theirs[0].id, importance=1.0),
+    ):
         with pytest.raises(NotFound):
             read()
     assert other.get([theirs[0].id])[0].importance == 5.0
@@ -65,7 +128,9 @@ def test_numbers_given_out_tell_nothing_of_other_tenants(two):
     first = fill(one, "heron")
     again = postgres.shared().acting(postgres.new_tenant(), "")
     second = fill(again, "heron")
-    assert sorted(one.keys([memory.id for memory in first]).values()) == sorted(again.keys([memory.id for memory in second]).values())
+    assert sorted(one.keys([memory.id for memory in first]).values()) == sorted(
+        again.keys([memory.id for memory in second]).values()
+    )
 
 
 def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(two):
@@ -74,31 +139,49 @@ def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(two):
     with one.outside() as connection:
         for table in (*TABLES, "tenants"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
-        assert connection.execute("SELECT count(*) FROM find(ARRAY['heron'::tsquery], ARRAY[1.0::float8], 10)").fetchone() == (0,)
+        assert connection.execute(
+            "SELECT count(*) FROM find(ARRAY['heron'::tsquery], ARRAY[1.0::float8], 10)"
+        ).fetchone() == (0,)
     with pytest.raises(StoreError), one.outside() as connection:
-        connection.execute("INSERT INTO facts(tenant, name, value) VALUES (%s, 'x', 'y')", (one.tenant,))
+        connection.execute(
+            "INSERT INTO facts(tenant, name, value) VALUES (%s, 'x', 'y')", (one.tenant,)
+        )
 
 
 @pytest.mark.parametrize(
     "statement",
     [
-        "INSERT INTO facts(tenant, name, value) VALUES ({other}, 'x', 'y')", "UPDATE facts SET tenant = {other}",
-        "UPDATE memories SET tenant = {other}", "INSERT INTO tombstones(tenant, hash, at) VALUES ({other}, 'x', 0)", "UPDATE tenants SET seal = ''", "DELETE FROM tenants",
-        "UPDATE audit SET actor = 'nobody'", "DELETE FROM audit", "TRUNCATE audit", "ALTER TABLE memories DISABLE ROW LEVEL SECURITY",
-        "DROP TABLE audit", "SET ROLE recollect_keeper", "SELECT * FROM memories_0", "CREATE TABLE mine (a int)", "TRUNCATE memories",
-        "ALTER TABLE audit DISABLE TRIGGER ALL", "SELECT leave('default')",
+        "INSERT INTO facts(tenant, name, value) VALUES ({other}, 'x', 'y')",
+        "UPDATE facts SET tenant = {other}",
+        "UPDATE memories SET tenant = {other}",
+        "INSERT INTO tombstones(tenant, hash, at) VALUES ({other}, 'x', 0)",
+        "UPDATE tenants SET seal = ''",
+        "DELETE FROM tenants",
+        "UPDATE audit SET actor = 'nobody'",
+        "DELETE FROM audit",
+        "TRUNCATE audit",
+        "ALTER TABLE memories DISABLE ROW LEVEL SECURITY",
+        "DROP TABLE audit",
+        "SET ROLE bethink_keeper",
+        "SELECT * FROM memories_0",
+        "CREATE TABLE mine (a int)",
+        "TRUNCATE memories",
+        "ALTER TABLE audit DISABLE TRIGGER ALL",
+        "SELECT leave('default')",
     ],
-)  # fmt: skip
+)
 def test_the_role_that_serves_cannot_step_over_the_walls(two, statement):
     one, other = two
     fill(one, "heron")
     if "UPDATE facts" in statement:
         one.take(type(one.export("scopes", "", 1)[0])(), note=("a", "b"))
-    with one.database.connect() as connection:  # as a server's login would be: a role that may only act as recollect_app
+    with (
+        one.database.connect() as connection
+    ):  # as a server's login would be: a role that may only act as bethink_app
         connection.execute("BEGIN")
-        connection.execute("SET LOCAL search_path = recollect, public")
-        connection.execute("SELECT set_config('recollect.tenant', %s, true)", (str(one.tenant),))
-        connection.execute("SET LOCAL SESSION AUTHORIZATION recollect_app")
+        connection.execute("SET LOCAL search_path = bethink, public")
+        connection.execute("SELECT set_config('bethink.tenant', %s, true)", (str(one.tenant),))
+        connection.execute("SET LOCAL SESSION AUTHORIZATION bethink_app")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute(statement.format(other=other.tenant).encode())
         connection.execute("ROLLBACK")
@@ -108,26 +191,31 @@ def test_the_role_that_serves_cannot_step_over_the_walls(two, statement):
 def test_every_table_is_closed_and_no_role_may_bypass():
     rows = postgres.run(
         postgres.shared().database.url,
-        "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('r', 'p')"
+        "SELECT relname FROM pg_class WHERE relnamespace = 'bethink'::regnamespace AND relkind IN ('r', 'p')"
         " AND NOT (relrowsecurity AND relforcerowsecurity)",
     )
     assert rows == [("migrations",)]
     roles = postgres.run(
         postgres.shared().database.url,
-        "SELECT rolname, rolsuper, rolbypassrls, rolcanlogin, rolcreaterole FROM pg_roles WHERE rolname LIKE 'recollect%' ORDER BY 1",
+        "SELECT rolname, rolsuper, rolbypassrls, rolcanlogin, rolcreaterole FROM pg_roles WHERE rolname LIKE 'bethink%' ORDER BY 1",
     )
-    assert roles == [("recollect_app", False, False, False, False), ("recollect_keeper", False, False, False, False)]
+    assert roles == [
+        ("bethink_app", False, False, False, False),
+        ("bethink_keeper", False, False, False, False),
+    ]
 
 
 def test_every_key_of_a_tenants_table_leads_with_the_tenant():
     rows = postgres.run(
         postgres.shared().database.url,
         "SELECT i.indrelid::regclass::text, (SELECT attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0]) FROM pg_index i"
-        " JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'recollect'::regnamespace AND i.indisunique AND NOT c.relispartition",
+        " JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'bethink'::regnamespace AND i.indisunique AND NOT c.relispartition",
     )
     # A token is looked up before it is known whose it is.
-    apart = {"recollect.tenants": "id", "recollect.migrations": "number", "recollect.tokens": "hash"}
-    assert {(table, column) for table, column in rows if column not in ("tenant", apart.get(table))} <= {("recollect.tenants", "name")}
+    apart = {"bethink.tenants": "id", "bethink.migrations": "number", "bethink.tokens": "hash"}
+    assert {
+        (table, column) for table, column in rows if column not in ("tenant", apart.get(table))
+    } <= {("bethink.tenants", "name")}
 
 
 # People
@@ -163,7 +251,10 @@ def test_whoever_makes_the_indexes_anew_leaves_those_of_what_is_personal_to_othe
     assert anna.overview().vectors == {MODEL: 2} and ben.overview().vectors == {MODEL: 3}
     assert anna.rebuild() == 2 and snapshot(ben) == before
     assert anna.drop_vectors() == 2 and anna.models() == [] and anna.overview().vectors == {}
-    assert by_words(ben, "numbat garden", every) == [diary.id] and by_meaning(ben, diary.content, every)[0] == diary.id
+    assert (
+        by_words(ben, "numbat garden", every) == [diary.id]
+        and by_meaning(ben, diary.content, every)[0] == diary.id
+    )
     assert ben.statistics(Words(("numbat",)), (PERSONAL,)).counts == (1,)
     assert ben.models() == [MODEL] and ben.count_unembedded(MODEL) == 1
     for person in (anna, ben):
@@ -190,8 +281,14 @@ def test_a_tenant_that_was_deleted_is_told_to_who_still_uses_it_and_cannot_be_en
     store = postgres.shared().acting(tenant, "")
     memory = make("a text")
     put(store, memory)
-    assert postgres.run(store.database.url, f"SELECT recollect.leave('{tenant}')", f"SELECT recollect.leave('{tenant}')") == [(None,)]
-    for use in (lambda: put(store, make("more")), lambda: store.resolve("0190"), lambda: store.write(Batch(at=NOW, access=(memory.id,)))):
+    assert postgres.run(
+        store.database.url, f"SELECT bethink.leave('{tenant}')", f"SELECT bethink.leave('{tenant}')"
+    ) == [(None,)]
+    for use in (
+        lambda: put(store, make("more")),
+        lambda: store.resolve("0190"),
+        lambda: store.write(Batch(at=NOW, access=(memory.id,))),
+    ):
         with pytest.raises(StoreError, match="does not exist any more"):
             use()
     with pytest.raises(StoreError, match="was deleted"):
@@ -204,7 +301,9 @@ def test_names_that_cannot_be_are_refused(name):
         postgres.shared().acting(name, "")
 
 
-@pytest.mark.parametrize("name", ["'; DROP SCHEMA recollect CASCADE; --", "ünï→漢字", "a b", "$1", "%s", '"quoted"'])
+@pytest.mark.parametrize(
+    "name", ["'; DROP SCHEMA bethink CASCADE; --", "ünï→漢字", "a b", "$1", "%s", '"quoted"']
+)
 def test_any_other_name_is_only_a_name(name):
     store = postgres.shared().acting(f"{name} {postgres.new_tenant()}", name)
     put(store, memory := make("a text", scope=PERSONAL))
@@ -236,14 +335,21 @@ class Player:
         action = self.random.choice(OPERATIONS_OF_A_PLAYER)
         try:
             said = repr(action(self, foreign))
-        except RecollectError as error:
+        except BethinkError as error:
             said = f"{error.message} {error.hint}"
-        assert not [found for found in secrets.findall(said) if found != self.secret], (action, said)
+        assert not [found for found in secrets.findall(said) if found != self.secret], (
+            action,
+            said,
+        )
         asked = {id for id in foreign if id in said}
         assert not asked or action is Player.probe, (action, asked)
 
     def add(self, _: list[str]) -> object:
-        memory = make(self.text(), scope=self.random.choice(SCOPES), entities=(Entity(self.random.choice(WORDS)),))
+        memory = make(
+            self.text(),
+            scope=self.random.choice(SCOPES),
+            entities=(Entity(self.random.choice(WORDS)),),
+        )
         put(self.store, memory)
         self.living[memory.id] = self.known[memory.id] = memory.content
         return memory
@@ -251,7 +357,9 @@ class Player:
     def search(self, _: list[str]) -> object:
         question = " ".join(self.random.choices(WORDS, k=2))
         filter = everything(*SCOPES)
-        found = self.store.get(by_words(self.store, question, filter)) + self.store.get(by_meaning(self.store, question, filter))
+        found = self.store.get(by_words(self.store, question, filter)) + self.store.get(
+            by_meaning(self.store, question, filter)
+        )
         assert {memory.id for memory in found} <= set(self.known)
         return found
 
@@ -279,32 +387,65 @@ class Player:
         return None
 
     def read(self, _: list[str]) -> object:
-        return [*self.store.scan(everything(*SCOPES)), *(event for id in list(self.known)[:3] for event in self.store.history(id))]
+        return [
+            *self.store.scan(everything(*SCOPES)),
+            *(event for id in list(self.known)[:3] for event in self.store.history(id)),
+        ]
 
     def probe(self, foreign: list[str]) -> object:
         """Asks for what belongs to others, by every door that takes a name."""
         id = self.random.choice(foreign or ["01900000-0000-7000-8000-000000000000"])
-        assert self.store.get([id]) == self.store.history(id) == self.store.relations([id]) == self.store.around(id, 1, 1) == []
+        assert (
+            self.store.get([id])
+            == self.store.history(id)
+            == self.store.relations([id])
+            == self.store.around(id, 1, 1)
+            == []
+        )
         assert self.store.keys([id]) == {} and self.store.records([id]) == []
-        assert self.store.duplicates([content_hash(id)], HERE) == {} and self.store.tombstoned([content_hash(id)]) == set()
-        for attempt in (lambda: self.store.resolve(id), lambda: change(self.store, id, importance=1.0)):
+        assert (
+            self.store.duplicates([content_hash(id)], HERE) == {}
+            and self.store.tombstoned([content_hash(id)]) == set()
+        )
+        for attempt in (
+            lambda: self.store.resolve(id),
+            lambda: change(self.store, id, importance=1.0),
+        ):
             with pytest.raises(NotFound):
                 attempt()
-        self.store.write(Batch(at=NOW, purge=(id,), access=(id,), relate=(Relation(id, id, "relates_to"),)))
+        self.store.write(
+            Batch(at=NOW, purge=(id,), access=(id,), relate=(Relation(id, id, "relates_to"),))
+        )
         self.store.write(Batch(at=NOW, unrelate=(Relation(id, id, "relates_to"),)))
         return None
 
     def fail(self, foreign: list[str]) -> object:
         """A write that goes wrong half way, with another's id in it."""
         id = self.random.choice(foreign or ["none"])
-        with pytest.raises((RecollectError, ValueError)):
-            self.store.write(Batch(at=NOW, sources=((HERE, Source("x")),), change=(Change(id, "update", {"id": "x"}),)))
+        with pytest.raises((BethinkError, ValueError)):
+            self.store.write(
+                Batch(
+                    at=NOW,
+                    sources=((HERE, Source("x")),),
+                    change=(Change(id, "update", {"id": "x"}),),
+                )
+            )
         return None
 
 
 OPERATIONS_OF_A_PLAYER = [
-    Player.add, Player.add, Player.add, Player.search, Player.search, Player.count, Player.forget, Player.purge, Player.read, Player.probe, Player.fail,
-]  # fmt: skip
+    Player.add,
+    Player.add,
+    Player.add,
+    Player.search,
+    Player.search,
+    Player.count,
+    Player.forget,
+    Player.purge,
+    Player.read,
+    Player.probe,
+    Player.fail,
+]
 
 
 @pytest.mark.timeout(3600)
@@ -322,7 +463,9 @@ def test_no_mix_of_tenants_over_shared_connections_shows_anything_of_another():
         for start in range(0, OPERATIONS, len(players)):
             list(pool.map(play, range(start, start + len(players))))
     for player in players:
-        assert {memory.id: memory.content for memory in player.store.scan(everything(*SCOPES))} == player.known
+        assert {
+            memory.id: memory.content for memory in player.store.scan(everything(*SCOPES))
+        } == player.known
         assert player.store.check(deep=True) == []
         player.count([])
 

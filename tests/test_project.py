@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from recollect import project
-from recollect.errors import InvalidInput
+from bethink import project
+from bethink.errors import InvalidInput
 
 
 @pytest.fixture(autouse=True)
@@ -15,9 +15,18 @@ def no_project_above(tmp_path, monkeypatch):
 
 
 def git(folder, *words):
-    identity = ("-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "init.defaultBranch=main")
+    identity = (
+        "-c",
+        "user.name=Test",
+        "-c",
+        "user.email=test@example.org",
+        "-c",
+        "init.defaultBranch=main",
+    )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    subprocess.run(("git", *identity, *words), cwd=folder, check=True, capture_output=True, env=environment)
+    subprocess.run(
+        ("git", *identity, *words), cwd=folder, check=True, capture_output=True, env=environment
+    )
 
 
 @pytest.fixture
@@ -35,13 +44,18 @@ def test_a_repository_and_its_folders_are_one_project(repository, monkeypatch):
     assert project.find(repository / "src" / "deep") == found
     monkeypatch.chdir(repository / "src")
     assert project.find() == found
-    assert found.local_database == repository / ".recollect" / "memory.db"
+    assert found.local_database == repository / ".bethink" / "memory.db"
 
 
 def test_worktrees_share_the_identity_and_the_root(repository, tmp_path):
     git(repository, "worktree", "add", str(tmp_path / "elsewhere"))
     linked, main = project.find(tmp_path / "elsewhere"), project.find(repository)
-    assert (linked.identity, linked.scope, linked.root, linked.name) == (main.identity, main.scope, main.root, "shop")
+    assert (linked.identity, linked.scope, linked.root, linked.name) == (
+        main.identity,
+        main.scope,
+        main.root,
+        "shop",
+    )
     assert linked.worktree == tmp_path / "elsewhere"
 
 
@@ -73,19 +87,21 @@ def test_outside_git_the_nearest_marked_folder_counts_else_the_directory_itself(
     inner = tmp_path / "notes" / "2026"
     inner.mkdir(parents=True)
     assert project.find(inner).root == inner
-    (tmp_path / "notes" / ".recollect").mkdir()
+    (tmp_path / "notes" / ".bethink").mkdir()
     assert project.find(inner).root == tmp_path / "notes"
     assert project.find(inner).scope == project.find(tmp_path / "notes").scope
 
 
 def test_a_marked_home_does_not_swallow_everything_below_it(tmp_path, monkeypatch):
     monkeypatch.setattr(project.Path, "home", lambda: tmp_path)
-    (tmp_path / ".recollect").mkdir()
+    (tmp_path / ".bethink").mkdir()
     (tmp_path / "thing").mkdir()
     assert project.find(tmp_path / "thing").root == tmp_path / "thing"
 
 
-@pytest.mark.parametrize("text", [b"", b"nonsense", b"gitdir", b"\xff\xfe\x00", b"gitdir: \x00\x00"])
+@pytest.mark.parametrize(
+    "text", [b"", b"nonsense", b"gitdir", b"\xff\xfe\x00", b"gitdir: \x00\x00"]
+)
 def test_a_broken_git_file_counts_as_none(tmp_path, text):
     folder = tmp_path / "broken"
     folder.mkdir()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import test_embed
 
-from recollect import bench
+from bethink import bench
 
 SET = Path(__file__).parent / "fixtures" / "quality"
 FLOORS = {
@@ -26,10 +26,10 @@ model_or_pull = test_embed.model_or_pull
 def measured(model_or_pull, tmp_path_factory):
     home = tmp_path_factory.mktemp("quality")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RECOLLECT_HOME", str(home))
-        patch.setenv("RECOLLECT_OFFLINE", "1")
-        patch.delenv("RECOLLECT_EMBEDDING", raising=False)
-        patch.setenv("RECOLLECT_MODEL_DIR", str(home / "models"))
+        patch.setenv("BETHINK_HOME", str(home))
+        patch.setenv("BETHINK_OFFLINE", "1")
+        patch.delenv("BETHINK_EMBEDDING", raising=False)
+        patch.setenv("BETHINK_MODEL_DIR", str(home / "models"))
         (home / "models").mkdir()
         (home / "models" / test_embed.models.DEFAULT).symlink_to(model_or_pull)
         return {row["mode"]: row for row in bench.run([SET], ["hybrid", "vector", "keyword"])}
@@ -45,16 +45,23 @@ def test_the_set_asks_in_the_same_words_in_other_words_and_by_identifier():
     assert min(Counter(query["type"] for query in dataset.queries).values()) > 10
 
 
-@pytest.mark.parametrize(("mode", "measure"), [(mode, measure) for mode, floors in FLOORS.items() for measure in floors])
+@pytest.mark.parametrize(
+    ("mode", "measure"), [(mode, measure) for mode, floors in FLOORS.items() for measure in floors]
+)
 def test_recall_stays_above_its_floor(measured, mode, measure):
     assert measured[mode][measure] >= FLOORS[mode][measure]
 
 
 def test_hybrid_is_no_worse_than_its_better_half(measured):
-    assert measured["hybrid"]["MRR"] >= max(measured["vector"]["MRR"], measured["keyword"]["MRR"]) - 0.02
+    assert (
+        measured["hybrid"]["MRR"]
+        >= max(measured["vector"]["MRR"], measured["keyword"]["MRR"]) - 0.02
+    )
 
 
 def test_words_alone_do_as_well_without_any_model(offline, measured, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
+    monkeypatch.setenv("BETHINK_EMBEDDING", "none")
     (row,) = bench.run([SET], ["keyword"])
-    assert [row[measure] for measure in bench.MEASURES] == [measured["keyword"][measure] for measure in bench.MEASURES]
+    assert [row[measure] for measure in bench.MEASURES] == [
+        measured["keyword"][measure] for measure in bench.MEASURES
+    ]

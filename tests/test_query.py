@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect.recall.query import SYNTAX_LIMIT, TERM_LIMIT, TEXT_LIMIT, parse
-from recollect.types import KINDS, Query, Term
+from bethink.recall.query import SYNTAX_LIMIT, TERM_LIMIT, TEXT_LIMIT, parse
+from bethink.types import KINDS, Query, Term
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -59,7 +59,17 @@ WORDS = {
     "fix bug #123": ["fix", "bug", "123"],
     "+required word": ["required", "word"],
     "使用Redis缓存": ["使用", "Redis", "缓存"],
-    "データベース設計。テスト": ["デー", "ータ", "タベ", "ベー", "ース", "ス設", "設計", "テス", "スト"],
+    "データベース設計。テスト": [
+        "デー",
+        "ータ",
+        "タベ",
+        "ベー",
+        "ース",
+        "ス設",
+        "設計",
+        "テス",
+        "スト",
+    ],
     "한국어 검색": ["한국", "국어", "검색"],
     "مرحبا بالعالم؟": ["مرحبا", "بالعالم"],
     "שלום עולם": ["שלום", "עולם"],
@@ -91,7 +101,10 @@ SYNTAX = {
     "{content}: typescript": (["content:typescript"], "typescript"),
     "{summary} : typescript": (["summary:typescript"], "typescript"),
     "{content summary}: word": (["content:word", "summary:word"], "word"),
-    "summary:auth tags:security section:API": (["summary:auth", "tags:security", "section:API"], "auth security API"),
+    "summary:auth tags:security section:API": (
+        ["summary:auth", "tags:security", "section:API"],
+        "auth security API",
+    ),
     'content:"two words"': (['content:"two words"'], "two words"),
     "Content:the": (["content:the"], "the"),
     "title:word": (["title", "word"], "title:word"),
@@ -119,8 +132,16 @@ def test_a_quoted_phrase_is_a_phrase_even_of_one_word():
 
 EXPRESSIONS = {
     # raw: (expression, terms, text)
-    "python OR javascript": ("(or python javascript)", ["python", "javascript"], "python javascript"),
-    "python AND javascript": ("(and python javascript)", ["python", "javascript"], "python javascript"),
+    "python OR javascript": (
+        "(or python javascript)",
+        ["python", "javascript"],
+        "python javascript",
+    ),
+    "python AND javascript": (
+        "(and python javascript)",
+        ["python", "javascript"],
+        "python javascript",
+    ),
     "python NOT snake": ("(not python snake)", ["python"], "python"),
     "python AND NOT snake": ("(not python snake)", ["python"], "python"),
     "a NOT b": ("(not a b)", ["a"], "a"),
@@ -129,18 +150,42 @@ EXPRESSIONS = {
     "a b OR c": ("(or (and a b) c)", ["a", "b", "c"], "a b c"),
     "a NOT b NOT c": ("(not (not a b) c)", ["a"], "a"),
     "x NOT (y OR z)": ("(not x (or y z))", ["x"], "x"),
-    "(login OR auth) AND bug": ("(and (or login auth) bug)", ["login", "auth", "bug"], "login auth bug"),
-    "(login OR auth) bug": ("(and (or login auth) bug)", ["login", "auth", "bug"], "login auth bug"),
+    "(login OR auth) AND bug": (
+        "(and (or login auth) bug)",
+        ["login", "auth", "bug"],
+        "login auth bug",
+    ),
+    "(login OR auth) bug": (
+        "(and (or login auth) bug)",
+        ["login", "auth", "bug"],
+        "login auth bug",
+    ),
     "((((redis)))) OR cache": ("(or redis cache)", ["redis", "cache"], "redis cache"),
-    "what is python OR javascript": ("(or python javascript)", ["python", "javascript"], "what is python javascript"),
+    "what is python OR javascript": (
+        "(or python javascript)",
+        ["python", "javascript"],
+        "what is python javascript",
+    ),
     '"red green" OR blue*': ('(or "red green" blue*)', ['"red green"', "blue*"], "red green blue"),
     "content:red NOT tags:blue": ("(not content:red tags:blue)", ["content:red"], "red"),
-    "{content summary}: red AND green": ("(and (or content:red summary:red) green)", ["content:red", "summary:red", "green"], "red green"),
-    "useState OR src/app.py": ("(or useState src/app.py)", ["useState", "src/app.py"], "useState src/app.py"),
+    "{content summary}: red AND green": (
+        "(and (or content:red summary:red) green)",
+        ["content:red", "summary:red", "green"],
+        "red green",
+    ),
+    "useState OR src/app.py": (
+        "(or useState src/app.py)",
+        ["useState", "src/app.py"],
+        "useState src/app.py",
+    ),
     "python -snake": ("(not python snake)", ["python"], "python"),
     "-snake python code": ("(not (or python code) snake)", ["python", "code"], "python code"),
     "python -snake -zoo": ("(not (not python snake) zoo)", ["python"], "python"),
-    'python -"big snake" code': ('(not (or python code) "big snake")', ["python", "code"], "python code"),
+    'python -"big snake" code': (
+        '(not (or python code) "big snake")',
+        ["python", "code"],
+        "python code",
+    ),
     "python -tags:zoo": ("(not python tags:zoo)", ["python"], "python"),
     "python OR ruby -snake": ("(or python (not ruby snake))", ["python", "ruby"], "python ruby"),
     "redis OR cache AND kind:todo": ("(or redis cache)", ["redis", "cache"], "redis cache"),
@@ -280,7 +325,23 @@ def test_identifiers_are_found_in_what_surrounds_them(raw, identifiers):
 
 
 @pytest.mark.parametrize(
-    "raw", ["Redis", "API", "URLs", "PhD", "i.e.", "U.S.", "3.14", "2024-05-01", "defaced", "1234567", "well-known", "and/or", "…", "p.m."]
+    "raw",
+    [
+        "Redis",
+        "API",
+        "URLs",
+        "PhD",
+        "i.e.",
+        "U.S.",
+        "3.14",
+        "2024-05-01",
+        "defaced",
+        "1234567",
+        "well-known",
+        "and/or",
+        "…",
+        "p.m.",
+    ],
 )
 def test_ordinary_words_are_no_identifiers(raw):
     assert ask(raw).identifiers == ()
@@ -288,9 +349,17 @@ def test_ordinary_words_are_no_identifiers(raw):
 
 ENTITIES = {
     "entity:Redis timeouts": (("Redis",), "Redis timeouts", ["Redis", "timeouts"]),
-    'entity:"Control Board" noise': (("Control Board",), "Control Board noise", ['"Control Board"', "noise"]),
+    'entity:"Control Board" noise': (
+        ("Control Board",),
+        "Control Board noise",
+        ['"Control Board"', "noise"],
+    ),
     "what did @caroline say": (("caroline",), "what did caroline say", ["caroline", "say"]),
-    "@Caroline's idea, @bob?": (("Caroline", "bob"), "Caroline's idea, bob?", ["Caroline", "idea", "bob"]),
+    "@Caroline's idea, @bob?": (
+        ("Caroline", "bob"),
+        "Caroline's idea, bob?",
+        ["Caroline", "idea", "bob"],
+    ),
     "entity:redis @Redis": (("redis",), "redis Redis", ["redis"]),
     "mail bob@example.com": ((), "mail bob@example.com", ["mail", "bob@example.com"]),
     "why @dataclass(frozen)": ((), "why @dataclass(frozen)", ["dataclass", "frozen"]),
@@ -347,7 +416,13 @@ def test_a_clear_cue_names_the_kinds(raw):
 
 @pytest.mark.parametrize(
     "raw",
-    ["open questions", "unanswered questions about auth", "what is still open?", "what’s still unresolved", "what remains unanswered"],
+    [
+        "open questions",
+        "unanswered questions about auth",
+        "what is still open?",
+        "what’s still unresolved",
+        "what remains unanswered",
+    ],
 )
 def test_open_questions_are_questions_without_an_answer(raw):
     assert (ask(raw).kinds, ask(raw).answered) == (("question",), False)
@@ -378,7 +453,11 @@ def test_words_that_only_resemble_a_cue_name_no_kind(raw):
 
 def test_a_kind_alone_is_still_something_to_search_for():
     query = ask("kind:decision")
-    assert (query.kinds, query.text, query.terms) == (("decision",), "decision", (Term("decision"),))
+    assert (query.kinds, query.text, query.terms) == (
+        ("decision",),
+        "decision",
+        (Term("decision"),),
+    )
 
 
 @pytest.mark.parametrize(
@@ -398,11 +477,17 @@ def test_a_kind_alone_is_still_something_to_search_for():
 )
 def test_temporal_words_set_the_range_unless_they_are_quoted_or_excluded(raw, since, until):
     query = ask(raw)
-    assert tuple(value and value.date().isoformat() for value in (query.since, query.until)) == (since, until)
+    assert tuple(value and value.date().isoformat() for value in (query.since, query.until)) == (
+        since,
+        until,
+    )
 
 
 def test_temporal_and_kind_words_stay_in_the_text():
-    assert ask("what did we decide about caching last week?").text == "what did we decide about caching last week?"
+    assert (
+        ask("what did we decide about caching last week?").text
+        == "what did we decide about caching last week?"
+    )
 
 
 def test_a_long_text_is_analysed_at_its_start_and_embedded_further():
@@ -421,7 +506,26 @@ def test_the_limit_cuts_no_word_in_two():
 
 @pytest.mark.parametrize(
     "unit",
-    ["x", "a ", "(", '"', "“", "-abc ", "{content ", "a.", "a_", "a-", "1/", "may 5 ", "2024-", "how was ", "AND ", "文", "\ud800", "\x00"],
+    [
+        "x",
+        "a ",
+        "(",
+        '"',
+        "“",
+        "-abc ",
+        "{content ",
+        "a.",
+        "a_",
+        "a-",
+        "1/",
+        "may 5 ",
+        "2024-",
+        "how was ",
+        "AND ",
+        "文",
+        "\ud800",
+        "\x00",
+    ],
 )
 def test_a_megabyte_takes_less_than_a_second(unit):
     raw = unit * (1_000_000 // len(unit))
@@ -432,15 +536,47 @@ def test_a_megabyte_takes_less_than_a_second(unit):
 
 
 def test_the_module_imports_nothing_heavy():
-    code = "import sys, re, functools, recollect.types; before = set(sys.modules); import recollect.recall.query; print(*sorted(set(sys.modules) - before))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert {name for name in loaded if not name.startswith("recollect.")} == set()
+    code = "import sys, re, functools, bethink.types; before = set(sys.modules); import bethink.recall.query; print(*sorted(set(sys.modules) - before))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert {name for name in loaded if not name.startswith("bethink.")} == set()
 
 
 SYNTAX_PIECES = st.sampled_from(
     [
-        *("AND", "OR", "NOT", "(", ")", '"', "“", "-", "*", ":", "^", "@", "NEAR(", "a", "the", "foo", "foo*", "-foo", "--x", "src/a.py"),
-        *("content:", "{summary}:", "kind:", "entity:", "last week", "since March", "in 2024", "open questions"),
+        *(
+            "AND",
+            "OR",
+            "NOT",
+            "(",
+            ")",
+            '"',
+            "“",
+            "-",
+            "*",
+            ":",
+            "^",
+            "@",
+            "NEAR(",
+            "a",
+            "the",
+            "foo",
+            "foo*",
+            "-foo",
+            "--x",
+            "src/a.py",
+        ),
+        *(
+            "content:",
+            "{summary}:",
+            "kind:",
+            "entity:",
+            "last week",
+            "since March",
+            "in 2024",
+            "open questions",
+        ),
         *("文字", "\x00", "\ud800", "🔥", "\n"),
     ]
 )
@@ -461,11 +597,21 @@ def test_every_string_is_a_question(raw):
     assert query == ask(raw)
     assert query.raw == raw
     assert len(query.terms) <= TERM_LIMIT
-    assert len({(term.text.casefold(), term.phrase, term.prefix, term.column) for term in query.terms}) == len(query.terms)
-    assert all(term.text and term.column in (None, "content", "summary", "section", "tags") for term in query.terms)
+    assert len(
+        {(term.text.casefold(), term.phrase, term.prefix, term.column) for term in query.terms}
+    ) == len(query.terms)
+    assert all(
+        term.text and term.column in (None, "content", "summary", "section", "tags")
+        for term in query.terms
+    )
     assert set(query.kinds) <= set(KINDS)
     assert not (query.since and query.until) or query.since < query.until
     # What is stored and sent to a model must be encodable.
-    for text in (query.text, *(term.text for term in query.terms), *query.entities, *query.identifiers):
+    for text in (
+        query.text,
+        *(term.text for term in query.terms),
+        *query.entities,
+        *query.identifiers,
+    ):
         assert "\x00" not in text.encode().decode()
     assert (show(query.expression) is None) == (query.expression is None)

@@ -5,46 +5,81 @@ import time
 import pytest
 from stores import make
 
-from recollect.ingest.extract import entities
-from recollect.ingest.reconcile import SUBJECT, SUPERSEDED, Neighbour, changed, contrasts, mentions, reconcile, same
+from bethink.ingest.extract import entities
+from bethink.ingest.reconcile import (
+    SUBJECT,
+    SUPERSEDED,
+    Neighbour,
+    changed,
+    contrasts,
+    mentions,
+    reconcile,
+    same,
+)
 
 JWT = "Auth uses JWT tokens with 24h expiry"
 MAGIC = "Users sign in with a magic link that is sent by email"
 # A new text, an old one, and why the new one is worth keeping.
 DIFFERENT = [
-    ("We deploy on Mondays from main", "Deployments go out on Friday, from the main branch", "a word exchanged beside a variant of another"),
+    (
+        "We deploy on Mondays from main",
+        "Deployments go out on Friday, from the main branch",
+        "a word exchanged beside a variant of another",
+    ),
     ("Use tabs for indentation", "Use spaces for indentation", "a word exchanged"),
     ("We deploy on Monday", "We deploy on Friday", "another day"),
     ("The worker retries three times", "The worker retries five times", "a number in words"),
     ("The worker retries 3 times", "The worker retries 5 times", "a number"),
     ("Force pushes to main are allowed", "Force pushes to main are forbidden", "the opposite word"),
-    ("The proxy maps port 80 to 8080", "The proxy maps port 8080 to 80", "numbers in another order"),
+    (
+        "The proxy maps port 80 to 8080",
+        "The proxy maps port 8080 to 80",
+        "numbers in another order",
+    ),
     ("Does the cache live in Redis?", "The cache lives in Redis.", "a question"),
     ("The cache lives in Redis.", "Does the cache live in Redis?", "its answer"),
     ("Never deploy on Friday", "Always deploy on Friday", "never for always"),
     ("Do not commit generated files", "Do commit generated files", "a negation"),
     ("The linter is disabled in tests", "The linter is enabled in tests", "enabled or disabled"),
     ("Sessions are kept in PostgreSQL", "Sessions are kept in MySQL", "another technology"),
-    ("The client library is written in Rust", "The client library is written in Go", "another language"),
+    (
+        "The client library is written in Rust",
+        "The client library is written in Go",
+        "another language",
+    ),
     ("Alice owns the billing service", "Bob owns the billing service", "another person"),
     ("Uploads are limited to 10 MB", "Uploads are limited to 10 MB for 5 users", None),
     ("Uploads are limited to 10 MB for 5 users", "Uploads are limited to 10 MB", "a number added"),
     ("The queue runs on Redis and Kafka", "The queue runs on Redis", "a name added"),
     ("Backups run nightly", "Backups run weekly", "another rhythm"),
-    ("Version 2.1 dropped Windows", "Version 2.10 dropped Windows", "a version that only starts alike"),
+    (
+        "Version 2.1 dropped Windows",
+        "Version 2.10 dropped Windows",
+        "a version that only starts alike",
+    ),
     ("The API listens on 127.0.0.1:8000", "The API listens on 127.0.0.1:9000", "another port"),
-    ("The build is slow because the linker loads every symbol twice", "The build is slow", "a reason added"),
+    (
+        "The build is slow because the linker loads every symbol twice",
+        "The build is slow",
+        "a reason added",
+    ),
     ("Meetings start at 9:30", "Meetings start at 10:30", "another time"),
-]  # fmt: skip
+]
 ALIKE = [
     (JWT, JWT),
     ("Authentication uses JWT tokens with a 24h expiry", JWT),
     ("auth uses JWT tokens, with 24h expiry.", JWT),
     ("Users sign in with a magic link sent by email", MAGIC),
     ("Users sign in by a magic link that is sent by email.", MAGIC),
-    ("We decided to use PostgreSQL for billing", "We decided to use PostgreSQL for the billing service"),
+    (
+        "We decided to use PostgreSQL for billing",
+        "We decided to use PostgreSQL for the billing service",
+    ),
     ("The worker retries 3 times", "The worker retries 3 times, then waits 60 seconds"),
-    ("The deployment pipeline runs on every push to main", "The deployment pipelines run on each push to main"),
+    (
+        "The deployment pipeline runs on every push to main",
+        "The deployment pipelines run on each push to main",
+    ),
     ("Don’t commit generated files", "Don't commit generated files"),
     ("Is the cache warm?", "is the cache warm? "),
 ]
@@ -54,7 +89,11 @@ def told(text, **fields):
     return make(text, entities=entities(text), **fields)
 
 
-@pytest.mark.parametrize(("new", "old"), [(new, old) for new, old, why in DIFFERENT if why], ids=[why for *_, why in DIFFERENT if why])
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [(new, old) for new, old, why in DIFFERENT if why],
+    ids=[why for *_, why in DIFFERENT if why],
+)
 def test_what_says_something_else_is_not_the_same(new, old):
     assert not same(told(new), told(old))
     assert reconcile(told(new), [Neighbour(told(old), 0.99)], 0.9, dedup=True).duplicate is None
@@ -80,11 +119,19 @@ def test_less_than_is_known_already_adds_nothing():
         ("Retry three times", "Retry five times", True),
         ("Merging is allowed", "Merging is forbidden", True),
         ("The build uses gradle", "The build is made by bazel", True),
-        ("The cache is in memory and is cleared whenever a deployment finishes", "The cache is in memory", True),
+        (
+            "The cache is in memory and is cleared whenever a deployment finishes",
+            "The cache is in memory",
+            True,
+        ),
         ("Use spaces", "Use spaces", False),
         ("auth by tokens", "authentication by token", False),
         ("We configure the server", "We are configuring the servers", False),
-        ("The cache is in memory", "The cache is in memory and is cleared whenever a deployment finishes", False),
+        (
+            "The cache is in memory",
+            "The cache is in memory and is cleared whenever a deployment finishes",
+            False,
+        ),
         ("the of and", "a to in", False),
         ("", "", False),
         ("Deploy on Friday, never late", "Never deploy late on Friday", False),
@@ -140,20 +187,41 @@ def test_a_text_mentions_a_thing_when_all_its_words_stand_there(text, thing, exp
     assert mentions(text, thing) is expected
 
 
-OLD, OTHER, NEW = told("We use MySQL for billing"), told("We use Redis for caching"), told("We use PostgreSQL for billing, not MySQL")
+OLD, OTHER, NEW = (
+    told("We use MySQL for billing"),
+    told("We use Redis for caching"),
+    told("We use PostgreSQL for billing, not MySQL"),
+)
 SWITCH = told("We switched from MySQL to PostgreSQL for billing")
 
 
 @pytest.mark.parametrize(
     ("known", "nearness", "replaced"),
     [
-        ("We use PostgreSQL for billing, because the ledger needs serializable transactions", SUBJECT, True),
-        ("We use PostgreSQL for billing, because the ledger needs serializable transactions", SUBJECT - 0.01, False),
-        ("We use PostgreSQL for analytics, because the analysts know SQL", SUPERSEDED - 0.01, False),
+        (
+            "We use PostgreSQL for billing, because the ledger needs serializable transactions",
+            SUBJECT,
+            True,
+        ),
+        (
+            "We use PostgreSQL for billing, because the ledger needs serializable transactions",
+            SUBJECT - 0.01,
+            False,
+        ),
+        (
+            "We use PostgreSQL for analytics, because the analysts know SQL",
+            SUPERSEDED - 0.01,
+            False,
+        ),
     ],
 )
 def test_a_change_that_names_its_subject_replaces_what_is_farther_away(known, nearness, replaced):
-    verdict = reconcile(told("We moved billing from PostgreSQL to CockroachDB"), [Neighbour(told(known), nearness)], 0.9, True)
+    verdict = reconcile(
+        told("We moved billing from PostgreSQL to CockroachDB"),
+        [Neighbour(told(known), nearness)],
+        0.9,
+        True,
+    )
     assert bool(verdict.supersedes) is replaced
 
 
@@ -166,7 +234,14 @@ def test_a_change_that_names_its_subject_replaces_what_is_farther_away(known, ne
         ([Neighbour(OTHER, 0.9)], []),
         ([Neighbour(NEW, 0.9)], []),
         ([Neighbour(OLD._replace(superseded_by="x"), 0.9)], []),
-        ([Neighbour(OLD, 0.9), Neighbour(OTHER, 0.8), Neighbour(told("MySQL runs on port 3306"), 0.6)], "two"),
+        (
+            [
+                Neighbour(OLD, 0.9),
+                Neighbour(OTHER, 0.8),
+                Neighbour(told("MySQL runs on port 3306"), 0.6),
+            ],
+            "two",
+        ),
         ([], []),
     ],
 )
@@ -184,7 +259,8 @@ def test_a_change_that_was_told_before_is_a_duplicate():
 
 
 @pytest.mark.parametrize(
-    ("similarity", "dedup", "repeats"), [(0.95, True, True), (0.9, True, True), (0.89, True, False), (0.95, False, False)]
+    ("similarity", "dedup", "repeats"),
+    [(0.95, True, True), (0.9, True, True), (0.89, True, False), (0.95, False, False)],
 )
 def test_only_near_texts_repeat_and_only_where_that_matters(similarity, dedup, repeats):
     verdict = reconcile(told(JWT), [Neighbour(told(JWT + "."), similarity)], 0.9, dedup)
@@ -193,12 +269,26 @@ def test_only_near_texts_repeat_and_only_where_that_matters(similarity, dedup, r
 
 
 def test_a_contrasting_neighbour_does_not_hide_a_real_duplicate_behind_it():
-    contrast, real = Neighbour(told("We deploy on Friday"), 0.98), Neighbour(told("we deploy on Monday"), 0.97)
-    assert reconcile(told("We deploy on Monday"), [contrast, real], 0.9, dedup=True).duplicate is real
+    contrast, real = (
+        Neighbour(told("We deploy on Friday"), 0.98),
+        Neighbour(told("we deploy on Monday"), 0.97),
+    )
+    assert (
+        reconcile(told("We deploy on Monday"), [contrast, real], 0.9, dedup=True).duplicate is real
+    )
 
 
 @pytest.mark.parametrize(
-    "text", ["switched from ", "replaced a ", "no longer use a ", "moved ", "a.", "a instead ", "switched from" + " " * 500]
+    "text",
+    [
+        "switched from ",
+        "replaced a ",
+        "no longer use a ",
+        "moved ",
+        "a.",
+        "a instead ",
+        "switched from" + " " * 500,
+    ],
 )
 def test_a_long_text_is_searched_for_a_change_at_once(text):
     started = time.process_time()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.ingest.redact import SHORTEST, Redacted, redact, redact_value
+from bethink.ingest.redact import SHORTEST, Redacted, redact, redact_value
 
 A36 = "a1B2" * 9
 HEX32 = "0123456789abcdef" * 2
@@ -32,7 +32,11 @@ def pem(label: str, end: bool = True) -> str:
 SECRETS = [
     ("aws-access-key", "key {} here", "AKIA" + "QYLPMN5HHHFPZAM2"),
     ("aws-access-key", "{}", "ASIA" + "Y34FZKBOKMUTVV7A"),
-    ("aws-secret-key", "aws_secret_access_key = {}", "wJalrXUtnFEMI/K7MDENG/bPxRfiCY" + "Kx9QwZ7Lm3"),
+    (
+        "aws-secret-key",
+        "aws_secret_access_key = {}",
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCY" + "Kx9QwZ7Lm3",
+    ),
     ("aws-secret-key", '"SecretAccessKey": "{}",', "h8Jk+" + "a1B2/" * 7),
     ("aws-session-token", "AWS_SESSION_TOKEN={}", "FwoGZXIvYXdzE" + MIXED),
     ("aws-bedrock-key", "{}", "ABSK" + MIXED),
@@ -40,14 +44,22 @@ SECRETS = [
     ("github-token", "{}.", "gho_" + A36),
     ("github-token", '"{}"', "ghs_" + A36),
     ("github-token", "`{}`", "ghr_" + A36),
-    ("github-token", "pushed {} by mistake", "github_pat_" + "11ABCDEFG0abcdefghijkl" + "_" + MIXED[:59]),
+    (
+        "github-token",
+        "pushed {} by mistake",
+        "github_pat_" + "11ABCDEFG0abcdefghijkl" + "_" + MIXED[:59],
+    ),
     ("github-token", "a JSON string: \\n{}\\n", "ghp_" + A36),
     ("github-token", "密钥{}。", "ghp_" + A36),
     ("gitlab-token", "glab auth {}", "glpat-" + MIXED[:20]),
     ("gitlab-token", "{}", "glrt-" + MIXED[:20]),
     ("slack-token", "SLACK={}", "xoxb-" + "123456789012-1234567890123-" + MIXED[:24]),
     ("slack-token", "{}", "xapp-" + "1-A0123456789-1234567890123-" + HEX64),
-    ("slack-webhook", "https://hooks.slack.com/services/{}", "T01ABCDEF" + "/B02ABCDEF/" + MIXED[:24]),
+    (
+        "slack-webhook",
+        "https://hooks.slack.com/services/{}",
+        "T01ABCDEF" + "/B02ABCDEF/" + MIXED[:24],
+    ),
     ("stripe-key", "{}", "sk_" + "live_" + MIXED[:24]),
     ("stripe-key", "{}", "rk_" + "test_" + MIXED[:24]),
     ("stripe-webhook-secret", "{}", "whsec_" + MIXED[:32]),
@@ -69,8 +81,16 @@ SECRETS = [
     ("discord-token", "{}", "MTIzNDU2Nzg5MDEyMzQ1Njc4" + ".Gh4x_1." + MIXED[:38]),
     ("discord-webhook", "https://discord.com/api/webhooks/123456789012345678/{}", MIXED[:68]),
     ("digitalocean-token", "{}", "dop_v1_" + HEX64),
-    ("azure-storage-key", "DefaultEndpointsProtocol=https;AccountName=shop;AccountKey={};EndpointSuffix=core.windows.net", BASE64_KEY),
-    ("azure-signature", "https://shop.blob.core.windows.net/a?sv=2024-01-01&sig={}", MIXED[:43] + "%3D"),
+    (
+        "azure-storage-key",
+        "DefaultEndpointsProtocol=https;AccountName=shop;AccountKey={};EndpointSuffix=core.windows.net",
+        BASE64_KEY,
+    ),
+    (
+        "azure-signature",
+        "https://shop.blob.core.windows.net/a?sv=2024-01-01&sig={}",
+        MIXED[:43] + "%3D",
+    ),
     ("azure-client-secret", "{}", "abc" + "8Q~" + MIXED[:34]),
     ("heroku-key", "HEROKU_API_KEY={}", UUID),
     ("jwt", "cookie {}", JWT),
@@ -129,7 +149,11 @@ SECRETS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "around", "secret"), SECRETS, ids=[f"{n}-{kind}" for n, (kind, _, _) in enumerate(SECRETS)])
+@pytest.mark.parametrize(
+    ("kind", "around", "secret"),
+    SECRETS,
+    ids=[f"{n}-{kind}" for n, (kind, _, _) in enumerate(SECRETS)],
+)
 def test_a_secret_is_replaced_by_its_kind_and_the_rest_stays(kind, around, secret):
     result = redact(around.format(secret))
     assert result.text == around.format(f"[REDACTED:{kind}]")
@@ -149,7 +173,9 @@ BENIGN = [
     "sha256:" + HEX64,
     "md5 d41d8cd98f00b204e9800998ecf8427e  empty.txt",
     "integrity sha512-" + BASE64_KEY,
-    "![dot](data:image/png;base64," + base64.b64encode(hashlib.shake_256(b"image").digest(3000)).decode() + ")",
+    "![dot](data:image/png;base64,"
+    + base64.b64encode(hashlib.shake_256(b"image").digest(3000)).decode()
+    + ")",
     "AKIA" + "IOSFODNN7EXAMPLE",
     "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCY" + "EXAMPLEKEY",
     "OPENAI_API_KEY=your-api-key-here",
@@ -240,7 +266,11 @@ def test_a_lookalike_is_left_alone(text):
 
 
 PRIVATE = [
-    ("API key is <private>sk-abc123</private>, uses JWT auth", "API key is [REDACTED], uses JWT auth", 1),
+    (
+        "API key is <private>sk-abc123</private>, uses JWT auth",
+        "API key is [REDACTED], uses JWT auth",
+        1,
+    ),
     ("a <Private>x</PRIVATE> b", "a [REDACTED] b", 1),
     ("a <private>x\ny\n</private> b", "a [REDACTED] b", 1),
     ("<private>x</private> and <private>y</private>", "[REDACTED] and [REDACTED]", 2),
@@ -283,7 +313,9 @@ def test_empty_means_that_only_markers_and_punctuation_are_left(text, empty):
 
 def test_several_secrets_are_counted_and_private_comes_first():
     text = f"<private>ghp_{A36}</private> and ghp_{A36} and AKIA{'QYLPMN5HHHFPZAM2'}"
-    assert redact(text) == Redacted("[REDACTED] and [REDACTED:github-token] and [REDACTED:aws-access-key]", 1, 2)
+    assert redact(text) == Redacted(
+        "[REDACTED] and [REDACTED:github-token] and [REDACTED:aws-access-key]", 1, 2
+    )
 
 
 def test_values_are_walked_and_keys_give_context():
@@ -309,7 +341,16 @@ def test_values_are_walked_and_keys_give_context():
 
 
 @pytest.mark.parametrize(
-    "value", [{"token": "str"}, {"password": "${PW_2}"}, {"max_tokens": "100k-limit"}, {"author": "Xk29!fhq"}, 7, None, b"x"]
+    "value",
+    [
+        {"token": "str"},
+        {"password": "${PW_2}"},
+        {"max_tokens": "100k-limit"},
+        {"author": "Xk29!fhq"},
+        7,
+        None,
+        b"x",
+    ],
 )
 def test_other_values_are_left_alone(value):
     assert redact_value(value) == (value, 0)
@@ -367,29 +408,123 @@ def test_redacting_twice_is_redacting_once(text):
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.text(max_size=40), st.sampled_from(["ghp_" + A36, "sk-ant-" + MIXED[:40], pem("RSA PRIVATE KEY")]), st.text(max_size=40))
+@given(
+    st.text(max_size=40),
+    st.sampled_from(["ghp_" + A36, "sk-ant-" + MIXED[:40], pem("RSA PRIVATE KEY")]),
+    st.text(max_size=40),
+)
 def test_a_secret_on_its_own_line_never_survives(before, secret, after):
     assert secret not in redact(f"{before}\n{secret}\n{after}").text
 
 
 HOSTILE = [
-    "a", "A", "0", "-", "=", " ", "\n", "<", "\\", '"', "é", "x:", ".",
-    "<private>", "</private>", "<private></private>", "<pri</private>vate>", "`<private>`", "a:b@", "://a:b@", "://", "://a:", "://@",
-    "password=", "password: ", 'password="', "password='\"", "password is ", "token:", "secret_key=", "Password: str = ", "é password=",
-    "eyJ", "eyJ-", "eyJaaaaaa.", "eyJaaaaaa.eyJaaaaaa.", "sk-", "sk-ant-", "AKIA", "ghp_", "SG.", "M.", "M" * 24 + ".", "pat", "SK",
-    "-----BEGIN RSA PRIVATE KEY-----", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----\n" + "A" * 64 + "\n", "Private-Lines: 1\n",
-    "curl ", "curl -u a:", "machine a login b password ", "machine ", "Authorization: Bearer ", "bearer ", "heroku ", "12345678:AA",
-    "[REDACTED]", "Q~", ".atlasv1.", "-us1", "hooks.slack.com/services/", "AccountKey=", "sig=", "--password ", "ghp_" + A36 + " ",
-]  # fmt: skip
+    "a",
+    "A",
+    "0",
+    "-",
+    "=",
+    " ",
+    "\n",
+    "<",
+    "\\",
+    '"',
+    "é",
+    "x:",
+    ".",
+    "<private>",
+    "</private>",
+    "<private></private>",
+    "<pri</private>vate>",
+    "`<private>`",
+    "a:b@",
+    "://a:b@",
+    "://",
+    "://a:",
+    "://@",
+    "password=",
+    "password: ",
+    'password="',
+    "password='\"",
+    "password is ",
+    "token:",
+    "secret_key=",
+    "Password: str = ",
+    "é password=",
+    "eyJ",
+    "eyJ-",
+    "eyJaaaaaa.",
+    "eyJaaaaaa.eyJaaaaaa.",
+    "sk-",
+    "sk-ant-",
+    "AKIA",
+    "ghp_",
+    "SG.",
+    "M.",
+    "M" * 24 + ".",
+    "pat",
+    "SK",
+    "-----BEGIN RSA PRIVATE KEY-----",
+    "-----BEGIN ",
+    "-----BEGIN PRIVATE KEY-----\n" + "A" * 64 + "\n",
+    "Private-Lines: 1\n",
+    "curl ",
+    "curl -u a:",
+    "machine a login b password ",
+    "machine ",
+    "Authorization: Bearer ",
+    "bearer ",
+    "heroku ",
+    "12345678:AA",
+    "[REDACTED]",
+    "Q~",
+    ".atlasv1.",
+    "-us1",
+    "hooks.slack.com/services/",
+    "AccountKey=",
+    "sig=",
+    "--password ",
+    "ghp_" + A36 + " ",
+]
 LONG_RUNS = [
-    ('password="', "{"), ('password="', "a%("), ("password=", "a."), ("password=", "a1/"), ("password=", "ab1-"), ("password=", "&a"),
-    ("password=", "\\"), ("password is ", "A1!"), ("://a:", "@"), ("://", "a:"), ("eyJ", "a"), ("eyJaaaaa.eyJ", "a-"), ("SG.", "a"),
-    ("-----BEGIN PRIVATE KEY-----", "A"), ("-----BEGIN PRIVATE KEY-----", "-"), ("-----BEGIN PRIVATE KEY-----", "\\n"),
-    ("curl ", " -u"), ("Authorization: Bearer ", "A1"), ("heroku", " "), ("machine ", "a "), ("<private>", "<"),
-    ("`<private>`", "</private>"), ("Private-Lines: 1\n", "A" * 16 + "\n"),
-]  # fmt: skip
-CASES = [(400_000, "", unit) for unit in HOSTILE] + [(400_000, before, unit) for before, unit in LONG_RUNS]
-CASES += [(2_000_000, "", unit) for unit in ("a", "<private>", "a:b@", "://a:b@", 'password="', "eyJ-", "-----BEGIN RSA PRIVATE KEY-----")]
+    ('password="', "{"),
+    ('password="', "a%("),
+    ("password=", "a."),
+    ("password=", "a1/"),
+    ("password=", "ab1-"),
+    ("password=", "&a"),
+    ("password=", "\\"),
+    ("password is ", "A1!"),
+    ("://a:", "@"),
+    ("://", "a:"),
+    ("eyJ", "a"),
+    ("eyJaaaaa.eyJ", "a-"),
+    ("SG.", "a"),
+    ("-----BEGIN PRIVATE KEY-----", "A"),
+    ("-----BEGIN PRIVATE KEY-----", "-"),
+    ("-----BEGIN PRIVATE KEY-----", "\\n"),
+    ("curl ", " -u"),
+    ("Authorization: Bearer ", "A1"),
+    ("heroku", " "),
+    ("machine ", "a "),
+    ("<private>", "<"),
+    ("`<private>`", "</private>"),
+    ("Private-Lines: 1\n", "A" * 16 + "\n"),
+]
+CASES = [(400_000, "", unit) for unit in HOSTILE] + [
+    (400_000, before, unit) for before, unit in LONG_RUNS
+]
+CASES += [
+    (2_000_000, "", unit)
+    for unit in (
+        "a",
+        "<private>",
+        "a:b@",
+        "://a:b@",
+        'password="',
+        "eyJ-",
+        "-----BEGIN RSA PRIVATE KEY-----",
+    )
+]
 
 
 @pytest.mark.parametrize(("size", "before", "unit"), CASES, ids=range(len(CASES)))

@@ -14,13 +14,13 @@ from cli_runner import cli  # noqa: F401
 from http_server import problem, running, served
 from mcp_client import ERAS, talking
 
-from recollect.errors import ConfigError
-from recollect.post import Key
-from recollect.remote import client as remote
-from recollect.remote.client import Client, Failed, Refused, Unreachable
-from recollect.remote.desk import Team
-from recollect.remote.outbox import TRIES, Entry, Outbox, folder
-from recollect.syncing import team_scope
+from bethink.errors import ConfigError
+from bethink.features.syncing import team_scope
+from bethink.post import Key
+from bethink.surface.remote import client as remote
+from bethink.surface.remote.client import Client, Failed, Refused, Unreachable
+from bethink.surface.remote.desk import Team
+from bethink.surface.remote.outbox import TRIES, Entry, Outbox, folder
 
 __all__ = ["served"]
 V1 = "/api/v1"
@@ -52,7 +52,9 @@ class Person:
         self.name = f"shop-{Person.number}"
 
     def team(self, address=None, kind=Client) -> Team:
-        return Team(kind(address or self.address, Key(self.token, "test")), self.name, outbox=self.outbox)
+        return Team(
+            kind(address or self.address, Key(self.token, "test")), self.name, outbox=self.outbox
+        )
 
     def store(self, text, **how):
         return self.team(**how).call("store_memories", {"memories": [{"content": text}]}, None)
@@ -75,14 +77,20 @@ def test_tools_work_on_the_teams_memory(anna, served):
     assert "Orders live in PostgreSQL" in anna.found("where do orders live?")
     listed = served.owner.get(f"{V1}/memories", params={"project": f"team:{anna.name}"}).json()
     assert [one["scope"] for one in listed["items"]] == [team_scope(anna.name)]
-    assert [one["name"] for one in served.owner.get(f"{V1}/projects").json()["items"] if one["scope"] == team_scope(anna.name)] == [
-        anna.name
-    ]
+    assert [
+        one["name"]
+        for one in served.owner.get(f"{V1}/projects").json()["items"]
+        if one["scope"] == team_scope(anna.name)
+    ] == [anna.name]
 
 
 def test_a_token_for_reading_is_enough_to_search(anna, served, tmp_path):
     anna.store("Orders live in PostgreSQL")
-    reading = Team(Client(anna.address, Key(served.token(f"reads-{anna.name}"), "test")), anna.name, outbox=Outbox(tmp_path / "reads"))
+    reading = Team(
+        Client(anna.address, Key(served.token(f"reads-{anna.name}"), "test")),
+        anna.name,
+        outbox=Outbox(tmp_path / "reads"),
+    )
     text, failed = reading.call("search_memories", {"query": "where do orders live?"}, None)
     assert ("Orders live in PostgreSQL" in text, failed) == (True, False)
     with pytest.raises(Refused, match="403"):
@@ -91,7 +99,10 @@ def test_a_token_for_reading_is_enough_to_search(anna, served, tmp_path):
 
 def test_an_answer_to_a_question_is_not_kept_for_whoever_asks_again(anna, served):
     id = re.search(r"\[(\S+)\]", anna.store("The launch is called Pelican")[0])[1]
-    where, asked = {"project": f"team:{anna.name}"}, {"arguments": {"query": "what is the launch called?"}}
+    where, asked = (
+        {"project": f"team:{anna.name}"},
+        {"arguments": {"query": "what is the launch called?"}},
+    )
     client = served.client(anna.token, **{"Idempotency-Key": "asked"})
 
     def ask():
@@ -159,7 +170,9 @@ class Down(Client):
         raise Failed("The endpoint is busy or failed (500).")
 
 
-def test_what_the_server_breaks_over_again_and_again_does_not_keep_the_rest_from_being_delivered(anna):
+def test_what_the_server_breaks_over_again_and_again_does_not_keep_the_rest_from_being_delivered(
+    anna,
+):
     for text in ("An unlucky one", "Behind it", "And this"):
         anna.store(text, address=NOBODY)
     down, team = anna.team(kind=Down), anna.team(kind=Breaking)
@@ -172,29 +185,34 @@ def test_what_the_server_breaks_over_again_and_again_does_not_keep_the_rest_from
 
 
 def test_an_internal_error_of_the_server_is_told_from_one_that_is_away(served, monkeypatch):
-    from recollect.mcp import tools
+    from bethink.surface.mcp import tools
 
     monkeypatch.setitem(tools.TOOLS, "search_memories", lambda memory, given: 1 / 0)
     token = served.token(f"breaks-{time.monotonic_ns()}", "write", personal=True)
     with pytest.raises(Failed, match="500"):
-        Client(served.address, Key(token, "test")).post("/tools/search_memories", {"arguments": {"query": "x"}})
+        Client(served.address, Key(token, "test")).post(
+            "/tools/search_memories", {"arguments": {"query": "x"}}
+        )
 
 
 def test_a_call_does_not_wait_for_a_queue_that_another_process_delivers(anna, monkeypatch):
-    from recollect.remote import desk
-    from recollect.textfile import alone
+    from bethink.surface.remote import desk
+    from bethink.text.textfile import alone
 
     monkeypatch.setattr(desk, "EARLIER", 0.2)
     anna.store("First", address=NOBODY)
     with alone(anna.outbox.place):  # by another process, which has much to do
         told, failed = anna.store("Second")
-        assert (told.startswith("Kept on this machine: Earlier writes still wait"), failed) == (True, False)
+        assert (told.startswith("Kept on this machine: Earlier writes still wait"), failed) == (
+            True,
+            False,
+        )
     assert anna.store("Third")[0].startswith("1. stored [")
     assert anna.outbox.waiting() == []
 
 
 def test_a_call_delivers_for_a_while_and_leaves_the_rest(anna, monkeypatch):
-    from recollect.remote import desk
+    from bethink.surface.remote import desk
 
     for number in range(3):
         anna.store(f"Number {number}", address=NOBODY)
@@ -208,7 +226,9 @@ def test_what_was_asked_for_first_is_delivered_first(anna):
     told, _ = anna.store("Second")  # the server is back: both go, in order
     assert told.startswith("1. stored [")
     assert anna.outbox.waiting() == []
-    listed = [one for one in anna.found("first second").splitlines() if "First" in one or "Second" in one]
+    listed = [
+        one for one in anna.found("first second").splitlines() if "First" in one or "Second" in one
+    ]
     assert len(listed) == 2
 
 
@@ -236,13 +256,13 @@ def test_secrets_do_not_wait_on_disk(anna):
 
 
 def test_an_outbox_does_not_grow_without_end(anna, monkeypatch):
-    from recollect.errors import RecollectError
-    from recollect.remote import outbox
+    from bethink.errors import BethinkError
+    from bethink.surface.remote import outbox
 
     monkeypatch.setattr(outbox, "MOST", 2)
     for number in range(2):
         anna.store(f"Number {number}", address=NOBODY)
-    with pytest.raises(RecollectError, match="wait for the server already"):
+    with pytest.raises(BethinkError, match="wait for the server already"):
         anna.store("Number 3", address=NOBODY)
 
 
@@ -255,15 +275,22 @@ def test_two_processes_that_deliver_at_once_deliver_once(anna, served):
     for thread in threads:
         thread.join()
     assert anna.outbox.waiting() == []
-    listed = served.owner.get(f"{V1}/memories", params={"project": f"team:{anna.name}", "limit": 100}).json()["items"]
+    listed = served.owner.get(
+        f"{V1}/memories", params={"project": f"team:{anna.name}", "limit": 100}
+    ).json()["items"]
     assert len(listed) == 10
 
 
 def test_a_key_holds_across_server_processes(offline, tmp_path):
     headers = {"Idempotency-Key": "the same"}
-    with running(offline, tmp_path / "project", open=True) as one, running(offline, tmp_path / "project", open=True) as other:
+    with (
+        running(offline, tmp_path / "project", open=True) as one,
+        running(offline, tmp_path / "project", open=True) as other,
+    ):
         answers = [
-            server.client(None).post(f"{V1}/memories", json={"memories": [{"content": "Said once"}]}, headers=headers)
+            server.client(None).post(
+                f"{V1}/memories", json={"memories": [{"content": "Said once"}]}, headers=headers
+            )
             for server in (one, other, one)
         ]
         assert [answer.status_code for answer in answers] == [201] * 3
@@ -273,45 +300,79 @@ def test_a_key_holds_across_server_processes(offline, tmp_path):
 
 
 def test_a_write_whose_answer_was_never_kept_is_not_done_again(offline, tmp_path, monkeypatch):
-    from recollect.http import once
+    from bethink.surface.http import once
 
     with running(offline, tmp_path / "project", open=True) as here:
         client = here.client(None)
-        id = client.post(f"{V1}/memories", json={"memories": [{"content": "Voted for"}]}).json()["outcomes"][0]["id"]
+        id = client.post(f"{V1}/memories", json={"memories": [{"content": "Voted for"}]}).json()[
+            "outcomes"
+        ][0]["id"]
         body = {"arguments": {"ratings": [{"id": id, "value": 2}]}}
         with monkeypatch.context() as patch:  # the process dies after the write
             patch.setattr(once, "stamp", lambda moment: 1 / 0)
-            assert client.post(f"{V1}/tools/rate_memories", json=body, headers={"Idempotency-Key": "k"}).status_code == 500
-        assert client.post(f"{V1}/tools/rate_memories", json=body, headers={"Idempotency-Key": "k"}).status_code == 200
+            assert (
+                client.post(
+                    f"{V1}/tools/rate_memories", json=body, headers={"Idempotency-Key": "k"}
+                ).status_code
+                == 500
+            )
+        assert (
+            client.post(
+                f"{V1}/tools/rate_memories", json=body, headers={"Idempotency-Key": "k"}
+            ).status_code
+            == 200
+        )
         assert client.get(f"{V1}/memories/{id}").json()["usefulness"] == 2.0
 
 
 def test_different_writes_under_one_key_are_all_done(store):
     from stores import HERE, NOW, make, put
 
-    from recollect.http.once import Guarded
-    from recollect.types import Batch, Source
+    from bethink.surface.http.once import Guarded
+    from bethink.types import Batch, Source
 
     names = ("a.md", "b.md")
-    put(store, *(make(f"Of {name}", source=name, source_type="markdown") for name in names), unique=False)
+    put(
+        store,
+        *(make(f"Of {name}", source=name, source_type="markdown") for name in names),
+        unique=False,
+    )
     for part in ("sources", "vanish"):
         for _ in range(2):  # the second time under the same key
             once = Guarded(store, part)
             for name in names:
-                once.write(Batch(at=NOW, **{part: ((HERE, Source(name, "markdown", "hash") if part == "sources" else name),)}))
+                once.write(
+                    Batch(
+                        at=NOW,
+                        **{
+                            part: (
+                                (
+                                    HERE,
+                                    Source(name, "markdown", "hash") if part == "sources" else name,
+                                ),
+                            )
+                        },
+                    )
+                )
         known = [store.source(HERE, name) for name in names]
-        assert [source and source.hash for source in known] == (["hash"] * 2 if part == "sources" else [None] * 2)
+        assert [source and source.hash for source in known] == (
+            ["hash"] * 2 if part == "sources" else [None] * 2
+        )
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_an_agent_talks_to_the_team_through_its_own_server(anna, served, tmp_path, era):
     project, home = tmp_path / anna.name, tmp_path / "home"
     project.mkdir()
-    with talking(era, project, home, "--remote", served.address, env={"RECOLLECT_TOKEN": anna.token}) as talk:
+    with talking(
+        era, project, home, "--remote", served.address, env={"BETHINK_TOKEN": anna.token}
+    ) as talk:
         talk.store("We deploy from main", kind="decision")
         assert "We deploy from main" in talk.search_memories(query="how do we deploy?")
         assert "no memory" in talk.refused("get_memories", ids=["ffff"])
-    assert "We deploy from main" in anna.team().call("search_memories", {"query": "deploy"}, None)[0]
+    assert (
+        "We deploy from main" in anna.team().call("search_memories", {"query": "deploy"}, None)[0]
+    )
 
 
 def test_an_agent_goes_on_while_the_server_is_away(offline, tmp_path):
@@ -320,12 +381,14 @@ def test_an_agent_goes_on_while_the_server_is_away(offline, tmp_path):
     machine = tmp_path / "machine"
     with running(offline, tmp_path / "project") as here:
         token, address = here.token("anna", "write", personal=True), here.address
-    environment = {"RECOLLECT_TOKEN": token}
+    environment = {"BETHINK_TOKEN": token}
     with talking(ERAS[0], place, machine, "--remote", address, env=environment) as talk:
         told = talk.store_memories(memories=[{"content": "Told while it was away"}])
         assert told.startswith("Kept on this machine")
         result = talk("call_tool", "search_memories", {"query": "away"})
-        assert result.content[0].text.startswith("The team's memory is out of reach: Nothing answers at")
+        assert result.content[0].text.startswith(
+            "The team's memory is out of reach: Nothing answers at"
+        )
         assert not result.is_error
     assert list((machine / "outbox").rglob("*.json"))
     with listening(offline, tmp_path / "project", int(address.rpartition(":")[2])) as here:
@@ -341,7 +404,7 @@ def test_an_agent_goes_on_while_the_server_is_away(offline, tmp_path):
 @contextmanager
 def listening(home, directory, port):
     """The server again, at the address it had."""
-    from recollect.http import serving
+    from bethink.surface.http import serving
 
     bind = serving.listen
     with pytest.MonkeyPatch.context() as patch:
@@ -354,7 +417,7 @@ def listening(home, directory, port):
 
 
 def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setenv("RECOLLECT_TOKEN", anna.token)
+    monkeypatch.setenv("BETHINK_TOKEN", anna.token)
     words = ("sync", "--with", served.address, "--as", anna.name)
     first = cli.add("We deploy from main", "--kind", "decision")
     second = cli.add("Tea at four")
@@ -368,27 +431,43 @@ def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, mon
     cli.ok("update", first, "--content", "We deploy from main, on Mondays", *other)
     cli.ok("forget", second, "--purge", "--yes", *other)
     assert cli.json(*words, *other) == {
-        "pushed": 0, "pulled": 0, "merged": 1, "removed_here": 0, "removed_there": 1, "links": 0, "conflicts": [], "left": []
-    }  # fmt: skip
+        "pushed": 0,
+        "pulled": 0,
+        "merged": 1,
+        "removed_here": 0,
+        "removed_there": 1,
+        "links": 0,
+        "conflicts": [],
+        "left": [],
+    }
     done = cli.json(*words)
     assert (done["pulled"], done["merged"], done["removed_here"]) == (1, 1, 1)
-    assert {one["content"] for one in cli.json("list")} == {"We deploy from main, on Mondays", "Said by an agent of the team"}
+    assert {one["content"] for one in cli.json("list")} == {
+        "We deploy from main, on Mondays",
+        "Said by an agent of the team",
+    }
     assert [event["action"] for event in cli.json("history", first)] == ["add", "update"]
     assert not any(cli.json(*words).values())
 
 
 def test_what_changed_on_the_server_meanwhile_is_not_removed_there(anna, served):
-    from recollect.remote.side import Server
+    from bethink.surface.remote.side import Server
 
     id = re.search(r"\[(\S+)\]", anna.store("Of great importance")[0])[1]
     where = {"project": f"team:{anna.name}"}
     id = served.owner.get(f"{V1}/memories/{id}", params=where).json()["id"]
-    far, scope = Server(Client(served.address, Key(anna.token, "test")), anna.name), team_scope(anna.name)
+    far, scope = (
+        Server(Client(served.address, Key(anna.token, "test")), anna.name),
+        team_scope(anna.name),
+    )
     was = far.outline(scope, ["told"]).lines[id].version
     anna.team().call("update_memory", {"id": id, "importance": 9}, None)
     assert far.remove(scope, {id: was}, (), ()) == (id,)
     asked = {"gone": [id], "expect": {id: "no version"}}
-    assert served.owner.post(f"{V1}/sync/remove", json=asked, params=where).json() == {"removed": 0, "left": [id]}
+    assert served.owner.post(f"{V1}/sync/remove", json=asked, params=where).json() == {
+        "removed": 0,
+        "left": [id],
+    }
     assert far.remove(scope, {id: far.outline(scope, ["told"]).lines[id].version}, (), ()) == ()
     assert far.outline(scope, ["told"]).lines == {}
 
@@ -397,20 +476,29 @@ def test_conversations_travel_through_the_server_when_asked_for(anna, served, tm
     from stores import HERE, NOW
     from travel import fill
 
-    from recollect.remote.side import Server
-    from recollect.store.sqlite import SqliteStore
-    from recollect.syncing import CONVERSATIONS, DOCUMENTS, TOLD, Database, Shared, Sync
+    from bethink.features.syncing import CONVERSATIONS, DOCUMENTS, TOLD, Database, Shared, Sync
+    from bethink.store.sqlite import SqliteStore
+    from bethink.surface.remote.side import Server
 
     stores = [SqliteStore(tmp_path / f"{name}.db", timeout=5) for name in ("one", "two")]
     fill(stores[0])
     for store in stores:
         far = Server(Client(served.address, Key(anna.token, "test")), anna.name)
-        run = Sync(Database(store, "anna", lambda: NOW), far, HERE, team_scope(anna.name), anna.name, (TOLD, CONVERSATIONS, DOCUMENTS))
+        run = Sync(
+            Database(store, "anna", lambda: NOW),
+            far,
+            HERE,
+            team_scope(anna.name),
+            anna.name,
+            (TOLD, CONVERSATIONS, DOCUMENTS),
+        )
         report, _ = run.run(Shared({}, frozenset()))
         assert report.left == ()
     assert stores[1].sessions([HERE]) == stores[0].sessions([HERE]) != []
     assert stores[1].known_turns(HERE, [b"\x01" * 16])
-    assert len(stores[1].relations([memory.id for memory in stores[1].list(stores_filter(HERE))])) == 2
+    assert (
+        len(stores[1].relations([memory.id for memory in stores[1].list(stores_filter(HERE))])) == 2
+    )
     for store in stores:
         store.close()
 
@@ -423,29 +511,41 @@ def stores_filter(scope):
 
 def test_nothing_reaches_another_project_through_a_bundle(anna, served):
     """A token for one project cannot read, change or remove what is in another, by id or by scope."""
-    hidden = anna.team().call("store_memories", {"memories": [{"content": "Secret plans"}]}, None)[0]
+    hidden = anna.team().call("store_memories", {"memories": [{"content": "Secret plans"}]}, None)[
+        0
+    ]
     id = re.search(r"\[(\S+)\]", hidden)[1]
-    id = served.owner.get(f"{V1}/memories/{id}", params={"project": f"team:{anna.name}"}).json()["id"]
+    id = served.owner.get(f"{V1}/memories/{id}", params={"project": f"team:{anna.name}"}).json()[
+        "id"
+    ]
     ours, there = {"project": "team:ours"}, {"project": f"team:{anna.name}"}
-    from recollect.http.tokens import Grant
+    from bethink.surface.http.tokens import Grant
 
     secret = served_token(served, "ours", Grant(team_scope("ours"), "", "ours"))
     ben = served.client(secret)
     assert ben.post(f"{V1}/sync/records", json={"ids": [id]}, params=ours).json() == {"bundle": {}}
     problem(ben.post(f"{V1}/sync/records", json={"ids": [id]}, params=there), 404)
     problem(ben.post(f"{V1}/sync/outline", json={}, params={**ours, "personal": "true"}), 403)
-    assert ben.post(f"{V1}/sync/remove", json={"gone": [id], "purge": [id]}, params=ours).json() == {"removed": 0, "left": []}
-    bundle = served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=there).json()["bundle"]
-    problem(ben.post(f"{V1}/sync/take", json={"bundle": bundle}, params=ours), 422)  # of another scope
+    assert ben.post(
+        f"{V1}/sync/remove", json={"gone": [id], "purge": [id]}, params=ours
+    ).json() == {"removed": 0, "left": []}
+    bundle = served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=there).json()[
+        "bundle"
+    ]
+    problem(
+        ben.post(f"{V1}/sync/take", json={"bundle": bundle}, params=ours), 422
+    )  # of another scope
     bundle["records"][0][0][1] = team_scope("ours")
-    assert ben.post(f"{V1}/sync/take", json={"bundle": bundle}, params=ours).json() == {"left": [id]}  # an id of another scope
+    assert ben.post(f"{V1}/sync/take", json={"bundle": bundle}, params=ours).json() == {
+        "left": [id]
+    }  # an id of another scope
     assert served.owner.get(f"{V1}/memories/{id}", params=there).json()["content"] == "Secret plans"
 
 
 def test_a_bundle_takes_over_no_conversation_of_another_project_and_brings_no_secret(anna, served):
-    from recollect.http.tokens import Grant
-    from recollect.records import Bundle, packed
-    from recollect.types import Session, Source, Span
+    from bethink.store.records import Bundle, packed
+    from bethink.surface.http.tokens import Grant
+    from bethink.types import Session, Source, Span
 
     now, secret = datetime.now(UTC), "ghp_" + "a1B2c3D4e5" * 3 + "a1B2c3"
 
@@ -454,42 +554,89 @@ def test_a_bundle_takes_over_no_conversation_of_another_project_and_brings_no_se
         session = Session("talk", scope, "claude", title, "", now, now)
         named = Span("topic", scope, "talk", None, title, title, (1, 2), 0, now, {})
         own = session._replace(id=f"talk {mark}", metadata={"cwd": title})
-        source = (scope, Source(f"talk {mark}.jsonl", "transcript", metadata={"sessions": {"a": title}}), now)
-        bundle = Bundle(sources=(source,), sessions=(session, own), spans=((named, ()), (named._replace(id=mark, session=own.id), ())))
-        assert client.post(f"{V1}/sync/take", json={"bundle": packed(bundle)}, params={"project": f"team:{name}"}).json() == {"left": []}
-        return served.owner.post(f"{V1}/sync/places", json={}, params={"project": f"team:{name}"}).json()["bundle"]
+        source = (
+            scope,
+            Source(f"talk {mark}.jsonl", "transcript", metadata={"sessions": {"a": title}}),
+            now,
+        )
+        bundle = Bundle(
+            sources=(source,),
+            sessions=(session, own),
+            spans=((named, ()), (named._replace(id=mark, session=own.id), ())),
+        )
+        assert client.post(
+            f"{V1}/sync/take", json={"bundle": packed(bundle)}, params={"project": f"team:{name}"}
+        ).json() == {"left": []}
+        return served.owner.post(
+            f"{V1}/sync/places", json={}, params={"project": f"team:{name}"}
+        ).json()["bundle"]
 
     before = brought(served.owner, anna.name, "Planning")
-    ben = served.client(served_token(served, f"ben-{anna.name}", Grant(team_scope("ours"), "", "ours")))
+    ben = served.client(
+        served_token(served, f"ben-{anna.name}", Grant(team_scope("ours"), "", "ours"))
+    )
     found = brought(ben, "ours", f"Deploys with {secret}")
-    assert served.owner.post(f"{V1}/sync/places", json={}, params={"project": f"team:{anna.name}"}).json()["bundle"] == before
+    assert (
+        served.owner.post(
+            f"{V1}/sync/places", json={}, params={"project": f"team:{anna.name}"}
+        ).json()["bundle"]
+        == before
+    )
     assert [one[0] for one in found["sessions"]] == [f"talk ours-{Person.number}"]
     assert "Deploys with [REDACTED:" in json.dumps(found)
     assert secret not in json.dumps(found)
 
 
 def served_token(served, name, *grants):
-    from recollect.http import tokens
+    from bethink.surface.http import tokens
 
-    return tokens.create(served.file, name, "write", grants, personal=False, now=datetime.now(UTC))[0]
+    return tokens.create(served.file, name, "write", grants, personal=False, now=datetime.now(UTC))[
+        0
+    ]
 
 
 def test_a_bundle_that_is_not_in_order_changes_nothing(anna, served):
     where = {"project": f"team:{anna.name}"}
     id = re.search(r"\[(\S+)\]", anna.store("In order")[0])[1]
     id = served.owner.get(f"{V1}/memories/{id}", params=where).json()["id"]
-    good = served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=where).json()["bundle"]
-    fields = {"id": (0, "nope"), "kind": (2, "nonsense"), "content": (3, 7), "created_at": (5, "yesterday"), "importance": (7, 1e9), "trust": (30, 9), "hash": (18, "0" * 64)}  # fmt: skip
+    good = served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=where).json()[
+        "bundle"
+    ]
+    fields = {
+        "id": (0, "nope"),
+        "kind": (2, "nonsense"),
+        "content": (3, 7),
+        "created_at": (5, "yesterday"),
+        "importance": (7, 1e9),
+        "trust": (30, 9),
+        "hash": (18, "0" * 64),
+    }
     for name, (at, value) in fields.items():
         bundle = json.loads(json.dumps(good))
         bundle["records"][0][0][at] = value
-        problem(served.owner.post(f"{V1}/sync/take", json={"bundle": bundle}, params=where), 422), name
-    for bundle in ({"records": [[]]}, {"records": "x"}, {"gone": [id]}, {"tombstones": [["AA==", 1]]}, {"records": good["records"] * 1001}):
+        (
+            problem(
+                served.owner.post(f"{V1}/sync/take", json={"bundle": bundle}, params=where), 422
+            ),
+            name,
+        )
+    for bundle in (
+        {"records": [[]]},
+        {"records": "x"},
+        {"gone": [id]},
+        {"tombstones": [["AA==", 1]]},
+        {"records": good["records"] * 1001},
+    ):
         problem(served.owner.post(f"{V1}/sync/take", json={"bundle": bundle}, params=where), 422)
     secret = json.loads(json.dumps(good))
     secret["records"][0][0][26] = ["ghp_" + "a1B2" * 9]
-    assert served.owner.post(f"{V1}/sync/take", json={"bundle": secret}, params=where).json() == {"left": [id]}
-    assert served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=where).json()["bundle"] == good
+    assert served.owner.post(f"{V1}/sync/take", json={"bundle": secret}, params=where).json() == {
+        "left": [id]
+    }
+    assert (
+        served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=where).json()["bundle"]
+        == good
+    )
 
 
 # What can be wrong with the address or the token
@@ -509,10 +656,12 @@ def test_an_address_that_cannot_be_used_is_told(url, told):
     assert "pass" not in error.value.message.replace("password", "")
 
 
-def test_a_token_comes_from_a_file_or_the_environment_and_is_never_shown(served, tmp_path, monkeypatch):
-    monkeypatch.delenv("RECOLLECT_TOKEN", raising=False)
+def test_a_token_comes_from_a_file_or_the_environment_and_is_never_shown(
+    served, tmp_path, monkeypatch
+):
+    monkeypatch.delenv("BETHINK_TOKEN", raising=False)
     assert remote.token() is None
-    monkeypatch.setenv("RECOLLECT_TOKEN", "rcl_environment")
+    monkeypatch.setenv("BETHINK_TOKEN", "rcl_environment")
     assert remote.token().value == "rcl_environment"
     file = tmp_path / "token"
     file.write_text("rcl_file\n")
@@ -529,7 +678,7 @@ def test_a_token_comes_from_a_file_or_the_environment_and_is_never_shown(served,
 
 
 def test_the_commands_say_what_is_missing(cli, served, monkeypatch):  # noqa: F811
-    monkeypatch.delenv("RECOLLECT_TOKEN", raising=False)
+    monkeypatch.delenv("BETHINK_TOKEN", raising=False)
     assert "asks for a key" in cli.fails("sync", "--with", served.address, code=1)
     assert "Nothing answers" in cli.fails("sync", "--with", NOBODY, code=1)
     assert "Which server is not said" in cli.fails("mcp", "--remote", code=2)

@@ -16,9 +16,25 @@ def store_kind(request):
 
 
 def fill(cli):  # noqa: F811
-    first = cli.add("We deploy from main, never from a branch", "--kind", "decision", "--metadata", "ticket=OPS-7")
+    first = cli.add(
+        "We deploy from main, never from a branch",
+        "--kind",
+        "decision",
+        "--metadata",
+        "ticket=OPS-7",
+    )
     second = cli.add("We deploy after two reviews", "--supersedes", first)
-    third = cli.add("Sessions are kept in Redis", "--tag", "cache", "--entity", "technology:Redis", "--importance", "8", "--expires", "30d")
+    third = cli.add(
+        "Sessions are kept in Redis",
+        "--tag",
+        "cache",
+        "--entity",
+        "technology:Redis",
+        "--importance",
+        "8",
+        "--expires",
+        "30d",
+    )
     gone = cli.add("Nobody wants this")
     cli.ok("forget", gone)
     cli.ok("vote", third, "2")
@@ -50,9 +66,19 @@ def test_an_export_comes_back_as_it_was(cli, tmp_path, form):  # noqa: F811
         file.write_bytes(gzip.compress(file.read_bytes()))
     before = exported(cli)
     emptied(cli)
-    assert cli.json("import", str(file), "--trusted", "--dry-run")["added"] == 6 and exported(cli) == {}
+    assert (
+        cli.json("import", str(file), "--trusted", "--dry-run")["added"] == 6
+        and exported(cli) == {}
+    )
     done = cli.json("import", str(file), "--trusted")
-    assert done == {"added": 6, "known": 0, "purged": 0, "redactions": 0, "relations": 2, "dry_run": False}
+    assert done == {
+        "added": 6,
+        "known": 0,
+        "purged": 0,
+        "redactions": 0,
+        "relations": 2,
+        "dry_run": False,
+    }
     assert exported(cli) == before
     for mode in ("keyword", "vector"):
         assert cli.json("search", "kept in Redis", "--mode", mode)[0]["id"] == third
@@ -73,14 +99,18 @@ def test_it_may_be_read_any_number_of_times_and_what_is_known_stays(cli, tmp_pat
     other.mkdir()
     monkeypatch.chdir(other)
     known = cli.add("Sessions are kept in Redis")
-    assert cli.json("import", str(file))["added"] == 4  # what is personal and what was told here is known
+    assert (
+        cli.json("import", str(file))["added"] == 4
+    )  # what is personal and what was told here is known
     assert cli.json("import", str(file))["added"] == 0
     found = cli.json("list", "--include-superseded")
     assert [one["id"] for one in found if one["content"] == "Sessions are kept in Redis"] == [known]
     replaced = next(one for one in found if one["content"].startswith("We deploy from"))
     successor = next(one for one in found if one["content"].startswith("We deploy after"))
     assert replaced["superseded_by"] == successor["id"] and successor["id"] not in before
-    assert {link["target"] for link in exported(cli)[successor["id"]]["relations"]} == {replaced["id"]}
+    assert {link["target"] for link in exported(cli)[successor["id"]]["relations"]} == {
+        replaced["id"]
+    }
 
 
 def test_a_strangers_file_brings_neither_secrets_nor_trust_nor_what_was_purged(cli, tmp_path):  # noqa: F811
@@ -126,13 +156,15 @@ def test_memories_of_several_projects_go_to_each_of_them(cli, tmp_path, monkeypa
     assert [one["content"] for one in cli.json("list")] == ["Something of another"]
     monkeypatch.chdir(cli.project)
     assert [one["content"] for one in cli.json("list")] == ["Something of the shop"]
-    assert [one["content"] for one in cli.json("list", "--container", "router")] == ["A route of the shop"]
+    assert [one["content"] for one in cli.json("list", "--container", "router")] == [
+        "A route of the shop"
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("hello", "is no export of Recollect"),
+        ("hello", "is no export of Bethink"),
         ("[1]", "Memory 1 of"),
         ("[{}]", "it has no 'content'"),
         ('[{"content": "x"}]', "it has no 'summary'"),
@@ -149,7 +181,15 @@ def test_what_is_no_export_is_refused_and_nothing_is_stored(cli, tmp_path, text,
 
 
 @pytest.mark.parametrize(
-    "change", [{"kind": "nonsense"}, {"importance": 99}, {"created_at": "soon"}, {"content": " "}, {"trust": "all"}, {"lines": [1]}]
+    "change",
+    [
+        {"kind": "nonsense"},
+        {"importance": 99},
+        {"created_at": "soon"},
+        {"content": " "},
+        {"trust": "all"},
+        {"lines": [1]},
+    ],
 )
 def test_one_wrong_value_refuses_the_file(cli, tmp_path, change):  # noqa: F811
     cli.add("Sessions are kept in Redis")
@@ -166,4 +206,6 @@ def test_options_of_one_form_are_not_for_another(cli, tmp_path):  # noqa: F811
     assert "--markdown" in cli.fails("import", str(tmp_path / "a.md"), code=2)
     assert "nothing at" in cli.fails("import", str(tmp_path / "none.json"), code=1)
     assert "Give one" in cli.fails("import", code=2)
-    assert "go with an export" in cli.fails("import", "--markdown", str(tmp_path / "a.md"), "--trusted", code=2)
+    assert "go with an export" in cli.fails(
+        "import", "--markdown", str(tmp_path / "a.md"), "--trusted", code=2
+    )

@@ -5,20 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recollect.store.scan import EXACT, Partition, decode, encode
+from bethink.store.scan import EXACT, Partition, decode, encode
 
 
 def clustered(count: int, dimensions: int, seed: int, clusters: int = 200) -> np.ndarray:
     """Unit vectors as models make them: around topics, some nearer than others, and all leaning to one side."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((clusters, dimensions)) + rng.standard_normal(dimensions) * 0.8
-    vectors = centres[rng.integers(0, clusters, count)] + rng.standard_normal((count, dimensions)) * rng.uniform(0.3, 1.2, (count, 1))
+    vectors = centres[rng.integers(0, clusters, count)] + rng.standard_normal(
+        (count, dimensions)
+    ) * rng.uniform(0.3, 1.2, (count, 1))
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 def partition(vectors: np.ndarray, first: int = 1, memory=lambda number: number) -> Partition:
     part = Partition(vectors.shape[1])
-    part.add((number, memory(number), encode(vector)) for number, vector in enumerate(vectors, first))
+    part.add(
+        (number, memory(number), encode(vector)) for number, vector in enumerate(vectors, first)
+    )
     return part
 
 
@@ -27,10 +31,14 @@ def exact(vectors: np.ndarray, query: np.ndarray, limit: int) -> list[int]:
 
 
 def ids(part: Partition, query: np.ndarray, limit: int, allowed=None) -> list[int]:
-    return part.search(query, limit, None if allowed is None else np.asarray(allowed, np.int64))[0].tolist()
+    return part.search(query, limit, None if allowed is None else np.asarray(allowed, np.int64))[
+        0
+    ].tolist()
 
 
-def recall(part: Partition, vectors: np.ndarray, queries: np.ndarray, limit: int = 10, allowed=None) -> float:
+def recall(
+    part: Partition, vectors: np.ndarray, queries: np.ndarray, limit: int = 10, allowed=None
+) -> float:
     kept = np.arange(1, len(vectors) + 1) if allowed is None else np.asarray(allowed)
     found = 0
     for query in queries:
@@ -54,7 +62,9 @@ def test_a_vector_survives_encoding_and_a_second_encoding_changes_nothing(dimens
         assert decode(encode(again)).tolist() == again.tolist()
 
 
-@pytest.mark.parametrize("vector", [[0.0] * 8, [1.0] + [0.0] * 7, [-1.0] * 8, [1e-30] * 8, [1e30, -1e30] * 4, [0.1] * 8])
+@pytest.mark.parametrize(
+    "vector", [[0.0] * 8, [1.0] + [0.0] * 7, [-1.0] * 8, [1e-30] * 8, [1e30, -1e30] * 4, [0.1] * 8]
+)
 def test_odd_vectors_encode(vector):
     data = encode(vector)
     np.testing.assert_allclose(decode(data), np.asarray(vector, np.float32), rtol=0.01)
@@ -81,7 +91,9 @@ def test_recall_at_20_000_by_384():
     assert recall(part, vectors, queries) >= 0.98
     # A filter that leaves many, and one that leaves so few that they are compared directly.
     rng = np.random.default_rng(10)
-    half, few = (np.sort(rng.choice(np.arange(1, 20_001), size, replace=False)) for size in (10_000, 1_500))
+    half, few = (
+        np.sort(rng.choice(np.arange(1, 20_001), size, replace=False)) for size in (10_000, 1_500)
+    )
     assert recall(part, vectors, queries[:15], allowed=half) >= 0.98
     assert recall(part, vectors, queries[:15], allowed=few) >= 0.98
     # Grown in pieces, the way a database grows, it finds the same.
@@ -97,7 +109,13 @@ def test_recall_at_20_000_by_384():
     left = np.setdiff1d(np.arange(1, 20_001), gone)
     for query in queries[:15]:
         assert set(ids(part, query, 10)) <= set(left.tolist())
-    kept = [len(set(ids(part, query, 10)) & set(left[np.argsort(-(vectors[left - 1] @ query))[:10]].tolist())) for query in queries[:15]]
+    kept = [
+        len(
+            set(ids(part, query, 10))
+            & set(left[np.argsort(-(vectors[left - 1] @ query))[:10]].tolist())
+        )
+        for query in queries[:15]
+    ]
     assert sum(kept) >= 0.98 * 150
 
 
@@ -161,7 +179,11 @@ def test_several_windows_of_a_memory_are_all_searched():
         assert memories[0] == (number + 2) // 3
         assert cosines[0] == pytest.approx(1.0, abs=0.01)
     best = part.cosines(vectors[0], np.arange(1, 101, dtype=np.int64))
-    grouped = (np.stack([decode(encode(vector)) for vector in vectors]) @ vectors[0]).reshape(100, 3).max(axis=1)
+    grouped = (
+        (np.stack([decode(encode(vector)) for vector in vectors]) @ vectors[0])
+        .reshape(100, 3)
+        .max(axis=1)
+    )
     assert best == pytest.approx(dict(enumerate(grouped.tolist(), 1)), abs=1e-5)
     assert part.search(vectors[0], 300, np.array([1], np.int64))[0].tolist() == [1, 1, 1]
 
@@ -206,7 +228,9 @@ def test_ids_of_other_partitions_in_the_log_are_passed_over():
     part.remove(np.array([1, 2, 3, 5, 7, 8, 81, 82], np.int64))  # of these only 2 and 8 are here
     assert (part.live, part.dead) == (38, 2)
     left = [number for number in range(1, 41) if number not in (1, 4)]
-    total = np.stack([decode(encode(vectors[number - 1])) for number in left]).sum(axis=0) @ vectors[0]
+    total = (
+        np.stack([decode(encode(vectors[number - 1])) for number in left]).sum(axis=0) @ vectors[0]
+    )
     assert part.similarity_total(vectors[0]) == pytest.approx(float(total), abs=1e-4)
     part.remove(np.array([1, 3, 5, 79, 81], np.int64))
     assert part.live == 38
@@ -217,9 +241,14 @@ def test_a_partition_can_be_emptied_and_regrown():
     part = partition(first)
     part.remove(np.arange(1, 3_001, dtype=np.int64))
     assert part.last == 3_000
-    part.add((3_000 + number, 3_000 + number, encode(vector)) for number, vector in enumerate(second, 1))
+    part.add(
+        (3_000 + number, 3_000 + number, encode(vector)) for number, vector in enumerate(second, 1)
+    )
     assert (part.size, part.last) == (9_000, 12_000)
-    hits = sum(len(set(ids(part, query, 10)) & {3_000 + number for number in exact(second, query, 10)}) for query in second[:20])
+    hits = sum(
+        len(set(ids(part, query, 10)) & {3_000 + number for number in exact(second, query, 10)})
+        for query in second[:20]
+    )
     assert hits >= 0.98 * 200
 
 
@@ -232,13 +261,17 @@ def test_the_sum_of_similarities_follows_every_change():
     part.remove(np.arange(100, 280, dtype=np.int64))
     alive = [number for number in range(1, 501) if not (10 <= number < 40 or 100 <= number < 280)]
     assert part.live == len(alive)
-    assert part.similarity_total(query) == pytest.approx(float(decoded[np.array(alive) - 1].sum(axis=0) @ query), abs=1e-3)
+    assert part.similarity_total(query) == pytest.approx(
+        float(decoded[np.array(alive) - 1].sum(axis=0) @ query), abs=1e-3
+    )
 
 
 def test_rows_of_the_wrong_size_are_passed_over():
     vectors = clustered(3, 16, seed=15)
     part = Partition(16)
-    part.add([(1, 1, encode(vectors[0])), (2, 2, b"short"), (3, 3, encode(vectors[2])), (4, 4, b"")])
+    part.add(
+        [(1, 1, encode(vectors[0])), (2, 2, b"short"), (3, 3, encode(vectors[2])), (4, 4, b"")]
+    )
     assert (part.size, part.last) == (2, 4)
     assert set(ids(part, vectors[0], 5)) == {1, 3}
     part.add([(5, 5, b"x")])

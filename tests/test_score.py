@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from recollect.config import PROFILES as CHOICES
-from recollect.recall import score as scoring
-from recollect.recall.score import DOUBT, PROFILES, weighed
-from recollect.types import Candidate
+from bethink.config import PROFILES as CHOICES
+from bethink.recall import score as scoring
+from bethink.recall.score import DOUBT, PROFILES, weighed
+from bethink.types import Candidate
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
 INTENTS = {
@@ -38,16 +38,41 @@ class Middle(random.Random):
 def candidate(hours=0.0, **fields):
     at = (NOW - timedelta(hours=hours)).timestamp()
     usual = Candidate(
-        key=1, kind="fact", importance=5.0, confidence=1.0, usefulness=0.0, access_count=0, created_at=at, last_accessed=at, trust=3,
-        source=1, position=0, superseded_by=None, span=None, length=10, frequencies=(), pairs=(),
-    )  # fmt: skip
+        key=1,
+        kind="fact",
+        importance=5.0,
+        confidence=1.0,
+        usefulness=0.0,
+        access_count=0,
+        created_at=at,
+        last_accessed=at,
+        trust=3,
+        source=1,
+        position=0,
+        superseded_by=None,
+        span=None,
+        length=10,
+        frequencies=(),
+        pairs=(),
+    )
     return usual._replace(**fields)
 
 
 def test_every_profile_that_may_be_chosen_has_weights_that_make_one():
     assert set(PROFILES) == set(CHOICES)
     for name, profile in PROFILES.items():
-        assert math.isclose(sum((profile.relevance, profile.recency, profile.utility, profile.importance, profile.frequency)), 1), name
+        assert math.isclose(
+            sum(
+                (
+                    profile.relevance,
+                    profile.recency,
+                    profile.utility,
+                    profile.importance,
+                    profile.frequency,
+                )
+            ),
+            1,
+        ), name
 
 
 @pytest.mark.parametrize("name", INTENTS)
@@ -56,14 +81,28 @@ def test_an_intent_has_the_weights_and_the_jitter_of_its_design(name):
     assert (profile.relevance, profile.recency, profile.utility, profile.jitter) == INTENTS[name]
 
 
-@pytest.mark.parametrize(("hours", "recency"), [(0, 1.0), (1, 0.995), (100, 0.6058), (138.28, 0.5), (-5, 1.0)])
+@pytest.mark.parametrize(
+    ("hours", "recency"), [(0, 1.0), (1, 0.995), (100, 0.6058), (138.28, 0.5), (-5, 1.0)]
+)
 def test_recency_of_an_intent_fades_by_the_hour_since_the_last_use(hours, recency):
-    parts = weighed(candidate(created_at=0.0, last_accessed=(NOW - timedelta(hours=hours)).timestamp()), "continuity", NOW)
+    parts = weighed(
+        candidate(created_at=0.0, last_accessed=(NOW - timedelta(hours=hours)).timestamp()),
+        "continuity",
+        NOW,
+    )
     assert parts["recency"] == pytest.approx(recency, abs=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("usefulness", "uses", "utility"), [(0, 0, 0.5), (5, 0, 0.7311), (5, 1, 0.7575), (-5, 0, 0.2689), (0, 99, 0.7153), (10, 1, 0.8946)]
+    ("usefulness", "uses", "utility"),
+    [
+        (0, 0, 0.5),
+        (5, 0, 0.7311),
+        (5, 1, 0.7575),
+        (-5, 0, 0.2689),
+        (0, 99, 0.7153),
+        (10, 1, 0.8946),
+    ],
 )
 def test_utility_is_a_sigmoid_of_votes_and_the_logarithm_of_uses(usefulness, uses, utility):
     parts = weighed(candidate(usefulness=usefulness, access_count=uses), "frequent", NOW)
@@ -74,7 +113,9 @@ def test_utility_is_a_sigmoid_of_votes_and_the_logarithm_of_uses(usefulness, use
 def test_an_intent_adds_relevance_recency_and_utility_by_weight(name):
     one = candidate(hours=100, usefulness=5, access_count=1)
     relevance, recency, utility, _ = INTENTS[name]
-    expected = relevance * 0.8 + recency * 0.995**100 + utility / (1 + math.exp(-(5 + math.log(2)) / 5))
+    expected = (
+        relevance * 0.8 + recency * 0.995**100 + utility / (1 + math.exp(-(5 + math.log(2)) / 5))
+    )
     assert score(one, 0.8, name, NOW, Middle()) == pytest.approx(expected)
 
 
@@ -87,20 +128,30 @@ def test_an_intent_adds_relevance_recency_and_utility_by_weight(name):
         (8, 0, 10_000, 0.4 * 0.5 + 0.2 + 0.3 * 0.8 + 0.1),
     ],
 )
-def test_balanced_weighs_importance_a_decay_of_thirty_days_and_the_logarithm_of_uses(importance, days, uses, expected):
+def test_balanced_weighs_importance_a_decay_of_thirty_days_and_the_logarithm_of_uses(
+    importance, days, uses, expected
+):
     one = candidate(hours=24 * days, importance=importance, access_count=uses)
     assert score(one, 0.5, "balanced", NOW, random.Random(1)) == pytest.approx(expected)
 
 
 def test_relevance_looks_at_nothing_else():
-    for one in (candidate(), candidate(hours=5000, importance=0, usefulness=-50), candidate(access_count=1000, importance=10)):
+    for one in (
+        candidate(),
+        candidate(hours=5000, importance=0, usefulness=-50),
+        candidate(access_count=1000, importance=10),
+    ):
         assert score(one, 0.37, "relevance", NOW, random.Random(1)) == 0.37
         assert weighed(one, "relevance", NOW) == {}
 
 
-@pytest.mark.parametrize(("confidence", "kept"), [(1.0, 1.0), (0.5, 1 - DOUBT / 2), (0.0, 1 - DOUBT)])
+@pytest.mark.parametrize(
+    ("confidence", "kept"), [(1.0, 1.0), (0.5, 1 - DOUBT / 2), (0.0, 1 - DOUBT)]
+)
 def test_a_doubted_memory_loses_a_little(confidence, kept):
-    assert score(candidate(confidence=confidence), 0.6, "relevance", NOW, Middle()) == pytest.approx(0.6 * kept)
+    assert score(
+        candidate(confidence=confidence), 0.6, "relevance", NOW, Middle()
+    ) == pytest.approx(0.6 * kept)
 
 
 @pytest.mark.parametrize("name", INTENTS)
@@ -114,7 +165,9 @@ def test_jitter_stays_within_its_share_and_uses_it(name):
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_the_same_seed_gives_the_same_score(name):
-    assert score(candidate(), 0.6, name, NOW, random.Random(3)) == score(candidate(), 0.6, name, NOW, random.Random(3))
+    assert score(candidate(), 0.6, name, NOW, random.Random(3)) == score(
+        candidate(), 0.6, name, NOW, random.Random(3)
+    )
 
 
 @settings(deadline=None, derandomize=True)
@@ -127,6 +180,14 @@ def test_the_same_seed_gives_the_same_score(name):
     importance=some.floats(0, 10),
     confidence=some.floats(0, 1),
 )
-def test_a_score_without_jitter_stays_between_nothing_and_one(name, relevance, hours, usefulness, uses, importance, confidence):
-    one = candidate(hours, usefulness=usefulness, access_count=uses, importance=importance, confidence=confidence)
+def test_a_score_without_jitter_stays_between_nothing_and_one(
+    name, relevance, hours, usefulness, uses, importance, confidence
+):
+    one = candidate(
+        hours,
+        usefulness=usefulness,
+        access_count=uses,
+        importance=importance,
+        confidence=confidence,
+    )
     assert 0 <= score(one, relevance, name, NOW, Middle()) <= 1 + 1e-9

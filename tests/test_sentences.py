@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.ingest.sentences import LONGEST, MOST, cut, kind_of, split, statements
+from bethink.ingest.sentences import LONGEST, MOST, cut, kind_of, split, statements
 
 
 def texts(turn):
@@ -21,15 +21,30 @@ def labels(turn):
     ("text", "sentences"),
     [
         ("We chose Redis. It expires keys.", ["We chose Redis.", "It expires keys."]),
-        ("Runs on Python 3.11 and 3.12. Not on 3.10.", ["Runs on Python 3.11 and 3.12.", "Not on 3.10."]),
-        ("See src/main.py and e.g. the docs. Then go on.", ["See src/main.py and e.g. the docs.", "Then go on."]),
-        ("Mr. Smith uses v2. of it, etc. and so on.", ["Mr. Smith uses v2. of it, etc. and so on."]),
+        (
+            "Runs on Python 3.11 and 3.12. Not on 3.10.",
+            ["Runs on Python 3.11 and 3.12.", "Not on 3.10."],
+        ),
+        (
+            "See src/main.py and e.g. the docs. Then go on.",
+            ["See src/main.py and e.g. the docs.", "Then go on."],
+        ),
+        (
+            "Mr. Smith uses v2. of it, etc. and so on.",
+            ["Mr. Smith uses v2. of it, etc. and so on."],
+        ),
         ("Ask J. Doe about it.", ["Ask J. Doe about it."]),
-        ("no, keep the monorepo. splitting it costs too much", ["no, keep the monorepo.", "splitting it costs too much"]),
+        (
+            "no, keep the monorepo. splitting it costs too much",
+            ["no, keep the monorepo.", "splitting it costs too much"],
+        ),
         ("Call `a.b(). C` first. Then stop!", ["Call `a.b(). C` first.", "Then stop!"]),
         ("Really?! Yes... maybe", ["Really?!", "Yes...", "maybe"]),
         ('He said "stop." Then left.', ['He said "stop."', "Then left."]),
-        ("see https://a.example/x.html?y=1. It is down.", ["see https://a.example/x.html?y=1.", "It is down."]),
+        (
+            "see https://a.example/x.html?y=1. It is down.",
+            ["see https://a.example/x.html?y=1.", "It is down."],
+        ),
         ("我们用PostgreSQL。为什么？因为快！", ["我们用PostgreSQL。", "为什么？", "因为快！"]),
         ("", []),
         ("...", ["..."]),
@@ -44,15 +59,30 @@ NOISE = [
     ("a fence that is never closed", "~~~\nx = 1\n\ny = 2"),
     ("a table", "| a | b |\n|---|---|\n| 1 | 2 |"),
     ("a quotation", "> We decided to use Kafka\n> for everything"),
-    ("a diff", "diff --git a/x b/x\nindex 3f1d2aa..9c0be11 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old line here\n+new line here"),
-    ("a log", "2025-03-01 12:00:01 ERROR could not connect\n[INFO] retrying\n12:00:02 gave up\n[lint:go] one issue was found"),
-    ("a trace", 'Traceback (most recent call last):\n  File "x.py", line 3, in <module>\n    main()'),
-    ("a JavaScript trace", "    at Object.run (/app/index.js:10:5)\n    at main (/app/index.js:2:1)"),
+    (
+        "a diff",
+        "diff --git a/x b/x\nindex 3f1d2aa..9c0be11 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old line here\n+new line here",
+    ),
+    (
+        "a log",
+        "2025-03-01 12:00:01 ERROR could not connect\n[INFO] retrying\n12:00:02 gave up\n[lint:go] one issue was found",
+    ),
+    (
+        "a trace",
+        'Traceback (most recent call last):\n  File "x.py", line 3, in <module>\n    main()',
+    ),
+    (
+        "a JavaScript trace",
+        "    at Object.run (/app/index.js:10:5)\n    at main (/app/index.js:2:1)",
+    ),
     ("a listing", "-rw-r--r-- 1 root root 120 Nov 15 07:18 a.txt\n├── src\n└── tests"),
     ("a shell", "$ make test\n❯ git push"),
-    ("a path and an address", "src/recollect/types.py\nhttps://example.org/pull/12"),
+    ("a path and an address", "src/bethink/types.py\nhttps://example.org/pull/12"),
     ("markup", "<system-reminder>\n<command-name>/clear</command-name>"),
-    ("code without a fence", "    const total = items.reduce((a, b) => a + b, 0);\nfor (let i = 0; i < 10; i++) {"),
+    (
+        "code without a fence",
+        "    const total = items.reduce((a, b) => a + b, 0);\nfor (let i = 0; i < 10; i++) {",
+    ),
     ("a line nobody wrote", "x " * 3000),
 ]
 
@@ -62,11 +92,17 @@ def test_what_is_no_prose_is_left_out_and_told_as_evidence(noise):
     found = statements(f"We keep SQLite for the cache.\n\n{noise}\n")
     assert [statement.text for statement in found.statements] == ["We keep SQLite for the cache."]
     lines = {line for first, last in found.evidence for line in range(first, last + 1)}
-    assert lines - {0, 1} == lines >= {at + 2 for at, line in enumerate(noise.split("\n")) if line.strip()}
+    assert (
+        lines - {0, 1}
+        == lines
+        >= {at + 2 for at, line in enumerate(noise.split("\n")) if line.strip()}
+    )
 
 
 def test_prose_around_noise_keeps_its_lines():
-    found = statements("First we looked at the logs.\n\n```\nx\n```\nThen the cache was dropped for good.\n")
+    found = statements(
+        "First we looked at the logs.\n\n```\nx\n```\nThen the cache was dropped for good.\n"
+    )
     assert [(statement.line, statement.text) for statement in found.statements] == [
         (0, "First we looked at the logs."),
         (5, "Then the cache was dropped for good."),
@@ -77,12 +113,26 @@ def test_prose_around_noise_keeps_its_lines():
 @pytest.mark.parametrize(
     ("heading", "kind"),
     [
-        ("Next steps", "todo"), ("TODO:", "todo"), ("3. Follow-ups", "todo"), ("What's left", "todo"), ("🔜 Action items", "todo"),
-        ("Decisions", "decision"), ("Key decisions (final)", "decision"), ("Root cause", "conclusion"), ("Why", "conclusion"),
-        ("Lessons learned", "conclusion"), ("Fix", "solution"), ("Workaround:", "solution"), ("Known issues", "problem"),
-        ("Open questions", "question"), ("Background", "context"), ("Summary", None), ("", None), ("Decision tree pruning", None),
+        ("Next steps", "todo"),
+        ("TODO:", "todo"),
+        ("3. Follow-ups", "todo"),
+        ("What's left", "todo"),
+        ("🔜 Action items", "todo"),
+        ("Decisions", "decision"),
+        ("Key decisions (final)", "decision"),
+        ("Root cause", "conclusion"),
+        ("Why", "conclusion"),
+        ("Lessons learned", "conclusion"),
+        ("Fix", "solution"),
+        ("Workaround:", "solution"),
+        ("Known issues", "problem"),
+        ("Open questions", "question"),
+        ("Background", "context"),
+        ("Summary", None),
+        ("", None),
+        ("Decision tree pruning", None),
     ],
-)  # fmt: skip
+)
 def test_a_heading_announces_a_kind(heading, kind):
     assert kind_of(heading) == kind
 
@@ -135,7 +185,9 @@ def test_a_label_speaks_for_its_sentence(turn, label):
 
 
 def test_a_label_speaks_for_one_sentence_only():
-    assert [label for label, _ in labels("Fix: close the handle twice. The tests were slow today.")] == ["solution", None]
+    assert [
+        label for label, _ in labels("Fix: close the handle twice. The tests were slow today.")
+    ] == ["solution", None]
 
 
 def test_a_ticked_box_is_no_todo():
@@ -146,23 +198,40 @@ def test_a_ticked_box_is_no_todo():
 
 
 def test_reports_of_files_and_tests_are_left_out():
-    assert texts("**Files changed:**\n- the parser of the planner\n- the exporter\n\n## Verification\n- all suites were run twice\n") == []
+    assert (
+        texts(
+            "**Files changed:**\n- the parser of the planner\n- the exporter\n\n## Verification\n- all suites were run twice\n"
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
     ("turn", "found"),
     [
-        ("We raised the pool to 20. That fixed it.", ["We raised the pool to 20.", "We raised the pool to 20. That fixed it."]),
+        (
+            "We raised the pool to 20. That fixed it.",
+            ["We raised the pool to 20.", "We raised the pool to 20. That fixed it."],
+        ),
         ("That fixed it.", []),
         ("It works now!", []),
         (
             "The lock is held during the call. This means that every other worker waits.",
-            ["The lock is held during the call.", "The lock is held during the call. This means that every other worker waits."],
+            [
+                "The lock is held during the call.",
+                "The lock is held during the call. This means that every other worker waits.",
+            ],
         ),
-        ("Folders are missing in the docs. why?", ["Folders are missing in the docs.", "Folders are missing in the docs. why?"]),
+        (
+            "Folders are missing in the docs. why?",
+            ["Folders are missing in the docs.", "Folders are missing in the docs. why?"],
+        ),
         (
             "The lock is held during the call.\n\nThis means that every other worker waits.",
-            ["The lock is held during the call.", "The lock is held during the call. This means that every other worker waits."],
+            [
+                "The lock is held during the call.",
+                "The lock is held during the call. This means that every other worker waits.",
+            ],
         ),
     ],
 )
@@ -171,20 +240,30 @@ def test_a_pronoun_brings_its_sentence_or_is_dropped(turn, found):
 
 
 def test_the_core_is_what_says_something_new():
-    last = statements("The lock is held during the call. This means that every other worker waits.").statements[-1]
+    last = statements(
+        "The lock is held during the call. This means that every other worker waits."
+    ).statements[-1]
     assert last.core == "This means that every other worker waits."
-    assert statements("We raised the pool to 20. That fixed it.").statements[-1].core == "We raised the pool to 20. That fixed it."
+    assert (
+        statements("We raised the pool to 20. That fixed it.").statements[-1].core
+        == "We raised the pool to 20. That fixed it."
+    )
 
 
 def test_wrapped_lines_are_one_paragraph_and_chat_lines_are_several():
     wrapped = "The importer reads the whole file into memory before it looks at\nthe first row, and that is what makes the small machine\nfall over."
     assert texts(wrapped) == [" ".join(wrapped.split())]
-    assert texts("fix the login\nthe header is broken on mobile") == ["fix the login", "the header is broken on mobile"]
+    assert texts("fix the login\nthe header is broken on mobile") == [
+        "fix the login",
+        "the header is broken on mobile",
+    ]
 
 
 def test_markup_is_taken_off_and_code_keeps_its_ticks():
     turn = "✅ **We keep** *SQLite*, see [the docs](docs/x.md) and `a_b.c`: ![pic](x.png) __done__ with 2*3*4 and snake_case_name."
-    assert texts(turn) == ["We keep SQLite, see the docs and `a_b.c`: done with 2*3*4 and snake_case_name."]
+    assert texts(turn) == [
+        "We keep SQLite, see the docs and `a_b.c`: done with 2*3*4 and snake_case_name."
+    ]
 
 
 def test_a_long_statement_is_cut_at_a_clause():
@@ -200,9 +279,44 @@ def test_a_turn_has_a_limit():
 
 
 HOSTILE = [
-    "a", "# ", "#", "- ", "* ", "**", "__", "`", "```\n", "> ", "| ", "\n", "\t", "at (", "(((", "[a](", "![", "<a ", "+a;", "a: ", "**Fix:** ",
-    "1. ", "- [ ] ", "That. ", "e.g. ", "。", "...", "\x00", "\ud800", "a/", "File \"", "12:00:00 ", "x — ", "a; ", "=", "a. A", "why? ",
-]  # fmt: skip
+    "a",
+    "# ",
+    "#",
+    "- ",
+    "* ",
+    "**",
+    "__",
+    "`",
+    "```\n",
+    "> ",
+    "| ",
+    "\n",
+    "\t",
+    "at (",
+    "(((",
+    "[a](",
+    "![",
+    "<a ",
+    "+a;",
+    "a: ",
+    "**Fix:** ",
+    "1. ",
+    "- [ ] ",
+    "That. ",
+    "e.g. ",
+    "。",
+    "...",
+    "\x00",
+    "\ud800",
+    "a/",
+    'File "',
+    "12:00:00 ",
+    "x — ",
+    "a; ",
+    "=",
+    "a. A",
+    "why? ",
+]
 
 
 @pytest.mark.parametrize("before", ["", "- ", "at "])
@@ -215,9 +329,34 @@ def test_time_is_linear_for_hostile_text(before):
 
 
 FRAGMENTS = st.sampled_from(
-    ["We keep SQLite. ", "That fixed it. ", "- [ ] do it\n", "## Next steps\n", "Root cause: it ", "```\n", "> q\n", "| a |\n", "\n\n", "**", "`x`", ". ",
-     "? ", "1. one\n", "Decisions:\n", "    code;\n", "我们决定。", "é", "\x00", "e.g. ", "v3.11 ", "*", "_", "[l](u) ", "✅ "]
-)  # fmt: skip
+    [
+        "We keep SQLite. ",
+        "That fixed it. ",
+        "- [ ] do it\n",
+        "## Next steps\n",
+        "Root cause: it ",
+        "```\n",
+        "> q\n",
+        "| a |\n",
+        "\n\n",
+        "**",
+        "`x`",
+        ". ",
+        "? ",
+        "1. one\n",
+        "Decisions:\n",
+        "    code;\n",
+        "我们决定。",
+        "é",
+        "\x00",
+        "e.g. ",
+        "v3.11 ",
+        "*",
+        "_",
+        "[l](u) ",
+        "✅ ",
+    ]
+)
 
 
 @settings(max_examples=300, deadline=None)

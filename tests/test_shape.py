@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from stores import NOW, make
 
-from recollect.recall.shape import citation, cut, dual, iso, plain, plain_hit, tokens
-from recollect.types import Answer, Entity, Hit, Query, Relation
+from bethink.recall.shape import citation, cut, dual, iso, plain, plain_hit, tokens
+from bethink.types import Answer, Entity, Hit, Query, Relation
 
 KEYS = (
     "id kind scope content summary source path lines section session created_at updated_at importance confidence usefulness access_count"
@@ -19,17 +19,32 @@ KEYS = (
 
 def answer(*texts, total=None, **fields):
     hits = tuple(Hit(make(text, **fields), 1 - at / 100) for at, text in enumerate(texts))
-    return Answer(Query("how?", "how?"), hits, len(hits) if total is None else total, "hybrid", hints=("a hint",))
+    return Answer(
+        Query("how?", "how?"),
+        hits,
+        len(hits) if total is None else total,
+        "hybrid",
+        hints=("a hint",),
+    )
 
 
 def test_a_plain_memory_has_the_documented_keys_and_is_json():
     memory = make(
-        "We chose Redis", lines=(3, 9), source="docs/a.md", source_type="markdown", tags=("cache",), entities=(Entity("Redis", "technology"),),
-        expires_at=NOW, answered=False, metadata={"by": "Maria"},
-    )  # fmt: skip
+        "We chose Redis",
+        lines=(3, 9),
+        source="docs/a.md",
+        source_type="markdown",
+        tags=("cache",),
+        entities=(Entity("Redis", "technology"),),
+        expires_at=NOW,
+        answered=False,
+        metadata={"by": "Maria"},
+    )
     shaped = json.loads(json.dumps(plain(memory)))
     assert list(shaped) == KEYS
-    assert shaped["lines"] == [3, 9] and shaped["path"] == "docs/a.md" and shaped["tags"] == ["cache"]
+    assert (
+        shaped["lines"] == [3, 9] and shaped["path"] == "docs/a.md" and shaped["tags"] == ["cache"]
+    )
     assert shaped["entities"] == [{"name": "Redis", "type": "technology"}]
     assert shaped["expires_at"] == "2026-03-20T12:00:00.000Z" and shaped["deleted_at"] is None
     assert shaped["metadata"] == {"by": "Maria"} and shaped["answered"] is False
@@ -38,7 +53,13 @@ def test_a_plain_memory_has_the_documented_keys_and_is_json():
 def test_a_plain_hit_leads_with_id_and_score_and_tells_why_only_when_asked():
     one, other = make("new"), make("old")
     hit = Hit(
-        one, 0.123456, {"cosine": 0.5}, ((Relation(one.id, other.id, "supersedes"), other), (Relation(other.id, one.id, "answers"), other))
+        one,
+        0.123456,
+        {"cosine": 0.5},
+        (
+            (Relation(one.id, other.id, "supersedes"), other),
+            (Relation(other.id, one.id, "answers"), other),
+        ),
     )
     shaped = plain_hit(hit)
     assert list(shaped) == ["id", "score", *KEYS[1:], "related"]
@@ -55,8 +76,14 @@ def test_a_plain_hit_leads_with_id_and_score_and_tells_why_only_when_asked():
     ("fields", "place"),
     [
         ({"source": "note:user"}, "note:user"),
-        ({"source": "docs/auth.md", "source_type": "markdown", "lines": (12, 40)}, "docs/auth.md:12-40"),
-        ({"source": "docs/auth.md", "source_type": "markdown", "lines": (12, 12)}, "docs/auth.md:12"),
+        (
+            {"source": "docs/auth.md", "source_type": "markdown", "lines": (12, 40)},
+            "docs/auth.md:12-40",
+        ),
+        (
+            {"source": "docs/auth.md", "source_type": "markdown", "lines": (12, 12)},
+            "docs/auth.md:12",
+        ),
         ({"source": "docs/auth.md", "source_type": "markdown"}, "docs/auth.md"),
         ({"source": "session abc", "source_type": "transcript", "lines": (7, 7)}, "session abc:7"),
     ],
@@ -99,17 +126,32 @@ def test_tokens_are_counted_by_script(text, count):
 
 def test_an_index_line_and_the_whole_text_when_there_is_room():
     shaped = dual(answer("We chose Redis for the cache.", "We deploy on Fridays."), 1000)
-    assert [line["summary"] for line in shaped.index] == ["We chose Redis for the cache.", "We deploy on Fridays."]
+    assert [line["summary"] for line in shaped.index] == [
+        "We chose Redis for the cache.",
+        "We deploy on Fridays.",
+    ]
     assert list(shaped.index[0]) == ["id", "summary", "kind", "score"]
-    assert [detail["content"] for detail in shaped.details] == ["We chose Redis for the cache.", "We deploy on Fridays."]
-    assert (shaped.total_count, shaped.has_more, shaped.query, shaped.hints) == (2, False, "how?", ("a hint",))
+    assert [detail["content"] for detail in shaped.details] == [
+        "We chose Redis for the cache.",
+        "We deploy on Fridays.",
+    ]
+    assert (shaped.total_count, shaped.has_more, shaped.query, shaped.hints) == (
+        2,
+        False,
+        "how?",
+        ("a hint",),
+    )
     assert not any("truncated" in detail for detail in shaped.details)
 
 
 def test_the_first_detail_is_cut_rather_than_missing():
     shaped = dual(answer("We chose Redis because " + "it is fast " * 500, "second " * 300), 150)
     first, *rest = shaped.details
-    assert first["truncated"] and first["content"].startswith("We chose Redis because it is fast") and first["content"].endswith("fast …")
+    assert (
+        first["truncated"]
+        and first["content"].startswith("We chose Redis because it is fast")
+        and first["content"].endswith("fast …")
+    )
     assert rest == [] and shaped.tokens_used <= 150
 
 
@@ -128,25 +170,38 @@ def test_more_is_told_of_when_the_index_or_the_page_ends():
 
 def test_an_empty_answer_uses_nothing():
     shaped = dual(answer(), 100)
-    assert (shaped.index, shaped.details, shaped.total_count, shaped.has_more, shaped.tokens_used) == ((), (), 0, False, 0)
+    assert (
+        shaped.index,
+        shaped.details,
+        shaped.total_count,
+        shaped.has_more,
+        shaped.tokens_used,
+    ) == ((), (), 0, False, 0)
 
 
 @settings(deadline=None, derandomize=True)
 @given(
-    texts=some.lists(some.text(some.sampled_from("ab  \n数é.")).map(lambda text: text * 20), max_size=12),
+    texts=some.lists(
+        some.text(some.sampled_from("ab  \n数é.")).map(lambda text: text * 20), max_size=12
+    ),
     summary=some.sampled_from(["short", "word " * 48, "数" * 240, "x" * 5000, " " * 5000]),
     max_tokens=some.integers(50, 2000),
 )
 def test_an_answer_stays_within_its_budget(texts, summary, max_tokens):
     shaped = dual(answer(*texts, summary=summary), max_tokens)
     assert shaped.tokens_used <= max_tokens
-    spent = sum(tokens(line["summary"]) for line in shaped.index) + sum(tokens(detail["content"]) for detail in shaped.details)
+    spent = sum(tokens(line["summary"]) for line in shaped.index) + sum(
+        tokens(detail["content"]) for detail in shaped.details
+    )
     assert spent <= shaped.tokens_used
     assert bool(shaped.index) == bool(texts)
 
 
 @settings(deadline=None, derandomize=True)
-@given(some.text(some.sampled_from("abc  数é\n"), max_size=600).map("x".__add__), some.integers(20, 100))
+@given(
+    some.text(some.sampled_from("abc  数é\n"), max_size=600).map("x".__add__),
+    some.integers(20, 100),
+)
 def test_a_cut_text_fits_and_is_a_beginning(text, room):
     part = cut(text, room)
     assert part.endswith(" …") and text.startswith(part[:-2])

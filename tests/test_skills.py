@@ -10,8 +10,8 @@ import pytest
 import yaml
 from transcripts import claude_line, written
 
-from recollect import skills
-from recollect.hooks.event import HOSTS
+from bethink import skills
+from bethink.hooks.event import HOSTS
 
 pytest_plugins = ["cli_runner"]
 
@@ -19,7 +19,7 @@ pytest_plugins = ["cli_runner"]
 FORMAT = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 CLAUDE = FORMAT | {"argument-hint", "context", "background"}
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-INLINE = re.compile(r"`(recollect [^`]+)`")
+INLINE = re.compile(r"`(bethink [^`]+)`")
 HEREDOC = re.compile(r"(.+) <<'([A-Z]+)'\n(.*)\n\2\n", re.DOTALL)
 NAMES = sorted(skills.NAMES)
 
@@ -37,7 +37,14 @@ def skill(name, host="codex"):
 
 
 def test_every_host_gets_every_skill_and_each_file_here_is_one():
-    expected = {"remember", "memory-stats", "memory-topics", "memory-backfill", "memory-add", "memory-search"}
+    expected = {
+        "remember",
+        "memory-stats",
+        "memory-topics",
+        "memory-backfill",
+        "memory-add",
+        "memory-search",
+    }
     expected |= {"resolve-duplicates", "resolve-contradictions", "handoff"}
     assert set(skills.NAMES) == expected == {file.stem for file in skills.FOLDER.glob("*.md")}
     for host in HOSTS:
@@ -61,7 +68,10 @@ def test_a_skill_keeps_the_rules_of_the_format(name, host):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_claude_code_is_told_what_only_it_understands(name):
-    plain, claude = skills.render("codex")[f"{name}/SKILL.md"], skills.render("claude")[f"{name}/SKILL.md"]
+    plain, claude = (
+        skills.render("codex")[f"{name}/SKILL.md"],
+        skills.render("claude")[f"{name}/SKILL.md"],
+    )
     assert parts(plain)[1] == parts(claude)[1]
     assert set(parts(claude)[0]) > set(parts(plain)[0])
     assert "!`" not in claude, "it would be run before anybody saw it"
@@ -70,9 +80,13 @@ def test_only_claude_code_is_told_what_only_it_understands(name):
 
 def test_remember_runs_in_a_context_of_its_own_and_is_waited_for():
     front, body = skill("remember", "claude")
-    assert (front["context"], front["background"], front["argument-hint"]) == ("fork", False, "[question]")
-    assert "Bash(recollect recall *)" in front["allowed-tools"]
-    assert "recollect recall -" in body
+    assert (front["context"], front["background"], front["argument-hint"]) == (
+        "fork",
+        False,
+        "[question]",
+    )
+    assert "Bash(bethink recall *)" in front["allowed-tools"]
+    assert "bethink recall -" in body
 
 
 # The commands
@@ -88,18 +102,34 @@ def shop(cli, tmp_path):
     """A small database in which everything that skills speak of is there, and what stands for it in their commands."""
     cli.project.joinpath(".git").mkdir()
     cli.project.joinpath(".git", "HEAD").write_text("ref: refs/heads/main\n")
-    said = [("Why did we leave MySQL?", "user"), ("We left MySQL because of row level security.", "assistant")]
-    lines = [claude_line(number, text, role, cwd=str(cli.project)) for number, (text, role) in enumerate(said)]
+    said = [
+        ("Why did we leave MySQL?", "user"),
+        ("We left MySQL because of row level security.", "assistant"),
+    ]
+    lines = [
+        claude_line(number, text, role, cwd=str(cli.project))
+        for number, (text, role) in enumerate(said)
+    ]
     transcript = written(tmp_path / "talk.jsonl", *lines)
     cli.ok("backfill", transcript)
     keep = cli.add("We deploy from main, never from a branch", "--kind", "decision")
-    other = cli.add("We deploy from main and never from a branch", "--kind", "decision", "--no-dedup")
+    other = cli.add(
+        "We deploy from main and never from a branch", "--kind", "decision", "--no-dedup"
+    )
     cli.ok("link", keep, "contradicts", other)
     for text in ("The export runs at two in the morning", "The export runs at two, in the morning"):
         cli.ok("add", text, "--kind", "decision", "--no-dedup")
     cli.ok("handoff", "save", "--summary", "All is well")
     session = cli.json("topics")[0]["id"]
-    words = {"KEEP": keep, "NEWER": keep, "ID": keep, "OTHER": other, "OLDER": other, "SESSION": session, "PATH": str(transcript)}
+    words = {
+        "KEEP": keep,
+        "NEWER": keep,
+        "ID": keep,
+        "OTHER": other,
+        "OLDER": other,
+        "SESSION": session,
+        "PATH": str(transcript),
+    }
     return cli, words
 
 
@@ -110,7 +140,11 @@ def commands(name):
     found = []
     for block in SHELL.findall(body):
         heredoc = HEREDOC.fullmatch(block)
-        found += [(heredoc[1], heredoc[3] + "\n")] if heredoc else [(line, "") for line in block.splitlines()]
+        found += (
+            [(heredoc[1], heredoc[3] + "\n")]
+            if heredoc
+            else [(line, "") for line in block.splitlines()]
+        )
     without = SHELL.sub("", body)
     return found + [(line, "some text\n") for line in INLINE.findall(without)]
 
@@ -126,7 +160,7 @@ def test_every_command_that_a_skill_names_works(shop, name, tmp_path):
         shutil.rmtree(cli.home)
         shutil.copytree(tmp_path / "before", cli.home)
         given = [words.get(word, word) for word in shlex.split(line)]
-        assert given[0] == "recollect", line
+        assert given[0] == "bethink", line
         if given[1] == "restore":
             cli.ok("forget", given[2])
         result = cli(*given[1:], stdin=stdin)
@@ -138,7 +172,10 @@ def test_every_command_that_a_skill_names_works(shop, name, tmp_path):
 @pytest.mark.parametrize("name", NAMES)
 def test_options_that_a_skill_names_in_passing_exist(cli, name):
     _, body = skill(name)
-    helps = "".join(cli.ok(command, "--help") for command in sorted({line.split()[1] for line, _ in commands(name)}))
+    helps = "".join(
+        cli.ok(command, "--help")
+        for command in sorted({line.split()[1] for line, _ in commands(name)})
+    )
     named = set(re.findall(r"`(--[a-z-]+)", body))
     assert {option for option in named if option not in helps} == set()
 
@@ -150,7 +187,7 @@ def test_no_command_puts_text_of_the_user_on_the_command_line():
     hostile = "'; touch stolen; echo \"$(touch stolen)`touch stolen`\n"
     block = next(block for block in SHELL.findall(skill("remember")[1]) if "<<" in block)
     told = HEREDOC.fullmatch(block)
-    script = f"recollect() {{ cat; }}\n{told[1]} <<'{told[2]}'\n{hostile}{told[2]}\n"
+    script = f"bethink() {{ cat; }}\n{told[1]} <<'{told[2]}'\n{hostile}{told[2]}\n"
     out = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, cwd="/")
     assert out.stdout == hostile
 
@@ -158,12 +195,32 @@ def test_no_command_puts_text_of_the_user_on_the_command_line():
 def test_what_outputs_look_like_is_what_they_look_like(shop):
     cli, _ = shop
     dated = r"\d{4}-\d\d-\d\d"
-    assert re.search(rf"^1\. .+\n   \w+ · .+ · {dated} · confidence \d+% · [0-9a-f-]{{13}}$", cli.ok("recall", "deploy"), re.MULTILINE)
-    assert re.search(r"^\d+ matches, \d+ in full, \d+ in the index, about \d+ tokens\.$", cli.ok("recall", "deploy"), re.MULTILINE)
-    assert re.search(r"^1\. \[\d\.\d\d\] decision  note:user  [0-9a-f-]{13}\n   We deploy", cli.ok("search", "deploy from main"))
-    assert re.search(rf"^{dated} \d\d:\d\d  claude  .+\n  \S+\n  - .+  \(lines \d+-\d+\)$", cli.ok("topics"), re.MULTILINE)
-    assert re.search(rf"^1\. .+ \(\d\.\d\d\)\n   [0-9a-f-]{{13}}  {dated}  decision", cli.ok("contradictions"))
-    assert re.search(rf"^1\. says the same \(\d\.\d\d\)\n   [0-9a-f-]{{13}}  {dated}  decision", cli.ok("duplicates"))
+    assert re.search(
+        rf"^1\. .+\n   \w+ · .+ · {dated} · confidence \d+% · [0-9a-f-]{{13}}$",
+        cli.ok("recall", "deploy"),
+        re.MULTILINE,
+    )
+    assert re.search(
+        r"^\d+ matches, \d+ in full, \d+ in the index, about \d+ tokens\.$",
+        cli.ok("recall", "deploy"),
+        re.MULTILINE,
+    )
+    assert re.search(
+        r"^1\. \[\d\.\d\d\] decision  note:user  [0-9a-f-]{13}\n   We deploy",
+        cli.ok("search", "deploy from main"),
+    )
+    assert re.search(
+        rf"^{dated} \d\d:\d\d  claude  .+\n  \S+\n  - .+  \(lines \d+-\d+\)$",
+        cli.ok("topics"),
+        re.MULTILINE,
+    )
+    assert re.search(
+        rf"^1\. .+ \(\d\.\d\d\)\n   [0-9a-f-]{{13}}  {dated}  decision", cli.ok("contradictions")
+    )
+    assert re.search(
+        rf"^1\. says the same \(\d\.\d\d\)\n   [0-9a-f-]{{13}}  {dated}  decision",
+        cli.ok("duplicates"),
+    )
     assert cli.ok("add", "Something new", "--kind", "fact").startswith("added ")
     assert cli.ok("add", "Something new", "--kind", "fact").startswith("duplicate of ")
     assert cli.ok("handoff", "save", "--summary", "Other").startswith("saved ")
@@ -176,7 +233,7 @@ def test_what_outputs_look_like_is_what_they_look_like(shop):
 
 
 def test_the_opencode_plugin_starts_the_installed_command():
-    text = skills.opencode_plugin(["/home/ada lovelace/é/python", "-m", "recollect"])
+    text = skills.opencode_plugin(["/home/ada lovelace/é/python", "-m", "bethink"])
     line = next(line for line in text.splitlines() if line.startswith("const COMMAND"))
-    assert json.loads(line.partition("=")[2]) == ["/home/ada lovelace/é/python", "-m", "recollect"]
+    assert json.loads(line.partition("=")[2]) == ["/home/ada lovelace/é/python", "-m", "bethink"]
     assert '"opencode"' in text and text.count("const COMMAND") == 1

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from capturing import MORE, SAID, Desk
 
-from recollect.errors import RecollectError
-from recollect.hooks import failures, spool
-from recollect.hooks.event import Hook
+from bethink.errors import BethinkError
+from bethink.hooks import failures, spool
+from bethink.hooks.event import Hook
 
 
 @pytest.fixture
@@ -34,16 +34,24 @@ def test_a_note_is_one_private_file_that_says_what_to_read(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("shown", [12, 30, 60])
-def test_a_secret_at_the_end_of_what_is_kept_of_a_summary_is_not_kept_in_half(desk: Desk, shown: int) -> None:
+def test_a_secret_at_the_end_of_what_is_kept_of_a_summary_is_not_kept_in_half(
+    desk: Desk, shown: int
+) -> None:
     secret = "sk-ant-" + "api03-" + "A1b2C3d4" * 8
     text = "word " * spool.LONGEST_SUMMARY
-    desk.note("/talks/a.jsonl", "post-compact", summary=f"{text[: spool.LONGEST_SUMMARY - shown - 1]} {secret} and more")
+    desk.note(
+        "/talks/a.jsonl",
+        "post-compact",
+        summary=f"{text[: spool.LONGEST_SUMMARY - shown - 1]} {secret} and more",
+    )
     (entry,) = (entry for entry in spool.waiting() if entry.summary)
     assert secret[:12] not in entry.summary
     assert len(entry.summary) <= spool.LONGEST_SUMMARY
 
 
-def test_threads_of_one_process_write_the_same_file_without_getting_in_each_others_way(tmp_path: Path) -> None:
+def test_threads_of_one_process_write_the_same_file_without_getting_in_each_others_way(
+    tmp_path: Path,
+) -> None:
     def put(number: int) -> None:
         for _ in range(100):
             failures.put(tmp_path / "given.json", [number] * 1000)
@@ -73,16 +81,24 @@ def test_two_databases_have_entries_of_their_own(desk: Desk, tmp_path: Path) -> 
     assert [spool.read(path).database for path in spool.entries(other)] == [other]
 
 
-def test_the_same_database_has_one_name_wherever_it_is_named_from(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_database_has_one_name_wherever_it_is_named_from(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    assert spool.key("team.db") == spool.key(str(tmp_path / "team.db")) == spool.key(str(tmp_path / "x" / ".." / "team.db"))
+    assert (
+        spool.key("team.db")
+        == spool.key(str(tmp_path / "team.db"))
+        == spool.key(str(tmp_path / "x" / ".." / "team.db"))
+    )
     assert spool.named("postgresql://ada@db/team") == "postgresql://ada@db/team"
 
 
-def test_tenants_of_one_database_have_entries_of_their_own(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tenants_of_one_database_have_entries_of_their_own(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     desk.database = "postgresql://ada@db/team"
     desk.note("/talks/a.jsonl")
-    monkeypatch.setenv("RECOLLECT_TENANT", "bakery")
+    monkeypatch.setenv("BETHINK_TENANT", "bakery")
     assert spool.entries(desk.database) == []
     desk.note("/talks/a.jsonl")
     assert (len(spool.entries(desk.database)), len(spool.waiting())) == (1, 2)
@@ -92,7 +108,10 @@ def test_tenants_of_one_database_have_entries_of_their_own(desk: Desk, monkeypat
     ("hook", "why"),
     [
         (Hook("stop", "claude"), "neither a transcript nor a session"),
-        (Hook("subagent-stop", "claude", "s", "/talks/agent.jsonl"), "a call that the host made for itself"),
+        (
+            Hook("subagent-stop", "claude", "s", "/talks/agent.jsonl"),
+            "a call that the host made for itself",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -107,16 +126,27 @@ def test_a_sub_agents_transcript_is_noted_beside_that_of_its_session(desk: Desk)
     assert len(spool.waiting()) == 2
 
 
-@pytest.mark.parametrize("name", ["a b'c\"d.jsonl", "$(touch x);`id`|&.jsonl", "größe-日本語.jsonl", "-rf.jsonl", "\udcff.jsonl"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a b'c\"d.jsonl",
+        "$(touch x);`id`|&.jsonl",
+        "größe-日本語.jsonl",
+        "-rf.jsonl",
+        "\udcff.jsonl",
+    ],
+)
 def test_any_path_is_noted_as_it_is(desk: Desk, name: str) -> None:
     desk.note(f"/talks/{name}")
     assert [entry.transcript for entry in spool.waiting()] == [f"/talks/{name}"]
 
 
-def test_a_home_that_cannot_be_written_is_an_error_that_says_so(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_cannot_be_written_is_an_error_that_says_so(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "file" / "home"))
-    with pytest.raises(RecollectError, match="cannot be written"):
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "file" / "home"))
+    with pytest.raises(BethinkError, match="cannot be written"):
         desk.note("/talks/a.jsonl")
 
 
@@ -129,7 +159,9 @@ def test_a_note_made_while_the_worker_reads_is_kept(desk: Desk) -> None:
     assert len(spool.entries(desk.database)) == 1
 
 
-def test_an_entry_that_a_killed_worker_had_in_hand_is_still_there_and_its_attempts_are_counted(desk: Desk) -> None:
+def test_an_entry_that_a_killed_worker_had_in_hand_is_still_there_and_its_attempts_are_counted(
+    desk: Desk,
+) -> None:
     desk.note("/talks/a.jsonl")
     for attempt in (1, 2):
         (path,) = spool.entries(desk.database)
@@ -140,7 +172,10 @@ def test_an_entry_that_a_killed_worker_had_in_hand_is_still_there_and_its_attemp
     assert len(spool.entries(desk.database)) == 1
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff\x00", b'{"host": 1}', b"[" * 100_000, b'{"host": "claude"}'])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b"null", b"\xff\x00", b'{"host": 1}', b"[" * 100_000, b'{"host": "claude"}'],
+)
 def test_a_broken_entry_is_set_aside_and_counted(desk: Desk, content: bytes) -> None:
     file = desk.talk("a", *SAID)
     desk.note(file)
@@ -163,9 +198,16 @@ def test_what_is_set_aside_does_not_grow_without_end(desk: Desk) -> None:
     assert len(spool.set_aside()) == spool.MOST_ASIDE
 
 
-def test_only_one_process_holds_the_lock_and_it_is_let_go_when_its_holder_is_killed(desk: Desk) -> None:
-    code = "import sys\nfrom recollect.hooks import spool\nwith spool.lock(sys.argv[1]) as held:\n  print(held, flush=True)\n  sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", code, desk.database], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+def test_only_one_process_holds_the_lock_and_it_is_let_go_when_its_holder_is_killed(
+    desk: Desk,
+) -> None:
+    code = "import sys\nfrom bethink.hooks import spool\nwith spool.lock(sys.argv[1]) as held:\n  print(held, flush=True)\n  sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, desk.database],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
         assert other.stdout.readline() == "True\n"
         with spool.lock(desk.database) as held:
             assert not held
@@ -184,16 +226,29 @@ def test_a_descriptor_that_is_not_the_lock_is_not_taken_for_it(desk: Desk) -> No
             assert not also
 
 
-def test_a_worker_keeps_settings_and_keys_of_the_environment_and_nothing_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RECOLLECT_LIMIT", "CODEX_HOME", "OPENAI_API_KEY", "LC_ALL"):
+def test_a_worker_keeps_settings_and_keys_of_the_environment_and_nothing_of_the_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("BETHINK_LIMIT", "CODEX_HOME", "OPENAI_API_KEY", "LC_ALL"):
         monkeypatch.setenv(name, "kept")
-    for name in ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_ENV_FILE", "AWS_SECRET_ACCESS_KEY", "LD_PRELOAD"):
+    for name in (
+        "CLAUDECODE",
+        "CLAUDE_CODE_SESSION_ID",
+        "CLAUDE_ENV_FILE",
+        "AWS_SECRET_ACCESS_KEY",
+        "LD_PRELOAD",
+    ):
         monkeypatch.setenv(name, "left")
     monkeypatch.setenv("PYTHONPATH", "relative")
     found = spool.surroundings()
     assert "left" not in found.values()
-    assert {name for name, value in found.items() if value == "kept"} == {"RECOLLECT_LIMIT", "CODEX_HOME", "OPENAI_API_KEY", "LC_ALL"}
-    assert found["RECOLLECT_HOOKS"] == "off"
+    assert {name for name, value in found.items() if value == "kept"} == {
+        "BETHINK_LIMIT",
+        "CODEX_HOME",
+        "OPENAI_API_KEY",
+        "LC_ALL",
+    }
+    assert found["BETHINK_HOOKS"] == "off"
     assert all(Path(part).is_absolute() for part in found["PYTHONPATH"].split(os.pathsep))
 
 
@@ -212,11 +267,16 @@ def test_the_lag_counts_lines_behind_the_last_capture_and_of_what_waits(desk: De
     assert spool.lag("claude") == 0
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"ends": 3}', '{"at": "now", "ends": {"x.jsonl": "y"}}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"ends": 3}', '{"at": "now", "ends": {"x.jsonl": "y"}}']
+)
 def test_a_broken_record_of_captures_is_no_capture(desk: Desk, content: str) -> None:
     file = desk.home / "hooks" / "captures" / "claude.json"
     file.parent.mkdir(parents=True)
     file.write_text(content)
     assert (spool.captures(), spool.lag("claude")) == ({}, 0)
     spool.captured("claude", "/talks/a.jsonl", 1, 1)
-    assert list(json.loads(file.read_text())["ends"]) in (["/talks/a.jsonl"], ["x.jsonl", "/talks/a.jsonl"])
+    assert list(json.loads(file.read_text())["ends"]) in (
+        ["/talks/a.jsonl"],
+        ["x.jsonl", "/talks/a.jsonl"],
+    )

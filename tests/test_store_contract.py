@@ -27,10 +27,10 @@ from stores import (
     vector,
 )
 
-from recollect.errors import Ambiguous, InvalidInput, NotFound, StoreError
-from recollect.recall.query import parse
-from recollect.store.base import Store
-from recollect.types import PERSONAL, Batch, Entity, Relation, Session, Source, Span
+from bethink.errors import Ambiguous, InvalidInput, NotFound, StoreError
+from bethink.recall.query import parse
+from bethink.store.base import Store
+from bethink.types import PERSONAL, Batch, Entity, Relation, Session, Source, Span
 
 # Adding and reading back
 
@@ -38,28 +38,65 @@ from recollect.types import PERSONAL, Batch, Entity, Relation, Session, Source, 
 def test_a_memory_comes_back_as_it_was_written(store):
     full = make(
         "Sessions are kept in Redis, not in cookies",
-        kind="architecture", summary="sessions in Redis", importance=7.5, confidence=0.25, usefulness=2.0, access_count=3,
-        last_accessed=day(3), valid_from=day(2), valid_to=day(30), expires_at=day(60), answered=True, source="docs/auth.md",
-        source_type="markdown", lines=(10, 14), position=4, section="Auth > Sessions", span="span-1", session="session-1",
-        tags=("auth", "Größe"), keywords=("sessions", "redis"), entities=(Entity("Redis", "technology"), Entity("cookies")),
-        metadata={"ticket": "OPS-7", "nested": {"list": [1, 2.5, None, "é"]}}, trust=1,
-    )  # fmt: skip
+        kind="architecture",
+        summary="sessions in Redis",
+        importance=7.5,
+        confidence=0.25,
+        usefulness=2.0,
+        access_count=3,
+        last_accessed=day(3),
+        valid_from=day(2),
+        valid_to=day(30),
+        expires_at=day(60),
+        answered=True,
+        source="docs/auth.md",
+        source_type="markdown",
+        lines=(10, 14),
+        position=4,
+        section="Auth > Sessions",
+        span="span-1",
+        session="session-1",
+        tags=("auth", "Größe"),
+        keywords=("sessions", "redis"),
+        entities=(Entity("Redis", "technology"), Entity("cookies")),
+        metadata={"ticket": "OPS-7", "nested": {"list": [1, 2.5, None, "é"]}},
+        trust=1,
+    )
     put(store, full)
     (found,) = store.get([full.id])
     assert found._replace(entities=()) == full._replace(entities=())
     assert set(found.entities) == set(full.entities)
 
 
-@pytest.mark.parametrize("last", [datetime.max.replace(tzinfo=UTC), datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))])
+@pytest.mark.parametrize(
+    "last",
+    [datetime.max.replace(tzinfo=UTC), datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))],
+)
 def test_a_time_at_the_end_of_the_calendar_is_kept_within_it(store, last):
-    memory = make("never expires", created_at=last, valid_from=last, expires_at=last, last_accessed=last)
-    put(store, memory, make("an owl"), sessions=(Session("s1", HERE, "claude", started_at=last, ended_at=last),))
-    store.write(Batch(at=last, spans=((Span("t1", HERE, "s1", None, "Owls", "", (1, 2), 0, last), ()),)))
+    memory = make(
+        "never expires", created_at=last, valid_from=last, expires_at=last, last_accessed=last
+    )
+    put(
+        store,
+        memory,
+        make("an owl"),
+        sessions=(Session("s1", HERE, "claude", started_at=last, ended_at=last),),
+    )
+    store.write(
+        Batch(at=last, spans=((Span("t1", HERE, "s1", None, "Owls", "", (1, 2), 0, last), ()),))
+    )
     change(store, memory.id, at=last, valid_to=last)
     (found,) = store.get([memory.id])
     kept = found.expires_at
     assert datetime.max.replace(tzinfo=UTC) - kept < timedelta(milliseconds=2)
-    assert {found.created_at, found.updated_at, found.valid_from, found.valid_to, found.expires_at, found.last_accessed} == {kept}
+    assert {
+        found.created_at,
+        found.updated_at,
+        found.valid_from,
+        found.valid_to,
+        found.expires_at,
+        found.last_accessed,
+    } == {kept}
     assert [event.at for event in store.history(memory.id)][-1] == kept
     assert store.sessions((HERE,))[0].ended_at == store.spans("s1", (HERE,))[0].created_at == kept
     assert store.count(everything()) == 2 and by_words(store, "owl")
@@ -76,13 +113,24 @@ def test_a_time_without_a_zone_is_meant_in_utc(store):
 def test_a_write_says_what_became_of_each_memory(store):
     first, second = make("one thing"), make("another thing")
     receipt = put(store, first, second)
-    assert [(outcome.id, outcome.status) for outcome in receipt.outcomes] == [(first.id, "added"), (second.id, "added")]
+    assert [(outcome.id, outcome.status) for outcome in receipt.outcomes] == [
+        (first.id, "added"),
+        (second.id, "added"),
+    ]
     assert receipt.added == 2
 
 
 @pytest.mark.parametrize(
     "text",
-    ["a", "ünï → 漢字 🦉", "x" * 100_000, "line\nline\r\nline", "tab\tand \u2028 separators", "'; DROP TABLE memories; --", "%s {} \\"],
+    [
+        "a",
+        "ünï → 漢字 🦉",
+        "x" * 100_000,
+        "line\nline\r\nline",
+        "tab\tand \u2028 separators",
+        "'; DROP TABLE memories; --",
+        "%s {} \\",
+    ],
 )
 def test_any_text_is_kept_to_the_letter(store, text):
     memory = make(text)
@@ -118,12 +166,28 @@ def test_a_text_that_cannot_be_stored_is_refused_with_a_sentence(store):
 
 
 def test_each_order_of_a_list(store):
-    a = make("a", created_at=day(1), updated_at=day(9), importance=5.0, usefulness=0.0, access_count=9)
-    b = make("b", created_at=day(2), updated_at=day(2), importance=9.0, usefulness=1.0, access_count=0)
-    c = make("c", created_at=day(3), updated_at=day(3), importance=1.0, usefulness=5.0, access_count=1)
+    a = make(
+        "a", created_at=day(1), updated_at=day(9), importance=5.0, usefulness=0.0, access_count=9
+    )
+    b = make(
+        "b", created_at=day(2), updated_at=day(2), importance=9.0, usefulness=1.0, access_count=0
+    )
+    c = make(
+        "c", created_at=day(3), updated_at=day(3), importance=1.0, usefulness=5.0, access_count=1
+    )
     put(store, a, b, c)
-    orders = {"created": "cba", "oldest": "abc", "importance": "bac", "used": "acb", "useful": "cba", "updated": "acb"}
-    assert {order: "".join(memory.content for memory in store.list(seen(), order=order)) for order in orders} == orders
+    orders = {
+        "created": "cba",
+        "oldest": "abc",
+        "importance": "bac",
+        "used": "acb",
+        "useful": "cba",
+        "updated": "acb",
+    }
+    assert {
+        order: "".join(memory.content for memory in store.list(seen(), order=order))
+        for order in orders
+    } == orders
 
 
 def test_what_was_told_has_nothing_around_it_however_much_was_told(store):
@@ -136,7 +200,11 @@ def test_what_was_told_has_nothing_around_it_however_much_was_told(store):
 
 def test_a_list_comes_in_pages_without_gaps_or_repeats(store):
     put(store, *(make(f"text {n}", created_at=day(1 + n % 3)) for n in range(25)))
-    pages = [memory.id for offset in range(0, 30, 10) for memory in store.list(seen(), limit=10, offset=offset)]
+    pages = [
+        memory.id
+        for offset in range(0, 30, 10)
+        for memory in store.list(seen(), limit=10, offset=offset)
+    ]
     assert len(pages) == len(set(pages)) == 25
 
 
@@ -152,12 +220,37 @@ OWL = "the owl"
 REDIS = Entity("Redis", "technology")
 MARCH = {
     "plain": {"created_at": day(1)},
-    "decision": {"kind": "decision", "importance": 8.0, "created_at": day(2), "tags": ("db", "Infra"), "entities": (REDIS,),
-                 "usefulness": 1.0},
-    "open": {"kind": "question", "answered": False, "created_at": day(3), "session": "s1", "entities": (Entity("Straße"), Entity("redis"))},
-    "closed": {"kind": "question", "answered": True, "created_at": day(4), "session": "s2", "tags": ("db-two",)},
-    "document": {"kind": "document", "importance": 2.0, "created_at": day(5), "source": "docs/a.md", "source_type": "markdown", "trust": 1,
-                 "access_count": 2},
+    "decision": {
+        "kind": "decision",
+        "importance": 8.0,
+        "created_at": day(2),
+        "tags": ("db", "Infra"),
+        "entities": (REDIS,),
+        "usefulness": 1.0,
+    },
+    "open": {
+        "kind": "question",
+        "answered": False,
+        "created_at": day(3),
+        "session": "s1",
+        "entities": (Entity("Straße"), Entity("redis")),
+    },
+    "closed": {
+        "kind": "question",
+        "answered": True,
+        "created_at": day(4),
+        "session": "s2",
+        "tags": ("db-two",),
+    },
+    "document": {
+        "kind": "document",
+        "importance": 2.0,
+        "created_at": day(5),
+        "source": "docs/a.md",
+        "source_type": "markdown",
+        "trust": 1,
+        "access_count": 2,
+    },
     "expired": {"created_at": day(6), "expires_at": day(10)},
     "later": {"created_at": day(7), "expires_at": day(30)},
     "deleted": {"created_at": day(8), "deleted_at": day(9)},
@@ -165,9 +258,16 @@ MARCH = {
     "ended": {"created_at": day(10), "valid_to": day(12)},
     "tool": {"created_at": day(11), "trust": 0},
     "backdated": {"created_at": day(13), "valid_from": day(2)},
-    "other": {"scope": OTHER, "kind": "decision", "importance": 9.0, "tags": ("db",), "entities": (REDIS,), "created_at": day(2)},
+    "other": {
+        "scope": OTHER,
+        "kind": "decision",
+        "importance": 9.0,
+        "tags": ("db",),
+        "entities": (REDIS,),
+        "created_at": day(2),
+    },
     "mine": {"scope": PERSONAL, "kind": "preference", "created_at": day(2)},
-}  # fmt: skip
+}
 USUAL = {"plain", "decision", "open", "closed", "document", "later", "backdated"}
 FILTERS = [
     ({}, USUAL),
@@ -209,15 +309,37 @@ FILTERS = [
     ({"include_superseded": True}, USUAL | {"superseded", "ended"}),
     ({"include_quarantined": True}, USUAL | {"tool"}),
     ({"follow": True}, USUAL | {"superseded"}),
-    ({"as_of": day(9)}, {"plain", "decision", "open", "closed", "document", "expired", "later", "superseded", "backdated"}),
+    (
+        {"as_of": day(9)},
+        {
+            "plain",
+            "decision",
+            "open",
+            "closed",
+            "document",
+            "expired",
+            "later",
+            "superseded",
+            "backdated",
+        },
+    ),
     ({"as_of": day(12)}, USUAL),
     ({"as_of": day(11) + timedelta(hours=23)}, USUAL | {"superseded", "ended"}),
     ({"as_of": day(3)}, {"plain", "decision", "open", "backdated"}),
     ({"as_of": day(1) - timedelta(seconds=1)}, set()),
     ({"now": day(10) - timedelta(seconds=1)}, USUAL | {"expired", "ended"}),
     ({"now": day(31)}, USUAL - {"later"}),
-    ({"kinds": ("question",), "since": day(4), "session": "s2", "answered": True, "tags": ("db-two",)}, {"closed"}),
-]  # fmt: skip
+    (
+        {
+            "kinds": ("question",),
+            "since": day(4),
+            "session": "s2",
+            "answered": True,
+            "tags": ("db-two",),
+        },
+        {"closed"},
+    ),
+]
 
 
 def fill(store: Store) -> dict[str, str]:
@@ -239,7 +361,11 @@ def calendar(lasting) -> tuple[Store, dict[str, str]]:
     return store, fill(store)
 
 
-@pytest.mark.parametrize(("fields", "expected"), FILTERS, ids=lambda value: str(value)[:60] if isinstance(value, dict) else "")
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    FILTERS,
+    ids=lambda value: str(value)[:60] if isinstance(value, dict) else "",
+)
 def test_every_read_obeys_the_filter(calendar, fields, expected):
     store, march = calendar
     filter = seen()._replace(**fields)
@@ -248,11 +374,18 @@ def test_every_read_obeys_the_filter(calendar, fields, expected):
     assert store.count(filter) == len(expected)
     assert {march[id] for id in by_words(store, "owl", filter)} == expected
     assert {march[id] for id in by_meaning(store, OWL, filter)} == expected
-    named = {march[memory.id] for memory in store.load([key for key, _ in store.by_entity(["redis"], filter, 10).items]).values()}
+    named = {
+        march[memory.id]
+        for memory in store.load(
+            [key for key, _ in store.by_entity(["redis"], filter, 10).items]
+        ).values()
+    }
     assert named == expected & {"decision", "open", "other"}
 
 
-@pytest.mark.parametrize("fields", [fields for fields, _ in FILTERS if "now" not in fields], ids=str)
+@pytest.mark.parametrize(
+    "fields", [fields for fields, _ in FILTERS if "now" not in fields], ids=str
+)
 def test_what_a_search_offers_never_leaves_the_scope(calendar, fields):
     store, _ = calendar
     filter = seen()._replace(**fields)
@@ -262,17 +395,38 @@ def test_what_a_search_offers_never_leaves_the_scope(calendar, fields):
         store.by_entity(["redis"], filter, LIMIT),
     )
     for ranking in rankings:
-        assert {memory.scope for memory in store.load([key for key, _ in ranking.items]).values()} <= set(filter.scopes)
+        assert {
+            memory.scope for memory in store.load([key for key, _ in ranking.items]).values()
+        } <= set(filter.scopes)
 
 
 def test_a_filter_may_name_as_many_things_as_there_are(store):
-    memory = make(OWL, source="docs/70000.md", source_type="markdown", span="70000", tags=("70000",), entities=(Entity("70000"),))
+    memory = make(
+        OWL,
+        source="docs/70000.md",
+        source_type="markdown",
+        span="70000",
+        tags=("70000",),
+        entities=(Entity("70000"),),
+    )
     put(store, memory, make("another owl"))
     many = tuple(map(str, range(70_001)))
-    for fields in ({"sources": tuple(f"docs/{name}.md" for name in many)}, {"tags": many}, {"entities": many}):
-        assert [found.id for found in store.list(seen(**fields))] == [memory.id] == by_words(store, "owl", seen(**fields))
+    for fields in (
+        {"sources": tuple(f"docs/{name}.md" for name in many)},
+        {"tags": many},
+        {"entities": many},
+    ):
+        assert (
+            [found.id for found in store.list(seen(**fields))]
+            == [memory.id]
+            == by_words(store, "owl", seen(**fields))
+        )
     key = store.keys([memory.id])[memory.id]
-    assert store.in_spans(many, seen(), 5) == [key] == [key for key, _ in store.by_entity(many, seen(), 5).items]
+    assert (
+        store.in_spans(many, seen(), 5)
+        == [key]
+        == [key for key, _ in store.by_entity(many, seen(), 5).items]
+    )
     assert store.count(seen(hosts=many)) == 0
 
 
@@ -286,12 +440,28 @@ def test_what_was_said_is_told_from_what_was_told_of_it(store):
 
 def test_a_filter_knows_whether_it_is_narrow():
     assert not seen().narrow
-    assert not seen(include_deleted=True, include_expired=True, include_superseded=True, include_quarantined=True, follow=True).narrow
+    assert not seen(
+        include_deleted=True,
+        include_expired=True,
+        include_superseded=True,
+        include_quarantined=True,
+        follow=True,
+    ).narrow
     for fields in (
-        {"kinds": ("fact",)}, {"entities": ("x",)}, {"tags": ("x",)}, {"sources": ("x",)}, {"session": "s"}, {"min_importance": 0.0},
-        {"since": NOW}, {"until": NOW}, {"as_of": NOW}, {"answered": False}, {"max_trust": 3}, {"used": True},
+        {"kinds": ("fact",)},
+        {"entities": ("x",)},
+        {"tags": ("x",)},
+        {"sources": ("x",)},
+        {"session": "s"},
+        {"min_importance": 0.0},
+        {"since": NOW},
+        {"until": NOW},
+        {"as_of": NOW},
+        {"answered": False},
+        {"max_trust": 3},
+        {"used": True},
         {"transcribed": True},
-    ):  # fmt: skip
+    ):
         assert seen(**fields).narrow, fields
 
 
@@ -316,21 +486,45 @@ TWINS = (
 @pytest.fixture(scope="module")
 def twins(lasting) -> Store:
     store = lasting()
-    put(store, *(make(f"text {id}", id=id) for id in TWINS), make("not here", id="01922222-0000-7000-8000-000000000000", scope=OTHER))
+    put(
+        store,
+        *(make(f"text {id}", id=id) for id in TWINS),
+        make("not here", id="01922222-0000-7000-8000-000000000000", scope=OTHER),
+    )
     return store
 
 
 @pytest.mark.parametrize(
     ("prefix", "which"),
     [
-        (TWINS[0], 0), (TWINS[1], 1), (TWINS[0].upper(), 0), (TWINS[0].replace("-", ""), 0), (f"  {TWINS[2]}\n", 2), ("01900000-2", 2),
+        (TWINS[0], 0),
+        (TWINS[1], 1),
+        (TWINS[0].upper(), 0),
+        (TWINS[0].replace("-", ""), 0),
+        (f"  {TWINS[2]}\n", 2),
+        ("01900000-2", 2),
         ("019000002", 2),
-        ("01900000-2222-7", 2), ("0190000022227", 2), ("01911", 3), ("0191111100", 3), ("01900000-22227", 2), ("01911111-", 3),
-        ("01922", None), ("0193", None), ("019000003", None),
-        (TWINS[0] + "0", None), ("", None), ("  ", None), ("-", None), ("xyz", None), ("0190%", None), ("01900000_1111", None),
-        ("０１９", None), ("*", None), ("0" * 1000, None),
+        ("01900000-2222-7", 2),
+        ("0190000022227", 2),
+        ("01911", 3),
+        ("0191111100", 3),
+        ("01900000-22227", 2),
+        ("01911111-", 3),
+        ("01922", None),
+        ("0193", None),
+        ("019000003", None),
+        (TWINS[0] + "0", None),
+        ("", None),
+        ("  ", None),
+        ("-", None),
+        ("xyz", None),
+        ("0190%", None),
+        ("01900000_1111", None),
+        ("０１９", None),
+        ("*", None),
+        ("0" * 1000, None),
     ],
-)  # fmt: skip
+)
 def test_an_id_is_known_by_any_unique_prefix(twins, prefix, which):
     if which is None:
         with pytest.raises(NotFound) as caught:
@@ -340,14 +534,21 @@ def test_an_id_is_known_by_any_unique_prefix(twins, prefix, which):
         assert twins.resolve(prefix, [HERE]) == TWINS[which]
 
 
-@pytest.mark.parametrize("prefix", ["0", "019", "01900000", "01900000-1111", "019000001111", TWINS[0][:-1], TWINS[0][:-1].upper()])
+@pytest.mark.parametrize(
+    "prefix",
+    ["0", "019", "01900000", "01900000-1111", "019000001111", TWINS[0][:-1], TWINS[0][:-1].upper()],
+)
 def test_a_prefix_of_several_ids_is_ambiguous(twins, prefix):
     with pytest.raises(Ambiguous, match=r"fits [234] memories"):
         twins.resolve(prefix, [HERE])
 
 
 def test_a_prefix_only_fits_memories_of_the_scopes_asked_for(twins):
-    assert twins.resolve("01922", [OTHER]) == twins.resolve("01922", None) == twins.resolve("01922", [HERE, OTHER])
+    assert (
+        twins.resolve("01922", [OTHER])
+        == twins.resolve("01922", None)
+        == twins.resolve("01922", [HERE, OTHER])
+    )
     assert twins.resolve("019", [OTHER]).startswith("01922222")
     with pytest.raises(NotFound):
         twins.resolve("019", ["project:unknown"])
@@ -356,7 +557,14 @@ def test_a_prefix_only_fits_memories_of_the_scopes_asked_for(twins):
 
 
 def test_a_crowd_in_another_scope_does_not_hide_an_id(store):
-    put(store, *(make(f"passage {n}", id=f"01900000-0000-7000-8000-{n:012x}", scope=OTHER) for n in range(80)), embed=False)
+    put(
+        store,
+        *(
+            make(f"passage {n}", id=f"01900000-0000-7000-8000-{n:012x}", scope=OTHER)
+            for n in range(80)
+        ),
+        embed=False,
+    )
     mine = make("mine", id="01900000-0001-7000-8000-000000000000")
     put(store, mine)
     assert store.resolve("01900000", [HERE]) == mine.id
@@ -386,16 +594,40 @@ def test_short_ids_of_memories_made_together(store):
 
 def test_an_overview_counts_what_there_is(store, march):
     a, b = list(march)[:2]
-    store.write(Batch(at=NOW, relate=(Relation(a, b, "builds_on"),), model=MODEL, cache={"00" * 16: [vector("x")]}))
+    store.write(
+        Batch(
+            at=NOW,
+            relate=(Relation(a, b, "builds_on"),),
+            model=MODEL,
+            cache={"00" * 16: [vector("x")]},
+        )
+    )
     found = store.overview()
-    assert (found.memories, found.deleted, found.relations, found.cached, found.unembedded) == (13, 1, 1, 1, 0)
+    assert (found.memories, found.deleted, found.relations, found.cached, found.unembedded) == (
+        13,
+        1,
+        1,
+        1,
+        0,
+    )
     assert found.by_scope == {HERE: 11, OTHER: 1, PERSONAL: 1}
-    assert found.by_kind == {"fact": 7, "decision": 2, "question": 2, "document": 1, "preference": 1}
+    assert found.by_kind == {
+        "fact": 7,
+        "decision": 2,
+        "question": 2,
+        "document": 1,
+        "preference": 1,
+    }
     assert found.vectors == {MODEL: 14}
     assert found.entities == 3
     assert found.database_bytes > 0
     inside = store.overview([OTHER])
-    assert (inside.memories, inside.deleted, inside.by_scope, inside.by_kind) == (1, 0, {OTHER: 1}, {"decision": 1})
+    assert (inside.memories, inside.deleted, inside.by_scope, inside.by_kind) == (
+        1,
+        0,
+        {OTHER: 1},
+        {"decision": 1},
+    )
     assert store.overview([]).memories == 0
     assert sorted(store.scopes()) == sorted([HERE, OTHER, PERSONAL])
 
@@ -414,7 +646,13 @@ def test_reading_changes_nothing(store, march):
 
 def test_an_empty_store_is_well_and_answers_everything(store):
     assert store.check(deep=True) == []
-    assert (store.count(seen()), store.list(seen()), list(store.scan(seen())), store.scopes(), store.models()) == (0, [], [], [], [])
+    assert (
+        store.count(seen()),
+        store.list(seen()),
+        list(store.scan(seen())),
+        store.scopes(),
+        store.models(),
+    ) == (0, [], [], [], [])
     assert store.overview().memories == 0
     assert by_words(store, "anything") == by_meaning(store, "anything") == []
     assert store.rebuild() == 0
@@ -424,7 +662,11 @@ def test_an_empty_store_is_well_and_answers_everything(store):
 
 
 def test_a_rebuilt_index_gives_the_same_answers(store, march):
-    put(store, make("a text in docs", source="docs/walrus.md", source_type="markdown", section="Heading"), unique=False)
+    put(
+        store,
+        make("a text in docs", source="docs/walrus.md", source_type="markdown", section="Heading"),
+        unique=False,
+    )
     change(store, next(iter(march)), content="owl of the night, changed", content_hash="changed")
     before = snapshot(store)
     assert store.rebuild() == 15
@@ -433,7 +675,11 @@ def test_a_rebuilt_index_gives_the_same_answers(store, march):
 
 
 def test_a_backup_opens_and_is_the_same(backend: Backend, store, march, tmp_path):
-    store.write(Batch(at=NOW, access=(next(iter(march)),), relate=(Relation(*list(march)[:2], "builds_on"),)))
+    store.write(
+        Batch(
+            at=NOW, access=(next(iter(march)),), relate=(Relation(*list(march)[:2], "builds_on"),)
+        )
+    )
     target = tmp_path / "copies" / "backup"
     target.parent.mkdir()
     before = snapshot(store)
@@ -451,10 +697,19 @@ def test_a_backup_opens_and_is_the_same(backend: Backend, store, march, tmp_path
 
 def test_resetting_a_scope_leaves_the_others(store, march):
     mine = [id for id, name in march.items() if name not in ("other", "mine")]
-    store.write(Batch(at=NOW, relate=(Relation(mine[0], mine[1], "builds_on"),), sources=((HERE, Source("docs/a.md", "markdown", "h")),)))
+    store.write(
+        Batch(
+            at=NOW,
+            relate=(Relation(mine[0], mine[1], "builds_on"),),
+            sources=((HERE, Source("docs/a.md", "markdown", "h")),),
+        )
+    )
     assert store.reset([HERE]) == 12
     assert store.list(everything()) == []
-    assert {march[memory.id] for memory in store.scan(everything(HERE, OTHER, PERSONAL))} == {"other", "mine"}
+    assert {march[memory.id] for memory in store.scan(everything(HERE, OTHER, PERSONAL))} == {
+        "other",
+        "mine",
+    }
     assert store.relations(mine) == []
     assert store.history(mine[0]) == []
     assert store.source(HERE, "docs/a.md") is None
@@ -468,10 +723,19 @@ def test_resetting_a_scope_leaves_the_others(store, march):
 
 
 def test_resetting_everything_leaves_nothing_and_works_on(store, march):
-    store.write(Batch(at=NOW, purge=(next(iter(march)),), model=MODEL, cache={"00" * 16: [vector("x")]}))
+    store.write(
+        Batch(at=NOW, purge=(next(iter(march)),), model=MODEL, cache={"00" * 16: [vector("x")]})
+    )
     assert store.reset() == 13
     found = store.overview()
-    assert (found.memories, found.deleted, found.relations, found.entities, found.sources, found.cached) == (0, 0, 0, 0, 0, 0)
+    assert (
+        found.memories,
+        found.deleted,
+        found.relations,
+        found.entities,
+        found.sources,
+        found.cached,
+    ) == (0, 0, 0, 0, 0, 0)
     assert set(found.vectors.values()) <= {0}
     assert store.tombstoned([content_hash(f"{OWL} of plain")]) == set()
     assert store.check(deep=True) == []

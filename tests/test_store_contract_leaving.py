@@ -5,16 +5,30 @@ from __future__ import annotations
 import json
 
 import pytest
-from stores import HERE, MODEL, NOW, OTHER, change, content_hash, day, everything, ids, make, put, seen, vector
+from stores import (
+    HERE,
+    MODEL,
+    NOW,
+    OTHER,
+    change,
+    content_hash,
+    day,
+    everything,
+    ids,
+    make,
+    put,
+    seen,
+    vector,
+)
 
-from recollect import conversations
-from recollect.config import Config
-from recollect.errors import InvalidInput
-from recollect.memory import Memory
-from recollect.records import Bundle
-from recollect.store.spans import topic_text
-from recollect.store.writer import cache_key
-from recollect.types import TRUST, Batch, Change, Relation, Session, Source, Span
+from bethink.api import Bethink
+from bethink.config import Config
+from bethink.errors import InvalidInput
+from bethink.features import conversations
+from bethink.store.records import Bundle
+from bethink.store.spans import topic_text
+from bethink.store.writer import cache_key
+from bethink.types import TRUST, Batch, Change, Relation, Session, Source, Span
 
 
 def purge(store, *purged) -> int:
@@ -28,7 +42,9 @@ def replace(store, new, old, at=NOW) -> None:
 
 def answer(store, answer, question) -> None:
     changes = (Change(question.id, "answer", {"answered": True}),)
-    store.write(Batch(at=NOW, change=changes, relate=(Relation(answer.id, question.id, "answers"),)))
+    store.write(
+        Batch(at=NOW, change=changes, relate=(Relation(answer.id, question.id, "answers"),))
+    )
 
 
 def cached(store, *texts) -> set[str]:
@@ -45,10 +61,24 @@ def caching(*texts) -> dict[str, object]:
 
 
 def test_the_last_memory_of_a_conversation_can_be_purged_and_its_transcript_is_read_on(store):
-    uri, said = "/t/a.jsonl", make("Kumquats for lunch", source="/t/a.jsonl", source_type="transcript", session="s1")
+    uri, said = (
+        "/t/a.jsonl",
+        make("Kumquats for lunch", source="/t/a.jsonl", source_type="transcript", session="s1"),
+    )
     state = {"turns": 1, "scope": HERE, "open": {"asked": "the vector of a question"}}
-    source = Source(uri, "transcript", position=7, metadata={"sessions": {"s1": state, "s2": state}, "host": "claude"})
-    put(store, said, unique=False, sessions=(Session("s1", HERE, "claude", "Lunch", uri),), sources=((HERE, source),))
+    source = Source(
+        uri,
+        "transcript",
+        position=7,
+        metadata={"sessions": {"s1": state, "s2": state}, "host": "claude"},
+    )
+    put(
+        store,
+        said,
+        unique=False,
+        sessions=(Session("s1", HERE, "claude", "Lunch", uri),),
+        sources=((HERE, source),),
+    )
     assert purge(store, said) == 1
     assert store.list(everything()) == []
     (session,) = store.sessions((HERE,))
@@ -76,7 +106,12 @@ def test_a_purge_takes_the_vectors_of_every_text_under_every_heading(store):
 def test_the_vectors_of_a_purged_topic_go_with_its_name(store):
     said = make("Kumquats for lunch", session="s1", span="t1")
     span = Span("t1", HERE, "s1", None, "Lunch", "Kumquats", (1, 2), 0, day(1))
-    put(store, said, spans=((span, [vector("Lunch")]),), cache=caching(topic_text("Lunch", "Kumquats")))
+    put(
+        store,
+        said,
+        spans=((span, [vector("Lunch")]),),
+        cache=caching(topic_text("Lunch", "Kumquats")),
+    )
     purge(store, said)
     assert cached(store, topic_text("Lunch", "Kumquats")) == set()
 
@@ -110,7 +145,10 @@ def test_an_edit_does_not_bring_a_purged_text_back(store):
 
 
 def test_an_edited_passage_is_only_hidden_when_its_source_changes(store):
-    edited, believed, reread, plain = (make(text, source="docs/a.md", source_type="markdown") for text in ("one", "two", "three", "four"))
+    edited, believed, reread, plain = (
+        make(text, source="docs/a.md", source_type="markdown")
+        for text in ("one", "two", "three", "four")
+    )
     put(store, edited, believed, reread, plain)
     change(store, edited.id, content="one, said Anna", content_hash=content_hash("one, said Anna"))
     change(store, believed.id, "believe", trust=3)
@@ -126,7 +164,11 @@ def test_an_edited_passage_is_only_hidden_when_its_source_changes(store):
 
 @pytest.mark.parametrize("end", ["purge", "reset", "gone"])
 def test_what_it_replaced_is_valid_again_as_before_and_what_it_answered_is_open(store, end):
-    old, open_, twice = make("We use MySQL", valid_to=day(90)), make("Which queue?", kind="question"), make("Which cache?", kind="question")
+    old, open_, twice = (
+        make("We use MySQL", valid_to=day(90)),
+        make("Which queue?", kind="question"),
+        make("Which cache?", kind="question"),
+    )
     new, other = make("We use PostgreSQL", scope=OTHER, created_at=day(4)), make("Redis it is")
     put(store, old, open_, twice, new, other)
     replace(store, new, old, day(4))
@@ -150,7 +192,11 @@ def test_what_it_replaced_is_valid_again_as_before_and_what_it_answered_is_open(
 
 
 def test_what_two_replaced_goes_back_to_the_other_when_one_is_purged(store):
-    old, new, newest = make("MySQL"), make("PostgreSQL", created_at=day(4)), make("CockroachDB", created_at=day(5))
+    old, new, newest = (
+        make("MySQL"),
+        make("PostgreSQL", created_at=day(4)),
+        make("CockroachDB", created_at=day(5)),
+    )
     put(store, old, new, newest)
     replace(store, new, old, day(4))
     for each in (old, new):
@@ -165,7 +211,11 @@ def test_what_two_replaced_goes_back_to_the_other_when_one_is_purged(store):
 
 
 def test_the_end_that_a_memory_had_comes_back_with_it(store):
-    chain, since, never = make("one", valid_to=day(90)), make("two", valid_to=day(90)), make("three")
+    chain, since, never = (
+        make("one", valid_to=day(90)),
+        make("two", valid_to=day(90)),
+        make("three"),
+    )
     new, newer = make("four", created_at=day(4)), make("five", created_at=day(5))
     put(store, chain, since, never, new, newer)
     for old in (chain, since, never):
@@ -174,7 +224,11 @@ def test_the_end_that_a_memory_had_comes_back_with_it(store):
     change(store, since.id, valid_to=day(60))
     for old in (chain, since, never):
         change(store, old.id, "restore", superseded_by=None)
-    assert [memory.valid_to for memory in store.get([chain.id, since.id, never.id])] == [day(90), day(60), None]
+    assert [memory.valid_to for memory in store.get([chain.id, since.id, never.id])] == [
+        day(90),
+        day(60),
+        None,
+    ]
     change(store, chain.id, "restore", superseded_by=None)
     assert store.get([chain.id])[0].valid_to == day(90)
 
@@ -193,19 +247,27 @@ def test_no_write_makes_what_replaces_it_replaced_by_it(store):
     assert ids(store.list(seen())) == {one.id}
 
 
-# Through Memory
+# Through Bethink
 
 
 @pytest.fixture
 def memory(store, offline, tmp_path):
-    return Memory(store=store, directory=tmp_path / "project", config=Config(embedding="hashing"))
+    return Bethink(store=store, directory=tmp_path / "project", config=Config(embedding="hashing"))
 
 
 def spoken(memory, tmp_path, *texts):
     """A conversation in which each of these was said by the user; gives its memories."""
     file = tmp_path / "talk.jsonl"
-    row = {"type": "user", "sessionId": "s1", "timestamp": "2026-01-01T00:00:00Z", "cwd": str(tmp_path / "project")}
-    said = ({**row, "uuid": str(number), "message": {"role": "user", "content": text}} for number, text in enumerate(texts))
+    row = {
+        "type": "user",
+        "sessionId": "s1",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "cwd": str(tmp_path / "project"),
+    }
+    said = (
+        {**row, "uuid": str(number), "message": {"role": "user", "content": text}}
+        for number, text in enumerate(texts)
+    )
     file.write_text("".join(json.dumps(line) + "\n" for line in said))
     conversations.backfill(memory, [("claude", file)])
     return memory.list()
@@ -226,14 +288,21 @@ def test_a_purge_takes_the_idea_and_the_turn_of_the_same_words(memory, tmp_path,
 
 
 def test_a_turn_that_says_more_is_not_purged_with_its_idea(memory, tmp_path):
-    said = spoken(memory, tmp_path, f"The weather is fine today and so is the coffee. {PAID}. Let us go on with the tests.")
+    said = spoken(
+        memory,
+        tmp_path,
+        f"The weather is fine today and so is the coffee. {PAID}. Let us go on with the tests.",
+    )
     (idea,) = [one for one in said if one.kind == "decision"]
     assert memory.forget(idea.id, purge=True) == [idea.id]
     assert [one.kind for one in memory.list() if "Bob" in one.content] == ["context"]
 
 
 def test_an_end_that_was_told_is_still_told_after_a_replacement_was_taken_back(memory):
-    one, other = memory.add("The promo code works until new year").id, memory.add("The billing team looks after promo codes").id
+    one, other = (
+        memory.add("The promo code works until new year").id,
+        memory.add("The billing team looks after promo codes").id,
+    )
     memory.update(one, valid_to=day(9999))
     memory.link(other, one, "supersedes")
     assert memory.restore(one).valid_to == day(9999)
@@ -246,7 +315,13 @@ def test_an_end_that_was_told_is_still_told_after_a_replacement_was_taken_back(m
 
 
 def test_what_somebody_words_anew_is_believed_as_far_as_they_are(store, memory, tmp_path):
-    agent = Memory(store=store, directory=tmp_path / "project", config=memory.config, actor="claude", trust=TRUST["agent"])
+    agent = Bethink(
+        store=store,
+        directory=tmp_path / "project",
+        config=memory.config,
+        actor="claude",
+        trust=TRUST["agent"],
+    )
     id = memory.add("Deploys need a review").id
     assert agent.update(id, importance=9, tags=["a"]).trust == TRUST["user"]
     assert agent.update(id, content="Deploys need no review").trust == TRUST["agent"]

@@ -27,13 +27,13 @@ from stores import (
     vectors_of,
 )
 
-from recollect.config import Config
-from recollect.embed.hashing import HashingEmbedder
-from recollect.memory import Memory
-from recollect.recall.query import parse
-from recollect.store.base import Store
-from recollect.store.match import query_words
-from recollect.types import Batch, Change, Entity, Entry, Query, Term, Words
+from bethink.api import Bethink
+from bethink.config import Config
+from bethink.embed.hashing import HashingEmbedder
+from bethink.recall.query import parse
+from bethink.store.base import Store
+from bethink.store.match import query_words
+from bethink.types import Batch, Change, Entity, Entry, Query, Term, Words
 
 # Words
 
@@ -42,15 +42,29 @@ from recollect.types import Batch, Change, Entity, Entry, Query, Term, Words
     ("text", "question"),
     [
         ("The deployments were failing", "deployment fails"),  # stems
-        ("Le café est fermé", "cafe"), ("Le cafe est ferme", "café"), ("Größe zählt", "grosse zahlt größe"),  # accents
-        ("我们用数据库存储会话", "数据库"), ("我们用数据库存储会话", "存储"), ("我们用数据库", "库"),  # no spaces
-        ("セッションはデータベースに保存", "データベース"), ("데이터베이스에 저장한다", "데이터베이스"),
-        ("call parseHttpUrl first", "http"), ("call parseHttpUrl first", "parseHttpUrl"), ("parse http url", "parseHttpUrl"),
-        ("call XMLHttpRequest first", "xml request"), ("use max_retry_count", "retry"), ("see src/store/rows.py", "rows.py"),
-        ("UPPER CASE WORDS", "upper"), ("version 3.51.3 is fixed", "3.51.3"), ("C++ and C# differ", "C#"), ("don't panic", "panic"),
-        ("quick brown fox", '"quick brown fox"'), ("rollback of the migration", "roll*"), ("rollback of the migration", "content:rollback"),
+        ("Le café est fermé", "cafe"),
+        ("Le cafe est ferme", "café"),
+        ("Größe zählt", "grosse zahlt größe"),  # accents
+        ("我们用数据库存储会话", "数据库"),
+        ("我们用数据库存储会话", "存储"),
+        ("我们用数据库", "库"),  # no spaces
+        ("セッションはデータベースに保存", "データベース"),
+        ("데이터베이스에 저장한다", "데이터베이스"),
+        ("call parseHttpUrl first", "http"),
+        ("call parseHttpUrl first", "parseHttpUrl"),
+        ("parse http url", "parseHttpUrl"),
+        ("call XMLHttpRequest first", "xml request"),
+        ("use max_retry_count", "retry"),
+        ("see src/store/rows.py", "rows.py"),
+        ("UPPER CASE WORDS", "upper"),
+        ("version 3.51.3 is fixed", "3.51.3"),
+        ("C++ and C# differ", "C#"),
+        ("don't panic", "panic"),
+        ("quick brown fox", '"quick brown fox"'),
+        ("rollback of the migration", "roll*"),
+        ("rollback of the migration", "content:rollback"),
     ],
-)  # fmt: skip
+)
 def test_words_are_found_however_they_are_written(store, text, question):
     memory = make(text)
     put(store, memory, make("nothing of the kind whatsoever"))
@@ -60,9 +74,14 @@ def test_words_are_found_however_they_are_written(store, text, question):
 @pytest.fixture(scope="module")
 def greek(lasting) -> tuple[Store, dict[str, str]]:
     memories = {
-        "a": make("alpha"), "ab": make("alpha beta"), "abc": make("beta gamma alpha"), "b": make("bare", section="Some heading"),
-        "c": make("common", tags=("labelled",), summary="abstract"), "d": make("delta"), "x": make("alpha delta", scope=OTHER),
-    }  # fmt: skip
+        "a": make("alpha"),
+        "ab": make("alpha beta"),
+        "abc": make("beta gamma alpha"),
+        "b": make("bare", section="Some heading"),
+        "c": make("common", tags=("labelled",), summary="abstract"),
+        "d": make("delta"),
+        "x": make("alpha delta", scope=OTHER),
+    }
     store = lasting()
     put(store, *memories.values())
     return store, {memory.id: name for name, memory in memories.items()}
@@ -88,21 +107,36 @@ def greek(lasting) -> tuple[Store, dict[str, str]]:
         (Query("", "", expression=("and", Term("alpha"), Term("gamma"))), {"abc"}),
         (Query("", "", expression=("or", Term("delta"), Term("gamma"))), {"abc", "d"}),
         (Query("", "", expression=("not", Term("alpha"), Term("beta"))), {"a"}),
-        (Query("", "", expression=("and", ("or", Term("alpha"), Term("delta")), ("not", Term("alpha"), Term("gamma")))), {"a", "ab"}),
+        (
+            Query(
+                "",
+                "",
+                expression=(
+                    "and",
+                    ("or", Term("alpha"), Term("delta")),
+                    ("not", Term("alpha"), Term("gamma")),
+                ),
+            ),
+            {"a", "ab"},
+        ),
         (Query("", "", expression=("and", Term("***"), Term("alpha"))), {"a", "ab", "abc"}),
         (Query("", "", expression=("not", Term("alpha"), Term("--"))), {"a", "ab", "abc"}),
         (Query("", ""), set()),
         (term(""), set()),
         (term("-:*"), set()),
     ],
-)  # fmt: skip
+)
 def test_each_form_of_a_query(greek, query, found):
     store, names = greek
     assert {names[id] for id in by_words(store, query)} == found
 
 
 def test_the_better_match_comes_first_and_scores_fall(store):
-    both, one, long = make("redis cache"), make("redis queue"), make("redis " + "and many other words about nothing in particular " * 5)
+    both, one, long = (
+        make("redis cache"),
+        make("redis queue"),
+        make("redis " + "and many other words about nothing in particular " * 5),
+    )
     put(store, long, one, both, *(make(f"filler text number {n}") for n in range(20)))
     ranking = store.keyword(parse("redis cache", NOW), seen(), LIMIT)
     found = store.load([key for key, _ in ranking.items])
@@ -124,40 +158,137 @@ def test_the_file_of_a_passage_is_a_word_of_it_also_after_an_edit(store):
 def test_a_changed_text_is_found_by_its_new_words_only(store):
     memory = make("pelicans are large")
     put(store, memory)
-    change(store, memory.id, content="herons are slender", content_hash=content_hash("herons are slender"), summary="herons")
+    change(
+        store,
+        memory.id,
+        content="herons are slender",
+        content_hash=content_hash("herons are slender"),
+        summary="herons",
+    )
     assert by_words(store, "herons") == [memory.id]
     assert by_words(store, "pelicans") == []
     assert by_words(store, term("pelicans", column="summary")) == []
 
 
 HOSTILE = [
-    "", " ", '"', '""', '"""', "'", "NEAR(", "NEAR(a b, 5)", "*", "* *", "a*", "**a**", ":", "a:", ":a", "content:", "content:*", "^a",
-    "^", "-", "--a", "- a", "+a", "(", ")", "((((",
-    ")(", "(a", "a AND", "AND a", "OR", "NOT", "NOT a", "a AND OR b", "a AND (b OR", "{a b}: c", "{content}: a", "- {content} : a",
-    "a + b", "\x00", "a\x00b", "\\", "a\\b", "%", "_", "?1", ":x", "@y", "$z",
-    "'; DROP TABLE memories; --", '" OR 1=1 --', "zq1", "scope:zq1", 'scope : "zq2"', 'x") OR scope : ("zq2', "\ud800", "a\udcffb",
-    "\ufeff", "\u202e", "🦉", "½", "²", "㉈", "Ⅷ", "é" * 500,
-    "a" * 100_000, "a " * 20_000, "(" * 2000 + "a" + ")" * 2000, " AND ".join(["word"] * 500), " OR ".join(f"w{n}" for n in range(500)),
-    "NOT " * 300 + "a", "漢" * 3000, "\n\t\r",
-    "rank MATCH 'bm25(0)'", "memories_fts", "a NEAR b", 'a "b', "a\"b'c", "[a-z]+", "<script>", "..", "...a...", "１２３", "ａｂｃ", "ß",
-    "İ", "ﬁ", "\u0301", "a\u0301", "🏳️‍🌈",
-]  # fmt: skip
+    "",
+    " ",
+    '"',
+    '""',
+    '"""',
+    "'",
+    "NEAR(",
+    "NEAR(a b, 5)",
+    "*",
+    "* *",
+    "a*",
+    "**a**",
+    ":",
+    "a:",
+    ":a",
+    "content:",
+    "content:*",
+    "^a",
+    "^",
+    "-",
+    "--a",
+    "- a",
+    "+a",
+    "(",
+    ")",
+    "((((",
+    ")(",
+    "(a",
+    "a AND",
+    "AND a",
+    "OR",
+    "NOT",
+    "NOT a",
+    "a AND OR b",
+    "a AND (b OR",
+    "{a b}: c",
+    "{content}: a",
+    "- {content} : a",
+    "a + b",
+    "\x00",
+    "a\x00b",
+    "\\",
+    "a\\b",
+    "%",
+    "_",
+    "?1",
+    ":x",
+    "@y",
+    "$z",
+    "'; DROP TABLE memories; --",
+    '" OR 1=1 --',
+    "zq1",
+    "scope:zq1",
+    'scope : "zq2"',
+    'x") OR scope : ("zq2',
+    "\ud800",
+    "a\udcffb",
+    "\ufeff",
+    "\u202e",
+    "🦉",
+    "½",
+    "²",
+    "㉈",
+    "Ⅷ",
+    "é" * 500,
+    "a" * 100_000,
+    "a " * 20_000,
+    "(" * 2000 + "a" + ")" * 2000,
+    " AND ".join(["word"] * 500),
+    " OR ".join(f"w{n}" for n in range(500)),
+    "NOT " * 300 + "a",
+    "漢" * 3000,
+    "\n\t\r",
+    "rank MATCH 'bm25(0)'",
+    "memories_fts",
+    "a NEAR b",
+    'a "b',
+    "a\"b'c",
+    "[a-z]+",
+    "<script>",
+    "..",
+    "...a...",
+    "１２３",
+    "ａｂｃ",
+    "ß",
+    "İ",
+    "ﬁ",
+    "\u0301",
+    "a\u0301",
+    "🏳️‍🌈",
+]
 
 
 @pytest.fixture(scope="module")
 def fortress(lasting) -> Store:
     store = lasting()
-    put(store, make("zq1 zq2 a word b word by an owl"), make("a secret word", scope=OTHER), embed=False)
+    put(
+        store,
+        make("zq1 zq2 a word b word by an owl"),
+        make("a secret word", scope=OTHER),
+        embed=False,
+    )
     return store
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:20]))
 def test_no_query_is_an_error_and_none_leaves_its_scope(fortress, text):
     asked = (
-        parse(text, NOW), term(text), term(text, phrase=True), term(text, prefix=True), term(text, column=text), term(text, column="tags"),
-        Query(text, text, (Term("word"), Term(text), Term("b"))), Query(text, text, expression=("and", Term("word"), Term(text))),
+        parse(text, NOW),
+        term(text),
+        term(text, phrase=True),
+        term(text, prefix=True),
+        term(text, column=text),
+        term(text, column="tags"),
+        Query(text, text, (Term("word"), Term(text), Term("b"))),
+        Query(text, text, expression=("and", Term("word"), Term(text))),
         Query(text, text, expression=("not", Term("word"), Term(text))),
-    )  # fmt: skip
+    )
     for query in asked:
         for filter in (seen(), seen(kinds=("fact",)), seen()._replace(scopes=())):
             keys = [key for key, _ in fortress.keyword(query, filter, 10).items]
@@ -167,14 +298,38 @@ def test_no_query_is_an_error_and_none_leaves_its_scope(fortress, text):
             assert {memory.scope for memory in fortress.load(keys).values()} <= set(filter.scopes)
 
 
-SIGNS = ['"', "*", "(", ")", "AND", "OR", "NOT", "NEAR(", ":", "^", "-", "content:", "owl", "zq1", "+", "{", "}", ","]
+SIGNS = [
+    '"',
+    "*",
+    "(",
+    ")",
+    "AND",
+    "OR",
+    "NOT",
+    "NEAR(",
+    ":",
+    "^",
+    "-",
+    "content:",
+    "owl",
+    "zq1",
+    "+",
+    "{",
+    "}",
+    ",",
+]
 
 
 @settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(st.lists(st.one_of(st.text(max_size=12), st.sampled_from(SIGNS)), max_size=8))
 def test_no_string_of_words_and_signs_is_an_error(fortress, pieces):
     text = " ".join(pieces)
-    for query in (parse(text, NOW), term(text), term(text, phrase=True, prefix=True), Query(text, text, tuple(map(Term, pieces)))):
+    for query in (
+        parse(text, NOW),
+        term(text),
+        term(text, phrase=True, prefix=True),
+        Query(text, text, tuple(map(Term, pieces))),
+    ):
         fortress.keyword(query, seen(), 10)
         fortress.statistics(query_words(query), (HERE,))
 
@@ -183,7 +338,12 @@ def test_no_string_of_words_and_signs_is_an_error(fortress, pieces):
 
 
 def test_a_text_is_nearest_to_itself(store):
-    texts = ["redis holds the sessions", "we deploy on fridays", "the owl hunts at night", "parse the url of a request"]
+    texts = [
+        "redis holds the sessions",
+        "we deploy on fridays",
+        "the owl hunts at night",
+        "parse the url of a request",
+    ]
     memories = [make(text) for text in texts]
     put(store, *memories)
     for memory in memories:
@@ -236,7 +396,9 @@ def test_vectors_follow_their_memories_at_once_and_for_every_reader(backend, sto
     second.write(
         Batch(
             at=NOW,
-            change=(Change(memory.id, "update", {"content": new, "content_hash": content_hash(new)}),),
+            change=(
+                Change(memory.id, "update", {"content": new, "content_hash": content_hash(new)}),
+            ),
             vectors={memory.id: [vector(new)]},
             model=MODEL,
         )
@@ -268,11 +430,15 @@ def test_the_removal_of_many_vectors_among_those_of_another_scope(backend, store
     for scope in (HERE, OTHER):
         by_meaning(reader, "mine", seen(scope))
     store.write(Batch(at=NOW, purge=tuple(memory.id for memory in (*theirs[5:20], *mine[5:12]))))
-    means = {scope: reader.cosines([], vector("mine 3"), MODEL, (scope,))[1] for scope in (HERE, OTHER)}
+    means = {
+        scope: reader.cosines([], vector("mine 3"), MODEL, (scope,))[1] for scope in (HERE, OTHER)
+    }
     fresh = backend.open()
     for scope in (HERE, OTHER):
         assert by_meaning(reader, "mine 3", seen(scope)) == by_meaning(fresh, "mine 3", seen(scope))
-        assert means[scope] == pytest.approx(fresh.cosines([], vector("mine 3"), MODEL, (scope,))[1], abs=1e-6)
+        assert means[scope] == pytest.approx(
+            fresh.cosines([], vector("mine 3"), MODEL, (scope,))[1], abs=1e-6
+        )
 
 
 def test_made_vectors_are_kept_by_text_and_model(backend, store):
@@ -298,7 +464,9 @@ def test_what_has_no_vector_of_a_model_is_listed_oldest_first(store):
     assert store.count_unembedded(MODEL) == store.overview().unembedded == 2
     assert store.count_unembedded("another-model") == 3
     assert store.models() == [MODEL]
-    store.write(Batch(at=NOW, vectors={bare.id: vectors_of(bare), also.id: vectors_of(also)}, model=MODEL))
+    store.write(
+        Batch(at=NOW, vectors={bare.id: vectors_of(bare), also.id: vectors_of(also)}, model=MODEL)
+    )
     assert store.count_unembedded(MODEL) == 0
     assert by_meaning(store, "bare")[0] == bare.id
 
@@ -308,7 +476,12 @@ def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
     put(store, memory)
     assert by_meaning(reader, memory.content) == [memory.id]
     store.write(
-        Batch(at=NOW, vectors={memory.id: [np.ones(8, np.float32) / 8**0.5]}, model="tiny", cache={"00" * 16: [np.ones(8, np.float32)]})
+        Batch(
+            at=NOW,
+            vectors={memory.id: [np.ones(8, np.float32) / 8**0.5]},
+            model="tiny",
+            cache={"00" * 16: [np.ones(8, np.float32)]},
+        )
     )
     assert sorted(store.models()) == sorted([MODEL, "tiny"])
     assert store.drop_vectors("tiny") == 1
@@ -322,47 +495,65 @@ def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
 
 
 def test_a_text_that_changed_while_its_old_one_was_embedded_keeps_the_vectors_of_its_own(store):
-    edited, bare, same = make("kangaroos live in Australia"), make("wombats dig"), make("the numbat eats ants")
+    edited, bare, same = (
+        make("kangaroos live in Australia"),
+        make("wombats dig"),
+        make("the numbat eats ants"),
+    )
     put(store, edited, bare, same, embed=False)
     made = {memory.id: vectors_of(memory) for memory in (edited, bare, same)}
     for memory, new in ((edited, "invoices go through Kafka"), (bare, "queues are read in order")):
         vectors = {memory.id: EMBEDDER.documents([new])[0]} if memory is edited else {}
         text = {"content": new, "content_hash": content_hash(new)}
-        store.write(Batch(at=NOW, change=(Change(memory.id, "update", text),), vectors=vectors, model=MODEL))
+        store.write(
+            Batch(at=NOW, change=(Change(memory.id, "update", text),), vectors=vectors, model=MODEL)
+        )
     texts = {memory.id: memory.content for memory in (edited, bare, same)}
     store.write(Batch(at=NOW, vectors=made, made_of=texts, model=MODEL))
     keys = store.keys([edited.id, bare.id, same.id])
-    cosines = store.cosines(list(keys.values()), vector("invoices go through Kafka"), MODEL, (HERE,))[0]
+    cosines = store.cosines(
+        list(keys.values()), vector("invoices go through Kafka"), MODEL, (HERE,)
+    )[0]
     assert cosines[keys[edited.id]] == pytest.approx(1, abs=0.01)
     assert [memory.id for memory in store.unembedded(MODEL, 10)] == [bare.id]
     assert by_meaning(store, same.content)[0] == same.id
 
 
-def test_what_is_edited_while_it_is_being_embedded_is_found_by_what_it_says_now(backend, store, offline):
+def test_what_is_edited_while_it_is_being_embedded_is_found_by_what_it_says_now(
+    backend, store, offline
+):
     class Slow(HashingEmbedder):
         """Somebody edits just when the texts were read."""
 
         def documents(self, texts, *more):
             if told:
-                with Memory(store=backend.open(), embedder=EMBEDDER) as other:
+                with Bethink(store=backend.open(), embedder=EMBEDDER) as other:
                     other.update(told.pop(), content="invoices go through Kafka")
             return super().documents(texts, *more)
 
-    with Memory(store=store, config=Config(embedding="none")) as bare:
+    with Bethink(store=store, config=Config(embedding="none")) as bare:
         told = [bare.add("kangaroos live in Australia").id]
         key, scopes = store.keys(told)[told[0]], bare.scopes
     store = backend.open()
-    with Memory(store=store, embedder=Slow(64)) as memory:
+    with Bethink(store=store, embedder=Slow(64)) as memory:
         memory.reindex()
-    assert store.cosines([key], vector("invoices go through Kafka"), MODEL, scopes)[0][key] == pytest.approx(1, abs=0.01)
+    assert store.cosines([key], vector("invoices go through Kafka"), MODEL, scopes)[0][
+        key
+    ] == pytest.approx(1, abs=0.01)
 
 
 def test_each_model_searches_its_own_vectors(store):
     one, other = make("one"), make("other")
-    store.write(Batch(at=NOW, add=(Entry(one, [np.array([1, 0, 0, 0], np.float32)]),), model="four"))
+    store.write(
+        Batch(at=NOW, add=(Entry(one, [np.array([1, 0, 0, 0], np.float32)]),), model="four")
+    )
     store.write(Batch(at=NOW, add=(Entry(other, [np.array([0, 1], np.float32)]),), model="two"))
-    assert [key for key, _ in store.nearest(np.array([1, 0, 0, 0], np.float32), "four", seen(), 5).items] == [store.keys([one.id])[one.id]]
-    assert [key for key, _ in store.nearest(np.array([0, 1], np.float32), "two", seen(), 5).items] == [store.keys([other.id])[other.id]]
+    assert [
+        key for key, _ in store.nearest(np.array([1, 0, 0, 0], np.float32), "four", seen(), 5).items
+    ] == [store.keys([one.id])[one.id]]
+    assert [
+        key for key, _ in store.nearest(np.array([0, 1], np.float32), "two", seen(), 5).items
+    ] == [store.keys([other.id])[other.id]]
 
 
 # Entities and the numbers behind scores
@@ -372,18 +563,44 @@ def test_by_entity_counts_how_many_of_the_names_a_memory_has(store):
     both = make("both", entities=(Entity("Redis", "technology"), Entity("cache")))
     one = make("one", entities=(Entity("redis", "concept"),), created_at=day(3))
     newer = make("newer", entities=(Entity("CACHE"),), created_at=day(4))
-    put(store, both, one, newer, make("none"), make("theirs", scope=OTHER, entities=(Entity("Redis", "technology"),)))
+    put(
+        store,
+        both,
+        one,
+        newer,
+        make("none"),
+        make("theirs", scope=OTHER, entities=(Entity("Redis", "technology"),)),
+    )
     ranking = store.by_entity(["REDIS", "Cache"], seen(), 10)
     found = store.load([key for key, _ in ranking.items])
-    assert [(found[key].id, score) for key, score in ranking.items] == [(both.id, 2.0), (newer.id, 1.0), (one.id, 1.0)]
-    assert store.by_entity([], seen(), 10).items == store.by_entity(["unknown"], seen(), 10).items == ()
+    assert [(found[key].id, score) for key, score in ranking.items] == [
+        (both.id, 2.0),
+        (newer.id, 1.0),
+        (one.id, 1.0),
+    ]
+    assert (
+        store.by_entity([], seen(), 10).items
+        == store.by_entity(["unknown"], seen(), 10).items
+        == ()
+    )
 
 
 def test_statistics_count_inside_the_scopes_asked_for(store):
     words = Words(("owl", "night", "nowher"))
-    put(store, make("owl owl owl"), make("owl night"), make("four words of text"), make("owl night night", scope=OTHER))
+    put(
+        store,
+        make("owl owl owl"),
+        make("owl night"),
+        make("four words of text"),
+        make("owl night night", scope=OTHER),
+    )
     here = store.statistics(words, (HERE,))
-    assert (here.memories, here.average_length, here.counts, here.mean_cosine) == (3, 3.0, (2, 1, 0), None)
+    assert (here.memories, here.average_length, here.counts, here.mean_cosine) == (
+        3,
+        3.0,
+        (2, 1, 0),
+        None,
+    )
     both = store.statistics(words, (HERE, OTHER))
     assert (both.memories, both.counts) == (4, (3, 2, 0))
     for nowhere in ((), ("project:unknown",)):
@@ -425,20 +642,49 @@ def test_candidates_carry_what_scoring_needs(store):
     query = parse("redis cache sessions", NOW)
     words = query_words(query)
     memory = make(
-        "redis redis cache", importance=7.0, confidence=0.5, usefulness=1.0, access_count=2, last_accessed=day(3), trust=2, position=6,
-        created_at=day(2), kind="decision",
-    )  # fmt: skip
+        "redis redis cache",
+        importance=7.0,
+        confidence=0.5,
+        usefulness=1.0,
+        access_count=2,
+        last_accessed=day(3),
+        trust=2,
+        position=6,
+        created_at=day(2),
+        kind="decision",
+    )
     apart, wordless = make("cache of sessions in redis"), make("owls", created_at=day(5))
     put(store, memory, apart, wordless)
     keys = store.keys([memory.id, apart.id, wordless.id])
     worded = {keys[memory.id], keys[apart.id]}
-    found = {candidate.key: candidate for candidate in store.candidates(list(keys.values()), seen(), words, worded)}
+    found = {
+        candidate.key: candidate
+        for candidate in store.candidates(list(keys.values()), seen(), words, worded)
+    }
     first, second, third = found[keys[memory.id]], found[keys[apart.id]], found[keys[wordless.id]]
-    assert (first.kind, first.importance, first.confidence, first.usefulness, first.access_count) == ("decision", 7.0, 0.5, 1.0, 2)
-    assert (first.created_at, first.last_accessed, first.trust, first.position) == (day(2).timestamp(), day(3).timestamp(), 2, 6)
+    assert (
+        first.kind,
+        first.importance,
+        first.confidence,
+        first.usefulness,
+        first.access_count,
+    ) == ("decision", 7.0, 0.5, 1.0, 2)
+    assert (first.created_at, first.last_accessed, first.trust, first.position) == (
+        day(2).timestamp(),
+        day(3).timestamp(),
+        2,
+        6,
+    )
     assert (first.length, third.last_accessed) == (3, day(5).timestamp())
-    assert dict(zip(words.lexemes, first.frequencies, strict=True)) == {"redi": 2, "cach": 1, "session": 0}
-    assert dict(zip(words.pairs, first.pairs, strict=True)) == {("redi", "cach"): True, ("cach", "session"): False}
+    assert dict(zip(words.lexemes, first.frequencies, strict=True)) == {
+        "redi": 2,
+        "cach": 1,
+        "session": 0,
+    }
+    assert dict(zip(words.pairs, first.pairs, strict=True)) == {
+        ("redi", "cach"): True,
+        ("cach", "session"): False,
+    }
     assert second.frequencies == (1, 1, 1)
     assert second.pairs == (False, True)  # "of" does not stand between
     assert third.frequencies == (0, 0, 0)
@@ -463,4 +709,6 @@ def test_cosines_are_those_of_the_vectors_even_before_any_search(backend, store)
         assert reader.cosines(list(keys.values()), question, "another-model", (HERE,)) == ({}, 0.0)
         assert reader.cosines([], question, MODEL, (HERE,))[0] == {}
     store.write(Batch(at=NOW, purge=(memories[0].id,)))
-    assert store.cosines(list(keys.values()), question, MODEL, (HERE,))[0].keys() == {keys[memory.id] for memory in memories[1:]}
+    assert store.cosines(list(keys.values()), question, MODEL, (HERE,))[0].keys() == {
+        keys[memory.id] for memory in memories[1:]
+    }

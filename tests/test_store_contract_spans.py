@@ -5,22 +5,41 @@ from __future__ import annotations
 import pytest
 from stores import EMBEDDER, HERE, MODEL, NOW, OTHER, day, make, vector
 
-from recollect.errors import Overtaken
-from recollect.memory import Memory
-from recollect.recall.query import parse
-from recollect.types import Batch, Entry, Filter, Session, Source, Span
+from bethink.api import Bethink
+from bethink.errors import Overtaken
+from bethink.recall.query import parse
+from bethink.types import Batch, Entry, Filter, Session, Source, Span
 
 
 def talk(id="s1", scope=HERE, **fields):
-    return Session(id, scope, "claude", **{"title": "Owls", "source": "/t/a.jsonl", "started_at": day(1), "ended_at": day(2), **fields})
+    return Session(
+        id,
+        scope,
+        "claude",
+        **{
+            "title": "Owls",
+            "source": "/t/a.jsonl",
+            "started_at": day(1),
+            "ended_at": day(2),
+            **fields,
+        },
+    )
 
 
-def topic(id, name, summary="", scope=HERE, session="s1", parent=None, lines=(1, 9), depth=0, **fields):
+def topic(
+    id, name, summary="", scope=HERE, session="s1", parent=None, lines=(1, 9), depth=0, **fields
+):
     return Span(id, scope, session, parent, name, summary, lines, depth, day(1), **fields)
 
 
 def put_spans(store, *spans):
-    store.write(Batch(at=NOW, spans=tuple((span, [vector(f"{span.name} {span.summary}")]) for span in spans), model=MODEL))
+    store.write(
+        Batch(
+            at=NOW,
+            spans=tuple((span, [vector(f"{span.name} {span.summary}")]) for span in spans),
+            model=MODEL,
+        )
+    )
 
 
 def found(store, words, *scopes):
@@ -34,29 +53,46 @@ def near(store, words, *scopes):
 def test_a_session_is_kept_and_grows(store):
     store.write(Batch(at=NOW, sessions=(talk(),)))
     assert store.sessions((HERE,)) == [talk()]
-    store.write(Batch(at=NOW, sessions=(talk(title="", started_at=day(5), ended_at=day(6), metadata={"turns": 3}),)))
+    store.write(
+        Batch(
+            at=NOW,
+            sessions=(talk(title="", started_at=day(5), ended_at=day(6), metadata={"turns": 3}),),
+        )
+    )
     assert store.sessions((HERE,)) == [talk(ended_at=day(6), metadata={"turns": 3})]
     assert store.sessions((OTHER,)) == store.sessions(()) == []
 
 
 def test_memories_are_chosen_by_the_host_in_whose_session_they_were_said(store):
     store.write(Batch(at=NOW, sessions=(talk("s1"), talk("s2")._replace(host="codex"))))
-    one, two, told = make("owls at night", session="s1"), make("deploy on friday", session="s2"), make("redis sessions")
+    one, two, told = (
+        make("owls at night", session="s1"),
+        make("deploy on friday", session="s2"),
+        make("redis sessions"),
+    )
     store.write(Batch(at=NOW, add=tuple(Entry(memory) for memory in (one, two, told))))
-    assert [memory.id for memory in store.list(Filter((HERE,), hosts=("claude",), now=NOW))] == [one.id]
+    assert [memory.id for memory in store.list(Filter((HERE,), hosts=("claude",), now=NOW))] == [
+        one.id
+    ]
     assert store.count(Filter((HERE,), hosts=("claude", "codex"), now=NOW)) == 2
     assert store.count(Filter((HERE,), hosts=("gemini",), now=NOW)) == 0
 
 
 def test_sessions_are_found_by_the_beginning_of_their_id(store):
-    store.write(Batch(at=NOW, sessions=(talk("ab-1"), talk("ab-2", started_at=day(3)), talk("b-1"))))
+    store.write(
+        Batch(at=NOW, sessions=(talk("ab-1"), talk("ab-2", started_at=day(3)), talk("b-1")))
+    )
     assert [session.id for session in store.sessions((HERE,), prefix="ab")] == ["ab-2", "ab-1"]
     assert [session.id for session in store.sessions((HERE,), limit=1, offset=1)] == ["ab-1"]
     assert store.sessions((HERE,), prefix="a%") == []
 
 
 def test_topics_are_found_by_word_and_by_meaning_and_only_in_their_scope(store):
-    put_spans(store, topic("t1", "Owls at night", "We watched barn owls hunt"), topic("t2", "Redis cache", "Sessions move to Redis"))
+    put_spans(
+        store,
+        topic("t1", "Owls at night", "We watched barn owls hunt"),
+        topic("t2", "Redis cache", "Sessions move to Redis"),
+    )
     put_spans(store, topic("t3", "Owls of others", scope=OTHER, session="s2"))
     assert found(store, "owls") == ["t1"] and set(found(store, "owls", HERE, OTHER)) == {"t1", "t3"}
     assert near(store, "owls at night")[0] == "t1" and "t3" not in near(store, "owls of others")
@@ -70,7 +106,12 @@ def test_a_topic_that_changes_is_found_by_what_is_true_now(backend, store):
     assert near(reader, "owls at night") == ["t1"]
     put_spans(store, topic("t1", "Redis cache", "the cache of sessions", lines=(1, 30)))
     assert found(store, "owls") == [] and found(store, "redis") == ["t1"]
-    assert [round(score, 3) for _, score in reader.nearest_spans(vector("Redis cache the cache of sessions"), MODEL, (HERE,), 5)] == [1.0]
+    assert [
+        round(score, 3)
+        for _, score in reader.nearest_spans(
+            vector("Redis cache the cache of sessions"), MODEL, (HERE,), 5
+        )
+    ] == [1.0]
     assert store.spans("s1", (HERE,))[0].lines == (1, 30)
     assert store.check(deep=True) == []
 
@@ -91,7 +132,9 @@ def test_a_message_is_taken_in_once_also_when_it_was_purged_or_forgotten(store):
 
     def say():
         memory = make("An owl flew by")
-        return memory.id, store.write(Batch(at=NOW, add=(Entry(memory, unique=False, turn=turn),))).outcomes[0].status
+        return memory.id, store.write(
+            Batch(at=NOW, add=(Entry(memory, unique=False, turn=turn),))
+        ).outcomes[0].status
 
     id, status = say()
     assert status == "added" and say()[1] == "known"
@@ -105,7 +148,10 @@ def test_who_was_overtaken_writes_nothing(store):
     def read_on(expected, position):
         source = Source("/t/a.jsonl", "transcript", position=position)
         batch = Batch(
-            at=NOW, expect=((HERE, source.uri, expected),), sources=((HERE, source),), add=(Entry(make(f"at {position}"), unique=False),)
+            at=NOW,
+            expect=((HERE, source.uri, expected),),
+            sources=((HERE, source),),
+            add=(Entry(make(f"at {position}"), unique=False),),
         )
         return store.write(batch)
 
@@ -114,11 +160,18 @@ def test_who_was_overtaken_writes_nothing(store):
     with pytest.raises(Overtaken, match="read on to 250"):
         read_on(100, 180)
     assert store.source(HERE, "/t/a.jsonl").position == 250
-    assert sorted(memory.content for memory in store.list(Filter(scopes=(HERE,)))) == ["at 100", "at 250"]
+    assert sorted(memory.content for memory in store.list(Filter(scopes=(HERE,)))) == [
+        "at 100",
+        "at 250",
+    ]
 
 
 def test_a_purge_takes_the_words_of_its_topics_along(store):
-    put_spans(store, topic("t1", "The vault code", "the code is 4711"), topic("t2", "Part of it", "4711 again", parent="t1", depth=1))
+    put_spans(
+        store,
+        topic("t1", "The vault code", "the code is 4711"),
+        topic("t2", "Part of it", "4711 again", parent="t1", depth=1),
+    )
     store.write(Batch(at=NOW, sessions=(talk(title="The vault code"),)))
     memory = make("the code is 4711", span="t2", session="s1")
     store.write(Batch(at=NOW, add=(Entry(memory),)))
@@ -132,10 +185,16 @@ def test_a_purge_takes_the_words_of_its_topics_along(store):
 def test_a_reset_takes_sessions_topics_and_known_messages_of_its_scopes(store):
     put_spans(store, topic("t1", "Owls"), topic("t2", "Owls too", scope=OTHER, session="s2"))
     store.write(
-        Batch(at=NOW, sessions=(talk(), talk("s2", OTHER)), add=(Entry(make("x"), turn=b"1"), Entry(make("y", scope=OTHER), turn=b"1")))
+        Batch(
+            at=NOW,
+            sessions=(talk(), talk("s2", OTHER)),
+            add=(Entry(make("x"), turn=b"1"), Entry(make("y", scope=OTHER), turn=b"1")),
+        )
     )
     store.reset([HERE])
-    assert found(store, "owls", HERE, OTHER) == ["t2"] and near(store, "owls", HERE, OTHER) == ["t2"]
+    assert found(store, "owls", HERE, OTHER) == ["t2"] and near(store, "owls", HERE, OTHER) == [
+        "t2"
+    ]
     assert [session.id for session in store.sessions((HERE, OTHER))] == ["s2"]
     assert store.known_turns(HERE, [b"1"]) == set() and store.known_turns(OTHER, [b"1"]) == {b"1"}
     assert store.check(deep=True) == []
@@ -149,33 +208,59 @@ def test_rebuilding_the_indexes_keeps_topics_searchable(store):
 
 def test_topics_without_a_vector_are_listed_and_get_one_unless_they_changed_meanwhile(store):
     gone = make("the vault code", span="purged", session="s1")
-    topics = (topic("plain", "Owls at night"), topic("changed", "Redis cache"), topic("purged", "The vault"), topic("none", ""))
+    topics = (
+        topic("plain", "Owls at night"),
+        topic("changed", "Redis cache"),
+        topic("purged", "The vault"),
+        topic("none", ""),
+    )
     store.write(Batch(at=NOW, spans=tuple((one, ()) for one in topics), add=(Entry(gone),)))
     put_spans(store, topic("embedded", "Herons"))
     store.write(Batch(at=NOW, purge=(gone.id,)))
     found = store.unembedded_spans(MODEL, 10)
     assert [span.id for span in found] == ["plain", "changed"]
-    assert [span.id for span in store.unembedded_spans(MODEL, 1)] == ["plain"] and len(store.unembedded_spans("another", 10)) == 3
+    assert [span.id for span in store.unembedded_spans(MODEL, 1)] == ["plain"] and len(
+        store.unembedded_spans("another", 10)
+    ) == 3
     store.write(Batch(at=NOW, spans=((topic("changed", "Deploying"), ()),)))
     texts = {span.id: f"{span.name}\n{span.summary}" for span in found}
     vectors = {span.id: [vector(span.name)] for span in found}
-    store.write(Batch(at=NOW, span_vectors=vectors | {"nobody": [vector("x")]}, made_of=texts, model=MODEL))
+    store.write(
+        Batch(at=NOW, span_vectors=vectors | {"nobody": [vector("x")]}, made_of=texts, model=MODEL)
+    )
     assert [span.id for span in store.unembedded_spans(MODEL, 10)] == ["changed"]
-    assert near(store, "Owls at night")[0] == "plain" and "changed" not in near(store, "Redis cache")
+    assert near(store, "Owls at night")[0] == "plain" and "changed" not in near(
+        store, "Redis cache"
+    )
     assert store.check(deep=True) == []
 
 
 def test_embedding_everything_anew_makes_the_vectors_of_topics_too(store, offline):
-    put_spans(store, topic("t1", "Owls at night", "We watched barn owls hunt"), topic("t2", "Redis cache"))
-    with Memory(store=store, embedder=EMBEDDER) as memory:
+    put_spans(
+        store, topic("t1", "Owls at night", "We watched barn owls hunt"), topic("t2", "Redis cache")
+    )
+    with Bethink(store=store, embedder=EMBEDDER) as memory:
         memory.add("Sessions are kept in Redis")
         assert memory.reindex(full=True) == 1
-        assert near(store, "owls at night watched barn hunt")[0] == "t1" and len(near(store, "redis")) == 2
+        assert (
+            near(store, "owls at night watched barn hunt")[0] == "t1"
+            and len(near(store, "redis")) == 2
+        )
         assert len(store.export("spans", "", 10)[0].spans[0][1]) == 1
         assert memory.reindex() == 0 and store.check(deep=True) == []
 
 
 def test_words_of_a_question_about_topics_are_never_syntax(store):
     put_spans(store, topic("t1", "Owls at night"))
-    for hostile in ('" OR name:*', "owls) OR (scope : zq", "NEAR(owls night)", "a AND", "*", "", "(((", "name:owls", "tag:x owls"):
+    for hostile in (
+        '" OR name:*',
+        "owls) OR (scope : zq",
+        "NEAR(owls night)",
+        "a AND",
+        "*",
+        "",
+        "(((",
+        "name:owls",
+        "tag:x owls",
+    ):
         assert set(found(store, hostile)) <= {"t1"}

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import pytest
-from stores import HERE, MODEL, NOW, OTHER, by_meaning, by_words, change, content_hash, day, everything, make, put, snapshot
+from stores import (
+    HERE,
+    MODEL,
+    NOW,
+    OTHER,
+    by_meaning,
+    by_words,
+    change,
+    content_hash,
+    day,
+    everything,
+    make,
+    put,
+    snapshot,
+)
 from travel import fill, tallies
 
-from recollect.errors import InvalidInput, NotFound, Overtaken, StoreError
-from recollect.records import PARTS, Bundle, Record, packed, unpacked, version
-from recollect.store.sqlite import SqliteStore
-from recollect.types import PERSONAL, Batch, Change, Entity, Event
+from bethink.errors import InvalidInput, NotFound, Overtaken, StoreError
+from bethink.store.records import PARTS, Bundle, Record, packed, unpacked, version
+from bethink.store.sqlite import SqliteStore
+from bethink.types import PERSONAL, Batch, Change, Entity, Event
 
 
 @pytest.fixture
@@ -37,7 +51,9 @@ def test_everything_comes_over_to_the_letter_and_back(full, store, tmp_path):
     back = SqliteStore(tmp_path / "back.db", timeout=5)
     pour(store, back)
     assert tallies(back) == tallies(full)
-    assert [memory.id for memory in snapshot(back)[0]] == [memory.id for memory in snapshot(full)[0]]
+    assert [memory.id for memory in snapshot(back)[0]] == [
+        memory.id for memory in snapshot(full)[0]
+    ]
     assert back.check(deep=True) == []
     back.close()
 
@@ -46,7 +62,9 @@ def test_what_came_over_is_found_by_words_and_by_meaning(full, store):
     pour(full, store)
     for query in ("valkey sessions", "manual passage", "deploy"):
         assert set(by_words(store, query)) == set(by_words(full, query)) != set()
-    assert by_meaning(store, "Sessions are kept in Valkey", limit=3) == by_meaning(full, "Sessions are kept in Valkey", limit=3)
+    assert by_meaning(store, "Sessions are kept in Valkey", limit=3) == by_meaning(
+        full, "Sessions are kept in Valkey", limit=3
+    )
     assert store.check(deep=True) == []
 
 
@@ -70,7 +88,15 @@ def test_a_message_that_was_taken_in_is_known_in_the_other_store(full, store):
 
 
 def test_only_the_scopes_that_are_asked_for_come_out(full):
-    for part, number in (("records", 1), ("scopes", 1), ("sources", 1), ("sessions", 0), ("spans", 0), ("relations", 0), ("turns", 0)):
+    for part, number in (
+        ("records", 1),
+        ("scopes", 1),
+        ("sources", 1),
+        ("sessions", 0),
+        ("spans", 0),
+        ("relations", 0),
+        ("turns", 0),
+    ):
         assert len(getattr(full.export(part, "", 100, [OTHER])[0], part)) == number, part
     assert full.export("records", "", 100, [])[0].records == ()
     assert len(full.export("relations", "", 100, [HERE])[0].relations) == 2
@@ -86,13 +112,24 @@ def test_records_come_by_id_in_one_question(full):
 
 
 def record(memory, *actions, unique=True):
-    return Record(memory, unique, tuple(Event(NOW, "user", action, {}, {"importance": 1.0}) for action in actions or ("add",)))
+    return Record(
+        memory,
+        unique,
+        tuple(
+            Event(NOW, "user", action, {}, {"importance": 1.0}) for action in actions or ("add",)
+        ),
+    )
 
 
 def test_a_newer_version_takes_the_place_of_the_old_one(store):
     first = make("Tea at four", entities=(Entity("tea"),))
     put(store, first)
-    changed = first._replace(content="Tea at five", content_hash=content_hash("Tea at five"), tags=("habit",), entities=(Entity("five"),))
+    changed = first._replace(
+        content="Tea at five",
+        content_hash=content_hash("Tea at five"),
+        tags=("habit",),
+        entities=(Entity("five"),),
+    )
     assert store.take(Bundle(records=(record(changed, "add", "update"),))) == ()
     assert store.get([first.id])[0] == changed
     assert by_words(store, "five") == [first.id]
@@ -136,7 +173,17 @@ def test_a_text_that_the_scope_holds_already_is_not_taken_twice(store):
     put(store, first)
     assert store.take(Bundle(records=(record(twin),))) == (twin.id,)
     assert store.take(Bundle(records=(record(twin._replace(deleted_at=NOW)),))) == ()
-    assert store.take(Bundle(records=(record(make("Tea at four", scope=OTHER)), record(make("Tea at four"), unique=False)))) == ()
+    assert (
+        store.take(
+            Bundle(
+                records=(
+                    record(make("Tea at four", scope=OTHER)),
+                    record(make("Tea at four"), unique=False),
+                )
+            )
+        )
+        == ()
+    )
 
 
 def test_a_purged_text_is_taken_only_where_that_is_allowed(store):
@@ -151,8 +198,14 @@ def test_a_text_that_was_purged_is_not_taken_in_a_history_either(store):
     first, second = make("Tea at four"), make("Coffee at ten")
     put(store, first, second)
     store.write(Batch(at=NOW, purge=(first.id,)))
-    events = (Event(NOW, "user", "add", {}, {}), Event(NOW, "user", "update", {"content": "Tea at four"}, {"content": "Coffee at ten"}))
-    fresh, known = Record(make("Tea at five"), True, events), Record(second._replace(importance=9.0), True, events)
+    events = (
+        Event(NOW, "user", "add", {}, {}),
+        Event(NOW, "user", "update", {"content": "Tea at four"}, {"content": "Coffee at ten"}),
+    )
+    fresh, known = (
+        Record(make("Tea at five"), True, events),
+        Record(second._replace(importance=9.0), True, events),
+    )
     assert store.take(Bundle(records=(fresh, known))) == (fresh.memory.id, second.id)
     assert store.get([fresh.memory.id]) == []
     assert len(store.history(second.id)) == 1
@@ -201,7 +254,10 @@ def test_an_id_that_another_scope_holds_is_not_taken_over(full, store):
     moved = {"session": full.sessions((HERE,), 9)[0], "span": full.spans("session-1", (HERE,))[0]}
     moved = {name: one._replace(scope=OTHER) for name, one in moved.items()}
     record = Record(full.known["told"]._replace(scope=OTHER), True)
-    bundle = Bundle(sessions=(moved["session"]._replace(title="Taken"),), spans=((moved["span"]._replace(name="Taken"), ()),))
+    bundle = Bundle(
+        sessions=(moved["session"]._replace(title="Taken"),),
+        spans=((moved["span"]._replace(name="Taken"), ()),),
+    )
     assert store.take(bundle._replace(records=(record,))) == (record.memory.id,)
     assert tallies(store) == before
 
@@ -269,9 +325,21 @@ def test_a_change_of_what_somebody_changed_meanwhile_is_refused(store):
     told = make("Tea at four")
     put(store, told)
     was = store.get([told.id])[0].updated_at
-    store.write(Batch(at=day(21), change=(Change(told.id, "update", {"importance": 1.0}),), unchanged=((told.id, was),)))
+    store.write(
+        Batch(
+            at=day(21),
+            change=(Change(told.id, "update", {"importance": 1.0}),),
+            unchanged=((told.id, was),),
+        )
+    )
     with pytest.raises(Overtaken, match=told.id):
-        store.write(Batch(at=day(22), change=(Change(told.id, "update", {"importance": 2.0}),), unchanged=((told.id, was),)))
+        store.write(
+            Batch(
+                at=day(22),
+                change=(Change(told.id, "update", {"importance": 2.0}),),
+                unchanged=((told.id, was),),
+            )
+        )
     assert store.get([told.id])[0].importance == 1.0
     with pytest.raises(Overtaken):
         store.write(Batch(at=day(22), unchanged=(("nobody", was),)))

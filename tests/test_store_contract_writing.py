@@ -23,8 +23,8 @@ from stores import (
     vectors_of,
 )
 
-from recollect.errors import InvalidInput, NotFound, RecollectError
-from recollect.types import Batch, Change, Entity, Entry, Relation, Source, Words
+from bethink.errors import BethinkError, InvalidInput, NotFound
+from bethink.types import Batch, Change, Entity, Entry, Relation, Source, Words
 
 # Duplicates and tombstones
 
@@ -34,7 +34,12 @@ def test_the_same_text_is_stored_once_per_scope(store):
     put(store, first)
     receipt = put(store, make("We deploy on Fridays"))
     (outcome,) = receipt.outcomes
-    assert (outcome.status, outcome.id, outcome.duplicate_of, outcome.similarity) == ("duplicate", first.id, first.id, 1.0)
+    assert (outcome.status, outcome.id, outcome.duplicate_of, outcome.similarity) == (
+        "duplicate",
+        first.id,
+        first.id,
+        1.0,
+    )
     assert receipt.added == 0
     assert store.count(everything()) == 1
     assert len(store.history(first.id)) == 1
@@ -76,7 +81,12 @@ def test_a_forgotten_text_may_be_told_again_but_not_brought_back_beside_its_twin
         change(store, first.id, "restore", deleted_at=None)
     with pytest.raises(InvalidInput, match=again.id):
         put(store, third := make("something else"))
-        change(store, third.id, content="We deploy on Fridays", content_hash=content_hash("We deploy on Fridays"))
+        change(
+            store,
+            third.id,
+            content="We deploy on Fridays",
+            content_hash=content_hash("We deploy on Fridays"),
+        )
     assert store.get([first.id])[0].deleted_at == day(2)
 
 
@@ -96,15 +106,21 @@ def test_what_was_purged_is_refused_unless_it_is_allowed(store):
 
 def test_what_was_not_stored_replaces_nothing(store):
     """A re-import of a purged or known text brings its relations along; they must not point at what is not there."""
-    old, new, known = make("We use MySQL"), make("We moved from MySQL to PostgreSQL"), make("known already")
+    old, new, known = (
+        make("We use MySQL"),
+        make("We moved from MySQL to PostgreSQL"),
+        make("known already"),
+    )
     put(store, old, new, known)
     store.write(Batch(at=NOW, purge=(new.id,)))
     for text in (new.content, known.content):
         copy = make(text)
         put(
-            store, copy, relate=(Relation(copy.id, old.id, "supersedes"),),
+            store,
+            copy,
+            relate=(Relation(copy.id, old.id, "supersedes"),),
             change=(Change(old.id, "supersede", {"superseded_by": copy.id, "valid_to": day(3)}),),
-        )  # fmt: skip
+        )
         assert store.get([copy.id]) == []
         assert store.get([old.id])[0].superseded_by is None
         assert store.relations([old.id, copy.id]) == []
@@ -118,10 +134,21 @@ def test_a_change_sets_the_fields_and_keeps_before_and_after(store):
     memory = make("The limit is 10", importance=5.0)
     put(store, memory)
     change(
-        store, memory.id, actor="claude", at=day(5), content="The limit is 20", content_hash=content_hash("The limit is 20"), importance=8.0
+        store,
+        memory.id,
+        actor="claude",
+        at=day(5),
+        content="The limit is 20",
+        content_hash=content_hash("The limit is 20"),
+        importance=8.0,
     )
     (now,) = store.get([memory.id])
-    assert (now.content, now.importance, now.updated_at, now.created_at) == ("The limit is 20", 8.0, day(5), day(1))
+    assert (now.content, now.importance, now.updated_at, now.created_at) == (
+        "The limit is 20",
+        8.0,
+        day(5),
+        day(1),
+    )
     assert now.content_hash == content_hash("The limit is 20")
     added, changed = store.history(memory.id)
     assert (added.action, added.at, dict(added.before), dict(added.after)) == ("add", NOW, {}, {})
@@ -135,14 +162,26 @@ def test_a_change_sets_the_fields_and_keeps_before_and_after(store):
 @pytest.mark.parametrize(
     "fields",
     [
-        {"kind": "decision"}, {"summary": "short"}, {"importance": 1.5}, {"confidence": 0.5}, {"tags": ("a", "b")},
+        {"kind": "decision"},
+        {"summary": "short"},
+        {"importance": 1.5},
+        {"confidence": 0.5},
+        {"tags": ("a", "b")},
         {"metadata": {"a": [1]}},
-        {"keywords": ("k",)}, {"valid_from": day(2)}, {"valid_to": day(3)}, {"expires_at": day(4)}, {"deleted_at": day(5)},
+        {"keywords": ("k",)},
+        {"valid_from": day(2)},
+        {"valid_to": day(3)},
+        {"expires_at": day(4)},
+        {"deleted_at": day(5)},
         {"answered": True},
-        {"section": "Heading"}, {"trust": 0}, {"session": "s"}, {"entities": (Entity("Redis", "technology"),)}, {"last_accessed": day(6)},
+        {"section": "Heading"},
+        {"trust": 0},
+        {"session": "s"},
+        {"entities": (Entity("Redis", "technology"),)},
+        {"last_accessed": day(6)},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_each_field_that_can_change(store, fields):
     memory = make("a text")
     put(store, memory)
@@ -181,7 +220,11 @@ def test_a_use_is_counted_and_leaves_no_history(store):
     store.write(Batch(at=day(21), access=(memory.id,)))
     store.write(Batch(at=day(22), access=(memory.id, make("unknown").id)))
     used, unused = store.get([memory.id, other.id])
-    assert (used.access_count, used.last_accessed, used.updated_at) == (2, day(22), memory.updated_at)
+    assert (used.access_count, used.last_accessed, used.updated_at) == (
+        2,
+        day(22),
+        memory.updated_at,
+    )
     assert (unused.access_count, unused.last_accessed) == (0, None)
     assert [event.action for event in store.history(memory.id)] == ["add"]
 
@@ -198,7 +241,9 @@ def test_supersession_hides_the_old_and_keeps_the_chain(store):
     assert ids(store.list(seen())) == {new.id}
     assert ids(store.list(seen(include_superseded=True))) == {old.id, new.id}
     assert ids(store.list(seen(as_of=day(3)))) == {old.id}
-    assert [(r.source, r.target, r.type) for r in store.relations([old.id])] == [(new.id, old.id, "supersedes")]
+    assert [(r.source, r.target, r.type) for r in store.relations([old.id])] == [
+        (new.id, old.id, "supersedes")
+    ]
     (candidate,) = store.candidates([store.keys([old.id])[old.id]], seen(follow=True), Words(), ())
     assert candidate.superseded_by == new.id
 
@@ -220,15 +265,30 @@ def test_a_purged_successor_gives_its_predecessor_back(store):
 
 def test_relations_are_seen_from_both_ends_once_and_can_be_taken_back(store):
     a, b, c = (make(text) for text in "abc")
-    put(store, a, b, c, relate=(Relation(a.id, b.id, "builds_on"), Relation(a.id, b.id, "builds_on"), Relation(c.id, a.id, "contradicts")))
+    put(
+        store,
+        a,
+        b,
+        c,
+        relate=(
+            Relation(a.id, b.id, "builds_on"),
+            Relation(a.id, b.id, "builds_on"),
+            Relation(c.id, a.id, "contradicts"),
+        ),
+    )
     seen_from = {
-        name: {(r.source, r.target, r.type) for r in store.relations([memory.id])} for name, memory in zip("abc", (a, b, c), strict=True)
+        name: {(r.source, r.target, r.type) for r in store.relations([memory.id])}
+        for name, memory in zip("abc", (a, b, c), strict=True)
     }
     builds, contradicts = (a.id, b.id, "builds_on"), (c.id, a.id, "contradicts")
     assert seen_from == {"a": {builds, contradicts}, "b": {builds}, "c": {contradicts}}
     assert all(relation.created_at == NOW for relation in store.relations([a.id]))
     assert len(store.relations([a.id, b.id, c.id])) == 2
-    store.write(Batch(at=NOW, unrelate=(Relation(a.id, b.id, "relates_to"), Relation(a.id, b.id, "builds_on"))))
+    store.write(
+        Batch(
+            at=NOW, unrelate=(Relation(a.id, b.id, "relates_to"), Relation(a.id, b.id, "builds_on"))
+        )
+    )
     assert store.relations([b.id]) == []
     assert len(store.relations([a.id])) == 1
 
@@ -248,19 +308,66 @@ def test_a_source_is_kept_with_how_far_it_was_read(store):
 
 def test_a_source_that_is_read_anew_replaces_its_own_memories_and_nothing_else(store):
     def passage(text: str, **fields):
-        return make(text, **{"source": "docs/a.md", "source_type": "markdown", "entities": (Entity("Thing"),), **fields})
+        return make(
+            text,
+            **{
+                "source": "docs/a.md",
+                "source_type": "markdown",
+                "entities": (Entity("Thing"),),
+                **fields,
+            },
+        )
 
-    plain, used, voted, linked, kept = (passage(f"the {name} passage") for name in ("plain", "used", "voted", "linked", "kept"))
-    elsewhere, note, foreign = passage("of another file", source="docs/b.md"), make("a note"), passage("of another project", scope=OTHER)
-    put(
-        store, plain, used, voted, linked, kept, elsewhere, note, foreign, unique=False, relate=(Relation(note.id, linked.id, "builds_on"),)
+    plain, used, voted, linked, kept = (
+        passage(f"the {name} passage") for name in ("plain", "used", "voted", "linked", "kept")
     )
-    store.write(Batch(at=NOW, access=(used.id,), change=(Change(voted.id, "vote", {"usefulness": 1.0}),)))
+    elsewhere, note, foreign = (
+        passage("of another file", source="docs/b.md"),
+        make("a note"),
+        passage("of another project", scope=OTHER),
+    )
+    put(
+        store,
+        plain,
+        used,
+        voted,
+        linked,
+        kept,
+        elsewhere,
+        note,
+        foreign,
+        unique=False,
+        relate=(Relation(note.id, linked.id, "builds_on"),),
+    )
+    store.write(
+        Batch(at=NOW, access=(used.id,), change=(Change(voted.id, "vote", {"usefulness": 1.0}),))
+    )
     fresh = passage("the new passage")
-    receipt = put(store, fresh, unique=False, retire=((HERE, "docs/a.md"), (HERE, "never/read.md")), keep=(kept.id,))
+    receipt = put(
+        store,
+        fresh,
+        unique=False,
+        retire=((HERE, "docs/a.md"), (HERE, "never/read.md")),
+        keep=(kept.id,),
+    )
     assert receipt.retired == 4
-    assert ids(store.list(seen(HERE, OTHER))) == {kept.id, fresh.id, elsewhere.id, note.id, foreign.id}
-    assert ids(store.scan(everything(HERE, OTHER))) == {used.id, voted.id, linked.id, kept.id, fresh.id, elsewhere.id, note.id, foreign.id}
+    assert ids(store.list(seen(HERE, OTHER))) == {
+        kept.id,
+        fresh.id,
+        elsewhere.id,
+        note.id,
+        foreign.id,
+    }
+    assert ids(store.scan(everything(HERE, OTHER))) == {
+        used.id,
+        voted.id,
+        linked.id,
+        kept.id,
+        fresh.id,
+        elsewhere.id,
+        note.id,
+        foreign.id,
+    }
     assert store.get([plain.id]) == []
     assert store.history(plain.id) == []
     assert [event.action for event in store.history(used.id)] == ["add", "retire"]
@@ -277,19 +384,31 @@ def test_a_passage_that_was_purged_while_its_source_was_read_is_left_out(store):
     store.write(Batch(at=NOW, purge=(gone.id,)))
     kept = tuple(Change(memory.id, "reread", {"section": "Elsewhere"}) for memory in (gone, stays))
     places = ((gone.id, (7, 9), 1), (stays.id, (10, 12), 2))
-    store.write(Batch(at=NOW, retire=((HERE, uri),), keep=(gone.id, stays.id), place=places, change=kept))
+    store.write(
+        Batch(at=NOW, retire=((HERE, uri),), keep=(gone.id, stays.id), place=places, change=kept)
+    )
     (found,) = store.scan(everything())
-    assert (found.id, found.lines, found.position, found.section) == (stays.id, (10, 12), 2, "Elsewhere")
+    assert (found.id, found.lines, found.position, found.section) == (
+        stays.id,
+        (10, 12),
+        2,
+        "Elsewhere",
+    )
     assert store.check(deep=True) == []
 
 
 def test_what_was_told_under_the_name_of_a_document_is_none_of_its_passages(store):
     uri = "docs/a.md"
-    told, linked = make("told of the document", source=uri), make("told of it and linked", source=uri)
+    told, linked = (
+        make("told of the document", source=uri),
+        make("told of it and linked", source=uri),
+    )
     put(store, told, linked, relate=(Relation(linked.id, told.id, "builds_on"),))
     for hash in ("one", "two"):
         passage = make(f"passage {hash}", source=uri, source_type="markdown")
-        receipt = put(store, passage, sources=((HERE, Source(uri, "markdown", hash)),), retire=((HERE, uri),))
+        receipt = put(
+            store, passage, sources=((HERE, Source(uri, "markdown", hash)),), retire=((HERE, uri),)
+        )
     assert receipt.retired == 1
     assert ids(store.list(seen())) == {told.id, linked.id, passage.id}
     assert {memory.id: memory.source_type for memory in store.list(seen())} == {
@@ -301,8 +420,16 @@ def test_what_was_told_under_the_name_of_a_document_is_none_of_its_passages(stor
     assert [memory.id for memory in store.around(passage.id, 9, 9)] == [passage.id]
     assert [memory.id for memory in store.around(told.id, 9, 9)] == [told.id]
     change(store, told.id, tags=["edited"])
-    assert store.write(Batch(at=NOW, move=((HERE, uri, "docs/b.md"),), vanish=((HERE, "docs/b.md"),))).retired == 1
-    assert {(memory.id, memory.source) for memory in store.list(seen())} == {(told.id, "docs/b.md"), (linked.id, "docs/b.md")}
+    assert (
+        store.write(
+            Batch(at=NOW, move=((HERE, uri, "docs/b.md"),), vanish=((HERE, "docs/b.md"),))
+        ).retired
+        == 1
+    )
+    assert {(memory.id, memory.source) for memory in store.list(seen())} == {
+        (told.id, "docs/b.md"),
+        (linked.id, "docs/b.md"),
+    }
     before = snapshot(store)
     store.rebuild()
     assert snapshot(store) == before
@@ -313,21 +440,50 @@ def test_what_was_told_under_the_name_of_a_document_is_none_of_its_passages(stor
 
 
 def failing_batches():
-    memory = make("an owl that must not stay", entities=(Entity("Ghost"),), source="docs/ghost.md", source_type="markdown")
+    memory = make(
+        "an owl that must not stay",
+        entities=(Entity("Ghost"),),
+        source="docs/ghost.md",
+        source_type="markdown",
+    )
     unknown = make("unknown").id
 
     def edit(which: str, **fields) -> Change:
         return Change(which, "update", fields)
 
-    adding = {"add": (Entry(memory, vectors_of(memory)),), "model": MODEL, "cache": {"77" * 16: [vector("ghost")]}}
+    adding = {
+        "add": (Entry(memory, vectors_of(memory)),),
+        "model": MODEL,
+        "cache": {"77" * 16: [vector("ghost")]},
+    }
     yield (
         "a change of an unknown id",
-        lambda known: Batch(at=NOW, **adding, change=(edit(known[1], importance=1.0), edit(unknown, kind="fact"))),
+        lambda known: Batch(
+            at=NOW, **adding, change=(edit(known[1], importance=1.0), edit(unknown, kind="fact"))
+        ),
     )
-    yield "a field that cannot change", lambda known: Batch(at=NOW, **adding, purge=(known[0],), change=(edit(known[1], id="x"),))
-    yield "a text that cannot be stored", lambda known: Batch(at=NOW, **adding, access=(known[0],), change=(edit(known[1], kind="\udcff"),))
-    yield "an id that is taken", lambda known: Batch(at=NOW, add=(*adding["add"], Entry(make("twin", id=known[2]))), model=MODEL)
-    yield "a vector that is none", lambda known: Batch(at=NOW, add=(*adding["add"], Entry(make("another"), ["no vector"])), model=MODEL)
+    yield (
+        "a field that cannot change",
+        lambda known: Batch(at=NOW, **adding, purge=(known[0],), change=(edit(known[1], id="x"),)),
+    )
+    yield (
+        "a text that cannot be stored",
+        lambda known: Batch(
+            at=NOW, **adding, access=(known[0],), change=(edit(known[1], kind="\udcff"),)
+        ),
+    )
+    yield (
+        "an id that is taken",
+        lambda known: Batch(
+            at=NOW, add=(*adding["add"], Entry(make("twin", id=known[2]))), model=MODEL
+        ),
+    )
+    yield (
+        "a vector that is none",
+        lambda known: Batch(
+            at=NOW, add=(*adding["add"], Entry(make("another"), ["no vector"])), model=MODEL
+        ),
+    )
     twin = {"content": "a thing", "content_hash": content_hash("a thing")}
     yield (
         "a twin of a living text",
@@ -342,12 +498,19 @@ def failing_batches():
     )
 
 
-@pytest.mark.parametrize(("name", "batch"), list(failing_batches()), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    list(failing_batches()),
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_a_batch_that_fails_half_way_changes_nothing_at_all(backend, store, name, batch):
-    known = [make(text, source="kept") for text in ("an owl", "redis text", "a thing", "fourth of a kind")]
+    known = [
+        make(text, source="kept")
+        for text in ("an owl", "redis text", "a thing", "fourth of a kind")
+    ]
     put(store, *known, relate=(Relation(known[0].id, known[1].id, "builds_on"),))
     before = snapshot(store)
-    with pytest.raises((RecollectError, ValueError)):
+    with pytest.raises((BethinkError, ValueError)):
         store.write(batch([memory.id for memory in known]))
     assert snapshot(store) == before
     assert snapshot(backend.open()) == before

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from stores import HERE, MODEL, NOW, everything, files, make, put, raw, seen, vector, vectors_of
 
-from recollect import Memory
-from recollect.errors import RecollectError, StoreCorrupt, StoreError
-from recollect.recall.query import parse
-from recollect.store.sqlite import SqliteStore
-from recollect.types import Batch, Change
+from bethink import Bethink
+from bethink.errors import BethinkError, StoreCorrupt, StoreError
+from bethink.recall.query import parse
+from bethink.store.sqlite import SqliteStore
+from bethink.types import Batch, Change
 
 pytest_plugins = ["cli_runner"]
 
@@ -32,12 +32,23 @@ def opened(path):
 @pytest.mark.parametrize(
     ("column", "value"),
     [
-        ("content", "An owl at nighT"), ("summary", "other"), ("kind", "decision"), ("importance", 9.0), ("confidence", 0.1),
-        ("created_at", 1), ("expires_at", 5),
-        ("valid_from", 5), ("valid_to", 5), ("tags", '["x"]'), ("metadata", '{"x": 1}'), ("section", "x"), ("line_start", 3),
-        ("content", b"\xff\xfe"), ("id", "0190"),
+        ("content", "An owl at nighT"),
+        ("summary", "other"),
+        ("kind", "decision"),
+        ("importance", 9.0),
+        ("confidence", 0.1),
+        ("created_at", 1),
+        ("expires_at", 5),
+        ("valid_from", 5),
+        ("valid_to", 5),
+        ("tags", '["x"]'),
+        ("metadata", '{"x": 1}'),
+        ("section", "x"),
+        ("line_start", 3),
+        ("content", b"\xff\xfe"),
+        ("id", "0190"),
     ],
-)  # fmt: skip
+)
 def test_a_row_that_changed_by_itself_is_named(path, opened, column, value):
     owl, heron = make("An owl at night"), make("A heron by day")
     put(opened, owl, heron)
@@ -60,7 +71,10 @@ def test_use_does_not_count_as_damage(opened):
         Batch(
             at=NOW,
             access=(memory.id,),
-            change=(Change(memory.id, "vote", {"usefulness": 3.0}), Change(memory.id, "forget", {"deleted_at": NOW})),
+            change=(
+                Change(memory.id, "vote", {"usefulness": 3.0}),
+                Change(memory.id, "forget", {"deleted_at": NOW}),
+            ),
         )
     )
     assert opened.check(deep=True) == []
@@ -70,13 +84,19 @@ def test_use_does_not_count_as_damage(opened):
     ("sql", "part"),
     [
         ("DELETE FROM memories_fts WHERE rowid = 1", "full-text index"),
-        ("INSERT INTO memories_fts(rowid, content, scope) VALUES (99, 'ghost', 'zq1')", "full-text index"),
+        (
+            "INSERT INTO memories_fts(rowid, content, scope) VALUES (99, 'ghost', 'zq1')",
+            "full-text index",
+        ),
         ("DELETE FROM memories_fts_data WHERE id > 10", "full-text index"),
         ("UPDATE scopes SET memories = memories + 1", "word counts"),
-        ("INSERT INTO vectors(model, scope, memory, data) VALUES (1, 1, 99, zeroblob(68))", "vectors"),
+        (
+            "INSERT INTO vectors(model, scope, memory, data) VALUES (1, 1, 99, zeroblob(68))",
+            "vectors",
+        ),
         ("UPDATE vectors SET data = zeroblob(7) WHERE memory = 1", "vectors"),
     ],
-)  # fmt: skip
+)
 def test_a_derived_part_that_disagrees_is_found_and_made_anew(path, opened, sql, part):
     owl, heron = make("An owl at night"), make("A heron by day")
     put(opened, owl, heron)
@@ -85,9 +105,20 @@ def test_a_derived_part_that_disagrees_is_found_and_made_anew(path, opened, sql,
     assert part in {problem.part for problem in opened.check(deep=True)}
     opened.nearest(question, MODEL, seen(), 10)
     assert opened.rebuild() == 2
-    opened.write(Batch(at=NOW, vectors={memory.id: vectors_of(memory) for memory in opened.unembedded(MODEL, 10)}, model=MODEL))
+    opened.write(
+        Batch(
+            at=NOW,
+            vectors={memory.id: vectors_of(memory) for memory in opened.unembedded(MODEL, 10)},
+            model=MODEL,
+        )
+    )
     assert opened.check(deep=True) == []
-    assert {memory.id for memory in opened.load([key for key, _ in opened.keyword(words, seen(), 10).items]).values()} == {owl.id, heron.id}
+    assert {
+        memory.id
+        for memory in opened.load(
+            [key for key, _ in opened.keyword(words, seen(), 10).items]
+        ).values()
+    } == {owl.id, heron.id}
     assert len(SqliteStore(path).nearest(question, MODEL, seen(), 10).items) == 2
 
 
@@ -99,9 +130,11 @@ def test_a_damaged_index_never_blocks_the_texts(path, opened):
     query = parse("owl", NOW)
     words = opened.keyword(query, seen(), 10)
     assert len(words.items) == 1
-    from recollect.store.match import query_words
+    from bethink.store.match import query_words
 
-    (found,) = opened.candidates([key for key, _ in words.items], seen(), query_words(query), [key for key, _ in words.items])
+    (found,) = opened.candidates(
+        [key for key, _ in words.items], seen(), query_words(query), [key for key, _ in words.items]
+    )
     assert found.frequencies == (0,)
     assert opened.nearest(vector("owl"), MODEL, seen(), 10).items == ()
     owl = opened.list(seen(kinds=("fact",)))[0]
@@ -117,7 +150,17 @@ def sound(tmp_path_factory) -> bytes:
     rng = random.Random(3)
     store = SqliteStore(path)
     for _ in range(3):
-        put(store, *(make(" ".join(f"word{rng.randrange(400)}" for _ in range(40)), tags=("a", "b"), metadata={"n": 1}) for _ in range(30)))
+        put(
+            store,
+            *(
+                make(
+                    " ".join(f"word{rng.randrange(400)}" for _ in range(40)),
+                    tags=("a", "b"),
+                    metadata={"n": 1},
+                )
+                for _ in range(30)
+            ),
+        )
     store.close()
     assert raw(path, "PRAGMA freelist_count") == [(0,)]
     return path.read_bytes()
@@ -133,20 +176,25 @@ def damaged(sound: bytes, how: str, page: int) -> bytes:
     return bytes(content)
 
 
-def attempts(memory: Memory) -> list[tuple[str, object]]:
+def attempts(memory: Bethink) -> list[tuple[str, object]]:
     """Everything a user might do with a damaged database."""
     all, store = everything(), memory.store
     return [
-        ("list", lambda: memory.list(filter=all, limit=500)), ("export", lambda: list(memory.export(all))), ("stats", memory.stats),
+        ("list", lambda: memory.list(filter=all, limit=500)),
+        ("export", lambda: list(memory.export(all))),
+        ("stats", memory.stats),
         ("search", lambda: memory.search("word1 word7", filter=all)),
         ("words", lambda: memory.search("word1 word7", filter=seen(), mode="keyword")),
-        ("expression", lambda: memory.search("word1 AND NOT word7", filter=all)), ("check", memory.check),
+        ("expression", lambda: memory.search("word1 AND NOT word7", filter=all)),
+        ("check", memory.check),
         ("add", lambda: memory.add("a text of its own")),
-        ("history", lambda: [store.history(memory.id) for memory in store.list(all, 3)]), ("rebuild", store.rebuild),
+        ("history", lambda: [store.history(memory.id) for memory in store.list(all, 3)]),
+        ("rebuild", store.rebuild),
         ("unembedded", lambda: store.unembedded("x", 50)),
-        ("backup", lambda: memory.backup(Path(store.path).with_name("copy.db"))), ("reset", lambda: memory.reset([HERE])),
+        ("backup", lambda: memory.backup(Path(store.path).with_name("copy.db"))),
+        ("reset", lambda: memory.reset([HERE])),
         ("close", memory.close),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("how", ["zeroed", "garbage"])
@@ -158,7 +206,7 @@ def test_a_corrupted_page_is_reported_and_never_a_foreign_error(offline, path, s
             file.unlink()
         path.write_bytes(damaged(sound, how, page))
         try:
-            memory = Memory(path, directory=path.parent)
+            memory = Bethink(path, directory=path.parent)
         except StoreCorrupt:
             continue
         problems = memory.check(deep=True)
@@ -168,7 +216,7 @@ def test_a_corrupted_page_is_reported_and_never_a_foreign_error(offline, path, s
         for name, action in attempts(memory):
             try:
                 action()
-            except RecollectError as error:
+            except BethinkError as error:
                 assert str(error).endswith("."), (name, page, error)
         path.with_name("copy.db").unlink(missing_ok=True)
     assert unnoticed == []

@@ -17,15 +17,30 @@ from pathlib import Path
 
 import apsw
 import pytest
-from stores import HERE, MODEL, NOW, child_environment, content_hash, day, everything, files, make, put, raw, seen, vector, vectors_of
+from stores import (
+    HERE,
+    MODEL,
+    NOW,
+    child_environment,
+    content_hash,
+    day,
+    everything,
+    files,
+    make,
+    put,
+    raw,
+    seen,
+    vector,
+    vectors_of,
+)
 
-from recollect import Memory
-from recollect.errors import InvalidInput, StoreCorrupt, StoreError, StoreTooNew
-from recollect.recall.query import parse
-from recollect.store import connection as connections
-from recollect.store.scan import encode
-from recollect.store.sqlite import SqliteStore
-from recollect.types import PERSONAL, Batch, Change, Entity, Passage, Source
+from bethink import Bethink
+from bethink.errors import InvalidInput, StoreCorrupt, StoreError, StoreTooNew
+from bethink.recall.query import parse
+from bethink.store import connection as connections
+from bethink.store.scan import encode
+from bethink.store.sqlite import SqliteStore
+from bethink.types import PERSONAL, Batch, Change, Entity, Passage, Source
 
 SOURCE = Path(connections.__file__).parent.parent
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -51,7 +66,9 @@ def traces(folder: Path, words: list[str | bytes]) -> list[str]:
     """Which of these stand in any file below a folder, in whatever case. Asked of another process."""
     found = []
     for word in words:
-        pattern = "".join(f"\\x{byte:02x}" for byte in (word.encode() if isinstance(word, str) else word))
+        pattern = "".join(
+            f"\\x{byte:02x}" for byte in (word.encode() if isinstance(word, str) else word)
+        )
         run = subprocess.run(
             ["grep", "-rlaPi" if isinstance(word, str) else "-rlaP", pattern, str(folder)],
             capture_output=True,
@@ -79,7 +96,11 @@ def test_files_and_folder_are_for_their_owner_alone(tmp_path):
     with umask(0o022):
         store = SqliteStore(tmp_path / "new" / "memory.db")
         put(store, make("a text"))
-        assert {file.name: mode(file) for file in files(store.path)} == {"memory.db": 0o600, "memory.db-wal": 0o600, "memory.db-shm": 0o600}
+        assert {file.name: mode(file) for file in files(store.path)} == {
+            "memory.db": 0o600,
+            "memory.db-wal": 0o600,
+            "memory.db-shm": 0o600,
+        }
         assert mode(tmp_path / "new") == 0o700
         store.backup(str(tmp_path / "new" / "copy.db"))
         assert mode(tmp_path / "new" / "copy.db") == 0o600
@@ -111,9 +132,15 @@ def test_a_folder_that_exists_keeps_its_permissions(tmp_path):
 def test_the_promises_of_a_connection(opened):
     pragma = opened.connection.pragma
     promised = {
-        "journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "secure_delete": 1, "busy_timeout": 5000,
-        "user_version": connections.SCHEMA, "application_id": connections.APPLICATION, "journal_size_limit": connections.WAL_LIMIT,
-    }  # fmt: skip
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "secure_delete": 1,
+        "busy_timeout": 5000,
+        "user_version": connections.SCHEMA,
+        "application_id": connections.APPLICATION,
+        "journal_size_limit": connections.WAL_LIMIT,
+    }
     assert {name: pragma(name) for name in promised} == promised
     assert apsw.SQLITE_VERSION_NUMBER >= connections.OLDEST_SQLITE == 3_051_003
 
@@ -165,10 +192,10 @@ def test_opening_while_another_process_writes_does_not_wait(path, opened):
 
 
 def test_a_search_through_the_front_door_writes_nothing(offline, path):
-    with Memory(path) as memory:
+    with Bethink(path) as memory:
         memory.add("We deploy on Fridays")
     before = (path.read_bytes(), path.stat().st_mtime_ns)
-    with Memory(path) as memory:
+    with Bethink(path) as memory:
         for how in ("hybrid", "vector", "keyword"):
             assert memory.search("deploy", mode=how).hits
         memory.list()
@@ -187,11 +214,20 @@ def test_a_database_of_a_newer_version_is_left_alone(path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"hello", b"x" * 511, b"text " * 2000, bytes(100), bytes(8192), b"SQLite format 3\0", b"SQLite format 3\0" + b"x" * 9000]
+    "content",
+    [
+        b"hello",
+        b"x" * 511,
+        b"text " * 2000,
+        bytes(100),
+        bytes(8192),
+        b"SQLite format 3\0",
+        b"SQLite format 3\0" + b"x" * 9000,
+    ],
 )
 def test_a_file_that_is_no_database_is_left_alone(path, content):
     path.write_bytes(content)
-    with pytest.raises(StoreCorrupt, match="is not a Recollect database") as caught:
+    with pytest.raises(StoreCorrupt, match="is not a Bethink database") as caught:
         SqliteStore(path)
     assert caught.value.hint
     assert path.read_bytes() == content
@@ -262,7 +298,11 @@ def test_the_write_ahead_log_stays_small(path, opened):
         put(opened, make(f"number {n}", metadata={"filler": "x" * 60_000}), embed=False)
         largest = max(largest, wal.stat().st_size)
     assert largest < connections.WAL_LIMIT // 2
-    put(opened, *(make(f"big {n}", metadata={"filler": "x" * 1_000_000}) for n in range(20)), embed=False)
+    put(
+        opened,
+        *(make(f"big {n}", metadata={"filler": "x" * 1_000_000}) for n in range(20)),
+        embed=False,
+    )
     assert wal.stat().st_size > connections.WAL_LIMIT
     for n in range(3):
         put(opened, make(f"after {n}"), embed=False)
@@ -271,7 +311,7 @@ def test_the_write_ahead_log_stays_small(path, opened):
 
 
 def test_the_log_of_removed_vectors_does_not_grow_for_ever(opened, monkeypatch):
-    from recollect.store import writer
+    from bethink.store import writer
 
     monkeypatch.setattr(writer, "REMOVALS_KEPT", 20)
     keeper, reader = make("the one that stays"), SqliteStore(opened.path)
@@ -300,9 +340,19 @@ SECRET = {
 }
 EARLIER = "Before that it was the ocelotfish and the nudibranch"
 WORDS = [
-    "ylorimba", "uokkaberry", "wieback", "olpertinger", "ackalope", "exillum", "ttriferous", "umquatville", "feffernuss", "ugzwang",
-    "celotfish", "udibranch",
-]  # fmt: skip
+    "ylorimba",
+    "uokkaberry",
+    "wieback",
+    "olpertinger",
+    "ackalope",
+    "exillum",
+    "ttriferous",
+    "umquatville",
+    "feffernuss",
+    "ugzwang",
+    "celotfish",
+    "udibranch",
+]
 
 
 @pytest.mark.parametrize("company", [0, 150])
@@ -317,13 +367,28 @@ def test_a_purged_memory_leaves_no_trace_in_any_file(path, opened, company):
     put(opened, secret, *others[:0], cache={hash: vectors_of(secret)})
     edit = {"content": SECRET["content"], "content_hash": content_hash(SECRET["content"])}
     new = vector(SECRET["content"])
-    opened.write(Batch(at=NOW, change=(Change(secret.id, "update", edit),), vectors={secret.id: [new]}, model=MODEL))
-    opened.write(Batch(at=NOW, change=(Change(secret.id, "update", {"summary": "jackalope again"}),), access=(secret.id,)))
+    opened.write(
+        Batch(
+            at=NOW,
+            change=(Change(secret.id, "update", edit),),
+            vectors={secret.id: [new]},
+            model=MODEL,
+        )
+    )
+    opened.write(
+        Batch(
+            at=NOW,
+            change=(Change(secret.id, "update", {"summary": "jackalope again"}),),
+            access=(secret.id,),
+        )
+    )
     for other in others[:5]:
         opened.write(Batch(at=NOW, change=(Change(other.id, "update", {"importance": 9.0}),)))
     sought = [*WORDS, content_hash(SECRET["content"]), encode(new), secret.id]
     opened.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-    assert len({trace.split(" in ")[0] for trace in traces(path.parent, sought)}) == len(sought), "the search itself must work"
+    assert len({trace.split(" in ")[0] for trace in traces(path.parent, sought)}) == len(sought), (
+        "the search itself must work"
+    )
     opened.write(Batch(at=NOW, purge=(secret.id,)))
     assert traces(path.parent, sought) == []
     assert opened.check(deep=True) == []
@@ -332,7 +397,7 @@ def test_a_purged_memory_leaves_no_trace_in_any_file(path, opened, company):
 
 
 def test_purging_through_the_front_door_empties_the_embedding_cache_of_every_version(offline, path):
-    with Memory(path) as memory:
+    with Bethink(path) as memory:
         known = memory.add("We deploy on Fridays")
         id = memory.add(EARLIER, summary="jackalope").id
         memory.update(id, content=SECRET["content"])
@@ -348,29 +413,49 @@ def test_purging_through_the_front_door_empties_the_embedding_cache_of_every_ver
 
 
 def test_a_reset_leaves_no_trace_either(path, opened):
-    put(opened, make(SECRET["content"]), make("of another scope, the ocelotfish", scope="project:other"))
+    put(
+        opened,
+        make(SECRET["content"]),
+        make("of another scope, the ocelotfish", scope="project:other"),
+    )
     opened.reset([HERE])
     assert traces(path.parent, WORDS[:4]) == []
     assert traces(path.parent, ["celotfish"]) != []
 
 
 def test_secrets_and_private_parts_never_reach_a_file(offline, path):
-    token, key, password = "ghp_" + "a1B2c3D4" * 4 + "e5F6", "AKIA" + "QWERTYUIOP" + "ASDFGH", "hunter2horse"
-    with Memory(path) as memory:
+    token, key, password = (
+        "ghp_" + "a1B2c3D4" * 4 + "e5F6",
+        "AKIA" + "QWERTYUIOP" + "ASDFGH",
+        "hunter2horse",
+    )
+    with Bethink(path) as memory:
         memory.add(
             f"The deploy token is {token} and <private>the ocelotfish is ill</private> must stay",
             tags=["deploy"],
             metadata={"token": token},
         )
         id = memory.add(f"aws_access_key_id = {key}", summary=f"key {key}").id
-        memory.update(id, content=f"Use postgres://admin:{password}@db.example.com/orders", summary=f"token {token}")
+        memory.update(
+            id,
+            content=f"Use postgres://admin:{password}@db.example.com/orders",
+            summary=f"token {token}",
+        )
         memory.ingest(
-            [(Source("docs/a.md", "markdown", "h"), [Passage(f"password: {password}\n\ntoken {token}", section=f"Section {token}")])]
+            [
+                (
+                    Source("docs/a.md", "markdown", "h"),
+                    [Passage(f"password: {password}\n\ntoken {token}", section=f"Section {token}")],
+                )
+            ]
         )
         memory.search(f"what is {token}")
         memory.backup(path.parent / "copy.db")
         assert traces(path.parent, ["eploy"]) != []
-        assert traces(path.parent, [token, token[4:], key, password, "celotfish", content_hash(token)]) == []
+        assert (
+            traces(path.parent, [token, token[4:], key, password, "celotfish", content_hash(token)])
+            == []
+        )
 
 
 # Old databases
@@ -392,18 +477,37 @@ def test_a_database_of_every_earlier_version_opens_and_is_whole(dump, path):
     assert store.check(deep=True) == []
     filter = everything(HERE, PERSONAL)
     assert sorted(memory.content for memory in store.scan(filter)) == [
-        "Deploys happen from main", "I prefer tabs to spaces", "We keep sessions in MySQL", "We keep sessions in Redis",
-    ]  # fmt: skip
-    old, new, page, mine = store.get([f"01900000-0000-7000-8000-00000000000{n}" for n in (1, 2, 3, 4)])
-    assert (old.superseded_by, old.valid_to, old.entities) == (new.id, day(2), (Entity("MySQL", "technology"),))
-    assert (page.path, page.lines, page.section, page.metadata) == ("docs/deploy.md", (3, 9), "Deploy", {"level": 2})
+        "Deploys happen from main",
+        "I prefer tabs to spaces",
+        "We keep sessions in MySQL",
+        "We keep sessions in Redis",
+    ]
+    old, new, page, mine = store.get(
+        [f"01900000-0000-7000-8000-00000000000{n}" for n in (1, 2, 3, 4)]
+    )
+    assert (old.superseded_by, old.valid_to, old.entities) == (
+        new.id,
+        day(2),
+        (Entity("MySQL", "technology"),),
+    )
+    assert (page.path, page.lines, page.section, page.metadata) == (
+        "docs/deploy.md",
+        (3, 9),
+        "Deploy",
+        {"level": 2},
+    )
     assert (mine.importance, mine.access_count, new.tags) == (8.0, 1, ("cache",))
     assert [event.action for event in store.history(mine.id)] == ["add", "update"]
     assert [relation.type for relation in store.relations([old.id])] == ["supersedes"]
     assert store.tombstoned([content_hash("The wedding is in May")])
     assert set(store.cached([bytes(16)], MODEL)) == {bytes(16)}
-    assert store.source(HERE, "docs/deploy.md") == Source("docs/deploy.md", "markdown", "hash", 9, {})
-    for ranking in (store.keyword(parse("sessions redis", NOW), filter, 1), store.nearest(vector(new.content), MODEL, filter, 1)):
+    assert store.source(HERE, "docs/deploy.md") == Source(
+        "docs/deploy.md", "markdown", "hash", 9, {}
+    )
+    for ranking in (
+        store.keyword(parse("sessions redis", NOW), filter, 1),
+        store.nearest(vector(new.content), MODEL, filter, 1),
+    ):
         assert store.load([ranking.items[0][0]])[ranking.items[0][0]].id == new.id
     assert put(store, make("a new text")).added == 1
     assert store.check(deep=True) == []
@@ -417,7 +521,9 @@ def test_an_old_database_has_the_schema_of_a_new_one_once_opened(tmp_path):
         store = SqliteStore(path)
         found = {
             name: re.sub(r"\s*--[^\n]*|\s+", " ", sql).strip()
-            for name, sql in store.connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql <> ''")
+            for name, sql in store.connection.execute(
+                "SELECT name, sql FROM sqlite_schema WHERE sql <> ''"
+            )
         }
         store.close()
         return found
@@ -441,13 +547,18 @@ def test_no_module_imports_the_sqlite_of_the_standard_library():
                 if isinstance(node, ast.ImportFrom)
                 else []
             )
-            assert not {name.split(".")[0] for name in names} & {"sqlite3", "_sqlite3", "pysqlite3", "aiosqlite"}, path
+            assert not {name.split(".")[0] for name in names} & {
+                "sqlite3",
+                "_sqlite3",
+                "pysqlite3",
+                "aiosqlite",
+            }, path
 
 
 def test_a_process_at_work_loads_no_second_sqlite(offline, path):
     code = (
-        "import sys; from recollect import Memory\n"
-        f"with Memory({str(path)!r}) as memory:\n    memory.add('an owl'); assert memory.search('owl').hits; memory.check(True)\n"
+        "import sys; from bethink import Memory\n"
+        f"with Bethink({str(path)!r}) as memory:\n    memory.add('an owl'); assert memory.search('owl').hits; memory.check(True)\n"
         "sys.exit('sqlite3' in sys.modules or '_sqlite3' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=child_environment())

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import InvalidInput
-from recollect.ingest import symbols
-from recollect.ingest.comments import comment, docstring, summary
-from recollect.ingest.languages import GRAMMARS, language_of
-from recollect.ingest.symbols import Outline, outline, read
+from bethink.errors import InvalidInput
+from bethink.ingest import symbols
+from bethink.ingest.comments import comment, docstring, summary
+from bethink.ingest.languages import GRAMMARS, language_of
+from bethink.ingest.symbols import Outline, outline, read
 
 CODE = Path(__file__).parent / "fixtures" / "code"
 
@@ -321,7 +321,11 @@ DOCS = [
 
 SIGNATURES = [
     ("Account.cs", "Account", "[Serializable] public sealed class Account : Entity, IDisposable"),
-    ("Account.cs", "TransferAsync", "public async Task<bool> TransferAsync<T>(Account to, long cents) where T : IRate"),
+    (
+        "Account.cs",
+        "TransferAsync",
+        "public async Task<bool> TransferAsync<T>(Account to, long cents) where T : IRate",
+    ),
     ("Account.cs", "IsOpen", "public bool IsOpen"),
     ("Account.cs", "Customer", "public record Customer(string Name, int Age)"),
     ("Cart.php", "Cart", "#[Entity] final class Cart extends Model implements Countable, Priced"),
@@ -338,12 +342,20 @@ SIGNATURES = [
     ("mailer.rb", "Mailer", "class Mailer < Base"),
     ("mailer.rb", "default", "def self.default"),
     ("mailer.rb", "build", "def build(**options)"),
-    ("matrix.cpp", "Matrix", "template <typename T, int Rows = 2> class Matrix final : public Shape, private Counted<T>"),
+    (
+        "matrix.cpp",
+        "Matrix",
+        "template <typename T, int Rows = 2> class Matrix final : public Shape, private Counted<T>",
+    ),
     ("matrix.cpp", "SHOP_CHECK", "#define SHOP_CHECK(condition)"),
     ("panel.tsx", "Panel", "export const Panel: React.FC<Props> = ({ title, onClose })"),
     ("queue.rs", "Queue", "#[derive(Debug, Clone)] pub struct Queue<T: Send>"),
     ("queue.rs", "Ticket", "pub struct Ticket(pub u64)"),
-    ("queue.rs", "worker", "pub(crate) fn worker<F>(work: F) -> JoinHandle<()> where F: Fn() + Send + 'static"),
+    (
+        "queue.rs",
+        "worker",
+        "pub(crate) fn worker<F>(work: F) -> JoinHandle<()> where F: Fn() + Send + 'static",
+    ),
     (
         "retry.py",
         "retry",
@@ -356,9 +368,17 @@ SIGNATURES = [
     ("ring.h", "RING_MIN", "#define RING_MIN(a, b)"),
     ("server.js", "match", "match(path)"),
     ("server.js", "reset", "Router.prototype.reset = function ()"),
-    ("store.ts", "Store", "@sealed export abstract class Store<T> extends Base<T> implements Readable<T>, Writable<T>"),
+    (
+        "store.ts",
+        "Store",
+        "@sealed export abstract class Store<T> extends Base<T> implements Readable<T>, Writable<T>",
+    ),
     ("store.ts", "notify", "@logged protected async notify(state: T): Promise<void>"),
-    ("store.ts", "debounce", "export const debounce = <F extends (...args: unknown[]) => void>(callback: F, wait = 50): F"),
+    (
+        "store.ts",
+        "debounce",
+        "export const debounce = <F extends (...args: unknown[]) => void>(callback: F, wait = 50): F",
+    ),
 ]
 
 
@@ -370,7 +390,9 @@ def outlined(name: str) -> Outline:
 
 
 def table(found: list[symbols.Symbol]) -> list[str]:
-    return [f"{symbol.lines[0]} {symbol.kind} {symbol.parent or '-'} {symbol.name}" for symbol in found]
+    return [
+        f"{symbol.lines[0]} {symbol.kind} {symbol.parent or '-'} {symbol.name}" for symbol in found
+    ]
 
 
 def test_every_fixture_has_a_table_and_every_language_a_fixture():
@@ -380,7 +402,9 @@ def test_every_fixture_has_a_table_and_every_language_a_fixture():
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_definitions_of_a_file_are_found_where_they_stand(name):
-    assert table(outlined(name).symbols) == [line.strip() for line in EXPECTED[name].strip().splitlines()]
+    assert table(outlined(name).symbols) == [
+        line.strip() for line in EXPECTED[name].strip().splitlines()
+    ]
 
 
 @pytest.mark.parametrize("name", FILE_DOCS)
@@ -395,7 +419,9 @@ def test_documentation_is_found_and_cleaned(name, symbol, doc):
 
 @pytest.mark.parametrize(("name", "symbol", "signature"), SIGNATURES)
 def test_a_signature_is_one_line_without_body_and_comments(name, symbol, signature):
-    assert next(each.signature for each in outlined(name).symbols if each.name == symbol) == signature
+    assert (
+        next(each.signature for each in outlined(name).symbols if each.name == symbol) == signature
+    )
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -416,12 +442,22 @@ def test_ranges_nest_as_definitions_do(name):
     for symbol in outlined(name).symbols:
         first, last = symbol.lines
         assert 1 <= first <= last <= text.count("\n") + 1
-        assert symbol.name.rpartition("::")[2].rpartition(".")[2].rpartition("\\")[2] in " ".join(text.splitlines()[first - 1 : last])
+        assert symbol.name.rpartition("::")[2].rpartition(".")[2].rpartition("\\")[2] in " ".join(
+            text.splitlines()[first - 1 : last]
+        )
 
 
 PARTIAL = [
-    ("python", "class A:\n    def f(self):\n        pass\n\ndef g(:\n\nclass B:\n    pass\n", {"A", "f", "B"}),
-    ("typescript", "export function one() {}\nexport function two( {\nexport class Three { four() {} }\n", {"one"}),
+    (
+        "python",
+        "class A:\n    def f(self):\n        pass\n\ndef g(:\n\nclass B:\n    pass\n",
+        {"A", "f", "B"},
+    ),
+    (
+        "typescript",
+        "export function one() {}\nexport function two( {\nexport class Three { four() {} }\n",
+        {"one"},
+    ),
     ("go", "package x\nfunc One() {}\nfunc Two( {}\nfunc Three() {}\n", {"One", "Three"}),
     ("rust", "fn one() {}\nfn two( {}\nfn three() {}\n", {"one"}),
     ("java", "class A { void f() {} void g( {} }\nclass B {}\n", {"A", "f"}),
@@ -440,13 +476,18 @@ def test_a_syntax_error_costs_only_what_stands_at_it(language, text, names):
 
 
 @pytest.mark.parametrize("language", GRAMMARS)
-@pytest.mark.parametrize("text", ["", "\n", "   \n\t\n", "\ufeff", "\0", "\ud800 half a pair", "密码 = 1\n", "\r\r\r"])
+@pytest.mark.parametrize(
+    "text", ["", "\n", "   \n\t\n", "\ufeff", "\0", "\ud800 half a pair", "密码 = 1\n", "\r\r\r"]
+)
 def test_texts_without_definitions_have_none(language, text):
     assert [symbol for symbol in read(text, language) if symbol.name != "密码"] == []
 
 
 @pytest.mark.parametrize("language", GRAMMARS)
-@pytest.mark.parametrize(("begin", "end"), [("(", ")"), ("{", "}"), ("[", "]"), ("if (x) {", "}"), ("a.b(", ")"), ("namespace a {", "}")])
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [("(", ")"), ("{", "}"), ("[", "]"), ("if (x) {", "}"), ("a.b(", ")"), ("namespace a {", "}")],
+)
 def test_nesting_of_ten_thousand_levels_is_survived(language, begin, end):
     read("x = " + begin * 10_000 + "1" + end * 10_000 + "\n", language)
 
@@ -461,7 +502,10 @@ def test_nesting_of_ten_thousand_levels_is_survived(language, begin, end):
         ("module.exports = class Cart { add() {} };", ["Cart", "add"]),
         ("module.exports = function make() {};", ["make"]),
         ("exports = module.exports = { run() {} };", ["run"]),
-        ("export default { name: 'x', methods: { open() {} }, created() {} };", ["open", "created"]),
+        (
+            "export default { name: 'x', methods: { open() {} }, created() {} };",
+            ["open", "created"],
+        ),
         ("define(['a'], function (a) { function inner() {} });", ["inner"]),
         ("function make() { return { open() {}, close: () => {} }; }", ["make", "open", "close"]),
         ("function outer() { function inner() { function innermost() {} } }", ["outer", "inner"]),
@@ -476,22 +520,35 @@ def test_what_counts_in_a_javascript_module(text, names):
 
 
 @pytest.mark.parametrize(
-    "text", ["int " + "(" * 5_000 + "f" + ")()" * 5_000 + ";", "int " + "*" * 5_000 + "f(void) {}", "a" + "::a" * 5_000 + "() {}"]
+    "text",
+    [
+        "int " + "(" * 5_000 + "f" + ")()" * 5_000 + ";",
+        "int " + "*" * 5_000 + "f(void) {}",
+        "a" + "::a" * 5_000 + "() {}",
+    ],
 )
 def test_declarators_of_any_depth_are_survived(text):
     read(text, "cpp")
 
 
 def test_deep_nesting_of_what_is_looked_into_is_followed():
-    deep = "".join(" " * level + "if x:\n" for level in range(90)) + " " * 90 + "def found(): pass\n"
+    deep = (
+        "".join(" " * level + "if x:\n" for level in range(90)) + " " * 90 + "def found(): pass\n"
+    )
     assert [symbol.name for symbol in read(deep, "python")] == ["found"]
-    spaces = "".join(f"namespace n{level} {{ " for level in range(2_000)) + "void found() {}" + "}" * 2_000
+    spaces = (
+        "".join(f"namespace n{level} {{ " for level in range(2_000))
+        + "void found() {}"
+        + "}" * 2_000
+    )
     assert read(spaces, "cpp")[-1].name == "found"
 
 
 def test_a_file_that_the_parser_cannot_make_sense_of_is_cut_off(monkeypatch):
     monkeypatch.setattr(symbols, "PATIENCE", 0.1)
-    hostile = "function early() {}\n" + "if x:\n" + "elif x:\n" * 10_000  # takes a minute, twice as many take four
+    hostile = (
+        "function early() {}\n" + "if x:\n" + "elif x:\n" * 10_000
+    )  # takes a minute, twice as many take four
     started = time.thread_time()
     assert "early" in {symbol.name for symbol in read(hostile, "javascript")}
     assert time.thread_time() - started < 20
@@ -501,11 +558,19 @@ def test_a_file_that_the_parser_cannot_make_sense_of_is_cut_off(monkeypatch):
 @pytest.mark.parametrize("piece", ["a<", "a<;", "a<\n", "a< // >\n"])
 def test_what_would_eat_the_memory_is_not_parsed(language, piece):
     assert [symbol.name for symbol in read("class A {}\n" + piece * 900, language)] == ["A"]
-    assert read("class A {}\n" + piece * 4_000, language) == []  # ten thousand take a gigabyte, a hundred thousand the machine
+    assert (
+        read("class A {}\n" + piece * 4_000, language) == []
+    )  # ten thousand take a gigabyte, a hundred thousand the machine
 
 
 def test_a_file_of_many_comparisons_is_read_all_the_same():
-    text = "class A { boolean f(int a) { return " + " || ".join(["a < 1"] * 900) + "; } /* " + "< " * 3_000 + " */ }"
+    text = (
+        "class A { boolean f(int a) { return "
+        + " || ".join(["a < 1"] * 900)
+        + "; } /* "
+        + "< " * 3_000
+        + " */ }"
+    )
     assert [symbol.name for symbol in read(text, "java")] == ["A", "f"]
 
 
@@ -530,7 +595,11 @@ attr_reader task private /** */ // # @a #[a] /// //! \" ' ` { } ( ) [ ] < > : ; 
 
 @pytest.mark.parametrize("language", GRAMMARS)
 @settings(max_examples=40, deadline=None, derandomize=True)
-@given(text=st.one_of(st.text(max_size=200), st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join)))
+@given(
+    text=st.one_of(
+        st.text(max_size=200), st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join)
+    )
+)
 def test_no_text_makes_reading_fail(language, text):
     found = outline(text, language)
     assert len(found.doc) <= 600
@@ -561,11 +630,19 @@ def test_long_signatures_docs_and_decorators_are_cut():
         ("python", "# not about it\n\ndef f(): pass\n", ("f", "")),
         ("javascript", "/** with a free line */\n\nfunction f() {}\n", ("f", "with a free line")),
         ("javascript", "// with a free line\n\nfunction f() {}\n", ("f", "")),
-        ("typescript", "/** First. */\nfunction f(a: string): void;\nfunction f(a: unknown) {}\n", ("f", "First.")),
+        (
+            "typescript",
+            "/** First. */\nfunction f(a: string): void;\nfunction f(a: unknown) {}\n",
+            ("f", "First."),
+        ),
         ("c", "/* Declared. */\nint f(void);\nint f(void) { return 1; }\n", ("f", "Declared.")),
         ("java", "class A { int a; // about a\n  void f() {} }", ("f", "")),
         ("rust", "/// About f.\n#[test]\nfn f() {}\n", ("f", "About f.")),
-        ("cpp", "class API Widget : public QWidget {\n  Q_OBJECT\npublic:\n  /// Shows it.\n  void show();\n};\n", ("show", "Shows it.")),
+        (
+            "cpp",
+            "class API Widget : public QWidget {\n  Q_OBJECT\npublic:\n  /// Shows it.\n  void show();\n};\n",
+            ("show", "Shows it."),
+        ),
     ],
 )
 def test_a_comment_belongs_to_what_it_stands_by(language, text, expected):
@@ -619,15 +696,24 @@ def test_the_language_of_a_file(path, text, language):
         ("/* One thing.\n *\n * Licensed under the MIT license. */", "One thing."),
         ("/**\n * @param a one\n * @returns two\n */", ""),
         ("/** @deprecated use other */", "Deprecated: use other"),
-        ("/// <summary>Adds <paramref name=\"a\"/> to <see cref=\"T:List\"/>.</summary>\n/// <returns>x</returns>", "Adds a to List."),
-        ("/** See {@link Foo#bar the bar} and {@code a < b} and {@code }. */", "See the bar and a < b and ."),
+        (
+            '/// <summary>Adds <paramref name="a"/> to <see cref="T:List"/>.</summary>\n/// <returns>x</returns>',
+            "Adds a to List.",
+        ),
+        (
+            "/** See {@link Foo#bar the bar} and {@code a < b} and {@code }. */",
+            "See the bar and a < b and .",
+        ),
         ("//------- helpers -------", "helpers"),
         ("# -*- coding: utf-8 -*-\n# One.", "One."),
         ("/// @brief Adds @p a.", "Adds a."),
         ("/* Module dependencies. */", ""),
-        ("/*\n * The Shop\n *\n * Permission is hereby granted, free of charge, to any person\n */", ""),
+        (
+            "/*\n * The Shop\n *\n * Permission is hereby granted, free of charge, to any person\n */",
+            "",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_comment_says(raw, said):
     assert summary(comment(raw)) == said
 
@@ -647,7 +733,16 @@ def test_what_a_docstring_says(raw, said):
 
 
 @pytest.mark.parametrize(
-    "text", ["/" * 100_000, "* " * 50_000, "<summary>" * 10_000, "{@link " * 10_000, "\n \n" * 30_000, "@" * 100_000, "#" * 100_000]
+    "text",
+    [
+        "/" * 100_000,
+        "* " * 50_000,
+        "<summary>" * 10_000,
+        "{@link " * 10_000,
+        "\n \n" * 30_000,
+        "@" * 100_000,
+        "#" * 100_000,
+    ],
 )
 def test_cleaning_takes_no_longer_for_hostile_comments(text):
     started = time.thread_time()
@@ -663,16 +758,27 @@ def test_without_tree_sitter_there_is_a_hint(monkeypatch):
             read("def f(): pass", "python")
     finally:
         symbols._language.cache_clear()
-    assert caught.value.hint == "pip install 'recollect[code]'"
+    assert caught.value.hint == "pip install 'bethink[code]'"
 
 
 def test_importing_the_reader_loads_no_grammar():
-    code = "import recollect.ingest.repomap, sys; print([name for name in sys.modules if name.startswith(('tree_sitter', 'numpy'))])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    code = "import bethink.ingest.repomap, sys; print([name for name in sys.modules if name.startswith(('tree_sitter', 'numpy'))])"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )
 
 
 def test_places_are_never_asked_of_the_nodes():
     """Reading `Point.row` or `.column` frees integers that are in use in tree-sitter 0.26.0, and a crash follows much later."""
     ingest = Path(symbols.__file__).parent
     for name in ("symbols.py", "defines.py"):
-        assert re.findall(r"\.(?:start_point|end_point)\b|(?<!Node)\.text\b(?!\()", (ingest / name).read_text("utf-8")) == []
+        assert (
+            re.findall(
+                r"\.(?:start_point|end_point)\b|(?<!Node)\.text\b(?!\()",
+                (ingest / name).read_text("utf-8"),
+            )
+            == []
+        )

@@ -1,14 +1,14 @@
-"""Sources that are read again: skipped, replaced, moved, retired; through `Memory.sync` on a real database."""
+"""Sources that are read again: skipped, replaced, moved, retired; through `Bethink.sync` on a real database."""
 
 from __future__ import annotations
 
 import pytest
 
-from recollect.embed.hashing import HashingEmbedder
-from recollect.errors import InvalidInput
-from recollect.ingest.sync import Document, Skipped, Synced
-from recollect.memory import Memory
-from recollect.types import Passage
+from bethink.api import Bethink
+from bethink.embed.hashing import HashingEmbedder
+from bethink.errors import InvalidInput
+from bethink.ingest.sync import Document, Skipped, Synced
+from bethink.types import Passage
 
 
 class Counting(HashingEmbedder):
@@ -25,21 +25,24 @@ class Counting(HashingEmbedder):
 
 @pytest.fixture
 def memory(tmp_path):
-    with Memory(tmp_path / "memory.db", directory=tmp_path, embedder=Counting()) as memory:
+    with Bethink(tmp_path / "memory.db", directory=tmp_path, embedder=Counting()) as memory:
         yield memory
 
 
 def document(uri: str, *texts: str, hash: str | None = None, **fields) -> Document:
-    passages = [Passage(text, section=f"Part {at}", lines=(at * 10 + 1, at * 10 + 9), **fields) for at, text in enumerate(texts)]
+    passages = [
+        Passage(text, section=f"Part {at}", lines=(at * 10 + 1, at * 10 + 9), **fields)
+        for at, text in enumerate(texts)
+    ]
     return Document(uri, hash or f"{uri}:{hash or '|'.join(texts)}", lambda: passages)
 
 
-def sync(memory: Memory, *documents: Document | Skipped, **options) -> Synced:
+def sync(memory: Bethink, *documents: Document | Skipped, **options) -> Synced:
     options = {"collection": "docs", "type": "markdown", **options}
     return memory.sync(documents, **options)
 
 
-def held(memory: Memory) -> dict[str, str]:
+def held(memory: Bethink) -> dict[str, str]:
     return {found.content: found.id for found in memory.list(limit=1000)}
 
 
@@ -56,7 +59,11 @@ def test_what_did_not_change_is_neither_read_nor_embedded_again(memory):
     def never() -> list[Passage]:
         raise AssertionError("read although unchanged")
 
-    again = sync(memory, document("a.md", OWLS, BATS)._replace(passages=never), document("b.md", CATS)._replace(passages=never))
+    again = sync(
+        memory,
+        document("a.md", OWLS, BATS)._replace(passages=never),
+        document("b.md", CATS)._replace(passages=never),
+    )
     assert again == Synced(unchanged=2)
     assert memory.embedder.texts == 0
 
@@ -65,7 +72,9 @@ def test_a_changed_source_keeps_what_it_still_holds_and_replaces_the_rest(memory
     sync(memory, document("a.md", OWLS, BATS), document("b.md", CATS))
     before = held(memory)
     memory.embedder.texts = 0
-    changed = sync(memory, document("a.md", OWLS, "Bats leave the tower in spring."), document("b.md", CATS))
+    changed = sync(
+        memory, document("a.md", OWLS, "Bats leave the tower in spring."), document("b.md", CATS)
+    )
     after = held(memory)
     assert (changed.changed, changed.unchanged) == (("a.md",), 1)
     assert (changed.memories_added, changed.memories_kept, changed.memories_retired) == (1, 1, 1)
@@ -77,7 +86,17 @@ def test_a_changed_source_keeps_what_it_still_holds_and_replaces_the_rest(memory
 def test_a_kept_passage_learns_where_it_stands_now_without_an_entry_in_its_history(memory):
     sync(memory, document("a.md", OWLS, BATS))
     id = held(memory)[BATS]
-    sync(memory, Document("a.md", "2", lambda: [Passage("New first.", lines=(1, 2)), Passage(BATS, section="Part 1", lines=(40, 44))]))
+    sync(
+        memory,
+        Document(
+            "a.md",
+            "2",
+            lambda: [
+                Passage("New first.", lines=(1, 2)),
+                Passage(BATS, section="Part 1", lines=(40, 44)),
+            ],
+        ),
+    )
     found = memory.get(id)[0]
     assert (found.lines, found.position, len(memory.history(id))) == ((40, 44), 1, 1)
     assert not memory.check(deep=True)
@@ -86,7 +105,10 @@ def test_a_kept_passage_learns_where_it_stands_now_without_an_entry_in_its_histo
 def test_a_passage_under_another_heading_keeps_its_id_and_is_found_by_the_new_one(memory):
     sync(memory, document("a.md", OWLS))
     id = held(memory)[OWLS]
-    sync(memory, Document("a.md", "2", lambda: [Passage(OWLS, section="Nocturnal birds", lines=(1, 9))]))
+    sync(
+        memory,
+        Document("a.md", "2", lambda: [Passage(OWLS, section="Nocturnal birds", lines=(1, 9))]),
+    )
     assert memory.get(id)[0].section == "Nocturnal birds"
     assert memory.search("nocturnal", mode="keyword").hits[0].memory.id == id
     assert memory.search("nocturnal birds", mode="vector").hits[0].memory.id == id
@@ -99,9 +121,15 @@ def test_a_vanished_source_retires_its_memories_and_is_read_anew_when_it_returns
     gone = sync(memory, document("b.md", CATS))
     assert (gone.vanished, gone.memories_retired) == (("a.md",), 1)
     assert list(held(memory)) == [CATS]
-    assert [found.memory.content for found in memory.search("owls").hits if "Owls" in found.memory.content] == []
+    assert [
+        found.memory.content
+        for found in memory.search("owls").hits
+        if "Owls" in found.memory.content
+    ] == []
     back = sync(memory, document("a.md", OWLS), document("b.md", CATS))
-    assert back.added == ("a.md",) and held(memory)[OWLS] == used, "a memory that was used comes back with its id and votes"
+    assert back.added == ("a.md",) and held(memory)[OWLS] == used, (
+        "a memory that was used comes back with its id and votes"
+    )
     assert memory.get(used)[0].usefulness == 1
 
 
@@ -116,11 +144,22 @@ def test_a_moved_source_keeps_its_ids_and_is_found_by_its_new_path(memory):
     sync(memory, document("guides/a.md", OWLS, BATS, hash="h"))
     before = held(memory)
     memory.embedder.texts = 0
-    moved = sync(memory, document("manual/birds.md", OWLS, BATS, hash="h"), alive=lambda uri: uri != "guides/a.md")
-    assert (moved.moved, moved.added, moved.vanished) == ((("guides/a.md", "manual/birds.md"),), (), ())
+    moved = sync(
+        memory,
+        document("manual/birds.md", OWLS, BATS, hash="h"),
+        alive=lambda uri: uri != "guides/a.md",
+    )
+    assert (moved.moved, moved.added, moved.vanished) == (
+        (("guides/a.md", "manual/birds.md"),),
+        (),
+        (),
+    )
     assert held(memory) == before and memory.embedder.texts == 0
     assert {found.path for found in memory.list()} == {"manual/birds.md"}
-    assert memory.search("manual", mode="keyword").hits and not memory.search("guides", mode="keyword").hits
+    assert (
+        memory.search("manual", mode="keyword").hits
+        and not memory.search("guides", mode="keyword").hits
+    )
     assert sync(memory, document("manual/birds.md", OWLS, BATS, hash="h")) == Synced(unchanged=1)
     assert not memory.check(deep=True)
 
@@ -153,7 +192,9 @@ def test_a_reader_that_fails_on_one_document_does_not_stop_the_others(memory):
         raise InvalidInput("The table on line 3 has no end.", "Close it.")
 
     result = sync(memory, Document("a.md", "1", broken), document("b.md", CATS))
-    assert result.skipped == (Skipped("a.md", "The table on line 3 has no end"),) and result.added == ("b.md",)
+    assert result.skipped == (
+        Skipped("a.md", "The table on line 3 has no end"),
+    ) and result.added == ("b.md",)
 
 
 def test_wholly_private_passages_are_left_out_and_the_rest_goes_in(memory):
@@ -166,7 +207,9 @@ def test_collections_do_not_retire_each_others_sources(memory):
     other = sync(memory, document("b.md", CATS), collection="import:b")
     assert other.vanished == () and len(memory.list()) == 2
     taken = sync(memory, document("a.md", OWLS), collection="import:b", looked=lambda _: False)
-    assert taken.changed == ("a.md",) and taken.memories_kept == 1, "the last reader of a file owns it"
+    assert taken.changed == ("a.md",) and taken.memories_kept == 1, (
+        "the last reader of a file owns it"
+    )
     assert sync(memory) == Synced() and len(memory.list()) == 2
 
 

@@ -7,13 +7,38 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from cli_runner import cli  # noqa: F401
-from stores import EMBEDDER, MODEL, NOW, by_meaning, by_words, change, content_hash, day, everything, make, put, seen
+from stores import (
+    EMBEDDER,
+    MODEL,
+    NOW,
+    by_meaning,
+    by_words,
+    change,
+    content_hash,
+    day,
+    everything,
+    make,
+    put,
+    seen,
+)
 from travel import fill
 
-from recollect.records import Bundle, Record, version
-from recollect.store.sqlite import SqliteStore
-from recollect.syncing import CONVERSATIONS, DOCUMENTS, TOLD, Database, Report, Shared, Sync, TooMany, load, save, team_scope
-from recollect.types import PERSONAL, Batch, Change, Event, Relation, Source
+from bethink.features.syncing import (
+    CONVERSATIONS,
+    DOCUMENTS,
+    TOLD,
+    Database,
+    Report,
+    Shared,
+    Sync,
+    TooMany,
+    load,
+    save,
+    team_scope,
+)
+from bethink.store.records import Bundle, Record, version
+from bethink.store.sqlite import SqliteStore
+from bethink.types import PERSONAL, Batch, Change, Event, Relation, Source
 
 HOME, TEAM = "project:here", team_scope("shop")
 NOTHING_SHARED = Shared({}, frozenset())
@@ -33,7 +58,9 @@ class Laptop:
         self.shared, self.allow_loss = NOTHING_SHARED, allow_loss
 
     def sync(self, what=(TOLD,), team=None, **how) -> Report:
-        mine, theirs = (Database(store, self.name, lambda: NOW) for store in (self.store, team or self.team))
+        mine, theirs = (
+            Database(store, self.name, lambda: NOW) for store in (self.store, team or self.team)
+        )
         run = Sync(mine, theirs, HOME, TEAM, "shop", what, **{"allow_loss": self.allow_loss, **how})
         report, self.shared = run.run(self.shared)
         return report
@@ -71,15 +98,27 @@ def test_what_is_told_on_one_laptop_is_found_on_the_other(laptops, store):
     assert [memory.scope for memory in store.scan(everything(TEAM))] == [TEAM]
     assert store.overview().extra["scope_names"][TEAM] == "shop"
     assert ben.sync() == Report(pulled=1)
-    assert by_words(ben.store, "redis sessions") == by_meaning(ben.store, "Sessions are kept in Redis") == [told.id]
+    assert (
+        by_words(ben.store, "redis sessions")
+        == by_meaning(ben.store, "Sessions are kept in Redis")
+        == [told.id]
+    )
     assert ben.store.get([told.id])[0] == anna.store.get([told.id])[0]
-    assert [(event.actor, event.action) for event in ben.store.history(told.id)] == [("user", "add"), ("anna", "update")]
+    assert [(event.actor, event.action) for event in ben.store.history(told.id)] == [
+        ("user", "add"),
+        ("anna", "update"),
+    ]
     assert anna.sync() == ben.sync() == Report()
 
 
 def test_only_the_chosen_scope_travels(laptops, store):
     anna, _ = laptops
-    put(anna.store, make("For the team"), make("Mine", scope=PERSONAL), make("Elsewhere", scope="project:other"))
+    put(
+        anna.store,
+        make("For the team"),
+        make("Mine", scope=PERSONAL),
+        make("Elsewhere", scope="project:other"),
+    )
     anna.sync()
     assert sorted(store.scopes()) == [TEAM]
     assert texts(store, TEAM) == {"For the team"}
@@ -90,11 +129,29 @@ def test_changes_on_both_sides_are_merged_and_the_later_word_stands(laptops):
     told = make("Tea at four")
     put(anna.store, told)
     round_robin(anna, ben)
-    change(anna.store, told.id, at=day(21), actor="anna", content="Tea at five", content_hash=content_hash("Tea at five"))
+    change(
+        anna.store,
+        told.id,
+        at=day(21),
+        actor="anna",
+        content="Tea at five",
+        content_hash=content_hash("Tea at five"),
+    )
     change(anna.store, told.id, at=day(21), actor="anna", kind="preference")
-    change(ben.store, told.id, at=day(22), actor="ben", content="Tea at six", content_hash=content_hash("Tea at six"))
-    ben.store.write(Batch(at=day(23), actor="ben", change=(Change(told.id, "vote", {"vote": 2.0}),)))
-    anna.store.write(Batch(at=day(24), actor="anna", change=(Change(told.id, "vote", {"vote": 1.0}),)))
+    change(
+        ben.store,
+        told.id,
+        at=day(22),
+        actor="ben",
+        content="Tea at six",
+        content_hash=content_hash("Tea at six"),
+    )
+    ben.store.write(
+        Batch(at=day(23), actor="ben", change=(Change(told.id, "vote", {"vote": 2.0}),))
+    )
+    anna.store.write(
+        Batch(at=day(24), actor="anna", change=(Change(told.id, "vote", {"vote": 1.0}),))
+    )
     assert anna.sync().pushed == 0
     report = ben.sync()
     assert report.merged == 1
@@ -111,7 +168,9 @@ def test_changes_on_both_sides_are_merged_and_the_later_word_stands(laptops):
 
 def test_what_is_forgotten_purged_or_retired_goes_on_the_other_side_too(laptops, store):
     anna, ben = laptops
-    forgotten, purged, retired, kept = (make(text) for text in ("Forgotten", "Purged", "Retired", "Kept"))
+    forgotten, purged, retired, kept = (
+        make(text) for text in ("Forgotten", "Purged", "Retired", "Kept")
+    )
     put(anna.store, forgotten, purged, kept)
     put(anna.store, retired._replace(source="note:import"), unique=False)
     round_robin(anna, ben)
@@ -122,7 +181,9 @@ def test_what_is_forgotten_purged_or_retired_goes_on_the_other_side_too(laptops,
     assert ben.sync() == Report(merged=1, removed_here=2)
     for each in (store, ben.store):
         assert each.get([purged.id, retired.id]) == []
-        assert each.tombstoned([content_hash("Purged"), content_hash("Retired")]) == {content_hash("Purged")}
+        assert each.tombstoned([content_hash("Purged"), content_hash("Retired")]) == {
+            content_hash("Purged")
+        }
     assert texts(ben.store) == {"Kept"}
     assert ben.sync() == anna.sync() == Report()
     change(ben.store, forgotten.id, "restore", at=day(23), deleted_at=None)
@@ -154,19 +215,29 @@ def test_what_was_told_is_still_told_after_a_document_of_the_same_name_was_read(
     round_robin(anna, ben)
     for text in ("We deploy on Fridays", "We deploy on Mondays"):
         passage = make(text, source="docs/deploy.md", source_type="markdown")
-        put(anna.store, passage, sources=((HOME, Source("docs/deploy.md", "markdown", text)),), retire=((HOME, "docs/deploy.md"),))
+        put(
+            anna.store,
+            passage,
+            sources=((HOME, Source("docs/deploy.md", "markdown", text)),),
+            retire=((HOME, "docs/deploy.md"),),
+        )
     assert anna.sync() == ben.sync() == Report()
     assert texts(ben.store) == {"Anna approves"}
     assert texts(anna.store) == {"Anna approves", "We deploy on Mondays"}
 
 
-def test_what_was_purged_on_one_side_goes_on_the_other_even_if_it_says_something_else_there(laptops, store):
+def test_what_was_purged_on_one_side_goes_on_the_other_even_if_it_says_something_else_there(
+    laptops, store
+):
     anna, ben = laptops
     told = make("Bob earns 12345 a month")
     put(anna.store, told)
     round_robin(anna, ben)
     anna.store.write(Batch(at=NOW, purge=(told.id,)))
-    for laptop, text in ((ben, "Salaries are nobody's business"), (Laptop(store, store), "Salaries are confidential")):
+    for laptop, text in (
+        (ben, "Salaries are nobody's business"),
+        (Laptop(store, store), "Salaries are confidential"),
+    ):
         change(laptop.store, told.id, at=day(25), content=text, content_hash=content_hash(text))
     assert anna.sync() == Report(removed_there=1)
     assert ben.sync() == Report(removed_here=1)
@@ -181,7 +252,9 @@ def test_what_was_purged_does_not_come_back_in_the_history_of_something_else(lap
     put(anna.store, mine)
     anna.store.write(Batch(at=NOW, purge=(mine.id,)))
     put(ben.store, theirs)
-    change(ben.store, theirs.id, content="Something else", content_hash=content_hash("Something else"))
+    change(
+        ben.store, theirs.id, content="Something else", content_hash=content_hash("Something else")
+    )
     ben.sync()
     assert anna.sync().left == (theirs.id,)
     assert texts(anna.store) == set()
@@ -238,7 +311,9 @@ def test_conversations_and_documents_come_only_when_asked_for(laptops, store):
     everything_too = (TOLD, CONVERSATIONS, DOCUMENTS)
     anna.sync(everything_too)
     ben.sync(everything_too)
-    assert {memory.id for memory in ben.store.scan(everything(HOME))} == {memory.id for memory in anna.store.scan(everything(HOME))}
+    assert {memory.id for memory in ben.store.scan(everything(HOME))} == {
+        memory.id for memory in anna.store.scan(everything(HOME))
+    }
     assert ben.store.sessions([HOME]) == anna.store.sessions([HOME])
     assert ben.store.spans("session-1", [HOME]) == anna.store.spans("session-1", [HOME])
     assert ben.store.known_turns(HOME, [b"\x01" * 16])
@@ -286,7 +361,9 @@ def test_a_change_that_comes_between_is_not_overwritten(laptops, store):
             change(self.store, told.id, confidence=0.5, at=day(22))
             return super().take(*given)
 
-    run = Sync(Database(anna.store, "anna", lambda: NOW), Slow(store, "anna", lambda: NOW), HOME, TEAM)
+    run = Sync(
+        Database(anna.store, "anna", lambda: NOW), Slow(store, "anna", lambda: NOW), HOME, TEAM
+    )
     report, anna.shared = run.run(anna.shared)
     assert report.left == (told.id,)
     assert anna.sync().merged == 1
@@ -306,7 +383,9 @@ def test_a_change_that_comes_before_a_removal_is_kept_and_brought_back(laptops, 
             change(self.store, told.id, importance=9.0, at=day(22))
             return found
 
-    run = Sync(Slow(anna.store, "anna", lambda: NOW), Database(store, "anna", lambda: NOW), HOME, TEAM)
+    run = Sync(
+        Slow(anna.store, "anna", lambda: NOW), Database(store, "anna", lambda: NOW), HOME, TEAM
+    )
     report, anna.shared = run.run(anna.shared)
     assert report == Report(left=(told.id,))
     assert anna.store.get([told.id])[0].importance == 9.0
@@ -340,7 +419,9 @@ def test_what_each_side_replaced_by_the_other_is_not_hidden_by_both(laptops, sto
     for each, scope in ((anna.store, HOME), (ben.store, HOME), (store, TEAM)):
         assert texts(each, scope) == {"Deploy on Fridays"}  # the later word stands
         assert each.get([one.id])[0].valid_to == day(90)
-        assert [found[:3] for found in each.relations([one.id])] == [(one.id, other.id, "supersedes")]
+        assert [found[:3] for found in each.relations([one.id])] == [
+            (one.id, other.id, "supersedes")
+        ]
     assert versions(anna.store) == versions(ben.store)
     assert anna.sync() == ben.sync() == Report()
 
@@ -350,17 +431,31 @@ def test_a_circle_that_is_there_already_is_opened(laptops, store, pair):
     one, other = pair
     for each in (anna.store, store):
         supersede(each, one, other, day(21))
-        (was,) = each.records([one.id])  # no write makes a circle, but one may have come with a database
-        word = Event(day(22), "user", "supersede", {"superseded_by": None}, {"superseded_by": other.id})
-        behind = was._replace(memory=was.memory._replace(superseded_by=other.id, updated_at=day(22)), events=(*was.events, word))
-        each.take(Bundle(records=(behind,), relations=((Relation(other.id, one.id, "supersedes", day(22)), "user"),)))
+        (was,) = each.records(
+            [one.id]
+        )  # no write makes a circle, but one may have come with a database
+        word = Event(
+            day(22), "user", "supersede", {"superseded_by": None}, {"superseded_by": other.id}
+        )
+        behind = was._replace(
+            memory=was.memory._replace(superseded_by=other.id, updated_at=day(22)),
+            events=(*was.events, word),
+        )
+        each.take(
+            Bundle(
+                records=(behind,),
+                relations=((Relation(other.id, one.id, "supersedes", day(22)), "user"),),
+            )
+        )
     assert texts(anna.store) == texts(store, TEAM) == set()
     anna.sync()
     assert texts(anna.store) == texts(store, TEAM) == {"Releases are on Mondays"}
     assert anna.sync() == Report()
 
 
-def test_what_was_replaced_by_something_that_the_other_side_forgot_stays_visible(laptops, store, pair):
+def test_what_was_replaced_by_something_that_the_other_side_forgot_stays_visible(
+    laptops, store, pair
+):
     anna, ben = laptops
     one, other = pair
     supersede(anna.store, other, one, day(21))
@@ -380,10 +475,18 @@ def test_what_somebody_replaced_and_forgot_is_hidden_from_all(laptops, store, pa
     assert texts(anna.store) == texts(ben.store) == texts(store, TEAM) == set()
 
 
-def test_what_a_conversation_replaced_stays_visible_to_those_who_do_not_get_the_conversation(laptops, store, pair):
+def test_what_a_conversation_replaced_stays_visible_to_those_who_do_not_get_the_conversation(
+    laptops, store, pair
+):
     anna, ben = laptops
     one, _ = pair
-    idea = make("Deploy on Tuesdays", kind="decision", source="talk.jsonl", source_type="transcript", session="session-1")
+    idea = make(
+        "Deploy on Tuesdays",
+        kind="decision",
+        source="talk.jsonl",
+        source_type="transcript",
+        session="session-1",
+    )
     put(anna.store, idea, unique=False)
     supersede(anna.store, idea, one, day(21))
     change(ben.store, one.id, importance=9.0, at=day(22))
@@ -394,7 +497,9 @@ def test_what_a_conversation_replaced_stays_visible_to_those_who_do_not_get_the_
     assert store.get([idea.id]) == []
     assert texts(anna.store) == {"Deploy on Tuesdays", "Releases are on Mondays"}
     anna.sync((TOLD, CONVERSATIONS))
-    assert texts(store, TEAM) == texts(anna.store) == {"Deploy on Tuesdays", "Releases are on Mondays"}
+    assert (
+        texts(store, TEAM) == texts(anna.store) == {"Deploy on Tuesdays", "Releases are on Mondays"}
+    )
     assert store.get([one.id])[0].importance == 9.0
     anna.store.write(Batch(at=NOW, purge=(one.id,)))
     anna.sync()
@@ -404,7 +509,9 @@ def test_what_a_conversation_replaced_stays_visible_to_those_who_do_not_get_the_
 def test_what_a_conversation_replaced_is_still_purged_with_the_others(laptops, store, pair):
     anna, _ = laptops
     one, _ = pair
-    idea = make("Deploy on Tuesdays", source="talk.jsonl", source_type="transcript", session="session-1")
+    idea = make(
+        "Deploy on Tuesdays", source="talk.jsonl", source_type="transcript", session="session-1"
+    )
     put(anna.store, idea, unique=False)
     supersede(anna.store, idea, one, day(21))
     anna.sync()
@@ -416,7 +523,12 @@ def test_what_a_conversation_replaced_is_still_purged_with_the_others(laptops, s
 def test_a_text_is_not_put_behind_its_twin_where_that_cannot_be_seen(laptops, store):
     anna, _ = laptops
     first, second = sorted((make("We deploy from main"), make("We deploy from main")))
-    idea = make("We deploy from a branch", source="talk.jsonl", source_type="transcript", session="session-1")
+    idea = make(
+        "We deploy from a branch",
+        source="talk.jsonl",
+        source_type="transcript",
+        session="session-1",
+    )
     put(anna.store, first)
     put(anna.store, idea, unique=False)
     supersede(anna.store, idea, first, day(21))
@@ -446,7 +558,12 @@ def test_a_sync_that_is_cut_off_is_finished_by_the_next(laptops, store):
 
     for allowed in range(4):
         Failing.left = allowed
-        run = Sync(Failing(anna.store, "anna", lambda: NOW), Failing(store, "anna", lambda: NOW), HOME, TEAM)
+        run = Sync(
+            Failing(anna.store, "anna", lambda: NOW),
+            Failing(store, "anna", lambda: NOW),
+            HOME,
+            TEAM,
+        )
         try:
             _, anna.shared = run.run(anna.shared)
         except Cut:
@@ -470,15 +587,36 @@ def test_three_databases_agree_after_any_sequence_of_changes(laptops, store):
             put(laptop.store, told, embed=False)
             known.append(told.id)
         elif choice < 0.6:
-            change(laptop.store, chance.choice(alive), at=clock, actor=laptop.name, importance=float(chance.randint(0, 9)))
+            change(
+                laptop.store,
+                chance.choice(alive),
+                at=clock,
+                actor=laptop.name,
+                importance=float(chance.randint(0, 9)),
+            )
         elif choice < 0.75:
-            laptop.store.write(Batch(at=clock, actor=laptop.name, change=(Change(chance.choice(alive), "vote", {"vote": 1.0}),)))
+            laptop.store.write(
+                Batch(
+                    at=clock,
+                    actor=laptop.name,
+                    change=(Change(chance.choice(alive), "vote", {"vote": 1.0}),),
+                )
+            )
         elif choice < 0.85:
-            change(laptop.store, chance.choice(alive), "forget", at=clock, actor=laptop.name, deleted_at=clock)
+            change(
+                laptop.store,
+                chance.choice(alive),
+                "forget",
+                at=clock,
+                actor=laptop.name,
+                deleted_at=clock,
+            )
         elif choice < 0.9:
             laptop.store.write(Batch(at=clock, purge=(chance.choice(alive),)))
         elif len(alive) > 1:
-            laptop.store.write(Batch(at=clock, relate=(Relation(*chance.sample(alive, 2), "relates_to"),)))
+            laptop.store.write(
+                Batch(at=clock, relate=(Relation(*chance.sample(alive, 2), "relates_to"),))
+            )
 
     for _ in range(50):
         laptop = chance.choice(laptops)
@@ -490,7 +628,10 @@ def test_three_databases_agree_after_any_sequence_of_changes(laptops, store):
         for laptop in laptops:
             laptop.sync(allow_loss=True)
     left = {id for laptop in laptops for id in laptop.sync(allow_loss=True).left}
-    anna, ben = ({id: found for id, found in versions(laptop.store).items() if id not in left} for laptop in laptops)
+    anna, ben = (
+        {id: found for id, found in versions(laptop.store).items() if id not in left}
+        for laptop in laptops
+    )
     assert anna == ben
     assert len(anna) > 10
     for each in (store, *(laptop.store for laptop in laptops)):
@@ -503,7 +644,13 @@ def test_what_both_had_is_kept_whole_or_counts_as_nothing(tmp_path):
     save(file, shared)
     assert load(file) == shared
     assert file.stat().st_mode & 0o077 == 0
-    for broken in ("", "{", "[]", '{"records": {"a": "zz"}, "links": []}', '{"records": [], "links": {}}'):
+    for broken in (
+        "",
+        "{",
+        "[]",
+        '{"records": {"a": "zz"}, "links": []}',
+        '{"records": [], "links": {}}',
+    ):
         file.write_text(broken)
         assert load(file) == NOTHING_SHARED
     assert load(tmp_path / "nothing") == NOTHING_SHARED
@@ -518,7 +665,9 @@ def test_a_record_of_another_scope_is_not_given_out(laptops):
     mine = make("Mine", scope=PERSONAL)
     put(anna.store, mine)
     assert Database(anna.store, "anna", lambda: NOW).fetch(HOME, [mine.id]) == []
-    assert isinstance(Database(anna.store, "anna", lambda: NOW).fetch(PERSONAL, [mine.id])[0], Record)
+    assert isinstance(
+        Database(anna.store, "anna", lambda: NOW).fetch(PERSONAL, [mine.id])[0], Record
+    )
 
 
 def test_the_command_exchanges_with_a_database(cli, tmp_path):  # noqa: F811
@@ -527,15 +676,27 @@ def test_the_command_exchanges_with_a_database(cli, tmp_path):  # noqa: F811
     cli.ok("add", "My own", "--personal")
     assert cli.json("sync", "--with", team, "--as", "Shop")["pushed"] == 1
     assert cli.json("sync", "--with", team, "--as", "shop") == {
-        "pushed": 0, "pulled": 0, "merged": 0, "removed_here": 0, "removed_there": 0, "links": 0, "conflicts": [], "left": []
-    }  # fmt: skip
+        "pushed": 0,
+        "pulled": 0,
+        "merged": 0,
+        "removed_here": 0,
+        "removed_there": 0,
+        "links": 0,
+        "conflicts": [],
+        "left": [],
+    }
     cli.ok("config", "team", team)
     cli.ok("add", "Another thing")
     assert cli.ok("sync", "--as", "shop").strip() == "1 pushed"
     other = tmp_path / "elsewhere"
     other.mkdir()
     home = str(tmp_path / "other.db")
-    assert cli.json("sync", "--with", team, "--as", "shop", "--project", str(other), "--database", home)["pulled"] == 2
+    assert (
+        cli.json(
+            "sync", "--with", team, "--as", "shop", "--project", str(other), "--database", home
+        )["pulled"]
+        == 2
+    )
     found = cli.json("list", "--project", str(other), "--database", home)
     assert {one["content"] for one in found} == {"We deploy from main", "Another thing"}
     assert cli.json("sync", "--personal", "--as", "shop")["pushed"] == 1

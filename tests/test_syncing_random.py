@@ -7,26 +7,52 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect import Memory, tending
-from recollect.config import Config
-from recollect.errors import RecollectError
-from recollect.ids import new_id
-from recollect.records import texts, version
-from recollect.store.sqlite import SqliteStore
-from recollect.syncing import CONVERSATIONS, TOLD, Database, Shared, Sync
-from recollect.types import Batch, Change, Entry, Filter, Relation, Source
+from bethink import Bethink
+from bethink.config import Config
+from bethink.errors import BethinkError
+from bethink.features import tending
+from bethink.features.syncing import CONVERSATIONS, TOLD, Database, Shared, Sync
+from bethink.store.records import texts, version
+from bethink.store.sqlite import SqliteStore
+from bethink.text.ids import new_id
+from bethink.types import Batch, Change, Entry, Filter, Relation, Source
 
-OPERATIONS = ("add", "repeat", "edit", "edit", "vote", "supersede", "supersede", "consolidate", "consolidate", "talk", "forget", "restore", "unlink", "purge")  # fmt: skip
+OPERATIONS = (
+    "add",
+    "repeat",
+    "edit",
+    "edit",
+    "vote",
+    "supersede",
+    "supersede",
+    "consolidate",
+    "consolidate",
+    "talk",
+    "forget",
+    "restore",
+    "unlink",
+    "purge",
+)
 
 
 class Side:
     """A database with a project of its own, a clock that is not quite right, and somebody who does this and that."""
 
     def __init__(self, path, name, chance):
-        self.store, self.name, self.chance = SqliteStore(path / f"{name}.db", timeout=5), name, chance
+        self.store, self.name, self.chance = (
+            SqliteStore(path / f"{name}.db", timeout=5),
+            name,
+            chance,
+        )
         self.now = datetime(2026, 4, 1, tzinfo=UTC)
         (path / name).mkdir()
-        self.memory = Memory(store=self.store, directory=path / name, config=Config(embedding="none"), clock=self.clock, actor=name)
+        self.memory = Bethink(
+            store=self.store,
+            directory=path / name,
+            config=Config(embedding="none"),
+            clock=self.clock,
+            actor=name,
+        )
         self.scope = self.memory.scope
         self.purged: dict[str, set[str]] = {}  # id → the texts that it had
         self.said = 0
@@ -37,14 +63,28 @@ class Side:
 
     def text(self) -> str:
         self.said += 1
-        return f"{self.name} said {self.said} of {self.chance.choice(('queues', 'deploys', 'caches'))}"
+        return (
+            f"{self.name} said {self.said} of {self.chance.choice(('queues', 'deploys', 'caches'))}"
+        )
 
     def all(self) -> dict[str, object]:
-        filter = Filter((self.scope,), include_deleted=True, include_superseded=True, include_expired=True, include_quarantined=True)
-        return {record.memory.id: record for record in self.store.records([one.id for one in self.store.scan(filter)])}
+        filter = Filter(
+            (self.scope,),
+            include_deleted=True,
+            include_superseded=True,
+            include_expired=True,
+            include_quarantined=True,
+        )
+        return {
+            record.memory.id: record
+            for record in self.store.records([one.id for one in self.store.scan(filter)])
+        }
 
     def visible(self) -> set[str]:
-        return {one.id for one in self.store.scan(Filter((self.scope,), now=self.now + timedelta(days=1000)))}
+        return {
+            one.id
+            for one in self.store.scan(Filter((self.scope,), now=self.now + timedelta(days=1000)))
+        }
 
     def stands(self, id: str, all, visible) -> bool:
         """Whether a memory, or what replaced it in the end, can be seen."""
@@ -66,7 +106,7 @@ class Side:
                 self.memory.add(self.text(), dedup=False)
             else:
                 getattr(self, operation)(*self.chance.sample(alive, 2))
-        except RecollectError:
+        except BethinkError:
             pass  # a text that is there already, or a circle
 
     def repeat(self, *_):
@@ -83,19 +123,32 @@ class Side:
         self.memory.link(new, old, "supersedes")
 
     def consolidate(self, one, other):
-        tending.apply(self.memory, [tending.Step("merge", tuple(self.store.get([one, other])), "alike")])
+        tending.apply(
+            self.memory, [tending.Step("merge", tuple(self.store.get([one, other])), "alike")]
+        )
 
     def talk(self, old, _):
         """An idea of a conversation, which is nobody else's, takes the place of what was told."""
         told, at = self.store.get([old])[0], self.clock()
-        idea = told._replace(id=new_id(), content=self.text(), source="talk.jsonl", source_type="transcript", session="talk", created_at=at)
+        idea = told._replace(
+            id=new_id(),
+            content=self.text(),
+            source="talk.jsonl",
+            source_type="transcript",
+            session="talk",
+            created_at=at,
+        )
         idea = idea._replace(updated_at=at, content_hash=f"{self.name}-{self.said}")
         self.store.write(
             Batch(
-                at=at, actor=self.name, sources=((self.scope, Source("talk.jsonl", "transcript")),), add=(Entry(idea, (), False),),
-                change=(Change(old, "supersede", {"superseded_by": idea.id, "valid_to": at}),), relate=(Relation(idea.id, old, "supersedes"),),
+                at=at,
+                actor=self.name,
+                sources=((self.scope, Source("talk.jsonl", "transcript")),),
+                add=(Entry(idea, (), False),),
+                change=(Change(old, "supersede", {"superseded_by": idea.id, "valid_to": at}),),
+                relate=(Relation(idea.id, old, "supersedes"),),
             )
-        )  # fmt: skip
+        )
 
     def forget(self, id, _):
         self.memory.forget(id)
@@ -105,12 +158,16 @@ class Side:
         self.memory.restore(self.chance.choice(hidden or ["nothing"]))
 
     def unlink(self, *_):
-        known = [one for one in self.store.relations(sorted(self.all())) if one.type == "supersedes"]
+        known = [
+            one for one in self.store.relations(sorted(self.all())) if one.type == "supersedes"
+        ]
         if known:
             self.memory.unlink(*self.chance.choice(known)[:3])
 
     def purge(self, id, _):
-        self.purged[id] = {text for text in texts(self.store.records([id])[0]) if not text.startswith("Everybody")}
+        self.purged[id] = {
+            text for text in texts(self.store.records([id])[0]) if not text.startswith("Everybody")
+        }
         self.memory.forget(id, purge=True)
 
 
@@ -125,8 +182,12 @@ def synced(mine: Side, theirs: Side, shared: Shared, what, purged):
         now, seen = side.all(), side.visible()
         for id in visible - purged.keys():
             # Somebody forgot it, or what replaced it.
-            chosen = id in there and (there[id].memory.deleted_at or not other.stands(id, there, seen_there))
-            assert side.stands(id, now, seen) or chosen, f"{all[id].memory.content!r} was lost by {side.name}"
+            chosen = id in there and (
+                there[id].memory.deleted_at or not other.stands(id, there, seen_there)
+            )
+            assert side.stands(id, now, seen) or chosen, (
+                f"{all[id].memory.content!r} was lost by {side.name}"
+            )
     return report, shared
 
 
@@ -152,11 +213,22 @@ def test_nothing_that_either_side_sees_is_lost_and_nothing_purged_comes_back(tmp
             report, shared = synced(anna, team, shared, what, purged)
             assert gone(purged, *sides)
         ours, theirs = (
-            {id: version(record) for id, record in side.all().items() if what != (TOLD,) or not record.memory.session} for side in sides
+            {
+                id: version(record)
+                for id, record in side.all().items()
+                if what != (TOLD,) or not record.memory.session
+            }
+            for side in sides
         )
-        for id in {id for id in {**ours, **theirs} if ours.get(id) != theirs.get(id)} - set(report.left):
+        for id in {id for id in {**ours, **theirs} if ours.get(id) != theirs.get(id)} - set(
+            report.left
+        ):
             # Only what is replaced by something that the other side does not get: of a conversation, or holding what was purged there.
-            chains = [(behind, other) for side, other in (sides, sides[::-1]) for behind in side.chain(id, side.all())]
+            chains = [
+                (behind, other)
+                for side, other in (sides, sides[::-1])
+                for behind in side.chain(id, side.all())
+            ]
             assert any(behind not in other.all() for behind, other in chains)
     for side in sides:
         assert side.store.check(deep=True) == []

@@ -17,10 +17,10 @@ from http_server import body, problem
 from mcp_client import ERAS, talking
 from test_http_serve import started
 
-from recollect.post import Key
-from recollect.remote.client import Client
-from recollect.remote.desk import Team
-from recollect.remote.outbox import Outbox
+from bethink.post import Key
+from bethink.surface.remote.client import Client
+from bethink.surface.remote.desk import Team
+from bethink.surface.remote.outbox import Outbox
 
 V1 = "/api/v1"
 SHOP = {"project": "team:shop"}
@@ -40,7 +40,9 @@ class Servers:
 
     def client(self, number, token):
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return self._stack.enter_context(httpx2.Client(base_url=self.urls[number], headers=headers, timeout=30, trust_env=False))
+        return self._stack.enter_context(
+            httpx2.Client(base_url=self.urls[number], headers=headers, timeout=30, trust_env=False)
+        )
 
     def both(self, token):
         return [self.client(number, token) for number in range(len(self.urls))]
@@ -49,11 +51,13 @@ class Servers:
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
     """Two servers for the whole file. Which tenant a request is about, its token says."""
-    place = SimpleNamespace(home=tmp_path_factory.mktemp("home"), project=tmp_path_factory.mktemp("served"))
+    place = SimpleNamespace(
+        home=tmp_path_factory.mktemp("home"), project=tmp_path_factory.mktemp("served")
+    )
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setenv("RECOLLECT_EMBEDDING", "hashing")
-        patch.setenv("RECOLLECT_OFFLINE", "1")
+        patch.setenv("BETHINK_EMBEDDING", "hashing")
+        patch.setenv("BETHINK_OFFLINE", "1")
         tenant = postgres.use(patch)
         running = [stack.enter_context(started(place)) for _ in range(2)]
         yield Servers([url for _, url in running], place, tenant, stack)
@@ -73,14 +77,20 @@ def token(cli, name, *words):  # noqa: F811
 def test_a_token_holds_on_every_server_until_it_is_revoked(cli, team):  # noqa: F811
     secret = token(cli, "anna", "--scope", "write", "--team", "shop", "--personal")
     one, other = team.both(secret)
-    added = body(one.post(f"{V1}/memories", json={"memories": [{"content": "We deploy from main"}]}, params=SHOP), 201)
+    added = body(
+        one.post(
+            f"{V1}/memories", json={"memories": [{"content": "We deploy from main"}]}, params=SHOP
+        ),
+        201,
+    )
     found = body(other.get(f"{V1}/search", params={"query": "how do we deploy?", **SHOP}))
     assert [hit["id"] for hit in found["items"]] == [added["outcomes"][0]["id"]]
     assert not (cli.home / "tokens.json").exists()
     listed = cli.json("token", "list")
-    assert [(one["name"], one["person"], one["state"], [project["name"] for project in one["projects"]]) for one in listed] == [
-        ("anna", "anna", "active", ["shop"])
-    ]
+    assert [
+        (one["name"], one["person"], one["state"], [project["name"] for project in one["projects"]])
+        for one in listed
+    ] == [("anna", "anna", "active", ["shop"])]
     assert listed[0]["used"]
     assert "already" in cli.fails("token", "create", "--name", "anna", code=2)
     cli.ok("token", "revoke", "anna")
@@ -94,17 +104,36 @@ def test_a_request_that_reaches_both_servers_is_done_once(cli, team):  # noqa: F
     answers: list[httpx2.Response] = []
 
     def post(client, key):
-        answers.append(client.post(f"{V1}/memories", params=SHOP, headers={"Idempotency-Key": key}, json={"memories": [{"content": f"Said under {key}"}], "dedup": False}))  # fmt: skip
+        answers.append(
+            client.post(
+                f"{V1}/memories",
+                params=SHOP,
+                headers={"Idempotency-Key": key},
+                json={"memories": [{"content": f"Said under {key}"}], "dedup": False},
+            )
+        )
 
     for key in ("a", "b", "c"):
-        threads = [threading.Thread(target=post, args=(client, key)) for client in team.both(secret) for _ in range(2)]
+        threads = [
+            threading.Thread(target=post, args=(client, key))
+            for client in team.both(secret)
+            for _ in range(2)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    assert {answer.status_code for answer in answers} <= {200, 201, 409}  # 409: the same server is at it
+    assert {answer.status_code for answer in answers} <= {
+        200,
+        201,
+        409,
+    }  # 409: the same server is at it
     listed = body(team.client(0, secret).get(f"{V1}/memories", params=SHOP))["items"]
-    assert sorted(one["content"] for one in listed) == ["Said under a", "Said under b", "Said under c"]
+    assert sorted(one["content"] for one in listed) == [
+        "Said under a",
+        "Said under b",
+        "Said under c",
+    ]
     again = team.client(1, secret)
     for key in ("a", "b", "c"):
         post(again, key)
@@ -117,13 +146,26 @@ def test_people_share_a_project_and_keep_what_is_personal_to_themselves(cli, tea
         team.client(number, token(cli, name, "--scope", "write", "--team", "shop", "--personal"))
         for number, name in enumerate(("anna", "ben"))
     )
-    anna.post(f"{V1}/memories", json={"memories": [{"content": "Anna likes tea"}], "personal": True}, params=SHOP)
+    anna.post(
+        f"{V1}/memories",
+        json={"memories": [{"content": "Anna likes tea"}], "personal": True},
+        params=SHOP,
+    )
     anna.post(f"{V1}/memories", json={"memories": [{"content": "The shop sells tea"}]}, params=SHOP)
-    assert {one["content"] for one in body(anna.get(f"{V1}/memories", params=SHOP))["items"]} == {"Anna likes tea", "The shop sells tea"}
+    assert {one["content"] for one in body(anna.get(f"{V1}/memories", params=SHOP))["items"]} == {
+        "Anna likes tea",
+        "The shop sells tea",
+    }
     (shared,) = body(ben.get(f"{V1}/memories", params=SHOP))["items"]
     assert shared["content"] == "The shop sells tea"
-    assert [hit["content"] for hit in body(ben.get(f"{V1}/search", params={"query": "tea", **SHOP}))["items"]] == ["The shop sells tea"]
-    actors = [event["actor"] for event in body(ben.get(f"{V1}/memories/{shared['id']}/history", params=SHOP))["items"]]
+    assert [
+        hit["content"]
+        for hit in body(ben.get(f"{V1}/search", params={"query": "tea", **SHOP}))["items"]
+    ] == ["The shop sells tea"]
+    actors = [
+        event["actor"]
+        for event in body(ben.get(f"{V1}/memories/{shared['id']}/history", params=SHOP))["items"]
+    ]
     assert actors and all("anna" in actor for actor in actors)
 
 
@@ -137,28 +179,50 @@ def test_a_token_for_personal_memories_says_whose(cli, team):  # noqa: F811
 
 def test_a_server_for_one_tenant_shows_nothing_of_another(cli, team, monkeypatch):  # noqa: F811
     mine = team.client(0, token(cli, "anna", "--scope", "write", "--all-projects"))
-    id = body(mine.post(f"{V1}/memories", json={"memories": [{"content": "Our secret plans"}]}, params=SHOP), 201)["outcomes"][0]["id"]
-    monkeypatch.setenv("RECOLLECT_TENANT", postgres.new_tenant())
-    other = team.client(0, token(cli, "anna", "--scope", "write", "--all-projects"))  # a token of another tenant, on the same server
+    id = body(
+        mine.post(
+            f"{V1}/memories", json={"memories": [{"content": "Our secret plans"}]}, params=SHOP
+        ),
+        201,
+    )["outcomes"][0]["id"]
+    monkeypatch.setenv("BETHINK_TENANT", postgres.new_tenant())
+    other = team.client(
+        0, token(cli, "anna", "--scope", "write", "--all-projects")
+    )  # a token of another tenant, on the same server
     assert body(other.get(f"{V1}/memories", params=SHOP))["items"] == []
     assert body(other.get(f"{V1}/search", params={"query": "secret plans", **SHOP}))["items"] == []
     problem(other.get(f"{V1}/memories/{id}", params=SHOP), 404)
     assert "shop" not in {one["name"] for one in body(other.get(f"{V1}/projects"))["items"]}
     assert body(other.post(f"{V1}/sync/outline", json={}, params=SHOP))["lines"] == []
-    assert "recollect_memories 0" in other.get("/metrics").text
+    assert "bethink_memories 0" in other.get("/metrics").text
     other.post(f"{V1}/memories", json={"memories": [{"content": "Theirs"}]}, params=SHOP)
-    assert [one["content"] for one in body(mine.get(f"{V1}/memories", params=SHOP))["items"]] == ["Our secret plans"]
+    assert [one["content"] for one in body(mine.get(f"{V1}/memories", params=SHOP))["items"]] == [
+        "Our secret plans"
+    ]
     assert [one["name"] for one in cli.json("token", "list")] == ["anna"]
 
 
 def plan(client, **query):
     """The server's answer to an agent that reads a knowledge file."""
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "memory://plan.md"}}
-    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    asked = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "resources/read",
+        "params": {"uri": "memory://plan.md"},
+    }
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-06-18",
+    }
     return client.post("/mcp", params=query, json=asked, headers=headers).text
 
 
-def test_files_of_a_servers_machine_are_its_own_tenants_and_conversations_its_owners(cli, team, tmp_path, monkeypatch):  # noqa: F811
+def test_files_of_a_servers_machine_are_its_own_tenants_and_conversations_its_owners(
+    cli,  # noqa: F811
+    team,
+    tmp_path,
+    monkeypatch,
+):
     served, other = team.place.project, tmp_path / "other"
     for folder in (served, other):
         (folder / ".claude" / "knowledge").mkdir(parents=True)
@@ -171,32 +235,61 @@ def test_files_of_a_servers_machine_are_its_own_tenants_and_conversations_its_ow
         client = team.client(0, secret)
         for task in ("index", "backfill", "analyze"):
             assert client.post(f"{V1}/jobs", json={"task": task}).status_code == 403, (what, task)
-        for name in (served, other):  # known by name in this tenant, as it is to the server by folder
-            client.post(f"{V1}/memories", params={"project": f"team:{name.name}"}, json={"memories": [{"content": "Known here now"}]})
+        for name in (
+            served,
+            other,
+        ):  # known by name in this tenant, as it is to the server by folder
+            client.post(
+                f"{V1}/memories",
+                params={"project": f"team:{name.name}"},
+                json={"memories": [{"content": "Known here now"}]},
+            )
             assert "sea" not in plan(client, project=str(name)), (what, name)
         assert "sea" not in plan(client), what
     for address in ("projects", "scopes"):
-        paths = {one["path"] for one in body(team.client(0, foreign["everything"]).get(f"{V1}/{address}"))["items"]}
+        paths = {
+            one["path"]
+            for one in body(team.client(0, foreign["everything"]).get(f"{V1}/{address}"))["items"]
+        }
         assert paths == {None}
-    monkeypatch.setenv("RECOLLECT_TENANT", team.tenant)
+    monkeypatch.setenv("BETHINK_TENANT", team.tenant)
     own = team.client(0, token(cli, "anna", "--scope", "write", "--all-projects"))
     assert "sea" in plan(own)
     body(own.post(f"{V1}/jobs", json={"task": "index"}), 202)
     assert "owner" in problem(own.post(f"{V1}/jobs", json={"task": "backfill"}), 403)["detail"]
-    own.post(f"{V1}/memories", params={"project": "team:other"}, json={"memories": [{"content": "Known here now"}]})
-    assert "sea" not in plan(own, project=str(other))  # the server was started for one project of its machine
+    own.post(
+        f"{V1}/memories",
+        params={"project": "team:other"},
+        json={"memories": [{"content": "Known here now"}]},
+    )
+    assert "sea" not in plan(
+        own, project=str(other)
+    )  # the server was started for one project of its machine
 
 
 def test_an_update_that_somebody_overtook_on_the_other_server_is_refused(cli, team):  # noqa: F811
     one, other = team.both(token(cli, "anna", "--scope", "write", "--team", "shop"))
-    id = body(one.post(f"{V1}/memories", json={"memories": [{"content": "Tea at four"}]}, params=SHOP), 201)["outcomes"][0]["id"]
+    id = body(
+        one.post(f"{V1}/memories", json={"memories": [{"content": "Tea at four"}]}, params=SHOP),
+        201,
+    )["outcomes"][0]["id"]
     tag = one.get(f"{V1}/memories/{id}", params=SHOP).headers["etag"]
     answers = []
 
     def change(client, text):
-        answers.append(client.patch(f"{V1}/memories/{id}", json={"content": text}, params=SHOP, headers={"If-Match": tag}).status_code)
+        answers.append(
+            client.patch(
+                f"{V1}/memories/{id}",
+                json={"content": text},
+                params=SHOP,
+                headers={"If-Match": tag},
+            ).status_code
+        )
 
-    threads = [threading.Thread(target=change, args=(client, f"Tea at {number}")) for number, client in enumerate((one, other) * 3)]
+    threads = [
+        threading.Thread(target=change, args=(client, f"Tea at {number}"))
+        for number, client in enumerate((one, other) * 3)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -207,42 +300,86 @@ def test_an_update_that_somebody_overtook_on_the_other_server_is_refused(cli, te
 def test_a_server_that_is_killed_takes_nothing_with_it(cli, team):  # noqa: F811
     secret = token(cli, "anna", "--scope", "write", "--team", "shop")
     with started(team.place) as (process, url):
-        with httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {secret}"}, timeout=30, trust_env=False) as client:
-            told = body(client.post(f"{V1}/memories", json={"memories": [{"content": "Told to another"}]}, params=SHOP), 201)
+        with httpx2.Client(
+            base_url=url, headers={"Authorization": f"Bearer {secret}"}, timeout=30, trust_env=False
+        ) as client:
+            told = body(
+                client.post(
+                    f"{V1}/memories",
+                    json={"memories": [{"content": "Told to another"}]},
+                    params=SHOP,
+                ),
+                201,
+            )
         process.send_signal(signal.SIGKILL)
         process.wait(20)
-    assert body(team.client(0, secret).get(f"{V1}/memories/{told['outcomes'][0]['id']}", params=SHOP))["content"] == "Told to another"
+    assert (
+        body(team.client(0, secret).get(f"{V1}/memories/{told['outcomes'][0]['id']}", params=SHOP))[
+            "content"
+        ]
+        == "Told to another"
+    )
 
 
 def test_writes_that_waited_are_delivered_to_whichever_server_is_there(cli, team, tmp_path):  # noqa: F811
     secret = Key(token(cli, "anna", "--scope", "write", "--team", "shop"), "test")
     outbox = Outbox(tmp_path / "outbox")
-    id = re.search(r"\[(\S+)\]", Team(Client(team.urls[0], secret), "shop", outbox=outbox).call("store_memories", {"memories": [{"content": "Rated"}]}, None)[0])[1]  # fmt: skip
+    id = re.search(
+        r"\[(\S+)\]",
+        Team(Client(team.urls[0], secret), "shop", outbox=outbox).call(
+            "store_memories", {"memories": [{"content": "Rated"}]}, None
+        )[0],
+    )[1]
 
     class Lossy(Client):
         def post(self, *given, **how):
-            from recollect.remote.client import Unreachable
+            from bethink.surface.remote.client import Unreachable
 
             super().post(*given, **how)
             raise Unreachable("The answer was lost.")
 
-    Team(Lossy(team.urls[0], secret), "shop", outbox=outbox).call("rate_memories", {"ratings": [{"id": id, "value": 3}]}, None)
+    Team(Lossy(team.urls[0], secret), "shop", outbox=outbox).call(
+        "rate_memories", {"ratings": [{"id": id, "value": 3}]}, None
+    )
     assert len(outbox.waiting()) == 1
     assert Team(Client(team.urls[1], secret), "shop", outbox=outbox).deliver() == 1
-    assert body(team.client(0, secret.value).get(f"{V1}/memories/{id}", params=SHOP))["usefulness"] == 3
+    assert (
+        body(team.client(0, secret.value).get(f"{V1}/memories/{id}", params=SHOP))["usefulness"]
+        == 3
+    )
 
 
-def test_an_agent_works_on_the_teams_database_through_its_own_server(cli, team, tmp_path, monkeypatch):  # noqa: F811
+def test_an_agent_works_on_the_teams_database_through_its_own_server(
+    cli,  # noqa: F811
+    team,
+    tmp_path,
+    monkeypatch,
+):
     secret = token(cli, "anna", "--scope", "write", "--team", "shop", "--personal")
-    with talking(ERAS[0], cli.project, tmp_path / "laptop", "--remote", team.urls[1], env={"RECOLLECT_TOKEN": secret}) as talk:
+    with talking(
+        ERAS[0],
+        cli.project,
+        tmp_path / "laptop",
+        "--remote",
+        team.urls[1],
+        env={"BETHINK_TOKEN": secret},
+    ) as talk:
         talk.store("Orders live in PostgreSQL")
         assert "Orders live in PostgreSQL" in talk.search_memories(query="where do orders live?")
-    assert body(team.client(0, secret).get(f"{V1}/memories", params=SHOP))["items"][0]["content"] == "Orders live in PostgreSQL"
+    assert (
+        body(team.client(0, secret).get(f"{V1}/memories", params=SHOP))["items"][0]["content"]
+        == "Orders live in PostgreSQL"
+    )
 
 
-def test_a_laptop_is_brought_in_step_with_the_team_by_address_and_by_database(cli, team, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setenv("RECOLLECT_TOKEN", token(cli, "anna", "--scope", "write", "--team", "shop"))
-    monkeypatch.delenv("RECOLLECT_DATABASE")
+def test_a_laptop_is_brought_in_step_with_the_team_by_address_and_by_database(
+    cli,  # noqa: F811
+    team,
+    tmp_path,
+    monkeypatch,
+):
+    monkeypatch.setenv("BETHINK_TOKEN", token(cli, "anna", "--scope", "write", "--team", "shop"))
+    monkeypatch.delenv("BETHINK_DATABASE")
     cli.add("Told on the laptop")
     assert cli.json("sync", "--with", team.urls[0])["pushed"] == 1
     other = ("--database", str(tmp_path / "other.db"))
@@ -258,12 +395,22 @@ def test_a_laptop_is_brought_in_step_with_the_team_by_address_and_by_database(cl
 def test_a_memory_moves_to_the_teams_database_and_back(cli, tmp_path, monkeypatch):  # noqa: F811
     id = cli.add("We deploy from main")
     cli.ok("vote", id)
-    monkeypatch.setenv("RECOLLECT_TENANT", postgres.new_tenant())
+    monkeypatch.setenv("BETHINK_TENANT", postgres.new_tenant())
     there = cli.json("migrate", "--to", postgres.database_url())
     assert there["verified"]
     assert postgres.PASSWORD not in json.dumps(there)
-    assert cli.json("list", "--database", postgres.database_url())[0]["content"] == "We deploy from main"
-    back = cli.json("migrate", "--database", postgres.database_url(), "--to", str(tmp_path / "back.db"))
+    assert (
+        cli.json("list", "--database", postgres.database_url())[0]["content"]
+        == "We deploy from main"
+    )
+    back = cli.json(
+        "migrate", "--database", postgres.database_url(), "--to", str(tmp_path / "back.db")
+    )
     assert back["parts"] == cli.json("migrate", "--to", str(tmp_path / "copy.db"))["parts"]
-    assert {part: one["number"] for part, one in back["parts"].items()} == {part: one["number"] for part, one in there["parts"].items()}
-    assert [event["action"] for event in cli.json("history", id, "--database", str(tmp_path / "back.db"))] == ["add", "vote"]
+    assert {part: one["number"] for part, one in back["parts"].items()} == {
+        part: one["number"] for part, one in there["parts"].items()
+    }
+    assert [
+        event["action"]
+        for event in cli.json("history", id, "--database", str(tmp_path / "back.db"))
+    ] == ["add", "vote"]

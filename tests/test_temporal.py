@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.recall.temporal import temporal
+from bethink.recall.temporal import temporal
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -188,7 +188,10 @@ def test_the_span_covers_the_temporal_words_and_no_more(text, matched):
 
 def test_a_day_begins_where_the_user_lives():
     now = datetime(2026, 11, 15, 0, 30, tzinfo=timezone(timedelta(hours=9)))
-    assert temporal("today", now)[:2] == (datetime(2026, 11, 14, 15, tzinfo=UTC), datetime(2026, 11, 15, 15, tzinfo=UTC))
+    assert temporal("today", now)[:2] == (
+        datetime(2026, 11, 14, 15, tzinfo=UTC),
+        datetime(2026, 11, 15, 15, tzinfo=UTC),
+    )
 
 
 def test_a_clock_without_timezone_is_taken_as_utc():
@@ -196,18 +199,43 @@ def test_a_clock_without_timezone_is_taken_as_utc():
 
 
 def test_a_text_with_many_dates_is_a_document_and_gives_no_range():
-    assert temporal("2024-05-01, 2024-06-01, 2024-07-01, 2024-08-01 and 2024-09-01", NOW) == (None, None, None)
+    assert temporal("2024-05-01, 2024-06-01, 2024-07-01, 2024-08-01 and 2024-09-01", NOW) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_the_last_month_of_a_long_month_ends_in_a_short_one():
-    assert temporal("past month", datetime(2026, 3, 31, 12, tzinfo=UTC))[0] == datetime(2026, 2, 28, tzinfo=UTC)
+    assert temporal("past month", datetime(2026, 3, 31, 12, tzinfo=UTC))[0] == datetime(
+        2026, 2, 28, tzinfo=UTC
+    )
 
 
-PHRASES = st.sampled_from([*RANGES, *NO_RANGE, "and", "since", "until", "before", "between", "from", "to", "-", "31", "9999", "days ago"])
+PHRASES = st.sampled_from(
+    [
+        *RANGES,
+        *NO_RANGE,
+        "and",
+        "since",
+        "until",
+        "before",
+        "between",
+        "from",
+        "to",
+        "-",
+        "31",
+        "9999",
+        "days ago",
+    ]
+)
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(PHRASES | st.text(max_size=8), max_size=6).map(" ".join), st.datetimes(timezones=st.none() | st.just(UTC)))
+@given(
+    st.lists(PHRASES | st.text(max_size=8), max_size=6).map(" ".join),
+    st.datetimes(timezones=st.none() | st.just(UTC)),
+)
 def test_any_text_at_any_time_gives_a_proper_range_or_none(text, now):
     since, until, span = temporal(text, now)
     assert (span is None) == (since is None and until is None)

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cli_runner import cli  # noqa: F401
 
-from recollect import tending
-from recollect.embed.hashing import HashingEmbedder
-from recollect.memory import Memory
-from recollect.types import Passage, Source
+from bethink.api import Bethink
+from bethink.embed.hashing import HashingEmbedder
+from bethink.features import tending
+from bethink.types import Passage, Source
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -22,8 +22,13 @@ def clock():
 
 @pytest.fixture
 def memory(tmp_path, clock, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
-    with Memory(tmp_path / "memory.db", directory=tmp_path, embedder=HashingEmbedder(), clock=lambda: clock[0]) as memory:
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
+    with Bethink(
+        tmp_path / "memory.db",
+        directory=tmp_path,
+        embedder=HashingEmbedder(),
+        clock=lambda: clock[0],
+    ) as memory:
         yield memory
 
 
@@ -35,7 +40,10 @@ def told(memory, clock, *texts, **fields):
     return ids
 
 
-SAME = ("We deploy the shop on Fridays from the main branch", "We deploy the shop on Fridays, from the main branch.")
+SAME = (
+    "We deploy the shop on Fridays from the main branch",
+    "We deploy the shop on Fridays, from the main branch.",
+)
 OTHER = "Invoices are rounded to full cents"
 
 
@@ -89,11 +97,19 @@ def test_what_was_marked_as_contradicting_is_listed_first_until_one_is_replaced(
     assert tending.contradictions(memory) == []
 
 
-def test_consolidation_merges_answers_expires_and_retires_and_everything_can_be_undone(memory, clock):
+def test_consolidation_merges_answers_expires_and_retires_and_everything_can_be_undone(
+    memory, clock
+):
     first, second = told(memory, clock, *SAME, kind="fact")
-    (question,) = told(memory, clock, "Which cache keeps the sessions of the shop?", kind="question")
-    (answer,) = told(memory, clock, "The cache that keeps the sessions of the shop is Redis", kind="decision")
-    (brief,) = told(memory, clock, "The staging password rotates this week", expires_at=NOW - timedelta(days=1))
+    (question,) = told(
+        memory, clock, "Which cache keeps the sessions of the shop?", kind="question"
+    )
+    (answer,) = told(
+        memory, clock, "The cache that keeps the sessions of the shop is Redis", kind="decision"
+    )
+    (brief,) = told(
+        memory, clock, "The staging password rotates this week", expires_at=NOW - timedelta(days=1)
+    )
     clock[0] = NOW
     steps = tending.plan(memory)
     assert {step.action for step in steps} == {"merge", "answer", "expire"}
@@ -103,7 +119,9 @@ def test_consolidation_merges_answers_expires_and_retires_and_everything_can_be_
     kept, merged = (first, second) if first in seen else (second, first)
     assert merged not in seen and brief not in seen
     assert memory.store.get([question])[0].answered is True
-    assert (answer, question, "answers") in {(r.source, r.target, r.type) for r in memory.relations(question)}
+    assert (answer, question, "answers") in {
+        (r.source, r.target, r.type) for r in memory.relations(question)
+    }
     assert [step.action for step in tending.plan(memory)] == []
     memory.restore(merged)
     memory.restore(brief)
@@ -123,10 +141,23 @@ def test_a_memory_that_changed_since_the_plan_is_left_alone(memory, clock):
 
 def test_old_turns_that_nothing_was_taken_from_are_retired_by_policy(memory, clock):
     old = [
-        Passage(f"turn {number} about owls", kind="context", session="s1", position=number, created_at=NOW - timedelta(days=500), metadata={"turn": f"t{number}"})
+        Passage(
+            f"turn {number} about owls",
+            kind="context",
+            session="s1",
+            position=number,
+            created_at=NOW - timedelta(days=500),
+            metadata={"turn": f"t{number}"},
+        )
         for number in range(3)
-    ]  # fmt: skip
-    idea = Passage("We keep owls in the barn", kind="decision", session="s1", created_at=NOW - timedelta(days=500), metadata={"turn": "t1"})
+    ]
+    idea = Passage(
+        "We keep owls in the barn",
+        kind="decision",
+        session="s1",
+        created_at=NOW - timedelta(days=500),
+        metadata={"turn": "t1"},
+    )
     memory.ingest([(Source("/t/a.jsonl", "transcript"), [*old, idea])], replace_sources=False)
     clock[0] = NOW
     (step,) = [step for step in tending.plan(memory) if step.action == "retire"]
@@ -136,24 +167,35 @@ def test_old_turns_that_nothing_was_taken_from_are_retired_by_policy(memory, clo
 
 
 def test_without_a_model_words_decide(tmp_path, clock, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
-    with Memory(tmp_path / "memory.db", directory=tmp_path, clock=lambda: clock[0]) as memory:
+    monkeypatch.setenv("BETHINK_EMBEDDING", "none")
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
+    with Bethink(tmp_path / "memory.db", directory=tmp_path, clock=lambda: clock[0]) as memory:
         told(memory, clock, *SAME, OTHER, kind="fact")
         assert len(tending.duplicates(memory)) == 1
 
 
 def test_what_was_redacted_makes_no_two_alike(memory, clock):
-    told(memory, clock, *(f"{text} The deploy token is [REDACTED:github-token]." for text in SAME), kind="fact")
+    told(
+        memory,
+        clock,
+        *(f"{text} The deploy token is [REDACTED:github-token]." for text in SAME),
+        kind="fact",
+    )
     assert tending.duplicates(memory)[0].reason != tending.SAME
     assert [step for step in tending.plan(memory) if step.action == "merge"] == []
 
 
 def test_without_a_model_marks_of_what_was_redacted_are_no_words(tmp_path, clock, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "none")
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
-    with Memory(tmp_path / "memory.db", directory=tmp_path, clock=lambda: clock[0]) as memory:
-        told(memory, clock, "the login of Anna [REDACTED:google-api-key]", "the camera of Ben [REDACTED:google-api-key]", kind="fact")
+    monkeypatch.setenv("BETHINK_EMBEDDING", "none")
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
+    with Bethink(tmp_path / "memory.db", directory=tmp_path, clock=lambda: clock[0]) as memory:
+        told(
+            memory,
+            clock,
+            "the login of Anna [REDACTED:google-api-key]",
+            "the camera of Ben [REDACTED:google-api-key]",
+            kind="fact",
+        )
         assert tending.duplicates(memory) == []
 
 

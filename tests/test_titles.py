@@ -9,26 +9,62 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.ingest.titles import name, session_title, summarise
+from bethink.ingest.titles import name, session_title, summarise
 
 NAMES = [
-    ("Please add retry logic to the payment worker, it drops messages when the broker restarts.", "Retry logic for the payment worker"),
-    ("can you fix the flaky test in tests/test_queue.py?", "Fix the flaky test in tests/test_queue.py"),
-    ("ok, next task: the documentation site needs a dark theme", "Documentation site needs a dark theme"),
-    ("hey, could you please take a look at the ingress certificates? They expire tomorrow.", "Ingress certificates"),
-    ("I'd like to rename UserStore to AccountStore everywhere", "Rename UserStore to AccountStore everywhere"),
-    ("is there an easy way to show upload progress including throughput? or is it a huge effort?", "Show upload progress including throughput"),
-    ("how can I profile the import of a large spreadsheet", "Profile the import of a large spreadsheet"),
-    ("We need to migrate the session cache from Redis to PostgreSQL because the cluster is too expensive", "Migrate the session cache from Redis to PostgreSQL"),
-    ("thanks! by the way, the login page lost its footer on mobile", "Login page lost its footer on mobile"),
-    ("look at https://github.com/acme/shop/pull/53 and tell me about the locking", "shop/pull/53 and tell me about the locking"),
-    ("read /home/me/projects/acme/shop/src/billing/invoice.py and explain the rounding", "Read invoice.py and explain the rounding"),
+    (
+        "Please add retry logic to the payment worker, it drops messages when the broker restarts.",
+        "Retry logic for the payment worker",
+    ),
+    (
+        "can you fix the flaky test in tests/test_queue.py?",
+        "Fix the flaky test in tests/test_queue.py",
+    ),
+    (
+        "ok, next task: the documentation site needs a dark theme",
+        "Documentation site needs a dark theme",
+    ),
+    (
+        "hey, could you please take a look at the ingress certificates? They expire tomorrow.",
+        "Ingress certificates",
+    ),
+    (
+        "I'd like to rename UserStore to AccountStore everywhere",
+        "Rename UserStore to AccountStore everywhere",
+    ),
+    (
+        "is there an easy way to show upload progress including throughput? or is it a huge effort?",
+        "Show upload progress including throughput",
+    ),
+    (
+        "how can I profile the import of a large spreadsheet",
+        "Profile the import of a large spreadsheet",
+    ),
+    (
+        "We need to migrate the session cache from Redis to PostgreSQL because the cluster is too expensive",
+        "Migrate the session cache from Redis to PostgreSQL",
+    ),
+    (
+        "thanks! by the way, the login page lost its footer on mobile",
+        "Login page lost its footer on mobile",
+    ),
+    (
+        "look at https://github.com/acme/shop/pull/53 and tell me about the locking",
+        "shop/pull/53 and tell me about the locking",
+    ),
+    (
+        "read /home/me/projects/acme/shop/src/billing/invoice.py and explain the rounding",
+        "Read invoice.py and explain the rounding",
+    ),
     ("what does `pack-reused` mean exactly?", "What does pack-reused mean exactly"),
-    ("Kannst du bitte die Anmeldung mit OAuth im Backend einbauen?", "Anmeldung mit OAuth im Backend einbauen"),
+    (
+        "Kannst du bitte die Anmeldung mit OAuth im Backend einbauen?",
+        "Anmeldung mit OAuth im Backend einbauen",
+    ),
     ("Peux-tu corriger le calcul de la TVA ?", "Corriger le calcul de la TVA"),
     ("¿Puedes arreglar el cálculo de los impuestos?", "Arreglar el cálculo de los impuestos"),
     ("支付服务在消息队列重启时会丢失消息，请加上重试逻辑。", "支付服务在消息队列重启时会丢失消息"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("request_text", "expected"), NAMES)
@@ -37,20 +73,36 @@ def test_a_name_is_the_request_without_politeness_and_reasons(request_text, expe
 
 
 def test_a_name_comes_from_the_first_request_that_says_something():
-    turns = [("user", "hi"), ("assistant", "Hello!"), ("user", "ok lets get back to main"), ("assistant", "Done."),
-             ("user", "the checkout page shows prices without tax"), ("assistant", "The formatter ignores the tax rate.")]  # fmt: skip
+    turns = [
+        ("user", "hi"),
+        ("assistant", "Hello!"),
+        ("user", "ok lets get back to main"),
+        ("assistant", "Done."),
+        ("user", "the checkout page shows prices without tax"),
+        ("assistant", "The formatter ignores the tax rate."),
+    ]
     assert name(turns) == "Checkout page shows prices without tax"
 
 
 def test_a_later_request_that_says_more_is_not_preferred():
-    turns = [("user", "fix the thumbnails"), ("assistant", "Done."), ("user", "rename the ledger columns of the billing database")]
+    turns = [
+        ("user", "fix the thumbnails"),
+        ("assistant", "Done."),
+        ("user", "rename the ledger columns of the billing database"),
+    ]
     assert name(turns).startswith("Fix the thumbnails")
 
 
 def test_a_request_that_would_fit_any_topic_gets_the_telling_terms_of_the_topic():
-    turns = [("user", "can you take a look at this?"),
-             ("assistant", "The PriceFormatter rounds twice: once in PriceFormatter and once in the InvoiceWriter."),
-             ("user", "fix it"), ("assistant", "PriceFormatter rounds once now and InvoiceWriter trusts it.")]  # fmt: skip
+    turns = [
+        ("user", "can you take a look at this?"),
+        (
+            "assistant",
+            "The PriceFormatter rounds twice: once in PriceFormatter and once in the InvoiceWriter.",
+        ),
+        ("user", "fix it"),
+        ("assistant", "PriceFormatter rounds once now and InvoiceWriter trusts it."),
+    ]
     found = name(turns)
     assert "PriceFormatter" in found and "InvoiceWriter" in found
 
@@ -61,11 +113,11 @@ def test_a_request_that_would_fit_any_topic_gets_the_telling_terms_of_the_topic(
         "```python\nretry = backoff(worker)\n```\nthe payment worker never stops retrying",
         "❯ npm run build --verbose\nUsername for registry: x\nERR! code 1\n\nthe payment worker never stops retrying",
         "error: sync: push target refs: 500\n\nthe payment worker never stops retrying",
-        "2026-03-02T09:00:00Z level=info msg=\"attempt 4\"\n2026-03-02T09:00:09Z level=info msg=\"attempt 5\"\n\nthe payment worker never stops retrying",
-        "    File \"worker.py\", line 3\n        raise Retry\n\nthe payment worker never stops retrying",
+        '2026-03-02T09:00:00Z level=info msg="attempt 4"\n2026-03-02T09:00:09Z level=info msg="attempt 5"\n\nthe payment worker never stops retrying',
+        '    File "worker.py", line 3\n        raise Retry\n\nthe payment worker never stops retrying',
         "go run ./cmd/worker --attempts 5 \\\n  --verbose $BROKER\n\nthe payment worker never stops retrying",
     ],
-)  # fmt: skip
+)
 def test_code_and_the_output_of_programs_give_no_name(pasted):
     turns = [("user", pasted), ("assistant", "It counts attempts per process.")]
     assert name(turns) == "Payment worker never stops retrying"
@@ -73,9 +125,17 @@ def test_code_and_the_output_of_programs_give_no_name(pasted):
 
 
 def test_where_nobody_asked_the_answer_gives_the_name():
-    assert name([("assistant", "The cache is cold after every deployment.")]) == "Cache is cold after every deployment"
     assert (
-        name([("user", "```\nfoo(bar)\n```"), ("assistant", "The deployment script calls the linter twice.")])
+        name([("assistant", "The cache is cold after every deployment.")])
+        == "Cache is cold after every deployment"
+    )
+    assert (
+        name(
+            [
+                ("user", "```\nfoo(bar)\n```"),
+                ("assistant", "The deployment script calls the linter twice."),
+            ]
+        )
         == "Deployment script calls the linter twice"
     )
     assert name([("user", "```\nPriceFormatter(rounding=2)\n```")])
@@ -87,7 +147,12 @@ def test_nothing_said_gives_nothing():
 
 
 def test_a_session_has_a_longer_title_than_its_first_topic():
-    turns = [("user", "migrate the session cache from Redis to PostgreSQL with zero downtime for customers in Europe")]
+    turns = [
+        (
+            "user",
+            "migrate the session cache from Redis to PostgreSQL with zero downtime for customers in Europe",
+        )
+    ]
     assert len(name(turns).split()) <= 8 < len(session_title(turns).split()) <= 10
 
 
@@ -101,7 +166,10 @@ IDEAS = [
 ]
 TALK = [
     ("user", "Please add retry logic to the payment worker."),
-    ("assistant", "The payment worker acknowledges a message before the charge is stored. I added a retry with backoff."),
+    (
+        "assistant",
+        "The payment worker acknowledges a message before the charge is stored. I added a retry with backoff.",
+    ),
     ("user", "Should the retry also cover a declined card?"),
     ("assistant", "No, a declined card is final."),
 ]
@@ -114,15 +182,29 @@ def test_a_summary_has_a_line_for_each_thing_that_there_is():
         "Conclusions: The worker acknowledges a message only after the charge is stored",
         "Open: Who reads the dead letter queue?; Add an alert for the dead letter queue",
     ]
-    assert summarise(TALK, [("question", "Who reads the dead letter queue?", False)]).splitlines()[0].startswith("Focus: ")
-    assert "dead letter" not in summarise(TALK, [("question", "Who reads the dead letter queue?", False)])
+    assert (
+        summarise(TALK, [("question", "Who reads the dead letter queue?", False)])
+        .splitlines()[0]
+        .startswith("Focus: ")
+    )
+    assert "dead letter" not in summarise(
+        TALK, [("question", "Who reads the dead letter queue?", False)]
+    )
 
 
 def test_what_the_last_answer_found_out_stands_in_for_missing_conclusions():
-    turns = [("user", "why is the checkout slow?"), ("assistant", "Let me look."),
-             ("assistant", "The root cause is the tax service: every line of the cart asks it again, which takes 200 ms each.")]  # fmt: skip
+    turns = [
+        ("user", "why is the checkout slow?"),
+        ("assistant", "Let me look."),
+        (
+            "assistant",
+            "The root cause is the tax service: every line of the cart asks it again, which takes 200 ms each.",
+        ),
+    ]
     assert "Conclusions: The root cause is the tax service" in summarise(turns)
-    assert "Conclusions" not in summarise([*turns[:1], ("assistant", "Let me look at the checkout first.")])
+    assert "Conclusions" not in summarise(
+        [*turns[:1], ("assistant", "Let me look at the checkout first.")]
+    )
 
 
 def test_an_idea_that_another_one_says_already_is_left_out():
@@ -136,34 +218,97 @@ def test_an_idea_that_another_one_says_already_is_left_out():
 
 def test_of_many_ideas_the_newest_are_kept_whole_and_in_order():
     ideas = [
-        ("decision", f"Rule {number} says that orders of group {number} are shipped from warehouse {number}.", False)
+        (
+            "decision",
+            f"Rule {number} says that orders of group {number} are shipped from warehouse {number}.",
+            False,
+        )
         for number in range(40)
     ]
-    line = next(line for line in summarise(TALK, [*ideas, *IDEAS[2:]]).splitlines() if line.startswith("Decisions"))
+    line = next(
+        line
+        for line in summarise(TALK, [*ideas, *IDEAS[2:]]).splitlines()
+        if line.startswith("Decisions")
+    )
     kept = [int(number) for number in re.findall(r"Rule (\d+)", line)]
     assert kept == list(range(kept[0], 40)) and len(kept) >= 2
-    assert all(f"Rule {number} says that orders of group {number} are shipped from warehouse {number}" in line for number in kept)
+    assert all(
+        f"Rule {number} says that orders of group {number} are shipped from warehouse {number}"
+        in line
+        for number in kept
+    )
 
 
 def test_a_long_idea_is_cut_at_a_word_and_every_line_keeps_its_place():
     long = "the importer decodes every cell of a spreadsheet " * 30
-    found = summarise([("user", long)], [("decision", long, False), ("conclusion", "so " + long, False), ("question", "why " + long, True)])
+    found = summarise(
+        [("user", long)],
+        [
+            ("decision", long, False),
+            ("conclusion", "so " + long, False),
+            ("question", "why " + long, True),
+        ],
+    )
     assert len(found) <= 600
-    assert [line.partition(":")[0] for line in found.splitlines()] == ["Focus", "Decisions", "Conclusions", "Open"]
+    assert [line.partition(":")[0] for line in found.splitlines()] == [
+        "Focus",
+        "Decisions",
+        "Conclusions",
+        "Open",
+    ]
     assert all(line.endswith("…") for line in found.splitlines())
 
 
 PIECES = st.sampled_from(
-    ["please", "can you", "add", "PriceFormatter", "src/tax/rate.py", "https://a.org/b/c?d#e", "```\ncode()\n```", "\n- ", "\n# ", "`x y`", "**bold**", "[a](b)",
-     "because", "so that", "?", ". ", "支付", "。", "über", "¿", "\x00", "🎉", "42", "--flag", "$HOME", "if we", "the", "of", "\n\n", "'", "\"", "…"]
-)  # fmt: skip
+    [
+        "please",
+        "can you",
+        "add",
+        "PriceFormatter",
+        "src/tax/rate.py",
+        "https://a.org/b/c?d#e",
+        "```\ncode()\n```",
+        "\n- ",
+        "\n# ",
+        "`x y`",
+        "**bold**",
+        "[a](b)",
+        "because",
+        "so that",
+        "?",
+        ". ",
+        "支付",
+        "。",
+        "über",
+        "¿",
+        "\x00",
+        "🎉",
+        "42",
+        "--flag",
+        "$HOME",
+        "if we",
+        "the",
+        "of",
+        "\n\n",
+        "'",
+        '"',
+        "…",
+    ]
+)
 TEXT = st.lists(PIECES, max_size=25).map(" ".join) | st.text(max_size=80)
 TURN = st.tuples(st.sampled_from(["user", "assistant"]), TEXT)
 
 
 @given(
     st.lists(TURN, max_size=8),
-    st.lists(st.tuples(st.sampled_from(["decision", "solution", "question", "todo", "odd"]), TEXT, st.booleans()), max_size=6),
+    st.lists(
+        st.tuples(
+            st.sampled_from(["decision", "solution", "question", "todo", "odd"]),
+            TEXT,
+            st.booleans(),
+        ),
+        max_size=6,
+    ),
 )
 @settings(max_examples=200, deadline=None)
 def test_names_and_summaries_are_short_and_hold_only_words_that_were_said(turns, ideas):
@@ -172,7 +317,11 @@ def test_names_and_summaries_are_short_and_hold_only_words_that_were_said(turns,
     assert len(title.split()) <= 8 and len(title) <= 72 and "\n" not in title
     assert len(summary) <= 600
     assert len(summary.splitlines()) <= 4
-    assert all(re.match(r"(Focus|Decisions|Conclusions|Open): \S", line) for line in summary.split("\n") if line)
+    assert all(
+        re.match(r"(Focus|Decisions|Conclusions|Open): \S", line)
+        for line in summary.split("\n")
+        if line
+    )
     told = re.sub(r"^(Focus|Decisions|Conclusions|Open):", "", summary, flags=re.MULTILINE)
     invented = {word for word in re.findall(r"\w+", f"{title} {told}".lower()) if word not in said}
     assert invented <= {"for"}  # which stands for the "to" of "add … to the …"
@@ -181,12 +330,35 @@ def test_names_and_summaries_are_short_and_hold_only_words_that_were_said(turns,
 
 @pytest.mark.parametrize(
     "text",
-    ["a" * 2_000_000, "-" * 500_000, "a-" * 200_000, "`" * 100_000, "[(" * 50_000, "https://" * 50_000, "/a" * 100_000, "\n" * 100_000, "ok " * 100_000,
-     "*a " * 100_000, "\x00" * 5_000, "if you " * 50_000, ", " * 50_000, "x=1 " * 50_000, "the " * 50_000 + "end"],
+    [
+        "a" * 2_000_000,
+        "-" * 500_000,
+        "a-" * 200_000,
+        "`" * 100_000,
+        "[(" * 50_000,
+        "https://" * 50_000,
+        "/a" * 100_000,
+        "\n" * 100_000,
+        "ok " * 100_000,
+        "*a " * 100_000,
+        "\x00" * 5_000,
+        "if you " * 50_000,
+        ", " * 50_000,
+        "x=1 " * 50_000,
+        "the " * 50_000 + "end",
+    ],
     ids=lambda text: repr(text[:8]),
-)  # fmt: skip
+)
 def test_no_text_is_slow(text):
     started = time.process_time()
     assert len(name([("user", text)] * 40)) <= 72
-    assert len(summarise([("user", text), ("assistant", text)] * 40, [("decision", text[:50_000], False)] * 50)) <= 600
+    assert (
+        len(
+            summarise(
+                [("user", text), ("assistant", text)] * 40,
+                [("decision", text[:50_000], False)] * 50,
+            )
+        )
+        <= 600
+    )
     assert time.process_time() - started < 2

@@ -13,37 +13,57 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.embed.hashing import HashingEmbedder
-from recollect.ingest.topics import Open, Said, Topic, resumed, segment
+from bethink.embed.hashing import HashingEmbedder
+from bethink.ingest.topics import Open, Said, Topic, resumed, segment
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
 PAYMENTS = [
-    ("The payment worker drops messages when the broker restarts. Can you add a retry with backoff?",
-     "The payment worker acknowledges a message before the charge is stored, so a broker restart loses it. I added a retry with backoff."),
-    ("Should the retry also cover a declined card?",
-     "No: a declined card is final. The retry of the payment worker covers only broker and network errors, not a declined charge."),
-    ("how many retries before the message goes to the dead letter queue",
-     "Five retries with backoff, then the payment worker moves the message to the dead letter queue of the broker."),
-    ("and log each retry with the charge id",
-     "Each retry now logs the charge id, the attempt and the backoff before the payment worker sleeps."),
-]  # fmt: skip
+    (
+        "The payment worker drops messages when the broker restarts. Can you add a retry with backoff?",
+        "The payment worker acknowledges a message before the charge is stored, so a broker restart loses it. I added a retry with backoff.",
+    ),
+    (
+        "Should the retry also cover a declined card?",
+        "No: a declined card is final. The retry of the payment worker covers only broker and network errors, not a declined charge.",
+    ),
+    (
+        "how many retries before the message goes to the dead letter queue",
+        "Five retries with backoff, then the payment worker moves the message to the dead letter queue of the broker.",
+    ),
+    (
+        "and log each retry with the charge id",
+        "Each retry now logs the charge id, the attempt and the backoff before the payment worker sleeps.",
+    ),
+]
 THEME = [
-    ("Next task: the documentation site needs a dark theme that follows the system setting.",
-     "The documentation site now reads prefers-color-scheme and switches its stylesheet to a dark theme with its own palette."),
-    ("the code blocks are unreadable in the dark theme",
-     "The highlighting palette was made for a white background; code blocks of the dark theme use their own colours now."),
-    ("also add a toggle to the header of the site",
-     "A toggle in the header switches between light and dark theme and remembers the choice in local storage."),
-]  # fmt: skip
+    (
+        "Next task: the documentation site needs a dark theme that follows the system setting.",
+        "The documentation site now reads prefers-color-scheme and switches its stylesheet to a dark theme with its own palette.",
+    ),
+    (
+        "the code blocks are unreadable in the dark theme",
+        "The highlighting palette was made for a white background; code blocks of the dark theme use their own colours now.",
+    ),
+    (
+        "also add a toggle to the header of the site",
+        "A toggle in the header switches between light and dark theme and remembers the choice in local storage.",
+    ),
+]
 IMPORT = [
-    ("There is a bug report that importing a spreadsheet with umlauts fails, can you reproduce it?",
-     "Reproduced: the importer decodes the spreadsheet as ASCII, so a cell with umlauts raises a UnicodeDecodeError in the parser."),
-    ("what encoding do most of our customers' spreadsheets have?",
-     "Of the stored spreadsheets most are UTF-8 with a byte order mark and some Windows-1252; the importer should detect both encodings."),
-    ("yes, detect both, and put a failing cell into the error report",
-     "The importer detects the encoding of a spreadsheet and lists every cell that the parser cannot decode in the error report."),
-]  # fmt: skip
+    (
+        "There is a bug report that importing a spreadsheet with umlauts fails, can you reproduce it?",
+        "Reproduced: the importer decodes the spreadsheet as ASCII, so a cell with umlauts raises a UnicodeDecodeError in the parser.",
+    ),
+    (
+        "what encoding do most of our customers' spreadsheets have?",
+        "Of the stored spreadsheets most are UTF-8 with a byte order mark and some Windows-1252; the importer should detect both encodings.",
+    ),
+    (
+        "yes, detect both, and put a failing cell into the error report",
+        "The importer detects the encoding of a spreadsheet and lists every cell that the parser cannot decode in the error report.",
+    ),
+]
 STORY = [*PAYMENTS, *THEME, *IMPORT]
 BEGINS = [0, 2 * len(PAYMENTS), 2 * (len(PAYMENTS) + len(THEME))]
 
@@ -54,12 +74,16 @@ def talk(exchanges, minutes=3, start=START, **place):
     for number, (asked, answered) in enumerate(exchanges):
         at = None if start is None else start + timedelta(minutes=minutes * number)
         said.append(Said("user", asked, at, 10 * number + 1, **place))
-        said.append(Said("assistant", answered, at and at + timedelta(minutes=1), 10 * number + 5, **place))
+        said.append(
+            Said("assistant", answered, at and at + timedelta(minutes=1), 10 * number + 5, **place)
+        )
     return said
 
 
 def vectors_of(turns):
-    return [matrix.mean(axis=0) for matrix in HashingEmbedder().documents([turn.text for turn in turns])]
+    return [
+        matrix.mean(axis=0) for matrix in HashingEmbedder().documents([turn.text for turn in turns])
+    ]
 
 
 def begins(topics, depth=0):
@@ -73,7 +97,9 @@ def read_in_pages(turns, vectors, cuts):
     state = None
     edges = [0, *sorted(cuts), len(turns)]
     for start, end in pairwise(edges):
-        topics, after = segment(turns[start:end], None if vectors is None else vectors[start:end], state)
+        topics, after = segment(
+            turns[start:end], None if vectors is None else vectors[start:end], state
+        )
         places = []
         for topic in topics:
             if topic.continues:
@@ -82,7 +108,16 @@ def read_in_pages(turns, vectors, cuts):
             else:
                 place = len(whole)
                 parent = None if topic.parent is None else places[topic.parent]
-                whole.append(Topic(topic.first + start, topic.last + start, topic.depth, parent, False, topic.score))
+                whole.append(
+                    Topic(
+                        topic.first + start,
+                        topic.last + start,
+                        topic.depth,
+                        parent,
+                        False,
+                        topic.score,
+                    )
+                )
             latest[topic.depth] = place
             places.append(place)
         state = resumed(json.loads(json.dumps(after._asdict())))
@@ -95,18 +130,33 @@ def test_a_story_of_three_tasks_has_three_topics(with_vectors, start):
     turns = talk(STORY, start=start)
     topics, state = segment(turns, vectors_of(turns) if with_vectors else None)
     assert begins(topics) == BEGINS
-    assert [topic.last for topic in topics if topic.depth == 0] == [*(first - 1 for first in BEGINS[1:]), len(turns) - 1]
+    assert [topic.last for topic in topics if topic.depth == 0] == [
+        *(first - 1 for first in BEGINS[1:]),
+        len(turns) - 1,
+    ]
     assert all(0.5 <= topic.score <= 1 for topic in topics)
     assert (state.exchanges, state.topic) == (len(STORY), len(IMPORT))
 
 
 def test_a_story_in_a_script_without_spaces_has_its_topics_too():
     chinese = [
-        ("支付服务在消息队列重启时会丢失消息，请加上重试逻辑。", "支付服务在保存扣款之前就确认了消息，现在重试逻辑会等到扣款保存之后。"),
+        (
+            "支付服务在消息队列重启时会丢失消息，请加上重试逻辑。",
+            "支付服务在保存扣款之前就确认了消息，现在重试逻辑会等到扣款保存之后。",
+        ),
         ("重试几次之后进入死信队列？", "支付服务重试五次，之后消息进入死信队列。"),
-        ("重试的间隔是多少，支付服务会记录吗？", "支付服务的重试间隔每次加倍，重试都会记录到日志。"),
-        ("另外文档网站需要一个跟随系统设置的深色主题，代码块也要能看清。", "文档网站现在根据系统设置切换深色主题，代码块使用新的配色。"),
-        ("深色主题的代码块颜色太暗了，请调亮一点。", "深色主题的代码块颜色已经调亮，文档网站重新生成了。"),
+        (
+            "重试的间隔是多少，支付服务会记录吗？",
+            "支付服务的重试间隔每次加倍，重试都会记录到日志。",
+        ),
+        (
+            "另外文档网站需要一个跟随系统设置的深色主题，代码块也要能看清。",
+            "文档网站现在根据系统设置切换深色主题，代码块使用新的配色。",
+        ),
+        (
+            "深色主题的代码块颜色太暗了，请调亮一点。",
+            "深色主题的代码块颜色已经调亮，文档网站重新生成了。",
+        ),
     ]
     assert begins(segment(talk(chinese))[0]) == [0, 6]
 
@@ -114,10 +164,31 @@ def test_a_story_in_a_script_without_spaces_has_its_topics_too():
 @pytest.mark.parametrize(
     "reply",
     [
-        "yes", "ok", "1", "b", "continue", "do that", "commit and push", "can you commit?", "why?", "thanks!", "go ahead", "it still fails",
-        "ok, now continue", "run the tests again", "looks good, merge it", "ja, weiter", "oui, continue", "sí, sigue", "继续", "hm", "...", "👍", "",
+        "yes",
+        "ok",
+        "1",
+        "b",
+        "continue",
+        "do that",
+        "commit and push",
+        "can you commit?",
+        "why?",
+        "thanks!",
+        "go ahead",
+        "it still fails",
+        "ok, now continue",
+        "run the tests again",
+        "looks good, merge it",
+        "ja, weiter",
+        "oui, continue",
+        "sí, sigue",
+        "继续",
+        "hm",
+        "...",
+        "👍",
+        "",
     ],
-)  # fmt: skip
+)
 def test_a_short_reply_never_begins_a_topic(reply):
     elsewhere = "Kubernetes ingress certificates are renewed by the operator every sixty days through an ACME challenge."
     turns = talk([*PAYMENTS, (reply, elsewhere)])
@@ -149,27 +220,42 @@ def test_an_announced_change_begins_a_topic_even_where_words_are_shared(announce
 
 def test_a_topic_has_two_exchanges_unless_the_next_one_is_announced():
     strangers = [
-        ("The payment worker drops messages when the broker restarts.", "It acknowledges too early."),
-        ("Documentation needs a dark stylesheet for readers at night.", "Colours follow prefers-color-scheme."),
+        (
+            "The payment worker drops messages when the broker restarts.",
+            "It acknowledges too early.",
+        ),
+        (
+            "Documentation needs a dark stylesheet for readers at night.",
+            "Colours follow prefers-color-scheme.",
+        ),
         ("Umlauts break spreadsheet imports from customers.", "Cells are decoded as ASCII."),
         ("Certificates of the ingress expire tomorrow morning.", "Renewal runs through ACME."),
     ]
     found = begins(segment(talk(strangers))[0])
     assert all(later - earlier >= 4 for earlier, later in pairwise(found))
-    told = [*strangers[:2], ("Next task: " + strangers[2][0], strangers[2][1]), ("New topic: " + strangers[3][0], strangers[3][1])]
+    told = [
+        *strangers[:2],
+        ("Next task: " + strangers[2][0], strangers[2][1]),
+        ("New topic: " + strangers[3][0], strangers[3][1]),
+    ]
     assert {4, 6} <= set(begins(segment(talk(told))[0]))
 
 
 # Neither near to the payment worker nor far from it: here the other signals decide.
-DOUBTFUL = ("the messages of the shop broker need a dashboard for the people on call",
-            "A dashboard now shows the messages of the broker, the queue and their age to the people on call.")  # fmt: skip
+DOUBTFUL = (
+    "the messages of the shop broker need a dashboard for the people on call",
+    "A dashboard now shows the messages of the broker, the queue and their age to the people on call.",
+)
 
 
 def test_doubtful_words_alone_begin_no_topic():
     assert begins(segment(talk([*PAYMENTS, DOUBTFUL]))[0]) == [0]
 
 
-@pytest.mark.parametrize(("pause", "topics"), [(timedelta(minutes=20), 1), (timedelta(hours=9), 2), (timedelta(days=3), 2)])
+@pytest.mark.parametrize(
+    ("pause", "topics"),
+    [(timedelta(minutes=20), 1), (timedelta(hours=9), 2), (timedelta(days=3), 2)],
+)
 def test_hours_without_a_word_turn_the_scale(pause, topics):
     turns = talk([*PAYMENTS, DOUBTFUL])
     turns[-2:] = [turn._replace(at=turns[-3].at + pause) for turn in turns[-2:]]
@@ -189,23 +275,37 @@ def test_hours_without_a_word_turn_the_scale(pause, topics):
 )
 def test_other_folders_turn_the_scale_and_a_known_file_turns_it_back(files, branch, topics):
     turns = talk([*PAYMENTS, DOUBTFUL], branch="main", cwd="/shop")
-    turns = [turn._replace(files=("src/worker.py",)) if turn.role == "assistant" else turn for turn in turns]
+    turns = [
+        turn._replace(files=("src/worker.py",)) if turn.role == "assistant" else turn
+        for turn in turns
+    ]
     turns[-2:] = [turns[-2]._replace(branch=branch), turns[-1]._replace(files=files, branch=branch)]
     assert len(begins(segment(turns)[0])) == topics
 
 
 @pytest.mark.parametrize(
-    ("place", "topics"), [({}, 1), ({"branch": "dashboard"}, 2), ({"cwd": "/board"}, 2), ({"branch": None, "cwd": None}, 1)]
+    ("place", "topics"),
+    [
+        ({}, 1),
+        ({"branch": "dashboard"}, 2),
+        ({"cwd": "/board"}, 2),
+        ({"branch": None, "cwd": None}, 1),
+    ],
 )
 def test_a_pause_turns_the_scale_together_with_another_branch_or_directory(place, topics):
     turns = talk([*PAYMENTS, DOUBTFUL], branch="main", cwd="/shop")
-    turns[-2:] = [turn._replace(at=turns[-3].at + timedelta(minutes=45), **place) for turn in turns[-2:]]
+    turns[-2:] = [
+        turn._replace(at=turns[-3].at + timedelta(minutes=45), **place) for turn in turns[-2:]
+    ]
     assert len(begins(segment(turns)[0])) == topics
 
 
 def test_files_that_come_with_a_question_belong_to_the_exchange_before():
     turns = talk([*PAYMENTS, DOUBTFUL])
-    turns = [turn._replace(files=("src/worker.py",)) if turn.role == "assistant" else turn for turn in turns]
+    turns = [
+        turn._replace(files=("src/worker.py",)) if turn.role == "assistant" else turn
+        for turn in turns
+    ]
     turns[-1] = turns[-1]._replace(files=("web/board/index.ts",))
     assert len(begins(segment(turns)[0])) == 2
     turns[-2] = turns[-2]._replace(files=("web/board/index.ts",))
@@ -214,16 +314,24 @@ def test_files_that_come_with_a_question_belong_to_the_exchange_before():
 
 def test_a_clock_that_jumps_back_and_forth_makes_no_pause():
     turns = talk([*PAYMENTS, DOUBTFUL])
-    jumped = [turn._replace(at=turn.at - timedelta(days=2)) if 3 <= at <= 7 else turn for at, turn in enumerate(turns)]
+    jumped = [
+        turn._replace(at=turn.at - timedelta(days=2)) if 3 <= at <= 7 else turn
+        for at, turn in enumerate(turns)
+    ]
     assert segment(jumped)[0] == segment(turns)[0]
-    naive = [turn._replace(at=turn.at.replace(tzinfo=None)) if at % 3 else turn for at, turn in enumerate(turns)]
+    naive = [
+        turn._replace(at=turn.at.replace(tzinfo=None)) if at % 3 else turn
+        for at, turn in enumerate(turns)
+    ]
     assert segment(naive)[0] == segment(turns)[0]
 
 
 def directions(spread, last):
     """A vector per turn of PAYMENTS and one more exchange: about one direction, so far from it as told, and then `last`."""
     rng = np.random.default_rng(3)
-    same = [np.array([1, 0, *rng.normal(0, spread, 30)], np.float32) for _ in range(2 * len(PAYMENTS))]
+    same = [
+        np.array([1, 0, *rng.normal(0, spread, 30)], np.float32) for _ in range(2 * len(PAYMENTS))
+    ]
     return [*same, *[np.array([*last, *[0] * 30], np.float32)] * 2]
 
 
@@ -240,19 +348,41 @@ def test_meaning_turns_the_scale_where_it_is_unusually_far(spread, last, topics)
 
 def test_where_exchanges_never_share_words_that_soon_means_nothing():
     rng = random.Random(11)
-    found = begins(segment(talk([(" ".join(noise(rng, 12)), " ".join(noise(rng, 40))) for _ in range(80)]))[0])
+    found = begins(
+        segment(talk([(" ".join(noise(rng, 12)), " ".join(noise(rng, 40))) for _ in range(80)]))[0]
+    )
     assert len(found) > 3
     assert max(found) < 80
 
 
 def test_a_long_topic_gets_sub_topics_and_keeps_its_beginning_to_itself():
     image = [
-        ("the container image became too large, deploying it takes eleven minutes", "The container image holds the whole compiler and its caches; a second stage of the build drops both for the worker, and the registry keeps older layers."),
-        ("which base is the smallest one for that image", "A slim base without the compiler makes the container image small."),
-        ("what of the health check in that image", "The health check of the container image asks the broker for its queue."),
-    ]  # fmt: skip
-    topics, state = segment(talk([*PAYMENTS, ("how long is the backoff", "The backoff of a retry doubles from one second on."), *image]))
-    assert [(topic.first, topic.depth, topic.parent) for topic in topics] == [(0, 0, None), (10, 1, 0)]
+        (
+            "the container image became too large, deploying it takes eleven minutes",
+            "The container image holds the whole compiler and its caches; a second stage of the build drops both for the worker, and the registry keeps older layers.",
+        ),
+        (
+            "which base is the smallest one for that image",
+            "A slim base without the compiler makes the container image small.",
+        ),
+        (
+            "what of the health check in that image",
+            "The health check of the container image asks the broker for its queue.",
+        ),
+    ]
+    topics, state = segment(
+        talk(
+            [
+                *PAYMENTS,
+                ("how long is the backoff", "The backoff of a retry doubles from one second on."),
+                *image,
+            ]
+        )
+    )
+    assert [(topic.first, topic.depth, topic.parent) for topic in topics] == [
+        (0, 0, None),
+        (10, 1, 0),
+    ]
     assert topics[1].last == topics[0].last == 15
     assert (state.topic, state.sub) == (8, 3)
 
@@ -264,7 +394,14 @@ def test_a_long_topic_gets_sub_topics_and_keeps_its_beginning_to_itself():
         ([Said("user", "hello", None, 1)], [(0, 0)]),
         ([Said("assistant", "I looked at the logs.", None, 1)], [(0, 0)]),
         ([Said("assistant", "one", None, 1), Said("assistant", "two", None, 2)], [(0, 1)]),
-        ([Said("system", "", None, 1), Said("user", "\x00\ud800", None, 2), Said("tool", "x" * 100_000, None, 3)], [(0, 2)]),
+        (
+            [
+                Said("system", "", None, 1),
+                Said("user", "\x00\ud800", None, 2),
+                Said("tool", "x" * 100_000, None, 3),
+            ],
+            [(0, 2)],
+        ),
     ],
 )
 def test_very_little_is_one_topic(turns, expected):
@@ -276,10 +413,19 @@ def test_very_little_is_one_topic(turns, expected):
 def test_vectors_that_are_missing_empty_or_of_another_model_are_passed_over():
     turns = talk(STORY)
     plain, _ = segment(turns)
-    strange = [None, np.zeros(8, np.float32), np.full(8, np.nan, np.float32), np.ones(3, np.float32)]
+    strange = [
+        None,
+        np.zeros(8, np.float32),
+        np.full(8, np.nan, np.float32),
+        np.ones(3, np.float32),
+    ]
     odd, state = segment(turns, [strange[at % len(strange)] for at in range(len(turns))])
     assert begins(odd) == begins(plain)
-    more, _ = segment(talk(PAYMENTS), [np.ones(16, np.float32)] * 8, state._replace(asked="no vector", answered="?"))
+    more, _ = segment(
+        talk(PAYMENTS),
+        [np.ones(16, np.float32)] * 8,
+        state._replace(asked="no vector", answered="?"),
+    )
     assert more
 
 
@@ -294,9 +440,18 @@ def test_what_another_version_kept_is_not_taken_up():
 
 def test_the_state_holds_no_word_that_was_said():
     turns = talk(STORY)
-    for state in (segment(turns)[1], segment([Said("assistant", "The zebra protocol is secret.", None, 99)], None, segment(turns)[1])[1]):
+    for state in (
+        segment(turns)[1],
+        segment(
+            [Said("assistant", "The zebra protocol is secret.", None, 99)], None, segment(turns)[1]
+        )[1],
+    ):
         kept = json.dumps(state._asdict())
-        assert not [word for word in ("importer", "spreadsheet", "encoding", "zebra", "secret") if word in kept]
+        assert not [
+            word
+            for word in ("importer", "spreadsheet", "encoding", "zebra", "secret")
+            if word in kept
+        ]
 
 
 def test_the_state_stays_small():
@@ -307,7 +462,10 @@ def test_the_state_stays_small():
 
 
 def noise(rng, count):
-    return ("".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(2, 9))) for _ in range(count))
+    return (
+        "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(2, 9)))
+        for _ in range(count)
+    )
 
 
 LONG = talk([*STORY, *PAYMENTS[1:], *IMPORT, *THEME, *PAYMENTS, *THEME[1:], *IMPORT])
@@ -351,15 +509,24 @@ WORDS = "queue retry broker theme palette toggle import cell parser yes no next 
 )
 @settings(max_examples=150, deadline=None)
 def test_whatever_was_said_topics_cover_it_once_and_begin_at_user_turns(spoken, cut):
-    turns = [Said(role, text, at, line, files=files) for line, (role, text, at, files) in enumerate(spoken)]
+    turns = [
+        Said(role, text, at, line, files=files)
+        for line, (role, text, at, files) in enumerate(spoken)
+    ]
     state = None
     for page in (turns[:cut], turns[cut:]):
         topics, after = segment(page, None, state)
         outer = [topic for topic in topics if topic.depth == 0]
-        assert [at for topic in outer for at in range(topic.first, topic.last + 1)] == list(range(len(page)))
+        assert [at for topic in outer for at in range(topic.first, topic.last + 1)] == list(
+            range(len(page))
+        )
         for number, topic in enumerate(topics):
             assert topic.first <= topic.last
-            assert topic.continues or page[topic.first].role == "user" or (topic.first == 0 and (state is None or not state.exchanges))
+            assert (
+                topic.continues
+                or page[topic.first].role == "user"
+                or (topic.first == 0 and (state is None or not state.exchanges))
+            )
             assert not topic.continues or (topic.first == 0 and state is not None)
             if topic.depth:
                 parent = topics[topic.parent]
@@ -371,7 +538,12 @@ def test_whatever_was_said_topics_cover_it_once_and_begin_at_user_turns(spoken, 
 def test_five_thousand_turns_take_less_than_a_second():
     rng = random.Random(7)
     vocabulary = list(noise(rng, 3000))
-    turns = talk([(" ".join(rng.choices(vocabulary, k=30)), " ".join(rng.choices(vocabulary, k=100))) for _ in range(2500)])
+    turns = talk(
+        [
+            (" ".join(rng.choices(vocabulary, k=30)), " ".join(rng.choices(vocabulary, k=100)))
+            for _ in range(2500)
+        ]
+    )
     started = time.process_time()
     topics, _ = segment(turns)
     assert time.process_time() - started < 1
@@ -379,7 +551,16 @@ def test_five_thousand_turns_take_less_than_a_second():
 
 
 @pytest.mark.parametrize(
-    "text", ["next " * 20_000, "back to " * 20_000, "and then " * 20_000, ", " * 50_000, "x" * 500_000, "\n" * 100_000, "ok " * 100_000]
+    "text",
+    [
+        "next " * 20_000,
+        "back to " * 20_000,
+        "and then " * 20_000,
+        ", " * 50_000,
+        "x" * 500_000,
+        "\n" * 100_000,
+        "ok " * 100_000,
+    ],
 )
 def test_no_text_is_slow(text):
     started = time.process_time()

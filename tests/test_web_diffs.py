@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from recollect.http.web.diffs import diff
+from bethink.surface.web.diffs import diff
 
 
 def told(before, after):
@@ -21,7 +21,11 @@ def told(before, after):
         ("", "", []),
         ("", "new", [("new", "new")]),
         ("old", "", [("gone", "old")]),
-        ("keeps 30 minutes", "keeps 60 minutes", [("kept", "keeps "), ("gone", "30"), ("new", "60"), ("kept", " minutes")]),
+        (
+            "keeps 30 minutes",
+            "keeps 60 minutes",
+            [("kept", "keeps "), ("gone", "30"), ("new", "60"), ("kept", " minutes")],
+        ),
         ("a b", "b a", [("new", "b "), ("kept", "a"), ("gone", " b")]),
         ("x x x", "x x", [("kept", "x x"), ("gone", " x")]),
         ("one\ntwo\n", "one\n", [("kept", "one\n"), ("gone", "two\n")]),

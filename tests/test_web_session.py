@@ -11,13 +11,12 @@ from urllib.parse import urlencode
 import pytest
 from http_server import body, problem, running, served
 
-from recollect import Memory
-from recollect.errors import ConfigError
-from recollect.http.web.session import COOKIE_SECONDS, TICKET_SECONDS, Sessions, load_key
-from recollect.http.web.site import PAGES
-from recollect.ids import new_id
-from recollect.types import Batch, Entry, Passage, Session, Source
-from recollect.types import Memory as Remembered
+from bethink import Bethink
+from bethink.errors import ConfigError
+from bethink.surface.web.session import COOKIE_SECONDS, TICKET_SECONDS, Sessions, load_key
+from bethink.surface.web.site import PAGES
+from bethink.text.ids import new_id
+from bethink.types import Batch, Entry, Memory, Passage, Session, Source
 
 __all__ = ["served"]
 ID = "01a1dd89-0000-7000-8000-000000000001"
@@ -49,7 +48,7 @@ def sessions(served):
 def signed_in(served, sessions):
     """A client with the cookie of a session, and the mark of its forms."""
     session = sessions.begin()
-    name = f"recollect-{served.address.rpartition(':')[2]}"
+    name = f"bethink-{served.address.rpartition(':')[2]}"
     return served.client(None, Cookie=f"{name}={session.cookie}"), sessions.mark(session)
 
 
@@ -57,7 +56,9 @@ def address(path):
     return path.replace("{id}", ID)
 
 
-def test_an_address_that_is_no_page_is_told_in_a_page_to_who_looks_and_as_ever_to_programs(served, signed_in):
+def test_an_address_that_is_no_page_is_told_in_a_page_to_who_looks_and_as_ever_to_programs(
+    served, signed_in
+):
     client, _ = signed_in
     browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     for path in ("/nothing", "/nothing/at/all"):
@@ -92,7 +93,10 @@ def test_a_ticket_of_before_the_start_opens_nothing_so_a_used_one_stays_used(clo
     assert Sessions(KEY, clock).enter(ticket) is None
 
 
-@pytest.mark.parametrize("spoiled", ["", ".", "..", "x", "1.2.3", "9999999999.a.b", "\ud83d.x.y", "ü" * 500, "a" * 10_000])
+@pytest.mark.parametrize(
+    "spoiled",
+    ["", ".", "..", "x", "1.2.3", "9999999999.a.b", "\ud83d.x.y", "ü" * 500, "a" * 10_000],
+)
 def test_what_is_no_ticket_and_no_cookie_opens_nothing(clock, spoiled):
     sessions = Sessions(KEY, clock)
     assert sessions.enter(spoiled) is None
@@ -107,7 +111,11 @@ def test_nothing_can_be_used_as_something_else_or_changed_or_made_with_another_k
     assert other.find(cookie) is None
     assert other.enter(ticket) is None
     expires, name, signature = cookie.split(".")
-    for forged in (f"{int(expires) + 1}.{name}.{signature}", f"{expires}.{name}x.{signature}", f"{expires}.{name}.{signature[:-1]}0"):
+    for forged in (
+        f"{int(expires) + 1}.{name}.{signature}",
+        f"{expires}.{name}x.{signature}",
+        f"{expires}.{name}.{signature[:-1]}0",
+    ):
         assert forged == cookie or sessions.find(forged) is None
 
 
@@ -155,7 +163,7 @@ def test_every_page_needs_a_session_and_says_how_to_get_one(served):
         for client in (served.client(None), served.owner):  # a token opens no page
             answer = client.request(page.method, address(page.path), headers=FORM)
             assert answer.status_code == 401, page
-            assert "recollect ui" in answer.text
+            assert "bethink ui" in answer.text
             assert answer.headers["content-type"].startswith("text/html")
 
 
@@ -170,12 +178,19 @@ def test_cookies_of_other_servers_do_not_get_in_the_way(served, signed_in):
     client, _ = signed_in
     ours = client.headers["cookie"]
     name = ours.partition("=")[0]
-    for theirs in (f"{name}=planted; {ours}", f'json={{"a": "b, c"}}; {ours}', f"=; ;;; x; {ours}", f"{ours}; {name}="):
+    for theirs in (
+        f"{name}=planted; {ours}",
+        f'json={{"a": "b, c"}}; {ours}',
+        f"=; ;;; x; {ours}",
+        f"{ours}; {name}=",
+    ):
         assert served.client(None, Cookie=theirs).get("/").status_code == 200, theirs
     assert served.client(None, Cookie=f"{name}=planted").get("/").status_code == 401
 
 
-def test_every_change_needs_the_mark_of_its_session_and_an_address_alone_changes_nothing(signed_in, sessions):
+def test_every_change_needs_the_mark_of_its_session_and_an_address_alone_changes_nothing(
+    signed_in, sessions
+):
     client, mark = signed_in
     changing = [page for page in PAGES if page.method == "POST"]
     assert len(changing) >= 6
@@ -199,10 +214,14 @@ def test_every_change_needs_the_mark_of_its_session_and_an_address_alone_changes
         ({"Content-Type": "multipart/form-data; boundary=x"}, 415),
     ],
 )
-def test_a_form_of_another_site_is_refused_even_with_the_right_mark(served, signed_in, headers, status):
+def test_a_form_of_another_site_is_refused_even_with_the_right_mark(
+    served, signed_in, headers, status
+):
     client, mark = signed_in
     id = _one(served)
-    answer = client.post(f"/memory/{id}/forget", content=f"mark={mark}", headers={**FORM, **headers})
+    answer = client.post(
+        f"/memory/{id}/forget", content=f"mark={mark}", headers={**FORM, **headers}
+    )
     assert answer.status_code == status
     assert body(served.owner.get(f"/api/v1/memories/{id}"))["deleted_at"] is None
 
@@ -213,13 +232,17 @@ _numbers = count()
 def _one(served):
     """A memory of this test's own."""
     statement = {"content": f"Statement {next(_numbers)} of the web page's tests"}
-    return body(served.owner.post("/api/v1/memories", json={"memories": [statement], "dedup": False}), 201)["outcomes"][0]["id"]
+    return body(
+        served.owner.post("/api/v1/memories", json={"memories": [statement], "dedup": False}), 201
+    )["outcomes"][0]["id"]
 
 
 def test_a_change_with_its_mark_is_made_by_the_owner_and_leads_back_to_the_page(served, signed_in):
     client, mark = signed_in
     id = _one(served)
-    answer = client.post(f"/memory/{id}/forget", content=f"mark={mark}", headers={**FORM, "Origin": served.address})
+    answer = client.post(
+        f"/memory/{id}/forget", content=f"mark={mark}", headers={**FORM, "Origin": served.address}
+    )
     assert (answer.status_code, answer.headers["location"]) == (303, f"/memory/{id}?done=forgotten")
     found = body(served.owner.get(f"/api/v1/memories/{id}/history"))["items"][-1]
     assert (found["action"], found["actor"]) == ("forget", "user")
@@ -228,7 +251,12 @@ def test_a_change_with_its_mark_is_made_by_the_owner_and_leads_back_to_the_page(
 def test_what_was_replaced_and_is_brought_back_is_replaced_again_by_undo(served, signed_in):
     client, mark = signed_in
     old, new = _one(served), _one(served)
-    body(served.owner.post(f"/api/v1/memories/{new}/relations", json={"target": old, "type": "supersedes"}), 201)
+    body(
+        served.owner.post(
+            f"/api/v1/memories/{new}/relations", json={"target": old, "type": "supersedes"}
+        ),
+        201,
+    )
     before = body(served.owner.get(f"/api/v1/memories/{old}", params={"count": False}))
     assert before["superseded_by"] == new
     answer = client.post(f"/memory/{old}/restore", content=f"mark={mark}", headers=FORM)
@@ -239,17 +267,47 @@ def test_what_was_replaced_and_is_brought_back_is_replaced_again_by_undo(served,
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
     client.post(action, content=urlencode(fields), headers=FORM)
     after = body(served.owner.get(f"/api/v1/memories/{old}", params={"count": False}))
-    assert {name for name in before if before[name] != after[name] and name not in ("updated_at", "access_count", "last_accessed")} == set()
+    assert {
+        name
+        for name in before
+        if before[name] != after[name]
+        and name not in ("updated_at", "access_count", "last_accessed")
+    } == set()
 
 
 def test_a_conversation_is_shown_whoever_spoke_and_without_its_summary(served, signed_in):
     client, _ = signed_in
     scope, now = served.projects.home.scope, datetime.now(UTC)
-    with Memory(directory=served.projects.home.root) as memory:
-        said = Remembered(new_id(), scope, "context", "Said by nobody known", "Said", now, now, session="talk", source="/talk.jsonl", source_type="transcript")  # fmt: skip
+    with Bethink(directory=served.projects.home.root) as memory:
+        said = Memory(
+            new_id(),
+            scope,
+            "context",
+            "Said by nobody known",
+            "Said",
+            now,
+            now,
+            session="talk",
+            source="/talk.jsonl",
+            source_type="transcript",
+        )
         session = Session("talk", scope, "claude", "A talk", "/talk.jsonl", now, now)
-        memory.store.write(Batch(at=now, sources=((scope, Source("/talk.jsonl", "transcript")),), sessions=(session,), add=(Entry(said, (), False),)))  # fmt: skip
-        memory.ingest([(Source("compaction:claude:talk", "note"), [Passage("All of it in short", kind="context", session="talk")])])
+        memory.store.write(
+            Batch(
+                at=now,
+                sources=((scope, Source("/talk.jsonl", "transcript")),),
+                sessions=(session,),
+                add=(Entry(said, (), False),),
+            )
+        )
+        memory.ingest(
+            [
+                (
+                    Source("compaction:claude:talk", "note"),
+                    [Passage("All of it in short", kind="context", session="talk")],
+                )
+            ]
+        )
     page = client.get("/session/talk")
     assert page.status_code == 200
     assert "Said by nobody known" in page.text
@@ -286,13 +344,26 @@ def test_static_files_are_public_known_by_name_and_not_sent_twice(served):
     client = served.client(None)
     answer = client.get("/static/site.css")
     assert answer.status_code == 200
-    assert client.get("/static/site.css", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
+    assert (
+        client.get(
+            "/static/site.css", headers={"If-None-Match": answer.headers["etag"]}
+        ).status_code
+        == 304
+    )
     for name in ("..%2Fsession.py", "%2e%2e/session.py", "site.css%00", "templates", ""):
         assert client.get(f"/static/{name}").status_code in (401, 404), name
 
 
 @pytest.mark.parametrize(
-    "path", ["/memory/none", "/memory/" + "x" * 300, "/memory/%00", "/memory/..%2f..", "/?cursor=banana", "/?project=%00"]
+    "path",
+    [
+        "/memory/none",
+        "/memory/" + "x" * 300,
+        "/memory/%00",
+        "/memory/..%2f..",
+        "/?cursor=banana",
+        "/?project=%00",
+    ],
 )
 def test_what_is_not_there_is_a_page_too(signed_in, path):
     client, _ = signed_in
@@ -302,7 +373,9 @@ def test_what_is_not_there_is_a_page_too(signed_in, path):
     assert "Traceback" not in answer.text
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"mark", b"&" * 5000, b"a=1&" * 3000, b"%" * 1000])
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"mark", b"&" * 5000, b"a=1&" * 3000, b"%" * 1000]
+)
 def test_a_form_that_is_none_is_refused(served, signed_in, content):
     client, _ = signed_in
     answer = client.post(f"/memory/{ID}/vote", content=content, headers=FORM)

@@ -1,4 +1,4 @@
-"""`recollect ui` as people run it: it starts a server or finds the one that runs, and hands a browser over to it."""
+"""`bethink ui` as people run it: it starts a server or finds the one that runs, and hands a browser over to it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ import httpx2
 import pytest
 from stores import child_environment
 
-from recollect.cli.main import main
-from recollect.memory import Memory
+from bethink.api import Bethink
+from bethink.surface.cli.main import main
 
 
 @pytest.fixture
 def shop(offline, tmp_path, monkeypatch):
-    for variable in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):  # no browser opens on the machine that runs this
+    for variable in (
+        "DISPLAY",
+        "WAYLAND_DISPLAY",
+        "BROWSER",
+    ):  # no browser opens on the machine that runs this
         monkeypatch.delenv(variable, raising=False)
     folder = tmp_path / "shop"
     folder.mkdir()
@@ -28,14 +32,21 @@ def shop(offline, tmp_path, monkeypatch):
 
 
 def remember(folder, text):
-    with Memory(directory=folder) as memory:
+    with Bethink(directory=folder) as memory:
         memory.add(text)
 
 
 @contextmanager
 def started(folder, *words):
-    command = [sys.executable, "-m", "recollect", "ui", "--json", *words]
-    process = subprocess.Popen(command, cwd=folder, env=child_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "bethink", "ui", "--json", *words]
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=child_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         line = process.stdout.readline()
         assert line, process.stderr.read()
@@ -53,7 +64,11 @@ def enters(url):
     with httpx2.Client(trust_env=False, timeout=30) as client:
         first = client.get(url)
         assert first.status_code == 200, first.text[:300]
-        landed = client.get(httpx2.URL(url).join("/" + first.text.partition("url=/")[2].partition('"')[0].replace("&amp;", "&")))
+        landed = client.get(
+            httpx2.URL(url).join(
+                "/" + first.text.partition("url=/")[2].partition('"')[0].replace("&amp;", "&")
+            )
+        )
         assert landed.status_code == 200
         return landed.text
 
@@ -72,7 +87,9 @@ def test_it_starts_a_server_hands_over_and_ends_with_the_terminal(offline, shop)
     assert not (offline / "servers").exists()
 
 
-def test_a_server_that_runs_is_found_also_from_another_project_of_the_same_database(shop, tmp_path, capsys):
+def test_a_server_that_runs_is_found_also_from_another_project_of_the_same_database(
+    shop, tmp_path, capsys
+):
     other = tmp_path / "website"
     other.mkdir()
     remember(shop, "We deploy from main")
@@ -93,13 +110,19 @@ def test_a_server_that_runs_is_found_also_from_another_project_of_the_same_datab
 def test_a_note_of_a_server_that_was_killed_does_not_mislead(offline, shop):
     notes = offline / "servers"
     notes.mkdir(parents=True)
-    for name, text in (("1.json", '{"url": "http://127.0.0.1:1", "token": "rcl_x", "pid": 1}'), ("2.json", "not json"), ("3.json", "[]")):
+    for name, text in (
+        ("1.json", '{"url": "http://127.0.0.1:1", "token": "rcl_x", "pid": 1}'),
+        ("2.json", "not json"),
+        ("3.json", "[]"),
+    ):
         (notes / name).write_text(text)
     with started(shop, "--port", "0") as (_, url):
         assert "Nothing is remembered here yet" in enters(url)
 
 
-def test_whoever_took_the_port_of_a_server_that_was_killed_gets_no_token_and_no_ticket(offline, shop):
+def test_whoever_took_the_port_of_a_server_that_was_killed_gets_no_token_and_no_ticket(
+    offline, shop
+):
     with started(shop, "--port", "0") as (process, _):
         process.kill()
         process.wait(20)
@@ -113,7 +136,12 @@ def test_whoever_took_the_port_of_a_server_that_was_killed_gets_no_token_and_no_
 
 
 @pytest.mark.parametrize(
-    ("words", "told"), [(["--port", "70000"], "no port"), (["--port", "x"], "whole number"), (["--project", "/none"], "no directory")]
+    ("words", "told"),
+    [
+        (["--port", "70000"], "no port"),
+        (["--port", "x"], "whole number"),
+        (["--project", "/none"], "no directory"),
+    ],
 )
 def test_what_cannot_be_is_said(shop, capsys, words, told):
     assert main(["ui", *words]) in (1, 2)
@@ -122,7 +150,9 @@ def test_what_cannot_be_is_said(shop, capsys, words, told):
     assert "Traceback" not in said
 
 
-def test_a_key_that_cannot_be_trusted_is_named_instead_of_a_page_that_nobody_can_enter(offline, shop, capsys):
+def test_a_key_that_cannot_be_trusted_is_named_instead_of_a_page_that_nobody_can_enter(
+    offline, shop, capsys
+):
     offline.mkdir(exist_ok=True)
     (offline / "web.key").write_text("00" * 32)
     (offline / "web.key").chmod(0o644)

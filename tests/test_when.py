@@ -5,17 +5,31 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.recall.temporal import temporal
-from recollect.when import LOCAL, expiry, moment
+from bethink.errors import InvalidInput
+from bethink.recall.temporal import temporal
+from bethink.text.when import LOCAL, expiry, moment
 
 NOW = datetime(2026, 3, 20, 12, 30, 15, 250_000, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 3, 20, tzinfo=UTC)
 SPANS = [
-    ("30s", 30), ("1sec", 1), ("2 seconds", 2), ("5min", 300), ("1 minute", 60), ("6h", 6 * 3600), ("2 hours", 7200), ("0d", 0),
-    ("30d", 30 * 86400), ("1 day", 86400), ("2w", 14 * 86400), ("3 weeks", 21 * 86400), ("1mo", 30.4375 * 86400), ("2 Months", 60.875 * 86400),
-    ("1y", 365.25 * 86400), ("  10 YEARS ", 3652.5 * 86400), ("7 days ago", 7 * 86400),
-]  # fmt: skip
+    ("30s", 30),
+    ("1sec", 1),
+    ("2 seconds", 2),
+    ("5min", 300),
+    ("1 minute", 60),
+    ("6h", 6 * 3600),
+    ("2 hours", 7200),
+    ("0d", 0),
+    ("30d", 30 * 86400),
+    ("1 day", 86400),
+    ("2w", 14 * 86400),
+    ("3 weeks", 21 * 86400),
+    ("1mo", 30.4375 * 86400),
+    ("2 Months", 60.875 * 86400),
+    ("1y", 365.25 * 86400),
+    ("  10 YEARS ", 3652.5 * 86400),
+    ("7 days ago", 7 * 86400),
+]
 
 
 @pytest.mark.parametrize(("text", "seconds"), SPANS)
@@ -50,21 +64,40 @@ def test_a_named_day_and_a_date_mean_the_same_both_ways(text, meant, future):
 @pytest.mark.parametrize(
     ("text", "day"),  # 20 March 2026 is a Friday
     [
-        ("last monday", "2026-03-16"), ("last friday", "2026-03-13"), ("Last Sunday", "2026-03-15"), ("next friday", "2026-03-27"),
-        ("next saturday", "2026-03-21"), ("this monday", "2026-03-16"), ("this sunday", "2026-03-22"), ("last  week", "2026-03-09"),
-        ("this week", "2026-03-16"), ("next week", "2026-03-23"), ("last month", "2026-02-01"), ("this month", "2026-03-01"),
-        ("next month", "2026-04-01"), ("last year", "2025-01-01"), ("this year", "2026-01-01"), ("next year", "2027-01-01"),
-        ("2026-11", "2026-11-01"), ("2025-02", "2025-02-01"),
+        ("last monday", "2026-03-16"),
+        ("last friday", "2026-03-13"),
+        ("Last Sunday", "2026-03-15"),
+        ("next friday", "2026-03-27"),
+        ("next saturday", "2026-03-21"),
+        ("this monday", "2026-03-16"),
+        ("this sunday", "2026-03-22"),
+        ("last  week", "2026-03-09"),
+        ("this week", "2026-03-16"),
+        ("next week", "2026-03-23"),
+        ("last month", "2026-02-01"),
+        ("this month", "2026-03-01"),
+        ("next month", "2026-04-01"),
+        ("last year", "2025-01-01"),
+        ("this year", "2026-01-01"),
+        ("next year", "2027-01-01"),
+        ("2026-11", "2026-11-01"),
+        ("2025-02", "2025-02-01"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("future", [False, True])
 def test_days_weeks_months_and_years_by_name_begin_when_the_calendar_says(text, day, future):
     assert moment(text, NOW, future=future) == datetime.fromisoformat(f"{day}T00:00+00:00")
 
 
 def test_a_weekday_alone_is_the_one_before_or_where_asked_the_one_after():
-    assert (moment("friday", NOW), moment("thursday", NOW)) == (MIDNIGHT - timedelta(days=7), MIDNIGHT - timedelta(days=1))
-    assert (expiry("friday", NOW), expiry("saturday", NOW)) == (MIDNIGHT + timedelta(days=7), MIDNIGHT + timedelta(days=1))
+    assert (moment("friday", NOW), moment("thursday", NOW)) == (
+        MIDNIGHT - timedelta(days=7),
+        MIDNIGHT - timedelta(days=1),
+    )
+    assert (expiry("friday", NOW), expiry("saturday", NOW)) == (
+        MIDNIGHT + timedelta(days=7),
+        MIDNIGHT + timedelta(days=1),
+    )
     assert moment("last month", NOW.replace(month=1)) == datetime(2025, 12, 1, tzinfo=UTC)
     assert moment("next month", NOW.replace(month=12)) == datetime(2027, 1, 1, tzinfo=UTC)
 
@@ -85,13 +118,17 @@ def berlin(monkeypatch):
 
 
 def test_local_days_begin_when_they_did_there(berlin):
-    after = datetime(2026, 3, 29, 21, 30, tzinfo=UTC).astimezone(LOCAL)  # 23:30 on the day that lost an hour
+    after = datetime(2026, 3, 29, 21, 30, tzinfo=UTC).astimezone(
+        LOCAL
+    )  # 23:30 on the day that lost an hour
     assert after.isoformat() == "2026-03-29T23:30:00+02:00"
     assert moment("today", after) == datetime(2026, 3, 28, 23, tzinfo=UTC)
     assert moment("tomorrow", after) == datetime(2026, 3, 29, 22, tzinfo=UTC)
     assert moment("2026-01-10", after) == datetime(2026, 1, 9, 23, tzinfo=UTC)
     assert moment("1d", after) == datetime(2026, 3, 28, 21, 30, tzinfo=UTC)
-    twice = [datetime(2026, 10, 25, hour, 30, tzinfo=UTC) for hour in (0, 1)]  # 2:30, before and after clocks went back
+    twice = [
+        datetime(2026, 10, 25, hour, 30, tzinfo=UTC) for hour in (0, 1)
+    ]  # 2:30, before and after clocks went back
     assert [one.astimezone(LOCAL).astimezone(UTC) for one in twice] == twice
     assert temporal("what did we decide yesterday?", after)[:2] == (
         datetime(2026, 3, 27, 23, tzinfo=UTC),
@@ -102,10 +139,27 @@ def test_local_days_begin_when_they_did_there(berlin):
         moment("0001-01-01", after)  # UTC has no such day
 
 
-NO_TIMES = ["", " ", "soon", "next", "2026-00", "30", "d", "-3d", "3.5d", "2026-13-01", "2026-02-30", "10 parsecs", "1d 2h", "0001234d"]
+NO_TIMES = [
+    "",
+    " ",
+    "soon",
+    "next",
+    "2026-00",
+    "30",
+    "d",
+    "-3d",
+    "3.5d",
+    "2026-13-01",
+    "2026-02-30",
+    "10 parsecs",
+    "1d 2h",
+    "0001234d",
+]
 
 
-@pytest.mark.parametrize("text", [*NO_TIMES, "last day", "9999-12-31T23:59:59-05:00", "0001-01-01T00:00+05:00"])
+@pytest.mark.parametrize(
+    "text", [*NO_TIMES, "last day", "9999-12-31T23:59:59-05:00", "0001-01-01T00:00+05:00"]
+)
 def test_what_is_no_time_is_refused_in_a_sentence(text):
     with pytest.raises(InvalidInput, match="is not a time") as caught:
         moment(text, NOW)
@@ -120,13 +174,21 @@ def test_a_span_beyond_the_calendar_is_refused(future):
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("30d", 30 * 86400), ("1s", 1), ("2026-03-21", 11 * 3600 + 29 * 60 + 44.75), ("tomorrow", 41384.75)]
+    ("text", "seconds"),
+    [
+        ("30d", 30 * 86400),
+        ("1s", 1),
+        ("2026-03-21", 11 * 3600 + 29 * 60 + 44.75),
+        ("tomorrow", 41384.75),
+    ],
 )
 def test_an_expiry_lies_ahead(text, seconds):
     assert expiry(text, NOW) == NOW + timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize("text", ["now", "0d", "yesterday", "today", "2026-03-20T12:30", "1999-01-01"])
+@pytest.mark.parametrize(
+    "text", ["now", "0d", "yesterday", "today", "2026-03-20T12:30", "1999-01-01"]
+)
 def test_an_expiry_in_the_past_is_refused(text):
     with pytest.raises(InvalidInput, match="is in the past") as caught:
         expiry(text, NOW)

@@ -12,9 +12,9 @@ import pytest
 from capturing import MORE, SAID, Desk, eventually
 from transcripts import written
 
-from recollect.errors import EmbeddingError, UsageError
-from recollect.hooks import failures, spool, worker
-from recollect.hooks.event import Hook
+from bethink.errors import EmbeddingError, UsageError
+from bethink.hooks import failures, spool, worker
+from bethink.hooks.event import Hook
 
 TEXTS = [text for _, text in SAID]
 MORE_TEXTS = [text for _, text in MORE]
@@ -64,7 +64,9 @@ def test_entries_that_a_killed_worker_left_are_taken_up(desk: Desk) -> None:
 
 def test_a_sub_agents_words_go_to_the_session_it_worked_for(desk: Desk) -> None:
     desk.note(desk.talk("a", *SAID))
-    said = desk.talk("x", ("user", "Look for queues."), ("assistant", "Found one: mail.out.")).read_text()
+    said = desk.talk(
+        "x", ("user", "Look for queues."), ("assistant", "Found one: mail.out.")
+    ).read_text()
     lines = [json.loads(line) for line in said.splitlines()]
     for line in lines:
         line |= {"sessionId": "a", "isSidechain": True, "agentId": "f00"}
@@ -74,14 +76,27 @@ def test_a_sub_agents_words_go_to_the_session_it_worked_for(desk: Desk) -> None:
     desk.work()
     assert sorted(desk.turns()) == sorted([*TEXTS, "Found one: mail.out."])
     with desk.memory() as memory:
-        assert {one.session for one in memory.list(filter=memory.filter(kinds=("context",)))} == {"a"}
+        assert {one.session for one in memory.list(filter=memory.filter(kinds=("context",)))} == {
+            "a"
+        }
 
 
 def test_private_parts_of_a_prompt_and_secrets_never_arrive(desk: Desk) -> None:
     key = "sk-ant-" + "api03-" + "A1b2C3d4" * 8
-    file = desk.talk("a", ("user", f"Use <private>the villa in Nice</private> as the example, and the key {key} for tests."), SAID[1])
+    file = desk.talk(
+        "a",
+        (
+            "user",
+            f"Use <private>the villa in Nice</private> as the example, and the key {key} for tests.",
+        ),
+        SAID[1],
+    )
     desk.note(file)
-    desk.note(file, "post-compact", summary=f"The user talked about <private>the villa in Nice</private> and {key}.")
+    desk.note(
+        file,
+        "post-compact",
+        summary=f"The user talked about <private>the villa in Nice</private> and {key}.",
+    )
     kept = b"".join(path.read_bytes() for path in desk.home.rglob("*") if path.is_file())
     assert b"villa" not in kept and key.encode() not in kept
     desk.work()
@@ -96,9 +111,15 @@ def test_a_prompt_that_is_private_as_a_whole_is_no_turn(desk: Desk) -> None:
     assert desk.turns() == [SAID[1][1]]
 
 
-def test_a_missing_transcript_is_tried_a_few_times_then_counted_and_set_aside(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_transcript_is_tried_a_few_times_then_counted_and_set_aside(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(worker, "_transcript", lambda entry: asked.append(entry.transcript) or Path(entry.transcript))
+    monkeypatch.setattr(
+        worker,
+        "_transcript",
+        lambda entry: asked.append(entry.transcript) or Path(entry.transcript),
+    )
     desk.note("/talks/gone.jsonl")
     desk.note(desk.talk("a", *SAID))
     desk.work()
@@ -110,7 +131,9 @@ def test_a_missing_transcript_is_tried_a_few_times_then_counted_and_set_aside(de
     assert "/talks/gone.jsonl" in failure.message
 
 
-def test_a_transcript_that_appears_a_moment_later_is_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transcript_that_appears_a_moment_later_is_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(worker.time, "sleep", lambda seconds: desk.talk("late", *SAID))
     desk.note(desk.folder / "late.jsonl")
     desk.work()
@@ -118,8 +141,12 @@ def test_a_transcript_that_appears_a_moment_later_is_read(desk: Desk, monkeypatc
     assert failures.read() == []
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00\xff" * 1000, b"not a transcript\n", b"{}\n", b'{"type": "user"'])
-def test_a_file_that_is_no_transcript_does_not_keep_the_others_waiting(desk: Desk, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"\x00\xff" * 1000, b"not a transcript\n", b"{}\n", b'{"type": "user"']
+)
+def test_a_file_that_is_no_transcript_does_not_keep_the_others_waiting(
+    desk: Desk, content: bytes
+) -> None:
     (desk.folder / "odd.jsonl").write_bytes(content)
     desk.note(desk.folder / "odd.jsonl")
     desk.note(desk.talk("a", *SAID))
@@ -128,8 +155,10 @@ def test_a_file_that_is_no_transcript_does_not_keep_the_others_waiting(desk: Des
     assert spool.waiting() == []
 
 
-def test_a_transcript_that_breaks_the_reader_is_set_aside_and_the_others_are_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    from recollect import conversations
+def test_a_transcript_that_breaks_the_reader_is_set_aside_and_the_others_are_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bethink.features import conversations
 
     reading = conversations.read_on
 
@@ -177,7 +206,9 @@ def test_two_workers_at_once_one_works(desk: Desk) -> None:
     assert desk.work() == 1
 
 
-def test_what_is_noted_right_after_the_last_look_is_still_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_noted_right_after_the_last_look_is_still_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     draining = worker._drain
     late = [desk.talk("b", *MORE)]
 
@@ -194,8 +225,10 @@ def test_what_is_noted_right_after_the_last_look_is_still_read(desk: Desk, monke
     assert len(desk.turns()) == 6
 
 
-def test_a_locked_database_is_tried_again_until_it_is_free(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_BUSY_TIMEOUT", "0.1")
+def test_a_locked_database_is_tried_again_until_it_is_free(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BETHINK_BUSY_TIMEOUT", "0.1")
     monkeypatch.setattr(worker, "ROUNDS", 200)
     with desk.memory():
         pass
@@ -214,8 +247,10 @@ def test_a_locked_database_is_tried_again_until_it_is_free(desk: Desk, monkeypat
     assert (desk.turns(), spool.waiting(), spool.set_aside()) == (TEXTS, [], [])
 
 
-def test_a_database_that_stays_locked_keeps_what_waits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_BUSY_TIMEOUT", "0.1")
+def test_a_database_that_stays_locked_keeps_what_waits(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BETHINK_BUSY_TIMEOUT", "0.1")
     monkeypatch.setattr(worker, "ROUNDS", 2)
     with desk.memory():
         pass
@@ -243,11 +278,13 @@ def test_what_somebody_has_to_mend_first_keeps_what_waits(desk: Desk, damage: st
     assert desk.turns() == TEXTS
 
 
-def test_without_an_installed_model_it_works_by_words_and_fetches_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    from recollect.embed import models
+def test_without_an_installed_model_it_works_by_words_and_fetches_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bethink.embed import models
 
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "snowflake-arctic-embed-s")
-    monkeypatch.delenv("RECOLLECT_OFFLINE")
+    monkeypatch.setenv("BETHINK_EMBEDDING", "snowflake-arctic-embed-s")
+    monkeypatch.delenv("BETHINK_OFFLINE")
     monkeypatch.setattr(models, "pull", lambda *_, **__: pytest.fail("a worker fetches nothing"))
     desk.note(desk.talk("a", *SAID))
     desk.note(desk.talk("b", *MORE))
@@ -257,8 +294,10 @@ def test_without_an_installed_model_it_works_by_words_and_fetches_nothing(desk: 
         assert memory.store.models() == []
 
 
-def test_a_model_that_fails_at_its_work_does_not_keep_words_from_memory(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    from recollect.embed.hashing import HashingEmbedder
+def test_a_model_that_fails_at_its_work_does_not_keep_words_from_memory(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bethink.embed.hashing import HashingEmbedder
 
     def fails(*_, **__):
         raise EmbeddingError("The endpoint is down.")
@@ -289,7 +328,9 @@ def test_two_projects_and_two_databases_do_not_mix(desk: Desk, tmp_path: Path) -
     assert (desk.turns(), other.turns()) == (TEXTS, MORE_TEXTS)
 
 
-def test_a_host_that_names_no_transcript_is_asked_for_that_of_the_session(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_names_no_transcript_is_asked_for_that_of_the_session(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(desk.folder / "claude"))
     file = desk.talk("a", *SAID)
     kept = desk.folder / "claude" / "projects" / "-p" / "a.jsonl"
@@ -300,15 +341,21 @@ def test_a_host_that_names_no_transcript_is_asked_for_that_of_the_session(desk: 
     assert desk.turns() == TEXTS
 
 
-def test_opencode_names_a_session_and_its_database_is_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opencode_names_a_session_and_its_database_is_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from test_hosts_opencode import AGENT, DONE, USER, Opencode
 
     monkeypatch.setenv("XDG_DATA_HOME", str(desk.folder))
     (desk.folder / "opencode").mkdir()
     opencode = Opencode(desk.folder / "opencode").session()
     opencode.say("msg_1", USER, {"type": "text", "text": "Which cache?"})
-    opencode.say("msg_2", AGENT, {"type": "text", "text": "Redis, with an hour to live.", "time": DONE})
-    spool.note(Hook("stop", "opencode", session="ses_1", directory=str(desk.project)), desk.database)
+    opencode.say(
+        "msg_2", AGENT, {"type": "text", "text": "Redis, with an hour to live.", "time": DONE}
+    )
+    spool.note(
+        Hook("stop", "opencode", session="ses_1", directory=str(desk.project)), desk.database
+    )
     assert desk.work() == 1
     opencode.connection.close()
     with desk.memory() as memory:
@@ -319,39 +366,58 @@ def test_opencode_names_a_session_and_its_database_is_read(desk: Desk, monkeypat
 
 def test_the_summary_of_a_compaction_is_kept_once_per_session_and_counts_little(desk: Desk) -> None:
     file = desk.talk("a", *SAID)
-    recalled = "<recollect-memory-1a2b>The bakery uses Kafka.</recollect-memory-1a2b>"
-    desk.note(file, "post-compact", summary=f"<analysis>Kafka?</analysis>{recalled}Early digest: the mailer got RabbitMQ.")
+    recalled = "<bethink-memory-1a2b>The bakery uses Kafka.</bethink-memory-1a2b>"
+    desk.note(
+        file,
+        "post-compact",
+        summary=f"<analysis>Kafka?</analysis>{recalled}Early digest: the mailer got RabbitMQ.",
+    )
     desk.work()
     with desk.memory() as memory:
         (digest,) = memory.list(filter=memory.filter(tags=("compaction",)))
         assert digest.content == "Early digest: the mailer got RabbitMQ."
-    desk.note(file, "post-compact", summary="Later digest: the mailer got RabbitMQ and durable queues.")
+    desk.note(
+        file, "post-compact", summary="Later digest: the mailer got RabbitMQ and durable queues."
+    )
     desk.note(file)  # takes nothing of it away
     desk.work()
     assert desk.turns() == TEXTS
     with desk.memory() as memory:
         (digest,) = memory.list(filter=memory.filter(tags=("compaction",)))
-        assert (digest.content[:12], digest.kind, digest.session, digest.importance) == ("Later digest", "context", "a", 2.0)
+        assert (digest.content[:12], digest.kind, digest.session, digest.importance) == (
+            "Later digest",
+            "context",
+            "a",
+            2.0,
+        )
         assert digest.source == "compaction:claude:a"
 
 
-def test_a_summary_goes_where_the_turns_went_wherever_the_agent_stands(desk: Desk, tmp_path: Path) -> None:
+def test_a_summary_goes_where_the_turns_went_wherever_the_agent_stands(
+    desk: Desk, tmp_path: Path
+) -> None:
     other = Desk(tmp_path, desk.home, "bakery")
     hook = desk.hook(desk.talk("a", *SAID), "post-compact", summary="The mailer got RabbitMQ.")
     spool.note(hook._replace(directory=str(other.project)), desk.database)
-    summary = next(path for path in spool.entries(desk.database) if "got RabbitMQ" in path.read_text())
+    summary = next(
+        path for path in spool.entries(desk.database) if "got RabbitMQ" in path.read_text()
+    )
     os.utime(summary, (0, 0))  # it comes before the transcript
     desk.work()
     assert (desk.turns(), other.turns()) == (TEXTS, [])
     for one, expected in ((desk, ["The mailer got RabbitMQ."]), (other, [])):
         with one.memory() as memory:
-            assert [found.content for found in memory.list(filter=memory.filter(tags=("compaction",)))] == expected
+            assert [
+                found.content for found in memory.list(filter=memory.filter(tags=("compaction",)))
+            ] == expected
 
 
-def test_what_is_noted_meanwhile_is_read_also_if_something_else_has_to_wait(desk: Desk, tmp_path: Path, monkeypatch) -> None:
+def test_what_is_noted_meanwhile_is_read_also_if_something_else_has_to_wait(
+    desk: Desk, tmp_path: Path, monkeypatch
+) -> None:
     other = Desk(tmp_path, desk.home, "bakery")
-    (other.project / ".recollect").mkdir()
-    (other.project / ".recollect" / "config.toml").write_text("this is = = nothing")
+    (other.project / ".bethink").mkdir()
+    (other.project / ".bethink" / "config.toml").write_text("this is = = nothing")
     other.note(other.talk("b", *MORE))
     draining = worker._drain
     late = [desk.talk("a", *SAID)]

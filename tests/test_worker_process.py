@@ -14,13 +14,13 @@ import apsw
 import pytest
 from capturing import SAID, Desk, eventually
 
-from recollect.hooks import failures, spool
+from bethink.hooks import failures, spool
 
 # An agent's session whose Stop hook notes the transcript and wakes the worker; then it waits to be killed.
 SESSION = """
 import sys
-from recollect.hooks import spool
-from recollect.hooks.event import Hook
+from bethink.hooks import spool
+from bethink.hooks.event import Hook
 database, transcript, directory = sys.argv[1:]
 spool.note(Hook("stop", "claude", session="s", transcript=transcript, directory=directory), database)
 spool.wake(database)
@@ -38,7 +38,13 @@ def session(desk: Desk, transcript: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", SESSION, desk.database, str(transcript), str(desk.project)]
     environment = os.environ | {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s"}
     return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True, env=environment, cwd=desk.project
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=environment,
+        cwd=desk.project,
     )
 
 
@@ -55,7 +61,7 @@ def commands() -> dict[int, bytes]:
 
 def workers(desk: Desk) -> list[int]:
     """The processes that work for this database."""
-    wanted = {b"recollect.hooks.worker", desk.database.encode()}
+    wanted = {b"bethink.hooks.worker", desk.database.encode()}
     return [process for process, line in commands().items() if wanted <= set(line.split(b"\0"))]
 
 
@@ -88,18 +94,26 @@ def test_a_worker_survives_its_agent_and_holds_nothing_of_it(desk: Desk) -> None
         (worker,) = workers(desk)
         end(agent)  # returns although the worker lives: it does not hold the agent's output
         process = Path("/proc") / str(worker)
-        assert eventually(lambda: int((process / "stat").read_text().rpartition(")")[2].split()[16]) >= 10)  # its priority
+        assert eventually(
+            lambda: int((process / "stat").read_text().rpartition(")")[2].split()[16]) >= 10
+        )  # its priority
         status = (process / "stat").read_text().rpartition(")")[2].split()
-        assert int(status[1]) != agent.pid and int(status[3]) != agent.pid  # neither its child nor of its session
+        assert (
+            int(status[1]) != agent.pid and int(status[3]) != agent.pid
+        )  # neither its child nor of its session
         assert str((process / "cwd").readlink()) == "/"
-        assert [str((process / "fd" / str(number)).readlink()) for number in range(3)] == [os.devnull] * 3
+        assert [str((process / "fd" / str(number)).readlink()) for number in range(3)] == [
+            os.devnull
+        ] * 3
         held = set()
         for entry in (process / "fd").iterdir():
             with suppress(FileNotFoundError):  # closed since it was listed
                 held.add(str(entry.readlink()))
         assert not {name for name in held if name.startswith(("pipe:", "/dev/pts"))}
         environment = (process / "environ").read_bytes().split(b"\0")
-        assert b"RECOLLECT_HOOKS=off" in environment and not [one for one in environment if one.startswith(b"CLAUDE")]
+        assert b"BETHINK_HOOKS=off" in environment and not [
+            one for one in environment if one.startswith(b"CLAUDE")
+        ]
         assert workers(desk) == [worker]
     finally:
         writer.close()
@@ -109,9 +123,21 @@ def test_a_worker_survives_its_agent_and_holds_nothing_of_it(desk: Desk) -> None
 
 def test_the_stop_hook_of_an_agent_ends_in_memory(desk: Desk) -> None:
     file = desk.talk("a", *SAID)
-    told = {"session_id": "a", "transcript_path": str(file), "cwd": str(desk.project), "hook_event_name": "Stop"}
-    command = [sys.executable, "-m", "recollect", "hook", "stop", "--host", "claude"]
-    done = subprocess.run(command, input=json.dumps(told), capture_output=True, text=True, timeout=30, cwd=desk.project)
+    told = {
+        "session_id": "a",
+        "transcript_path": str(file),
+        "cwd": str(desk.project),
+        "hook_event_name": "Stop",
+    }
+    command = [sys.executable, "-m", "bethink", "hook", "stop", "--host", "claude"]
+    done = subprocess.run(
+        command,
+        input=json.dumps(told),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        cwd=desk.project,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert drained(desk)
     assert desk.turns() == [text for _, text in SAID]
@@ -121,13 +147,23 @@ def test_the_start_of_the_next_session_takes_up_what_a_killed_worker_left(desk: 
     desk.note(desk.talk("a", *SAID))
     spool.take(spool.entries(desk.database)[0])
     told = {"session_id": "b", "cwd": str(desk.project), "source": "startup"}
-    command = [sys.executable, "-m", "recollect", "hook", "session-start", "--host", "claude"]
-    subprocess.run(command, input=json.dumps(told), capture_output=True, text=True, timeout=30, cwd=desk.project, check=True)
+    command = [sys.executable, "-m", "bethink", "hook", "session-start", "--host", "claude"]
+    subprocess.run(
+        command,
+        input=json.dumps(told),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        cwd=desk.project,
+        check=True,
+    )
     assert drained(desk)
     assert desk.turns() == [text for _, text in SAID]
 
 
-def test_a_teams_database_is_served_too_and_its_password_stands_in_no_command_line(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_teams_database_is_served_too_and_its_password_stands_in_no_command_line(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import postgres
 
     postgres.use(monkeypatch)
@@ -137,7 +173,7 @@ def test_a_teams_database_is_served_too_and_its_password_stands_in_no_command_li
     seen: set[bytes] = set()
 
     def looked() -> bool:
-        seen.update(words for words in commands().values() if b"recollect.hooks.worker" in words)
+        seen.update(words for words in commands().values() if b"bethink.hooks.worker" in words)
         return not spool.entries(desk.database)
 
     assert eventually(looked)
@@ -164,7 +200,9 @@ def test_nothing_is_started_when_nothing_waits(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("name", ["größe 日本", "$(touch hacked); `touch hacked`", "a'b\"c"])
-def test_paths_with_any_characters_are_no_commands(offline: Path, tmp_path: Path, name: str) -> None:
+def test_paths_with_any_characters_are_no_commands(
+    offline: Path, tmp_path: Path, name: str
+) -> None:
     desk = Desk(tmp_path, offline, name)
     desk.database = str(tmp_path / f"{name}.db")
     desk.note(desk.talk(name, *SAID))
@@ -175,7 +213,10 @@ def test_paths_with_any_characters_are_no_commands(offline: Path, tmp_path: Path
 
 
 def test_twenty_sessions_ended_at_once_lose_nothing_and_leave_no_process(desk: Desk) -> None:
-    files = [desk.talk(f"s{number:02d}", ("user", f"Remember shelf number {number:02d}."), SAID[1]) for number in range(20)]
+    files = [
+        desk.talk(f"s{number:02d}", ("user", f"Remember shelf number {number:02d}."), SAID[1])
+        for number in range(20)
+    ]
     agents = [session(desk, file) for file in files]
     for agent in agents:
         assert agent.stdout.readline() == "noted\n"
@@ -192,13 +233,22 @@ def test_twenty_sessions_ended_at_once_lose_nothing_and_leave_no_process(desk: D
     end(following)
     assert drained(desk)
     said = [text for text in desk.turns() if text.startswith("Remember")]
-    assert sorted(said) == sorted([*(f"Remember shelf number {number:02d}." for number in range(20)), "Remember the last shelf."])
+    assert sorted(said) == sorted(
+        [
+            *(f"Remember shelf number {number:02d}." for number in range(20)),
+            "Remember the last shelf.",
+        ]
+    )
     assert spool.set_aside() == []
-    assert [failure for failure in failures.read() if "Another process" not in failure.message] == []
+    assert [
+        failure for failure in failures.read() if "Another process" not in failure.message
+    ] == []
 
 
 def test_a_worker_killed_again_and_again_repeats_nothing(desk: Desk) -> None:
-    said = [(role, f"{text} ({number})") for number in range(150) for role, text in SAID]  # three pages
+    said = [
+        (role, f"{text} ({number})") for number in range(150) for role, text in SAID
+    ]  # three pages
     desk.note(desk.talk("long", *said))
     for _ in range(4):
         spool.wake(desk.database)

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from recollect import hosts
-from recollect.hosts.base import START, Position, Transcript, Turn
+from bethink import hosts
+from bethink.hosts.base import START, Position, Transcript, Turn
 
 FIXTURES = Path(__file__).parent / "fixtures" / "transcripts"
 CLAUDE = FIXTURES / "claude" / "-home-ada-shop"
@@ -18,8 +18,10 @@ LINE_FILES = {
     "claude": SESSION,
     "claude busy": CLAUDE / "b0500000-0000-4000-8000-000000000005.jsonl",
     "claude off": CLAUDE / "0ff00000-0000-4000-8000-000000000006.jsonl",
-    "codex": CODEX / "sessions/2026/05/04/rollout-2026-05-04T10-00-00-019f0000-0000-7000-8000-000000000001.jsonl",
-    "codex fork": CODEX / "archived_sessions/rollout-2026-05-04T11-00-00-019f0000-0000-7000-8000-000000000003.jsonl",
+    "codex": CODEX
+    / "sessions/2026/05/04/rollout-2026-05-04T10-00-00-019f0000-0000-7000-8000-000000000001.jsonl",
+    "codex fork": CODEX
+    / "archived_sessions/rollout-2026-05-04T11-00-00-019f0000-0000-7000-8000-000000000003.jsonl",
     "copilot": FIXTURES / "copilot/session-state/c0b11070-0000-4000-8000-000000000001/events.jsonl",
     "gemini": FIXTURES / "gemini/tmp/shop/chats/session-2026-05-04T12-00-9e000000.jsonl",
     "cursor": FIXTURES / "cursor/projects/home-ada-shop/agent-transcripts/cc01/cc01.jsonl",
@@ -36,13 +38,18 @@ def table(path: Path) -> list[tuple[int, str, str]]:
     return [(turn.line, who(turn), turn.text) for turn in hosts.read(path).turns()]
 
 
-def read(path: Path, position: Position = START, host: str | None = None) -> tuple[list[Turn], Transcript]:
+def read(
+    path: Path, position: Position = START, host: str | None = None
+) -> tuple[list[Turn], Transcript]:
     transcript = hosts.read(path, position, host)
     return list(transcript.turns()), transcript
 
 
 def written(path: Path, *lines: Any, end: str = "\n") -> Path:
-    path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines) + end, encoding="utf-8")
+    path.write_text(
+        "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines) + end,
+        encoding="utf-8",
+    )
     return path
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
 
-from recollect.ingest.analyze import documents
-from recollect.ingest.files import walk
-from recollect.ingest.sync import Document, Skipped
-from recollect.types import Passage
+from bethink.ingest.analyze import documents
+from bethink.ingest.files import walk
+from bethink.ingest.sync import Document, Skipped
+from bethink.types import Passage
 
 
 def plant(root: Path, files: Mapping[str, str | bytes]) -> Path:
@@ -17,7 +17,9 @@ def plant(root: Path, files: Mapping[str, str | bytes]) -> Path:
     for path, content in files.items():
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content if isinstance(content, bytes) else dedent(content).lstrip("\n").encode())
+        file.write_bytes(
+            content if isinstance(content, bytes) else dedent(content).lstrip("\n").encode()
+        )
     return root
 
 
@@ -39,4 +41,6 @@ def analysed(root: Path) -> tuple[dict[str, list[Passage]], dict[str, str]]:
 
 def told(root: Path, tag: str) -> list[Passage]:
     found, _ = analysed(root)
-    return [passage for passages in found.values() for passage in passages if passage.tags[1] == tag]
+    return [
+        passage for passages in found.values() for passage in passages if passage.tags[1] == tag
+    ]

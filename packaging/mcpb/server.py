@@ -1,7 +1,7 @@
-"""The entry of the bundle: the same server as `recollect mcp`."""
+"""The entry of the bundle: the same server as `bethink mcp`."""
 
 import sys
 
-from recollect.cli.main import main
+from bethink.surface.cli.main import main
 
 sys.exit(main(["mcp", *sys.argv[1:]]))

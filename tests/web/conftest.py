@@ -17,11 +17,16 @@ from http_server import Running, running
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from story import Story, tell
 
-from recollect.http.web.session import Sessions, load_key
+from bethink.surface.web.session import Sessions, load_key
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    os.environ.get("CHROMIUM")
+    or shutil.which("chromium")
+    or shutil.which("chromium-browser")
+    or shutil.which("google-chrome")
+)
 PATIENCE = 10_000  # milliseconds for anything to appear
-VARIABLES = ("RECOLLECT_DATABASE", "RECOLLECT_MODEL_DIR", "RECOLLECT_DEBUG")
+VARIABLES = ("BETHINK_DATABASE", "BETHINK_MODEL_DIR", "BETHINK_DEBUG")
 
 
 class World(NamedTuple):
@@ -36,13 +41,17 @@ class World(NamedTuple):
         return self.server.address
 
     def ticket(self) -> str:
-        """An address that signs a browser in, as `recollect ui` makes it."""
+        """An address that signs a browser in, as `bethink ui` makes it."""
         return f"{self.address}/enter?ticket={Sessions(load_key(self.home)).new_ticket()}"
 
     def cookie(self) -> dict[str, str]:
         """What a browser has after it came in with a ticket."""
-        name = f"recollect-{self.address.rpartition(':')[2]}"
-        return {"name": name, "value": Sessions(load_key(self.home)).begin().cookie, "url": self.address}
+        name = f"bethink-{self.address.rpartition(':')[2]}"
+        return {
+            "name": name,
+            "value": Sessions(load_key(self.home)).begin().cookie,
+            "url": self.address,
+        }
 
     def id(self, name: str) -> str:
         return self.story.ids[name]
@@ -58,7 +67,9 @@ class Window(NamedTuple):
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    assert CHROMIUM, "There is no Chromium here: `apt-get install chromium`, or name one in the variable CHROMIUM."
+    assert CHROMIUM, (
+        "There is no Chromium here: `apt-get install chromium`, or name one in the variable CHROMIUM."
+    )
     with sync_playwright() as playwright:
         # Root, as in a container, has no sandbox to start in.
         arguments = ["--no-sandbox"] if os.name == "posix" and os.getuid() == 0 else []
@@ -75,7 +86,11 @@ def home_at(folder: Path) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         for variable in VARIABLES:
             patch.delenv(variable, raising=False)
-        for variable, value in {"RECOLLECT_HOME": str(home), "RECOLLECT_EMBEDDING": "hashing", "RECOLLECT_OFFLINE": "1"}.items():
+        for variable, value in {
+            "BETHINK_HOME": str(home),
+            "BETHINK_EMBEDDING": "hashing",
+            "BETHINK_OFFLINE": "1",
+        }.items():
             patch.setenv(variable, value)
         patch.setenv("HOME", str(folder))
         yield home
@@ -101,8 +116,16 @@ def window(browser: Browser, world: World | str, **options: Any) -> Iterator[Win
     context.set_default_timeout(PATIENCE)
     wrong: list[str] = []
     context.on("weberror", lambda error: wrong.append(f"script: {error.error}"))
-    context.on("console", lambda message: wrong.append(f"console: {message.text}") if _matters(message) else None)
-    context.on("request", lambda request: wrong.append(f"elsewhere: {request.url}") if _elsewhere(request.url, address) else None)
+    context.on(
+        "console",
+        lambda message: wrong.append(f"console: {message.text}") if _matters(message) else None,
+    )
+    context.on(
+        "request",
+        lambda request: (
+            wrong.append(f"elsewhere: {request.url}") if _elsewhere(request.url, address) else None
+        ),
+    )
     try:
         yield Window(context.new_page(), context, wrong)
     finally:

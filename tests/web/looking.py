@@ -28,9 +28,17 @@ def axe(page: Page) -> list[str]:
 
 def sticks_out(page: Page) -> bool:
     """Whether the page is wider than its window."""
-    return bool(page.evaluate("() => document.documentElement.scrollWidth > document.documentElement.clientWidth"))
+    return bool(
+        page.evaluate(
+            "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        )
+    )
 
 
 def focused(page: Page) -> str:
     """The text or name of what has the focus."""
-    return str(page.evaluate("() => document.activeElement.getAttribute('name') || document.activeElement.textContent.trim()"))
+    return str(
+        page.evaluate(
+            "() => document.activeElement.getAttribute('name') || document.activeElement.textContent.trim()"
+        )
+    )

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from recollect.ids import new_id
-from recollect.memory import Memory
-from recollect.types import Batch, Entity, Entry, Passage, Relation, Session, Source, Span
-from recollect.types import Memory as Remembered
+from bethink.api import Bethink
+from bethink.text.ids import new_id
+from bethink.types import Batch, Entity, Entry, Memory, Passage, Relation, Session, Source, Span
 
 IMPORTED = "The vendor says that its sandbox accepts any card number"
 USEFUL = "Run the migrations before the deploy, never after it"
@@ -19,52 +18,85 @@ CONTAINED = "Routes are declared in one table"
 
 def decide_about(project: Path) -> dict[str, str]:
     """Something that nobody vouches for, and something that proved useful."""
-    with Memory(directory=project) as memory:
+    with Bethink(directory=project) as memory:
         memory.ingest([(Source("vendor/notes.txt", "import"), [Passage(IMPORTED, kind="fact")])])
         useful = memory.add(USEFUL, kind="gotcha").id
         for _ in range(3):
             memory.vote(useful, 1)
-    with Memory(directory=project, container="router") as inside:
+    with Bethink(directory=project, container="router") as inside:
         inside.add(CONTAINED, kind="architecture")
     return {"useful": useful}
 
 
-def crowd(memory: Memory, count: int) -> list[str]:
+def crowd(memory: Bethink, count: int) -> list[str]:
     """Many memories about few things, each related to the next, for a graph of any size."""
     at = datetime.now(UTC)
     made = [
-        Remembered(
-            new_id(), memory.scope, kind=("decision", "fact", "gotcha")[number % 3], summary=f"Part {number} of the crowd",
-            content=f"Part {number} of the crowd does thing {number * 7 % 101}", created_at=at, updated_at=at,
+        Memory(
+            new_id(),
+            memory.scope,
+            kind=("decision", "fact", "gotcha")[number % 3],
+            summary=f"Part {number} of the crowd",
+            content=f"Part {number} of the crowd does thing {number * 7 % 101}",
+            created_at=at,
+            updated_at=at,
             entities=(Entity("Crowd", "project"), Entity(f"Group {number % 40}", "concept")),
         )
         for number in range(count)
-    ]  # fmt: skip
-    near = tuple(Relation(one.id, other.id, "relates_to") for one, other in itertools.pairwise(made))
+    ]
+    near = tuple(
+        Relation(one.id, other.id, "relates_to") for one, other in itertools.pairwise(made)
+    )
     memory.store.write(Batch(at=at, add=tuple(Entry(one, (), False) for one in made), relate=near))
     return [one.id for one in made]
 
 
-def long_talk(memory: Memory, id: str, days: float, topics: Sequence[str], turns: int = 2) -> None:
+def long_talk(memory: Bethink, id: str, days: float, topics: Sequence[str], turns: int = 2) -> None:
     """A conversation with several topics, and in each of them questions and answers."""
     at, scope = datetime.now(UTC) - timedelta(days=days), memory.scope
     uri = f"/transcripts/{id}.jsonl"
     spans, said = [], []
     for place, name in enumerate(topics):
         first = place * turns * 2 + 1
-        span = Span(f"{id}-{place}", scope, id, None, name, f"What was said about: {name}", (first, first + turns * 2 * (place + 1)), 0, at)
+        span = Span(
+            f"{id}-{place}",
+            scope,
+            id,
+            None,
+            name,
+            f"What was said about: {name}",
+            (first, first + turns * 2 * (place + 1)),
+            0,
+            at,
+        )
         spans.append((span, ()))
         for step in range(turns * 2):
             role = "assistant" if step % 2 else "user"
             told = {"role": role, "turn": f"{id}-{place}-{step}", "host": "claude"}
             text = f"{role} on {name}, number {step}"
             said.append(
-                Remembered(
-                    new_id(), scope, "context", text, text, at, at, session=id, span=span.id, source=uri, source_type="transcript",
-                    lines=(first + step, first + step), position=first + step, metadata=told,
+                Memory(
+                    new_id(),
+                    scope,
+                    "context",
+                    text,
+                    text,
+                    at,
+                    at,
+                    session=id,
+                    span=span.id,
+                    source=uri,
+                    source_type="transcript",
+                    lines=(first + step, first + step),
+                    position=first + step,
+                    metadata=told,
                 )
-            )  # fmt: skip
-    session = Session(id, scope, "claude", f"Talk about {topics[0].lower()}", uri, at, at + timedelta(hours=1))
+            )
+    session = Session(
+        id, scope, "claude", f"Talk about {topics[0].lower()}", uri, at, at + timedelta(hours=1)
+    )
     entries = tuple(Entry(one, (), False) for one in said)
     sources = ((scope, Source(uri, "transcript")),)
-    memory.store.write(Batch(at=at, sources=sources, sessions=(session,), spans=tuple(spans), add=entries))
+    memory.store.write(
+        Batch(at=at, sources=sources, sessions=(session,), spans=tuple(spans), add=entries)
+    )

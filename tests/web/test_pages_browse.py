@@ -16,15 +16,26 @@ from looking import axe, focused, sticks_out
 from playwright.sync_api import expect
 from story import Story, tell
 
-from recollect import inbox
-from recollect.inbox import QUEUES
-from recollect.memory import Memory
+from bethink.api import Bethink
+from bethink.features import inbox
+from bethink.features.inbox import QUEUES
 
 PAGES = (
-    "/timeline", "/timeline?project=all&host=codex", "/session/a1000000-0000-4000-8000-000000000001", "/session/several", "/graph",
-    "/graph?query=orders", "/graph?focus=about:RabbitMQ", "/inbox", "/inbox?queue=duplicates", "/inbox?queue=doubtful",
-    "/inbox?queue=questions", "/inbox?queue=promotions", "/health", "/projects",
-)  # fmt: skip
+    "/timeline",
+    "/timeline?project=all&host=codex",
+    "/session/a1000000-0000-4000-8000-000000000001",
+    "/session/several",
+    "/graph",
+    "/graph?query=orders",
+    "/graph?focus=about:RabbitMQ",
+    "/inbox",
+    "/inbox?queue=duplicates",
+    "/inbox?queue=doubtful",
+    "/inbox?queue=questions",
+    "/inbox?queue=promotions",
+    "/health",
+    "/projects",
+)
 STILL = "#graph[data-state=still]"
 
 
@@ -34,9 +45,9 @@ def world(tmp_path_factory):
     with home_at(folder) as home:
         story = tell(folder)
         story.ids.update(more.decide_about(story.project))
-        with Memory(directory=story.project) as memory:
+        with Bethink(directory=story.project) as memory:
             more.long_talk(memory, "several", 6, ("Broker and outbox", "Port search", "Mails"))
-        with Memory(directory=story.project, container="crowd") as crowd:
+        with Bethink(directory=story.project, container="crowd") as crowd:
             more.crowd(crowd, 470)
         with running(home, story.project) as server:
             yield World(server, story, home)
@@ -51,7 +62,9 @@ def items(page):
 
 @pytest.mark.parametrize("address", PAGES)
 def test_every_page_is_accessible_and_fits_a_phone_in_the_dark(browser, world, address):
-    with window(browser, world, viewport={"width": 380, "height": 800}, color_scheme="dark") as opened:
+    with window(
+        browser, world, viewport={"width": 380, "height": 800}, color_scheme="dark"
+    ) as opened:
         opened.page.goto(address)
         if "graph" in address:
             opened.page.wait_for_selector(STILL)
@@ -61,10 +74,20 @@ def test_every_page_is_accessible_and_fits_a_phone_in_the_dark(browser, world, a
 
 
 @pytest.mark.parametrize(
-    "address", ["/timeline", "/graph?query=orders", "/inbox?queue=duplicates", "/health", "/projects", "/session/several"]
+    "address",
+    [
+        "/timeline",
+        "/graph?query=orders",
+        "/inbox?queue=duplicates",
+        "/health",
+        "/projects",
+        "/session/several",
+    ],
 )
 def test_every_page_is_accessible_in_the_light_on_a_wide_screen(browser, world, address):
-    with window(browser, world, viewport={"width": 1280, "height": 900}, color_scheme="light") as opened:
+    with window(
+        browser, world, viewport={"width": 1280, "height": 900}, color_scheme="light"
+    ) as opened:
         opened.page.goto(address)
         assert axe(opened.page) == []
         assert opened.wrong == []
@@ -92,14 +115,17 @@ def test_nobody_sees_a_page_without_having_been_let_in(browser, world, address):
     with window(browser, world.address) as opened:
         answer = opened.page.goto(address)
         assert answer.status == 401
-        expect(opened.page.locator("main").get_by_text("recollect ui").first).to_be_visible()
+        expect(opened.page.locator("main").get_by_text("bethink ui").first).to_be_visible()
 
 
 EMPTY = (
-    ("/timeline", "recollect backfill --all"), ("/graph", "Nothing to draw"), ("/graph?query=anything", "Nothing was found for this."),
+    ("/timeline", "bethink backfill --all"),
+    ("/graph", "Nothing to draw"),
+    ("/graph?query=anything", "Nothing was found for this."),
     *((f"/inbox?queue={queue}", "Nothing to decide") for queue in QUEUES),
-    ("/health", "No conversation was captured yet."), ("/projects", "Nobody else holds a token."),
-)  # fmt: skip
+    ("/health", "No conversation was captured yet."),
+    ("/projects", "Nobody else holds a token."),
+)
 
 
 def test_where_nothing_is_remembered_every_page_says_so(browser, tmp_path):
@@ -161,7 +187,9 @@ def test_a_conversation_shows_what_was_taken_from_each_turn(page):
 
 def test_a_conversation_that_is_not_known_is_told_in_a_sentence(page):
     assert page.goto("/session/nothing-like-it").status == 404
-    expect(page.locator("main")).to_contain_text("There is no session whose id starts with 'nothing-like-it'.")
+    expect(page.locator("main")).to_contain_text(
+        "There is no session whose id starts with 'nothing-like-it'."
+    )
 
 
 # Graph
@@ -190,14 +218,16 @@ def test_a_node_is_chosen_by_key_expanded_and_opened(page):
 def test_expanding_a_node_brings_what_is_around_it(page, world):
     page.goto(f"/graph?focus={world.id('webhooks decision')}&size=40")
     page.wait_for_selector(STILL)
-    with page.expect_response(lambda response: "/graph/data" in response.url and "open=" in response.url) as waiting:
+    with page.expect_response(
+        lambda response: "/graph/data" in response.url and "open=" in response.url
+    ) as waiting:
         page.locator("#drawing").focus()
         page.keyboard.press("ArrowRight")
         page.get_by_role("button", name="Expand").click()
     found = json.loads(waiting.value.body())
-    assert {"Webhooks are retried five times with a growing pause, then parked for the office to look at"} <= {
-        node["label"] for node in found["nodes"]
-    }
+    assert {
+        "Webhooks are retried five times with a growing pause, then parked for the office to look at"
+    } <= {node["label"] for node in found["nodes"]}
     expect(page.locator("#chosen")).to_contain_text("here already")
 
 
@@ -332,10 +362,13 @@ def test_a_contradiction_is_settled_for_one_side_and_undone(page, world):
 
 def test_an_inbox_looks_further_back_by_itself_until_something_is_found(page, world, monkeypatch):
     monkeypatch.setattr(inbox, "SECONDS", 0)  # one statement at a time
-    with Memory(directory=world.story.project, container="deep") as deep:
+    with Bethink(directory=world.story.project, container="deep") as deep:
         old = datetime.now(UTC) - timedelta(days=9)
         deep.clock = lambda: old
-        for text in ("The mirror in Tallinn is filled at four", "The mirror in Tallinn is filled at four o'clock"):
+        for text in (
+            "The mirror in Tallinn is filled at four",
+            "The mirror in Tallinn is filled at four o'clock",
+        ):
             deep.add(text, kind="fact", dedup=False)
         more.crowd(deep, 8)
     page.goto("/inbox?container=deep&queue=duplicates")
@@ -358,7 +391,9 @@ def test_a_decision_that_came_too_late_says_why(page, world):
     page.goto("/inbox?queue=questions")
     page.evaluate("() => { document.querySelector('#items [name=ids]').value = 'ffffffff'; }")
     page.keyboard.press("a")
-    expect(page.locator("main")).to_contain_text("There is no memory whose id starts with 'ffffffff'.")
+    expect(page.locator("main")).to_contain_text(
+        "There is no memory whose id starts with 'ffffffff'."
+    )
 
 
 # Health and projects
@@ -380,8 +415,12 @@ def test_projects_show_scopes_containers_and_who_reads_along(page, world):
     expect(harbour).to_contain_text("this server's own")
     expect(harbour).to_contain_text("laptop")
     expect(harbour.locator(".containers")).to_contain_text("router")
-    expect(page.locator(".project", has=page.get_by_role("heading", name="lighthouse"))).to_contain_text("Shared with nobody")
-    expect(page.locator(".project", has=page.get_by_role("heading", name="Personal"))).to_contain_text("1 memory that follow")
+    expect(
+        page.locator(".project", has=page.get_by_role("heading", name="lighthouse"))
+    ).to_contain_text("Shared with nobody")
+    expect(
+        page.locator(".project", has=page.get_by_role("heading", name="Personal"))
+    ).to_contain_text("1 memory that follow")
     harbour.locator(".containers li", has_text="router").get_by_role("link", name="Search").click()
     expect(page.locator(".hit")).to_have_count(2)  # its own, and what is personal
 
@@ -394,5 +433,7 @@ def test_a_project_can_be_taken_away_as_lines_of_json(page):
     kept = waiting.value
     assert kept.suggested_filename.endswith(".jsonl")
     lines = [json.loads(line) for line in Path(kept.path()).read_text("utf-8").splitlines()]
-    assert {line["content"] for line in lines} >= {"The tide tables come from the hydrographic office every midnight"}
+    assert {line["content"] for line in lines} >= {
+        "The tide tables come from the hydrographic office every midnight"
+    }
     assert not any("staging" in line["content"] for line in lines)

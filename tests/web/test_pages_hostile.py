@@ -11,7 +11,7 @@ from conftest import window
 from looking import sticks_out
 from markupsafe import Markup
 
-from recollect.http.web.render import seen
+from bethink.surface.web.render import seen
 
 HOSTILE = {
     "script": "<script>window.hacked = 1</script> in the deployment notes",
@@ -72,7 +72,13 @@ def hostile(world):
     found = {}
     for name, text in HOSTILE.items():
         short = text[:200]
-        statement = {"content": text, "tags": [short[:50]], "entities": [f"concept:{short[:50]}"], "summary": short, "kind": "question"}
+        statement = {
+            "content": text,
+            "tags": [short[:50]],
+            "entities": [f"concept:{short[:50]}"],
+            "summary": short,
+            "kind": "question",
+        }
         body = {"memories": [statement], "dedup": False, "source": short}
         answer = world.server.owner.post("/api/v1/memories", json=body)
         assert answer.status_code == 201, (name, answer.text)
@@ -83,7 +89,10 @@ def hostile(world):
 
 def inert(page, wrong, where):
     assert page.evaluate("() => window.hacked") is None, where
-    assert page.locator(FOREIGN).count() == 0, (where, page.locator(FOREIGN).first.evaluate("node => node.outerHTML"))
+    assert page.locator(FOREIGN).count() == 0, (
+        where,
+        page.locator(FOREIGN).first.evaluate("node => node.outerHTML"),
+    )
     handlers = "() => [...document.querySelectorAll('*')].flatMap(node => [...node.attributes]).filter(a => a.name.startsWith('on')).length"
     assert page.evaluate(handlers) == 0, where
     assert page.locator("input[name=mark][value=stolen]").count() == 0, where
@@ -102,7 +111,9 @@ def test_every_hostile_memory_is_plain_text_on_its_own_page(browser, world, host
             text = world.server.owner.get(f"/api/v1/memories/{id}").json()["content"]
             shown = page.locator("article.memory").text_content()
             assert _plain(str(Markup(seen(text)).striptags())) in _plain(shown), name
-            assert page.locator("textarea[name=content]").input_value() == text.replace("\r\n", "\n"), name
+            assert page.locator("textarea[name=content]").input_value() == text.replace(
+                "\r\n", "\n"
+            ), name
 
 
 def test_every_page_stays_whole_with_all_of_them_on_it(browser, world, hostile):
@@ -115,11 +126,21 @@ def test_every_page_stays_whole_with_all_of_them_on_it(browser, world, hostile):
                 why.click()
             inert(page, opened.wrong, path)
             assert not sticks_out(page), path
-            assert page.locator("header.top").count() == 1 and page.locator("footer.foot").count() == 1, path
+            assert (
+                page.locator("header.top").count() == 1 and page.locator("footer.foot").count() == 1
+            ), path
 
 
 @pytest.mark.parametrize(
-    "question", [*list(HOSTILE.values())[:12], "%00", "\ud83d", "a" * 9000, "'; DROP TABLE memories; --", "../../etc/passwd"]
+    "question",
+    [
+        *list(HOSTILE.values())[:12],
+        "%00",
+        "\ud83d",
+        "a" * 9000,
+        "'; DROP TABLE memories; --",
+        "../../etc/passwd",
+    ],
 )
 def test_a_hostile_question_is_only_a_question(page, signed_in, hostile, question):
     page.goto("/")
@@ -135,7 +156,9 @@ def test_what_is_unseen_or_turns_text_around_is_shown_as_what_it_is(page, hostil
     page.goto(f"/memory/{hostile['bidi']}")
     assert page.locator("article.memory .unseen").all_inner_texts()[:2] == ["U+202E", "U+202C"]
     page.goto(f"/memory/{hostile['unseen']}")
-    assert {"U+200B", "U+FEFF", "U+E0041"} <= set(page.locator("article.memory .unseen").all_inner_texts())
+    assert {"U+200B", "U+FEFF", "U+E0041"} <= set(
+        page.locator("article.memory .unseen").all_inner_texts()
+    )
 
 
 def _plain(text: str) -> str:

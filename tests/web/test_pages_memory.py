@@ -12,7 +12,12 @@ from playwright.sync_api import expect
 def fresh(world):
     """A memory of this test's own."""
     added = world.server.owner.post(
-        "/api/v1/memories", json={"memories": [{"content": "The ferry to Tallinn leaves at nine"}], "dedup": False, "force": True}
+        "/api/v1/memories",
+        json={
+            "memories": [{"content": "The ferry to Tallinn leaves at nine"}],
+            "dedup": False,
+            "force": True,
+        },
     )
     id = added.json()["outcomes"][0]["id"]
     yield id
@@ -26,13 +31,20 @@ def stored(world, id):
 def test_an_edit_is_kept_shown_as_a_difference_and_undone(page, world, fresh):
     page.goto(f"/memory/{fresh}")
     page.keyboard.press("e")
-    page.get_by_role("textbox", name="Text", exact=True).fill("The ferry to Tallinn leaves at ten,\nfrom the west quay")
+    page.get_by_role("textbox", name="Text", exact=True).fill(
+        "The ferry to Tallinn leaves at ten,\nfrom the west quay"
+    )
     page.get_by_label("Importance").fill("7.5")
     page.get_by_label("Tags").fill("ferry, harbour")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_contain_text("Saved")
-    assert stored(world, fresh)["content"] == "The ferry to Tallinn leaves at ten,\nfrom the west quay"
-    assert (stored(world, fresh)["importance"], stored(world, fresh)["tags"]) == (7.5, ["ferry", "harbour"])
+    assert (
+        stored(world, fresh)["content"] == "The ferry to Tallinn leaves at ten,\nfrom the west quay"
+    )
+    assert (stored(world, fresh)["importance"], stored(world, fresh)["tags"]) == (
+        7.5,
+        ["ferry", "harbour"],
+    )
     expect(page.locator(".diff del").first).to_have_text("nine")
     expect(page.locator(".diff ins").first).to_contain_text("ten")
     page.get_by_role("button", name="Undo").click()
@@ -48,15 +60,21 @@ def test_saving_without_a_change_writes_nothing(page, world, fresh):
     assert len(world.server.owner.get(f"/api/v1/memories/{fresh}/history").json()["items"]) == 1
 
 
-def test_what_somebody_else_changed_meanwhile_is_not_overwritten_and_nothing_typed_is_lost(page, world, fresh):
+def test_what_somebody_else_changed_meanwhile_is_not_overwritten_and_nothing_typed_is_lost(
+    page, world, fresh
+):
     page.goto(f"/memory/{fresh}")
     page.keyboard.press("e")
     page.get_by_role("textbox", name="Text", exact=True).fill("The ferry leaves at noon")
-    world.server.owner.patch(f"/api/v1/memories/{fresh}", json={"content": "The ferry was cancelled"})
+    world.server.owner.patch(
+        f"/api/v1/memories/{fresh}", json={"content": "The ferry was cancelled"}
+    )
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert").filter(has_text="changed meanwhile")).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_contain_text("cancelled")
-    expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value("The ferry leaves at noon")
+    expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value(
+        "The ferry leaves at noon"
+    )
     assert stored(world, fresh)["content"] == "The ferry was cancelled"
     page.get_by_role("button", name="Save").click()  # now knowing of it
     expect(page.get_by_role("status")).to_contain_text("Saved")
@@ -64,9 +82,16 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten_and_nothing_typ
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "told"), [("Text", "   ", "no text"), ("Expires", "banana", "banana"), ("Expires", "2001-01-01", "past")]
+    ("field", "value", "told"),
+    [
+        ("Text", "   ", "no text"),
+        ("Expires", "banana", "banana"),
+        ("Expires", "2001-01-01", "past"),
+    ],
 )
-def test_an_edit_that_cannot_be_is_told_and_kept_in_the_form(page, world, fresh, field, value, told):
+def test_an_edit_that_cannot_be_is_told_and_kept_in_the_form(
+    page, world, fresh, field, value, told
+):
     page.goto(f"/memory/{fresh}")
     page.keyboard.press("e")
     page.get_by_role("textbox", name=field, exact=True).fill(value)
@@ -154,7 +179,9 @@ def test_looking_is_no_use_of_a_memory(page, world, fresh):
 
 
 def test_an_earlier_version_is_brought_back(page, world, fresh):
-    world.server.owner.patch(f"/api/v1/memories/{fresh}", json={"content": "The ferry leaves at eleven"})
+    world.server.owner.patch(
+        f"/api/v1/memories/{fresh}", json={"content": "The ferry leaves at eleven"}
+    )
     page.goto(f"/memory/{fresh}")
     page.get_by_role("button", name="Back to version 1").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("leaves at nine")

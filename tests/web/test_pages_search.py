@@ -9,7 +9,7 @@ from conftest import window
 from looking import axe, focused, sticks_out
 from playwright.sync_api import expect
 
-from recollect.cli.main import main
+from bethink.surface.cli.main import main
 
 FIRST_PAGE = 150_000  # bytes, all of it
 
@@ -42,7 +42,9 @@ def test_more_leads_on_without_repeating_anything(page):
     expect(page.locator(".hit a.open").first).not_to_have_text(first[0])
     hrefs = page.locator(".hit a.open").evaluate_all("links => links.map(link => link.href)")
     page.go_back()
-    assert not set(hrefs) & set(page.locator(".hit a.open").evaluate_all("links => links.map(link => link.href)"))
+    assert not set(hrefs) & set(
+        page.locator(".hit a.open").evaluate_all("links => links.map(link => link.href)")
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,8 +71,24 @@ def test_filters_narrow_what_is_shown(page, asked, there, missing):
 
 def test_the_command_line_knows_the_filter_of_hosts_too(world, capsys):
     for host, number in (("codex", 1), ("claude,codex", 3), ("gemini", 0)):
-        assert main(["list", "--host", host, "--limit", "100", "--project", str(world.story.project), "--json"]) == 0
-        assert len({one["session"] for one in json.loads(capsys.readouterr().out)} - {None}) == number
+        assert (
+            main(
+                [
+                    "list",
+                    "--host",
+                    host,
+                    "--limit",
+                    "100",
+                    "--project",
+                    str(world.story.project),
+                    "--json",
+                ]
+            )
+            == 0
+        )
+        assert (
+            len({one["session"] for one in json.loads(capsys.readouterr().out)} - {None}) == number
+        )
 
 
 def test_a_filter_that_is_chosen_takes_effect_at_once(page):
@@ -99,8 +117,13 @@ def test_every_signal_of_a_score_is_a_bar(page):
     page.goto("/?q=redis")
     page.locator(".why summary").first.click()
     bars = page.locator(".why").first.locator(".bars meter")
-    assert {"words", "relevance"} <= set(bars.evaluate_all("bars => bars.map(bar => bar.getAttribute('aria-label'))"))
-    assert all(0 <= share <= 1 for share in bars.evaluate_all("bars => bars.map(bar => bar.value / bar.max)"))
+    assert {"words", "relevance"} <= set(
+        bars.evaluate_all("bars => bars.map(bar => bar.getAttribute('aria-label'))")
+    )
+    assert all(
+        0 <= share <= 1
+        for share in bars.evaluate_all("bars => bars.map(bar => bar.value / bar.max)")
+    )
 
 
 def test_everything_works_with_the_keyboard_alone(page):
@@ -127,7 +150,13 @@ def test_everything_works_with_the_keyboard_alone(page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_in_either_colour_scheme(browser, world, scheme):
     with window(browser, world, color_scheme=scheme) as opened:
-        for path in ("/", "/?q=redis&kind=fact", "/?kind=handoff&since=1d", "/?since=banana", "/memory/none"):
+        for path in (
+            "/",
+            "/?q=redis&kind=fact",
+            "/?kind=handoff&since=1d",
+            "/?since=banana",
+            "/memory/none",
+        ):
             opened.page.goto(path)
             for why in opened.page.locator(".why summary").all()[:2]:
                 why.click()
@@ -137,8 +166,12 @@ def test_axe_finds_nothing_serious_in_either_colour_scheme(browser, world, schem
 def test_dark_is_dark(browser, world):
     with window(browser, world, color_scheme="dark") as opened:
         opened.page.goto("/")
-        colour = opened.page.evaluate("() => getComputedStyle(document.documentElement).backgroundColor")
-        assert all(int(part) < 60 for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
+        colour = opened.page.evaluate(
+            "() => getComputedStyle(document.documentElement).backgroundColor"
+        )
+        assert all(
+            int(part) < 60 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")
+        )
 
 
 def test_at_380_pixels_nothing_sticks_out_and_everything_can_be_used(browser, world):
@@ -175,7 +208,9 @@ def test_search_and_reading_work_without_scripts(browser, world):
 def test_the_first_page_is_light_and_asks_for_nothing_from_elsewhere(browser, world):
     with window(browser, world) as opened:
         opened.page.goto("/", wait_until="load")
-        parts = opened.page.evaluate("() => performance.getEntriesByType('resource').map(entry => entry.name)")
+        parts = opened.page.evaluate(
+            "() => performance.getEntriesByType('resource').map(entry => entry.name)"
+        )
         sizes = {url: len(opened.page.request.get(url).body()) for url in (opened.page.url, *parts)}
         assert {url.rpartition("/")[2] for url in sizes} >= {"", "site.css", "site.js"}
         assert sum(sizes.values()) < FIRST_PAGE, sizes
@@ -188,7 +223,9 @@ def test_a_slow_answer_never_replaces_a_newer_one(page):
     page.goto("/")
     page.route("**/?q=redis&part=results", lambda route: held.append(route))
     page.locator("#q").fill("redis")
-    page.wait_for_function("() => document.getElementById('results').getAttribute('aria-busy') === 'true'")
+    page.wait_for_function(
+        "() => document.getElementById('results').getAttribute('aria-busy') === 'true'"
+    )
     page.locator("#q").fill("webhooks")
     expect(page.locator(".hit a.open").first).to_contain_text("Webhooks")
     assert held

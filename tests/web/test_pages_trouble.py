@@ -14,7 +14,7 @@ from looking import axe
 from playwright.sync_api import expect
 from story import Story
 
-from recollect.memory import Memory
+from bethink.api import Bethink
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def place(tmp_path, monkeypatch):
     """A home and a project with nothing in them, and little patience with locks."""
     project = tmp_path / "shop"
     project.mkdir()
-    monkeypatch.setenv("RECOLLECT_BUSY_TIMEOUT", "0.2")
+    monkeypatch.setenv("BETHINK_BUSY_TIMEOUT", "0.2")
     with home_at(tmp_path) as home:
         yield home, project
 
@@ -35,17 +35,21 @@ def test_an_empty_memory_says_how_to_begin(browser, place):
     home, project = place
     with running(home, project) as server, opened_at(browser, home, project, server) as opened:
         opened.page.goto("/")
-        expect(opened.page.get_by_role("heading", name="Nothing is remembered here yet")).to_be_visible()
-        expect(opened.page.get_by_text("recollect backfill")).to_be_visible()
+        expect(
+            opened.page.get_by_role("heading", name="Nothing is remembered here yet")
+        ).to_be_visible()
+        expect(opened.page.get_by_text("bethink backfill")).to_be_visible()
         assert axe(opened.page) == []
         opened.page.locator("#q").fill("anything")
         expect(opened.page.get_by_role("heading", name="Nothing found")).to_be_visible()
         assert opened.wrong == []
 
 
-def test_while_another_process_writes_pages_are_read_and_a_change_waits_without_losing_what_was_typed(browser, place):
+def test_while_another_process_writes_pages_are_read_and_a_change_waits_without_losing_what_was_typed(
+    browser, place
+):
     home, project = place
-    with Memory(directory=project) as memory:
+    with Bethink(directory=project) as memory:
         id = memory.add("We deploy from main").id
     with running(home, project) as server, opened_at(browser, home, project, server) as opened:
         page = opened.page
@@ -57,7 +61,9 @@ def test_while_another_process_writes_pages_are_read_and_a_change_waits_without_
         page.get_by_role("textbox", name="Text", exact=True).fill("We deploy from main before noon")
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("alert").filter(has_text="The database is busy")).to_be_visible()
-        expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value("We deploy from main before noon")
+        expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value(
+            "We deploy from main before noon"
+        )
         page.context.new_page().goto("/?q=deploy")
         expect(page.context.pages[1].locator(".hit a.open")).to_contain_text("We deploy from main")
         writer.execute("ROLLBACK")
@@ -72,18 +78,23 @@ def test_a_database_that_is_being_migrated_is_waited_for(browser, place, scripts
     other = apsw.Connection(str(home / "memory.db"))
     other.execute("BEGIN EXCLUSIVE; CREATE TABLE half_way (id)")
     (home / "memory.db").chmod(0o600)
-    with running(home, project) as server, opened_at(browser, home, project, server, java_script_enabled=scripts) as opened:
+    with (
+        running(home, project) as server,
+        opened_at(browser, home, project, server, java_script_enabled=scripts) as opened,
+    ):
         answer = opened.page.goto("/")
         assert (answer.status, answer.headers["retry-after"]) == (503, "3")
         expect(opened.page.get_by_role("heading", level=1)).to_have_text("The database is busy")
         expect(opened.page.get_by_text("newer form after an upgrade")).to_be_visible()
         other.execute("ROLLBACK")
         other.close()
-        expect(opened.page.get_by_role("heading", name="Nothing is remembered here yet")).to_be_visible(timeout=15_000)
+        expect(
+            opened.page.get_by_role("heading", name="Nothing is remembered here yet")
+        ).to_be_visible(timeout=15_000)
 
 
 def too_new(file):
-    with Memory(directory=file.parent):
+    with Bethink(directory=file.parent):
         pass
     connection = apsw.Connection(str(file))
     connection.pragma("user_version", 999)
@@ -95,14 +106,16 @@ def damaged(file):
     file.chmod(0o600)
 
 
-@pytest.mark.parametrize(("spoil", "told"), [(too_new, "newer Recollect"), (damaged, "memory.db")])
+@pytest.mark.parametrize(("spoil", "told"), [(too_new, "newer Bethink"), (damaged, "memory.db")])
 def test_a_database_that_cannot_be_used_is_named_with_what_to_do(browser, place, spoil, told):
     home, project = place
     spoil(home / "memory.db")
     with running(home, project) as server, opened_at(browser, home, project, server) as opened:
         answer = opened.page.goto("/")
         assert answer.status == 500
-        expect(opened.page.get_by_role("heading", level=1)).to_have_text("The database cannot be used")
+        expect(opened.page.get_by_role("heading", level=1)).to_have_text(
+            "The database cannot be used"
+        )
         expect(opened.page.locator(".trouble")).to_contain_text(told)
         expect(opened.page.locator(".hint")).not_to_be_empty()
         assert axe(opened.page) == []
@@ -110,7 +123,7 @@ def test_a_database_that_cannot_be_used_is_named_with_what_to_do(browser, place,
 
 def test_a_server_that_is_gone_is_told_and_the_page_goes_on_when_it_is_back(browser, place):
     home, project = place
-    with Memory(directory=project) as memory:
+    with Bethink(directory=project) as memory:
         id = memory.add("We deploy from main").id
         memory.add("Redis keeps sessions for an hour")
     with ExitStack() as first:
@@ -121,21 +134,29 @@ def test_a_server_that_is_gone_is_told_and_the_page_goes_on_when_it_is_back(brow
             page.goto("/")
             editing.goto(f"/memory/{id}")
             editing.keyboard.press("e")
-            editing.get_by_role("textbox", name="Text", exact=True).fill("We deploy from main at noon")
+            editing.get_by_role("textbox", name="Text", exact=True).fill(
+                "We deploy from main at noon"
+            )
             idle = opened.context.new_page()
             idle.goto("/")
             first.close()
-            idle.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")  # somebody comes back to this window
+            idle.evaluate(
+                "() => document.dispatchEvent(new Event('visibilitychange'))"
+            )  # somebody comes back to this window
             expect(idle.locator("#gone")).to_be_visible()
             page.locator("#q").fill("deploy")
             expect(page.locator("#gone")).to_be_visible()
             editing.get_by_role("button", name="Save").click()
             expect(editing.locator("#gone")).to_be_visible()
-            expect(editing.get_by_role("textbox", name="Text", exact=True)).to_have_value("We deploy from main at noon")
+            expect(editing.get_by_role("textbox", name="Text", exact=True)).to_have_value(
+                "We deploy from main at noon"
+            )
             with running(home, project, port=port):
                 expect(idle.locator("#gone")).to_be_hidden(timeout=15_000)
                 expect(page.locator("#gone")).to_be_hidden(timeout=15_000)
-                expect(page.locator(".hit a.open").first).to_contain_text("We deploy from main")  # the question that was waiting
+                expect(page.locator(".hit a.open").first).to_contain_text(
+                    "We deploy from main"
+                )  # the question that was waiting
                 expect(editing.locator("#gone")).to_be_hidden(timeout=15_000)
                 editing.get_by_role("button", name="Save").click()
                 expect(editing.get_by_role("status")).to_contain_text("Saved")
@@ -147,7 +168,7 @@ def test_a_ticket_signs_one_browser_in_once_and_leaves_no_trace(browser, world):
     with window(browser, world.address) as opened:
         answer = opened.page.goto("/")
         assert answer.status == 401
-        expect(opened.page.locator(".command")).to_have_text("recollect ui")
+        expect(opened.page.locator(".command")).to_have_text("bethink ui")
         assert axe(opened.page) == []
         opened.page.goto(ticket)
         opened.page.wait_for_url(f"{world.address}/")
@@ -173,5 +194,5 @@ def test_a_link_from_another_site_can_bring_a_ticket(browser, world):
 def test_signing_out_ends_it(page):
     page.goto("/")
     page.get_by_role("button", name="Sign out").click()
-    expect(page.locator(".command")).to_have_text("recollect ui")
+    expect(page.locator(".command")).to_have_text("bethink ui")
     assert page.goto("/").status == 401

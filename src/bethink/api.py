@@ -1,0 +1,624 @@
+"""`Bethink`: the one API that every surface calls. The command line, MCP, hooks and HTTP only translate to and from it."""
+
+from __future__ import annotations
+
+import builtins
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from bethink import config as configuration
+from bethink import project as projects
+from bethink import types
+from bethink.config import Config
+from bethink.embed.base import WINDOW, Embedder
+from bethink.embed.lazy import LazyModel, without_vectors
+from bethink.errors import EmbeddingError, InvalidInput, NotFound
+from bethink.recall.pipeline import Ask, recall
+from bethink.store import open_store
+from bethink.store.base import Overview, Problem, Store
+from bethink.store.records import stamp
+from bethink.text.checks import as_entity, check_choice, check_kind, check_range
+from bethink.types import (
+    PERSONAL,
+    TEAM,
+    Answer,
+    Batch,
+    Change,
+    Entity,
+    Event,
+    Filter,
+    Outcome,
+    Passage,
+    Receipt,
+    Relation,
+    Source,
+)
+
+if TYPE_CHECKING:
+    from bethink.ingest.sync import Document, Skipped, Step, Synced
+    from bethink.ingest.vectors import Recent
+
+
+class Bethink:
+    """Long-term memory of one project (and what is personal), seen from a directory.
+
+    >>> with Bethink() as memory:
+    ...     memory.add("We deploy from main, never from a branch", kind="decision")
+    ...     memory.search("how do we deploy?").hits[0].memory.content
+    """
+
+    def __init__(
+        self,
+        database: str | Path | None = None,
+        *,
+        directory: str | Path | None = None,
+        container: str | None = None,
+        config: Config | None = None,
+        store: Store | None = None,
+        embedder: Embedder | None = None,
+        actor: str = "user",
+        trust: int = types.TRUST["user"],
+        everywhere: bool = False,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        on_pull: Callable[[int, int | None], None] | None = None,
+    ) -> None:
+        self.project = projects.find(Path(directory) if directory else None)
+        overrides = {"database": str(database)} if database else {}
+        self.config = config or configuration.load(self.project.root, overrides)
+        if database and config:
+            self.config = config._replace(database=str(database))
+        self.shared = self.config.shared
+        self.project = projects.of_team(self.project) if self.shared else self.project
+        self.container, self.everywhere = container, everywhere
+        self.actor, self.trust, self.clock = actor, trust, clock
+        self.store: Store = store or open_store(self.config, self.project)
+        self._model = LazyModel(self.config, embedder, WINDOW, on_pull)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the database. A `with` block does it by itself."""
+        self.store.close()
+
+    # Scopes
+
+    @property
+    def scope(self) -> str:
+        """Where `add` puts memories: the container if one was chosen, else the project."""
+        return self.project.container(self.container) if self.container else self.project.scope
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """What a recall sees unless told otherwise: this project or container, what is personal, and what is the whole team's."""
+        return (self.scope, PERSONAL, *((TEAM,) if self.shared else ()))
+
+    def every_scope(self) -> tuple[str, ...]:
+        """All scopes of the database, for looking across projects."""
+        return tuple(self.store.scopes())
+
+    # The embedding model
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The configured model, opened when first needed; None when it cannot be had, and then `hints` says why."""
+        return self._model.embedder
+
+    @cached_property
+    def recent(self) -> Recent:
+        """The vectors that this process made last."""
+        from bethink.ingest.vectors import Recent
+
+        return Recent()
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Why meaning cannot be searched right now, if it cannot."""
+        return self._model.hints
+
+    def _ready_embedder(self, mode: str) -> tuple[Embedder | None, tuple[str, ...]]:
+        """The embedder for a search, and what the caller should know when meaning cannot be searched."""
+        if mode == "keyword":
+            return None, ()
+        embedder = self.embedder
+        if embedder is None:
+            return None, self.hints
+        others = [model for model in self.store.models() if model != embedder.model]
+        if not others:
+            return embedder, ()
+        hint = f"Some memories were embedded with {', '.join(others)}, not {embedder.model}, and are found by words only. Run `bethink reindex`."
+        return embedder, (hint,)
+
+    # Writing
+
+    def add(
+        self,
+        content: str,
+        *,
+        kind: str | None = None,
+        summary: str | None = None,
+        importance: float | None = None,
+        confidence: float | None = None,
+        tags: Sequence[str] = (),
+        entities: Sequence[str | Entity] = (),
+        expires_at: datetime | None = None,
+        valid_from: datetime | None = None,
+        metadata: dict[str, Any] | None = None,
+        personal: bool = False,
+        team: bool = False,
+        supersedes: Sequence[str] = (),
+        source: str | None = None,
+        dedup: bool | None = None,
+        allow_purged: bool = False,
+    ) -> Outcome:
+        """Remembers one statement. Says `duplicate` or `near_duplicate`, and of what, when it is known already."""
+        passage = Passage(
+            content=content,
+            kind=check_kind(kind),
+            summary=summary,
+            importance=check_range("importance", importance, 0, 10),
+            confidence=check_range("confidence", confidence, 0, 1),
+            tags=tuple(tags),
+            entities=tuple(map(as_entity, entities)),
+            expires_at=expires_at,
+            valid_from=valid_from,
+            metadata=metadata or {},
+            supersedes=tuple(self.resolve(id) for id in supersedes),
+        )
+        # What replaces a memory is near to it by nature.
+        dedup = False if supersedes else dedup
+        return self.add_many(
+            [passage],
+            personal=personal,
+            team=team,
+            source=source,
+            dedup=dedup,
+            allow_purged=allow_purged,
+        ).outcomes[0]
+
+    def add_many(
+        self,
+        passages: Sequence[Passage],
+        *,
+        personal: bool = False,
+        team: bool = False,
+        source: str | None = None,
+        dedup: bool | None = None,
+        allow_purged: bool = False,
+    ) -> Receipt:
+        """Remembers several statements in one transaction."""
+        if team and not self.shared:
+            raise InvalidInput(
+                "This database is yours alone; there is no team in it.",
+                "Set `database` to the team's postgresql:// URL.",
+            )
+        into = self._into(
+            PERSONAL if personal else TEAM if team else self.scope,
+            unique=True,
+            dedup=self.config.dedup if dedup is None else dedup,
+            allow_purged=allow_purged,
+        )
+        for passage in passages:
+            if passage.expires_at and stamp(passage.expires_at) <= stamp(into.now):
+                raise InvalidInput(
+                    f"The expiry {passage.expires_at.isoformat()} is in the past.",
+                    "Give a later time, such as 30d.",
+                )
+        return self._ingest([(Source(source or f"note:{self.actor}", "note"), passages)], into)
+
+    def ingest(
+        self,
+        groups: Sequence[tuple[Source, Sequence[Passage]]],
+        *,
+        scope: str | None = None,
+        trust: int | None = None,
+        replace_sources: bool = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> Receipt:
+        """Takes in sources of many passages in one transaction; they replace what each source held before."""
+        into = self._into(scope or self.scope, unique=False, dedup=False, allow_purged=False)
+        into = into._replace(trust=types.TRUST["import"] if trust is None else trust)
+        return self._ingest(groups, into, progress, replace_sources)
+
+    def sync(
+        self,
+        documents: Iterable[Document | Skipped],
+        *,
+        collection: str,
+        type: str,
+        trust: int | None = None,
+        looked: Callable[[str], bool] = lambda uri: True,
+        alive: Callable[[str], bool] = lambda uri: True,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Synced:
+        """Brings the memories of a collection of sources in step with what its reader finds now (`ingest/sync.py`)."""
+        from bethink.ingest.sync import Door, sync
+
+        into = self._into(self.scope, unique=False, dedup=False, allow_purged=False)
+        into = into._replace(trust=types.TRUST["import"] if trust is None else trust, lenient=True)
+
+        def write(steps: Sequence[Step]) -> Receipt:
+            moved = {step.source.uri: step.moved_from for step in steps if step.moved_from}
+            return self._ingest(
+                [(step.source, step.passages) for step in steps],
+                into._replace(now=self.clock()),
+                None,
+                True,
+                moved,
+            )
+
+        door = Door(
+            known={source.uri: source for source in self.store.sources(self.scope, collection)},
+            other=lambda uri: self.store.source(self.scope, uri),
+            write=write,
+            vanish=lambda uris: (
+                self._write(vanish=tuple((self.scope, uri) for uri in uris)).retired
+            ),
+            alive=alive,
+        )
+        return sync(
+            documents, door, collection=collection, type=type, looked=looked, progress=progress
+        )
+
+    def _into(self, scope: str, unique: bool, dedup: bool, allow_purged: bool) -> Any:
+        from bethink.ingest.pipeline import Into
+
+        config = self.config
+        return Into(
+            scope=scope,
+            now=self.clock(),
+            actor=self.actor,
+            trust=self.trust,
+            dedup=dedup,
+            threshold=config.dedup_threshold,
+            unique=unique,
+            longest=config.max_characters,
+            allow_purged=allow_purged,
+            scopes=self.names_of(scope),
+        )
+
+    def names_of(self, scope: str) -> dict[str, tuple[str, ...]]:
+        """What a scope is called, where its project lies and what tells it from others, for a batch that may be the first to speak of it."""
+        if scope == self.scope:
+            name = (
+                f"{self.project.name}/{projects.container_name(self.container)}"
+                if self.container
+                else self.project.name
+            )
+            return {scope: (name, str(self.project.root), projects.origin(self.project))}
+        return {scope: (scope, "")} if scope in (PERSONAL, TEAM) else {}
+
+    def _ingest(
+        self,
+        groups: Sequence[tuple[Source, Sequence[Passage]]],
+        into: Any,
+        progress: Callable[[int], None] | None = None,
+        replace_sources: bool = False,
+        moved: Mapping[str, str] = types.NOTHING,
+    ) -> Receipt:
+        from bethink.ingest.pipeline import ingest
+
+        try:
+            receipt = ingest(
+                groups,
+                into,
+                self.store,
+                self.embedder,
+                self.recent,
+                progress,
+                replace_sources,
+                moved,
+            )
+        except EmbeddingError as error:
+            # What was told is kept all the same.
+            self._model.failed(error)
+            receipt = ingest(
+                groups, into, self.store, None, self.recent, progress, replace_sources, moved
+            )
+        return receipt._replace(hints=(*receipt.hints, *self.hints))
+
+    def update(
+        self, id: str, *, clear: Sequence[str] = (), was: types.Memory | None = None, **fields: Any
+    ) -> types.Memory:
+        """Changes a memory; the old version stays in its history. Fields: content, summary, kind, importance, confidence, tags,
+        entities, expires_at, valid_from, valid_to, answered, metadata. `clear` names times to be emptied, such as expires_at.
+        Given as it `was` read, it is changed only if nobody else changed it since."""
+        memory = was or self.one(id)
+        unchanged = ((was.id, was.updated_at),) if was else ()
+        return self._edit(memory, fields, clear, min(memory.trust, self.trust), unchanged)
+
+    def _edit(
+        self,
+        memory: types.Memory,
+        fields: dict[str, Any],
+        clear: Sequence[str],
+        trust: int,
+        unchanged: Any = (),
+    ) -> types.Memory:
+        from bethink.ingest.edit import edited
+
+        given = {name: value for name, value in fields.items() if value is not None}
+        changes = edited(memory, given, clear, self.config.max_characters, trust)
+        vectors = (
+            self.vectors_of([memory._replace(content=changes["content"])])
+            if "content" in changes
+            else {}
+        )
+        self._write(change=(Change(memory.id, "update", changes),), unchanged=unchanged, **vectors)
+        return self.store.get([memory.id])[0]
+
+    def vectors_of(self, memories: Sequence[types.Memory]) -> dict[str, Any]:
+        """The parts of a batch that give memories new vectors; nothing where there is no model."""
+        from bethink.ingest.vectors import parts_of
+        from bethink.store.writer import vector_text
+
+        embedder = self.embedder
+        if embedder is None:
+            return {}
+        texts = {memory.id: vector_text(memory.section, memory.content) for memory in memories}
+        try:
+            return parts_of("vectors", texts, embedder, self.recent, self.store.cached)
+        except EmbeddingError as error:
+            self._model.failed(error)
+            return {}
+
+    def forget(self, *ids: str, purge: bool = False) -> list[str]:
+        """Hides memories (`restore` brings them back), or with `purge` removes every trace of them for good, and with them what their
+        conversation holds in the very same words. Returns the ids of all that went."""
+        full = [self.resolve(id) for id in ids]
+        if purge:
+            from bethink.ingest.traces import traces
+
+            full += [one.id for one in traces(self.store, self.store.get(full)).same]
+            self._write(purge=tuple(full))
+        else:
+            now = self.clock()
+            self._write(
+                change=tuple(
+                    Change(memory.id, "forget", {"deleted_at": now})
+                    for memory in self.store.get(full)
+                    if memory.deleted_at is None
+                )
+            )
+        return full
+
+    def restore(self, id: str, version: int | None = None) -> types.Memory:
+        """Brings a forgotten or replaced memory back, or an earlier version of its text (`version` as numbered by `history`).
+        One that is both is as replaced afterwards as it was when it was forgotten."""
+        memory = self.one(id)
+        if version is not None:
+            return self._restore_version(memory, version)
+        gone: tuple[Relation, ...] = ()
+        if memory.deleted_at is not None:
+            fields: dict[str, Any] = {"deleted_at": None}
+        elif memory.superseded_by:
+            fields = {"superseded_by": None}
+            gone = tuple(self._pointing(memory.id, "supersedes"))
+        else:
+            raise InvalidInput(
+                f"The memory {memory.id} is neither forgotten nor replaced.",
+                f"`bethink history {memory.id}` lists versions for --to.",
+            )
+        self._write(change=(Change(memory.id, "restore", fields),), unrelate=gone)
+        return self.store.get([memory.id])[0]
+
+    def _restore_version(self, memory: types.Memory, version: int) -> types.Memory:
+        from bethink.ingest.edit import believed, earlier
+
+        events = self.store.history(memory.id)
+        if version not in range(1, len(events) + 1):
+            raise NotFound(
+                f"The memory has no version {version}; it has {len(events)}.",
+                f"`bethink history {memory.id}` lists them.",
+            )
+        if memory.deleted_at is not None:
+            self._write(change=(Change(memory.id, "restore", {"deleted_at": None}),))
+        values = earlier(events, version)
+        if not values:
+            return self.store.get([memory.id])[0]
+        cleared = [name for name, value in values.items() if value is None]
+        return self._edit(memory, values, cleared, believed(memory, events, version, self.trust))
+
+    def vote(self, id: str, value: float = 1) -> types.Memory:
+        """Says that a memory was useful (or, below zero, was not). Counts as a use of it."""
+        memory = self.one(id)
+        check_range("vote", value, -100, 100)
+        self._write(change=(Change(memory.id, "vote", {"vote": value}),), access=(memory.id,))
+        return self.store.get([memory.id])[0]
+
+    def link(self, source: str, target: str, type: str = "relates_to") -> Relation:
+        """Relates two memories. `supersedes` ends the target's validity; `answers` marks a question as answered."""
+        if type not in types.RELATIONS:
+            raise InvalidInput(
+                f"'{type}' is not a relation.", "One of " + ", ".join(types.RELATIONS) + "."
+            )
+        new, old = self.one(source), self.one(target)
+        if new.id == old.id:
+            raise InvalidInput("A memory cannot be related to itself.", "Give two different ids.")
+        relation = Relation(new.id, old.id, type)
+        changes: tuple[Change, ...] = ()
+        if type == "supersedes":
+            changes = (types.superseded(old.id, new),)
+        elif type == "answers" and not old.answered:
+            changes = (Change(old.id, "answer", {"answered": True}),)
+        self._write(relate=(relation,), change=changes)
+        return relation
+
+    def unlink(self, source: str, target: str, type: str = "relates_to") -> Relation:
+        """Takes a relation back, and what it had changed, unless another one of its type still says so."""
+        from bethink.ingest.replaced import replaced_before
+
+        relation = Relation(self.resolve(source), self.resolve(target), type)
+        known = self._pointing(relation.target, type)
+        others = [other for other in known if other.source != relation.source]
+        if len(others) == len(known):
+            raise NotFound(
+                f"{relation.source} has no '{type}' relation to {relation.target}.",
+                f"bethink get {relation.source} shows its relations.",
+            )
+        changes: tuple[Change, ...] = ()
+        if type == "supersedes" and self.one(target).superseded_by == relation.source:
+            changes = (replaced_before(self.store, relation.target, others),)
+        elif type == "answers" and not others:
+            changes = (Change(relation.target, "reopen", {"answered": False}),)
+        self._write(unrelate=(relation,), change=changes)
+        return relation
+
+    def _pointing(self, id: str, type: str) -> builtins.list[Relation]:
+        """The relations of a type whose target is this memory."""
+        return [one for one in self.store.relations([id]) if (one.target, one.type) == (id, type)]
+
+    def touch(self, ids: Sequence[str]) -> None:
+        """Counts a use of these memories."""
+        self._write(access=tuple(ids))
+
+    def _write(self, **parts: Any) -> Receipt:
+        return self.store.write(Batch(at=self.clock(), actor=self.actor, **parts))
+
+    # Reading
+
+    def resolve(self, id: str) -> str:
+        """The full id that a prefix stands for, among the memories visible from here, or of every project."""
+        return self.store.resolve(id, None if self.everywhere else self.scopes)
+
+    def one(self, id: str) -> types.Memory:
+        """A memory by id or unique prefix, without counting a use of it."""
+        found = self.store.get([self.resolve(id)])
+        if not found:
+            raise NotFound(f"There is no memory {id}.", "`bethink list` shows what there is.")
+        return found[0]
+
+    def get(self, *ids: str, count: bool = True) -> list[types.Memory]:
+        """Memories by id or unique prefix. Counts as a use of each."""
+        full = [self.resolve(id) for id in ids]
+        if count:
+            self.touch(full)
+        return self.store.get(full)
+
+    def filter(self, **wanted: Any) -> Filter:
+        """A filter over the visible scopes; the names are those of `Filter`."""
+        kinds = tuple(check_kind(kind) or "" for kind in wanted.pop("kinds", ()) or ())
+        return Filter(
+            scopes=wanted.pop("scopes", None) or self.scopes,
+            kinds=kinds,
+            now=self.clock(),
+            **{name: value for name, value in wanted.items() if value is not None},
+        )
+
+    def search(
+        self,
+        query: str,
+        *,
+        filter: Filter | None = None,
+        mode: str | None = None,
+        profile: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        threshold: float | None = None,
+        seed: int | None = None,
+        related: bool = True,
+        hypothesis: str = "",
+    ) -> Answer:
+        """The memories that best answer a question, best first. Never writes. Looks near a `hypothesis` of the answer too."""
+        if not query.strip():
+            raise InvalidInput(
+                "The question is empty.",
+                "Ask in words, such as: how do we deploy? A list needs no question.",
+            )
+        config = self.config
+        mode = check_choice("mode", mode or config.mode, types.MODES)
+        profile = check_choice("profile", profile or config.profile, configuration.PROFILES)
+        embedder, hints = self._ready_embedder(mode)
+        ask = Ask(
+            filter=filter or self.filter(),
+            mode=mode if embedder or mode == "keyword" else "keyword",
+            fusion=config.fusion,
+            profile=profile,
+            limit=config.limit if limit is None else limit,
+            offset=offset,
+            gate=config.min_similarity,
+            threshold=config.threshold if threshold is None else threshold,
+            related=related,
+            hints=hints,
+            hypothesis=hypothesis,
+        )
+        if mode == "vector" and embedder is None:
+            raise self._model.missing()
+        try:
+            return recall(query, ask, self.store, embedder, self.clock(), random.Random(seed))
+        except EmbeddingError as error:
+            if mode == "vector":
+                raise
+            ask = ask._replace(mode="keyword", hints=(without_vectors(error),))
+            return recall(query, ask, self.store, None, self.clock(), random.Random(seed))
+
+    def list(
+        self,
+        *,
+        filter: Filter | None = None,
+        limit: int = 50,
+        offset: int = 0,
+        order: str = "created",
+    ) -> builtins.list[types.Memory]:
+        """Memories in order: created (newest first), oldest, importance, used, useful or updated."""
+        return self.store.list(filter or self.filter(), limit, offset, order)
+
+    def history(self, id: str) -> builtins.list[Event]:
+        """Every change of a memory, oldest first; the numbers of versions count from 1."""
+        return self.store.history(self.resolve(id))
+
+    def relations(self, id: str) -> builtins.list[Relation]:
+        """The relations of a memory, in both directions."""
+        return self.store.relations([self.resolve(id)])
+
+    def stats(self, scopes: Sequence[str] | None = None) -> Overview:
+        """Numbers about the database, or about some scopes of it."""
+        return self.store.overview(scopes)
+
+    def export(self, filter: Filter | None = None) -> Iterator[types.Memory]:
+        """Every memory that is visible from here, forgotten ones included, one at a time."""
+        everything = filter or self.filter(
+            include_deleted=True,
+            include_expired=True,
+            include_superseded=True,
+            include_quarantined=True,
+        )
+        return self.store.scan(everything)
+
+    # Care
+
+    def reindex(
+        self, *, full: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        """Gives every memory and every topic a vector of the current model. May be stopped at any moment and goes on where it was."""
+        from bethink.ingest.reindex import reindex
+
+        embedder = self.embedder
+        if embedder is None:
+            raise self._model.missing()
+        try:
+            return reindex(self.store, embedder, self.recent, self._write, full, progress)
+        except EmbeddingError as error:
+            self._model.failed(error)
+            raise EmbeddingError(
+                self._model.error or error.message, "`bethink reindex` goes on from here."
+            ) from error
+
+    def check(self, deep: bool = False) -> builtins.list[Problem]:
+        """What is wrong with the database; `deep` reads every page and every row."""
+        return self.store.check(deep)
+
+    def backup(self, path: str | Path) -> int:
+        """A complete copy in one new file, while others go on writing. Returns its size in bytes."""
+        return self.store.backup(str(Path(path).expanduser()))
+
+    def reset(self, scopes: Sequence[str] | None = None) -> int:
+        """Forgets everything, or everything in some scopes, beyond recovery. Returns how many memories that were."""
+        return self.store.reset(scopes)

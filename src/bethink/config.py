@@ -1,0 +1,385 @@
+"""Settings: one frozen `Config`, one `load()`.
+
+Defaults are overlaid by the user's file, the project's file, the environment and the command line, in that order.
+A mistake in a file is an error that names the file and the key; a mistake in the environment is a warning and is
+ignored, because an environment is often not the user's own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bethink.errors import ConfigError
+from bethink.types import MODES, NOTHING
+
+FUSIONS = ("adaptive", "convex", "rrf")
+PROFILES = (
+    "relevance",
+    "balanced",
+    "continuity",
+    "fact_check",
+    "frequent",
+    "associative",
+    "explore",
+)
+
+
+class Setting(NamedTuple):
+    """What a key accepts and what it is for. The reference page is generated from these."""
+
+    help: str
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+
+SETTINGS: dict[str, Setting] = {
+    "database": Setting(
+        "Path of the database, or a `postgresql://` URL for a team. Empty: one database per user."
+    ),
+    "tenant": Setting(
+        "Whose memories these are, in a PostgreSQL database that several teams share."
+    ),
+    "user": Setting(
+        "Who you are in a team's database: what is personal is seen by you alone, and changes carry your name."
+    ),
+    "read_url": Setting(
+        "A replica of the PostgreSQL database that reads may go to; never behind this process's own writes."
+    ),
+    "embedding": Setting(
+        "Embedding model by name, a folder with model.onnx, `http`, `hashing`, or `none`."
+    ),
+    "embedding_url": Setting(
+        'Base URL of an OpenAI-compatible endpoint, for `embedding = "http"`.'
+    ),
+    "embedding_model": Setting("Model asked for at that endpoint."),
+    "embedding_dimensions": Setting(
+        "Dimensions to ask that endpoint for; 0 keeps the model's own.", low=0, high=8192
+    ),
+    "embedding_timeout": Setting(
+        "Seconds to wait for one answer of that endpoint.", low=0.1, high=600
+    ),
+    "threads": Setting(
+        "Threads for the local embedding model; 0 uses every core.", low=0, high=256
+    ),
+    "mode": Setting(
+        "How `search` looks: by meaning and words, by meaning only, by words only.", MODES
+    ),
+    "fusion": Setting("How the signals of a hybrid search are brought together.", FUSIONS),
+    "profile": Setting("How hits are weighed: by relevance alone, or by an intent.", PROFILES),
+    "limit": Setting("How many hits a search returns.", low=1, high=1000),
+    "min_similarity": Setting(
+        "Vector gate: cosines below it do not take part in a search; -1 lets all in.",
+        low=-1,
+        high=1,
+    ),
+    "threshold": Setting(
+        "Final bar: hits with a lower score (0 to 1) are not returned.", low=0, high=1
+    ),
+    "max_tokens": Setting(
+        "Token budget of an answer in the index-and-details form.", low=50, high=1_000_000
+    ),
+    "dedup": Setting("Whether `add` refuses what is already known."),
+    "dedup_threshold": Setting("Cosine from which two memories say the same.", low=0.5, high=1),
+    "max_characters": Setting("Longest text of one memory.", low=1000, high=5_000_000),
+    "knowledge": Setting(
+        "Folders whose Markdown files are a project's knowledge, relative to its root."
+    ),
+    "builtin_memory": Setting(
+        "Whether the rules and memory files that agents load by themselves (AGENTS.md, CLAUDE.md, Claude auto memory) are read too."
+    ),
+    "chunk_size": Setting(
+        "Longest passage of an indexed document, in characters.", low=100, high=10_000
+    ),
+    "chunk_overlap": Setting(
+        "Part of a passage that the next one repeats, in percent.", low=0, high=50
+    ),
+    "import_tokens": Setting(
+        "Longest passage of an imported document, in tokens of four characters.", low=25, high=2500
+    ),
+    "import_overlap": Setting(
+        "Tokens of a passage that the next one of an imported document repeats.", low=0, high=1000
+    ),
+    "keep_context_days": Setting(
+        "Days after which `consolidate` retires turns that nothing was taken from; 0 keeps them all.",
+        low=0,
+        high=36_500,
+    ),
+    "llm": Setting(
+        "Language model for extraction, summaries and HyDE: `anthropic`, `openai` (and compatible), `claude`; empty: none.",
+        ("", "none", "anthropic", "openai", "claude"),
+    ),
+    "llm_model": Setting(
+        "Model asked for. Empty: a small one of Anthropic's; `openai` needs a name."
+    ),
+    "llm_url": Setting(
+        "Base URL of that model's endpoint, such as http://127.0.0.1:11434/v1. Empty: the provider's own."
+    ),
+    "llm_timeout": Setting("Seconds for one whole call of the model.", low=0.1, high=600),
+    "llm_daily_tokens": Setting(
+        "Tokens that the model may take in a day; 0 sends nothing.", low=0, high=100_000_000
+    ),
+    "briefing_tokens": Setting(
+        "Longest briefing that a hook gives a session when it starts, in tokens; 0 gives none.",
+        low=0,
+        high=2000,
+    ),
+    "prompt_tokens": Setting(
+        "Most that a hook adds to a prompt, in tokens; 0 adds nothing.", low=0, high=2000
+    ),
+    "prompt_bar": Setting(
+        "How sure a hook must be that a memory fits a prompt to add it; 1 adds nothing.",
+        low=0,
+        high=1,
+    ),
+    "tool_hooks": Setting("Whether hooks tell known gotchas about a file before a tool edits it."),
+    "hook_seconds": Setting("Seconds after which a hook gives up.", low=0.2, high=60),
+    "worker_seconds": Setting(
+        "Seconds after which the process that reads new transcripts ends; the next one goes on.",
+        low=1,
+        high=86_400,
+    ),
+    "team": Setting(
+        "The team's server (https://…) or database, for `sync` and `mcp --remote`. A token goes into BETHINK_TOKEN."
+    ),
+    "busy_timeout": Setting(
+        "Seconds to wait for another process's write, or for a database server to come back.",
+        low=0.1,
+        high=600,
+    ),
+}
+
+
+# A project's file comes with a cloned repository. It may not say where memories, questions or API keys are sent, nor spend
+# the user's money, nor keep them waiting.
+PERSONAL = (
+    "database",
+    "tenant",
+    "user",
+    "read_url",
+    "team",
+    "embedding",
+    "embedding_url",
+    "embedding_model",
+    "embedding_dimensions",
+    "llm",
+    "llm_model",
+    "llm_url",
+    "llm_daily_tokens",
+    "hook_seconds",
+)
+
+
+class Config(NamedTuple):
+    database: str = ""
+    tenant: str = "default"
+    user: str = ""
+    read_url: str = ""
+    embedding: str = "snowflake-arctic-embed-s"
+    embedding_url: str = "https://api.openai.com/v1"
+    embedding_model: str = "text-embedding-3-small"
+    embedding_dimensions: int = 0
+    embedding_timeout: float = 30.0
+    threads: int = 0
+    mode: str = "hybrid"
+    fusion: str = "adaptive"
+    profile: str = "relevance"
+    limit: int = 10
+    min_similarity: float = -1.0
+    threshold: float = 0.0
+    max_tokens: int = 1000
+    dedup: bool = True
+    dedup_threshold: float = 0.9
+    max_characters: int = 200_000
+    knowledge: tuple[str, ...] = (".claude/knowledge",)
+    builtin_memory: bool = True
+    chunk_size: int = 2000
+    chunk_overlap: int = 15
+    import_tokens: int = 400
+    import_overlap: int = 80
+    keep_context_days: int = 365
+    llm: str = ""
+    llm_model: str = ""
+    llm_url: str = ""
+    llm_timeout: float = 60.0
+    llm_daily_tokens: int = 50_000
+    briefing_tokens: int = 600
+    prompt_tokens: int = 400
+    prompt_bar: float = 0.5
+    tool_hooks: bool = False
+    hook_seconds: float = 5.0
+    worker_seconds: float = 600.0
+    team: str = ""
+    busy_timeout: float = 30.0
+    origins: Mapping[str, str] = NOTHING
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def shared(self) -> bool:
+        """Whether a server keeps the memories, of a team and not of one person."""
+        return self.database.startswith(("postgres://", "postgresql://"))
+
+
+def data_directory() -> Path:
+    """Where the database and the models live. BETHINK_HOME moves both."""
+    if home := os.environ.get("BETHINK_HOME"):
+        return Path(home).expanduser()
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "bethink"
+
+
+def user_file() -> Path:
+    if home := os.environ.get("BETHINK_HOME"):
+        return Path(home).expanduser() / "config.toml"
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "bethink" / "config.toml"
+
+
+def project_file(root: Path) -> Path:
+    return root / ".bethink" / "config.toml"
+
+
+def trusts(root: Path) -> bool:
+    """Whether the user made this project's own database theirs. One that came with a cloned repository is not read:
+    its memories would be somebody else's words."""
+    try:
+        return str(root) in (data_directory() / "local-projects").read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def check(key: str, value: Any) -> Any:
+    """The value in its setting's type, or a ValueError that says what would be accepted."""
+    setting = SETTINGS[key]
+    kind = type(Config._field_defaults[key])
+    if kind is bool:
+        if isinstance(value, str):
+            lowered = value.strip().lower()
+            if lowered in ("1", "true", "yes", "on"):
+                return True
+            if lowered in ("0", "false", "no", "off"):
+                return False
+        if isinstance(value, bool):
+            return value
+        raise ValueError("expected true or false")
+    if kind is tuple:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+            return tuple(value)
+        raise ValueError("expected a list of strings")
+    if kind in (int, float):
+        if isinstance(value, bool):
+            raise ValueError("expected a number")
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError("expected a number") from None
+        if number != number or (kind is int and not number.is_integer()):
+            raise ValueError("expected a whole number" if kind is int else "expected a number")
+        if (setting.low is not None and number < setting.low) or (
+            setting.high is not None and number > setting.high
+        ):
+            raise ValueError(f"expected a number from {setting.low:g} to {setting.high:g}")
+        return kind(number)
+    if not isinstance(value, str):
+        raise ValueError("expected a string")
+    if setting.choices and value not in setting.choices:
+        raise ValueError("expected one of " + ", ".join(setting.choices))
+    return value
+
+
+def _read(path: Path, shared: bool = False) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    import tomllib
+
+    try:
+        with path.open("rb") as stream:
+            table = tomllib.load(stream)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(
+            f"The settings file {path} cannot be read: {error}.", "Mend or remove the file."
+        ) from error
+    values = {}
+    for key, value in table.items():
+        if key not in SETTINGS:
+            raise ConfigError(f"Unknown setting '{key}' in {path}.", _nearest(key))
+        if shared and key in PERSONAL:
+            raise ConfigError(
+                f"'{key}' may not be set by a project's file ({path}).",
+                f"Set it for yourself: `bethink config {key} …`.",
+            )
+        try:
+            values[key] = check(key, value)
+        except ValueError as error:
+            raise ConfigError(
+                f"Bad value {value!r} for '{key}' in {path}: {error}.", "See `bethink config`."
+            ) from None
+    return values
+
+
+def _nearest(key: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(key.replace("-", "_"), SETTINGS, n=1)
+    return f"Did you mean '{close[0]}'?" if close else "`bethink config` lists every setting."
+
+
+def load(root: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Config:
+    """All layers together. `root` is the project whose file counts; `overrides` come from the command line."""
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    warnings: list[str] = []
+
+    def overlay(layer: Mapping[str, Any], origin: str) -> None:
+        values.update(layer)
+        origins.update(dict.fromkeys(layer, origin))
+
+    overlay(_read(user_file()), str(user_file()))
+    if root is not None:
+        overlay(_read(project_file(root), shared=True), str(project_file(root)))
+    for key in SETTINGS:
+        variable = f"BETHINK_{key.upper()}"
+        if (text := os.environ.get(variable)) is None:
+            continue
+        try:
+            overlay({key: check(key, text)}, f"${variable}")
+        except ValueError as error:
+            warnings.append(f"{variable}={text!r} is ignored: {error}.")
+    for key, value in (overrides or {}).items():
+        if value is None:
+            continue
+        try:
+            overlay({key: check(key, value)}, "command line")
+        except ValueError as error:
+            raise ConfigError(
+                f"Bad value {value!r} for '{key}': {error}.", "See `bethink config`."
+            ) from None
+    return Config(**values, origins=origins, warnings=tuple(warnings))
+
+
+def masked(value: Any) -> Any:
+    """A value as it may be shown: the password in a URL is nobody's business."""
+    if not isinstance(value, str) or "://" not in value:
+        return value
+    import re
+
+    plain = re.sub(r"(://[^/?#@:]*):[^/?#]*@", r"\1:…@", value)
+    return re.sub(r"(?i)([?&][a-z_]*password=)[^&]*", r"\1…", plain)
+
+
+def explain(config: Config) -> list[dict[str, Any]]:
+    """Every setting with its value, without passwords, and the layer it came from."""
+    return [
+        {
+            "key": key,
+            "value": masked(getattr(config, key)),
+            "origin": config.origins.get(key, "default"),
+            "help": setting.help,
+        }
+        for key, setting in SETTINGS.items()
+    ]

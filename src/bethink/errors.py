@@ -1,0 +1,79 @@
+"""Everything that can go wrong, as one tree.
+
+    BethinkError            something could not be done; exit code 1
+    ├── UsageError            the request itself is wrong; exit code 2
+    │   ├── InvalidInput      a value that cannot be stored or searched
+    │   ├── NotFound          no memory, session or file of that name; exit code 1
+    │   ├── Ambiguous         an id prefix that fits several memories; exit code 1
+    │   └── ConfigError       a settings file that cannot be used
+    ├── StoreError            the database cannot be read or written
+    │   ├── StoreBusy         another process held the lock for too long
+    │   ├── Overtaken         another process read the same source on meanwhile
+    │   ├── OutcomeUnknown    the answer to a write was lost, and whether it went in could not be asked
+    │   ├── StoreCorrupt      the file is damaged, or is no database
+    │   └── StoreTooNew       written by a newer version of Bethink
+    ├── EmbeddingError        no vectors can be made right now
+    └── ModelError            the language model gave nothing usable (`llm/base.py`)
+
+A message is a full sentence with the offending value in it. A hint names the next thing to type.
+Errors of other libraries are translated where they enter: SQLite's in `store/`, HTTP's in `embed/` and `llm/`.
+"""
+
+from __future__ import annotations
+
+
+class BethinkError(Exception):
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(BethinkError):
+    exit_code = 2
+
+
+class InvalidInput(UsageError):
+    pass
+
+
+class NotFound(UsageError):
+    exit_code = 1
+
+
+class Ambiguous(UsageError):
+    exit_code = 1
+
+
+class ConfigError(UsageError):
+    pass
+
+
+class StoreError(BethinkError):
+    pass
+
+
+class StoreBusy(StoreError):
+    pass
+
+
+class Overtaken(StoreError):
+    pass
+
+
+class OutcomeUnknown(StoreError):
+    pass
+
+
+class StoreCorrupt(StoreError):
+    pass
+
+
+class StoreTooNew(StoreError):
+    pass
+
+
+class EmbeddingError(BethinkError):
+    pass

@@ -1,0 +1,142 @@
+"""How memory is doing, in numbers that take a moment to count: what each agent's conversations brought in, what waits to be
+read or embedded, how large the database is and how it grows, what a language model cost.
+
+Only looks. Where it is served, the server counts in the background and shows what was counted last (`http/checkup.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from bethink.api import Bethink
+from bethink.features import language
+from bethink.hooks import failures, spool
+from bethink.types import Session
+
+WEEKS = 12
+MOST_SESSIONS = 5000
+
+
+class Capture(NamedTuple):
+    """What an agent's conversations brought in."""
+
+    host: str
+    sessions: int
+    last: datetime | None  # when something was last said in one that is known
+    captured: datetime | None  # when a hook last brought something in
+    behind: int  # lines that are not read yet
+    waiting: int  # transcripts that wait to be read
+    failures: int
+
+
+class Week(NamedTuple):
+    begin: datetime
+    memories: int
+
+
+class Condition(NamedTuple):
+    at: datetime
+    memories: int
+    forgotten: int
+    captures: tuple[Capture, ...]
+    unembedded: int
+    vectors: Mapping[str, int]  # model → vectors
+    database: str
+    bytes: int
+    bytes_per_memory: int
+    growth: tuple[Week, ...]  # oldest first; the last is the week that ends now
+    language_model: Mapping[str, Any]
+
+
+def examine(memory: Bethink) -> Condition:
+    """Counts everything of the database. Takes a moment where there is much."""
+    overview = memory.stats()
+    every = overview.memories + overview.deleted
+    return Condition(
+        at=memory.clock(),
+        memories=overview.memories,
+        forgotten=overview.deleted,
+        captures=captures(memory),
+        unembedded=overview.unembedded,
+        vectors=overview.vectors,
+        database=_named(memory),
+        bytes=overview.database_bytes,
+        bytes_per_memory=round(overview.database_bytes / every) if every else 0,
+        growth=growth(memory),
+        language_model=language.usage(memory),
+    )
+
+
+def _named(memory: Bethink) -> str:
+    """The database for people to read: a path, or a URL without what is secret in it."""
+    path = getattr(memory.store, "path", None)
+    if path is not None:
+        return str(path)
+    scheme, _, rest = memory.config.database.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
+
+
+def captures(memory: Bethink) -> tuple[Capture, ...]:
+    """One line for every agent that anything is known of, those that spoke last first."""
+    sessions = memory.store.sessions(memory.every_scope(), MOST_SESSIONS)
+    counts = Counter(one.host for one in sessions)
+    last: dict[str, datetime] = {}
+    for one in sessions:
+        if (at := _ended(one)) and (one.host not in last or at > last[one.host]):
+            last[one.host] = at
+    captured = {host: datetime.fromtimestamp(at, UTC) for host, at in spool.captures().items()}
+    waiting = Counter(entry.host for entry in spool.waiting())
+    failed = Counter[str]()
+    for failure in failures.read():
+        failed[failure.host] += failure.count
+    hosts = [host for host in {*counts, *captured, *waiting, *failed} if host]
+    found = [
+        Capture(
+            host,
+            counts[host],
+            last.get(host),
+            captured.get(host),
+            spool.lag(host),
+            waiting[host],
+            failed[host],
+        )
+        for host in hosts
+    ]
+    return tuple(
+        sorted(
+            found,
+            key=lambda one: (
+                -(one.last or one.captured or datetime.min.replace(tzinfo=UTC)).timestamp(),
+                one.host,
+            ),
+        )
+    )
+
+
+def _ended(one: Session) -> datetime | None:
+    return one.ended_at or one.started_at
+
+
+def growth(memory: Bethink, weeks: int = WEEKS) -> tuple[Week, ...]:
+    """How many memories each of the last weeks brought."""
+    now = memory.clock()
+    every: dict[str, Any] = {
+        "scopes": memory.every_scope(),
+        "include_superseded": True,
+        "include_expired": True,
+    }
+    begins = [now - timedelta(weeks=back) for back in range(weeks, 0, -1)]
+    if not every["scopes"]:
+        return tuple(Week(begin, 0) for begin in begins)
+    return tuple(
+        Week(
+            begin,
+            memory.store.count(
+                memory.filter(**every, since=begin, until=begin + timedelta(weeks=1))
+            ),
+        )
+        for begin in begins
+    )

@@ -1,0 +1,385 @@
+"""Transcripts become memory: which files to read, where each belongs, and reading them on from where they were left.
+
+Each transcript is a source that remembers how far it was read. A page of it goes in whole, with everything derived from it,
+in one transaction; stopping at any moment loses nothing and repeating changes nothing. A transcript belongs to the project
+it was spoken in, whichever project this is run from.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bethink import project as projects
+from bethink.api import Bethink
+from bethink.errors import BethinkError, NotFound, Overtaken
+from bethink.features import language
+from bethink.hooks.pause import Pause, covered
+from bethink.hooks.pause import read as read_pauses
+from bethink.types import NOTHING, Batch, Memory, Session, Source, Span
+
+if TYPE_CHECKING:
+    from bethink.hosts.base import Page, Position, Transcript, Turn
+    from bethink.ingest.pipeline import Into
+
+COLLECTION = "transcripts"
+OPEN = 8  # sessions of one file whose open topic is remembered: one database may hold thousands of sessions
+SUFFIXES = (".jsonl", ".json", ".zst", ".md", ".markdown", ".txt", ".db")
+ATTEMPTS = 5  # times a page is taken up again when another process was quicker
+
+Progress = Callable[
+    ["Indexed", Path, int, int], None
+]  # so far; the file; bytes of it read, bytes in all
+
+
+class Indexed(NamedTuple):
+    """What came of reading transcripts."""
+
+    transcripts: int = 0  # that had something new
+    unchanged: int = 0
+    lines: int = 0
+    turns: int = 0
+    repeated: int = 0  # turns that were known from another file
+    ideas: int = 0
+    known: int = 0  # ideas that were known already
+    topics: int = 0
+    sessions: tuple[str, ...] = ()
+    skipped: Mapping[str, int] = NOTHING  # lines that are no turns, by reason
+    failed: tuple[tuple[str, str], ...] = ()  # (file, why)
+
+    def plus(self, other: Indexed) -> Indexed:
+        counts = {name: getattr(self, name) + getattr(other, name) for name in COUNTED}
+        return Indexed(
+            **counts,
+            sessions=tuple(dict.fromkeys((*self.sessions, *other.sessions))),
+            skipped=Counter(self.skipped) + Counter(other.skipped),
+            failed=(*self.failed, *other.failed),
+        )
+
+
+COUNTED = Indexed._fields[:8]
+
+
+def find(
+    path: Path | None, host: str | None, since: datetime | None = None
+) -> list[tuple[str, Path]]:
+    """The transcripts to read, oldest first, so that what was decided last is read last: those below a path, or where the
+    agents keep theirs."""
+    from bethink import hosts
+
+    if path is None:
+        named = [host] if host else [name for name in hosts.HOSTS if name != "plain"]
+        found = [
+            (name, file) for name in named for file in hosts.locate(name, os.environ, Path.home())
+        ]
+    else:
+        if not path.exists():
+            raise NotFound(
+                f"There is nothing at {path}.", "Give a transcript or a folder of them, or --all."
+            )
+        files = (
+            [path]
+            if path.is_file()
+            else sorted(
+                file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file()
+            )
+        )
+        found = [
+            (name, file) for file in files if (name := host or _detected(file)) or path.is_file()
+        ]
+    dated = []
+    for name, file in found:
+        try:
+            changed = file.stat().st_mtime
+        except OSError:
+            continue  # gone since it was listed
+        if since is None or changed >= since.timestamp():
+            dated.append((changed, name, file))
+    return [(name, file) for _, name, file in sorted(dated, key=lambda row: (row[0], str(row[2])))]
+
+
+def _detected(file: Path) -> str:
+    from bethink import hosts
+
+    try:
+        return hosts.detect(file) or ""
+    except (OSError, BethinkError):
+        return ""
+
+
+def backfill(
+    memory: Bethink,
+    transcripts: Iterable[tuple[str, Path]],
+    *,
+    embed: bool = True,
+    progress: Progress | None = None,
+) -> Indexed:
+    """Reads transcripts on from where each was left. One that cannot be read does not stop the others."""
+    done = Indexed()
+    for host, path in transcripts:
+        try:
+            for part in read_on(memory, path, host, embed=embed):
+                done = done.plus(part)
+                if progress:
+                    progress(done, path, 0, 0)
+        except Overtaken:
+            continue  # somebody else reads it
+        except (OSError, BethinkError) as error:
+            reason = (
+                error.message if isinstance(error, BethinkError) else str(error.strerror or error)
+            )
+            done = done.plus(Indexed(failed=((str(path), reason),)))
+    return done
+
+
+def read_on(
+    memory: Bethink,
+    path: Path,
+    host: str | None = None,
+    *,
+    embed: bool = True,
+    silent: bool = False,
+    end: int | None = None,
+) -> Iterator[Indexed]:
+    """What is new in one transcript, page by page, or what of it begins before byte `end`. What was said while memory was paused is
+    passed over; with `silent` also what the host gives no time for."""
+    from bethink import hosts
+    from bethink.hosts.base import Position
+
+    uri = str(path.resolve())
+    known = memory.store.find_source(uri)
+    home, source = known if known else (None, None)
+    left = source.metadata.get("position") if source else None
+    transcript = hosts.read(path, Position(**left) if left else Position(), host or None)
+    transcript.end = end
+    states: dict[str, Any] = dict(source.metadata.get("sessions") or {}) if source else {}
+    expected = source.position if source else 0
+    quiet = _Quiet(read_pauses(), silent)
+    pages = 0
+    for page in transcript.pages():
+        pages += 1
+        place = Source(uri, "transcript", position=page.position.offset)
+        home, part = _take(
+            memory, transcript, page, place, states, home, expected, embed, quiet.among(page.turns)
+        )
+        expected = place.position
+        yield part
+    if not pages:
+        yield Indexed(unchanged=1)
+
+
+class _Quiet(NamedTuple):
+    """What of a transcript is not for memory."""
+
+    pauses: Sequence[Pause]
+    silent: bool  # whether that holds for what the host gives no time for
+
+    def among(self, turns: Sequence[Turn]) -> _Quiet:
+        """The same, of the time in which these turns were said."""
+        times = [turn.at.timestamp() for turn in turns if turn.at]
+        first, last = min(times, default=0.0), max(times, default=0.0)
+        return self._replace(
+            pauses=[
+                one
+                for one in self.pauses
+                if one.since <= last and (one.until is None or one.until > first)
+            ]
+        )
+
+    def covers(self, turn: Turn, scope: str) -> bool:
+        return (
+            self.silent
+            if turn.at is None
+            else covered(self.pauses, turn.at.timestamp(), scope, turn.cwd)
+        )
+
+
+def _take(
+    memory: Bethink,
+    transcript: Transcript,
+    page: Page,
+    place: Source,
+    states: dict[str, Any],
+    home: str | None,
+    expected: int,
+    embed: bool,
+    quiet: _Quiet,
+) -> tuple[str, Indexed]:
+    """One page into the store: the turns of each session in it, each to its own project, and how far the file was read."""
+    from bethink.hosts.base import OFF
+    from bethink.ingest.conversation import Prepared, Talk, prepare
+
+    embedder = memory.embedder if embed else None
+    model = language.opened(memory) if memory.config.llm else None
+    batch = Batch(at=memory.clock(), actor=memory.actor)
+    total = Indexed(transcripts=1, lines=page.lines, skipped=dict(page.skipped))
+    for session, turns in _by_session(page.turns).items():
+        state = dict(states.get(session) or {})
+        scope, names = (
+            (str(state["scope"]), {}) if state.get("scope") else _scope(memory, transcript, turns)
+        )
+        heard = [turn for turn in turns if not quiet.covers(turn, scope)]
+        if len(heard) < len(turns):
+            total = total.plus(Indexed(skipped={OFF: len(turns) - len(heard)}))
+            state["quiet"] = (
+                True  # a summary of the session, or its title, may tell what was said meanwhile
+            )
+        if not heard:
+            states[session] = {**state, "scope": scope}
+            batch = batch._replace(scopes={**batch.scopes, **names})
+            continue
+        title = None if state.get("quiet") else transcript.title_of(session)
+        talk = Talk(
+            session, transcript.host, place, heard, title or "", state if "turns" in state else {}
+        )
+        made: Prepared = prepare(
+            talk, _into(memory, scope, names), memory.store, embedder, memory.recent, model
+        )
+        states.pop(session, None)  # the sessions spoken in last stand last
+        states[session] = {
+            **made.state,
+            "scope": scope,
+            **({"quiet": True} if state.get("quiet") else {}),
+        }
+        batch = _together(batch, made.batch)
+        total = total.plus(
+            Indexed(
+                turns=made.turns,
+                repeated=made.repeated,
+                ideas=made.ideas,
+                known=made.known,
+                topics=made.spans,
+                sessions=(session,),
+            )
+        )
+    for session in list(states)[:-OPEN]:
+        states[session].pop("open", None)
+    home = home or next((str(state["scope"]) for state in states.values()), memory.scope)
+    source = place._replace(
+        metadata={
+            "position": _storable(page.position),
+            "host": transcript.host,
+            "sessions": states,
+            "collection": COLLECTION,
+        }
+    )
+    memory.store.write(
+        batch._replace(expect=((home, place.uri, expected),), sources=((home, source),))
+    )
+    return home, total
+
+
+def _storable(position: Position) -> dict[str, Any]:
+    """A position without the secrets that a folder, a branch or a file was named by."""
+    from bethink.hosts.base import NAMED
+    from bethink.ingest.redact import redact_value
+
+    named, _ = redact_value(
+        {name: position.state[name] for name in NAMED if name in position.state}
+    )
+    return position._replace(state={**position.state, **named})._asdict()
+
+
+def _together(one: Batch, other: Batch) -> Batch:
+    return one._replace(
+        scopes={**one.scopes, **other.scopes},
+        sessions=(*one.sessions, *other.sessions),
+        spans=(*one.spans, *other.spans),
+        add=(*one.add, *other.add),
+        change=(*one.change, *other.change),
+        relate=(*one.relate, *other.relate),
+        model=other.model or one.model,
+        cache={**one.cache, **other.cache},
+    )
+
+
+def _by_session(turns: Sequence[Turn]) -> dict[str, list[Turn]]:
+    found: dict[str, list[Turn]] = {}
+    for turn in turns:
+        found.setdefault(turn.session, []).append(turn)
+    return found
+
+
+def _scope(
+    memory: Bethink, transcript: Transcript, turns: Sequence[Turn]
+) -> tuple[str, dict[str, tuple[str, ...]]]:
+    """The project that a conversation was about, by the directory it began in, also when that is gone by now; and its name.
+    One file may hold conversations about several projects."""
+    began = next((turn.cwd for turn in turns if turn.cwd), None) or transcript.project
+    if not began:
+        return memory.scope, memory.names_of(memory.scope)
+    project = projects.find(Path(began))
+    if memory.shared:
+        project = projects.of_team(project)
+    elif heir := _heir(memory, Path(began)):
+        return heir, {}
+    return project.scope, {
+        project.scope: (project.name, str(project.root), projects.origin(project))
+    }
+
+
+def _heir(memory: Bethink, folder: Path) -> str | None:
+    """The scope of the project that adopted the memories of a folder which is gone."""
+    places = takewhile(projects.gone, (folder, *folder.parents))
+    return next(
+        (scope for place in places if (scope := memory.store.noted(f"adopted:{place}"))), None
+    )
+
+
+def _into(memory: Bethink, scope: str, names: dict[str, tuple[str, ...]]) -> Into:
+    from bethink.ingest.pipeline import Into
+
+    config = memory.config
+    return Into(
+        scope=scope,
+        now=memory.clock(),
+        actor=memory.actor,
+        trust=memory.trust,
+        dedup=config.dedup,
+        threshold=config.dedup_threshold,
+        unique=True,
+        longest=config.max_characters,
+        scopes=names,
+    )
+
+
+# Looking
+
+
+def sessions(memory: Bethink, limit: int = 20, offset: int = 0) -> list[Session]:
+    """The conversations of this project, newest first."""
+    return memory.store.sessions(memory.scopes, limit, offset)
+
+
+def session(memory: Bethink, prefix: str) -> Session:
+    """The one session whose id starts with `prefix`."""
+    found = memory.store.sessions(memory.scopes, 2, 0, prefix)
+    if not found:
+        raise NotFound(
+            f"There is no session whose id starts with '{prefix}'.", "`bethink topics` lists them."
+        )
+    if len(found) > 1 and found[0].id != prefix:
+        raise NotFound(
+            f"Several sessions start with '{prefix}'.",
+            f"`{found[0].id}` and `{found[1].id}` are two of them.",
+        )
+    return found[0]
+
+
+def topics(memory: Bethink, of: Session) -> list[Span]:
+    """The topics of a session in order, sub-topics after their topics."""
+    return memory.store.spans(of.id, memory.scopes)
+
+
+def surroundings(memory: Bethink, id: str, turns: int = 3) -> list[Memory]:
+    """What stands around a memory where it came from: the turns of a conversation, or the passages of a document."""
+    return [
+        found
+        for found in memory.store.around(memory.resolve(id), turns, turns)
+        if found.scope in memory.scopes
+    ]

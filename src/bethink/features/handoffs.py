@@ -1,0 +1,306 @@
+"""Handoffs: what whoever works here next has to know. A handoff is a memory of kind `handoff`; the newest of a project's branch
+replaces the one before it, which stays in the chain.
+
+`project` is a name within the scope, by default that of the project itself, so that a part of a large repository can have
+handoffs of its own. Nothing here knows who asks: the command line, an agent or a hook.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bethink.api import Bethink
+from bethink.errors import InvalidInput
+from bethink.types import Batch, Memory, Passage, Relation, Source
+
+SUMMARY, ITEM = 4000, 1000  # characters
+ITEMS, MEMORIES = 50, 100
+NAME = 200
+SUMMARY_WORDS = 20
+IMPORTANCE = 6.0
+KEPT = 500  # live handoffs of a scope that are looked through: one per branch
+
+# Field → its heading. The first words of a heading are enough when a handoff is read from Markdown.
+LISTS = {
+    "completed": "Done",
+    "in_progress_blocked": "In progress or blocked",
+    "key_decisions": "Decisions",
+    "next_steps": "Next",
+}
+_FIELDS = {
+    "completed": ("done", "completed"),
+    "in_progress_blocked": ("in progress", "blocked", "in_progress"),
+    "key_decisions": ("decision", "key decision", "key_decision"),
+    "next_steps": ("next",),
+    "memory_ids": ("memories", "memory"),
+}
+_HEADING = re.compile(r"#{1,6}[ \t]{1,8}(\S.{0,200})")
+_ITEM = re.compile(r"[ \t]{0,8}(?:[-*+]|\d{1,3}[.)])[ \t]{1,8}(?:\[[ xX]\][ \t]{1,8})?(\S.*)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_SHA = re.compile(r"[0-9a-f]{40,64}")
+
+
+class Handoff(NamedTuple):
+    summary: str
+    completed: tuple[str, ...] = ()
+    in_progress_blocked: tuple[str, ...] = ()
+    key_decisions: tuple[str, ...] = ()
+    next_steps: tuple[str, ...] = ()
+    memory_ids: tuple[str, ...] = ()
+    project: str = ""
+    branch: str = ""
+
+
+class Saved(NamedTuple):
+    memory: Memory
+    new: bool  # whether it differs from the one before
+    supersedes: tuple[str, ...] = ()
+
+
+class Found(NamedTuple):
+    memory: Memory
+    handoff: Handoff
+    asked: str  # the branch that was asked for; the handoff's own may be another
+
+    @property
+    def exact(self) -> bool:
+        return self.handoff.branch == self.asked
+
+
+def branch_of(worktree: Path) -> str:
+    """The branch that is checked out, as git's own files say: its name, the short hash of a detached head, or nothing."""
+    git = worktree / ".git"
+    try:
+        if git.is_file():
+            text = _start(git)
+            if not text.startswith("gitdir:"):
+                return ""
+            git = worktree / text[len("gitdir:") :].strip()
+        head = _start(git / "HEAD").strip()
+    except (OSError, ValueError):
+        return ""
+    name = head.removeprefix("ref:").strip()
+    if head.startswith("ref:"):
+        return (
+            name.removeprefix("refs/heads/") if not name.endswith("/.invalid") else ""
+        )  # another store of references
+    return name[:7] if _SHA.fullmatch(name) else ""
+
+
+def _start(file: Path) -> str:
+    with file.open("rb") as stream:
+        return stream.read(4096).decode("utf-8", "replace")
+
+
+def save(memory: Bethink, handoff: Handoff) -> Saved:
+    """Stores a handoff in place of the last one of its project and branch. Counts a use of the memories it names."""
+    from bethink.ingest.pipeline import clean  # not needed to read one, which hooks do in a hurry
+
+    project, branch = _named(memory, handoff.project, handoff.branch)
+    handoff = _checked(handoff._replace(project=project, branch=branch))
+    handoff = handoff._replace(
+        memory_ids=tuple(dict.fromkeys(memory.resolve(id) for id in handoff.memory_ids))
+    )
+    before = [found for found in _live(memory) if _place(found) == (project, branch)]
+    passage = Passage(
+        written(handoff),
+        kind="handoff",
+        summary=" ".join(handoff.summary.split()[:SUMMARY_WORDS]),
+        importance=IMPORTANCE,
+        metadata={
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in handoff._asdict().items()
+        },
+        supersedes=tuple(found.id for found in before),
+    )
+    cleaned = clean(passage, memory.config.max_characters)[0]
+    if len(before) == 1 and (before[0].content, dict(before[0].metadata)) == (
+        cleaned.content,
+        cleaned.metadata,
+    ):
+        memory.touch(handoff.memory_ids)
+        return Saved(before[0], new=False)
+    # As a source and not as a note: a handoff is never a duplicate, and "switched from A to B" in it replaces no memory of A.
+    groups = [(Source(f"note:{memory.actor}", "note"), [passage])]
+    outcome = memory.ingest(groups, trust=memory.trust, replace_sources=False).outcomes[0]
+    if outcome.status != "added":
+        raise InvalidInput(
+            "This very handoff was purged, so it is not taken in again.", "Say it in other words."
+        )
+    related = tuple(Relation(outcome.id, other, "relates_to") for other in handoff.memory_ids)
+    if related:
+        memory.store.write(
+            Batch(at=memory.clock(), actor=memory.actor, relate=related, access=handoff.memory_ids)
+        )
+    return Saved(memory.one(outcome.id), new=True, supersedes=passage.supersedes)
+
+
+def latest(memory: Bethink, project: str | None = None, branch: str | None = None) -> Found | None:
+    """The newest handoff of this branch, or of any branch where it has none."""
+    known = [(found, read(found)) for found in _live(memory)]
+    name, asked = project or memory.project.name, branch or branch_of(memory.project.worktree)
+    if any("[REDACTED" in handoff.project + handoff.branch for _, handoff in known):
+        name, asked = _named(
+            memory, name, asked
+        )  # only then, because a hook that starts a session has no time for all the rules
+    mine = [(found, handoff) for found, handoff in known if handoff.project == name]
+    here = [(found, handoff) for found, handoff in mine if handoff.branch == asked]
+    for found, handoff in here or mine:
+        return Found(found, handoff, asked)
+    return None
+
+
+def branches(memory: Bethink) -> list[str]:
+    """The branches that have a handoff, those with the newest first."""
+    return list(dict.fromkeys(branch for found in _live(memory) if (branch := _place(found)[1])))
+
+
+def read(memory: Memory) -> Handoff:
+    """The handoff that a memory holds."""
+    kept = memory.metadata
+    fields: dict[str, Any] = {
+        name: str(kept[name]) for name in ("project", "branch") if kept.get(name)
+    }
+    fields |= {
+        name: tuple(map(str, value))
+        for name in (*LISTS, "memory_ids")
+        if isinstance(value := kept.get(name), list | tuple)
+    }
+    return Handoff(str(kept.get("summary") or memory.summary), **fields)
+
+
+def written(handoff: Handoff) -> str:
+    """A handoff as Markdown, the text of its memory."""
+    title = f"# Handoff: {handoff.project}" + (
+        f", branch {handoff.branch}" if handoff.branch else ""
+    )
+    parts = [title, handoff.summary.strip()]
+    for name, heading in LISTS.items():
+        if items := getattr(handoff, name):
+            parts.append(
+                "\n".join([f"## {heading}", "", *(f"- {' '.join(item.split())}" for item in items)])
+            )
+    return "\n\n".join(parts)
+
+
+def parse(text: str) -> Handoff:
+    """A handoff as people and programs write it: JSON with its fields, or Markdown with a heading for each list."""
+    if text.lstrip().startswith("{"):
+        return _from_json(text)
+    found: dict[str, list[str]] = {name: [] for name in (*LISTS, "memory_ids")}
+    prose: list[str] = []
+    field: str | None = None
+    for line in text.splitlines():
+        if heading := _HEADING.fullmatch(line.strip()):
+            field = _field(heading[1])
+        elif field and (item := _ITEM.fullmatch(line)):
+            found[field].append(item[1].strip())
+        elif field and line.strip():
+            # A line without a bullet goes on with the item before it, or is one.
+            found[field][-1:] = [" ".join([*found[field][-1:], line.strip()])]
+        elif not field:
+            prose.append(line)
+    fields: dict[str, Any] = {name: tuple(items) for name, items in found.items()}
+    return Handoff("\n".join(prose).strip(), **fields)
+
+
+def _field(heading: str) -> str | None:
+    plain = heading.strip().lower()
+    return next((name for name, words in _FIELDS.items() if plain.startswith(words)), None)
+
+
+def _from_json(text: str) -> Handoff:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"The handoff is no valid JSON: {error}.",
+            'Give an object such as {"summary": "…", "next_steps": ["…"]}.',
+        ) from None
+    if not isinstance(value, dict):
+        raise InvalidInput("The handoff is no JSON object.", 'Give one such as {"summary": "…"}.')
+    return from_fields(value)
+
+
+def from_fields(value: Mapping[str, Any]) -> Handoff:
+    """A handoff from loose values; a wrong one is named."""
+    if unknown := sorted(set(value) - set(Handoff._fields)):
+        raise InvalidInput(
+            f"A handoff has no field '{unknown[0]}'.", "It has " + ", ".join(Handoff._fields) + "."
+        )
+    fields: dict[str, Any] = {}
+    for name, given in value.items():
+        many = name in LISTS or name == "memory_ids"
+        if given is None:
+            continue
+        if many and isinstance(given, str):
+            given = [given]
+        if many != isinstance(given, list | tuple) or not all(
+            isinstance(item, str) for item in (given if many else [given])
+        ):
+            raise InvalidInput(
+                f"The handoff's {name} is no {'list of texts' if many else 'text'}.",
+                "Give texts in quotes.",
+            )
+        fields[name] = tuple(given) if many else given
+    return Handoff(**{"summary": "", **fields})
+
+
+def _named(memory: Bethink, project: str, branch: str) -> tuple[str, str]:
+    """The project and the branch that are meant, in the form in which they are stored."""
+    from bethink.ingest.redact import redact
+
+    return redact(project.strip() or memory.project.name).text, redact(
+        branch.strip() or branch_of(memory.project.worktree)
+    ).text
+
+
+def _checked(handoff: Handoff) -> Handoff:
+    """The handoff without empty items, if it has a summary and is not endless."""
+    if not handoff.summary.strip():
+        raise InvalidInput(
+            "The handoff has no summary.", "Say in a sentence or two where things stand."
+        )
+    _short("summary", handoff.summary, SUMMARY)
+    for name in ("project", "branch"):
+        _short(name, getattr(handoff, name), NAME)
+        if _CONTROL.search(getattr(handoff, name)):
+            raise InvalidInput(
+                f"The handoff's {name} holds a line break or another control character.",
+                "Give its name alone.",
+            )
+    lists: dict[str, Any] = {
+        name: tuple(item.strip() for item in getattr(handoff, name) if item.strip())
+        for name in LISTS
+    }
+    for name, items in {**lists, "memory_ids": handoff.memory_ids}.items():
+        most = MEMORIES if name == "memory_ids" else ITEMS
+        if len(items) > most:
+            raise InvalidInput(
+                f"The handoff's {name} has {len(items):,} items; {most} are the most.",
+                "Keep what matters next.",
+            )
+        for item in items:
+            _short(name, item, ITEM)
+    return handoff._replace(**lists)
+
+
+def _short(name: str, text: str, most: int) -> None:
+    if len(text) > most:
+        raise InvalidInput(
+            f"The handoff's {name} has {len(text):,} characters; {most:,} are the most.",
+            "Keep what matters next.",
+        )
+
+
+def _live(memory: Bethink) -> Sequence[Memory]:
+    return memory.list(filter=memory.filter(kinds=("handoff",), scopes=(memory.scope,)), limit=KEPT)
+
+
+def _place(found: Memory) -> tuple[str, str]:
+    handoff = read(found)
+    return handoff.project, handoff.branch

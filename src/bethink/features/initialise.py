@@ -1,0 +1,466 @@
+"""Setting a project up in one step: folders and templates, settings, .gitignore, perhaps a database of its own; then what
+the project knows about itself is taken in.
+
+`plan` looks and says what would be done, `apply` does one step of it, `take` reads one part of the project into memory.
+Each may be repeated: what is there is kept. Nothing is printed here, and what a passage is, is for the readers in `ingest/`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from bethink import config as configuration
+from bethink.api import Bethink
+from bethink.config import SETTINGS, Config, masked
+from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError, UsageError
+from bethink.features import knowledge
+from bethink.project import Project, find
+from bethink.text import textfile
+
+if TYPE_CHECKING:
+    from bethink.ingest.sync import Synced
+
+Progress = Callable[[int, int], None]
+
+# The parts of a project that are taken in, in this order: the most telling first, should somebody stop it.
+PARTS: dict[str, Callable[[Bethink, Progress | None], Synced]] = {
+    "analyze": lambda memory, progress: knowledge.analyze(memory, progress=progress),
+    "index": lambda memory, progress: knowledge.index(memory, progress=progress),
+    "map": lambda memory, progress: knowledge.map_code(memory, progress=progress),
+}
+
+# What keeps a template from being taken for knowledge.
+FRONT = "---\nindex: false  # a template: take this line out when you have filled it, then run `bethink index`\n---\n"
+_TEMPLATE = re.compile(
+    r"---[ \t]*\r?\n(?:(?!---)[^\n]*\n){0,40}?index:[ \t]*false[ \t]*(?:#[^\n]*)?\r?\n"
+)
+
+OVERVIEW = (
+    FRONT
+    + """# Knowledge of this project
+
+Markdown files in this folder are remembered by Bethink and found by `bethink search`. After a change run
+`bethink index`; files that did not change are skipped. Each section becomes a memory, so one section should say one thing.
+
+| where | what belongs there |
+| --- | --- |
+| `gotchas.md` | what goes wrong, and how it is avoided |
+| `architecture/` | how the system is built, and why |
+| `components/` | what each part does and how it is used |
+| `domain/` | the words and the rules of the business |
+| `patterns/` | how things are done here |
+
+A file may begin with settings of its own between two lines of `---`; all may be left out:
+
+```yaml
+---
+title: How orders are paid
+kind: domain          # without it the folder decides, as in the table
+tags: [orders, money]
+importance: 8         # 0 to 10
+index: false          # keeps the file out, as this one
+---
+```
+
+The same words on a line of their own hold for one section: `<!-- index: false -->` keeps it out,
+`<!-- vector-index: false -->` lets it be found by words only, `<!-- bethink: kind=gotcha, importance=8 -->` sets several.
+"""
+)
+GOTCHAS = (
+    FRONT
+    + """# Gotchas
+
+## A short name of the trap
+
+What happens, why, and what to do instead.
+"""
+)
+FOLDERS = {
+    "architecture": "How the system is built: its parts, how they talk, what was decided and why. One file for each subject.",
+    "components": "What each part does, where it is, how it is used and tested. One file for each part.",
+    "domain": "The words and rules of the business, as the people who own them say it. One file for each subject.",
+    "patterns": "How things are done here: errors, tests, names, database access. One file for each pattern, with an example.",
+}
+DOCUMENTS = ("docs", "doc", "documentation", "wiki")
+# Settings of a machine or a person are not a project's.
+MACHINE = ("threads", "busy_timeout", "embedding", "llm")
+IGNORED = (".bethink/memory.db", ".bethink/memory.db-wal", ".bethink/memory.db-shm")
+IGNORE = (
+    "# Bethink: memories are private, .bethink/config.toml may be shared",
+    "/.bethink/memory.db*",
+)
+
+
+class Options(NamedTuple):
+    local: bool = False
+    force: bool = False
+
+
+class Step(NamedTuple):
+    """One file that a project needs, and what is done about it."""
+
+    path: Path
+    action: str  # make, replace, extend; keep, leave (it could be replaced and is in use); fail
+    text: str = ""
+    was: str | None = None  # what the file held when it was looked at
+    reason: str = ""
+    backup: Path | None = None  # where the old text goes
+
+
+class Taken(NamedTuple):
+    """What became of one part of the project."""
+
+    part: str
+    status: str  # done, skipped, failed, stopped
+    synced: Synced | None = None
+    reason: str = ""
+    hint: str = ""
+
+
+class Ready(NamedTuple):
+    """What can be searched now."""
+
+    memories: int
+    example: str = ""  # a question that one of them answers
+    hints: tuple[str, ...] = ()
+
+
+def project_at(directory: Path) -> Project:
+    """The project to set up, or why there is none."""
+    try:
+        if not directory.exists():
+            raise NotFound(f"There is no directory {directory}.", f"mkdir {directory}")
+        if not directory.is_dir():
+            raise InvalidInput(
+                f"{directory} is a file, not a directory.", "Give the directory of a project."
+            )
+        next(directory.iterdir(), None)
+    except OSError as error:
+        raise BethinkError(
+            f"The directory {directory} cannot be read: {error.strerror or error}.",
+            "Check its permissions.",
+        ) from error
+    project = find(directory)
+    if project.root in (Path.home(), Path(project.root.anchor)) and not in_git(project):
+        raise InvalidInput(
+            f"{project.root} holds everything of yours; it is not a project.",
+            "Give one: `bethink init ~/code/shop`.",
+        )
+    return project
+
+
+def in_git(project: Project) -> bool:
+    return (project.worktree / ".git").exists()
+
+
+# Files
+
+
+def plan(project: Project, config: Config, options: Options) -> list[Step]:
+    """What setting up would make, change and keep. Looks only."""
+    files = _templates(project, config)
+    steps = [_template(project.worktree, path, text, options.force) for path, text in files.items()]
+    steps.append(
+        _template(
+            project.root,
+            configuration.project_file(project.root),
+            settings_template(),
+            options.force,
+        )
+    )
+    if in_git(project) or options.local or (project.root / ".gitignore").exists():
+        steps.append(_ignore(project.root))
+    return steps
+
+
+def _templates(project: Project, config: Config) -> dict[Path, str]:
+    """The files of the first knowledge folder. One that the settings name and that is there is the user's own affair."""
+    name = next(iter(config.knowledge), "")
+    folder = project.worktree / name
+    if not name or Path(name).suffix or ("knowledge" in config.origins and folder.exists()):
+        return {}
+    files = {folder / "README.md": OVERVIEW, folder / "gotchas.md": GOTCHAS}
+    return files | {
+        folder / part / "README.md": f"{FRONT}# {part.title()}\n\n{about}\n"
+        for part, about in FOLDERS.items()
+    }
+
+
+def settings_template() -> str:
+    """A settings file in which everything is commented out, with what each setting is for and its default."""
+    lines = [
+        "# Settings of this project, for everyone who works on it. Yours are in your own file: `bethink config --path`."
+    ]
+    for key, setting in SETTINGS.items():
+        if key not in configuration.PERSONAL and not key.startswith(MACHINE):
+            choices = f" One of {', '.join(setting.choices)}." if setting.choices else ""
+            lines += [
+                "",
+                f"# {setting.help}{choices}",
+                f"# {key} = {json.dumps(Config._field_defaults[key])}",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _template(root: Path, path: Path, text: str, force: bool) -> Step:
+    try:
+        real = textfile.inside(root, path)
+        was = textfile.read(real)
+    except BethinkError as error:
+        return Step(path, "fail", reason=error.message)
+    if was is None:
+        return Step(real, "make", text)
+    if was == text or not force:
+        return Step(real, "keep", was=was)
+    if not still_template(real, was):
+        return Step(real, "leave", was=was, reason="it is in use")
+    return Step(real, "replace", text, was, backup=_free(real))
+
+
+def still_template(path: Path, text: str) -> bool:
+    """Whether nobody relies on a file yet: a document that is kept out of the index, or settings that set nothing."""
+    if path.suffix == ".toml":
+        return not any(
+            line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()
+        )
+    return bool(_TEMPLATE.match(text))
+
+
+def _free(path: Path) -> Path:
+    """A name beside the file that nothing has."""
+    names = (path.with_name(f"{path.name}.bak{number or ''}") for number in range(1000))
+    return next((name for name in names if not name.exists()), path.with_name(f"{path.name}.bak"))
+
+
+def _ignore(root: Path) -> Step:
+    path = root / ".gitignore"
+    try:
+        real = textfile.inside(root, path)
+        was = textfile.read(real)
+    except BethinkError as error:
+        return Step(path, "fail", reason=error.message)
+    if was is not None and ignores(was):
+        return Step(real, "keep", was=was)
+    end = textfile.line_end(was or "")
+    before = was or ""
+    if before and not before.endswith("\n"):
+        before += end
+    return Step(real, "extend" if was is not None else "make", before + end.join(IGNORE) + end, was)
+
+
+def ignores(text: str) -> bool:
+    """Whether a .gitignore keeps the project's own database out, by whatever pattern."""
+    from pathspec import GitIgnoreSpec
+
+    try:
+        spec = GitIgnoreSpec.from_lines(text.splitlines())
+    except ValueError:  # a pattern that is none
+        return IGNORE[-1] in text.splitlines()
+    return all(spec.match_file(name) for name in IGNORED)
+
+
+def apply(step: Step) -> Step:
+    """Does one step. What goes wrong becomes a step that failed, with the reason; the file is then as it was."""
+    if step.action not in ("make", "replace", "extend"):
+        return step
+    try:
+        if step.backup and step.was is not None and not textfile.write(step.backup, step.was, None):
+            return step._replace(action="fail", reason=f"{step.backup} is in the way")
+        if not textfile.write(step.path, step.text, step.was):
+            return step._replace(
+                action="fail", reason="something else changed it at the same moment"
+            )
+    except BethinkError as error:
+        return step._replace(action="fail", reason=error.message)
+    return step
+
+
+# A database of its own
+
+
+def check_local(project: Project, config: Config, options: Options) -> None:
+    """Refuses, before anything is made, what `--local` cannot mean."""
+    root = str(project.root)
+    if config.database:
+        raise UsageError(
+            f"The database {masked(config.database)} is set ({config.origins.get('database', 'command line')}) and would win over the project's own.",
+            "Take that setting away: `bethink config --unset database`.",
+        )
+    if root.splitlines() != [root] or not _encodes(root):
+        raise InvalidInput(
+            f"The path {root!r} cannot be kept in a list of projects.", "Rename the folder."
+        )
+    real = textfile.inside(project.root, project.local_database)
+    if real.exists() and not configuration.trusts(project.root) and not options.force:
+        raise UsageError(
+            f"{project.local_database} is already here, and it was not you who made it: its memories would be somebody else's words.",
+            "Look into it with `bethink list --database .bethink/memory.db`; --force makes it yours, removing it starts anew.",
+        )
+    if not real.parent.is_dir() and real.parent.exists():
+        raise InvalidInput(f"{real.parent} is a file, not a directory.", "Move it away.")
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def make_local(project: Project, config: Config) -> list[Step]:
+    """Gives the project a database of its own and notes that it is the user's. A new one is noted first: without the note
+    it would look like one that came with the repository. One that is here must first prove to be a database."""
+    path = project.local_database
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.chmod(0o700)
+    except OSError as error:
+        raise StoreError(
+            f"{path.parent} cannot be made: {error.strerror or error}.", "Check permissions."
+        ) from error
+    if path.exists():
+        _open(path, config)
+        return [_trust(project.root), Step(path, "keep")]
+    trusted = _trust(project.root)
+    _open(path, config)
+    return [trusted, Step(path, "make")]
+
+
+def _open(path: Path, config: Config) -> None:
+    from bethink.store.sqlite import SqliteStore
+
+    SqliteStore(path, config.busy_timeout).close()
+
+
+def _trust(root: Path) -> Step:
+    path = configuration.data_directory() / "local-projects"
+    with textfile.alone(_private(path.parent)):
+        while True:
+            was = textfile.read(path)
+            if configuration.trusts(root):
+                return Step(path, "keep", was=was)
+            before = was or ""
+            text = before + ("\n" if before and not before.endswith("\n") else "") + f"{root}\n"
+            if textfile.write(path, text, was, 0o600):
+                return Step(path, "extend" if was else "make", text, was)
+
+
+def _private(folder: Path) -> Path:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BethinkError(
+            f"{folder} cannot be made: {error.strerror or error}.",
+            "Set BETHINK_HOME to a folder of yours.",
+        ) from error
+    return folder
+
+
+def left_behind(project: Project) -> int:
+    """How many memories of this project are in the user's database, which a project with its own no longer looks into."""
+    path = configuration.data_directory() / "memory.db"
+    if not path.exists():
+        return 0
+    from bethink.store.sqlite import SqliteStore
+    from bethink.types import Filter
+
+    store = SqliteStore(path)
+    try:
+        scopes = tuple(scope for scope in store.scopes() if project.identity in scope)
+        return store.count(Filter(scopes=scopes)) if scopes else 0
+    finally:
+        store.close()
+
+
+def foreign_database(project: Project) -> bool:
+    """Whether a database lies in the project that the user never made theirs."""
+    return project.local_database.exists() and not configuration.trusts(project.root)
+
+
+# Taking in
+
+
+def take(memory: Bethink, part: str, progress: Progress | None = None) -> Taken:
+    """Brings one part of the project in step with memory. A part that cannot be read is told and the others go on; trouble
+    with the database ends it all."""
+    from importlib.util import find_spec
+
+    if part == "map" and find_spec("tree_sitter") is None:
+        return Taken(
+            part,
+            "skipped",
+            reason="tree-sitter is not installed",
+            hint="pip install 'bethink[code]'",
+        )
+    try:
+        return Taken(part, "done", PARTS[part](memory, progress))
+    except StoreError:
+        raise
+    except BethinkError as error:
+        return Taken(part, "failed", reason=error.message, hint=error.hint or "")
+
+
+def would_take(project: Project, config: Config, part: str) -> int:
+    """How many files a part would look at."""
+    from bethink.ingest.files import Found, walk
+    from bethink.ingest.languages import SUFFIXES
+
+    root = project.worktree
+    starts = (
+        [
+            path
+            for name in config.knowledge
+            if (path := root / name).exists() and _within(root, path)
+        ]
+        if part == "index"
+        else [root]
+    )
+    suffixes = {"index": knowledge.MARKDOWN, "map": tuple(SUFFIXES)}.get(part)
+    return sum(
+        isinstance(found, Found) for start in starts for found in walk(start, root, suffixes)
+    )
+
+
+def unread(project: Project, config: Config) -> dict[str, int]:
+    """Folders in which projects usually keep documents and that no knowledge folder has to do with; and how many each holds."""
+    from bethink.ingest.files import Found, walk
+
+    root = project.worktree
+    known = [root / name for name in config.knowledge]
+    found = {}
+    for name in DOCUMENTS:
+        folder = root / name
+        if (
+            not folder.is_dir()
+            or not _within(root, folder)
+            or any(_within(folder, one) or _within(one, folder) for one in known)
+        ):
+            continue
+        if number := sum(
+            isinstance(file, Found) for file in walk(folder, root, knowledge.MARKDOWN)
+        ):
+            found[name] = number
+    return found
+
+
+def _within(root: Path, path: Path) -> bool:
+    return path.resolve().is_relative_to(root.resolve())
+
+
+def ready(memory: Bethink) -> Ready:
+    """Counts what a search can find here, and makes a question up that one of the findings answers."""
+    here = memory.filter(scopes=(memory.scope,))
+    best = memory.list(filter=here, limit=20, order="importance")
+    words = max((_words(one.summary) for one in best), key=len, default=[])
+    return Ready(memory.store.count(here), " ".join(words), memory.hints)
+
+
+def _words(text: str) -> list[str]:
+    """The first words of the longest clause of a text, without anything that a shell would obey."""
+    clause = max(re.split(r"[:.;…]+\s", text), key=len)
+    return re.findall(r"[^\W_](?:[\w./-]*\w)?", clause)[:6]

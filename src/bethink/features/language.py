@@ -1,0 +1,90 @@
+"""What a language model adds where one is set: a supposed answer to search with, a second opinion on contradictions, and one
+text for two that say nearly the same.
+
+Every function falls back to what the rules give: a model that fails, or today's ceiling, costs a hint and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bethink.api import Bethink
+from bethink.errors import InvalidInput
+from bethink.ingest.redact import redact
+from bethink.llm.base import REASONS, ModelError
+from bethink.types import Answer
+
+if TYPE_CHECKING:
+    from bethink.llm import tasks
+    from bethink.llm.base import Model
+    from bethink.types import Memory
+
+NONE_SET = "bethink config llm anthropic, openai or claude"
+
+
+def opened(memory: Bethink) -> Model | None:
+    """The model that the settings name, or None."""
+    from bethink.llm import open_model
+
+    return open_model(memory.config, lambda text: redact(text).text)
+
+
+def search(memory: Bethink, question: str, **options: Any) -> Answer:
+    """A search that first asks the model what an answer might say (HyDE), and looks near that too."""
+    from bethink.llm import tasks
+
+    model = opened(memory)
+    if model is None:
+        raise InvalidInput("--hyde needs a language model, and none is set.", NONE_SET)
+    try:
+        supposed = tasks.read_hypothetical(model.ask(tasks.hypothetical(question)).value)
+    except ModelError as error:
+        answer = memory.search(question, **options)
+        return answer._replace(
+            hints=(*answer.hints, f"Searched without a supposed answer: {error.message}")
+        )
+    return memory.search(question, hypothesis=supposed, **options)
+
+
+def verdict(model: Model, one: Memory, other: Memory) -> tasks.Verdict | None:
+    """How two statements stand to each other, by the model; None where it has nothing to say."""
+    from bethink.llm import tasks
+
+    days = (f"{one.created_at:%Y-%m-%d}", f"{other.created_at:%Y-%m-%d}")
+    try:
+        return tasks.read_contradiction(
+            model.ask(tasks.contradiction(one.content, other.content, *days)).value
+        )
+    except ModelError:
+        return None
+
+
+def merged(model: Model, one: Memory, other: Memory) -> str | None:
+    """One text that says what both say; None where the model has none, or one that adds or loses something."""
+    from bethink.llm import tasks
+
+    try:
+        return tasks.read_merge(
+            model.ask(tasks.merge(one.content, other.content)).value, one.content, other.content
+        )
+    except ModelError:
+        return None
+
+
+def usage(memory: Bethink) -> dict[str, Any]:
+    """What the model cost: today against the ceiling, and by purpose and failure over the last thirty days."""
+    from bethink.llm import open_budget
+
+    report = open_budget(memory.config).report()
+    return {
+        "model": memory.config.llm or None,
+        "ceiling": report.ceiling,
+        "today": report.today,
+        "days": report.days,
+        "tokens": report.tokens,
+        "purposes": {name: count._asdict() for name, count in report.purposes.items()},
+        "failures": {
+            REASONS.get(reason, reason): number for reason, number in report.failures.items()
+        },
+        "unfinished": report.unfinished,
+    }

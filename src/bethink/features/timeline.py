@@ -1,0 +1,132 @@
+"""Conversations by the day they were held on, each with its topics as bands; and what was said in one of them, turn by turn.
+
+Only looks. A band's share tells how much of the conversation a topic was, by the lines of its transcript.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from itertools import groupby
+from typing import NamedTuple
+
+from bethink.api import Bethink
+from bethink.types import KINDS, Memory, Session, Span
+
+PAGE = 200  # sessions that are read at once when only some of them are wanted
+MOST_TURNS = 5000  # of one conversation that are looked through for a topic
+MOST_IDEAS = 1000
+IDEAS = tuple(kind for kind in KINDS if kind != "context")
+
+
+class Band(NamedTuple):
+    """A topic as a part of its conversation."""
+
+    span: Span
+    share: float  # of the lines of all topics, 0–1
+
+
+class Held(NamedTuple):
+    """One conversation of a day."""
+
+    session: Session
+    bands: tuple[Band, ...]
+
+
+class Day(NamedTuple):
+    date: date | None  # None: nobody knows when
+    sessions: tuple[Held, ...]
+
+
+class Said(NamedTuple):
+    """One turn of a conversation, and the ideas that were taken from it."""
+
+    turn: Memory
+    ideas: tuple[Memory, ...] = ()
+
+
+def sessions(
+    memory: Bethink,
+    scopes: Sequence[str],
+    host: str | None = None,
+    limit: int = 20,
+    offset: int = 0,
+) -> list[Session]:
+    """Conversations, newest first; those of one host, if it is named."""
+    if not host:
+        return memory.store.sessions(scopes, limit, offset)
+    found: list[Session] = []
+    start = 0
+    while len(found) < offset + limit and (page := memory.store.sessions(scopes, PAGE, start)):
+        found += [one for one in page if one.host == host]
+        start += len(page)
+    return found[offset : offset + limit]
+
+
+def days(memory: Bethink, held: Sequence[Session]) -> list[Day]:
+    """Conversations, newest first, put together by day (UTC), each with its topics."""
+    by_day = groupby(held, key=lambda one: one.started_at.date() if one.started_at else None)
+    return [
+        Day(
+            day,
+            tuple(Held(one, bands(memory.store.spans(one.id, (one.scope,)))) for one in together),
+        )
+        for day, together in by_day
+    ]
+
+
+def bands(spans: Sequence[Span]) -> tuple[Band, ...]:
+    """The topics of a conversation in order; sub-topics are part of theirs."""
+    top = [span for span in spans if span.depth == 0]
+    lengths = [max(1, span.lines[1] - span.lines[0] + 1) for span in top]
+    return tuple(
+        Band(span, length / sum(lengths)) for span, length in zip(top, lengths, strict=True)
+    )
+
+
+def turns(
+    memory: Bethink, of: Session, topic: str | None = None, limit: int = 50, offset: int = 0
+) -> tuple[list[Said], int]:
+    """What was said in a conversation, or in one of its topics with its sub-topics, in order; and how many turns that are."""
+    wanted = memory.filter(scopes=(of.scope,), session=of.id, kinds=("context",), transcribed=True)
+    if topic is None:
+        total = memory.store.count(wanted)
+        found = memory.store.list(wanted, limit, offset, "position")
+    else:
+        inside = _inside(memory, of, topic)
+        every = [
+            one
+            for one in memory.store.list(wanted, MOST_TURNS, 0, "position")
+            if one.span in inside
+        ]
+        total, found = len(every), every[offset : offset + limit]
+    return _with_ideas(memory, of, found), total
+
+
+def _inside(memory: Bethink, of: Session, topic: str) -> set[str]:
+    inside = {topic}
+    for span in memory.store.spans(of.id, (of.scope,)):  # parents come before their children
+        if span.parent in inside:
+            inside.add(span.id)
+    return inside
+
+
+def _with_ideas(memory: Bethink, of: Session, found: Sequence[Memory]) -> list[Said]:
+    names = {one.metadata.get("turn") for one in found}
+    ideas = memory.filter(
+        scopes=(of.scope,),
+        session=of.id,
+        kinds=IDEAS,
+        include_superseded=True,
+        include_expired=True,
+    )
+    taken: dict[object, list[Memory]] = {}
+    for one in memory.store.list(ideas, MOST_IDEAS, 0, "position") if found else ():
+        if one.metadata.get("turn") in names:
+            taken.setdefault(one.metadata.get("turn"), []).append(one)
+    return [
+        Said(
+            one, tuple(taken.get(one.metadata.get("turn"), ()) if one.metadata.get("turn") else ())
+        )
+        for one in found
+    ]

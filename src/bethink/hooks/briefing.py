@@ -1,0 +1,214 @@
+"""What a session is told when it starts: the last handoff, what is open, what was decided and learned that matters here, and how to ask
+for more. Nothing where there is nothing.
+
+It stands in the context of a whole session unasked, so only the word of people and their agents goes in, never that of imported texts or
+tools; and nothing that the host puts there by itself. Questions and decisions of the last weeks count before older ones, those about
+files below the directory before those about others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from bethink.features import handoffs
+from bethink.hooks import given
+from bethink.hooks.event import Hook
+from bethink.hooks.prompt import Told, always_told, own, quoted
+from bethink.recall.shape import cut, tokens
+from bethink.text.fence import Quote, fenced, new_marker
+from bethink.types import TRUST
+
+if TYPE_CHECKING:
+    from bethink.api import Bethink
+    from bethink.types import Memory
+
+MORE = 'More is in memory: ask with the tool search_memories, or with `bethink recall "QUESTION"`.'
+OPEN, KEPT = (
+    ("question", "todo"),
+    (
+        "decision",
+        "gotcha",
+        "preference",
+        "architecture",
+        "pattern",
+        "solution",
+        "conclusion",
+        "discovery",
+    ),
+)
+LOOKED = 30  # memories of each kind that are weighed, the newest
+MOST_OPEN, MOST_KEPT = 3, 8
+SHARE = 0.4  # of the budget for the handoff
+LINE = 45  # tokens of one memory
+NEXT, ITEM = 5, 30  # next steps of a handoff that are told, and tokens of each
+# What makes a memory worth telling, beside its importance from 0 to 1. By hand; the sets in bench/ cannot tell.
+RECENT, FADE = 0.8, 21 * 86400.0
+USEFUL, HERE, BRANCH, SURE = 0.3, 0.6, 0.2, 0.4
+# A decision or a gotcha changes what an agent does next; a solution rarely comes up again.
+KINDS = {"decision": 0.4, "gotcha": 0.5, "preference": 0.4, "architecture": 0.2, "pattern": 0.2}
+
+
+def told(hook: Hook, memory: Bethink) -> Told:
+    """The briefing, and the ids of the memories that stand in it whole."""
+    budget = memory.config.briefing_tokens
+    if not budget:
+        return Told()
+    marker = new_marker()
+    frame = tokens(fenced([], marker))
+    left = budget - frame - tokens(MORE) - 2
+    sections = [_handoff(memory, int(left * SHARE)), *_sections(hook, memory)]
+    taken: list[list[Line]] = [[] for _ in sections]
+    # In turns, so that no section takes the room of all others.
+    for at in range(max(MOST_OPEN, MOST_KEPT)):
+        for section, chosen in zip(sections, taken, strict=True):
+            for line in section.lines[at * section.pace : (at + 1) * section.pace]:
+                cost = (
+                    tokens(fenced([line.quote] if chosen else [section.title, line.quote], marker))
+                    - frame
+                    + 1
+                )
+                if cost <= left:
+                    chosen.append(line)
+                    left -= cost
+    items: list[Quote | str] = []
+    for section, chosen in zip(sections, taken, strict=True):
+        items += [section.title, *(line.quote for line in chosen)] if chosen else []
+    if not items:
+        return _left_behind(memory, budget)
+    whole = tuple(line.whole for chosen in taken for line in chosen if line.whole)
+    return Told(f"{fenced(items, marker)}\n{MORE}", whole, given.digest(fenced(items, "")))
+
+
+def _left_behind(memory: Bethink, budget: int) -> Told:
+    """That the project's folder seems to have been moved away from its memories: for the user to hear, who alone can say so."""
+    from bethink.features import adoption
+
+    sentence = adoption.hint(memory)
+    text = f"Memory holds nothing of this project. {sentence} Ask the user before running it."
+    return (
+        Told(text, (), given.digest(text))
+        if sentence and text.isprintable() and tokens(text) <= budget
+        else Told()
+    )
+
+
+class Line(NamedTuple):
+    quote: Quote
+    whole: str = ""  # the id of the memory, if all of it is shown
+
+
+class Section(NamedTuple):
+    title: str
+    lines: list[Line]
+    pace: int = 1  # lines that it takes when it is its turn
+
+
+def _handoff(memory: Bethink, room: int) -> Section:
+    last = handoffs.latest(memory)
+    if last is None or last.memory.trust < TRUST["agent"]:
+        return Section("", [])
+    handoff = last.handoff
+    parts = [handoff.summary.strip()]
+    for title, items in (
+        ("In progress or blocked", handoff.in_progress_blocked),
+        ("Next", handoff.next_steps),
+    ):
+        parts += (
+            [
+                f"{title}: "
+                + "; ".join(
+                    cut(item, ITEM) if tokens(item) > ITEM else item for item in items[:NEXT]
+                )
+            ]
+            if items
+            else []
+        )
+    text = "\n".join(parts)
+    quote = quoted(
+        last.memory,
+        memory.store.abbreviate([last.memory.id]),
+        text if tokens(text) <= room else cut(text, room),
+    )
+    return Section(
+        f"Last handoff{f' of branch {handoff.branch}' if handoff.branch else ''}:",
+        [Line(quote._replace(brief=False))],
+    )
+
+
+def _sections(hook: Hook, memory: Bethink) -> list[Section]:
+    now = memory.clock()
+    place = _place(hook, memory)
+    open_ = _best(hook, memory, OPEN, now, place)
+    questions = [one for one in open_ if one.kind == "question"][:MOST_OPEN]
+    todos = [one for one in open_ if one.kind == "todo"][:MOST_OPEN]
+    kept = _best(hook, memory, KEPT, now, place)[:MOST_KEPT]
+    short = memory.store.abbreviate([one.id for one in (*questions, *todos, *kept)])
+    return [
+        Section("Open questions:", [_line(one, short) for one in questions]),
+        Section("To do:", [_line(one, short) for one in todos]),
+        Section("Decided and learned:", [_line(one, short) for one in kept], pace=2),
+    ]
+
+
+def _line(one: Memory, short: dict[str, str]) -> Line:
+    text = " ".join(one.content.split())
+    if tokens(text) <= LINE:
+        return Line(quoted(one, short, text), one.id)
+    return Line(
+        quoted(one, short, one.summary if 0 < tokens(one.summary) <= LINE else cut(text, LINE))
+    )
+
+
+def _best(
+    hook: Hook, memory: Bethink, kinds: Sequence[str], now: datetime, place: tuple[str, str]
+) -> list[Memory]:
+    """The memories of these kinds that are worth telling here, best first; each text once."""
+    # One kind of one scope at a time: the index then gives the newest without reading all the others.
+    found = [
+        one
+        for kind in kinds
+        for scope in memory.scopes
+        for one in memory.list(filter=memory.filter(kinds=(kind,), scopes=(scope,)), limit=LOOKED)
+        if one.trust >= TRUST["agent"]
+        and not one.answered
+        and not always_told(one)
+        and not (hook.source == "resume" and own(hook, one))
+    ]
+    worth = {one.id: _worth(one, now, *place) for one in found}
+    ranked = sorted(found, key=lambda one: -worth[one.id])
+    return list({one.content_hash or one.content: one for one in reversed(ranked)}.values())[::-1]
+
+
+def _worth(one: Memory, now: datetime, below: str, branch: str) -> float:
+    age = max(0.0, (now - one.created_at).total_seconds())
+    value = (
+        one.importance / 10
+        + RECENT * math.exp(-age / FADE)
+        + SURE * one.confidence
+        + KINDS.get(one.kind, 0.0)
+    )
+    value += USEFUL * math.tanh((one.usefulness + math.log1p(one.access_count)) / 3)
+    names = [entity.name for entity in one.entities if entity.type == "file"]
+    if below and any(name.startswith(below) for name in (*names, one.path or "")):
+        value += HERE
+    if branch and branch not in ("main", "master") and branch in one.content:
+        value += BRANCH
+    return value
+
+
+def _place(hook: Hook, memory: Bethink) -> tuple[str, str]:
+    """The directory as files below it begin, '' at the top of the project; and the branch."""
+    worktree = memory.project.worktree
+    try:
+        below = (
+            Path(hook.directory).resolve().relative_to(worktree).as_posix()
+            if hook.directory
+            else "."
+        )
+    except (OSError, ValueError, RuntimeError):
+        below = "."
+    return ("" if below == "." else f"{below}/"), handoffs.branch_of(worktree)

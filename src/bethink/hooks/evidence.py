@@ -1,0 +1,131 @@
+"""How surely a memory fits a prompt: a number of 0 to 1, told by words, and by meaning where somebody has a model at hand. Pure.
+
+A search always finds something; a hook must know when that is nothing. What counts is how unlikely it is that a memory holds the prompt's
+words by chance. A word that stands in one of a hundred memories is worth the logarithm of a hundred. Two things are known beyond the
+counts of the scope, and matter most where it holds few memories: how often a word stands in texts about software at all, and which words
+say nothing about a topic because any prompt may hold them. Those count little, and alone they count nothing. Words that no memory of the
+scope knows speak against it: the prompt is about something else.
+
+Measured by `bench/hooks.py --quality` on two sets of coding sessions, with questions from four other sets as unrelated prompts
+(bench/LOG.md, 2026-11-15).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from typing import NamedTuple
+
+from bethink.hooks.vocabulary import COMMON
+from bethink.store.base import Statistics
+from bethink.store.lexemes import spaced, tokenize
+from bethink.text.words import STOP_WORDS
+from bethink.types import Words
+
+BACKGROUND = 1000  # memories' worth of belief in the usual frequency of words
+USUAL, USUAL_COMMON = 0.003, 0.1  # that frequency, of a telling word and of a common one
+MOST = 5.0  # what one word is worth at most: a single rare one, a typing mistake, is no evidence
+MOST_COMMON = 4.6  # and all common words together: two of them
+LEAST = 3.0  # what telling words must bring
+ALONE = 3.0  # what a single telling word loses, unless it is all that was asked about: "restart the server"
+PAIRS = 3.0  # what is added if all words stand side by side as in the prompt
+COVERED = 4.0  # and if all telling words are there
+ASKED = 4.5  # and then if the prompt asks something: "how do we deploy?" has one telling word
+MEANING, UNRELATED = (
+    20.0,
+    0.44,
+)  # what being about the same is worth, where a model says so, beyond what strangers have in common
+GENERAL = 3.0  # what is lost by a prompt that could be asked anywhere
+FEW = 300  # memories at which words that none of them holds count half: a few hold few words
+RARE = (
+    4.0  # what a word of an identifier must be worth for it to tell something: `README.md` does not
+)
+NAMED = 6.0  # what holding an identifier of the prompt adds
+WHOLE = 0.99
+BAR, SLOPE = 11.0, 2.0  # the sum that makes a confidence of a half, and how fast it rises there
+
+# What asks for an answer that memory may have, and not for work: "can you run the tests?" does not.
+_ASKS = re.compile(
+    r"\W{0,8}(?:(?:and|so|but|ok|okay|hey|hi|wait|hmm)\b\W{0,8})?"
+    r"(?:how|what|why|where|when|which|who|whose|did|does|do we|is there|are we|should we|have we|remind me|recall|remember)\b",
+    re.IGNORECASE,
+)
+# What could be asked anywhere: "how do I center a div?"
+_GENERAL = re.compile(
+    r"\W{0,8}(?:how (?:to|(?:do|can|could|would|should) (?:i|you|one))|what(?:['’]?s| is| are) (?:an?|the (?:best|difference))|explain)\b",
+    re.IGNORECASE,
+)
+
+
+class Asked(NamedTuple):
+    """A prompt's words, each with what it is worth, in a scope."""
+
+    telling: Mapping[str, float]
+    common: Mapping[str, float]
+    foreign: float  # worth of the telling words that no memory of the scope holds
+    asks: bool
+    general: bool = False  # could be asked anywhere
+    identifiers: tuple[
+        frozenset[str], ...
+    ] = ()  # the lexemes of each that a memory must hold, those that tell something
+
+
+def asked(text: str, identifiers: Sequence[str], words: Words, statistics: Statistics) -> Asked:
+    telling: dict[str, float] = {}
+    common: dict[str, float] = {}
+    foreign = 0.0
+    for word, count in zip(words.lexemes, statistics.counts, strict=True):
+        plain = len(word) == 1 or word in _common() or (word.isdigit() and len(word) < 3)
+        usual = BACKGROUND * (USUAL_COMMON if plain else USUAL)
+        worth = min(MOST, math.log((statistics.memories + BACKGROUND) / (count + usual)))
+        (common if plain else telling)[word] = worth
+        if not plain and not count:
+            foreign += worth
+    foreign *= statistics.memories / (statistics.memories + FEW)
+    named = [frozenset(tokenize(spaced(name), prepared=True)) for name in identifiers]
+    telling_names = tuple(
+        name for name in named if any(telling.get(word, 0.0) >= RARE for word in name)
+    )
+    general = _GENERAL.match(text) is not None
+    return Asked(
+        telling,
+        common,
+        foreign,
+        _ASKS.match(text) is not None and not general,
+        general,
+        telling_names,
+    )
+
+
+def confidence(
+    prompt: Asked, held: AbstractSet[str], pairs: float, meaning: float | None = None
+) -> float:
+    """How surely a memory that holds these lexemes fits; `pairs` is the share of the prompt's word pairs that it holds, `meaning` how near
+    it is, as `fuse` measures it."""
+    matched = [worth for word, worth in prompt.telling.items() if word in held]
+    telling = sum(matched)
+    if not prompt.telling or (meaning is None and telling < LEAST):
+        return 0.0
+    covered = telling / sum(prompt.telling.values())
+    value = telling + PAIRS * pairs + COVERED * covered - prompt.foreign
+    value += min(MOST_COMMON, sum(worth for word, worth in prompt.common.items() if word in held))
+    named = any(name <= held for name in prompt.identifiers)
+    if named:
+        value += NAMED
+    if prompt.asks and covered > WHOLE:
+        value += ASKED
+    elif len(matched) < 2 and not named:
+        value -= ALONE
+    if prompt.general:
+        value -= GENERAL
+    if meaning is not None:
+        value += MEANING * (meaning - UNRELATED)
+    return 1 / (1 + math.exp(max(-50.0, min(50.0, (BAR - value) / SLOPE))))
+
+
+@lru_cache(maxsize=1)
+def _common() -> frozenset[str]:
+    return frozenset(tokenize(" ".join((COMMON, *STOP_WORDS))))

@@ -1,0 +1,169 @@
+"""When memory is paused, in a project or everywhere: hooks then neither tell nor note anything, and what was said meanwhile is not
+learned later either.
+
+A transcript goes on while memory is paused, so every pause is kept with its times, also after it ended: whoever reads a transcript,
+now or in a year, passes over what was said in between. A file that cannot be understood counts as a pause, since somebody who wanted
+one wrote it. Hooks ask at every prompt: nothing is imported here that they do not have already.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bethink import project as projects
+from bethink.config import data_directory
+from bethink.errors import BethinkError
+
+EVERYWHERE = "everywhere"
+MOST = 1000  # pauses that are kept; the oldest that are over go first
+
+
+class Pause(NamedTuple):
+    scope: str  # of a project, or EVERYWHERE
+    since: float  # seconds since the epoch
+    until: float | None = None  # None: until it is resumed
+    name: str = ""  # of the project, for people to read
+
+    def holds(self, at: float) -> bool:
+        return self.since <= at and (self.until is None or at < self.until)
+
+
+def file() -> Path:
+    return data_directory() / "pauses.json"
+
+
+def paused(directory: str, scope: str | None = None) -> bool:
+    """Whether memory is paused now where a session works, or in the project that it belongs to, which outside git may be another."""
+    try:
+        known = read()
+    except BethinkError:
+        return True
+    current = [pause for pause in known if pause.holds(time.time())]
+    return bool(current) and covered(current, time.time(), scope, directory)
+
+
+def turned(since: float) -> bool:
+    """Whether memory was paused or resumed anywhere since then."""
+    now = time.time()
+    return any(
+        pause.since >= since or (pause.until is not None and since <= pause.until <= now)
+        for pause in read()
+    )
+
+
+def covered(pauses: Sequence[Pause], at: float, scope: str | None, directory: str | None) -> bool:
+    """Whether something was paused at a time, by the scope it belongs to or by the directory it was said in."""
+    scopes = {pause.scope for pause in pauses if pause.holds(at)}
+    if EVERYWHERE in scopes or scope in scopes:
+        return True
+    return (
+        bool(scopes)
+        and directory is not None
+        and projects.find(Path(directory) if directory else None).scope in scopes
+    )
+
+
+def read() -> list[Pause]:
+    """Every pause, the oldest first."""
+    try:
+        rows = json.loads(file().read_bytes())
+        return sorted((_pause(row) for row in rows), key=lambda pause: pause.since)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise BethinkError(
+            f"The pauses in {file()} cannot be read ({error}), so memory counts as paused.",
+            "Mend the file, or remove it to forget them.",
+        ) from None
+
+
+def _pause(row: Any) -> Pause:
+    until = row["until"]
+    return Pause(
+        str(row["scope"]),
+        float(row["since"]),
+        None if until is None else float(until),
+        str(row.get("name", "")),
+    )
+
+
+def pause(scope: str, name: str = "", seconds: float | None = None) -> Pause:
+    """Pauses memory from now on, for some time or until it is resumed. In place of a pause of the same scope that holds already."""
+    now = time.time()
+    fresh = Pause(scope, now, None if seconds is None else now + seconds, name)
+
+    def change(known: list[Pause]) -> list[Pause]:
+        return [*_ended(known, {scope}, now), fresh]
+
+    _write(change)
+    return fresh
+
+
+def resume(scope: str) -> list[Pause]:
+    """Ends the pause of a project, or with EVERYWHERE all pauses that hold. Returns those that it ended."""
+    now = time.time()
+    ended: list[Pause] = []
+
+    def change(known: list[Pause]) -> list[Pause]:
+        current = [pause for pause in known if pause.holds(now)]
+        ended[:] = [pause for pause in current if scope in (EVERYWHERE, pause.scope)]
+        return _ended(known, {pause.scope for pause in ended}, now)
+
+    _write(change)
+    return ended
+
+
+def inherit(scopes: Sequence[str], heir: str, name: str) -> None:
+    """What was said while a project was paused is not learned by the project that takes its place either."""
+    if any(pause.scope in scopes for pause in read()):
+        _write(
+            lambda known: [
+                *known,
+                *(
+                    pause._replace(scope=heir, name=name)
+                    for pause in known
+                    if pause.scope in scopes
+                ),
+            ]
+        )
+
+
+def _ended(known: Sequence[Pause], scopes: set[str], now: float) -> list[Pause]:
+    return [
+        pause._replace(until=now) if pause.scope in scopes and pause.holds(now) else pause
+        for pause in known
+    ]
+
+
+def _write(change: Any) -> None:
+    from bethink.text import textfile
+
+    path = file()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BethinkError(
+            f"{path.parent} cannot be made: {error.strerror or error}.",
+            "Check its permissions, or set BETHINK_HOME.",
+        ) from error
+    with textfile.alone(path.parent):
+        known = change(read())
+        was = textfile.read(path)
+        over = [pause for pause in known if pause.until is not None and pause.until <= time.time()]
+        dropped = set(over[: max(0, len(known) - MOST)])
+        text = (
+            json.dumps(
+                [pause._asdict() for pause in known if pause not in dropped],
+                ensure_ascii=True,
+                indent=1,
+            )
+            + "\n"
+        )
+        if not textfile.write(path, text, was, 0o600):
+            raise BethinkError(
+                f"{path} was changed by another process at the same moment.", "Try again."
+            )

@@ -1,0 +1,530 @@
+"""Transcripts that grew and wait to be read: a tiny file for each, which hooks write and the worker of a database takes away.
+
+`note` is what a hook has time for. `wake` starts a worker that belongs to nobody: it survives the agent, holds none of its files, and
+there is one for each database at a time. An entry that the worker has in hand is renamed, so that a note made meanwhile is an entry of
+its own; one that a killed worker leaves behind is taken up by the next. What no worker can make anything of is set aside, not lost.
+
+Writing an entry survives a kill of the process, not a power cut: the transcript is the truth, and the next turn notes it again.
+This module knows no store and reads no transcript beyond counting lines.
+"""
+
+# ruff: noqa: PTH100, PTH111
+# Paths are strings where a hook passes, whose whole time is counted in milliseconds.
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bethink.config import data_directory
+from bethink.errors import BethinkError
+from bethink.hooks import failures, pause
+
+if TYPE_CHECKING:
+    from bethink.hooks.event import Hook
+    from bethink.project import Project
+
+NEW, TAKEN = ".json", ".taken"
+ASIDE = "aside"
+MOST_ASIDE = 100  # files; the oldest go first
+LONGEST_SUMMARY = 20_000  # characters
+UNTIMED = ("cursor",)  # hosts whose transcripts do not tell when something was said
+KNOWN = 64  # transcripts of a host whose end is remembered, for `lag`
+MOST_COUNTED = 64 << 20  # bytes in which lines are counted
+NICE = 10
+LOCK = 3  # the file descriptor under which a worker inherits its lock
+
+# What a worker keeps of a hook's environment: where things are, which language and keys to use; nothing of the session it came from.
+KEPT = frozenset(
+    "PATH HOME USER LOGNAME USERPROFILE APPDATA LOCALAPPDATA SYSTEMROOT SYSTEMDRIVE TEMP TMP TMPDIR LANG LANGUAGE TZ VIRTUAL_ENV "
+    "CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME OPENCODE_DB HF_HUB_OFFLINE OPENAI_API_KEY OPENAI_TOKEN_MEMORY_EMBEDDINGS "
+    "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_BASE_URL HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY SSL_CERT_FILE SSL_CERT_DIR".split()
+)
+KEPT_PREFIXES = ("BETHINK_", "XDG_", "LC_", "PYTHON", "PG")
+
+
+class Waiting(NamedTuple):
+    """A transcript that waits to be read."""
+
+    host: str
+    transcript: str
+    session: str
+    directory: str
+    event: str
+    noted_at: float  # seconds since the epoch
+    database: str
+    summary: str = ""  # of a compaction, without its secrets; such an entry is about nothing else
+    # Of a host that tells no times: how long the transcript was at each note since it was read, and whether memory was paused then.
+    ends: tuple[tuple[int, bool], ...] = ()
+    attempts: int = 0  # begun by a worker without getting any further
+
+
+def folder() -> Path:
+    return data_directory() / "spool"
+
+
+# Noting
+
+
+def note(hook: Hook, database: str, project: Project | None = None) -> None:
+    """Notes that a transcript grew, of a session that belongs to that project. Where memory is paused, only that what was said has to
+    be passed over."""
+    silent = pause.paused(hook.directory, project.scope if project else None)
+    if (silent and hook.host not in UNTIMED) or not (hook.transcript or hook.session):
+        return
+    if hook.event == "subagent-stop" and not hook.agent:
+        return  # a call that the host made for itself, such as a compaction: its transcript is never written
+    directory = str(project.worktree) if project else hook.directory
+    entry = Waiting(
+        hook.host,
+        _absolute(hook.transcript),
+        hook.session,
+        directory,
+        hook.event,
+        time.time(),
+        named(database),
+    )
+    if hook.host in UNTIMED:
+        entry = entry._replace(ends=_ends(entry, silent))
+    write(_file(entry), entry)
+    if hook.event == "post-compact" and hook.summary and not silent:
+        entry = entry._replace(summary=_redacted(hook.summary))
+        write(_file(entry), entry)
+
+
+def _redacted(text: str) -> str:
+    from bethink.ingest.redact import (
+        redact,  # the spool is a file too: nothing goes into it that the database may not have
+    )
+
+    return redact(text).text[:LONGEST_SUMMARY]  # cut last: half a secret is not known for one
+
+
+def _ends(entry: Waiting, silent: bool) -> tuple[tuple[int, bool], ...]:
+    """How long the transcript is now, behind what earlier notes say that still wait."""
+    path, length = _file(entry), size(entry.transcript)
+    before = read(path) or read(path.with_suffix(TAKEN))
+    ends = before.ends if before else ()
+    if not entry.transcript:  # which is yet to be looked for: what waits with something to be passed over is passed over too
+        return ((sys.maxsize, True),) if ends or silent else ()
+    known = [end for end in ends if end[0] <= length]
+    if known and known[-1][1] == silent:
+        known.pop()
+    return (*known, (length, silent))
+
+
+def size(path: str) -> int:
+    """Of a file, in bytes; 0 where there is none."""
+    try:
+        return os.stat(path).st_size if path else 0  # noqa: PTH116
+    except (OSError, ValueError):
+        return 0
+
+
+def _file(entry: Waiting) -> Path:
+    about = "\0".join(
+        (entry.host, entry.transcript or entry.session, "summary" if entry.summary else "")
+    )
+    return folder() / f"{key(entry.database)}-{_hash(about)}{NEW}"
+
+
+def write(path: Path, entry: Waiting) -> None:
+    try:
+        failures.put(path, entry._asdict())
+    except OSError as error:
+        raise BethinkError(
+            f"{path} cannot be written: {error.strerror or error}.",
+            "Check permissions and free space.",
+        ) from error
+
+
+def named(database: str) -> str:
+    """A database under the one name that all processes give it, wherever they were started."""
+    return (
+        database if "://" in database or not database else _absolute(os.path.expanduser(database))
+    )
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(path) if path else ""
+
+
+def key(database: str) -> str:
+    """What the entries and the lock of a database are called. Who somebody is in a team's database the environment may say, which a
+    worker inherits: what one tenant noted is no other's to read."""
+    whose = (
+        [os.environ.get(name, "") for name in ("BETHINK_TENANT", "BETHINK_USER")]
+        if "://" in database
+        else []
+    )
+    return _hash("\0".join((named(database), *whose)))[:12]
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+# Looking
+
+
+def waiting() -> list[Waiting]:
+    """Everything that waits for a worker, of all databases, the oldest first."""
+    found = (read(path) for path in _listed(""))
+    return sorted((entry for entry in found if entry), key=lambda entry: entry.noted_at)
+
+
+def entries(database: str) -> list[Path]:
+    """The entries of one database, the oldest first: those that nobody took, and those that a worker took and did not finish."""
+    return sorted(_listed(key(database)), key=_age)
+
+
+def set_aside() -> list[Path]:
+    """Entries that no worker could make anything of."""
+    with suppress(OSError):
+        return sorted((folder() / ASIDE).iterdir(), key=_age)
+    return []
+
+
+def _listed(prefix: str) -> list[Path]:
+    where = folder()
+    with suppress(OSError):
+        return [
+            where / name
+            for name in os.listdir(where)  # noqa: PTH208
+            if name.startswith(prefix) and name.endswith((NEW, TAKEN))
+        ]
+    return []
+
+
+def _age(path: Path) -> tuple[float, str]:
+    try:
+        return path.stat().st_mtime, path.name
+    except OSError:
+        return 0.0, path.name
+
+
+def read(path: Path) -> Waiting | None:
+    """An entry, or None if it is broken or gone."""
+    try:
+        row = json.loads(path.read_bytes())
+        texts = [
+            row[name]
+            for name in ("host", "transcript", "session", "directory", "event", "database")
+        ]
+        texts.append(row.get("summary", ""))  # from here on what another version may not know
+        if not all(isinstance(text, str) for text in texts):
+            return None
+        host, transcript, session, directory, event, database, summary = texts
+        ends = tuple((int(length), bool(silent)) for length, silent in row.get("ends", ()))
+        if row.get("silent"):  # as 0.3.0 noted what is to be passed over
+            ends = ((sys.maxsize, True),)
+        return Waiting(
+            host,
+            transcript,
+            session,
+            directory,
+            event,
+            float(row["noted_at"]),
+            database,
+            summary,
+            ends,
+            int(row.get("attempts", 0)),
+        )
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ):
+        return None
+
+
+# Taking away, for the worker
+
+
+def take(path: Path) -> tuple[Path, Waiting] | None:
+    """Takes an entry in hand and counts that it was begun, before anything can go wrong with it. None if it is broken, and was set
+    aside, or is gone."""
+    taken = path.with_suffix(TAKEN)
+    left = read(taken) if taken.exists() else None
+    try:
+        path.replace(taken)
+    except OSError:
+        return None
+    entry = read(taken)
+    if entry is None:
+        failures.note(
+            "", "", f"The entry {taken.name} of the spool cannot be read and was set aside."
+        )
+        aside(taken)
+        return None
+    entry = entry._replace(attempts=max(entry.attempts, left.attempts if left else 0) + 1)
+    write(taken, entry)
+    return taken, entry
+
+
+def aside(path: Path) -> None:
+    """Sets an entry aside that nothing can be made of."""
+    place = folder() / ASIDE
+    with suppress(OSError):
+        place.mkdir(mode=0o700, exist_ok=True)
+        path.replace(place / path.with_suffix(NEW).name)
+    for old in set_aside()[:-MOST_ASIDE]:
+        with suppress(OSError):
+            old.unlink()
+
+
+# The lock
+
+
+@contextmanager
+def lock(database: str, inherited: int | None = None) -> Iterator[bool]:
+    """Whether this process is the one worker of a database, for as long as the block lasts. The system lets go of a lock when its
+    process ends, however it ends."""
+    held = (
+        inherited if inherited is not None and _is_lock(inherited, database) else _locked(database)
+    )
+    try:
+        yield held is not None
+    finally:
+        if held is not None:
+            os.close(held)
+
+
+def _is_lock(descriptor: int, database: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(_lock_file(database)))  # noqa: PTH116
+    except OSError:
+        return False
+
+
+def _lock_file(database: str) -> Path:
+    return folder() / f"{key(database)}.lock"
+
+
+def _locked(database: str) -> int | None:
+    where = folder()
+    try:
+        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        held = os.open(_lock_file(database), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise BethinkError(
+            f"{where} cannot be written: {error.strerror or error}.", "Check its permissions."
+        ) from error
+    try:
+        if _try_lock(held):
+            return held
+    except OSError:
+        return (
+            held  # a file system without locks: two workers do no harm, they only do the same work
+        )
+    os.close(held)
+    return None
+
+
+def _try_lock(held: int) -> bool:
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            msvcrt.locking(held, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+# Waking a worker
+
+
+def wake(database: str) -> None:
+    """Starts the worker of a database, unless there is nothing to do or one is at it. That one looks once more after it let go of
+    its lock, so that nothing noted before this call is left lying."""
+    if not entries(database) or not sys.executable:
+        return
+    held = _locked(database)
+    if held is None:
+        return
+    environment = surroundings()
+    # -P: whatever lies in the folder that a worker is started in is not its program.
+    command = [sys.executable, "-P", "-m", "bethink.hooks.worker"]
+    if "://" in database:
+        environment["BETHINK_DATABASE"] = (
+            database  # it may hold a password, and everybody can read a command line
+        )
+    else:
+        command += ["--database", named(database)]
+    try:
+        if sys.platform == "win32":
+            _spawn(command, environment)
+        else:
+            _fork([*command, "--lock", str(LOCK)], environment, held)
+    finally:
+        os.close(held)
+
+
+def _fork(command: list[str], environment: dict[str, str], held: int) -> None:
+    """A grandchild in a session of its own: its parent is gone at once, so that nobody who ends a tree of processes finds it. It
+    inherits the lock and no other file, or the host would wait for the end of its output."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # about threads: the child does nothing but become another program
+        child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    try:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        yield_to_others()
+        os.chdir("/")
+        os.dup2(held, LOCK)  # an inheritable copy
+        if held == LOCK:
+            os.set_inheritable(LOCK, True)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for standard in range(3):
+            os.dup2(nothing, standard)
+        for opened in _descriptors():
+            if opened > LOCK:
+                with suppress(OSError):
+                    os.close(opened)
+        os.execve(command[0], command, environment)
+    finally:
+        os._exit(127)
+
+
+def yield_to_others() -> None:
+    """A low priority, from the first moment: the agent's next turn comes first."""
+    with suppress(OSError, AttributeError):
+        os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
+
+
+def _descriptors() -> list[int]:
+    for place in ("/proc/self/fd", "/dev/fd"):
+        with suppress(OSError):
+            return [int(name) for name in os.listdir(place) if name.isdigit()]  # noqa: PTH208
+    return list(range(LOCK + 1, 1024))
+
+
+def _spawn(command: list[str], environment: dict[str, str]) -> None:
+    import subprocess
+
+    flags = sum(
+        getattr(subprocess, name, 0)
+        for name in ("DETACHED_PROCESS", "CREATE_NEW_PROCESS_GROUP", "BELOW_NORMAL_PRIORITY_CLASS")
+    )
+    nothing = subprocess.DEVNULL
+    subprocess.Popen(
+        command,
+        stdin=nothing,
+        stdout=nothing,
+        stderr=nothing,
+        creationflags=flags,
+        env=environment,
+        close_fds=True,
+    )
+
+
+def surroundings() -> dict[str, str]:
+    """The environment of a worker. The same version of Bethink as this one is found, also where it is not installed."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name.upper() in KEPT or name.startswith(KEPT_PREFIXES)
+    }
+    here = Path(__file__).resolve().parents[2]
+    paths = [os.path.abspath(part) for part in kept.get("PYTHONPATH", "").split(os.pathsep) if part]
+    if here.name not in ("site-packages", "dist-packages"):
+        paths = [str(here), *(path for path in paths if path != str(here))]
+    if paths:
+        kept["PYTHONPATH"] = os.pathsep.join(paths)
+    return kept | {"BETHINK_HOOKS": "off"}
+
+
+# What was captured, for `doctor`
+
+
+def captured(host: str, transcript: str, offset: int, line: int) -> None:
+    """Keeps when a transcript of a host was last read, and how far."""
+    path = _captures() / f"{host}{NEW}"
+    known = _capture(path)
+    ends = {name: end for name, end in known.get("ends", {}).items() if name != transcript} | {
+        transcript: [offset, line]
+    }
+    with suppress(OSError):  # only `doctor` misses it
+        failures.put(path, {"at": time.time(), "ends": dict(list(ends.items())[-KNOWN:])})
+
+
+def captures() -> dict[str, float]:
+    """When something of each host was last captured, in seconds since the epoch."""
+    with suppress(OSError):
+        found = {
+            path.stem: _capture(path).get("at") for path in sorted(_captures().glob(f"*{NEW}"))
+        }
+        return {host: float(at) for host, at in found.items() if isinstance(at, int | float)}
+    return {}
+
+
+def lag(host: str) -> int:
+    """How many lines of a host's transcripts are not read yet: of those that were captured before, and of those that wait."""
+    ends = _capture(_captures() / f"{host}{NEW}").get("ends", {})
+    names = [
+        *ends,
+        *(
+            entry.transcript
+            for entry in waiting()
+            if entry.host == host and entry.transcript and not entry.summary
+        ),
+    ]
+    return sum(
+        _lines_behind(name, ends.get(name))
+        for name in dict.fromkeys(names)
+        if name.endswith((".jsonl", ".json"))
+    )
+
+
+def _captures() -> Path:
+    return data_directory() / "hooks" / "captures"
+
+
+def _capture(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) and isinstance(value.get("ends", {}), dict) else {}
+
+
+def _lines_behind(name: str, end: Any) -> int:
+    offset = (
+        end[0] if isinstance(end, list) and end and isinstance(end[0], int) and end[0] >= 0 else 0
+    )
+    count = left = 0
+    try:
+        with open(name, "rb") as stream:  # noqa: PTH123
+            stream.seek(offset)
+            left = MOST_COUNTED
+            while left > 0 and (block := stream.read(min(left, 1 << 20))):
+                count, left = count + block.count(b"\n"), left - len(block)
+    except (OSError, ValueError):
+        return 0
+    return count

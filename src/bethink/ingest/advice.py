@@ -1,0 +1,93 @@
+"""What a language model says about a conversation, where one is set. None means: go on by the rules.
+
+A model that fails, declines or has used up its day costs nothing but the help: every function here gives None then, and the
+reason is counted where `bethink stats` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bethink.ingest.ideas import Idea
+from bethink.ingest.topics import Topic
+from bethink.llm import tasks
+from bethink.llm.base import Model, ModelError
+
+FIRM, TENTATIVE = 0.9, 0.6  # confidence of an idea that the model calls firm, or not
+BESIDE = 600  # characters before and after a boundary that the model sees
+BOUNDARIES = 12  # places asked about at once
+
+
+def ideas(model: Model, turns: Sequence[tuple[str, str]], first: int) -> list[Idea] | None:
+    """The ideas of the turns from `first` on; those before are only heard."""
+    numbered = [tasks.Turn(number, role, text) for number, (role, text) in enumerate(turns)]
+    found: list[Idea] = []
+    try:
+        for portion in tasks.portions(numbered):
+            if portion[-1].number < first:
+                continue
+            for idea in tasks.read_ideas(
+                model.ask(tasks.extract_ideas(portion)).value, portion
+            ).ideas:
+                if idea.turns[-1] >= first:
+                    confidence = FIRM if idea.firm else TENTATIVE
+                    found.append(
+                        Idea(
+                            idea.kind,
+                            idea.text,
+                            idea.turns[-1],
+                            idea.firm,
+                            confidence,
+                            idea.entities,
+                        )
+                    )
+    except ModelError:
+        return None
+    return sorted(found, key=lambda idea: idea.turn)
+
+
+def topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+    """A name and a summary for the turns of one topic."""
+    numbered = [tasks.Turn(number, role, text) for number, (role, text) in enumerate(turns)]
+    try:
+        found = tasks.read_topic(model.ask(tasks.name_topic(numbered)).value, numbered)
+    except ModelError:
+        return None
+    return (found.name, found.summary) if found.name and found.summary else None
+
+
+def confirmed(model: Model, found: Sequence[Topic], texts: Sequence[str]) -> list[Topic]:
+    """The topics without those that the model takes for a follow-up of the one before."""
+    doubtful = [at for at, one in enumerate(found) if at and one.depth == 0 and not one.continues][
+        :BOUNDARIES
+    ]
+    if not doubtful:
+        return list(found)
+    places = [
+        tasks.Boundary(
+            at,
+            "\n".join(texts[: found[at].first])[-BESIDE:],
+            "\n".join(texts[found[at].first :])[:BESIDE],
+        )
+        for at in doubtful
+    ]
+    try:
+        verdicts = tasks.read_topics(model.ask(tasks.confirm_topics(places)).value, places)
+    except ModelError:
+        return list(found)
+    return joined(found, {at for at, new in verdicts.items() if not new})
+
+
+def joined(found: Sequence[Topic], followups: set[int]) -> list[Topic]:
+    """Topics with some of them taken into the one before; their sub-topics go along."""
+    kept: list[Topic] = []
+    place: dict[int, int] = {}  # index before → index now, of what stands for it
+    for at, one in enumerate(found):
+        above = max((number for number, other in enumerate(kept) if other.depth == 0), default=None)
+        if at in followups and above is not None:
+            kept[above] = kept[above]._replace(last=one.last)
+            place[at] = above
+            continue
+        place[at] = len(kept)
+        kept.append(one._replace(parent=None if one.parent is None else place[one.parent]))
+    return kept

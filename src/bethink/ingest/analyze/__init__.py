@@ -1,0 +1,74 @@
+"""Analysis: what a project's files say about it, as a few passages per file, each with the lines that it was read from.
+
+Every analyzer is one file beside this one with one function, `analyze(tree)`, that yields findings. They see a `Tree` and
+nothing else: no store, no clock, no network, and no process is started. What git remembers is read in `git`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from bethink.ingest.analyze import (
+    adr,
+    commands,
+    components,
+    exports,
+    infrastructure,
+    manifests,
+    pages,
+    patterns,
+    remarks,
+    routes,
+)
+from bethink.ingest.analyze.tree import Finding, Tree
+from bethink.ingest.files import Found
+from bethink.ingest.sync import Document, Skipped
+from bethink.types import Passage
+
+VERSION = 1  # raised when the same files would be told differently
+ANALYZERS: tuple[Callable[[Tree], Iterator[Finding]], ...] = (
+    pages.analyze,
+    manifests.analyze,
+    infrastructure.analyze,
+    commands.analyze,
+    components.analyze,
+    exports.analyze,
+    routes.analyze,
+    patterns.analyze,
+    remarks.analyze,
+    adr.analyze,
+)
+
+
+def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
+    """One document per file that has something to say, then what could not be read. `found` are all files of the project."""
+    tree = Tree(root, found)
+    by_path: dict[str, dict[str, Passage]] = {}
+    for analyze in ANALYZERS:
+        for path, passage in analyze(tree):
+            by_path.setdefault(path, {}).setdefault(passage.content, passage)
+    for path in sorted(by_path):
+        passages = tuple(
+            sorted(by_path[path].values(), key=lambda passage: passage.lines or (0, 0))
+        )
+        yield Document(tree.uri(path), _hash(passages), _given(passages))
+    for path, reason in sorted(tree.skipped.items()):
+        if path not in by_path:
+            yield Skipped(tree.uri(path), reason)
+
+
+def _given(passages: Sequence[Passage]) -> Callable[[], Sequence[Passage]]:
+    return lambda: passages
+
+
+def _hash(passages: Sequence[Passage]) -> str:
+    told = [
+        [*passage[:9], str(passage.created_at or ""), dict(passage.metadata)]
+        for passage in passages
+    ]
+    return sha256(
+        json.dumps([VERSION, told], sort_keys=True, ensure_ascii=True).encode()
+    ).hexdigest()

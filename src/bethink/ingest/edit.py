@@ -1,0 +1,114 @@
+"""Changes to a memory that exists: the same redaction and extraction as for a new one. Pure: a memory in, new values out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from bethink.errors import InvalidInput
+from bethink.ingest.extract import entities, keywords, summarize
+from bethink.ingest.pipeline import clean
+from bethink.store.writer import content_hash
+from bethink.text.checks import as_entity, check_kind, check_range
+from bethink.types import Entity, Event, Memory, Passage
+
+EDITABLE = frozenset(
+    "content summary kind importance confidence tags entities expires_at valid_from valid_to answered metadata".split()
+)
+CLEARABLE = frozenset(("expires_at", "valid_from", "valid_to", "answered"))
+
+
+def edited(
+    memory: Memory, fields: dict[str, Any], clear: Sequence[str], longest: int, trust: int
+) -> dict[str, Any]:
+    """The values that change. A new text brings its own summary, keywords and entities, unless they are given too; and other words are
+    believed as far as who says them."""
+    if unknown := set(fields) - EDITABLE:
+        raise InvalidInput(
+            f"A memory's {', '.join(sorted(unknown))} cannot be changed.",
+            "See `bethink update --help`.",
+        )
+    if unknown := set(clear) - CLEARABLE:
+        raise InvalidInput(
+            f"A memory's {', '.join(sorted(unknown))} cannot be emptied.",
+            "See `bethink update --help`.",
+        )
+    if not fields and not clear:
+        raise InvalidInput(
+            "Nothing to change was given.", "bethink update ID --content … --importance 8"
+        )
+    check_range("importance", fields.get("importance"), 0, 10)
+    check_range("confidence", fields.get("confidence"), 0, 1)
+    passage, _ = clean(
+        Passage(
+            fields.get("content", memory.content),
+            kind=check_kind(fields.get("kind")),
+            summary=fields.get("summary"),
+            tags=tuple(fields.get("tags", ())),
+            entities=tuple(map(as_entity, fields.get("entities", ()))),
+            metadata=fields.get("metadata", {}),
+        ),
+        longest,
+    )
+    cleaned = ("content", "kind", "summary", "tags", "entities", "metadata")
+    changes = {
+        **dict.fromkeys(clear),
+        **fields,
+        **{name: getattr(passage, name) for name in cleaned if name in fields},
+    }
+    if "content" in fields:
+        changes |= {
+            "content_hash": content_hash(passage.content),
+            "keywords": keywords(passage.content),
+        }
+        changes.setdefault("summary", summarize(passage.content))
+        # Entities that the old text did not name were told by somebody, and stay.
+        told = tuple(
+            entity
+            for entity in memory.entities
+            if entity.name.casefold() not in memory.content.casefold()
+        )
+        changes.setdefault("entities", tuple(dict.fromkeys((*told, *entities(passage.content)))))
+    if any(
+        changes.get(name, getattr(memory, name)) != getattr(memory, name)
+        for name in ("content", "summary")
+    ):
+        changes["trust"] = trust
+    return changes
+
+
+def believed(memory: Memory, events: Sequence[Event], version: int, trust: int) -> int:
+    """How far a version is believed that somebody of this trust brings back: as far as it was then, unless its trust was changed since
+    by more than other words."""
+    since = [event for event in events[version:] if "trust" in event.before]
+    if since and all(event.action == "update" for event in since):
+        return int(since[0].before["trust"])
+    return min(memory.trust, trust)
+
+
+def earlier(events: Sequence[Event], version: int) -> dict[str, Any]:
+    """The values that later changes replaced, as they were at a version counted from 1. None means that there was none."""
+    values: dict[str, Any] = {}
+    for event in events[version:]:
+        for name, value in event.before.items():
+            if name in EDITABLE:
+                values.setdefault(name, _told(name, value))
+    return values
+
+
+def _told(name: str, value: Any) -> Any:
+    """A value of the history as an edit takes it."""
+    if value is None:
+        return None
+    if name in ("expires_at", "valid_from", "valid_to"):
+        return datetime.fromtimestamp(value / 1000, UTC)
+    if name == "entities":
+        return tuple(Entity(*entity) for entity in value)
+    if name == "answered":
+        return bool(value)
+    if name in ("tags", "metadata"):
+        found = json.loads(value)
+        return tuple(found) if name == "tags" else found
+    return value

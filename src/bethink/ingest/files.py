@@ -1,0 +1,412 @@
+"""Which files of a folder are read, and their text.
+
+`walk` leaves out what git ignores, what other tools put there (`node_modules`, virtual environments, caches) and what is
+hidden. Trouble with one file or folder is a `Skipped` with its reason; the rest goes on. Order is the same every time: the
+files of a folder by name, then its folders by name, and symbolic links after everything that has a name of its own.
+
+This module does not know what is in a file, beyond whether it is text.
+"""
+
+# ruff: noqa: PTH100, PTH116, PTH118, PTH119, PTH122, PTH123, PTH206
+# Paths are strings here: a Path for each folder and name of a large tree costs more than listing it.
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import stat
+import warnings
+from collections import deque
+from collections.abc import Collection, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from bethink import project
+from bethink.errors import NotFound
+from bethink.ingest.sync import Skipped
+
+# Folders that hold other people's work or what a tool made of ours. `build`, `target` and `out` are missing because they are
+# also names of folders that people write in; where they are made by a tool, git ignores them or they carry a marker.
+FOREIGN = frozenset(
+    """
+    .git .hg .svn .jj .bzr .bethink node_modules bower_components jspm_packages vendor third_party Pods Carthage DerivedData
+    .venv __pycache__ __pypackages__ site-packages .tox .nox .eggs .mypy_cache .pytest_cache .ruff_cache .hypothesis htmlcov
+    dist .next .nuxt .svelte-kit .turbo .parcel-cache .yarn .pnpm-store .gradle .terraform .bundle .dart_tool .cache
+    """.split()
+)
+FOREIGN_ENDINGS = (".dist-info", ".egg-info")
+# Files by which a folder tells that a tool made it: a virtual environment, a conda environment, a cache (Cargo's `target` too).
+MARKERS = frozenset(("pyvenv.cfg", "conda-meta", "CACHEDIR.TAG"))
+LONGEST_IGNORE = 512 * 1024
+MOST_PATTERNS = 5000
+MOST_WILDCARDS = 3  # in one name: each more multiplies the time that a hostile pattern can take
+EVERY_FOLDER = "(?P<ps_d>/)"  # what pathspec makes of `*/`
+HEAD = 1024  # bytes in which a NUL says that a file is no text
+# Bytes that no text in an old one-byte encoding has: controls other than tab, line feed, form feed, return and escape.
+CONTROLS = bytes({*range(32), 127} - {9, 10, 12, 13, 27})
+# What each byte-order mark announces. The longer marks come first: UTF-32's begins like UTF-16's.
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+class Found(NamedTuple):
+    """A file to be read. `uri` is its POSIX path from the project's root, or from `/` when it lies outside."""
+
+    path: Path
+    uri: str
+
+
+class Pattern(NamedTuple):
+    """One line of a .gitignore."""
+
+    regex: re.Pattern[str]
+    ignore: bool
+    folders: bool  # `*/` and `**/`: every folder, and nothing but folders
+
+
+class Rules(NamedTuple):
+    """The lines of one .gitignore, last one first, and how many characters of a path lead to its folder."""
+
+    prefix: int
+    patterns: tuple[Pattern, ...]
+
+
+class Folder(NamedTuple):
+    path: str  # as it was reached
+    real: str  # without symbolic links
+    rules: tuple[Rules, ...]  # of the folders above, the deepest first
+
+
+def walk(
+    start: Path, base: Path, suffixes: Collection[str] | None = None, *, hidden: bool = False
+) -> Iterator[Found | Skipped]:
+    """The files below a folder that end in one of the suffixes, or a file itself whatever its name and whoever ignores it."""
+    root = os.path.realpath(base)
+    path = _placed(os.fspath(start), os.fspath(base), root)
+    try:
+        mode = os.stat(path).st_mode
+    except PermissionError as error:
+        return iter([Skipped(_uri(path, root), _reason(error))])
+    except (OSError, ValueError):
+        raise NotFound(
+            f"There is no file or folder '{start}'.",
+            "Check the path; a relative one counts from the current folder.",
+        ) from None
+    if not stat.S_ISDIR(mode):
+        return iter([Found(Path(path), _uri(path, root))])
+    endings = None if suffixes is None else tuple(suffix.lower() for suffix in suffixes)
+    return _walk(
+        Folder(path, os.path.realpath(path), _rules_above(path, root)), root, endings, hidden
+    )
+
+
+def place(start: Path, base: Path) -> str:
+    """The uri under which `walk` tells a file or folder; `.` is all of `base`."""
+    root = os.path.realpath(base)
+    return _uri(_placed(os.fspath(start), os.fspath(base), root), root)
+
+
+def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skipped:
+    """The text of a file and the SHA-256 of its bytes, or why there is none."""
+    try:
+        data = _bytes(found.path, longest)
+    except (OSError, ValueError) as error:
+        return Skipped(found.uri, _reason(error))
+    if isinstance(data, str):
+        return Skipped(found.uri, data)
+    text = _decoded(data)
+    return (
+        Skipped(found.uri, text.reason)
+        if isinstance(text, Skipped)
+        else (text, sha256(data).hexdigest())
+    )
+
+
+def _placed(start: str, base: str, root: str) -> str:
+    """The path to begin with: below `root` wherever it can be written so, links notwithstanding."""
+    path = os.path.abspath(start)
+    for above in (os.path.abspath(base), root):
+        if _inside(path, above):
+            return os.path.normpath(os.path.join(root, os.path.relpath(path, above)))
+    try:
+        real = os.path.realpath(path)
+    except ValueError:  # a NUL in it; there is no such file
+        return path
+    return real if _inside(real, root) else path
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
+
+
+def _uri(path: str, root: str) -> str:
+    if _inside(path, root):
+        path = path[len(root) :].lstrip(os.sep) or "."
+    if os.sep != "/":
+        path = path.replace(os.sep, "/")
+    # Names that are no UTF-8 arrive with surrogates in them, which no database takes.
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return f"cannot be read: {getattr(error, 'strerror', None) or error}"
+
+
+def _walk(
+    top: Folder, root: str, endings: tuple[str, ...] | None, hidden: bool
+) -> Iterator[Found | Skipped]:
+    folders = [top]
+    links: deque[tuple[str, Folder]] = (
+        deque()
+    )  # followed last, so that what they lead to is found under its own name first
+    visited: set[str] = set()
+    files: set[str] = set()
+    while folders or links:
+        if not folders:
+            path, holder = links.popleft()
+            led = _followed(path, holder, root, top.real, endings)
+            if isinstance(led, Folder):
+                folders.append(led)
+            elif isinstance(led, Skipped):
+                yield led
+            elif led and led not in files:
+                files.add(led)
+                yield Found(Path(path), _uri(path, root))
+            continue
+        folder = folders.pop()
+        if folder.real in visited:
+            continue
+        visited.add(folder.real)
+        try:
+            with os.scandir(folder.path) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError as error:
+            yield Skipped(_uri(folder.path, root), f"folder {_reason(error)}")
+            continue
+        names = {entry.name for entry in entries}
+        if folder is not top and (
+            not MARKERS.isdisjoint(names) or (".git" in names and _linked_worktree(folder.path))
+        ):
+            continue
+        if ".gitignore" in names:
+            folder = folder._replace(rules=(_rules(folder.path, ".gitignore"), *folder.rules))
+        below = []
+        for entry in entries:
+            if entry.name[0] == "." and not hidden:
+                continue
+            if entry.is_symlink():
+                links.append((entry.path, folder))
+            elif _is_folder(entry):
+                if not _foreign(entry.name) and not _ignored(entry.path, folder.rules, True):
+                    below.append(
+                        Folder(entry.path, os.path.join(folder.real, entry.name), folder.rules)
+                    )
+            elif _wanted(entry.name, endings) and not _ignored(entry.path, folder.rules, False):
+                real = os.path.join(folder.real, entry.name)
+                if real not in files:  # a link may have led to it
+                    files.add(real)
+                    yield Found(Path(entry.path), _uri(entry.path, root))
+        folders.extend(reversed(below))
+
+
+def _followed(
+    path: str, holder: Folder, root: str, top: str, endings: tuple[str, ...] | None
+) -> Folder | str | Skipped | None:
+    """What a symbolic link leads to: a folder, the real path of a file, trouble, or nothing that is wanted."""
+    name = os.path.basename(path)
+    try:
+        mode = os.stat(path).st_mode
+        real = os.path.realpath(path)
+    except FileNotFoundError:
+        # It may have led to a folder or to a file; a name with another ending would not have been read anyway.
+        if not _wanted(name, endings) and os.path.splitext(name)[1]:
+            return None
+        return Skipped(_uri(path, root), "broken symbolic link")
+    except OSError as error:
+        return Skipped(_uri(path, root), _reason(error))
+    is_folder = stat.S_ISDIR(mode)
+    if (_foreign(name) if is_folder else not _wanted(name, endings)) or _ignored(
+        path, holder.rules, is_folder
+    ):
+        return None
+    if _inside(holder.real, real):
+        return None  # a way back up
+    if not _inside(real, root) and not _inside(real, top):
+        return Skipped(
+            _uri(path, root),
+            f"symbolic link to '{_uri(real, root)}', which lies outside the project",
+        )
+    return Folder(path, real, holder.rules) if is_folder else real
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False  # reading it will tell
+
+
+def _wanted(name: str, endings: tuple[str, ...] | None) -> bool:
+    return endings is None or name.lower().endswith(endings)
+
+
+def _foreign(name: str) -> bool:
+    return name in FOREIGN or name.endswith(FOREIGN_ENDINGS)
+
+
+def _linked_worktree(path: str) -> bool:
+    """Whether a folder is another checkout of a repository. Its files would be found once per checkout."""
+    try:
+        data = _bytes(Path(path, ".git"), 4096)
+    except (OSError, ValueError):
+        return False
+    return isinstance(data, bytes) and data.startswith(b"gitdir:") and b"/worktrees/" in data
+
+
+def _rules_above(path: str, root: str) -> tuple[Rules, ...]:
+    """The rules that the folders above a start hold for it. Rules that ignore the start itself give way: it was asked for."""
+    if not _inside(path, root):
+        return ()
+    excluded = str(project.find(Path(root)).root / ".git" / "info")
+    lines = _rules(excluded, "exclude", root)
+    rules: tuple[Rules, ...] = (lines,) if lines.patterns else ()
+    if path == root:
+        return rules
+    above = root
+    for name in os.path.relpath(path, root).split(os.sep):
+        if (lines := _rules(above, ".gitignore")).patterns:
+            rules = (lines, *rules)
+        above = os.path.join(above, name)
+        if _ignored(above, rules, True):
+            rules = ()
+    return rules
+
+
+def _rules(folder: str, name: str, holds_for: str | None = None) -> Rules:
+    """The rules in a file. A line that git would not understand, or that costs too much to match, is passed over."""
+    from pathspec.patterns.gitignore.base import GitIgnorePatternError
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+    prefix = len(holds_for or folder) + 1
+    try:
+        data = _bytes(Path(folder, name), LONGEST_IGNORE)
+    except (OSError, ValueError):
+        return Rules(prefix, ())
+    if isinstance(data, str):
+        return Rules(prefix, ())
+    patterns: list[Pattern] = []
+    lines = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", FutureWarning
+        )  # about brackets in brackets, which are somebody else's to write
+        for line in lines[:MOST_PATTERNS]:
+            line = line.removesuffix("\r")
+            if line.count("**") > MOST_WILDCARDS or any(
+                len(re.findall(r"\*+", part)) > MOST_WILDCARDS for part in line.split("/")
+            ):
+                continue
+            if line.endswith("/**/"):
+                line = (
+                    line[:-4] + "/*/"
+                )  # the folders below, not the folder itself, for which pathspec takes it
+            try:
+                regex, ignore = GitIgnoreSpecPattern.pattern_to_regex(line)
+                if regex is not None and ignore is not None:
+                    patterns.append(
+                        Pattern(re.compile(regex, re.DOTALL), ignore, regex == EVERY_FOLDER)
+                    )
+            except (GitIgnorePatternError, re.error):
+                continue
+    return Rules(prefix, tuple(reversed(patterns)))
+
+
+def _ignored(path: str, rules: tuple[Rules, ...], is_folder: bool) -> bool:
+    """Whether git would ignore a path whose parent it does not: the last line that speaks of it decides, the deepest file first."""
+    for prefix, patterns in rules:
+        relative = path[prefix:] if os.sep == "/" else path[prefix:].replace(os.sep, "/")
+        if is_folder:
+            relative += "/"
+        for regex, ignore, folders in patterns:
+            if (match := regex.search(relative)) and _about(match, is_folder, folders):
+                return ignore
+    return False
+
+
+def _about(match: re.Match[str], is_folder: bool, folders: bool) -> bool:
+    """Whether a match speaks of the path itself. pathspec also matches what lies below: a group marks the slash after a match,
+    and `folder/**` ends with one. What lies below an ignored folder is never asked for, and below others it does not count."""
+    if folders:
+        return is_folder
+    if match.lastgroup:
+        return is_folder and match.end() == len(match.string)
+    return not is_folder or match.end() < len(match.string)
+
+
+def _bytes(path: Path, longest: int) -> bytes | str:
+    """The bytes of a regular file, or why they are not read. Never waits: a pipe is opened without a writer, and left."""
+    if reason := _unfit(os.stat(path), longest):
+        return reason
+    # Checked again on what was opened, because it may have been exchanged in between.
+    flags = (
+        os.O_RDONLY
+        | getattr(os, "O_NONBLOCK", 0)
+        | getattr(os, "O_CLOEXEC", 0)
+        | getattr(os, "O_BINARY", 0)
+    )
+    with open(os.open(path, flags), "rb") as file:
+        if reason := _unfit(os.fstat(file.fileno()), longest):
+            return reason
+        data = file.read(longest + 1)
+    return (
+        data
+        if len(data) <= longest
+        else f"grew beyond the limit of {longest / 1e6:g} MB while it was read"
+    )
+
+
+def _unfit(status: os.stat_result, longest: int) -> str | None:
+    if not stat.S_ISREG(status.st_mode):
+        kinds = {
+            stat.S_IFDIR: "folder",
+            stat.S_IFIFO: "pipe",
+            stat.S_IFSOCK: "socket",
+            stat.S_IFCHR: "device",
+            stat.S_IFBLK: "device",
+        }
+        return f"not a regular file but a {kinds.get(stat.S_IFMT(status.st_mode), 'special file')}"
+    if status.st_size > longest:
+        return f"{status.st_size / 1e6:.1f} MB, larger than the limit of {longest / 1e6:g} MB"
+    return None
+
+
+def _decoded(data: bytes) -> str | Skipped:
+    for mark, encoding in MARKS:
+        if data.startswith(mark):
+            try:
+                text = data.decode(encoding).removeprefix("\ufeff")
+            except UnicodeDecodeError as error:
+                return Skipped(
+                    "",
+                    f"not text: its first bytes announce {encoding.upper()}, which byte {error.start:,} breaks",
+                )
+            return Skipped("", "binary file (NUL characters)") if "\0" in text[:HEAD] else text
+    if (nul := data.find(b"\0", 0, HEAD)) >= 0:
+        return Skipped("", f"binary file (NUL at byte {nul:,})")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if len(data.translate(None, CONTROLS)) < len(data):
+            return Skipped(
+                "", f"not text: neither UTF-8 (byte {error.start:,}) nor an older encoding"
+            )
+    try:
+        return data.decode("cp1252")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")

@@ -1,0 +1,480 @@
+"""A conversation → the few ideas in it worth keeping: decisions, conclusions, questions, problems, solutions, to-dos, context.
+
+`sentences` finds the statements, `intents` says what each one is; here the turns are read together. A proposal that the
+user takes up is a decision, one that is turned down is nothing; an answer is tied to its question and a solution to its
+problem; what repeats is dropped; and of the rest the most valuable are chosen, at most about one for every two turns that
+say something. An idea's text is always text of its turn: nothing is worded anew.
+
+This module knows no store, no clock and no model: vectors come from a function that is given, or not at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from bethink.ingest import lexicon
+from bethink.ingest.extract import entities
+from bethink.ingest.intents import FIRM, LABELS, Embed, Judgement, judge, strength
+from bethink.ingest.lookup import compiled, folded
+from bethink.ingest.reconcile import contrasts
+from bethink.ingest.sentences import Statement, statements
+from bethink.types import Entity
+
+# What an idea of each kind is worth to somebody who comes back in a month.
+VALUE = {
+    "decision": 1.0,
+    "solution": 0.85,
+    "problem": 0.8,
+    "conclusion": 0.8,
+    "todo": 0.8,
+    "question": 0.65,
+    "context": 0.55,
+}
+ASSISTANT = 0.8  # what an assistant says weighs less than what the user says,
+AT_WORK = 0.6  # and less still in the middle of its work
+LABELLED = 0.8  # chance of a kind that a label or a heading says outright,
+REPLIED = 0.6  # of an answer that only its place and its words show to be one,
+LISTED = 0.6  # and of an item in a list below a heading, which may be anything
+OVERRULES = 0.85  # chance from which a sentence is not what its heading says
+CLEAR = 0.75  # chance from which a firm decision of the user is kept in any case
+PER_TURN = 3  # ideas of one turn, such decisions aside
+REPLY = 400  # characters; who writes more does not just say yes or no
+NEAR = 12  # turns within which a proposal is taken up and a problem solved
+RELATED = 0.25  # share of words, and nearness, that tie an answer to its question
+ANSWERS = ("conclusion", "solution", "decision", "context")
+UNJUDGED = Judgement("none", 0.0, ())
+# Chances below which a sentence of an assistant is not kept: it talks more, and more smoothly, than the training sentences.
+LEAST = {
+    "decision": 0.8,
+    "solution": 0.7,
+    "problem": 0.7,
+    "conclusion": 0.65,
+    "todo": 0.65,
+    "context": 0.75,
+    "question": 0.6,
+}
+
+_YES = (
+    r"(?:yes|yeah|yep|yup|ya|sure|agreed|approved?|lgtm|exactly|sounds (?:good|great|fine|right)|good idea|makes sense|works for me|please do"
+    r"|go (?:ahead|for it|with)|do (?:it|that|this|so)\b|let'?s (?:do|go|try|use)\b|i (?:like|agree)|option|number|the (?:first|second|third|last)"
+    r"|\d\W*$|[a-d]\W*$|y\W*$|👍|✅)(?!\w)"
+)
+# "ok" by itself agrees; "ok, now fix the header" goes on to something else.
+_ACCEPTS = (
+    rf"\W*(?:{_YES}|(?:ok|okay|k|great|perfect|good|fine|cool|right|correct)\b\W*(?:$|{_YES}))"
+)
+_BUT = r"\b(?:but|instead|rather|except)\b"
+_REJECTS = (
+    r"\W*(?:no|nope|nah|don'?t|do not|not|rather|instead|actually|hmm+,? (?:no|not)|i'?d rather|i would rather|i don'?t|stop|wait|never ?mind"
+    r"|neither|none)\b"
+)
+_PROPOSES = (
+    r"\bi(?:'d| would) (?:suggest|recommend|go|lean|prefer|propose|use|keep|do|say|make|put|store|drop)\b|\bi (?:recommend|suggest|propose)\b"
+    r"|\bmy (?:recommendation|suggestion|preference|take|proposal)\b|^(?:recommended|recommendation|suggestion|proposal)\b|\bi think we should\b"
+    r"|\bwe should (?:probably )?(?:use|go|keep|switch|move)\b|\bhow about\b|\b(?:best|cleanest|simplest|safest) (?:option|approach|way|choice)\b"
+    r"|\boption \w+ (?:is|would)\b"
+)
+# "Want me to switch the keys to random ones?": what is offered is a choice, or work for later, not the next step of this one.
+_OFFERS = (
+    r"^(?:so |then |and )?(?:do you want me to|would you like me to|want me to|shall (?:i|we)|should (?:i|we)|how about (?:we|i)|what if we)\s+"
+    r"(?:go ahead and |just |also )?((?:capture|record|note|log|document|migrate|switch|replace|use|move|convert|adopt|drop|keep|split|merge"
+    r"|store|rewrite|change|make|deprecate|standardi[sz]e|go with|stick|turn|limit|cap|pin|encrypt|cache)\b.{8,300}?)\??$"
+)
+_LATER = r"\b(?:to-?do|follow-?up|ticket|backlog|issue)\b"
+_NUMBERED = r"\b(?:option|number|no\.?|#|go with|do|take|use|choose|pick|the)?\s*\(?(\d|[a-d]|first|second|third)\)?\b"
+_ORDINALS = {"first": "1", "second": "2", "third": "3"}
+_OPTIONS = r"\b(?:options?|approach(?:es)?|ways|alternatives?|directions|choices|possibilities|variants?|scenarios?)\b"
+
+# Questions that want no answer.
+_RHETORICAL = (
+    r"^(?:and |so |but |well,? )?(?:who (?:doesn't|does not|needs|cares|knew|wrote|named)|how hard can|what could (?:possibly )?go wrong"
+    r"|why (?:do i|does (?:this|it)|am i) (?:always|even|ever)|isn't (?:it|life|that) (?:great|beautiful|funny|lovely|nice)|are you kidding"
+    r"|can you believe|what was i thinking|what the (?:hell|heck)|seriously|is it (?:friday|weekend))\b"
+)
+# What an assistant is about to do, offers to do, imagines, or reports of its work: gone with the turn, or told better by
+# the history of the code.
+_DID = (
+    r"(?:add|updat|remov|renam|chang|correct|replac|extract|mov|trimm?|reword|adjust|bump|wir|revert|creat|implement|refactor|simplif|document"
+    r"|sort|link|cross-referenc|rewrit|renumber|switch|split|merg|delet|extend|convert|register|introduc|dropp?)(?:ed|ied|ten|d)\b"
+)
+_PASSING = (
+    r"(?:^|[,;:—–] |\b(?:so|and|then|but|now|next) )i(?:'m| am)(?: now| also| just| still| going to)? (?!not\b|afraid|inclined)\w+ing\b"
+    r"|\bi(?:'ll| will)\b|\blet me\b"
+    r"|^(?:now |so |but |and )?i (?:also |still |just |now )?(?:need|should|have to|want to|can|could|went|had to|have)\b"
+    r"|\bif you(?:'d|'re| want(?:ed)?| like| prefer| think| agree| need| wish)\b|\byou(?:'d| would) (?:need|have|give|want|get|lose)\b"
+    r"|^if\b[^.]{3,200}\bwould\b|^you(?:'re| are) (?:absolutely )?right\b|\bbefore i (?:proceed|start|go)\b"
+    r"|^(?:so |then |and )?(?:do you want|would you like|want me|want to|shall i|shall we|should i|ready to)\b"
+    r"|\btests? (?:all )?(?:pass|passed|are green)\b|\b\d+ tests\b|\bcoverage\b.{0,30}\d ?%|\blint(?:er)? (?:is )?(?:clean|passes)\b"
+    rf"|^[^.!?]{{2,80}} ?[—–:-] {_DID}|^{_DID}(?:: | (?:the|a|an|two|three|all|both|`))"
+)
+_VERB = (
+    r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|should|must|may|might|cannot|\w+n't|'s|'re|needs?|uses?|runs?"
+    r"|makes?|takes?|gets?|goes|keeps?|means?|shows?|works?|fails?|breaks?|returns?|holds?|lives?|comes?|gives?|falls?|stays?|becomes?|contains?"
+    r"|requires?|expects?|allows?|lets?|reads?|writes?|sends?|stores?|calls?|matches|passes|drops?|loses?|leaks?|\w{3,}ed|went|took|made|got"
+    r"|came|broke|found|kept|chose|built|wrote|\w+s (?:the|a|an|to|it|no|only|not|its))\b"
+)
+
+
+class Idea(NamedTuple):
+    kind: str  # decision conclusion question problem solution todo context
+    text: str  # words of its turn
+    turn: int  # index of the turn that says it
+    firm: bool
+    confidence: float  # of the classification and of the speaker's certainty together
+    entities: tuple[Entity, ...] = ()
+    answers: int | None = (
+        None  # index among the ideas: the question that this answers, or the problem that it solves
+    )
+    accepted: int | None = None  # index of the user's turn that took this proposal up
+    line: int = 0  # of the turn, from 0, where it begins
+
+
+class Found(NamedTuple):
+    """A statement and what became of it."""
+
+    turn: int
+    weight: float  # of who says it, and when
+    statement: Statement
+    kind: str
+    chance: float
+    strength: float
+    chances: tuple[float, ...]  # of every label; none where it was not judged
+    accepted: int | None = None
+
+    @property
+    def user(self) -> bool:
+        return self.weight == 1.0
+
+    @property
+    def text(self) -> str:
+        return self.statement.text
+
+    @property
+    def score(self) -> float:
+        telling = min(len(content(self.text)), 6) / 6
+        weight = self.weight if self.accepted is None else 1.0
+        return (
+            VALUE[self.kind]
+            * self.chance
+            * weight
+            * (0.6 + 0.4 * self.strength)
+            * (0.5 + 0.5 * telling)
+        )
+
+    @property
+    def settled(self) -> bool:
+        """A firm decision of the user, told clearly enough to be kept in any case."""
+        decided = self.kind == "decision" and (self.user or self.accepted is not None)
+        return decided and self.chance >= CLEAR and self.strength >= FIRM
+
+
+def ideas(
+    turns: Sequence[tuple[str, str]], embed: Embed | None, *, most: float = 0.5
+) -> list[Idea]:
+    """The ideas of a conversation in order. `turns` are (role, text); `most` is how many to keep per turn that says something.
+
+    `embed` gives one vector for each of the texts; with the default model sentences are told apart better. The clearly
+    firm decisions of the user are kept, whatever `most` says.
+    """
+    said = [
+        (turn, role, statement)
+        for turn, (role, text) in enumerate(turns)
+        for statement in _heard(role, text)
+    ]
+    found = _settle(_answering(_judged(said, embed, turns), embed, turns), turns)
+    substantive = len({turn for turn, _, _ in said})
+    return _linked(_chosen(found, math.ceil(max(most, 0.0) * substantive)))
+
+
+def _heard(role: str, text: str) -> Iterator[Statement]:
+    """The statements of a turn that say something, greetings and what an agent is about to do aside."""
+    if role not in ("user", "assistant"):
+        return
+    for statement in statements(text).statements:
+        core = folded(statement.core)
+        idle = compiled(lexicon.FILLER).match(core) and not statement.core.endswith("?")
+        if statement.label != "none" and (
+            statement.label or (not idle and len(content(core, 2)) > 1)
+        ):
+            yield statement
+
+
+@lru_cache(maxsize=1 << 10)  # each is compared with many
+def content(text: str, enough: int | None = None) -> frozenset[str]:
+    """The words that carry a text, by their first six letters: enough to tell forms of one word."""
+    found: set[str] = set()
+    for match in compiled(r"[^\W_]+").finditer(folded(text)):
+        word = match[0]
+        if word not in lexicon.STOP_WORDS and (len(word) > 1 or not word.isascii()):
+            found.add(word[:6])
+            if len(found) == enough:
+                break
+    return frozenset(found)
+
+
+def _judged(
+    said: Sequence[tuple[int, str, Statement]],
+    embed: Embed | None,
+    turns: Sequence[tuple[str, str]],
+) -> list[Found]:
+    """What each statement is; those that are nothing stay, because they may be proposals. What an assistant says of the moment is
+    nothing whatever it sounds like, so it is not judged."""
+    momentary = [role == "assistant" and _momentary(statement) for _, role, statement in said]
+    judgements = iter(
+        judge(
+            [
+                statement.core
+                for (_, _, statement), out in zip(said, momentary, strict=True)
+                if not out
+            ],
+            embed,
+        )
+    )
+    found = []
+    for (turn, role, statement), out in zip(said, momentary, strict=True):
+        kind, chance, chances = UNJUDGED if out else next(judgements)
+        if (
+            not out
+            and statement.label
+            and (kind in ("none", statement.label) or chance < OVERRULES)
+        ):
+            own = chances[LABELS.index(statement.label)]
+            kind, chance = (
+                statement.label,
+                max(own, LISTED + 0.3 * own if statement.item else LABELLED),
+            )
+        if kind == "question" and compiled(_RHETORICAL, 0).match(folded(statement.core)):
+            kind = "none"
+        working = (
+            role == "assistant" and turn + 1 < len(turns) and turns[turn + 1][0] == "assistant"
+        )
+        unsure = statement.label is None and chance < LEAST.get(kind, 0.0)
+        if role == "assistant" and (unsure or (working and kind == "todo")):
+            kind = "none"
+        weight = 1.0 if role == "user" else AT_WORK if working else ASSISTANT
+        firm = 0.0 if kind == "none" else strength(statement.core)
+        found.append(Found(turn, weight, statement, kind, chance, firm, chances))
+    return found
+
+
+def _momentary(statement: Statement) -> bool:
+    """Whether a sentence of an assistant is nothing to keep: without a verb, or gone with the moment."""
+    core = folded(statement.core)
+    states = statement.label is not None or not core.isascii() or compiled(_VERB, 0).search(core)
+    return not states or _passes(statement)
+
+
+def _passes(statement: Statement) -> bool:
+    """Whether a sentence of an assistant is about the moment only, asks, or is one of several options."""
+    option = statement.item and compiled(_OPTIONS, 0).search(folded(statement.heading))
+    return bool(option or compiled(_PASSING, 0).search(folded(statement.core)))
+
+
+def _answering(
+    found: Sequence[Found], embed: Embed | None, turns: Sequence[tuple[str, str]]
+) -> list[Found]:
+    """With the replies to the user's questions: a sentence that takes the question's words up is the answer, if no clear idea is."""
+    result = list(found)
+    for asked in found:
+        if asked.kind != "question" or not asked.user:
+            continue
+        replies = [
+            at
+            for at, each in enumerate(result)
+            if _replies(each.turn, asked.turn, turns) and _alike(each.text, asked.text) >= 0.5
+        ]
+        if not replies or any(result[at].kind in ANSWERS for at in replies):
+            continue
+        best = max(replies, key=lambda at: (_alike(result[at].text, asked.text), -at))
+        statement = result[best].statement
+        if result[best].kind in ("none", "problem") and not _passes(statement):
+            chances = dict(
+                zip(
+                    LABELS,
+                    result[best].chances or judge([statement.core], embed)[0].chances,
+                    strict=True,
+                )
+            )
+            kind = max(("conclusion", "context", "solution"), key=chances.__getitem__)
+            result[best] = result[best]._replace(
+                kind=kind, chance=max(REPLIED, chances[kind]), strength=strength(statement.core)
+            )
+    return result
+
+
+def _replies(turn: int, asked: int, turns: Sequence[tuple[str, str]]) -> bool:
+    return asked < turn < asked + NEAR and all(
+        role == "assistant" for role, _ in turns[asked + 1 : turn + 1]
+    )
+
+
+def _settle(found: Sequence[Found], turns: Sequence[tuple[str, str]]) -> list[Found]:
+    """Proposals that the next words of the user take up become decisions; those that they turn down go."""
+    result = {(each.turn, each.statement.position): each for each in found}
+    for turn, (role, text) in enumerate(turns):
+        reply = folded(text[:REPLY]).strip()
+        accepts, rejects = compiled(_ACCEPTS, 0).match(reply), compiled(_REJECTS, 0).match(reply)
+        if role != "user" or len(text) > REPLY or not (accepts or rejects):
+            continue
+        before = [each for each in found if _just_before(each.turn, turn, turns)]
+        if rejects:
+            for each in filter(_proposed, before):
+                result.pop((each.turn, each.statement.position), None)
+        elif (
+            not compiled(_BUT, 0).search(reply)
+            and not _restated(found, turn)
+            and (taken := _taken(before, reply))
+        ):
+            result[taken.turn, taken.statement.position] = taken._replace(accepted=turn)
+    return [each for each in result.values() if each.kind != "none"]
+
+
+def _just_before(turn: int, reply: int, turns: Sequence[tuple[str, str]]) -> bool:
+    """Whether a turn of the assistant is among those that the user replies to."""
+    return reply - NEAR < turn < reply and all(role != "user" for role, _ in turns[turn:reply])
+
+
+def _proposed(found: Found) -> bool:
+    tentative = found.kind == "decision" and found.strength < FIRM
+    return tentative or bool(
+        compiled(f"{_PROPOSES}|{_OFFERS}", 0).search(folded(found.statement.core))
+    )
+
+
+def _restated(found: Iterable[Found], turn: int) -> bool:
+    """Whether a reply says at length itself what was decided, so that the proposal adds nothing."""
+    return any(
+        each.turn == turn and each.kind == "decision" and len(content(each.text)) > 7
+        for each in found
+    )
+
+
+def _taken(before: Sequence[Found], reply: str) -> Found | None:
+    """The proposal that a reply takes up: the one of that number, else the clearest."""
+    number = compiled(_NUMBERED, 0).search(reply[:60]) if len(reply.split()) < 12 else None
+    if number:
+        wanted = _ORDINALS.get(number[1], number[1])
+        for each in reversed(before):
+            named = compiled(r"\W*(?:option|approach|variant)?\s*\(?(\w)[.):]?(?!\w)", 0).match(
+                folded(each.statement.item or each.text[:12])
+            )
+            if named and named[1] == wanted and len(content(each.text)) > 1:
+                return each._replace(kind="decision", chance=LABELLED, strength=1.0)
+        if len(reply.split()) < 4:
+            return None
+    best: Found | None = None
+    for each in before:
+        core = folded(each.statement.core)
+        if offer := compiled(_OFFERS, 0).search(core):
+            own = each.statement.core[offer.start(1) : offer.end(1)].rstrip("? ")
+            kind = "todo" if compiled(_LATER, 0).search(core) else "decision"
+            # What is offered last is what the yes is said to.
+            best = each._replace(
+                kind=kind, chance=1.0, statement=each.statement._replace(text=own, core=own)
+            )
+        elif (
+            compiled(_PROPOSES, 0).search(core)
+            and not core.endswith("?")
+            and (best is None or each.chance >= best.chance)
+        ):
+            best = each._replace(kind="decision")
+    return (
+        best._replace(chance=min(max(best.chance, LABELLED), 0.9), strength=1.0) if best else None
+    )
+
+
+def _chosen(found: Sequence[Found], limit: int) -> list[Found]:
+    """The most valuable within the limit, no two of which say the same."""
+    kept: list[Found] = []
+    per_turn: dict[int, int] = {}
+    for each in sorted(
+        found, key=lambda each: (not each.settled, -each.score, each.turn, each.statement.position)
+    ):
+        if not each.settled and (len(kept) >= limit or per_turn.get(each.turn, 0) >= PER_TURN):
+            continue
+        if not any(_repeats(each, other) for other in kept):
+            kept.append(each)
+            per_turn[each.turn] = per_turn.get(each.turn, 0) + 1
+    return sorted(kept, key=lambda each: (each.turn, each.statement.position))
+
+
+def _repeats(one: Found, other: Found) -> bool:
+    if one.turn == other.turn and (
+        one.statement.core in other.text or other.statement.core in one.text
+    ):
+        return True
+    mine, theirs = content(one.text), content(other.text)
+    shared, fewest = len(mine & theirs), min(len(mine), len(theirs))
+    if _took_up(one, other) or _took_up(other, one):
+        return 2 * shared >= fewest
+    if shared == 0 or shared < 0.6 * fewest:
+        return False
+    # An answer takes up the words of its question. And few words of difference can be the whole difference: one port, one "not".
+    if "question" in (one.kind, other.kind) or {one.kind, other.kind} == {"problem", "solution"}:
+        return shared >= 0.8 * max(len(mine), len(theirs))
+    return shared >= 0.8 * fewest if one.kind != other.kind else not contrasts(one.text, other.text)
+
+
+def _took_up(decided: Found, proposed: Found) -> bool:
+    """Whether a decision of the user comes right after a proposal: what they have in common was said twice."""
+    return (
+        decided.settled
+        and decided.user
+        and not proposed.user
+        and 0 < decided.turn - proposed.turn <= 2
+        and _proposed(proposed)
+    )
+
+
+def _linked(chosen: Sequence[Found]) -> list[Idea]:
+    result = []
+    settled: set[int] = set()
+    for at, each in enumerate(chosen):
+        answers = _answered(chosen, at, settled)
+        if answers is not None:
+            settled.add(answers)
+        confidence = round(each.chance * (0.5 + 0.5 * each.strength), 2)
+        named, firm = entities(each.text), each.strength >= FIRM
+        result.append(
+            Idea(
+                each.kind,
+                each.text,
+                each.turn,
+                firm,
+                confidence,
+                named,
+                answers,
+                each.accepted,
+                each.statement.line,
+            )
+        )
+    return result
+
+
+def _answered(chosen: Sequence[Found], at: int, settled: set[int]) -> int | None:
+    """The open question or problem before an idea that it most likely settles."""
+    each = chosen[at]
+    best, most = None, RELATED
+    for number in range(at - 1, -1, -1):
+        asked = chosen[number]
+        apart = each.turn - asked.turn
+        if apart > NEAR or number in settled:
+            continue
+        if asked.kind == "problem" and each.kind == "solution":
+            near = 0.15 if apart <= 4 else 0.0
+        elif asked.kind == "question" and each.kind in ANSWERS and asked.user != each.user:
+            near = 0.2 if apart <= 2 else 0.0
+        else:
+            continue
+        alike = _alike(each.text, asked.text) + near
+        if alike > most:
+            best, most = number, alike
+    return best
+
+
+def _alike(one: str, other: str) -> float:
+    mine, theirs = content(one), content(other)
+    return len(mine & theirs) / max(1, min(len(mine), len(theirs)))

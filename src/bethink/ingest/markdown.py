@@ -1,0 +1,579 @@
+"""Markdown files → passages: frontmatter, directives, and chunks with the headers above them.
+
+A directive says what is to become of a file or of a section of it. It stands in the frontmatter, or on a line of its own:
+`<!-- vector-index: false -->`, `<!-- bethink: kind=gotcha, importance=8 -->`. Before the first header it holds for the file,
+below one for that section with its sub-sections. A wrong value is a warning and holds for nothing; a broken frontmatter is a
+warning, too, and the text below it is read all the same.
+
+Files are redacted as a whole before they are cut, because half of a private block does not look private any more.
+This module knows no store. How text is cut is for `chunks`, which files are read for `files`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from functools import cache, partial
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Any, Literal, NamedTuple
+
+from bethink.errors import InvalidInput
+from bethink.ingest.chunks import BREAK, Chunk, Heading, by_headers, by_lines, outline
+from bethink.ingest.files import Found, read_text
+from bethink.ingest.redact import redact
+from bethink.ingest.sync import Document, Skipped
+from bethink.text.checks import as_entity, check_kind
+from bethink.types import Entity, Passage
+
+__all__ = [
+    "Chunk",
+    "Page",
+    "Part",
+    "by_headers",
+    "by_lines",
+    "documents",
+    "parse",
+    "passages",
+    "redacted",
+    "taken_apart",
+]
+
+VERSION = 2  # raised when the same file gives other passages, so that everything is read again
+LONGEST_FRONTMATTER = 64 * 1024
+DEEPEST_FRONTMATTER = 20
+LONGEST_COMMENT = 2000
+MOST_DIRECTIVES = 1000
+LONGEST_TITLE = 200
+LONGEST_TAG = 100
+MOST_TAGS = 50
+# The kind that the passages of a file are of, by the name of the file or of a folder that it is in. The nearest name counts.
+KIND_NAMES = {
+    "architecture": "architecture",
+    "architectures": "architecture",
+    "component": "component",
+    "components": "component",
+    "domain": "domain",
+    "domains": "domain",
+    "pattern": "pattern",
+    "patterns": "pattern",
+    "gotcha": "gotcha",
+    "gotchas": "gotcha",
+    "pitfalls": "gotcha",
+    "decision": "decision",
+    "decisions": "decision",
+    "adr": "decision",
+    "adrs": "decision",
+    "discovery": "discovery",
+    "discoveries": "discovery",
+}
+KEPT_FRONTMATTER = ("title", "description", "date")
+OTHER_NAMES = {
+    "vectorindex": "vector-index",
+    "memory": "index",
+    "memory-mode": "index",
+    "memorymode": "index",
+    "category": "kind",
+    "keywords": "tags",
+    "expiry": "expires",
+    "expires-at": "expires",
+}
+YES, NO = ("true", "yes", "on"), ("false", "no", "off")
+_MARKER = re.compile(r"(\[REDACTED(?::[a-z0-9-]+)?\])")
+_UNBROKEN = re.compile(
+    r"[!-~]{400,}"
+)  # no word, and hardly any address; other scripts do without spaces
+_KEY = re.compile(r"""["']?[^\W\d][\w .-]{0,60}["']?\s{0,8}:(?:\s|$)""")
+
+Lines = tuple[int, int]  # first and last, from 1
+Warn = Callable[[str, str], None]
+
+
+class Part(NamedTuple):
+    """A section for which directives of its own hold."""
+
+    lines: Lines
+    directives: Mapping[str, Any]
+
+
+class Page(NamedTuple):
+    """A Markdown file taken apart."""
+
+    frontmatter: Mapping[str, Any]
+    directives: Mapping[
+        str, Any
+    ]  # by one name each: vector-index, index, kind, tags, importance, title, expires, entities
+    title: str
+    body: str
+    first_line: int  # of the body
+    warnings: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+    hidden: tuple[
+        Lines, ...
+    ] = ()  # what is not text: directives, and sections that are not to be indexed
+
+
+def documents(
+    found: Iterable[Found | Skipped],
+    style: Literal["headers", "lines"],
+    size: int,
+    overlap: int,
+    warn: Warn | None = None,
+) -> Iterator[Document | Skipped]:
+    """Reads each file and says what it is; it is taken apart only when its passages are asked for. `warn` is told uri and sentence."""
+    manner = f":{style[0]}{VERSION}:{size}:{overlap}"
+    for one in found:
+        read = one if isinstance(one, Skipped) else read_text(one)
+        if isinstance(read, Skipped):
+            yield read
+        else:
+            text, hash = read
+            yield Document(
+                one.uri,
+                hash + manner,
+                partial(taken_apart, text, one.uri, style, size, overlap, warn),
+            )
+
+
+def taken_apart(
+    text: str, uri: str, style: str, size: int, overlap: int, warn: Warn | None
+) -> list[Passage]:
+    """What is remembered of the text of a file, without its secrets."""
+    text, warnings = redacted(text)
+    page = parse(text)
+    found = passages(
+        page,
+        uri,
+        (by_headers if style == "headers" else by_lines)(page.body, size, overlap, page.first_line),
+    )
+    kept = [passage for passage in found if not _wordless(passage.content)]
+    if len(kept) < len(found):
+        number = f"{len(found) - len(kept):,} of {len(found):,} passages"
+        warnings.append(f"left out what holds no words: {number} are characters without a space")
+    if warn:
+        for warning in (*warnings, *page.warnings):
+            warn(uri, warning)
+    return kept
+
+
+def _wordless(text: str) -> bool:
+    """Whether nearly all of a text is data, such as an image that is written out: no question would ever find it."""
+    return sum(len(found) for found in _UNBROKEN.findall(text)) > 0.95 * len(text)
+
+
+def parse(text: str) -> Page:
+    """Takes the text of a file apart. Accepts every string."""
+    fields, first, body, warnings = _frontmatter(text)
+    directives, wrong = _said(fields, "frontmatter")
+    warnings += wrong
+    parts: list[Part] = []
+    hidden: list[Lines] = []
+    known = outline(body)
+    for (start, end), pairs in _comments(body):
+        where = f"line {start + first}"
+        if len(hidden) >= MOST_DIRECTIVES:
+            warnings.append(
+                f"{where}: more than {MOST_DIRECTIVES:,} directives; the rest is left in the text"
+            )
+            break
+        values, wrong = _said(pairs, where, "bethink" in pairs)
+        warnings += wrong
+        hidden.append((start + first, end - 1 + first))
+        section = bisect_right(known.headings, start, key=lambda heading: heading.line) - 1
+        if section < 0:
+            directives = _joined(directives, values)
+            continue
+        if values.pop("title", None):
+            warnings.append(
+                f"{where}: a title holds for a whole file and stands before its first header"
+            )
+        lines = _section(known.headings, section, len(known.starts) - 1, first)
+        parts.append(Part(lines, values))
+        if not values.get("index", True):
+            hidden.append(lines)
+    title = directives.get("title") or next(
+        (heading.title for heading in known.headings if heading.level == 1), ""
+    )
+    return Page(
+        fields, directives, title, body, first, tuple(warnings), tuple(parts), _disjoint(hidden)
+    )
+
+
+def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
+    """What is remembered of a file. Chunks must be all of one cut, in order."""
+    if not page.directives.get("index", True):
+        return []
+    kept = {
+        name: _plain(page.frontmatter[name])[:500]
+        for name in KEPT_FRONTMATTER
+        if page.frontmatter.get(name) is not None
+    }
+    by_place = _kind_of(uri)
+    found: list[Passage] = []
+    before: Chunk | None = None
+    for chunk in chunks:
+        text, lines = _shown(chunk.text, chunk.lines[0], page.hidden)
+        overlap = _overlap(before, chunk, page.hidden).strip()
+        before = chunk
+        if not any(character.isalnum() for character in text):
+            continue  # a rule, an ornament, nothing at all
+        said: Mapping[str, Any] = page.directives
+        for part in page.parts:
+            if part.lines[0] <= lines[0] <= part.lines[1]:
+                said = _joined(said, part.directives)
+        found.append(
+            Passage(
+                content=f"{overlap}\n\n{text}" if overlap else text,
+                kind=said.get("kind", by_place),
+                importance=said.get("importance"),
+                tags=said.get("tags", ()),
+                entities=said.get("entities", ()),
+                section=_heading(page, chunk.title) or PurePosixPath(uri).stem,
+                lines=lines,
+                expires_at=said.get("expires"),
+                metadata={"chunk": chunk.index, "overlap": len(overlap), **kept},
+                embed=said.get("vector-index", True),
+            )
+        )
+    return found
+
+
+def _heading(page: Page, title: str) -> str:
+    """The headers above a passage, below the title that the file gives itself where that is not the first of them."""
+    own = page.directives.get("title", "")
+    if not own or not title:
+        return title or page.title
+    return title if title.split(" > ")[0].casefold() == own.casefold() else f"{own} > {title}"
+
+
+def _kind_of(uri: str) -> str:
+    path = PurePosixPath(uri.casefold())
+    return next(
+        (
+            KIND_NAMES[name]
+            for name in (path.stem, *reversed(path.parts[:-1]))
+            if name in KIND_NAMES
+        ),
+        "document",
+    )
+
+
+def _shown(text: str, first: int, hidden: Sequence[Lines]) -> tuple[str, Lines]:
+    """A text without its hidden lines, and the lines that are left of it, empty ones at its ends not counted."""
+    if not hidden:
+        kept = text.strip()
+        first += len(BREAK.findall(text, 0, len(text) - len(text.lstrip())))
+        return kept, (first, first + len(BREAK.findall(kept)))
+    ends = [0, *(match.end() for match in BREAK.finditer(text)), len(text)]
+    lines = [
+        (number, text[start:end])
+        for number, (start, end) in enumerate(pairwise(ends), first)
+        if not _is_hidden(number, hidden)
+    ]
+    numbers = [number for number, line in lines if line.strip()]
+    return "".join(line for _, line in lines).strip(), (numbers[0], numbers[-1]) if numbers else (
+        first,
+        first,
+    )
+
+
+def _overlap(before: Chunk | None, chunk: Chunk, hidden: Sequence[Lines]) -> str:
+    """What is carried over, without what is hidden of it. It is the end of the chunk before, which tells its lines."""
+    if before is None or not chunk.overlap or not hidden:
+        return chunk.overlap
+    last = before.lines[0] + len(BREAK.findall(before.text.rstrip()))
+    return _shown(chunk.overlap, last - len(BREAK.findall(chunk.overlap)), hidden)[0]
+
+
+def _is_hidden(line: int, hidden: Sequence[Lines]) -> bool:
+    at = bisect_right(hidden, line, key=lambda lines: lines[0])
+    return at > 0 and line <= hidden[at - 1][1]
+
+
+def _disjoint(ranges: Iterable[Lines]) -> tuple[Lines, ...]:
+    merged: list[Lines] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1]:
+            first, last = merged[-1][0], max(last, merged.pop()[1])
+        merged.append((first, last))
+    return tuple(merged)
+
+
+def _section(headings: Sequence[Heading], at: int, lines: int, first_line: int) -> Lines:
+    """The lines of a section with its sub-sections."""
+    after = (heading.line for heading in headings[at + 1 :] if heading.level <= headings[at].level)
+    return headings[at].line + first_line, next(after, lines) - 1 + first_line
+
+
+def redacted(text: str) -> tuple[str, list[str]]:
+    """A text without secrets and private parts, every line still where it was, and what to say about it."""
+    redacted = redact(text)
+    if redacted.text == text:
+        return text, []
+    pieces: list[str] = []
+    at = 0
+    for part in _MARKER.split(redacted.text):
+        where = -1 if _MARKER.fullmatch(part) else text.find(part, at)
+        if part and where >= 0:
+            pieces.append(
+                "\n" * len(BREAK.findall(text, at, where))
+            )  # the lines of what was taken out
+            at = where + len(part)
+        pieces.append(part)
+    count = redacted.private + redacted.secrets
+    warnings = [f"secrets or private parts were taken out: {count:,}"] if count else []
+    if redacted.text.rstrip().endswith("[REDACTED]") and not text.rstrip().casefold().endswith(
+        ("</private>", "[redacted]")
+    ):
+        warnings.append("<private> is opened and not closed, so what follows it was left out")
+    return "".join(pieces), warnings
+
+
+def _frontmatter(text: str) -> tuple[dict[str, Any], int, str, list[str]]:
+    """The fields between two lines `---`, the line on which the body begins, the body, and warnings."""
+    lines = BREAK.finditer(text, 0, LONGEST_FRONTMATTER)
+    opening = next(lines, None)
+    if opening is None or text[: opening.start()].rstrip() != "---":
+        return {}, 1, text, []
+    begin = at = opening.end()
+    if not text[at : at + LONGEST_COMMENT].partition("\n")[0].strip():
+        return {}, 1, text, []  # a rule: what follows frontmatter's first line is its first field
+    for number, line in enumerate(lines, 3):
+        if text[at : line.start()].rstrip() in ("---", "..."):
+            return _fields(text, text[begin:at], number, line.end())
+        at = line.end()
+    if len(text) <= LONGEST_FRONTMATTER and text[at:].rstrip() in ("---", "..."):
+        return _fields(text, text[begin:at], len(BREAK.findall(text)) + 1, len(text))
+    return {}, 1, text, []
+
+
+def _fields(
+    text: str, block: str, first: int, end: int
+) -> tuple[dict[str, Any], int, str, list[str]]:
+    import yaml
+
+    try:
+        found = yaml.load(block, _loader())
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        lines = [line for line in block.splitlines() if line.strip() and not line.startswith("#")]
+        if not lines or not _KEY.match(lines[0]):
+            return {}, 1, text, []  # a text between two rules
+        return _simple_fields(lines), first, text[end:], [_broken(error)]
+    if found is not None and not isinstance(found, dict):
+        return {}, 1, text, []
+    return {str(name): value for name, value in (found or {}).items()}, first, text[end:], []
+
+
+def _simple_fields(lines: Iterable[str]) -> dict[str, Any]:
+    """What can be read of a broken frontmatter: a file that says `index: false` means it."""
+    pairs = (line.partition(":") for line in lines)
+    return {
+        name: value.strip().strip("\"'")
+        for name, _, value in pairs
+        if _name(name) in READERS and value.strip()
+    }
+
+
+def _broken(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+    return (
+        f"broken frontmatter at line {mark.line + 2}: {problem}"
+        if mark
+        else f"broken frontmatter: {problem}"
+    )
+
+
+@cache
+def _loader() -> Any:
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Plain values only: what refers to itself grows without end, what is deep exhausts the stack."""
+
+        depth = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            if getattr(event, "anchor", None) or getattr(event, "tag", None):
+                raise yaml.composer.ComposerError(
+                    None, None, "anchors, aliases and tags are not read", event.start_mark
+                )
+            if self.depth >= DEEPEST_FRONTMATTER:
+                raise yaml.composer.ComposerError(None, None, "nested too deeply", event.start_mark)
+            self.depth += 1
+            try:
+                return super().compose_node(parent, index)
+            finally:
+                self.depth -= 1
+
+    def lenient(construct: Callable[[Any, Any], Any], loader: Any, node: Any) -> Any:
+        try:
+            return construct(loader, node)
+        except (ValueError, OverflowError):  # the thirteenth month, a number of a thousand digits
+            return loader.construct_scalar(node)
+
+    for name in ("timestamp", "int", "float"):
+        tag = f"tag:yaml.org,2002:{name}"
+        Loader.add_constructor(tag, partial(lenient, yaml.SafeLoader.yaml_constructors[tag]))
+    return Loader
+
+
+def _comments(body: str) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
+    """The HTML comments that are directives, with their lines from 0, and what they say."""
+    known = outline(body)
+    for start, end in known.comments:
+        text = body[
+            known.starts[start] : min(known.starts[end], known.starts[start] + LONGEST_COMMENT)
+        ].strip()
+        if text.startswith("<!--") and text.endswith("-->") and text.count("-->") == 1:
+            pairs = _pairs(text[4:-3])
+            if pairs:
+                yield (start, end), pairs
+
+
+def _pairs(comment: str) -> dict[str, Any]:
+    """`vector-index: false` or `bethink: kind=gotcha, tags=a, b` → names and values; nothing where it is an ordinary comment."""
+    found: dict[str, Any] = {}
+    for line in comment.splitlines():
+        head, colon, rest = line.partition(":")
+        ours = bool(colon) and head.strip().lower() == "bethink"
+        if ours:
+            found["bethink"] = True
+            if rest.strip().lower() in (*NO, "ignore"):
+                found["index"] = False
+                continue
+        last = None
+        for part in (rest if ours else line).split(","):
+            name, _, value = part.partition("=" if "=" in part.partition(":")[0] else ":")
+            if _name(name) in READERS or (ours and "=" in part):
+                last = name.strip()
+                found[last] = value
+            elif last is not None:
+                found[last] += "," + part  # a list goes on
+            elif part.strip():
+                if not ours:
+                    return {}
+                found[part.strip()] = ""
+    return {
+        name: value.strip().strip("\"'") if isinstance(value, str) else value
+        for name, value in found.items()
+    }
+
+
+def _name(name: object) -> str:
+    plain = str(name).strip().strip("\"'").lower().replace("_", "-")
+    return OTHER_NAMES.get(plain, plain)
+
+
+def _said(
+    fields: Mapping[str, Any], where: str, ours: bool = False
+) -> tuple[dict[str, Any], list[str]]:
+    """The directives among some fields, and a warning for each that cannot be understood. Only where they are meant for us
+    is an unknown one a mistake: frontmatter is for everybody."""
+    found: dict[str, Any] = {}
+    warnings: list[str] = []
+    for given, value in fields.items():
+        name = _name(given)
+        if name == "bethink":
+            if isinstance(value, Mapping):
+                values, wrong = _said(value, where, True)
+                found, warnings = dict(_joined(found, values)), warnings + wrong
+        elif name not in READERS:
+            warnings += [f"{where}: there is no directive '{given}'"[:200]] if ours else []
+        elif value is not None:
+            try:
+                found = dict(_joined(found, {name: READERS[name](value)}))
+            except (InvalidInput, ValueError, OverflowError):
+                warnings.append(f"{where}: '{given}: {_plain(value)[:80]}' is not {MEANT[name]}")
+    return found, warnings
+
+
+def _joined(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
+    """What holds where both do: the inner word, and all tags and entities of both."""
+    lists = {
+        name: tuple(dict.fromkeys((*outer[name], *inner[name])))
+        for name in ("tags", "entities")
+        if name in outer and name in inner
+    }
+    return {**outer, **inner, **lists}
+
+
+def _plain(value: Any) -> str:
+    return (
+        value.isoformat()
+        if isinstance(value, date)
+        else str(value).lower()
+        if isinstance(value, bool)
+        else " ".join(str(value).split())
+    )
+
+
+def _switch(value: Any) -> bool:
+    plain = str(value).strip().lower()
+    if plain not in YES + NO:
+        raise ValueError(plain)
+    return plain in YES
+
+
+def _kind(value: Any) -> str:
+    return check_kind(_plain(value)) or "document"
+
+
+def _list(value: Any) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else str(value).strip().strip("[]").split(",")
+    if any(isinstance(item, Mapping | list) for item in items) or isinstance(value, Mapping):
+        raise ValueError(value)
+    words = (
+        _plain(item).strip("\"'").removeprefix("#")[:LONGEST_TAG].strip()
+        for item in items
+        if item is not None
+    )
+    return tuple(dict.fromkeys(word for word in words if word))[:MOST_TAGS]
+
+
+def _entities(value: Any) -> tuple[Entity, ...]:
+    return tuple(as_entity(name) for name in _list(value))
+
+
+def _importance(value: Any) -> float:
+    number = float("nan" if isinstance(value, bool) else _plain(value))
+    if math.isnan(number) or not 0 <= number <= 10:
+        raise ValueError(value)
+    return number
+
+
+def _title(value: Any) -> str:
+    if isinstance(value, Mapping | list) or not _plain(value):
+        raise ValueError(value)
+    return _plain(value)[:LONGEST_TITLE].strip()
+
+
+def _expires(value: Any) -> datetime:
+    at = datetime.fromisoformat(_plain(value).replace("Z", "+00:00"))
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "vector-index": _switch,
+    "index": _switch,
+    "kind": _kind,
+    "tags": _list,
+    "importance": _importance,
+    "title": _title,
+    "expires": _expires,
+    "entities": _entities,
+}
+MEANT = {
+    "vector-index": "true or false",
+    "index": "true or false",
+    "kind": "a kind of memory",
+    "tags": "a list of words",
+    "importance": "a number from 0 to 10",
+    "title": "a title",
+    "expires": "a date",
+    "entities": "a list of names",
+}

@@ -1,0 +1,369 @@
+"""One turn of a conversation → the statements in it that could be worth keeping.
+
+Prose only: code, tables, quotations, diffs, logs, stack traces and file listings are left out, and where they stood is
+told as evidence. Headings, lead-ins and labels ("Next steps", "Root cause: …", "- [ ] …") say outright what stands
+below or behind them. A statement can be read on its own: one that begins with "That" or "It" brings the sentence before.
+
+This module knows Markdown and how agents and people write it. It does not know what a decision is, who speaks, or what
+was said in other turns. Every pattern is bounded; the time is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from itertools import islice
+from typing import NamedTuple
+
+from bethink.ingest import lexicon
+from bethink.ingest.lookup import compiled, folded
+
+LONGEST = 400  # characters of a statement
+LONGEST_LINE = 4_000  # nobody writes a longer one by hand
+MOST = 500  # statements of one turn
+CONTENT_WORDS = 3  # fewer, behind a pronoun, say nothing without the sentence before
+
+# What headings and labels announce: single words, then phrases.
+LABELS = {
+    "decision": """decision decisions decided agreed chosen approach agreement resolution
+        |key decisions|design decisions|decisions made|chosen approach|what we decided""",
+    "todo": """todo todos remaining outstanding pending deferred followup followups later
+        |to do|next step|next steps|action item|action items|follow up|follow ups|remaining work|remaining items|still open|still to do
+        |left to do|future work|not done|not done yet|open tasks|open items|what remains|what's left|what is left|what's next
+        |what's missing""",
+    "problem": """problem problems issue issues bug bugs symptom symptoms gotcha critical high medium low major minor blocker
+        |known issues|known problems|the problem|the issue|the bug|what's wrong|what's broken|issues found|problems found""",
+    "conclusion": """conclusion conclusions cause finding findings takeaway takeaways insight insights verdict why reason rationale
+        lesson lessons diagnosis tldr
+        |root cause|the cause|key findings|key takeaways|key insight|lessons learned|bottom line|why it happens|why this happens
+        |why it happened|what's happening|what happened|short answer|tl;dr""",
+    "solution": """fix fixes fixed solved solution solutions workaround workarounds mitigation resolved
+        |the fix|the solution|how it was fixed|proposed fix|what fixed it""",
+    "question": "question questions unclear tbd|open question|open questions|to clarify|questions for you|to decide|undecided",
+    "context": """context background constraints assumptions fyi
+        |current state|how it works|current behavior|current behaviour|existing behavior|existing behaviour""",
+}
+# What stands below these is a report of work, which the history of the code tells better.
+REPORTS = frozenset(
+    "files changed|changed files|files modified|files|verification|verified|testing|tests|test results|test plan|usage|example|examples"
+    "|commands|output|steps to reproduce|commits|tests added|new tests|updated tests|sources|references|links|validation|checks".split(
+        "|"
+    )
+)
+# Words that say nothing without what they are about: "That fixed it", "It works now".
+LIGHT = frozenset(
+    "works work fixed fixes fix done fine good great problem issue way case why point idea now same right wrong true".split()
+)
+
+_ITEM = r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)$"
+_HEADING = r"\s{0,3}#{1,6}\s+(\S.*)$"
+# A line, or the end of a paragraph, that says what comes next: "**Next steps:**", "Next steps:", "Here is what is left:".
+_LEAD = r"\s*(?:(\*\*|__)([^*_\n]{2,80}?):?\1:?|([A-Za-z][^\n:.?!]{1,80}):)\s*$"
+_LED = r"(?:^|[.!?] )([^.!?\n]{2,100}):\s*$"
+# "Root cause: …", "**Fix:** …", "Decision — …", "[decision] …"
+_LABELLED = (
+    r"\s*(?:(?:\*\*|__)([A-Za-z][^*_\n:]{1,40}?)(?::\s?(?:\*\*|__)|(?:\*\*|__)\s?(?::|[-–—]\s))"
+    r"|([A-Za-z][A-Za-z' ;-]{1,30}?)(?::|\s[–—])(?=\s)|\[([A-Za-z-]{3,20})\](?=\s))\s*\S"
+)
+_NOISE = (
+    r"\s*(?:"
+    r"\|.*\||[|:+=_*-]{3,}\s*$|[│├└┌┐┘┤┬┴┼─═║╔╚╠⏺⎿]"  # tables, rules, boxes
+    r"|\$ \S|❯|>>> |#!|%\s\w+ "  # a shell
+    r"|diff --git |index [0-9a-f]{6,}|@@ |\+\+\+ |--- [ab]/|[+-](?=[^\s+-])(?!\d+(?:[.,]\d+)?\s?%).*[;{}()=<>]"  # a diff
+    r"|[-dl][rwxsStT-]{9}[\s.+@]|total \d+$"  # a listing
+    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d{1,2}:\d\d:\d\d|\d{10,13}[.\s]"  # logs
+    r"|\[?(?:INFO|DEBUG|WARN|WARNING|ERROR|TRACE|FATAL|CRITICAL)\]?[\s:|]|\[\w{0,20}[:./\d][\w:./-]{0,30}\] (?!\()|npm (?:ERR|WARN)|error\[E\d+\]|=+ "
+    r"|at \S{1,300} ?\(.{0,300}\)\s*$|at \S{1,300}:\d+|File \".{1,300}\", line \d+|Traceback \(most recent|goroutine \d+|\.{3} \d+ more"
+    r"|Caused by: |(?:--- )?(?:PASS|FAIL|ok|SKIP|RUN|===)[:\s]+\S*(?:/|\.|_|\()"  # traces and test runs
+    r"|</?[A-Za-z][\w:.-]{0,60}(?:\s[^<>\n]{0,300})?>"  # markup
+    r"|!?\[[^\]\n]{0,200}\]\([^)\s]{0,600}\)\s*$|https?://\S+\s*$|[\w./\\~@-]{1,300}(?:/|\.\w{1,8})(?::\d+)*\s*$"  # links and paths
+    r"|\[Request interrupted|\[Image"
+    r")"
+)
+_POINTING = (
+    r"(?:why|how so|how come|why not|since when)\W*$"
+    r"|(?:(?:so|and|but|then|also|yes|no|ok|okay|hence|because of|after|with) ?,? )?"
+    r"(?:that|this|it|these|those|they|which|both|neither|same|he|she|its|their|that's|it's|doing so)\b"
+)
+_STOP = r"[.!?。！？](?:(?<=[.!?])[.!?]{0,10}[\"'”’)\]*_]{0,4}(?=\s)|(?<=[。！？])[。！？]{0,10})"
+_CODE = r"`[^`\n]{1,200}`"
+
+
+class Statement(NamedTuple):
+    """One statement as it would be kept. `core` is the part that says what it is: without the sentence that a pronoun needs."""
+
+    text: str
+    core: str
+    line: int  # of its first line within the turn, from 0
+    heading: str = ""
+    label: str | None = (
+        None  # the kind that a heading, a label or a box says outright; "none" for a box that is ticked
+    )
+    item: str = ""  # its number or bullet if it is an item of a list
+    position: int = 0
+
+
+class Spoken(NamedTuple):
+    statements: tuple[Statement, ...]
+    evidence: tuple[tuple[int, int], ...]  # first and last line, from 0, of what was left out
+
+
+class Block(NamedTuple):
+    """Lines that belong together: a paragraph, or one item of a list."""
+
+    line: int
+    text: str
+    heading: str
+    label: str | None
+    item: str
+
+
+def statements(text: str) -> Spoken:
+    """The statements of a turn in order, and the lines that are no prose."""
+    lines = text.split("\n")
+    noisy = _noisy(lines)
+    found: list[Statement] = []
+    before = ""  # the last sentence of the paragraph above
+    for block in _blocks(lines, noisy):
+        own = list(_stated(block, "" if block.item else before))
+        before = own[-1].core if own and not block.item else ""
+        found += own
+        if len(found) >= MOST:
+            break
+    return Spoken(
+        tuple(each._replace(position=at) for at, each in enumerate(found[:MOST])), _ranges(noisy)
+    )
+
+
+def _ranges(noisy: list[bool]) -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
+    for at, out in enumerate(noisy):
+        if out and found and found[-1][1] == at - 1:
+            found[-1] = (found[-1][0], at)
+        elif out:
+            found.append((at, at))
+    return tuple(found)
+
+
+def _noisy(lines: list[str]) -> list[bool]:
+    """Which lines are no prose."""
+    found = []
+    fence = ""
+    diff = False
+    for at, line in enumerate(lines):
+        bare = line.strip()
+        mark = (
+            compiled(r"\s{0,12}(`{3,}|~{3,})").match(line)
+            if bare.startswith(("```", "~~~"))
+            else None
+        )
+        if fence:
+            found.append(True)
+            if mark and mark[1].startswith(fence) and not bare.strip("`~"):
+                fence = ""
+            continue
+        if mark and not (mark[1][0] == "`" and "`" in bare.lstrip("`")):
+            fence = mark[1]
+        diff = line.startswith(("diff --git ", "@@ -")) or (
+            diff and line[:1] in ("+", "-", " ", "@") and bool(bare)
+        )
+        quoted = bare.startswith(">") and not bare.startswith(">=")
+        out = bool(fence) or diff or quoted or len(line) > LONGEST_LINE
+        found.append(
+            bool(bare)
+            and (
+                out
+                or bool(compiled(_NOISE).match(line))
+                or _is_code(line, lines[at - 1] if at else "")
+            )
+        )
+    return found
+
+
+def _is_code(line: str, before: str) -> bool:
+    """Lines outside of fences that people paste: indented code, and what is mostly signs."""
+    bare = line.strip()
+    if line.startswith(("    ", "\t")) and (
+        bare.endswith((";", "{", "}", ",", ")", ":")) or "=" in bare
+    ):
+        return not compiled(_ITEM).match(line) and not compiled(_ITEM).match(before)
+    if "`" in bare or "](" in bare:
+        bare = compiled(rf"{_CODE}|\]\([^)\s]{{0,600}}\)").sub(" ", bare)
+    signs = len(compiled(r"[{}()\[\];=<>|\\&$#@^~]").findall(bare))
+    if signs < 2:
+        return False
+    words = len(compiled(r"[^\W\d_]{2,}(?=[\s,.?!:;]|$)").findall(bare))
+    return (signs > 3 and signs > words) or bare.endswith((";", "{", "}"))
+
+
+def _blocks(lines: list[str], noisy: list[bool]) -> Iterator[Block]:
+    """Paragraphs and items, each with what stands above it: a lead-in line as far as its list goes, else the heading."""
+    title = lead = mark = ""
+    box: str | None = None
+    first = False  # nothing has stood below the heading yet
+    listed = False  # items have stood below the lead-in
+    held: list[tuple[int, str]] = []
+    for at, line in enumerate([*lines, ""]):
+        out = at == len(lines) or noisy[at] or not line.strip()
+        heading = None if out else compiled(_HEADING).match(line)
+        item = None if out or heading else compiled(_ITEM).match(line)
+        if held and (out or heading or item):
+            yield from _held(
+                held, mark, lead or title, box or _announced(lead, title, bool(mark), first)
+            )
+            if not mark and (led := compiled(_LED).search(held[-1][1])):
+                lead, listed = _plain(led[1]), False
+            listed, first = listed or bool(mark), False
+            held, mark, box = [], "", None
+        if out:
+            continue
+        if heading:
+            title, lead, first, listed = _plain(heading[1].rstrip("# \t")), "", True, False
+        elif item:
+            held, mark = [(at, item[2])], line.split(None, 1)[0]
+            box = {" ": "todo", "x": "none", "X": "none"}.get(item[1] or "")
+        elif not held and (led := compiled(_LEAD).match(line)):
+            lead, listed = _plain(led[2] or led[3]), False
+        else:
+            if not held and listed and not line.startswith((" ", "\t")):
+                lead, listed = "", False
+            held.append((at, line))
+
+
+def _announced(lead: str, title: str, item: bool, first: bool) -> str | None:
+    """The kind that is said above a block. A heading speaks for the items below it, and for the first paragraph."""
+    return kind_of(lead) if lead else kind_of(title) if item or first else None
+
+
+def _held(
+    lines: list[tuple[int, str]], mark: str, heading: str, label: str | None
+) -> Iterator[Block]:
+    """A paragraph whose lines were wrapped is one block, and so is an item; lines that people end themselves are one each."""
+    widths = [len(line.rstrip()) for _, line in lines]
+    wrapped = bool(mark) or (max(widths) >= 60 and min(widths[:-1], default=0) >= 0.6 * max(widths))
+    for group in [lines] if wrapped else [[line] for line in lines]:
+        yield Block(group[0][0], " ".join(line for _, line in group), heading, label, mark)
+
+
+def _stated(block: Block, before: str) -> Iterator[Statement]:
+    heading, kind = block.heading, block.label
+    labelled = compiled(_LABELLED).match(block.text)
+    named = _plain(labelled[1] or labelled[2] or labelled[3]) if labelled else ""
+    if kind != "none" and (announced := kind_of(named)):
+        heading, kind = named, announced
+    if folded(heading).strip(" :") in REPORTS:
+        return
+    for number, sentence in enumerate(split(_plain(block.text))):
+        if sentence.endswith(":") or not any(map(str.isalnum, sentence)):
+            continue
+        # A label speaks for its own sentence, and so does a heading, but for all sentences of an item.
+        own = kind if number == 0 or (block.item and not labelled) else None
+        short = _is_short(sentence)
+        pointing = compiled(_POINTING).match(folded(sentence))
+        whole = f"{before} {sentence}" if pointing and before else sentence
+        if pointing and short and (not before or len(whole) > LONGEST):
+            before = before or sentence
+            continue
+        if len(whole) > LONGEST:
+            whole = sentence
+        yield Statement(
+            cut(whole), cut(whole if short else sentence), block.line, heading, own, block.item
+        )
+        before = sentence
+
+
+def _is_short(sentence: str) -> bool:
+    """Whether it has fewer words of its own than say something without the sentence before."""
+    words = (word[0] for word in compiled(rf"{_CODE}|\w[\w'’-]*").finditer(folded(sentence)))
+    return (
+        len(
+            list(
+                islice(
+                    (
+                        word
+                        for word in words
+                        if word not in lexicon.STOP_WORDS and word not in LIGHT
+                    ),
+                    CONTENT_WORDS,
+                )
+            )
+        )
+        < CONTENT_WORDS
+    )
+
+
+@lru_cache(maxsize=256)
+def kind_of(heading: str) -> str | None:
+    """The kind that a heading announces, such as "Next steps" or "Root cause"."""
+    bare = compiled(r"\([^)]{0,60}\)").sub("", folded(heading)[:80])
+    return _kinds().get(compiled(r"^[\W\d_]+|\W+$").sub("", bare).replace("-", " "))
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for kind, names in LABELS.items():
+        single, *several = names.split("|")
+        found.update(dict.fromkeys([*single.split(), *map(str.strip, several)], kind))
+    return found
+
+
+def split(text: str) -> list[str]:
+    """Sentences. A stop inside of code, behind an abbreviation or an initial, or in a number ends none."""
+    code = [match.span() for match in compiled(_CODE).finditer(text)] if "`" in text else []
+    found: list[str] = []
+    begin = inside = 0
+    for stop in compiled(_STOP).finditer(text):
+        while inside < len(code) and code[inside][1] <= stop.start():
+            inside += 1
+        if inside < len(code) and code[inside][0] < stop.start():
+            continue
+        if stop[0][0] == "." and not _ends(text, begin, stop):
+            continue
+        found.append(text[begin : stop.end()].strip())
+        begin = stop.end()
+    found.append(text[begin:].strip())
+    return [sentence for sentence in found if sentence]
+
+
+def _ends(text: str, begin: int, stop: re.Match[str]) -> bool:
+    word = text[max(begin, stop.start() - 40) : stop.start()].rsplit(None, 1)[-1:] or [""]
+    bare = word[0].lstrip("([\"'“*_").lower()
+    if (
+        bare in lexicon.ABBREVIATIONS
+        or (len(bare) == 1 and bare.isalpha())
+        or (bare.isdigit() and stop.start() - begin <= len(bare))
+    ):
+        return False
+    following = text[stop.end() : stop.end() + 8].lstrip()[:1]
+    # People in a hurry begin sentences small, but only behind a word: "v2. of" goes on.
+    return (
+        not following.islower()
+        or (len(bare) > 2 and bare.rpartition(".")[2].isalpha())
+        or len(stop[0]) > 1
+    )
+
+
+def _plain(text: str) -> str:
+    """Without markup that is not said: emphasis, links, pictures, ticks and numbers of points. Code keeps its back-ticks."""
+    if "](" in text:
+        text = compiled(r"!\[[^\]\n]{0,200}\]\([^)\s]{0,600}\)").sub("", text)
+        text = compiled(r"\[([^\]\n]{0,200})\]\([^)\s]{0,600}\)").sub(r"\1", text)
+    if "**" in text or "__" in text:
+        text = compiled(r"(\*\*\*|\*\*|__)(?=\S)([^*\n]{1,300}?)(?<=\S)\1").sub(r"\2", text)
+    if "*" in text:
+        text = compiled(r"(?<![\w*])\*(?=\S)([^*\n]{1,200}?)(?<=\S)\*(?![\w*])").sub(r"\1", text)
+    if number := compiled(r"\s*\(?\d{1,2}[.)]\s+(?=\D)").match(text):
+        text = text[number.end() :]
+    return " ".join(text.split()).lstrip(" ✅✓✔❌✗⚠️🔴🟡🟢→➜●•")
+
+
+def cut(text: str) -> str:
+    """At most 400 characters, ended at a clause if there is one in the second half."""
+    if len(text) <= LONGEST:
+        return text
+    short = text[: LONGEST - 1]
+    clause = max(short.rfind(mark) for mark in ("; ", " — ", " – ", ". "))
+    end = clause if clause > LONGEST // 2 else max(short.rfind(" "), LONGEST // 2)
+    return short[:end].rstrip(" ,;:.-–—(") + "…"

@@ -1,0 +1,123 @@
+"""Text → vectors through two levels of cache, so that the same text is never embedded twice for a model."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from bethink.embed.base import Embedder
+from bethink.embed.beside import started
+from bethink.store.writer import cache_key
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+HELD = 2048  # texts whose vectors a process keeps at hand
+
+Lookup = Callable[[Sequence[bytes], str], dict[bytes, Any]]
+
+
+class Recent:
+    """The first level: the vectors this process made or met last."""
+
+    def __init__(self, size: int = HELD) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._held: OrderedDict[tuple[bytes, str], Any] = OrderedDict()
+
+    def get(self, key: bytes, model: str) -> Any:
+        with self._lock:
+            found = self._held.get((key, model))
+            if found is not None:
+                self._held.move_to_end((key, model))
+            return found
+
+    def put(self, key: bytes, model: str, vectors: Any) -> None:
+        with self._lock:
+            self._held[key, model] = vectors
+            while len(self._held) > self._size:
+                self._held.popitem(last=False)
+
+
+def embed(
+    texts: Sequence[str],
+    embedder: Embedder,
+    recent: Recent,
+    lookup: Lookup,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[list[Any], dict[str, Any]]:
+    """Vectors of every text, and, by hex hash, those made just now, which the batch puts into the second level."""
+    return begun(texts, embedder, recent, lookup, progress)()
+
+
+def parts_of(
+    part: str, texts: Mapping[str, str], embedder: Embedder, recent: Recent, lookup: Lookup
+) -> dict[str, Any]:
+    """The parts of a batch that give memories (`vectors`) or topics (`span_vectors`) new vectors: id → text that they are made of."""
+    vectors, fresh = embed(list(texts.values()), embedder, recent, lookup)
+    return {
+        part: dict(zip(texts, vectors, strict=True)),
+        "made_of": texts,
+        "cache": fresh,
+        "model": embedder.model,
+    }
+
+
+def begun(
+    texts: Sequence[str],
+    embedder: Embedder,
+    recent: Recent,
+    lookup: Lookup,
+    progress: Callable[[int], None] | None = None,
+) -> Callable[[], tuple[list[Any], dict[str, Any]]]:
+    """Looks into the caches and lets the model start on the rest in another thread; what comes back waits for it."""
+    keys = [cache_key(text) for text in texts]
+    known = {
+        key: found for key in set(keys) if (found := recent.get(key, embedder.model)) is not None
+    }
+    missing = [key for key in dict.fromkeys(keys) if key not in known]
+    for start in range(0, len(missing), 500):
+        known.update(lookup(missing[start : start + 500], embedder.model))
+    text_of = dict(zip(keys, texts, strict=True))
+    missing = [key for key in missing if key not in known]
+    if progress and (ready := sum(key in known for key in keys)):
+        progress(ready)
+    made = (
+        started(_worker(), lambda: embedder.documents([text_of[key] for key in missing], progress))
+        if missing
+        else None
+    )
+
+    def finished() -> tuple[list[Any], dict[str, Any]]:
+        fresh = {}
+        for key, matrix in zip(missing, made.result() if made else (), strict=True):
+            known[key] = fresh[key] = pooled(matrix)
+        for key in set(keys):
+            recent.put(key, embedder.model, known[key])
+        return [known[key] for key in keys], {key.hex(): vectors for key, vectors in fresh.items()}
+
+    return finished
+
+
+@cache
+def _worker() -> Executor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(2, thread_name_prefix="bethink-texts")
+
+
+def pooled(matrix: Any) -> Any:
+    """Windows of one text, each blended half and half with the text's mean.
+
+    The best window then scores as half the best window and half the whole: a long text is found by a detail in it without
+    winning merely for having many windows."""
+    if len(matrix) == 1:
+        return matrix
+    import numpy as np
+
+    mean = matrix.mean(axis=0)
+    mean /= np.linalg.norm(mean) or 1.0
+    return (matrix + mean) / 2

@@ -1,0 +1,200 @@
+"""Question → the memories worth scoring: one ranking per signal, then everything scoring needs of each found memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bethink.recall.fuse import MEANING, STRETCH, Pool, said
+from bethink.store.base import Store
+from bethink.store.match import query_words
+from bethink.types import IDEAS, Candidate, Filter, Query, Words, turn_of
+
+# Memories taken from each signal. Words are ordered coarsely, so more of them are looked at. 300 of each find nothing more
+# on the four sets tried (bench/LOG.md, 2026-11-15).
+BY_WORDS, BY_MEANING = 200, 100
+TOPICS, BEST_TOPICS = (
+    40,
+    3,
+)  # topics of conversations looked at, and those whose ideas all become candidates
+PARENT = 0.7  # how much of a topic's fit its sub-topics share
+NAMED = 0.02  # what a memory gains for each entity that the question names, up to two: its words have counted already
+
+
+def gather(
+    query: Query,
+    store: Store,
+    filter: Filter,
+    vector: Callable[[], Any],
+    model: str | None,
+    mode: str,
+    limit: int,
+) -> Pool:
+    """`vector` is called only after everything that words can do is done, so that a model may work meanwhile."""
+    by_words, by_meaning = max(BY_WORDS, 2 * limit), max(BY_MEANING, 2 * limit)
+    wide = filter._replace(follow=not filter.include_superseded and filter.as_of is None)
+    words = query_words(query) if mode != "vector" else Words()
+    worded = dict(store.keyword(query, wide, by_words).items) if mode != "vector" else {}
+    boosts = dict(_entity_boosts(query, store, wide, by_meaning)) if not query.strict else {}
+    if query.kinds_meant and filter.kinds:
+        newest = store.keys(
+            [memory.id for memory in store.list(wide, by_meaning)]
+        )  # they need not hold any word of the question
+        boosts = {**dict.fromkeys(newest.values(), 0.0), **boosts}
+    found = store.candidates(list({**worded, **boosts}), wide, words, worded)
+    statistics = store.statistics(words, filter.scopes)
+    pool = Pool(found, words, statistics, worded, boosts, {})
+    pool = pool._replace(said=said(pool))
+    embedded = vector() if mode != "keyword" and model else None
+    if embedded is not None and model:
+        near = (
+            dict(store.nearest(embedded, model, wide, by_meaning).items) if not query.strict else {}
+        )
+        cosines, mean = store.cosines(
+            [key for key in (*worded, *boosts) if key not in near], embedded, model, filter.scopes
+        )
+        more = store.candidates(
+            [key for key in near if key not in worded and key not in boosts], wide, words, ()
+        )
+        pool = pool._replace(
+            candidates=[*found, *more],
+            cosines=near | cosines,
+            statistics=statistics._replace(mean_cosine=mean),
+        )
+    if any(candidate.span for candidate in pool.candidates):
+        pool = _in_topics(pool, query, store, wide, embedded, model)
+    return _followed(pool, store, wide, embedded, model) if wide.follow else pool
+
+
+def _in_topics(
+    pool: Pool, query: Query, store: Store, filter: Filter, vector: Any, model: str | None
+) -> Pool:
+    """How well the topics of conversations fit, and what was decided, asked or solved in those that fit best."""
+    by_words = store.keyword_spans(query, filter.scopes, TOPICS)
+    by_meaning = (
+        store.nearest_spans(vector, model, filter.scopes, TOPICS)
+        if vector is not None and model
+        else []
+    )
+    fit = topic_fit(by_words, by_meaning, pool.statistics.mean_cosine)
+    known = {candidate.key for candidate in pool.candidates}
+    best = sorted(fit, key=lambda id: -fit[id])[:BEST_TOPICS]
+    fresh = (
+        [key for key in store.in_spans(best, filter, BEST_TOPICS * 8) if key not in known]
+        if best and not query.strict
+        else []
+    )
+    added = store.candidates(fresh, filter, pool.words, set(fresh))
+    if added and vector is not None and model:
+        cosines, _ = store.cosines(
+            [candidate.key for candidate in added], vector, model, filter.scopes
+        )
+        pool = pool._replace(cosines={**pool.cosines, **cosines})
+    candidates = [*pool.candidates, *added]
+    parents = store.spans_by_id(
+        list({candidate.span for candidate in candidates if candidate.span}), filter.scopes
+    )
+    for id, span in parents.items():
+        if span.parent in fit:
+            fit[id] = max(fit.get(id, 0.0), PARENT * fit[span.parent])
+    return pool._replace(candidates=candidates, topics=fit, said=None if added else pool.said)
+
+
+def topic_fit(
+    by_words: Sequence[tuple[str, float]],
+    by_meaning: Sequence[tuple[str, float]],
+    mean: float | None,
+) -> dict[str, float]:
+    """From 0 up to about 1: meaning from the scope's mean, words from the best topic."""
+    fit: dict[str, float] = {}
+    most = by_words[0][1] if by_words else 0.0
+    share = MEANING if by_meaning else 0.0
+    for id, score in by_words:
+        fit[id] = (1 - share) * (score / most if most > 0 else 0.0)
+    for id, cosine in by_meaning:
+        fit[id] = fit.get(id, 0.0) + share * max(0.0, cosine - (mean or 0.0)) * STRETCH / max(
+            1e-6, 1 - (mean or 0.0)
+        )
+    return fit
+
+
+def _entity_boosts(
+    query: Query, store: Store, filter: Filter, depth: int
+) -> Sequence[tuple[int, float]]:
+    if not query.entities:
+        return ()
+    return [
+        (key, NAMED * min(2.0, count))
+        for key, count in store.by_entity(query.entities, filter, depth).items
+    ]
+
+
+def _followed(pool: Pool, store: Store, filter: Filter, vector: Any, model: str | None) -> Pool:
+    """A superseded memory is not an answer, but what fits it fits its successor; and what fits a question that was answered
+    fits its answer. Both hand their evidence on; the superseded one leaves, and so does the turn in which it was said."""
+    heirs = _heirs(pool.candidates, store)
+    if not heirs:
+        return pool
+    stale = {
+        (old.source, turn_of(old.position)): old
+        for old, _ in heirs
+        if old.superseded_by and old.position >= IDEAS
+    }
+    live = {
+        candidate.key: candidate
+        for candidate in pool.candidates
+        if not candidate.superseded_by
+        and not _restates(candidate, stale.get((candidate.source, candidate.position)))
+    }
+    cosines = dict(pool.cosines)
+    for old, heir in heirs:
+        if heir is None:
+            continue
+        if heir not in live:
+            extra = store.candidates([heir], filter._replace(follow=False), pool.words, {heir})
+            if not extra:
+                continue
+            live[heir] = extra[0]
+            if vector is not None and model:
+                cosines.update(store.cosines([heir], vector, model, filter.scopes)[0])
+        new = live[heir]
+        live[heir] = new._replace(
+            frequencies=tuple(map(max, new.frequencies, old.frequencies)),
+            pairs=tuple(map(max, new.pairs, old.pairs)),
+        )
+        if old.key in cosines:
+            cosines[heir] = max(cosines.get(heir, -1.0), cosines[old.key])
+    return pool._replace(candidates=list(live.values()), cosines=cosines, said=None)
+
+
+def _restates(turn: Candidate, idea: Candidate | None) -> bool:
+    """Whether a turn says little more than the idea that was taken from it."""
+    return idea is not None and turn.position < IDEAS and turn.length <= 2 * idea.length + 10
+
+
+def _heirs(candidates: Sequence[Candidate], store: Store) -> list[tuple[Candidate, int | None]]:
+    """Who hands evidence on to whom: superseded memories to their last successors, answered questions to their answers."""
+    heirs = [(old, _successor(old.superseded_by, store)) for old in candidates if old.superseded_by]
+    asked = {
+        one.key: one
+        for one in candidates
+        if one.kind in ("question", "problem") and not one.superseded_by
+    }
+    if asked:
+        heirs += [
+            (asked[key], _successor(answer, store)) for key, answer in store.answers(list(asked))
+        ]
+    return heirs
+
+
+def _successor(id: str | None, store: Store) -> int | None:
+    seen = set[str]()
+    while id and id not in seen:
+        seen.add(id)
+        memories = store.get([id])
+        if not memories:
+            return None
+        if memories[0].superseded_by is None:
+            return store.keys([id]).get(id)
+        id = memories[0].superseded_by
+    return None

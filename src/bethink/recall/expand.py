@@ -1,0 +1,96 @@
+"""Hits → hits with what they are connected to: what they replaced, answer, contradict or build on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bethink.store.base import Store
+from bethink.types import Hit, Memory, Relation
+
+CHAIN = 8  # links followed back through replaced memories
+MOST = 400  # relations looked at for one answer
+
+
+def expand(
+    hits: Sequence[Hit], store: Store, scopes: Sequence[str], include_deleted: bool = False
+) -> tuple[Hit, ...]:
+    """Relations of every hit, and the whole chain of memories that a hit replaced. Never leaves the scopes."""
+    found: dict[str, list[Relation]] = {hit.memory.id: [] for hit in hits}
+    frontier = list(found)
+    relations: dict[tuple[str, str, str], Relation] = {}
+    for _ in range(CHAIN):
+        fresh = (
+            [
+                relation
+                for relation in store.relations(frontier)[:MOST]
+                if (relation.source, relation.target, relation.type) not in relations
+            ]
+            if frontier
+            else []
+        )
+        relations.update(
+            {(relation.source, relation.target, relation.type): relation for relation in fresh}
+        )
+        frontier = [
+            relation.target
+            for relation in fresh
+            if relation.type == "supersedes" and relation.source in frontier
+        ]
+        if not frontier or len(relations) > MOST:
+            break
+    others = {
+        memory.id: memory
+        for memory in store.get(
+            list(
+                {
+                    end
+                    for relation in relations.values()
+                    for end in (relation.source, relation.target)
+                }
+            )
+        )
+    }
+    visible = {
+        id: memory
+        for id, memory in others.items()
+        if memory.scope in scopes and (include_deleted or memory.deleted_at is None)
+    }
+    return tuple(
+        hit._replace(related=_connected(hit.memory.id, list(relations.values()), visible))
+        for hit in hits
+    )
+
+
+def _connected(
+    id: str, relations: Sequence[Relation], visible: dict[str, Memory]
+) -> tuple[tuple[Relation, Memory], ...]:
+    direct = [
+        (relation, relation.target if relation.source == id else relation.source)
+        for relation in relations
+        if id in (relation.source, relation.target)
+    ]
+    chain, at = (
+        [],
+        {
+            other
+            for relation, other in direct
+            if relation.type == "supersedes" and relation.source == id
+        },
+    )
+    seen = set(at)
+    while at:
+        more = [
+            (relation, relation.target)
+            for relation in relations
+            if relation.type == "supersedes"
+            and relation.source in at
+            and relation.target not in seen
+        ]
+        chain += more
+        at = {other for _, other in more}
+        seen |= at
+    return tuple(
+        (relation, visible[other])
+        for relation, other in direct + chain
+        if other in visible and other != id
+    )

@@ -1,0 +1,664 @@
+"""Question → `Query`: what to embed, what to look up by word, and which kinds, entities and times are meant.
+
+Any string is a valid question. What is not well-formed syntax is searched as words, so nothing here raises, and the
+work is bounded by two limits however long the string is.
+
+This module knows English stop words and cue phrases. It knows no store, no tokenizer and no full-text dialect: a
+`Term` is what the user meant, and quoting it or folding accents is for the store to do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from bethink.recall.temporal import temporal
+from bethink.text.words import STOP_WORDS
+from bethink.types import KIND_ALIASES, KINDS, Query, Term
+
+SYNTAX_LIMIT = 2_000  # characters that are analysed; a longer question is pasted text, whose start says what it is about
+TEXT_LIMIT = 8_000  # characters that are embedded
+TERM_LIMIT = 64
+SHORTEST_EXCLUSION = (
+    3  # `-v` and `-rf` are flags of a pasted command far more often than unwanted words
+)
+
+COLUMNS = ("content", "summary", "section", "tags")
+OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
+# Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language. "minus" is `-word`.
+BINDING = {"or": 1, "and": 2, "not": 3, "beside": 4, "minus": 4}
+NAMES = frozenset({"IT", "US", "WHO", "CAN", "May"})  # stop words only in small letters
+
+# What may follow a list noun for "decisions about caching" to ask for decisions, and "todos table schema" not for todos.
+LIST_NOUNS = {
+    "decisions": "decision",
+    "conclusions": "conclusion",
+    "questions": "question",
+    "problems": "problem",
+    "solutions": "solution",
+    "todos": "todo",
+    "to-dos": "todo",
+    "gotchas": "gotcha",
+    "preferences": "preference",
+    "handoffs": "handoff",
+    "discoveries": "discovery",
+}
+_LIST_LEADS = """
+show list find get give display recall remember search tell me us all any every the our my recent latest last past
+previous earlier key important major main what which were are is there for of about remaining
+"""
+_LIST_FOLLOWERS = """
+about on with for regarding concerning around in from of since before after that which did do have were are we i
+made taken last this yesterday today recently so and between
+"""
+# Words of questions such as "which decisions did the team make so far?" that say nothing about the subject.
+_ASKING = """
+decision decide decided question problem issue bug limitation solution todo to-do items gotcha pitfalls preference prefer handoff discovery
+known open still unanswered unresolved outstanding pending unfinished unclear left remain remains make made take took taken team user far now currently yet
+"""
+ASKING = (
+    frozenset(_ASKING.split()) | LIST_NOUNS.keys() | {"issues", "bugs", "limitations", "pitfall"}
+)
+LIST_LEADS = frozenset(_LIST_LEADS.split())
+LIST_FOLLOWERS = frozenset(_LIST_FOLLOWERS.split())
+# A word that must be there for the pattern to be worth compiling, the pattern, the kind, and `Query.answered`.
+CUES: tuple[tuple[str, str, str, bool | None], ...] = (
+    (
+        "question",
+        r"\b(?:open|unanswered|unresolved|outstanding|pending) questions?\b",
+        "question",
+        False,
+    ),
+    (
+        "question",
+        r"\bquestions? (?:(?:is|are|do|does|that) ){0,2}(?:we (?:have )?)?(?:still |yet |left )?(?:open|unanswered|unresolved|remain(?:s|ing)?)\b",
+        "question",
+        False,
+    ),
+    (
+        "still",
+        r"\bwhat(?:'s| is| are)? still (?:open|unanswered|unresolved|unclear)\b",
+        "question",
+        False,
+    ),
+    ("what remains", r"\bwhat remains (?:open|unanswered|unresolved)\b", "question", False),
+    ("un", r"\bwhat (?:is|are) (?:unanswered|unresolved)\b", "question", False),
+    (
+        "decisions",
+        r"\bdecisions (?:about|on|regarding|concerning|around|for|behind|made|we (?:made|took))\b",
+        "decision",
+        None,
+    ),
+    (
+        "decision ",
+        r"\b(?:our|my|final|what (?:is|was) the) decision (?:about|on|regarding|concerning|for|behind)\b",
+        "decision",
+        None,
+    ),
+    ("decision", r"\b(?:which|what) decisions? (?:did|have|was|were)\b", "decision", None),
+    (
+        "decide",
+        r"\b(?:did|have|had) (?:we|i|you|they|the team) (?:\w+ )?decided?\b",
+        "decision",
+        None,
+    ),
+    ("decided", r"\bwhat (?:we|i|you|they|the team|was|were|has been) decided\b", "decision", None),
+    (
+        "how ",
+        r"\bhow (?:did|have|had) (?:we|i|you|they|the team) (?:\w+ )?(?:fix|solve|resolve|work(?:ed)? around)",
+        "solution",
+        None,
+    ),
+    (
+        "how w",
+        r"\bhow (?:was|were) [^?]{1,80} (?:fixed|solved|resolved|worked around)\b",
+        "solution",
+        None,
+    ),
+    (
+        "solution",
+        r"\b(?:the|a|any|our|known|and) solutions? (?:to|for)\b|\bwhat (?:was|is|were) the solution\b",
+        "solution",
+        None,
+    ),
+    (
+        "workaround",
+        r"\bworkarounds? (?:to|for)\b|\bwhat (?:was|is|were) the workaround\b",
+        "solution",
+        None,
+    ),
+    ("the fix", r"\bwhat (?:was|is|were) the fix\b", "solution", None),
+    ("known ", r"\bknown (?:issue|problem|bug|limitation)s?\b", "problem", None),
+    # "I have problems with X" wants the remedy, not more complaints.
+    (
+        "s with",
+        r"(?<!have )(?<!having )(?<!had )(?<!got )\b(?:problems|issues) with\b",
+        "problem",
+        None,
+    ),
+    ("gotcha", r"\bgotchas\b|\bgotcha (?:about|with|in|for|of|when)\b", "gotcha", None),
+    ("pitfalls", r"\bpitfalls (?:of|with|in|when)\b", "gotcha", None),
+    (
+        "todo",
+        r"\b(?:open|pending|remaining|outstanding|unfinished|my|our) (?:todos|todo items)\b",
+        "todo",
+        None,
+    ),
+    (
+        "to do",
+        r"\bwhat(?:'s| is) left to do\b|\bwhat (?:do|should) (?:we|i) still (?:need|have) to do\b",
+        "todo",
+        None,
+    ),
+    (
+        "preferences",
+        r"\b(?:my|our|coding|his|her|their) preferences\b|\bpreferences (?:for|about|regarding|when)\b",
+        "preference",
+        None,
+    ),
+    (
+        "prefer",
+        r"\bwhat (?:do|does|did) (?:we|i|you|he|she|they|the user) prefer\b",
+        "preference",
+        None,
+    ),
+    ("handoff", r"\b(?:last|latest|previous) handoff\b", "handoff", None),
+)
+
+_CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+# `\w` lacks the vowel signs that many scripts write inside a word, so these are added by range.
+_WORD = r"\w\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u06d3\u06d5-\u06ed\u0900-\u0963\u0966-\u109f\u1780-\u17d3\u200c\u200d"
+_UNPRINTABLE = "[\x00-\x08\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+_COLUMN = "(?:content|summary|section|tags)"
+_SCAN = rf"""(?x)
+    (?P<paren>[()])
+  | (?P<minus>(?<![^\ \t(])-(?=[^\W\d_]|["“{{]))?
+    (?P<field>(?i:\{{\s*{_COLUMN}(?:[\s,]+{_COLUMN})*\s*\}}\s*:\s*|(?:{_COLUMN}|kind|entity):(?![:/])))?
+    (?:"(?P<phrase>[^"]*)"\*?|“(?P<curly>[^”]*)”|(?P<chunk>[^\s"“”()]+(?:\(\)[^\s"“”()]*)*))
+"""
+# `%` stands for the characters of a word.
+_PIECE = r"[%.:/\\~@+#'’$-]+(?:\(\))?"
+_PLAIN = r"\d+(?:[.:]\d+)+|[A-Za-z](?:\.[A-Za-z])+(?![%])|[%]+(?:['’-][%]+)*"
+_IDENTIFIER = r"""(?x)
+    [a-z][a-z0-9]*[A-Z][A-Za-z0-9]+                            # camelCase
+  | [A-Z][a-z0-9]+[A-Z][A-Za-z0-9]+ | [A-Z]{2,}[a-z]{2,}\w*    # PascalCase, HTTPServer
+  | _*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+_* | _[A-Za-z][A-Za-z0-9]+ | __[A-Za-z0-9]+__   # snake_case, CONSTANT_CASE
+  | (?=\S*\d)[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+            # gpt-4, CVE-2024-1234
+  | (?=(?:\S*[.])?[A-Za-z_][\w-])\.?[\w-]+(?:\.[\w-]+)+ | \.[A-Za-z][\w-]+                   # dotted.path, main.py, .env
+  | [A-Za-z_]\w*(?:::~?[A-Za-z_]\w*)+                          # std::vector
+  | v\d+(?:\.\d+)*(?:[-+][A-Za-z0-9.]+)? | \d+(?:\.\d+){2,}(?:[-+]?[a-z][A-Za-z0-9.]*)?      # v1.2.3
+  | [A-Z]{2,8}\d{2,}[A-Z]? | [A-Z]\d{3,}                       # E1234, TS2345
+  | (?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64} | 0x[0-9A-Fa-f]+    # commit ids
+  | (?=\S*[a-fA-F])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4,12}){1,4}   # UUIDs
+  | [\w.+-]+@[\w-]+(?:\.[\w-]+)+                               # mail addresses
+"""
+
+
+class Word(NamedTuple):
+    text: str
+    identifier: bool = False
+    mention: bool = False
+
+
+class Token(NamedTuple):
+    """A piece of the question where it stands. A `stop` term is looked up only if the question has no other."""
+
+    type: str  # operand, operator, open, close
+    start: int
+    end: int
+    surface: str  # what stands for it in the embedded text
+    terms: tuple[Term, ...] = ()
+    stops: tuple[Term, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    entity: str | None = None
+    kinds: tuple[str, ...] = ()
+    excluded: bool = False
+    literal: bool = False  # quoted, or syntax: its words are no cue for times and kinds
+
+
+Node = Term | tuple[str, Any, Any]
+
+
+def parse(raw: str, now: datetime) -> Query:
+    """Analyse a question. Every string has an answer, and the same one for the same `now`."""
+    whole = raw[:TEXT_LIMIT]
+    if not whole.isprintable():
+        whole = re.sub(_UNPRINTABLE, " ", whole)
+    head = whole[: _syntax_end(whole)]
+    tokens = _tokens(head)
+    if not any(token.terms or token.stops or token.kinds for token in tokens if not token.excluded):
+        tokens = [
+            token._replace(excluded=False) for token in tokens
+        ]  # `-word` alone has nothing to be taken from
+    expression = _boolean(tokens)
+    if expression is not None:
+        terms, unwanted = _leaves(expression)
+        tokens = [
+            token
+            for token in tokens
+            if token.type == "operand" and not _all_in(token.terms or token.stops, unwanted)
+        ]
+    else:
+        wanted = [token for token in tokens if not token.excluded]
+        terms = [term for token in wanted for term in token.terms] or [
+            term for token in wanted for term in token.stops
+        ]
+        if not head.isascii() and not any(token.excluded for token in tokens):
+            terms = [part for term in terms for part in _spread(term)]
+    terms = _unique(terms)[:TERM_LIMIT]
+    if terms and expression is None and any(token.excluded for token in tokens):
+        expression = _chain("or", terms)
+        for token in [token for token in tokens if token.excluded][:TERM_LIMIT]:
+            expression = ("not", expression, _operand(token))
+    tokens = [token for token in tokens if not token.excluded]
+    kinds = _distinct(kind for token in tokens for kind in token.kinds)
+    bare = not terms
+    terms = terms or [Term(kind) for kind in kinds]
+    prose = _prose(head, tokens)
+    cued_kinds, answered = _cues(prose)
+    since, until, dated = temporal(prose, now)
+    beside = prose if dated is None else prose[: dated[0]] + " " + prose[dated[1] :]
+    return Query(
+        raw=raw,
+        text=_text(tokens, whole[len(head) :]) or " ".join(term.text for term in terms),
+        terms=tuple(terms),
+        expression=expression,
+        kinds=kinds or cued_kinds,
+        kinds_only=bool(kinds),
+        kinds_meant=bare if kinds else bool(cued_kinds) and _only_asks(beside),
+        entities=_distinct(token.entity for token in tokens if token.entity),
+        since=since,
+        until=until,
+        answered=answered,
+        identifiers=_distinct(name for token in tokens for name in token.identifiers)[:TERM_LIMIT],
+    )
+
+
+def _spread(term: Term) -> list[Term]:
+    """A run of a script without spaces is a whole clause. Like a clause of words it is found by any part of it: two characters."""
+    text = term.text
+    if (
+        term.phrase
+        or term.prefix
+        or len(text) < 3
+        or not re.fullmatch(f"[{_CJK}{_UNSPACED}]+", text)
+    ):
+        return [term]
+    return [term._replace(text=text[at : at + 2]) for at in range(len(text) - 1)]
+
+
+def _syntax_end(whole: str) -> int:
+    """Where analysis stops: at the limit, but not inside a word if one ended shortly before."""
+    if len(whole) <= SYNTAX_LIMIT:
+        return len(whole)
+    gap = max(whole.rfind(space, 0, SYNTAX_LIMIT + 1) for space in " \n\t")
+    return gap if gap > SYNTAX_LIMIT - 100 else SYNTAX_LIMIT
+
+
+def _tokens(head: str) -> list[Token]:
+    shouting = not any(character.islower() for character in head)
+    tokens = []
+    for match in re.finditer(_SCAN, head):
+        if paren := match["paren"]:
+            tokens.append(
+                Token("open" if paren == "(" else "close", match.start(), match.end(), paren)
+            )
+        elif match.group() in OPERATORS:
+            tokens.append(
+                Token(
+                    "operator",
+                    match.start(),
+                    match.end(),
+                    match.group(),
+                    stops=(Term(match.group()),),
+                )
+            )
+        else:
+            tokens.append(_read(match, head, shouting))
+    # A kind filters everything, so the AND that joins it to the rest joins nothing: "kind:decision AND redis".
+    idle = {place + 1 for place, token in enumerate(tokens) if token.kinds} | (
+        {len(tokens) - 2} if tokens and tokens[-1].kinds else set()
+    )
+    return [
+        token
+        for place, token in enumerate(tokens)
+        if place not in idle or (token.type, token.surface) != ("operator", "AND")
+    ]
+
+
+def _read(match: re.Match[str], head: str, shouting: bool) -> Token:
+    """The operand at a place: a phrase, a chunk between spaces, or either of them behind a field name."""
+    fields = re.findall(r"\w+", (match["field"] or "").lower())
+    quoted = match["chunk"] is None
+    chunk = (
+        " ".join((match["phrase"] or match["curly"] or "").split()) if quoted else match["chunk"]
+    )
+    if fields == ["kind"] and (kinds := _kind_names(chunk)):
+        return Token("operand", match.start(), match.end(), "", kinds=kinds, literal=True)
+    surface, prefix = chunk, False
+    if not quoted and (found := re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", chunk)):
+        surface, prefix = found[1], True
+    words = (
+        [Word(surface, identifier=quoted and " " not in surface and _is_identifier(surface))]
+        if quoted or prefix
+        else _words(surface)
+    )
+    if fields == ["kind"]:  # not one of the kinds: then it is no syntax
+        words, fields, surface = [Word("kind"), *words], [], match.group()
+    if head.startswith("(", match.end()):  # a decorator with arguments mentions nobody
+        words = [word._replace(mention=False) for word in words]
+    words = [word for word in words if any(character.isalnum() for character in word.text)]
+    columns: Sequence[str | None] = [field for field in fields if field != "entity"] or [None]
+    terms = {
+        word: [Term(word.text, quoted, prefix, column) for column in columns] for word in words
+    }
+    plain = not (quoted or prefix or fields)
+    stops = [
+        word for word in terms if plain and not word.identifier and _is_stop(word.text, shouting)
+    ]
+    excluded = bool(match["minus"]) and not stops and _may_exclude(head, match, words)
+    return Token(
+        "operand",
+        match.start(),
+        match.end(),
+        surface=_surface(surface, words, bool(match["minus"]) and not excluded),
+        terms=tuple(term for word in terms if word not in stops for term in terms[word]),
+        stops=tuple(term for word in stops for term in terms[word]),
+        identifiers=tuple(word.text for word in words if word.identifier),
+        entity=_entity(words, surface.strip(".,;:!?") if fields == ["entity"] else None),
+        excluded=excluded,
+        literal=bool(quoted or fields or excluded or any(word.identifier for word in words)),
+    )
+
+
+def _surface(chunk: str, words: list[Word], dashed: bool) -> str:
+    if len(words) == 1 and words[0].mention:
+        return chunk.removeprefix("@")
+    return f"-{chunk}" if dashed else chunk.lstrip("^")
+
+
+def _entity(words: list[Word], explicit: str | None) -> str | None:
+    return explicit or next((word.text for word in words if word.mention), None)
+
+
+def _kind_names(value: str) -> tuple[str, ...]:
+    """The kinds in `kind:decisions,todo`, or nothing if one of them is none."""
+    names = [name for name in re.split(r"[\s,;]+", value.lower().rstrip(".?!")) if name]
+    singular = [
+        name if name in KINDS else KIND_ALIASES.get(name) or name.removesuffix("s")
+        for name in names
+    ]
+    return _distinct(singular) if all(name in KINDS for name in singular) else ()
+
+
+def _may_exclude(head: str, match: re.Match[str], words: list[Word]) -> bool:
+    """Whether a dash means "without": not in front of a command's flags, nor inside `code`."""
+    if head.count("`", 0, match.start()) % 2 or "=" in match.group():
+        return False
+    return bool(words) and (match["chunk"] is None or len(words[0].text) >= SHORTEST_EXCLUSION)
+
+
+def _words(chunk: str) -> list[Word]:
+    """The words of a chunk between spaces, identifiers whole."""
+    if address := re.match(r"[<\['`]*([A-Za-z][A-Za-z+]*://.*)", chunk):
+        return [Word(address[1].rstrip(".,;:!?'’>]}*`"), identifier=True)]
+    if flag := re.match(r"`?--([A-Za-z][\w-]+)", chunk):
+        return [Word(flag[1], identifier=True)]
+    if mention := re.fullmatch(r"@([^\W\d_][\w-]*)(?:['’]s)?[.,;:!?]*", chunk):
+        return [Word(mention[1], mention=True)]
+    return [word for piece in _find(_PIECE, chunk) for word in _split(_trim(piece))]
+
+
+def _find(pattern: str, text: str) -> list[str]:
+    """What a pattern of word characters finds. The wide character sets take milliseconds to compile, so English does without."""
+    return re.findall(pattern.replace("%", r"\w" if text.isascii() else _WORD), text)
+
+
+def _trim(piece: str) -> str:
+    """A piece without the punctuation around it, but with the dots and slashes that a path may begin or end with."""
+    piece = piece.strip("'’:-$").rstrip(".").rstrip("'’:")
+    if not re.match(r"\.{1,2}/|\.\w", piece):
+        piece = piece.lstrip(".")
+    if re.fullmatch(r"[A-Za-z](?:\+\+|#)", piece):  # C++, C#
+        return piece
+    return (
+        re.sub(r"(?<=\w)(?::\d+){1,2}$", "", piece.strip("+#"))
+        if re.search(r"[./]\w+:\d", piece)
+        else piece.strip("+#")
+    )
+
+
+def _split(piece: str) -> list[Word]:
+    """One word if the piece is an identifier; otherwise what a reader would call its words."""
+    if piece.endswith("()"):
+        return [Word(piece[:-2], identifier=True)]
+    name = re.sub(r"['’]s$", "", piece)
+    if name.startswith("@") and "/" not in name:  # @pytest.fixture, but @types/node is a path
+        name = name[1:]
+    if _is_identifier(name):
+        return [Word(name, identifier=True)]
+    if re.fullmatch(r"[A-Za-z](?:\+\+|#)|\w{1,2}/\w{1,2}", piece):  # C++, C#, I/O, 24/7
+        return [Word(piece)]
+    runs = [] if piece.isascii() else re.split(f"([{_CJK}]+)", piece)
+    if len(runs) > 1:
+        return [
+            word
+            for place, run in enumerate(runs)
+            if run
+            for word in ([Word(run)] if place % 2 else _split(_trim(run)))
+        ]
+    return [
+        Word(text)
+        for found in _find(_PLAIN, piece)
+        for text in _compound(re.sub(r"['’]s$", "", found))
+    ]
+
+
+def _compound(word: str) -> list[str]:
+    """ "full-text" is found by either half, but the halves of "e-mail" or "end-to-end" mean nothing alone."""
+    parts = word.split("-")
+    return parts if all(len(part) >= 3 and part.isalpha() for part in parts) else [word]
+
+
+def _is_identifier(piece: str) -> bool:
+    if piece.isalpha() and piece.islower():
+        return False
+    if "/" in piece or "\\" in piece:
+        return _is_path(piece)
+    return re.fullmatch(_IDENTIFIER, piece, re.ASCII) is not None
+
+
+def _is_path(piece: str) -> bool:
+    """Whether slashes make a path, unlike in "and/or", "client/server" and "24/7"."""
+    if not re.search(r"[^\W\d_]", piece):
+        return False
+    if re.match(r"[A-Za-z]:[\\/]|~?/\w|\.{1,2}/", piece):
+        return True
+    parts = re.split(r"[\\/]", piece)
+    if len(parts) > 2 or parts[-1] == "" or re.search(r"\.[A-Za-z][A-Za-z0-9]{0,7}$", piece):
+        return ":" not in piece
+    return any(re.search(r"[_.@]|[A-Za-z]\d|\d[A-Za-z]", part) for part in parts)
+
+
+def _is_stop(word: str, shouting: bool) -> bool:
+    return word.lower().replace("’", "'") in STOP_WORDS and (shouting or word not in NAMES)
+
+
+def _boolean(tokens: list[Token]) -> Node | None:
+    """The expression that the tokens form if they are a well-formed one with an operator in it, else None."""
+    if not any(token.type == "operator" for token in tokens):
+        return None
+    output: list[Node] = []
+    waiting: list[str] = []
+    complete = False  # whether what was read so far could end here
+    previous = Token("open", 0, 0, "")
+    for token in _without_stops(tokens):
+        if token.type == "operator":
+            if (previous.type, previous.surface, token.surface) == ("operator", "AND", "NOT"):
+                waiting[-1] = "not"
+            elif not complete or (
+                token.surface == "NOT" and previous.stops
+            ):  # "does NOT support" excludes nothing
+                return None
+            else:
+                _push(OPERATORS[token.surface], waiting, output)
+            complete = False
+        elif token.type == "close":
+            if not complete or "(" not in waiting:
+                return None
+            while (operator := waiting.pop()) != "(":
+                _reduce(operator, output)
+        else:
+            if complete:
+                _push("minus" if token.excluded else "beside", waiting, output)
+            elif token.excluded:
+                return None
+            complete = token.type == "operand"
+            if complete:
+                output.append(_operand(token))
+            else:
+                waiting.append("(")
+        previous = token
+    if not complete or "(" in waiting:
+        return None
+    while waiting:
+        _reduce(waiting.pop(), output)
+    wanted, unwanted = _leaves(output[0])
+    return output[0] if len(wanted) + len(unwanted) <= TERM_LIMIT else None
+
+
+def _push(operator: str, waiting: list[str], output: list[Node]) -> None:
+    while waiting and waiting[-1] != "(" and BINDING[waiting[-1]] >= BINDING[operator]:
+        _reduce(waiting.pop(), output)
+    waiting.append(operator)
+
+
+def _reduce(operator: str, output: list[Node]) -> None:
+    right, left = output.pop(), output.pop()
+    output.append(({"beside": "and", "minus": "not"}.get(operator, operator), left, right))
+
+
+def _without_stops(tokens: list[Token]) -> list[Token]:
+    """The tokens without the stop words that stand beside something else: nobody means `what AND is AND python`."""
+    tokens = [token for token in tokens if token.type != "operand" or token.terms or token.stops]
+    if all(
+        len(token.surface) == 1 for token in tokens if token.type == "operand"
+    ):  # "a AND b": then "a" is no article
+        return [
+            token
+            if token.type != "operand"
+            else token._replace(terms=token.terms or token.stops, stops=())
+            for token in tokens
+        ]
+    kept: list[Token] = []
+    run: list[Token] = []
+    for token in [*tokens, Token("end", 0, 0, "")]:
+        if token.type == "operand" and token.stops and not token.terms:
+            run.append(token)
+            continue
+        beside = token.type in ("operand", "open") or (
+            kept and kept[-1].type in ("operand", "close")
+        )
+        if beside:  # but before NOT a stop word is kept, for it tells that the NOT is no operator
+            run = run[-1:] if token.surface == "NOT" else []
+        kept += [*run, token]
+        run = []
+    return kept[:-1]
+
+
+def _operand(token: Token) -> Node:
+    """A token as a node: all of its words, each in any of its columns."""
+    columns: dict[str, list[Term]] = {}
+    for term in token.terms or token.stops:
+        columns.setdefault(term.text, []).append(term)
+    return _chain("and", [_chain("or", terms) for terms in columns.values()])
+
+
+def _chain(operator: str, nodes: Sequence[Node]) -> Node:
+    chained = nodes[0]
+    for node in nodes[1:]:
+        chained = (operator, chained, node)
+    return chained
+
+
+def _leaves(node: Node) -> tuple[list[Term], list[Term]]:
+    """The terms that are looked for, and those that are excluded."""
+    if isinstance(node, Term):
+        return [node], []
+    operator, left, right = node
+    wanted, unwanted = _leaves(left)
+    more, less = _leaves(right)
+    return (
+        (wanted, unwanted + more + less) if operator == "not" else (wanted + more, unwanted + less)
+    )
+
+
+def _all_in(terms: tuple[Term, ...], unwanted: list[Term]) -> bool:
+    return bool(terms) and all(term in unwanted for term in terms)
+
+
+def _unique(terms: Iterable[Term]) -> list[Term]:
+    first: dict[tuple[str, bool, bool, str | None], Term] = {}
+    for term in terms:
+        first.setdefault((term.text.casefold(), term.phrase, term.prefix, term.column), term)
+    return list(first.values())
+
+
+def _distinct(values: Iterable[str | None]) -> tuple[str, ...]:
+    """The values in order, each once whatever its case."""
+    first: dict[str, str] = {}
+    for value in values:
+        if value:
+            first.setdefault(value.casefold(), value)
+    return tuple(first.values())
+
+
+def _text(tokens: list[Token], tail: str) -> str:
+    """What is embedded: the question in its own words, without syntax."""
+    parts, end = [], 0
+    for token in tokens:
+        parts += [" " if token.start > end or not token.surface else "", token.surface]
+        end = token.end if token.surface else -1
+    return " ".join("".join([*parts, tail]).split())
+
+
+def _prose(head: str, tokens: list[Token]) -> str:
+    """The question with a dot for every character that is not running text."""
+    prose = [" " if character.isspace() else "·" for character in head]
+    for token in tokens:
+        if not token.literal:
+            prose[token.start : token.end] = head[token.start : token.end]
+    return "".join(prose)
+
+
+def _cues(prose: str) -> tuple[tuple[str, ...], bool | None]:
+    """The kinds that a question asks for in so many words, and whether it asks for what is still open."""
+    text = " ".join(prose.lower().replace("’", "'").split())
+    cued = [
+        (kind, answered)
+        for hint, pattern, kind, answered in CUES
+        if hint in text and re.search(pattern, text)
+    ]
+    kinds = _distinct([*_listed(text.split()), *(kind for kind, _ in cued)])
+    return kinds, False if any(answered is False for _, answered in cued) else None
+
+
+def _only_asks(text: str) -> bool:
+    """Whether a question has no words but those that ask for a kind."""
+    words = re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", re.sub(r"['’]\w+", "", text.lower()))
+    return not any(
+        word not in STOP_WORDS and word not in LIST_LEADS and word not in ASKING for word in words
+    )
+
+
+def _listed(words: list[str]) -> list[str]:
+    """The kind that a question begins with: "list all decisions", "gotchas about X"."""
+    place = next((place for place, word in enumerate(words) if word not in LIST_LEADS), len(words))
+    if place == len(words):
+        return []
+    noun = words[place].rstrip(".,:;?!")
+    ends = noun != words[place] or place + 1 == len(words) or words[place + 1] in LIST_FOLLOWERS
+    return [LIST_NOUNS[noun]] if ends and noun in LIST_NOUNS else []

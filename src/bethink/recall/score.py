@@ -1,0 +1,93 @@
+"""Relevance → score, by what the question is for. Pure: `now` and the random generator are arguments.
+
+`relevance` ranks by relevance alone. The five intents weigh relevance, recency and utility, and shake the order a little
+so that the same few memories do not always win; `balanced` weighs importance and frequency too.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from bethink.types import Candidate
+
+
+class Profile(NamedTuple):
+    relevance: float
+    recency: float = 0.0
+    utility: float = 0.0
+    importance: float = 0.0
+    frequency: float = 0.0
+    jitter: float = 0.0
+    fading: str = "hours"  # how recency fades: 0.995 an hour, or e-folding in 30 days
+
+
+PROFILES: Mapping[str, Profile] = {
+    "relevance": Profile(1.0),
+    "continuity": Profile(0.3, 0.5, 0.2, jitter=0.02),
+    "fact_check": Profile(0.6, 0.1, 0.3, jitter=0.02),
+    "frequent": Profile(0.2, 0.2, 0.6, jitter=0.02),
+    "associative": Profile(0.7, 0.1, 0.2, jitter=0.05),
+    "explore": Profile(0.4, 0.3, 0.3, jitter=0.15),
+    "balanced": Profile(0.4, 0.2, importance=0.3, frequency=0.1, fading="days"),
+}
+
+# How much a fully doubted memory loses against a firm one of the same relevance.
+DOUBT = 0.1
+
+
+def score(
+    candidates: Sequence[Candidate],
+    relevance: Sequence[float],
+    profile: str,
+    now: datetime,
+    rng: random.Random,
+) -> list[float]:
+    """The score of each candidate, in their order."""
+    chosen = PROFILES[profile]
+    scores = (
+        [
+            chosen.relevance * value * (1 - DOUBT * (1 - candidate.confidence))
+            for value, candidate in zip(relevance, candidates, strict=True)
+        ]
+        if profile == "relevance"
+        else [
+            (
+                chosen.relevance * value
+                + sum(
+                    getattr(chosen, name) * part
+                    for name, part in weighed(candidate, profile, now).items()
+                )
+            )
+            * (1 - DOUBT * (1 - candidate.confidence))
+            for value, candidate in zip(relevance, candidates, strict=True)
+        ]
+    )
+    return (
+        [value * (1 + (rng.random() * 2 - 1) * chosen.jitter) for value in scores]
+        if chosen.jitter
+        else scores
+    )
+
+
+def weighed(candidate: Candidate, profile: str, now: datetime) -> dict[str, float]:
+    """What a profile weighs beside relevance, each from 0 to 1."""
+    chosen = PROFILES[profile]
+    parts: dict[str, float] = {}
+    if chosen.recency:
+        age = max(0.0, now.timestamp() - candidate.last_accessed)
+        parts["recency"] = (
+            0.995 ** (age / 3600) if chosen.fading == "hours" else math.exp(-age / (30 * 86400))
+        )
+    if chosen.utility:
+        parts["utility"] = 1 / (
+            1 + math.exp(-(candidate.usefulness + math.log(candidate.access_count + 1)) / 5)
+        )
+    if chosen.importance:
+        parts["importance"] = candidate.importance / 10
+    if chosen.frequency:
+        parts["frequency"] = min(1.0, math.log10(candidate.access_count + 1) / 2)
+    return parts

@@ -1,0 +1,232 @@
+"""Opening the SQLite database, and nothing else: permissions, pragmas, waiting for locks, migrations, translated errors.
+
+The file is only ever touched through apsw. Opening it with `open()` or a second SQLite library in the same process would
+silently drop SQLite's locks, so permissions are set by path and the file is created before SQLite first sees it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import apsw
+
+from bethink.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreError, StoreTooNew
+
+SCHEMA = 4  # the number of the newest migration
+APPLICATION = 0x52636F6C  # "Rcol", so that another program's database is never taken for ours
+MIGRATIONS = Path(__file__).parent / "migrations" / "sqlite"
+WAL_LIMIT = 16 * 1024 * 1024
+
+# SQLite up to 3.51.2 can corrupt a WAL database that several processes use.
+OLDEST_SQLITE = 3_051_003
+
+
+def connect(path: Path, timeout: float) -> apsw.Connection:
+    """A connection to the database at `path`, made if there is none, brought to the newest schema if it is older."""
+    if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
+        raise StoreError(
+            f"SQLite {apsw.sqlite_lib_version()} can corrupt a shared database.",
+            "pip install -U apsw",
+        )
+    _secure(path)
+    with translated(path):
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.set_busy_timeout(int(timeout * 1000))
+        try:
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+        _restrict(path)
+        return connection
+
+
+def _prepare(connection: apsw.Connection, path: Path) -> None:
+    version = connection.pragma("user_version")
+    if connection.pragma("application_id") not in (
+        (0, APPLICATION) if version == 0 else (APPLICATION,)
+    ):
+        raise StoreCorrupt(
+            f"{path} is a database of another program.",
+            "Choose another path with the `database` setting.",
+        )
+    # These hold for this connection only and write nothing.
+    connection.pragma("synchronous", "FULL")
+    connection.pragma("foreign_keys", True)
+    connection.pragma("secure_delete", True)
+    connection.pragma("journal_size_limit", WAL_LIMIT)
+    connection.pragma("temp_store", "MEMORY")
+    connection.pragma("cache_size", -64_000)
+    if version > SCHEMA:
+        raise StoreTooNew(
+            f"{path} was written by a newer Bethink (schema {version}; this one knows {SCHEMA}).",
+            "Upgrade with `pip install -U bethink`.",
+        )
+    if version < SCHEMA:
+        migrate(connection, migrations())
+
+
+def migrations() -> list[str]:
+    # By path and not by importlib.resources, whose import alone costs several milliseconds of every command.
+    return [path.read_text("utf-8") for path in sorted(MIGRATIONS.glob("*.sql"))]
+
+
+def migrate(connection: apsw.Connection, scripts: list[str]) -> None:
+    """Applies what is missing, each script in a transaction of its own. Two processes may do this at once."""
+    if connection.pragma("user_version") == 0:
+        if (
+            list(connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1"))
+            and connection.pragma("application_id") != APPLICATION
+        ):
+            raise StoreCorrupt(
+                "The file is a database of another program.",
+                "Choose another path with the `database` setting.",
+            )
+        retry(lambda: connection.pragma("journal_mode", "WAL"))
+    for number, script in enumerate(scripts, start=1):
+        with immediate(connection):
+            if connection.pragma("user_version") >= number:
+                continue
+            connection.execute(script)
+            connection.pragma("application_id", APPLICATION)
+            connection.pragma("user_version", number)
+            if number == 1:
+                connection.execute(
+                    "INSERT INTO meta(key, value) VALUES ('salt', ?)", (os.urandom(16).hex(),)
+                )
+
+
+def _secure(path: Path) -> None:
+    """Makes folder and file with owner-only permissions before SQLite first opens them."""
+    try:
+        if not path.parent.exists():
+            path.parent.mkdir(mode=0o700, parents=True)
+        if path.is_symlink() and path.exists() and path.stat().st_uid != os.getuid():
+            raise StoreError(
+                f"{path} is a link to a file of another user.",
+                "Remove the link, or choose another `database`.",
+            )
+        if path.is_dir():
+            raise StoreError(
+                f"{path} is a directory, not a database.", "Point the `database` setting at a file."
+            )
+        if not path.exists():
+            with suppress(FileExistsError):  # another process was first
+                os.close(
+                    os.open(
+                        path,
+                        os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0),
+                        0o600,
+                    )
+                )
+    except OSError as error:
+        raise StoreError(
+            f"The database {path} cannot be created: {error.strerror or error}.",
+            "Check the folder's permissions and free space.",
+        ) from error
+
+
+def _restrict(path: Path) -> None:
+    """Owner-only permissions for a database that proved to be ours, and for what SQLite puts beside it. By path: an open
+    and a close of the file itself would drop SQLite's locks."""
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            file = Path(f"{path}{suffix}")
+            if (
+                file.exists()
+                and stat.S_IMODE(file.stat().st_mode) & 0o077
+                and file.stat().st_uid == os.getuid()
+            ):
+                file.chmod(0o600)
+
+
+@contextmanager
+def immediate(connection: apsw.Connection, patience: float = 30.0) -> Iterator[None]:
+    """A write transaction that holds the lock from its first moment, so that it cannot fail half way for being late."""
+    retry(lambda: connection.execute("BEGIN IMMEDIATE"), patience)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # A full disk makes SQLite roll back by itself; a second ROLLBACK would hide the reason.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def retry(action: object, patience: float = 30.0) -> None:
+    """Calls until no other process is in the way. SQLite's own waiting is not fair, so late-comers retry with jitter."""
+    assert callable(action)
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            action()
+        except (apsw.BusyError, apsw.LockedError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(random.uniform(0.005, 0.05))
+        else:
+            return
+
+
+@contextmanager
+def translated(path: Path | str) -> Iterator[None]:
+    """SQLite's errors as ours, each with what to do next."""
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(
+            f"Another process is writing to {path} and did not finish in time.",
+            "Try again, or raise `busy_timeout`.",
+        ) from error
+    except apsw.NotADBError as error:
+        raise StoreCorrupt(
+            f"{path} is not a Bethink database.",
+            "Choose another `database`, or move the file away.",
+        ) from error
+    except apsw.CorruptError as error:
+        raise StoreCorrupt(
+            f"The database {path} is damaged: {error}.",
+            "Run `bethink doctor`, then restore a backup or `bethink doctor --fix`.",
+        ) from error
+    except apsw.FullError as error:
+        raise StoreError(
+            f"The disk that holds {path} is full; nothing was changed.",
+            "Free some space and try again.",
+        ) from error
+    except apsw.ReadOnlyError as error:
+        raise StoreError(
+            f"The database {path} cannot be written: it is read-only.",
+            "Check the permissions of the file and its folder.",
+        ) from error
+    except (apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError) as error:
+        raise StoreError(
+            f"The database {path} cannot be opened: {error}.",
+            "Check that its folder exists and is yours.",
+        ) from error
+    except apsw.IOError as error:
+        raise StoreError(
+            f"Reading or writing {path} failed: {error}; nothing was changed.",
+            "Check the disk and free space.",
+        ) from error
+    except apsw.Error as error:
+        raise StoreError(
+            f"The database {path} could not do what was asked: {error}.",
+            "Run `bethink doctor --deep`.",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise StoreCorrupt(
+            f"The database {path} is damaged: it holds text that is none.",
+            "Run `bethink doctor --deep`.",
+        ) from error
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"The text holds a character that cannot be stored: {error.object[error.start]!r}.",
+            "Give it as UTF-8.",
+        ) from error

@@ -1,0 +1,360 @@
+"""Connections to PostgreSQL, and nothing else: a small pool, transactions that act for one tenant, retries, translated errors.
+
+Who acts is told to the database anew in every transaction and forgotten at its end, so that connections may be shared through
+PgBouncer's transaction pooling: no session state, no prepared statements. The pool is our own because a pool that connects in the
+background cannot say why it could not.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, TypeVar
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
+
+from bethink.errors import (
+    BethinkError,
+    InvalidInput,
+    OutcomeUnknown,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+)
+
+Result = TypeVar("Result")
+
+SIZE = 8  # connections that one process holds at most
+APP = "bethink_app"
+# The iterative scan makes a filtered search of the vector index go on until enough is found.
+SETUP = (
+    "SELECT set_config('role', 'bethink_app', true), set_config('bethink.tenant', %s, true), set_config('bethink.person', %s, true),"
+    " set_config('search_path', %s, true), set_config('lock_timeout', %s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),"
+    " set_config('hnsw.ef_search', '400', true)"
+)
+# The server is going down, coming up or handing over; a deadlock or conflict that the next try does not meet.
+PASSING = (
+    errors.AdminShutdown,
+    errors.CrashShutdown,
+    errors.CannotConnectNow,
+    errors.ReadOnlySqlTransaction,
+    errors.DeadlockDetected,
+    errors.SerializationFailure,
+    errors.IdleInTransactionSessionTimeout,
+)
+PAUSE = 0.2  # seconds between tries
+# A server whose machine died says nothing: after some 25 seconds of that a connection is lost. What the URL says goes before.
+LISTENING = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
+logging.getLogger("psycopg").addHandler(
+    logging.NullHandler()
+)  # a connection that broke is our affair; nobody needs to read of it
+
+
+class Who(NamedTuple):
+    """For whom a transaction acts."""
+
+    tenant: int | None
+    person: str = ""
+
+
+class Database:
+    """One PostgreSQL database. Shared by all the tenants that a process serves."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self.url, self.timeout = url, timeout
+        self.several = len(_places(url)) > 1  # one of them takes over from another
+        self.shown = shown(url)
+        self.path = "bethink, public"  # where names are looked up; the extension may live elsewhere
+        self._idle: list[psycopg.Connection[Any]] = []
+        self._free = threading.Semaphore(SIZE)
+        self._lock = threading.Lock()
+        self.closed = False
+
+    def connect(self) -> psycopg.Connection[Any]:
+        options: dict[str, Any] = {
+            **LISTENING,
+            "connect_timeout": max(2, min(10, round(self.timeout))),
+            "fallback_application_name": "bethink",
+        }
+        given = conninfo_to_dict(self.url)
+        return psycopg.connect(
+            self.url,
+            autocommit=True,
+            prepare_threshold=None,
+            **{name: value for name, value in options.items() if name not in given},
+        )
+
+    @contextmanager
+    def connection(self) -> Iterator[psycopg.Connection[Any]]:
+        """One of the pool's. It goes back when it is whole and in no transaction, and is dropped otherwise."""
+        if not self._free.acquire(timeout=self.timeout):
+            raise StoreBusy(
+                f"All {SIZE} connections to {self.shown} are in use.",
+                "Try again, or raise `busy_timeout`.",
+            )
+        try:
+            with self._lock:
+                held = self._idle.pop() if self._idle else None
+            connection = held or self.connect()
+            try:
+                yield connection
+            finally:
+                usable = (
+                    not connection.closed
+                    and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+                )
+                if usable and not self.closed:
+                    with self._lock:
+                        self._idle.append(connection)
+                else:
+                    with suppress(psycopg.Error):
+                        connection.close()
+        finally:
+            self._free.release()
+
+    def drop(self) -> None:
+        """Closes what lies idle: after a restart of the server none of it is of use."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            with suppress(psycopg.Error):
+                connection.close()
+
+    def close(self) -> None:
+        self.closed = True
+        self.drop()
+
+    def setting(self, who: Who) -> tuple[str, str, str, str]:
+        return (
+            "" if who.tenant is None else str(who.tenant),
+            who.person,
+            self.path,
+            str(round(self.timeout * 1000)),
+        )
+
+    def read(self, who: Who, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of one statement, in one round trip: what a pipeline holds is one transaction."""
+
+        def once() -> list[Any]:
+            with self.connection() as connection:
+                with connection.pipeline():
+                    connection.execute(SETUP, self.setting(who))
+                    cursor = connection.execute(sql.encode(), values)
+                return cursor.fetchall()
+
+        with translated(self.shown):
+            return self.retried(once)
+
+    @contextmanager
+    def transaction(self, who: Who) -> Iterator[psycopg.Connection[Any]]:
+        """A transaction that goes in whole or not at all. Errors stay psycopg's own; who calls translates them."""
+        with self.connection() as connection:
+            with connection.pipeline():
+                connection.execute("BEGIN")
+                connection.execute(SETUP, self.setting(who))
+            try:
+                yield connection
+                _commit(connection)
+            except BaseException:
+                with suppress(psycopg.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    def retried(self, action: Callable[[], Result]) -> Result:
+        """Does it again where the server went away or another was in the way, as long as patience lasts. That begins with the trouble: what
+        took long and then broke, such as a commit that waited for a standby, is done again at least once."""
+        deadline = 0.0
+        while True:
+            try:
+                return action()
+            except (
+                psycopg.OperationalError,
+                psycopg.InterfaceError,
+                errors.ReadOnlySqlTransaction,
+            ) as error:
+                if not passing(error) or self.closed or (deadline and time.monotonic() > deadline):
+                    raise
+                self.drop()
+                if deadline:
+                    time.sleep(PAUSE)
+                deadline = deadline or time.monotonic() + self.timeout
+
+
+def _commit(connection: psycopg.Connection[Any]) -> None:
+    """To a commit whose wait for the standby was cut short (by `pg_cancel_backend`) PostgreSQL says yes, with a warning. For us that is
+    no answer: the next try waits for the standby again, or finds that the write is gone."""
+    warnings: list[str] = []
+
+    def note(said: psycopg.errors.Diagnostic) -> None:
+        if said.source_function == "SyncRepWaitForLSN":
+            warnings.append(said.message_primary or "")
+
+    connection.add_notice_handler(note)
+    try:
+        connection.execute("COMMIT")
+    finally:
+        connection.remove_notice_handler(note)
+    if warnings:
+        raise psycopg.OperationalError(f"The commit was not waited for: {warnings[0]}")
+
+
+def passing(error: psycopg.Error) -> bool:
+    """Whether a second try may do: the connection broke, or the server said so."""
+    return isinstance(error, PASSING) or (error.sqlstate is None and not refused(error))
+
+
+def refused(error: psycopg.Error) -> bool:
+    """Whether a server answered that it will not have us: a matter of names and passwords, not of time."""
+    text = str(error)
+    return any(
+        said in text
+        for said in (
+            "authentication failed",
+            "no password supplied",
+            "does not exist",
+            "pg_hba.conf",
+            "could not translate host",
+        )
+    )
+
+
+def shown(url: str) -> str:
+    """A URL as it may be printed: without its password, nor anything else that could hold one."""
+    places = _places(url)
+    if not places:
+        return "postgresql://…"
+    parts = conninfo_to_dict(url)
+    who = parts.get("user")
+    return f"postgresql://{f'{who}@' if who else ''}{','.join(places)}/{parts.get('dbname') or who or ''}"
+
+
+def _places(url: str) -> list[str]:
+    """The servers that a URL names, with their ports; none when it is no URL."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        return []
+    hosts, ports = (
+        str(parts.get("host") or "localhost").split(","),
+        str(parts.get("port") or "").split(","),
+    )
+    ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
+    return [f"{host}:{port}" if port else host for host, port in zip(hosts, ports, strict=True)]
+
+
+@contextmanager
+def translated(name: str) -> Iterator[None]:
+    """PostgreSQL's errors as ours, each with what to do next. What the server says of rows is not repeated: it may quote them."""
+    try:
+        yield
+    except BethinkError:
+        raise
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"The text holds a character that cannot be stored: {error.object[error.start]!r}.",
+            "Give it as UTF-8.",
+        ) from error
+    except psycopg.Error as error:
+        raise translation(error, name) from error
+
+
+def translation(error: psycopg.Error, name: str) -> BethinkError:
+    text = str(error)
+    if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled):
+        return StoreBusy(
+            f"Another process is writing to {name} and did not finish in time.",
+            "Try again, or raise `busy_timeout`.",
+        )
+    if isinstance(error, errors.TooManyConnections):
+        return StoreBusy(
+            f"{name} has no connection left.",
+            "Raise max_connections, or put PgBouncer in front of it.",
+        )
+    if isinstance(error, errors.DiskFull):
+        return StoreError(
+            f"The disk of {name} is full; nothing was changed.", "Free some space and try again."
+        )
+    if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
+        return StoreCorrupt(
+            f"{name} is damaged: {_first(text)}.", "Restore a backup of the server."
+        )
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return StoreError(
+            f"{name} cannot be written: it is read-only.",
+            "Point `database` at the primary; a replica belongs into `read_url`.",
+        )
+    if isinstance(error, errors.InsufficientPrivilege):
+        return StoreError(
+            f"The role that {name} is opened with may not do that: {_first(text)}.",
+            f"As the owner: GRANT {APP} TO the role; see docs/guides/team.md.",
+        )
+    if isinstance(
+        error,
+        errors.ProgramLimitExceeded
+        | errors.StringDataRightTruncation
+        | errors.UntranslatableCharacter,
+    ) or (isinstance(error, psycopg.DataError) and ("NUL" in text or "invalid byte" in text)):
+        return InvalidInput(
+            "The text holds something that cannot be stored in PostgreSQL, such as a zero byte or a name that is too long.",
+            "Shorten or mend it.",
+        )
+    if isinstance(error, errors.UniqueViolation):
+        return StoreError(
+            f"{name} holds one of these already; nothing was changed.",
+            "Try again; if it stays, run `bethink doctor --deep`.",
+        )
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return _unreachable(text, name)
+    return StoreError(
+        f"{name} could not do what was asked ({error.sqlstate or type(error).__name__}).",
+        "Run `bethink doctor --deep`.",
+    )
+
+
+def unknown(name: str) -> OutcomeUnknown:
+    """A write's answer was lost, and nobody could be asked in time whether it went in."""
+    return OutcomeUnknown(
+        f"{name} went away during a write, and it could not be found out whether that went in.",
+        "Look once the server is back; telling the same again does not store it twice.",
+    )
+
+
+def _unreachable(text: str, name: str) -> StoreError:
+    if "authentication failed" in text or "no password supplied" in text:
+        return StoreError(
+            f"{name} does not accept the name or the password.",
+            "Mend the `database` setting; PGPASSWORD or ~/.pgpass may hold the password.",
+        )
+    if "does not exist" in text:
+        return StoreError(
+            f"There is no such database or role: {name}.",
+            "Mend the `database` setting, or create it: createdb NAME.",
+        )
+    if "pg_hba.conf" in text:
+        return StoreError(
+            f"The server of {name} lets nobody in from here.",
+            "Allow this machine in its pg_hba.conf.",
+        )
+    if "session is read-only" in text:
+        return StoreError(
+            f"No server of {name} takes writes right now; what was not acknowledged was not changed.",
+            "Wait for one to become the primary, or check the hosts in `database`.",
+        )
+    return StoreError(
+        f"The PostgreSQL server {name} cannot be reached; what was not acknowledged was not changed.",
+        "Start the server, or check host and port in `database`.",
+    )
+
+
+def _first(text: str) -> str:
+    return text.strip().splitlines()[0].rstrip(".") if text.strip() else "no reason given"

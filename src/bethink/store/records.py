@@ -1,0 +1,270 @@
+"""Memories on their way from one store to another: whole, with their history and vectors, and a digest by which two copies are compared.
+
+A `Bundle` is to two stores what a `Batch` is to one write, but says what is, not what happened: nothing is guessed, embedded or
+reconciled again. This module knows no store and no network.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from bethink.types import Entity, Event, Memory, Outcome, Receipt, Relation, Session, Source, Span
+
+Stored = tuple[
+    tuple[str, int, bytes], ...
+]  # (model, dimensions, data) of each window in order, byte for byte as the store keeps it
+
+# In the order in which they can be put in: what a memory belongs to comes before it.
+PARTS = ("scopes", "sources", "sessions", "spans", "records", "relations", "turns", "tombstones")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST = 253_402_300_799_999  # the last millisecond that a date has a year for
+
+
+class Record(NamedTuple):
+    """A memory with everything that is only its own."""
+
+    memory: Memory
+    unique: bool  # whether its text may stand only once in its scope
+    events: tuple[Event, ...] = ()  # oldest first; their numbers do not count
+    vectors: Stored = ()
+
+
+class Bundle(NamedTuple):
+    """A part of a store."""
+
+    scopes: tuple[tuple[str, str, str], ...] = ()  # key, name, path
+    sources: tuple[tuple[str, Source, datetime], ...] = ()  # scope, source, when it was read
+    sessions: tuple[Session, ...] = ()
+    spans: tuple[tuple[Span, Stored], ...] = ()
+    records: tuple[Record, ...] = ()
+    relations: tuple[tuple[Relation, str], ...] = ()  # and who made it
+    turns: tuple[tuple[str, bytes], ...] = ()  # scope, hash of a message's identity
+    tombstones: tuple[tuple[bytes, datetime], ...] = ()
+    salt: str = ""  # of the tombstones, in hexadecimal
+    gone: tuple[str, ...] = ()  # ids of memories that are no more, removed without a trace
+
+    @property
+    def size(self) -> int:
+        return sum(len(getattr(self, part)) for part in PARTS)
+
+
+def digest(part: str, item: Any) -> bytes:
+    """What an item of a part says, whichever store keeps it. Numbers that a store gives out do not count."""
+    if part == "records":
+        item = (
+            _named(item.memory),
+            item.unique,
+            [event[:5] for event in item.events],
+            item.vectors,
+        )
+    return blake2b(_canonical(item), digest_size=16).digest()
+
+
+def version(record: Record) -> bytes:
+    """What was said of a memory and what became of it, by which two databases that share it agree. How often it was read and what its
+    project is called are each one's own, and vectors can be made anew."""
+    memory = _named(record.memory)._replace(scope="", access_count=0, last_accessed=None)
+    return blake2b(
+        _canonical((memory, record.unique, [event[:5] for event in record.events])), digest_size=16
+    ).digest()
+
+
+def texts(record: Record) -> set[str]:
+    """Every text that a memory has or had."""
+    earlier = (
+        state.get("content") for event in record.events for state in (event.before, event.after)
+    )
+    return {record.memory.content, *(text for text in earlier if isinstance(text, str))}
+
+
+def valid_before(states: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> int | None:
+    """Until when a memory was valid before it was replaced, from what was before and after each of its changes."""
+    end: int | None = None
+    for before, after in reversed(states):
+        if after.get("superseded_by"):
+            end = before.get("valid_to", end)
+            if not before.get("superseded_by"):
+                break
+        elif "valid_to" in after:  # somebody said so since
+            return after["valid_to"]  # type: ignore[no-any-return]
+    return end
+
+
+def event_digest(event: Event) -> bytes:
+    return blake2b(_canonical(event[:5]), digest_size=16).digest()
+
+
+def _named(memory: Memory) -> Memory:
+    # A store keeps one spelling of each name, and in no order.
+    return memory._replace(
+        entities=tuple(
+            sorted(Entity(entity.name.casefold(), entity.type) for entity in memory.entities)
+        )
+    )
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, default=_plain, separators=(",", ":")).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return stamp(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).hex()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a {type(value).__name__} cannot travel")
+
+
+def stamp(moment: datetime) -> int:
+    """Milliseconds since the epoch. A time without a zone is meant in UTC. What is to last for ever often ends with the calendar, and
+    must not be rounded beyond it: such a time could not be read again."""
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return min(round(zoned.timestamp() * 1000), LAST)
+
+
+def instant(stamp: int) -> datetime:
+    return datetime.fromtimestamp(min(stamp, LAST) / 1000, UTC)
+
+
+class Tally(NamedTuple):
+    """How many, and a sum of digests that does not depend on their order."""
+
+    number: int = 0
+    total: int = 0
+
+    def plus(self, digests: Iterable[bytes]) -> Tally:
+        number, total = self
+        for one in digests:
+            number += 1
+            total += int.from_bytes(one)
+        return Tally(number, total % (1 << 128))
+
+    @property
+    def text(self) -> str:
+        return f"{self.total:032x}"
+
+
+# What became of a write that is done at most once
+
+
+def receipt_text(receipt: Receipt, at: int) -> str:
+    return json.dumps({"at": at, "receipt": receipt})
+
+
+def receipt_of(text: str) -> Receipt:
+    outcomes, changed, retired, purged, hints = json.loads(text)["receipt"]
+    told = tuple(
+        Outcome(id, status, of, similarity, tuple(supersedes), redactions)
+        for id, status, of, similarity, supersedes, redactions in outcomes
+    )
+    return Receipt(told, changed, retired, purged, tuple(hints))
+
+
+# As JSON, for the network
+
+
+def packed(bundle: Bundle) -> dict[str, Any]:
+    """A bundle as values of JSON."""
+    return {name: value for name in Bundle._fields if (value := _outward(getattr(bundle, name)))}
+
+
+def _outward(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return stamp(value)
+    if isinstance(value, bytes):
+        return binascii.b2a_base64(value, newline=False).decode()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, tuple | list):
+        return [_outward(part) for part in value]
+    return value
+
+
+def unpacked(value: Mapping[str, Any]) -> Bundle:
+    """The bundle that JSON holds. A ValueError, KeyError, TypeError or IndexError where it is none; who receives it translates."""
+    return Bundle(
+        scopes=tuple(
+            (str(key), str(name), str(path)) for key, name, path in value.get("scopes", ())
+        ),
+        sources=tuple(
+            (str(scope), Source(*source), _moment(at))
+            for scope, source, at in value.get("sources", ())
+        ),
+        sessions=tuple(_session(one) for one in value.get("sessions", ())),
+        spans=tuple((_span(span), _stored(vectors)) for span, vectors in value.get("spans", ())),
+        records=tuple(_record(one) for one in value.get("records", ())),
+        relations=tuple(
+            (Relation(source, target, type, _moment(at)), str(actor))
+            for (source, target, type, at), actor in value.get("relations", ())
+        ),
+        turns=tuple((str(scope), _bytes(identity)) for scope, identity in value.get("turns", ())),
+        tombstones=tuple((_bytes(hash), _moment(at)) for hash, at in value.get("tombstones", ())),
+        salt=str(value.get("salt", "")),
+        gone=tuple(str(id) for id in value.get("gone", ())),
+    )
+
+
+_TIMES = (
+    "created_at",
+    "updated_at",
+    "last_accessed",
+    "valid_from",
+    "valid_to",
+    "expires_at",
+    "deleted_at",
+    "started_at",
+    "ended_at",
+)
+_TUPLES = ("lines", "tags", "keywords")
+
+
+def _inward(fields: tuple[str, ...], values: Any) -> dict[str, Any]:
+    given = dict(zip(fields, values, strict=True))
+    for name, found in given.items():
+        if name in _TIMES and found is not None:
+            given[name] = _moment(found)
+        elif name in _TUPLES and found is not None:
+            given[name] = tuple(found)
+    return given
+
+
+def _record(value: Any) -> Record:
+    memory, unique, events, vectors = value
+    given = _inward(Memory._fields, memory)
+    given["entities"] = tuple(Entity(str(name), str(type)) for name, type in given["entities"])
+    history = tuple(
+        Event(_moment(at), actor, action, before, after, number)
+        for at, actor, action, before, after, number in events
+    )
+    return Record(Memory(**given), bool(unique), history, _stored(vectors))
+
+
+def _session(value: Any) -> Session:
+    return Session(**_inward(Session._fields, value))
+
+
+def _span(value: Any) -> Span:
+    return Span(**_inward(Span._fields, value))
+
+
+def _stored(value: Any) -> Stored:
+    return tuple((str(model), int(dimensions), _bytes(data)) for model, dimensions, data in value)
+
+
+def _bytes(value: str) -> bytes:
+    return binascii.a2b_base64(value, strict_mode=True)
+
+
+def _moment(value: Any) -> datetime:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{value!r} is no time")
+    return datetime.fromtimestamp(value / 1000, UTC)

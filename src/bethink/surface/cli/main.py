@@ -1,0 +1,203 @@
+"""`bethink`: finds the command that was asked for, builds only its parser, and ends every error as a sentence and an exit code.
+
+Agents and shells start this often, so nothing is imported here that `--version` and `--help` can do without; the commands
+import what they need. Exit codes: 0 done, 1 could not be done, 2 wrong usage, 130 stopped by the user.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # nothing is imported before `main` answers for a Ctrl-C
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Group → command → (the file here that holds it, what it is for).
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Use": {
+        "add": ("write", "remember a statement"),
+        "search": ("search", "find memories, best first"),
+        "recall": (
+            "search",
+            "answer a question from memory: the best in full, the rest as an index",
+        ),
+        "get": ("read", "show memories by id"),
+        "list": ("read", "list memories by time, importance or use"),
+        "update": ("write", "change a memory"),
+        "forget": ("forget", "hide memories, or with --purge remove every trace of them"),
+        "restore": ("forget", "bring back a forgotten or replaced memory, or an earlier version"),
+        "vote": ("write", "say that a memory was useful, or was not"),
+        "link": ("write", "relate two memories"),
+        "history": ("read", "show every version of a memory"),
+        "handoff": ("handoff", "leave word for whoever works here next, or read it"),
+    },
+    "Take in": {
+        "init": ("initialise", "set a project up in one step"),
+        "index": ("take", "bring the knowledge folders in step, once or as they change"),
+        "import": ("take", "take in an export, Markdown files, or a repo map"),
+        "map": ("take", "map the source code, so that symbols and places are found"),
+        "backfill": ("talk", "read earlier conversations from the agents' transcripts"),
+        "analyze": (
+            "take",
+            "find commands, routes, decisions and more in a project, or in its history",
+        ),
+        "promote": ("promote", "put a proven memory into the rules that agents always read"),
+        "demote": ("promote", "take a memory out of the rules"),
+    },
+    "Look": {
+        "stats": ("look", "count what is stored"),
+        "topics": ("talk", "show what conversations were about"),
+        "duplicates": ("tend", "list memories that say the same"),
+        "contradictions": ("tend", "list memories that disagree"),
+        "audit": ("audit", "show or verify who changed what in a team's database"),
+        "export": ("look", "write memories out, all or a part"),
+        "ui": ("ui", "open the web page: search, browse, tend"),
+        "demo": ("demo", "show the product on a throw-away database"),
+    },
+    "Serve": {
+        "mcp": ("serve", "speak the Model Context Protocol on stdin and stdout"),
+        "serve": ("server", "serve the web page, MCP and a REST API over HTTP"),
+        "token": ("server", "create, list and revoke tokens for the server"),
+        "hook": ("hook", "do what an agent's hook asks for"),
+    },
+    "Connect": {
+        "install": ("install", "connect agents: their MCP servers, hooks and skills"),
+        "uninstall": ("install", "disconnect agents and give their files back as they were"),
+    },
+    "Tend": {
+        "pause": ("pause", "listen and tell nothing for a while, in a project or everywhere"),
+        "resume": ("pause", "end a pause"),
+        "doctor": ("doctor", "check that all is well and say how to mend what is not"),
+        "config": ("settings", "show and change settings"),
+        "model": ("models", "list, fetch and verify embedding models"),
+        "consolidate": ("tend", "merge, mark and retire what has become superfluous"),
+        "reindex": ("care", "embed what has no vector of the current model"),
+        "backup": ("care", "copy the database into one file"),
+        "adopt": (
+            "adopt",
+            "bring over the memories of a project whose folder was moved or renamed",
+        ),
+        "migrate": ("migrate", "move everything into another database, SQLite or PostgreSQL"),
+        "sync": ("sync", "exchange memories of a project with a team's database or server"),
+        "reset": ("care", "forget everything beyond recovery"),
+        "bench": ("measure", "measure quality and speed on labelled sets"),
+        "completion": ("completion", "print completions for a shell"),
+    },
+}
+COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+
+# The global options that take a value: needed to find the command behind them.
+VALUED = ("--database", "--project", "--container", "--format")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if os.environ.get("HOME") == "":
+        del os.environ["HOME"]  # an empty one would be taken for /; without it the system is asked
+    if argv is None and words[:1] == ["hook"]:
+        from bethink.hooks.process import alone
+
+        alone(words[1:])  # ends the process, unless it is for the parser
+    try:
+        if words in (["--version"], ["--help"], ["-h"]):  # the shortest way for what is asked most
+            sys.stdout.write(version() if words == ["--version"] else overview())
+            sys.stdout.flush()
+            return 0
+        from bethink.surface.cli import output
+
+        output.prepare()
+        try:
+            code = run(words)
+        except SystemExit as ended:  # argparse ends `--help` and `--version` this way
+            code = ended.code if isinstance(ended.code, int) else 0
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped\n")
+        return 130
+    except Exception as error:  # noqa: BLE001 - the outermost boundary: nobody should see a traceback
+        from bethink.surface.cli import output
+
+        return output.failed(error)
+
+
+def run(words: list[str]) -> int:
+    name, rest = find_command(words)
+    if name == "help":
+        name, rest = (rest[0], ["--help"]) if rest else (None, ["--help"])
+    if name is None:
+        return without_command(rest)
+    from bethink.surface.cli import parsing
+
+    command, parser = parsing.build(name)
+    args = parsing.parse(parser, rest)
+    return command.run(args) or 0
+
+
+def find_command(words: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The command, and everything else in order: global options may stand before it or after it."""
+    value_follows = False
+    for at, word in enumerate(words):
+        if value_follows:
+            value_follows = False
+        elif word in VALUED:
+            value_follows = True
+        elif not word.startswith("-"):
+            return word, [*words[:at], *words[at + 1 :]]
+    return None, list(words)
+
+
+def without_command(rest: Sequence[str]) -> int:
+    if "--version" in rest:
+        sys.stdout.write(version())
+        return 0
+    if "--help" in rest or "-h" in rest:
+        sys.stdout.write(overview())
+        return 0
+    sys.stderr.write(
+        overview()
+        if not rest
+        else f"error: {rest[0]!r} needs a command.\nhint: `bethink --help` lists the commands.\n"
+    )
+    return 2
+
+
+def version() -> str:
+    from bethink import __version__
+
+    return f"bethink {__version__}\n"
+
+
+def overview() -> str:
+    """What `bethink --help` prints. Written from the table, so that no command's file has to be read for it."""
+    width = max(map(len, COMMANDS)) + 2
+    lines = [
+        "usage: bethink COMMAND [options]",
+        "",
+        "One long-term memory for coding agents and the people who work with them.",
+    ]
+    for title, commands in GROUPS.items():
+        lines += [
+            "",
+            f"{title}:",
+            *(f"  {name:<{width}}{about}" for name, (_, about) in commands.items()),
+        ]
+    lines += [
+        "",
+        "Options before or after the command:",
+        "  --database PATH    the database to use",
+        "  --project DIR      act as if started in that directory",
+        "  --container NAME   a named container inside the project",
+        "  --format FORMAT    text, json, csv, md or xml; --json means --format json",
+        "  --quiet            no hints, warnings or progress",
+        "  --version          print the version",
+        "",
+        "Examples:",
+        '  bethink add "We deploy from main, never from a branch" --kind decision',
+        '  bethink search "how do we deploy?"',
+        '  bethink recall "what did we decide about deployments?"',
+        "  bethink COMMAND --help",
+    ]
+    return "\n".join(lines) + "\n"

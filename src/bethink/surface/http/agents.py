@@ -1,0 +1,126 @@
+"""MCP over streamable HTTP: the same server as on stdin, one request at a time and nothing kept for a client in between.
+
+Stateless in both eras of the protocol: no session can then be taken over with another token, and a restart loses nothing. A token
+for reading is refused by the name of the tool here, and by the store whatever the name.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from pydantic_core import from_json
+from starlette.datastructures import Headers, QueryParams
+from starlette.types import Message, Receive, Scope, Send
+
+from bethink.errors import BethinkError
+from bethink.surface.http.problems import Forbidden, Refusal, problem, response
+from bethink.surface.http.projects import Projects
+from bethink.surface.http.schemas import Where
+from bethink.surface.http.security import ACCESS, LARGEST_BODY, Access, Caller, read_body
+from bethink.surface.mcp import schemas
+from bethink.surface.mcp.server import build
+
+PATH = "/mcp"
+FORBIDDEN = -32001  # of JSON-RPC, in the range that is left to implementations
+
+
+def reads(tool: str) -> bool:
+    """Whether a tool changes nothing. One that does not exist changes nothing either."""
+    known = schemas.TOOLS.get(tool)
+    return known is None or bool(known.hints.get("readOnlyHint"))
+
+
+class Agents:
+    """The address that agents speak to."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+        self.manager = StreamableHTTPSessionManager(
+            app=build(projects), stateless=True, max_request_body_size=LARGEST_BODY
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["bethink.route"] = PATH
+        caller: Caller = scope["bethink.caller"]
+        try:
+            where = Where.model_validate(dict(QueryParams(scope["query_string"])), strict=False)
+            ACCESS.set(Access(caller, where.project, where.container))
+            if (
+                scope["method"] != "POST"
+            ):  # no session to end, and nothing that would be sent without being asked
+                raise Refusal(
+                    405,
+                    f"{scope['method']} is not a method of {PATH}.",
+                    "Agents post to it.",
+                    {"Allow": "POST"},
+                )
+            receive = await self._checked(scope, receive, caller)
+        except _NotTheirs as error:
+            await _refuse(error, scope, receive, send)
+            return
+        except (BethinkError, ValueError) as error:
+            await response(error)(scope, receive, send)
+            return
+        await self.manager.handle_request(scope, receive, send)
+
+    async def _checked(self, scope: Scope, receive: Receive, caller: Caller) -> Receive:
+        """The request again, after a look at which tools it calls."""
+        body = await read_body(receive, Headers(scope=scope))
+        for message in _messages(body):
+            method, params = message.get("method"), message.get("params")
+            tool = params.get("name") if isinstance(params, dict) else None
+            named = tool if isinstance(tool, str) else ""
+            if isinstance(method, str):
+                scope["bethink.detail"] = (
+                    f"{method} {named}".strip()[:80] if named in schemas.TOOLS else method[:60]
+                )
+            if method == "tools/call" and not caller.may_write and not reads(named):
+                raise _NotTheirs(named, message.get("id"))
+        return _again(body, receive)
+
+
+class _NotTheirs(Forbidden):
+    def __init__(self, tool: str, id: Any) -> None:
+        super().__init__(
+            f"The tool {tool} changes memories, and this token may only read.",
+            "Use a token of scope write.",
+            "write",
+        )
+        self.id = id if isinstance(id, str | int) else None
+
+
+def _messages(body: bytes) -> list[dict[str, Any]]:
+    """What a body says, read as the SDK reads it. What is no JSON is left for the SDK to answer."""
+    try:
+        value = from_json(body)
+    except ValueError:
+        return []
+    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict)]
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _refuse(error: _NotTheirs, scope: Scope, receive: Receive, send: Send) -> None:
+    """An error that both a client of the protocol and a person with curl understand."""
+    answer = problem(error.status, error.message, error.hint, error.headers)
+    if error.id is not None:
+        said = {"code": FORBIDDEN, "message": f"{error.message} {error.hint}"}
+        answer.body = json.dumps({"jsonrpc": "2.0", "id": error.id, "error": said}).encode()
+        answer.headers["content-type"], answer.headers["content-length"] = (
+            "application/json",
+            str(len(answer.body)),
+        )
+    await answer(scope, receive, send)

@@ -1,0 +1,230 @@
+"""The application put together: watch → gate → routes and pages. `serving` binds it to an address and runs it.
+
+One process, one event loop; the work is done in the threads of `projects`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bethink.errors import BethinkError
+from bethink.surface.http import api, checkup, metrics, openapi, tokens
+from bethink.surface.http.agents import PATH as AGENTS
+from bethink.surface.http.agents import Agents
+from bethink.surface.http.jobs import Jobs
+from bethink.surface.http.metrics import Metrics
+from bethink.surface.http.once import Once
+from bethink.surface.http.operation import Tools
+from bethink.surface.http.problems import problem, response
+from bethink.surface.http.projects import Projects
+from bethink.surface.http.security import Caller, Door, Gate
+from bethink.surface.web.site import Site
+from bethink.types import PERSONAL
+
+GRACE = 10.0  # seconds for requests that run to be answered
+LAST = 2.0  # seconds after that for jobs, and for calls whose client is gone
+POLICY = "default-src 'none'; frame-ancestors 'none'"
+
+log = logging.getLogger("bethink")
+
+
+def build(projects: Projects, door: Door) -> ASGIApp:
+    """The whole application."""
+    measured, jobs = Metrics(), Jobs()
+    agents = Agents(projects)
+    tools = Tools(projects, jobs, Once(), measured, checkup.new(), door.tokens)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with agents.manager.run():
+            projects.warm_up()
+            yield
+        quiet = tools.checkup.close(LAST)  # a database that is being counted cannot be closed
+        projects.ended = all([jobs.close(LAST), quiet and projects.close(LAST)])
+        if not projects.ended:
+            log.warning("Something was still running and is given up.")
+
+    async def numbers(request: Request) -> Response:
+        request.scope["bethink.route"] = "/metrics"
+        caller: Caller = request.scope["bethink.caller"]
+        try:
+            gauges = await projects.run(_gauges, projects, caller)
+        except BethinkError as error:
+            return response(error)
+        return Response(measured.text(gauges), media_type=metrics.MEDIA_TYPE)
+
+    routes = [
+        Route("/healthz", _healthy, methods=["GET"]),
+        Route("/readyz", _ready(projects), methods=["GET"]),
+        Route("/metrics", numbers, methods=["GET"]),
+        Route(f"{api.BASE}/openapi.json", _description, methods=["GET"]),
+        Route(f"{api.BASE}/docs", _page, methods=["GET"]),
+        Route(AGENTS, agents),
+        *api.routes(tools),
+    ]
+    inner = Starlette(
+        routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _unrouted}
+    )
+    inner.router.redirect_slashes = False
+    return Watch(Gate(inner, door, Marks(door.tokens, projects), Site(tools, door)), measured)
+
+
+async def _healthy(request: Request) -> Response:
+    request.scope["bethink.route"] = "/healthz"
+    return JSONResponse({"status": "ok"})
+
+
+def _ready(projects: Projects) -> Callable[[Request], Any]:
+    async def ready(request: Request) -> Response:
+        request.scope["bethink.route"] = "/readyz"
+        try:
+            await projects.run(projects.ready)
+        except BethinkError as error:
+            log.warning("Not ready: %s", error.message)
+            return JSONResponse({"status": "not ready"}, 503)
+        return JSONResponse({"status": "ready"})
+
+    return ready
+
+
+async def _description(request: Request) -> Response:
+    request.scope["bethink.route"] = f"{api.BASE}/openapi.json"
+    return JSONResponse(openapi.description())
+
+
+async def _page(request: Request) -> Response:
+    request.scope["bethink.route"] = f"{api.BASE}/docs"
+    content, policy = openapi.page()
+    return Response(content, headers={"Content-Security-Policy": policy}, media_type="text/html")
+
+
+async def _unrouted(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        return problem(
+            405,
+            f"{request.method} is not a method of this address.",
+            "`/api/v1/docs` lists what there is.",
+            error.headers,
+        )
+    return problem(
+        error.status_code,
+        "There is nothing at this address.",
+        "`/api/v1/docs` lists what there is.",
+        error.headers,
+    )
+
+
+def _gauges(projects: Projects, caller: Caller) -> dict[str, tuple[str, float]]:
+    """Numbers of what the caller may see."""
+    store = projects.store_of(caller)
+    scopes = [scope for scope in store.scopes() if caller.sees(scope)]
+    found = projects.base.filter(scopes=tuple(scopes) or (PERSONAL,))
+    gauges: dict[str, tuple[str, float]] = {
+        "bethink_memories": ("Memories that can be found.", store.count(found) if scopes else 0)
+    }
+    path = getattr(store, "path", None)
+    if caller.everywhere and path is not None:
+        size = sum(
+            file.stat().st_size
+            for suffix in ("", "-wal")
+            if (file := Path(f"{path}{suffix}")).exists()
+        )
+        gauges["bethink_database_bytes"] = ("Bytes of the database on disk.", size)
+    return gauges
+
+
+class Marks:
+    """Notes the day on which each token was used, once a day, in a thread."""
+
+    def __init__(self, known: tokens.Register, projects: Projects) -> None:
+        self._known, self._projects = known, projects
+        self._noted: dict[str, str] = {}
+
+    async def __call__(self, caller: Caller) -> None:
+        day = datetime.now(UTC).date().isoformat()
+        if caller.id in ("local", "session") or self._noted.get(caller.id) == day:
+            return
+        self._noted[caller.id] = day
+        try:
+            await self._projects.run(self._known.mark_used, caller.id, caller.tenant, day)
+        except BethinkError as error:
+            log.warning("The use of a token was not noted: %s", error.message)
+
+
+class Watch:
+    """Around everything: one line in the log and a count for each request, the headers that all answers carry, and an answer
+    even where something unforeseen failed. What was asked and with which token stays out of the log."""
+
+    def __init__(self, app: ASGIApp, measured: Metrics) -> None:
+        self.app, self.measured = app, measured
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), 0
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(raw=message.setdefault("headers", []))
+                headers.setdefault("Cache-Control", "no-store")
+                headers.setdefault("Content-Security-Policy", POLICY)
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers.setdefault("Referrer-Policy", "no-referrer")
+            await send(message)
+
+        self.measured.running += 1
+        try:
+            await self.app(scope, receive, sending)
+        except Exception:
+            log.exception("A request failed")
+            if not status:
+                await problem(500, "The server could not do this.", "Its log says why.")(
+                    scope, receive, sending
+                )
+            else:
+                raise
+        finally:
+            self.measured.running -= 1
+            self._tell(scope, status, time.perf_counter() - started)
+
+    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+        route = scope.get("bethink.route", "other")
+        self.measured.count(_method(scope["method"]), route, status, seconds)
+        who = scope["bethink.caller"].name if "bethink.caller" in scope else "-"
+        detail = scope.get("bethink.detail", "")
+        log.info(
+            "%s %s%s %s %.1fms %s",
+            _method(scope["method"]),
+            route,
+            f" {_plain(detail)}" if detail else "",
+            status,
+            seconds * 1000,
+            who,
+        )
+
+
+def _method(name: str) -> str:
+    return name if name in ("GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS") else "other"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^\w/.:-]", "?", text.replace(" ", ":"))

@@ -1,0 +1,333 @@
+"""Who may call: the Host and Origin of a request, its token, and how much of a body is read. Closed by default.
+
+A web page that somebody visits can reach a server on their own machine, by a name that its owner lets point to 127.0.0.1 (DNS
+rebinding) or by posting to it across sites. So a request has to name a host that is ours, a browser has to come from a page that
+is ours, and everything but health and the description of the API needs a token. The web page has a cookie instead (`web`),
+which opens nothing else. No CORS headers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from bethink.errors import BethinkError, InvalidInput
+from bethink.surface.http import tokens
+from bethink.surface.http.problems import ASK_FOR_TOKEN, Forbidden, Refusal, response
+from bethink.surface.http.tokens import Grant, Register
+from bethink.types import PERSONAL, TEAM
+
+LARGEST_BODY = 8 * 1024 * 1024
+BODY_WITHIN = 30.0  # seconds for a body to arrive
+LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
+PUBLIC = ("/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/docs")
+PROGRAMS = (
+    "api",
+    "mcp",
+    "metrics",
+    "healthz",
+    "readyz",
+    ".well-known",
+)  # with what paths begin that are not for browsers
+# Where MCP clients look for a sign-in after a 401: there is none, and a 401 there would send them round in circles.
+SIGN_IN = "/.well-known/"
+
+_HOST = re.compile(
+    r"(?P<name>\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::(?P<port>[0-9]{1,5}))?"
+)
+_ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[^/?#@\s]{1,300})")
+
+log = logging.getLogger("bethink")
+
+
+class Caller(NamedTuple):
+    """Whoever a request comes from, and what they may see and do."""
+
+    id: str
+    name: str
+    scope: str = "write"
+    projects: tuple[Grant, ...] | None = None  # None: every project
+    personal: bool = True
+    person: str = ""  # whose token it is, in a database that keeps people apart
+    tenant: str = ""  # and whose part of that database it opens
+    owner: bool = False  # the person whose memory this is, by the token that the server made for them when it started
+
+    @property
+    def may_write(self) -> bool:
+        return self.scope == "write"
+
+    @property
+    def everywhere(self) -> bool:
+        return self.projects is None
+
+    def sees(self, scope: str) -> bool:
+        """Whether a project, one of its containers, or what is personal is theirs to see."""
+        if scope == PERSONAL:
+            return self.personal
+        if scope == TEAM:
+            return True  # of the tenant that the token opens
+        return self.projects is None or any(
+            scope == grant.scope
+            or scope.startswith(f"container:{grant.scope.removeprefix('project:')}/")
+            for grant in self.projects
+        )
+
+
+ANYBODY = Caller("local", "local")
+SESSION = Caller("session", "session", owner=True)
+
+
+class Access(NamedTuple):
+    """What the current request may work on."""
+
+    caller: Caller
+    project: str | None = None
+    container: str | None = None
+
+
+ACCESS: ContextVar[Access] = ContextVar("bethink_access")
+
+
+class Door(NamedTuple):
+    """What the server lets in."""
+
+    hosts: frozenset[str]  # names by which it may be called
+    tokens: Register
+    session: str = ""  # hash of the token made at start
+    open: bool = False  # no token is needed
+    addresses: bool = False  # any literal address will do: bound to all of them, and no name is pointed at an address by it
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def caller(self, headers: Headers) -> Caller:
+        given = headers.getlist("authorization")
+        if not given and self.open:
+            return ANYBODY
+        if not given:
+            raise Refusal(
+                401,
+                "This needs a token.",
+                "Send `Authorization: Bearer TOKEN`; `bethink token create` makes one.",
+                ASK_FOR_TOKEN,
+            )
+        scheme, _, secret = given[0].partition(" ")
+        if len(given) > 1 or scheme.lower() != "bearer" or not secret.strip():
+            raise _unauthorized("The Authorization header is not of the form `Bearer TOKEN`.")
+        secret = secret.strip()
+        mine = bool(self.session) and hmac.compare_digest(
+            self.session, tokens.digest(secret[: tokens.LONGEST])
+        )
+        found = self.tokens.find(secret)
+        if mine:
+            return SESSION
+        state = found.state(self.clock()) if found else "unknown"
+        if found is None or state != "active":
+            raise _unauthorized(
+                "The token is not known." if state == "unknown" else f"The token is {state}."
+            )
+        return Caller(
+            found.id,
+            found.name,
+            found.scope,
+            found.projects,
+            found.personal,
+            found.person,
+            found.tenant,
+        )
+
+    def admits(self, host: str) -> bool:
+        found = _HOST.fullmatch(host)
+        if not found:
+            return False
+        name = found["name"].lower().strip("[]")
+        return name in self.hosts or (self.addresses and is_address(name))
+
+
+def _unauthorized(message: str) -> Refusal:
+    headers = {"WWW-Authenticate": 'Bearer realm="bethink", error="invalid_token"'}
+    return Refusal(
+        401,
+        message,
+        "`bethink token list` shows what there is; `bethink token create` makes a new one.",
+        headers,
+    )
+
+
+def host_name(text: str) -> str:
+    """The name in a host as people write it, with a port or without."""
+    found = _HOST.fullmatch(text.strip())
+    if not found:
+        raise InvalidInput(
+            f"'{text}' is not the name of a host.",
+            "Give it as memory.example, without https:// and a path.",
+        )
+    return found["name"].lower().strip("[]")
+
+
+def is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    return host.lower() == "localhost" or (
+        is_address(host) and ipaddress.ip_address(host).is_loopback
+    )
+
+
+def door_of(
+    host: str, extra: Iterable[str], known: Register, session: str = "", open: bool = False
+) -> Door:
+    """The door of a server that is bound to a host."""
+    anywhere = is_address(host) and ipaddress.ip_address(host).is_unspecified
+    names = {*LOCAL_NAMES, host.lower(), *map(host_name, extra)}
+    return Door(frozenset(names), known, tokens.digest(session) if session else "", open, anywhere)
+
+
+class Pages(Protocol):
+    """What is for browsers, and looks after itself who may see it."""
+
+    def owns(self, path: str) -> bool: ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
+class Gate:
+    """In front of everything: lets a request in only where host, origin and token are right, and notes whose it is."""
+
+    def __init__(
+        self, app: ASGIApp, door: Door, note: Callable[[Caller], Awaitable[None]], pages: Pages
+    ) -> None:
+        self.app, self.door, self.note, self.pages = app, door, note, pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = Headers(scope=scope)
+        try:
+            check_origin(headers, self.door)
+            if self.pages.owns(scope["path"]) or _browses(scope, headers):
+                await self.pages(scope, receive, send)
+                return
+            if scope["path"] not in PUBLIC and not scope["path"].startswith(SIGN_IN):
+                # Tokens in a database are looked up in a thread, so that the others do not wait.
+                known = (
+                    asyncio.to_thread(self.door.caller, headers) if self.door.tokens.far else None
+                )
+                scope["bethink.caller"] = (
+                    self.door.caller(headers) if known is None else await known
+                )
+                await self.note(scope["bethink.caller"])
+        except BethinkError as error:
+            await response(error)(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+
+def _browses(scope: Scope, headers: Headers) -> bool:
+    """Whether a person looks for a page at an address that is none. Whoever is signed in is told so in a page, and not asked for a token."""
+    wants_page = (
+        scope["method"] in ("GET", "HEAD")
+        and "text/html" in headers.get("accept", "")
+        and "authorization" not in headers
+    )
+    return wants_page and not scope["path"].removeprefix("/").startswith(PROGRAMS)
+
+
+def check_origin(headers: Headers, door: Door) -> None:
+    """Refuses a request that names a foreign host, or that a browser sends for a foreign page."""
+    hosts = headers.getlist("host")
+    if len(hosts) != 1 or not door.admits(hosts[0]):
+        shown = hosts[0][:100] if hosts else ""
+        raise Forbidden(
+            f"This server is not called '{shown}'.",
+            "`bethink serve --allow-host NAME` lets a name in.",
+        )
+    for origin in headers.getlist("origin"):
+        found = _ORIGIN.fullmatch(origin)
+        if not found or _with_port(found["host"], found["scheme"]) != _with_port(
+            hosts[0], found["scheme"]
+        ):
+            raise Forbidden(
+                f"Pages of '{origin[:100]}' may not call this server.",
+                "Call it from a program, or from its own pages.",
+            )
+    if (
+        headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+        and headers.get("sec-fetch-mode") != "navigate"
+    ):
+        raise Forbidden(
+            "Pages of other sites may not call this server.",
+            "Call it from a program, or from its own pages.",
+        )
+
+
+def _with_port(host: str, scheme: str) -> str:
+    found = _HOST.fullmatch(host)
+    return (
+        f"{found['name'].lower()}:{found['port'] or {'http': '80', 'https': '443'}[scheme]}"
+        if found
+        else host
+    )
+
+
+async def read_body(receive: Receive, headers: Headers, largest: int = LARGEST_BODY) -> bytes:
+    """The whole body, if it is not too large and does not take too long."""
+    declared = headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > largest:
+        raise _too_large(largest)
+    parts = bytearray()
+    try:
+        async with asyncio.timeout(BODY_WITHIN):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Refusal(400, "The request ended before its body did.")
+                parts += message.get("body", b"")
+                if len(parts) > largest:
+                    raise _too_large(largest)
+                if not message.get("more_body", False):
+                    return bytes(parts)
+    except TimeoutError:
+        raise Refusal(
+            408, f"The body did not arrive within {BODY_WITHIN:g} seconds.", "Send it again."
+        ) from None
+
+
+def _too_large(largest: int) -> Refusal:
+    return Refusal(
+        413,
+        f"The body is larger than {largest // 1024 // 1024} MB.",
+        "Split it over several requests.",
+        {"Connection": "close"},
+    )
+
+
+def check_json(headers: Headers) -> None:
+    """A body has to say that it is JSON: what a page of another site can post without being asked never does."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if (
+        kind != "application/json"
+        or headers.get("content-encoding", "identity").lower() != "identity"
+    ):
+        raise Refusal(
+            415,
+            "The body has to be JSON.",
+            "Send `Content-Type: application/json`, not compressed.",
+        )

@@ -1,0 +1,213 @@
+"""The application on an address: how it is bound, started, logged and ended.
+
+Ends on SIGTERM or Ctrl-C after the requests that run, within a bound, with the databases closed and nothing left behind.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, NamedTuple, NoReturn
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from bethink.config import data_directory
+from bethink.errors import BethinkError
+from bethink.surface.http.app import GRACE
+
+CONNECTIONS = 512
+
+log = logging.getLogger("bethink")
+
+
+class Serving(NamedTuple):
+    """How the server is to be bound."""
+
+    host: str
+    port: int
+    certificate: str | None = None
+    key: str | None = None
+    session: str = ""  # a token for the person who started it
+
+
+def run(app: ASGIApp, serving: Serving, started: Callable[[str], None]) -> None:
+    """Serves until told to end. `started` is called with the address once requests are taken."""
+    configured = settings(app, serving.certificate, serving.key)
+    try:
+        configured.load()
+    except (OSError, ValueError) as error:  # ssl's errors are among them
+        raise BethinkError(
+            f"The certificate {serving.certificate} cannot be used: {error}.",
+            "Give it and its key in PEM form.",
+        ) from error
+    bound = listen(serving.host, serving.port)
+    scheme = "https" if serving.certificate else "http"
+    port = bound.getsockname()[1]
+    shown = f"[{serving.host}]" if ":" in serving.host else serving.host
+    address = f"{scheme}://{shown}:{port}"
+    server = Server(configured, lambda: started(address))
+    with noted(address, port, serving.session), ending():
+        server.run([bound])
+    if not server.began:
+        raise BethinkError("The server could not start.", "The lines above say why.")
+
+
+def settings(
+    app: ASGIApp, certificate: str | None = None, key: str | None = None
+) -> uvicorn.Config:
+    """How uvicorn is to serve: nothing about itself in answers, no trust in what proxies say, an end that does not take forever."""
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on",
+        http="h11",
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=int(GRACE),
+        timeout_keep_alive=15,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+
+
+class Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.began = False
+        self._tell = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and not self.should_exit:
+            self.began = True
+            self._tell()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket bound to the address, or a sentence about why there is none."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With the protocol named, asyncio knows that it may send small answers at once.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except (OSError, OverflowError) as error:
+        bound.close()
+        reason = getattr(error, "strerror", None) or error
+        hint = "Another server may be there; give another --port, or 0 for any that is free."
+        raise BethinkError(f"{host}:{port} cannot be listened on: {reason}.", hint) from error
+    return bound
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """A signal ends the server in good order, and that is no failure. uvicorn raises it again at the end; nobody is hurt by it."""
+    try:
+        before = {
+            number: signal.signal(number, lambda *_: None)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+    except ValueError:  # not the main thread: whoever runs this ends it
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def leave() -> NoReturn:
+    """Ends the process although a call still runs: waiting for its thread might take forever. The database survives that."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0)
+
+
+def session_file(port: int) -> Path:
+    """Where other commands of the same user find the server and its token."""
+    return data_directory() / "servers" / f"{port}.json"
+
+
+@contextmanager
+def noted(address: str, port: int, session: str) -> Iterator[None]:
+    """Keeps the address and the session's token for the user's own commands while the server runs."""
+    if not session:
+        yield
+        return
+    file = session_file(port)
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)  # of a server that was killed
+        stream = os.fdopen(
+            os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+        )
+        json.dump({"url": address, "token": session, "pid": os.getpid()}, stream)
+        stream.flush()
+    except OSError as error:
+        raise BethinkError(
+            f"{file} cannot be written: {error.strerror or error}.",
+            "Check the folder's permissions.",
+        ) from error
+    try:
+        with stream:
+            _held(stream)  # until this process ends, however it ends
+            yield
+    finally:
+        with suppress(OSError):  # another server's note may be in the folder
+            file.unlink()
+            file.parent.rmdir()
+
+
+def still_runs(note: Path) -> bool:
+    """Whether the server of a note lives. By now its port may be anybody's, who must get neither its token nor a ticket."""
+    with note.open("rb") as stream:
+        return not _held(stream, sharing=True)
+
+
+def _held(stream: IO[Any], sharing: bool = False) -> bool:
+    """Whether this process could lock a file. Where there are no locks it could not."""
+    try:
+        import fcntl
+
+        fcntl.flock(stream, (fcntl.LOCK_SH if sharing else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def prepare_log(quiet: bool) -> None:
+    """To stderr: requests and trouble, or with `quiet` only trouble. The libraries' own logs stay at warnings."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Formatter())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    log.setLevel(logging.WARNING if quiet else logging.INFO)
+
+
+class Formatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        moment = (
+            datetime.fromtimestamp(record.created, UTC)
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z")
+        )
+        level = "" if record.levelno == logging.INFO else f"{record.levelname}: "
+        text = f"{moment} {level}{record.getMessage()}"
+        return (
+            f"{text}\n{self.formatException(record.exc_info)}"
+            if record.exc_info and record.exc_info[0]
+            else text
+        )

@@ -1,0 +1,255 @@
+"""The operations for other machines of a team: the tools of agents that reach this server through their own `bethink mcp --remote`,
+and the exchange of `bethink sync`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from bethink.errors import BethinkError, NotFound, StoreError
+from bethink.features import syncing
+from bethink.store.records import EPOCH, Bundle, packed, stamp
+from bethink.surface.http import incoming
+from bethink.surface.http.answers import Shape
+from bethink.surface.http.operation import Call, Operation, Reply
+from bethink.surface.http.projects import no_personal, refused
+from bethink.surface.http.schemas import Strict, Where
+from bethink.surface.mcp import schemas as tools
+from bethink.types import PERSONAL
+
+MOST_RECORDS = 200
+
+Hash = Annotated[str, Field(max_length=128)]
+Name = Annotated[str, Field(max_length=100)]
+
+
+class Which(Where):
+    personal: bool = Field(False, description="what is personal, instead of the project")
+
+
+class ToolCall(Strict):
+    arguments: dict[str, Any] = Field({})
+
+
+class Told(Shape):
+    text: str
+    failed: bool
+
+
+class Wanted(Strict):
+    what: Annotated[list[Literal["told", "conversations", "documents"]], Field(max_length=3)] = (
+        Field(["told"])
+    )
+
+
+class Outlined(Shape):
+    lines: list[list[Any]] = Field(
+        description="id, version, hash of its text, whether no other visible memory may hold that text"
+    )
+    links: list[list[Any]] = Field(
+        description="source, target, type, time in milliseconds, who made it"
+    )
+
+
+class Ids(Strict):
+    ids: Annotated[list[Hash], Field(max_length=MOST_RECORDS)] = Field([])
+
+
+class Bundled(Shape):
+    bundle: dict[str, Any]
+
+
+class Given(Strict):
+    bundle: dict[str, Any] = Field({})
+    expect: dict[Hash, Hash | None] = Field(
+        {}, description="id → the version that is replaced; null where there must be none"
+    )
+
+
+class Left(Shape):
+    left: list[str] = Field(
+        description="ids that were not taken: changed meanwhile, purged, known by another id, or holding a secret"
+    )
+
+
+class Removal(Strict):
+    gone: Annotated[list[Hash], Field(max_length=1000)] = Field(
+        [], description="ids to remove without a trace"
+    )
+    expect: dict[Hash, Hash] = Field(
+        {}, description="id → the version that is removed; one that changed meanwhile stays"
+    )
+    purge: Annotated[list[Hash], Field(max_length=1000)] = Field([])
+    unlink: Annotated[list[tuple[Hash, Hash, Name]], Field(max_length=1000)] = Field([])
+
+
+class Removed(Shape):
+    removed: int
+    left: list[str] = Field(description="ids that were not removed: changed meanwhile")
+
+
+class Hashes(Strict):
+    hashes: Annotated[list[Hash], Field(max_length=10_000)] = Field([])
+
+
+class Purged(Shape):
+    purged: list[str]
+
+
+def call_tool(call: Call) -> Reply:
+    """Calls a tool of the MCP server and gives the text that an agent reads. With an `Idempotency-Key` a call that changes something is
+    done once."""
+    name = call.path["name"]
+    if name not in tools.TOOLS:
+        raise NotFound(
+            f"There is no tool '{name[:100]}'.",
+            f"{tools.nearest(name, list(tools.TOOLS))} /mcp lists them.".strip(),
+        )
+    if tools.TOOLS[name].hints.get("readOnlyHint"):
+        return _called(
+            call, name
+        )  # there is nothing to do twice, and nothing to keep: memories are quoted in its answer
+    if not call.caller.may_write:
+        raise refused()
+    request = b"\0".join((call.memory.scope.encode(), name.encode(), call.raw))
+    return call.tools.once(call, request, lambda call: _called(call, name))
+
+
+def _called(call: Call, name: str) -> Reply:
+    from bethink.surface.mcp.tools import TOOLS
+
+    try:
+        return Reply(
+            {
+                "text": TOOLS[name](call.memory, tools.check(name, call.body.arguments)),
+                "failed": False,
+            }
+        )
+    except BethinkError as error:
+        if getattr(error, "status", 0) or isinstance(error, StoreError):
+            raise  # a database that is away refuses nothing: whoever asked asks again
+        return Reply(
+            {
+                "text": f"{error.message} {error.hint}" if error.hint else error.message,
+                "failed": True,
+            }
+        )
+
+
+def _side(call: Call) -> tuple[syncing.Database, str]:
+    if call.query.personal and not call.caller.personal:
+        raise no_personal()
+    return syncing.Database(
+        call.memory.store, call.memory.actor, call.memory.clock
+    ), PERSONAL if call.query.personal else call.memory.scope
+
+
+def outline(call: Call) -> dict[str, Any]:
+    """What a project holds, as far as it takes to compare it with another database."""
+    side, scope = _side(call)
+    found = side.outline(scope, call.body.what)
+    lines = [[id, line.version.hex(), line.hash, line.alone] for id, line in found.lines.items()]
+    links = [
+        [*link, stamp(relation.created_at or EPOCH), actor]
+        for link, (relation, actor) in found.links.items()
+    ]
+    return {"lines": lines, "links": links}
+
+
+def give(call: Call) -> dict[str, Any]:
+    """Memories whole, with their history and vectors."""
+    side, scope = _side(call)
+    return {"bundle": packed(Bundle(records=tuple(side.fetch(scope, call.body.ids))))}
+
+
+def places(call: Call) -> dict[str, Any]:
+    """Sources, sessions, topics and known messages of a project."""
+    side, scope = _side(call)
+    return {"bundle": packed(side.places(scope))}
+
+
+def take(call: Call) -> dict[str, Any]:
+    """Puts memories of another database down as they are, where they are expected."""
+    side, scope = _side(call)
+    bundle = incoming.without_secrets(
+        incoming.bundle_of(call.body.bundle, scope, call.memory.config.max_characters)
+    )
+    expect = {id: None if one is None else _version(one) for id, one in call.body.expect.items()}
+    hidden = tuple(record.memory.id for record in bundle.records if incoming.secret(record))
+    bundle = bundle._replace(
+        records=tuple(record for record in bundle.records if record.memory.id not in hidden)
+    )
+    bundle = bundle._replace(relations=_inside(call, scope, bundle.relations))
+    return {"left": [*hidden, *side.take(scope, bundle, expect)]}
+
+
+def _inside(call: Call, scope: str, relations: Any) -> Any:
+    """Relations between memories of this scope alone."""
+    ids = {id for relation, _ in relations for id in relation[:2]}
+    here = {memory.id for memory in call.memory.store.get(sorted(ids)) if memory.scope == scope}
+    return tuple(
+        (relation, actor)
+        for relation, actor in relations
+        if relation.source in here and relation.target in here
+    )
+
+
+def remove(call: Call) -> dict[str, Any]:
+    """Removes what another database no longer has."""
+    side, scope = _side(call)
+    asked = call.body
+    wanted = {*asked.gone, *asked.purge, *(id for link in asked.unlink for id in link[:2])}
+    here = {memory.id for memory in call.memory.store.get(sorted(wanted)) if memory.scope == scope}
+    gone = {
+        id: _version(asked.expect[id]) if id in asked.expect else None
+        for id in asked.gone
+        if id in here
+    }
+    purge = [id for id in asked.purge if id in here]
+    unlink = [
+        (source, target, type)
+        for source, target, type in asked.unlink
+        if source in here and target in here
+    ]
+    left = side.remove(scope, gone, purge, unlink)
+    return {"removed": len(gone) + len(purge) + len(unlink) - len(left), "left": list(left)}
+
+
+def _version(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""  # no version is written so: nothing is changed
+
+
+def purged(call: Call) -> dict[str, Any]:
+    """Which of these texts, by their hashes, were purged here."""
+    side, _ = _side(call)
+    return {"purged": sorted(side.purged(call.body.hashes))}
+
+
+def _operation(
+    path: str, run: Any, answer: type[BaseModel], body: type[BaseModel], scope: str = "read"
+) -> Operation:
+    return Operation("POST", path, run, answer, Which, body, scope, "Team")
+
+
+OPERATIONS = (
+    Operation(
+        "POST",
+        "/tools/{name}",
+        call_tool,
+        Told,
+        body=ToolCall,
+        group="Team",
+        meaning=True,
+        also=(404, 409),
+    ),
+    _operation("/sync/outline", outline, Outlined, Wanted),
+    _operation("/sync/records", give, Bundled, Ids),
+    _operation("/sync/places", places, Bundled, Wanted),
+    _operation("/sync/take", take, Left, Given, "write"),
+    _operation("/sync/remove", remove, Removed, Removal, "write"),
+    _operation("/sync/purged", purged, Purged, Hashes, "write"),
+)

@@ -1,0 +1,178 @@
+"""The memories that calls work on: opened when first needed, used in threads of their own, closed at the end.
+
+Opening the embedding model takes a moment, and fetching it the first time takes longer. Both happen in a thread beside the
+calls; a call that has waited long enough works by words instead, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future as Job
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from bethink import project as projects
+from bethink.embed.base import Progress
+from bethink.errors import BethinkError, EmbeddingError
+
+if TYPE_CHECKING:
+    from bethink.api import Bethink
+
+THREADS = 4
+PATIENCE = 10.0  # seconds that a call waits for the embedding model
+AGAIN = 60.0  # seconds after which a model that failed is tried again
+
+Result = TypeVar("Result")
+log = logging.getLogger("bethink")
+
+
+class Opened(NamedTuple):
+    memory: Bethink
+    ready: threading.Event  # set when its embedding model is open, or is known not to open
+    since: float
+
+
+class Unready:
+    """Stands for the embedding model while it is being fetched: `Bethink` then does without it, and says why."""
+
+    model, dimensions, baseline, unrelated = "unready", 0, 0.0, 0.0
+
+    def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Any]:
+        return [self.query(text) for text in texts]
+
+    def query(self, text: str) -> Any:
+        raise EmbeddingError(
+            "the embedding model is still being fetched.",
+            "wait a little; `bethink reindex` catches up.",
+        )
+
+
+class Keeper:
+    """Owns the memories of one server. `directory` is the project where a client names none."""
+
+    hooked = False  # whether its client may call the prompt hook, which names a directory: only a host on this machine may
+
+    def __init__(
+        self,
+        directory: Path | None = None,
+        database: str | None = None,
+        container: str | None = None,
+        threads: int = THREADS,
+    ) -> None:
+        self.directory = directory
+        self._database, self._container = database, container
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="bethink-call")
+        self._running: set[Job[Any]] = set()
+        self._lock = threading.Lock()
+        self._opened: dict[
+            Path, Opened
+        ] = {}  # by the checkout that a directory is in: an agent goes about in its folders
+        self._warm: threading.Thread | None = None
+
+    async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Runs a function in a thread. A client that goes away meanwhile does not stop it."""
+        job = self._pool.submit(function, *arguments)
+        self._running.add(job)
+        job.add_done_callback(self._running.discard)
+        return await asyncio.wrap_future(job)
+
+    def memory(self, directory: Path | None, actor: str, meaning: bool = False) -> Bethink:
+        """The memory of a directory on somebody's word. With `meaning` it can embed, if the model opens in time."""
+        from bethink.api import Bethink
+        from bethink.types import TRUST
+
+        opened = self._open(directory or self.directory)
+        memory = opened.memory
+        if meaning and not opened.ready.wait(PATIENCE):
+            where = memory.project.worktree
+            memory = Bethink(
+                directory=where,
+                container=self._container,
+                config=memory.config,
+                store=memory.store,
+                embedder=Unready(),
+            )
+        else:
+            memory = copy.copy(memory)  # with the same store and model
+        memory.actor, memory.trust = actor, TRUST["agent"]
+        return memory
+
+    def has_model(self, directory: Path | None) -> bool:
+        """Whether the embedding model is open already. If not, it is being opened from now on."""
+        opened = self._open(directory or self.directory)
+        return opened.ready.is_set() and opened.memory.embedder is not None
+
+    def warm_up(self) -> None:
+        """Opens the model and reads the vectors before somebody asks, in a thread of its own. Only the first time."""
+        if self._warm is None:
+            self._warm = threading.Thread(target=self._warmed, name="bethink-warm", daemon=True)
+            self._warm.start()
+
+    def _warmed(self) -> None:
+        try:
+            opened = self._open(self.directory)
+            if opened.ready.wait(PATIENCE) and opened.memory.embedder is not None:
+                opened.memory.search("warm", limit=1, related=False)
+        except BethinkError as error:
+            log.info(
+                "Not ready ahead of time: %s", error
+            )  # the call that meets the same trouble tells its client
+        except Exception:
+            log.exception("Getting ready ahead of time failed.")
+
+    def _open(self, directory: Path | None) -> Opened:
+        from bethink.api import Bethink
+
+        place = projects.find(directory).worktree
+        with self._lock:
+            opened = self._opened.get(place)
+            if opened is None:
+                memory = Bethink(self._database, directory=directory, container=self._container)
+                for warning in memory.config.warnings:
+                    log.warning(warning)
+            elif opened.memory.hints and time.monotonic() - opened.since > AGAIN:
+                # A model that failed stays failed for its `Bethink`; an endpoint that was down may be up by now.
+                memory = Bethink(
+                    directory=directory,
+                    container=self._container,
+                    config=opened.memory.config,
+                    store=opened.memory.store,
+                )
+            else:
+                return opened
+            _ = memory.recent  # one cache of vectors for all copies
+            opened = self._opened[place] = Opened(memory, threading.Event(), time.monotonic())
+            threading.Thread(
+                target=open_model, args=(memory, opened.ready), name="bethink-model", daemon=True
+            ).start()
+            return opened
+
+    def close(self, patience: float) -> bool:
+        """Closes the databases after what still runs, if that ends in time. Returns whether it did."""
+        until = time.monotonic() + patience
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        ended = not wait(list(self._running), timeout=patience).not_done
+        if self._warm is not None:
+            self._warm.join(max(0.0, until - time.monotonic()))
+            ended = ended and not self._warm.is_alive()
+        if ended:
+            for opened in self._opened.values():
+                opened.memory.close()
+        return ended
+
+
+def open_model(memory: Bethink, ready: threading.Event) -> None:
+    """Opens the embedding model, and says that it is there or will not come."""
+    try:
+        if memory.embedder is None and memory.hints:
+            log.warning(memory.hints[0])
+    except Exception:
+        log.exception("The embedding model could not be opened.")
+    finally:
+        ready.set()

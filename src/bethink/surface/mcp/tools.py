@@ -1,0 +1,328 @@
+"""What the tools do: checked arguments in, readable text out. Each calls `Bethink` or a capability above it and tells the result.
+
+Bethink text comes back between the marks of `fence`. Nothing here speaks the protocol; `server` does.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from bethink.errors import BethinkError, InvalidInput, NotFound
+from bethink.features import conversations, handoffs
+from bethink.ingest.pipeline import clean
+from bethink.surface.mcp.shown import (
+    abbreviated,
+    answered,
+    brief,
+    notes,
+    quote,
+    quoted,
+    whole,
+    within,
+)
+from bethink.text.checks import as_entity, check_kind
+from bethink.text.fence import CAP, Quote, one_line, spread
+from bethink.text.when import expiry, moment
+from bethink.types import TRUST, Passage
+
+if TYPE_CHECKING:
+    from bethink.api import Bethink
+    from bethink.types import Answer, Hit, Outcome
+
+WIDER = (4, 16)  # times the limit that is looked at while one source fills an answer
+LISTED, SESSIONS, TOPICS = 5, 4, 4  # lines of an overview
+TOPIC = 15  # tokens of a topic's name there
+OVERVIEW = 1500  # tokens of all of it
+HANDOFF_TOKENS = 1500
+
+Arguments = dict[str, Any]
+log = logging.getLogger("bethink")
+
+
+def search_memories(memory: Bethink, given: Arguments) -> str:
+    since = moment(given["since"], memory.clock()) if "since" in given else None
+    filter = memory.filter(
+        kinds=tuple(given.get("kinds", ())),
+        entities=tuple(as_entity(name).name for name in given.get("entities", ())),
+        since=since,
+        include_deleted=given.get("include_deleted", False),
+    )
+    if log.isEnabledFor(logging.DEBUG) and "reason_for_search" in given:
+        from bethink.ingest.redact import redact
+
+        log.debug("search_memories: %s", redact(given["reason_for_search"][:500]).text)
+    answer = found(
+        memory,
+        given["query"],
+        given.get("limit", 10),
+        filter=filter,
+        mode=given.get("mode"),
+        profile=given.get("intent"),
+    )
+    return answered(memory, answer, given.get("max_tokens", memory.config.max_tokens))
+
+
+def found(memory: Bethink, query: str, limit: int, **how: Any) -> Answer:
+    """The answer to a question in which no imported document crowds out the rest, as far as there is a rest."""
+    how["seed"] = secrets.randbits(32)  # the same chance in every search
+    cap = max(CAP, limit // 3)
+    answer = memory.search(query, limit=limit, **how)
+    for wider in WIDER:
+        if not _crowded(answer.hits, cap) or answer.total <= len(answer.hits):
+            break
+        looked = memory.search(query, limit=limit * wider, **how)
+        answer = looked._replace(hits=tuple(spread(looked.hits, cap)[:limit]))
+    return answer
+
+
+def _crowded(hits: Sequence[Hit], cap: int) -> bool:
+    sources = Counter(hit.memory.source for hit in hits if hit.memory.trust <= TRUST["import"])
+    return any(number > cap for number in sources.values())
+
+
+def store_memories(memory: Bethink, given: Arguments) -> str:
+    items: list[Arguments] = given["memories"]
+    passages = [_passage(memory, item, f"memories[{at}]") for at, item in enumerate(items)]
+    outcomes: dict[int, Outcome] = {}
+    hints: dict[str, None] = {}
+    # Personal ones first: whoever may not tell them is refused before anything is stored.
+    # What replaces a memory is near to it by nature, so those are not compared with what is known.
+    for personal in (True, False):
+        for replaces in (False, True):
+            group = [
+                at
+                for at, item in enumerate(items)
+                if (item.get("personal", False), bool(item.get("supersedes")))
+                == (personal, replaces)
+            ]
+            if group:
+                receipt = memory.add_many(
+                    [passages[at] for at in group],
+                    personal=personal,
+                    dedup=False if replaces else None,
+                )
+                outcomes.update(zip(group, receipt.outcomes, strict=True))
+                hints.update(dict.fromkeys(receipt.hints))
+    short = memory.store.abbreviate(
+        [outcome.id for outcome in outcomes.values() if outcome.status != "purged"]
+    )
+    kinds = {
+        one.id: one.kind for one in memory.store.get([outcome.id for outcome in outcomes.values()])
+    }
+    lines = [_told(at, outcomes[at], short, kinds) for at in sorted(outcomes)]
+    return "\n".join([*lines, *notes(list(hints))])
+
+
+def _passage(memory: Bethink, item: Arguments, place: str) -> Passage:
+    """What is to be remembered, if it can be: a batch with a wrong item stores nothing."""
+    try:
+        passage = Passage(
+            item["content"],
+            kind=item.get("kind"),
+            importance=item.get("importance"),
+            tags=tuple(item.get("tags", ())),
+            entities=tuple(map(as_entity, item.get("entities", ()))),
+            expires_at=expiry(item["expires"], memory.clock()) if "expires" in item else None,
+            supersedes=tuple(memory.resolve(id) for id in item.get("supersedes", ())),
+            metadata=item.get("metadata", {}),
+        )
+        clean(passage, memory.config.max_characters)
+    except BethinkError as error:
+        raise InvalidInput(
+            f"{place}: {error.message} Nothing was stored.",
+            "search_memories shows ids." if isinstance(error, NotFound) else error.hint,
+        ) from error
+    return passage
+
+
+def _told(at: int, outcome: Outcome, short: Mapping[str, str], kinds: Mapping[str, str]) -> str:
+    id = short.get(outcome.id, outcome.id)
+    if outcome.status == "added":
+        text = f"stored [{id}] {kinds.get(outcome.id, '')}".rstrip()
+        if outcome.supersedes:
+            text += f", replacing {len(outcome.supersedes)}"
+    elif outcome.status == "purged":
+        text = "not stored: this text was purged by a person"
+    else:
+        near = (
+            f" (similarity {outcome.similarity:.2f}; update_memory changes it)"
+            if outcome.status == "near_duplicate"
+            else ""
+        )
+        text = f"known already as [{id}]{near}"
+    hidden = (
+        f"; {outcome.redactions} private or secret part(s) taken out" if outcome.redactions else ""
+    )
+    return f"{at + 1}. {text}{hidden}"
+
+
+def get_memories(memory: Bethink, given: Arguments) -> str:
+    ids, missing = _resolved(memory, given["ids"])
+    memory.touch(ids)
+    items = whole(memory, memory.store.get(ids), given.get("max_tokens", 8000))
+    return quoted(items, missing, given.get("max_tokens", 8000))
+
+
+def _resolved(memory: Bethink, prefixes: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Full ids, and a sentence about each that could not be found. None at all is an error."""
+    ids: dict[str, None] = {}
+    missing = []
+    for prefix in prefixes:
+        try:
+            ids[memory.resolve(prefix[:100])] = None
+        except BethinkError as error:
+            missing.append(error.message)
+    if not ids:
+        raise NotFound(" ".join(missing[:5]), "search_memories shows ids.")
+    return list(ids), missing
+
+
+def update_memory(memory: Bethink, given: Arguments) -> str:
+    fields = {name: value for name, value in given.items() if name not in ("id", "expires")}
+    if "kind" in fields:
+        fields["kind"] = check_kind(fields["kind"])
+    if "expires" in given:
+        fields["expires_at"] = expiry(given["expires"], memory.clock())
+    if not fields:
+        raise InvalidInput(
+            "Nothing to change was given.",
+            "Give content, kind, importance, tags, entities, expires or answered.",
+        )
+    changed = memory.update(given["id"], **fields)
+    short = memory.store.abbreviate([changed.id])[changed.id]
+    return "\n".join(
+        [f"updated [{short}] {changed.kind}: {', '.join(sorted(fields))}", *notes(memory.hints)]
+    )
+
+
+def forget_memories(memory: Bethink, given: Arguments) -> str:
+    ids, missing = _resolved(memory, given["ids"])
+    known = {one.id: one for one in memory.store.get(ids)}
+    short = memory.store.abbreviate(ids)
+    memory.forget(*ids)
+    lines = [
+        f"[{short[id]}] {'was forgotten before' if known[id].deleted_at else 'forgotten'}"
+        for id in ids
+    ]
+    return "\n".join([*lines, *missing, "`bethink restore ID` brings a memory back."])
+
+
+def rate_memories(memory: Bethink, given: Arguments) -> str:
+    ratings: list[Arguments] = given["ratings"]
+    ids, missing = _resolved(memory, [rating["id"] for rating in ratings])
+    values: dict[str, float] = {}
+    for rating in ratings:
+        with suppress(BethinkError):  # told by `missing`
+            values[memory.resolve(rating["id"])] = rating["value"]
+    rated = [memory.vote(id, values[id]) for id in ids]
+    short = memory.store.abbreviate(ids)
+    return "\n".join(
+        [
+            *(f"[{short[one.id]}] {values[one.id]:+g}, now {one.usefulness:+g}" for one in rated),
+            *missing,
+        ]
+    )
+
+
+def store_handoff(memory: Bethink, given: Arguments) -> str:
+    saved = handoffs.save(memory, handoffs.from_fields(given))
+    place = handoffs.read(saved.memory)
+    short = memory.store.abbreviate([saved.memory.id])[saved.memory.id]
+    branch = f", branch {place.branch}" if place.branch else ""
+    what = "stored" if saved.new else "unchanged:"
+    before = " It replaces the last one." if saved.supersedes else ""
+    return "\n".join(
+        [f"Handoff {what} [{short}] for {place.project}{branch}.{before}", *notes(memory.hints)]
+    )
+
+
+def get_handoff(memory: Bethink, given: Arguments) -> str:
+    last = handoffs.latest(memory, given.get("project"), given.get("branch"))
+    if last is None:
+        return "There is no handoff for this project yet. store_handoff leaves one."
+    said, whose = [], []
+    if not last.exact:
+        wanted = f"branch {one_line(last.asked)}" if last.asked else "a place outside git"
+        said.append(f"There is none for {wanted}; this is the newest of another.")
+        whose.append(
+            f"Of branch {last.handoff.branch}:" if last.handoff.branch else "Of no branch:"
+        )  # stored text: inside the marks
+    named = [
+        one
+        for one in memory.store.get(last.handoff.memory_ids)
+        if one.scope in memory.scopes and not one.deleted_at
+    ]
+    short = abbreviated(memory, [last.memory, *named])
+    items: list[Quote | str] = [
+        *whose,
+        quote(last.memory, short),
+        *(brief(one, short) for one in named),
+    ]
+    return quoted(items, said, HANDOFF_TOKENS + 60 * len(named))
+
+
+def memory_overview(memory: Bethink, given: Arguments) -> str:
+    seen = memory.stats(memory.scopes)
+    kinds = ", ".join(
+        f"{number} {kind}"
+        for kind, number in sorted(seen.by_kind.items(), key=lambda row: -row[1])[:8]
+    )
+    personal = seen.by_scope.get("personal", 0)
+    head = f"Project {memory.project.name}: {seen.memories:,} memories" + (
+        f", {personal:,} of them personal" if personal else ""
+    )
+    items: list[Quote | str] = []
+    if last := handoffs.latest(memory):
+        short = abbreviated(memory, [last.memory])
+        where = f" of branch {last.handoff.branch}" if last.handoff.branch else ""
+        items += [f"Last handoff{where}:", brief(last.memory, short)]
+    for title, filter in (
+        ("Open questions", memory.filter(kinds=("question",), answered=False)),
+        ("Open todos", memory.filter(kinds=("todo",))),
+    ):
+        number = memory.store.count(filter)
+        # What people and agents said comes before what was found in imported texts.
+        newest = sorted(
+            memory.list(filter=filter, limit=LISTED * 4),
+            key=lambda one: one.trust <= TRUST["import"],
+        )[:LISTED]
+        if newest:
+            short = abbreviated(memory, newest)
+            items += [f"{title} ({number:,}):", *(brief(one, short) for one in newest)]
+    items += _topics(memory)
+    said = [f"{head} ({kinds})." if kinds else f"{head}.", *notes(memory.hints)]
+    return quoted(items, said, OVERVIEW) if items else "\n".join(said)
+
+
+def _topics(memory: Bethink) -> list[Quote | str]:
+    lines: list[Quote | str] = []
+    for session in conversations.sessions(memory, SESSIONS):
+        names = [
+            span.name
+            for span in conversations.topics(memory, session)
+            if not span.depth and span.name
+        ]
+        day = f"{session.started_at:%Y-%m-%d} " if session.started_at else ""
+        about = "; ".join(within(name, TOPIC) for name in names[-TOPICS:]) or within(
+            session.title or "untitled", TOPIC
+        )
+        lines.append(f"- {day}{session.host} {session.id[:13]}: {about}")
+    return ["Recent sessions:", *lines] if lines else []
+
+
+TOOLS: dict[str, Callable[[Bethink, Arguments], str]] = {
+    "search_memories": search_memories,
+    "store_memories": store_memories,
+    "get_memories": get_memories,
+    "update_memory": update_memory,
+    "forget_memories": forget_memories,
+    "rate_memories": rate_memories,
+    "store_handoff": store_handoff,
+    "get_handoff": get_handoff,
+    "memory_overview": memory_overview,
+}

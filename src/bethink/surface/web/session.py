@@ -1,0 +1,140 @@
+"""Who looks at the pages: the ticket that `bethink ui` hands over, the cookie that it becomes, the mark that every form carries.
+
+All three are signed with one key, in a file that its owner alone can read, beside the database that it guards. So nothing has
+to be kept for a browser, and a page stays signed in when the server is started again. A ticket works once and for a short
+while; a cookie is out of reach of scripts and of other sites; a mark belongs to one session. This module knows no HTTP.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from bethink.errors import BethinkError, ConfigError
+from bethink.text import textfile
+
+FILE = "web.key"
+KEY_BYTES = 32
+TICKET_SECONDS = 120
+COOKIE_SECONDS = 7 * 86400
+RENEW_SECONDS = 86400  # a cookie that is older is replaced by a new one
+LONGEST = 200  # characters of anything that is offered
+ATTEMPTS = 5
+
+
+class Session(NamedTuple):
+    """Somebody who is signed in. `name` stays when the cookie is renewed."""
+
+    cookie: str
+    expires: int
+
+    @property
+    def name(self) -> str:
+        return self.cookie.split(".")[1]
+
+
+class Sessions:
+    """Makes and reads what is signed with one key. Remembers the tickets that were used."""
+
+    def __init__(
+        self, key: bytes, clock: Callable[[], float] = time.time, began: float | None = None
+    ) -> None:
+        self._key, self._clock = key, clock
+        self._began = clock() if began is None else began  # when the server started
+        self._used: dict[str, int] = {}
+
+    def new_ticket(self) -> str:
+        return self._signed("ticket", TICKET_SECONDS)
+
+    def enter(self, ticket: str) -> Session | None:
+        """A session for whoever brings a ticket. One that was used, or is of before the start, opens nothing."""
+        expires = self._read("ticket", ticket)
+        if expires is None or expires - TICKET_SECONDS < int(self._began) or ticket in self._used:
+            return None
+        self._used = {known: end for known, end in self._used.items() if end >= self._clock()}
+        self._used[ticket] = expires
+        return self.begin()
+
+    def begin(self, name: str = "") -> Session:
+        return Session(
+            self._signed("cookie", COOKIE_SECONDS, name), int(self._clock()) + COOKIE_SECONDS
+        )
+
+    def renewed(self, session: Session) -> Session | None:
+        """The session for another while, if it is time for that."""
+        return (
+            self.begin(session.name)
+            if session.expires - self._clock() < COOKIE_SECONDS - RENEW_SECONDS
+            else None
+        )
+
+    def find(self, cookie: str) -> Session | None:
+        """The session that a cookie is of, if it is one of ours and still holds."""
+        expires = self._read("cookie", cookie)
+        return None if expires is None else Session(cookie, expires)
+
+    def mark(self, session: Session) -> str:
+        """What a form has to carry, so that no other site can have made it."""
+        return self._sign("mark", session.name)
+
+    def genuine(self, session: Session, mark: str) -> bool:
+        return hmac.compare_digest(
+            self.mark(session).encode(), mark[:LONGEST].encode("utf-8", "replace")
+        )
+
+    def _signed(self, use: str, seconds: int, name: str = "") -> str:
+        text = f"{int(self._clock()) + seconds}.{name or secrets.token_urlsafe(16)}"
+        return f"{text}.{self._sign(use, text)}"
+
+    def _read(self, use: str, offered: str) -> int | None:
+        """When something signed by us for this use ends; None where it is not, or has ended."""
+        text, _, signature = offered[:LONGEST].rpartition(".")
+        sound = hmac.compare_digest(
+            self._sign(use, text).encode(), signature.encode("utf-8", "replace")
+        )
+        if not sound:
+            return None
+        expires = int(text.partition(".")[0])
+        return expires if expires >= self._clock() else None
+
+    def _sign(self, use: str, text: str) -> str:
+        return hmac.new(self._key, f"{use}\0{text}".encode("utf-8", "replace"), sha256).hexdigest()
+
+
+def load_key(folder: Path) -> bytes:
+    """The key of this folder, made when it is first needed."""
+    file = folder / FILE
+    for _ in range(ATTEMPTS):
+        text = textfile.read(file)
+        if text is None:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            textfile.write(
+                file, secrets.token_hex(KEY_BYTES) + "\n", None, mode=0o600
+            )  # read again: another may have been quicker
+            continue
+        return _checked(file, text)
+    raise BethinkError(f"{file} keeps changing.", "Try again.")
+
+
+def _checked(file: Path, text: str) -> bytes:
+    if os.name == "posix":
+        about = file.stat()
+        if stat.S_IMODE(about.st_mode) & 0o077 or about.st_uid not in (0, os.getuid()):
+            raise ConfigError(
+                f"Others can read or write {file}, so nothing is signed with it.",
+                f"Remove it; a new one is made: rm {file}",
+            )
+    try:
+        key = bytes.fromhex(text.strip())
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise ConfigError(f"{file} holds no key.", f"Remove it; a new one is made: rm {file}")
+    return key

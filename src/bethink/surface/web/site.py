@@ -1,0 +1,363 @@
+"""The pages as one application beside the API: who is let in, which page it is, and what is shown when that fails.
+
+`Gate` has checked Host and Origin before. Here a cookie is needed for everything but the files that a page is made of, and the
+mark of its session for every change.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import time
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from bethink.errors import BethinkError, NotFound, StoreBusy, StoreError
+from bethink.surface.http import problems
+from bethink.surface.http.api import LONGEST_ID, streamed
+from bethink.surface.http.operation import Tools
+from bethink.surface.http.problems import Refusal
+from bethink.surface.http.security import ANYBODY, SESSION, Door, read_body
+from bethink.surface.web import conditions, deciding, graphs, memories, places, searching, timelines
+from bethink.surface.web.render import Renderer
+from bethink.surface.web.session import COOKIE_SECONDS, Session, Sessions, load_key
+from bethink.surface.web.visit import Answered, Go, Page, Sent, Streamed, Visit
+
+STATIC = Path(__file__).parent / "static"
+MEDIA_TYPES = {
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".md": "text/plain",
+}
+ENTER, LEAVE = "/enter", "/leave"
+LARGEST_FORM = 8 * 1024 * 1024
+MOST_FIELDS = 1000
+LONGEST_COOKIES = 16_384  # characters, of all servers on this machine
+AGAIN = "3"  # seconds after which a page that met a locked database tries again
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
+        " base-uri 'none'; frame-ancestors 'none'"
+    ),
+    # Nothing about a page goes to other sites. With `no-referrer` a browser would hide the origin of our own forms, too.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+PAGES: tuple[Page, ...] = (
+    *searching.PAGES,
+    *memories.PAGES,
+    *timelines.PAGES,
+    *graphs.PAGES,
+    *deciding.PAGES,
+    *conditions.PAGES,
+    *places.PAGES,
+)
+
+log = logging.getLogger("bethink")
+
+
+class Site:
+    """Everything that a browser is shown."""
+
+    def __init__(self, tools: Tools, door: Door) -> None:
+        self._tools, self._door = tools, door
+        self._began = time.time()
+        self._render = Renderer()
+        self._files = {
+            file.name: _file(file) for file in STATIC.iterdir() if file.suffix in MEDIA_TYPES
+        }
+        routes = [
+            Route("/static/{name}", self._static, methods=["GET"]),
+            Route(ENTER, self._enter, methods=["GET"]),
+            Route(LEAVE, self._leave, methods=["POST"]),
+            *(self._route(path) for path in dict.fromkeys(page.path for page in PAGES)),
+        ]
+        self._app = Starlette(routes=routes, exception_handlers={HTTPException: self._unrouted})
+        self._app.router.redirect_slashes = False
+        self._begin = frozenset(route.path.split("/")[1] for route in routes)
+
+    def owns(self, path: str) -> bool:
+        """Whether an address is a page and not part of the API."""
+        return path.split("/", 2)[1:2] != [] and path.split("/", 2)[1] in self._begin
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    def _route(self, path: str) -> Route:
+        pages = {page.method: page for page in PAGES if page.path == path}
+
+        async def endpoint(request: Request) -> Response:
+            request.scope["bethink.route"] = path
+            return await self._answer(
+                request, pages["GET" if request.method == "HEAD" else request.method]
+            )
+
+        return Route(path, endpoint, methods=list(pages))
+
+    async def _answer(self, request: Request, page: Page) -> Response:
+        session = self._session(request)
+        if session is None:
+            return self._locked_out(request)
+        caller = request.scope["bethink.caller"] = ANYBODY if self._door.open else SESSION
+        path = {name: str(value) for name, value in request.path_params.items()}
+        visit = Visit(
+            caller,
+            self._tools,
+            self._sessions.mark(session),
+            page.method,
+            request.url.path,
+            path,
+            request.query_params,
+        )
+
+        def work() -> Response:
+            try:
+                return self._response(visit, page.run(visit))
+            except (BethinkError, ValidationError) as error:
+                return self._trouble(visit, error)
+
+        try:
+            if any(len(value) > LONGEST_ID for value in path.values()):
+                raise NotFound("There is nothing with so long an id.")
+            if page.method == "POST":
+                visit = visit._replace(form=await self._form(request, session))
+            response = await self._tools.projects.run(work)
+        except Exception as error:  # noqa: BLE001 - the boundary of the pages: whatever fails is told in a sentence
+            response = self._trouble(visit, error)
+        due = self._sessions.renewed(session) if session.cookie in _cookies(request) else session
+        if due is not None:
+            _sign_in(response, request, due)
+        return response
+
+    # Who
+
+    @cached_property
+    def _sessions(self) -> Sessions:
+        """Made with the first page: a server that shows none needs no key."""
+        return Sessions(_key(self._door.tokens.file.parent), began=self._began)
+
+    def _session(self, request: Request) -> Session | None:
+        found = next(
+            (session for cookie in _cookies(request) if (session := self._sessions.find(cookie))),
+            None,
+        )
+        return found if found or not self._door.open else self._sessions.begin()
+
+    async def _form(self, request: Request, session: Session) -> dict[str, str]:
+        """The fields of a form that is ours."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/x-www-form-urlencoded":
+            raise Refusal(415, "This is no form that is read here.", "Use the form on the page.")
+        raw = await read_body(request.receive, request.headers, LARGEST_FORM)
+        try:
+            fields = dict(
+                parse_qsl(
+                    raw.decode("utf-8", "replace"),
+                    keep_blank_values=True,
+                    max_num_fields=MOST_FIELDS,
+                )
+            )
+        except ValueError:
+            raise Refusal(
+                413, f"The form has more than {MOST_FIELDS} fields.", "Use the form on the page."
+            ) from None
+        if not self._sessions.genuine(session, fields.pop("mark", "")):
+            raise Refusal(
+                403,
+                "This form is not of this session, so nothing was changed.",
+                "Go back, reload the page, and try again.",
+            )
+        return fields
+
+    async def _enter(self, request: Request) -> Response:
+        """Takes a ticket and gives a cookie for it. The page goes on by itself, which takes the ticket out of the address and the
+        history; a redirect would not do, because a browser that came from a program or another site keeps the cookie back then."""
+        request.scope["bethink.route"] = ENTER
+        session = (
+            self._sessions.enter(request.query_params.get("ticket", ""))
+            if request.method == "GET"
+            else None
+        )
+        if session is None:
+            return self._locked_out(request)
+        project = request.query_params.get("project", "")
+        response = self._page(
+            "enter.html",
+            {"address": f"/?{urlencode({'project': project})}" if project else "/"},
+            200,
+        )
+        _sign_in(response, request, session)
+        return response
+
+    async def _leave(self, request: Request) -> Response:
+        request.scope["bethink.route"] = LEAVE
+        session = self._session(request)
+        if session is None:
+            return self._locked_out(request)
+        try:
+            await self._form(request, session)
+        except Refusal as error:
+            return self._page("trouble.html", _told(error, False), error.status)
+        response = self._locked_out(request)
+        response.delete_cookie(_name(request), path="/", httponly=True, samesite="strict")
+        return response
+
+    def _locked_out(self, request: Request) -> Response:
+        return self._page(
+            "signin.html", {"address": request.url.path if request.method == "GET" else "/"}, 401
+        )
+
+    # What
+
+    def _response(self, visit: Visit, answered: Answered) -> Response:
+        if isinstance(answered, Go):
+            return RedirectResponse(answered.address, 303, HEADERS)
+        if isinstance(answered, Streamed):
+            kept = {"Content-Disposition": f'attachment; filename="{answered.name}"'}
+            lines = streamed(answered.values, self._tools.projects.run)
+            return StreamingResponse(lines, 200, {**HEADERS, **kept}, answered.media_type)
+        if isinstance(answered, Sent):
+            kept = (
+                {"Content-Disposition": f'attachment; filename="{answered.name}"'}
+                if answered.name
+                else {}
+            )
+            return Response(answered.content, 200, {**HEADERS, **kept}, answered.media_type)
+        return self._page(
+            answered.template,
+            {"visit": visit, "mark": visit.mark, **answered.values},
+            answered.status,
+        )
+
+    def _page(self, template: str, values: dict[str, Any], status: int) -> Response:
+        return Response(self._render(template, values), status, HEADERS, "text/html; charset=utf-8")
+
+    def _trouble(self, visit: Visit, error: Exception) -> Response:
+        told = _told(error, visit.caller.owner)
+        if (
+            visit.method == "POST" and told["again"]
+        ):  # a page that loads itself again would not send the form again
+            told |= {"again": "", "hint": "Nothing was changed. Go back and try again in a moment."}
+        response = self._page(
+            "trouble.html", {"visit": visit, "mark": visit.mark, **told}, told["status"]
+        )
+        if told["status"] == 503:
+            response.headers["Retry-After"] = AGAIN
+        return response
+
+    async def _unrouted(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if self._session(request) is None:
+            return self._locked_out(request)
+        about = (
+            "There is no page at this address."
+            if error.status_code == 404
+            else "This address is for forms."
+        )
+        told = {
+            "status": error.status_code,
+            "title": "Not found",
+            "message": about,
+            "hint": "Begin with the search.",
+            "again": "",
+        }
+        return self._page("trouble.html", told, error.status_code)
+
+    async def _static(self, request: Request) -> Response:
+        request.scope["bethink.route"] = "/static/{name}"
+        found = self._files.get(request.path_params["name"])
+        if found is None:
+            return Response(b"", 404, HEADERS)
+        content, media_type, tag = found
+        headers = {**HEADERS, "ETag": tag, "Cache-Control": "no-cache"}
+        if request.headers.get("if-none-match") == tag:
+            return Response(b"", 304, headers)
+        return Response(content, 200, headers, media_type)
+
+
+def _key(folder: Path) -> bytes:
+    """The key for cookies. Where it cannot be kept, one that ends with the server."""
+    try:
+        return load_key(folder)
+    except (BethinkError, OSError) as error:
+        log.warning("Nobody can sign in to the web page: %s", error)
+        return secrets.token_bytes(32)
+
+
+def _file(file: Path) -> tuple[bytes, str, str]:
+    content = file.read_bytes()
+    return (
+        content,
+        f"{MEDIA_TYPES[file.suffix]}; charset=utf-8",
+        f'"{sha256(content).hexdigest()[:16]}"',
+    )
+
+
+def _name(request: Request) -> str:
+    """Cookies do not know ports, so the name has to: two servers on one machine must not sign each other out."""
+    return f"bethink-{request.url.port or 0}"
+
+
+def _cookies(request: Request) -> list[str]:
+    """Every cookie of our name: a server on another port may have planted one beside ours, and theirs may have any form."""
+    parts = (
+        part.strip().partition("=")
+        for header in request.headers.getlist("cookie")
+        for part in header[:LONGEST_COOKIES].split(";")
+    )
+    return [value for name, _, value in parts if name == _name(request)]
+
+
+def _sign_in(response: Response, request: Request, session: Session) -> None:
+    response.set_cookie(
+        _name(request),
+        session.cookie,
+        COOKIE_SECONDS,
+        path="/",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def _told(error: Exception, owner: bool) -> dict[str, Any]:
+    """What a page says of an error: the API's words, and to the owner of the database what is wrong with it."""
+    said = json.loads(bytes(problems.response(error).body))
+    told = {
+        "status": said["status"],
+        "title": said["title"],
+        "message": said["detail"],
+        "hint": said.get("hint", ""),
+        "again": "",
+    }
+    if isinstance(error, StoreBusy):
+        told |= {
+            "title": "The database is busy",
+            "message": "Another process is writing to it, or brings it to a newer form after an upgrade.",
+            "hint": "This page tries again by itself. If it lasts, `bethink doctor` says what holds it.",
+            "again": AGAIN,
+        }
+    elif isinstance(error, StoreError) and owner and told["status"] == 500:
+        told |= {
+            "title": "The database cannot be used",
+            "message": error.message,
+            "hint": error.hint or "bethink doctor",
+        }
+    elif isinstance(error, NotFound):
+        told["hint"] = "It may be of another project, or it was purged. Search for it."
+    return told

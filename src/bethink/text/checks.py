@@ -1,0 +1,47 @@
+"""Values that people and agents give, checked where they enter: a wrong one is a sentence and a hint, not a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bethink import types
+from bethink.errors import InvalidInput
+from bethink.types import Entity
+
+
+def check_kind(kind: str | None) -> str | None:
+    if kind is None:
+        return None
+    plain = types.KIND_ALIASES.get(kind.strip().lower(), kind.strip().lower())
+    if plain not in types.KINDS:
+        raise InvalidInput(
+            f"'{kind}' is not a kind of memory.", "One of " + ", ".join(types.KINDS) + "."
+        )
+    return plain
+
+
+def check_range(name: str, value: float | None, low: float, high: float) -> float | None:
+    if value is None:
+        return None
+    if not low <= value <= high:
+        raise InvalidInput(
+            f"The {name} {value:g} is outside {low:g} to {high:g}.",
+            f"Give a number from {low:g} to {high:g}.",
+        )
+    return float(value)
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]) -> str:
+    if value not in choices:
+        raise InvalidInput(f"'{value}' is not a {name}.", "One of " + ", ".join(choices) + ".")
+    return value
+
+
+def as_entity(name: str | Entity) -> Entity:
+    """`Redis` or `technology:Redis` → an Entity."""
+    if isinstance(name, Entity):
+        return name
+    head, _, rest = name.partition(":")
+    if rest and head in types.ENTITY_TYPES:
+        return Entity(rest.strip(), head)
+    return Entity(name.strip(), "concept")

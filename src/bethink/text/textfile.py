@@ -1,0 +1,156 @@
+"""Text files that belong to people: read as they are, replaced whole or not at all, never through a link out of the project.
+
+What is read can be written back byte for byte, whatever its line ends and its encoding. This module does not know what the
+texts say.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bethink.errors import BethinkError, InvalidInput
+
+LARGEST = (
+    5_000_000  # bytes: rules and ignore files are far smaller, and longer ones are something else
+)
+
+
+def inside(root: Path, path: Path) -> Path:
+    """Where a path of the project really leads. A link of a cloned repository may not lead to files elsewhere."""
+    try:
+        real, top = resolved(root / path), root.resolve()
+    except (OSError, RuntimeError) as error:  # a circle of links
+        raise InvalidInput(
+            f"{path} cannot be followed: {error}.", "Mend or remove the link."
+        ) from error
+    if not real.is_relative_to(top):
+        raise InvalidInput(
+            f"{path} leads out of the project, to {real}.", f"Only files inside {top} are written."
+        )
+    return real
+
+
+def resolved(path: Path) -> Path:
+    """The file behind links. A circle of them is an OSError or a RuntimeError, also since Python 3.13, which returns the link."""
+    real = path.resolve()
+    if real.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return real
+
+
+def read(path: Path) -> str | None:
+    """The text of a file, or None if there is none. Bytes that are no UTF-8 come back as they were when it is written."""
+    try:
+        if path.is_dir():
+            raise InvalidInput(
+                f"{path} is a directory, not a file.", "Move it away, or choose another file."
+            )
+        if not path.exists():
+            return None
+        if not path.is_file():
+            raise InvalidInput(
+                f"{path} is not a regular file.", "Move it away, or choose another file."
+            )
+        if path.stat().st_size > LARGEST:
+            raise InvalidInput(
+                f"{path} holds more than {LARGEST // 1_000_000} MB.", "Choose a smaller file."
+            )
+        raw = path.read_bytes()
+    except OSError as error:
+        raise BethinkError(
+            f"{path} cannot be read: {error.strerror or error}.", "Check its permissions."
+        ) from error
+    if b"\x00" in raw:
+        raise InvalidInput(
+            f"{path} is no UTF-8 text: byte {raw.index(0)} is NUL.",
+            "Convert it with `iconv -t UTF-8`.",
+        )
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def write(path: Path, text: str, was: str | None, mode: int = 0o666) -> bool:
+    """Replaces the file in one step, if it still holds what it was read as. Says whether it did. Permissions stay; `mode`,
+    less the umask, is for a new file."""
+    partial = path.with_name(f".{path.name[:80]}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.unlink(missing_ok=True)  # of a process that was killed and had our number
+        try:
+            handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            with os.fdopen(
+                handle, "w", encoding="utf-8", errors="surrogateescape", newline=""
+            ) as stream:
+                if was is not None:
+                    partial.chmod(stat.S_IMODE(path.stat().st_mode))
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            if read(path) != was:
+                return False
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except FileExistsError as error:
+        raise BethinkError(
+            f"{path} cannot be made: {path.parent} is not a directory.", "Move that file away."
+        ) from error
+    except OSError as error:
+        raise BethinkError(
+            f"{path} cannot be written: {error.strerror or error}.",
+            "Check permissions and free space.",
+        ) from error
+    return True
+
+
+def remove(path: Path, folders: int = 0) -> None:
+    """Removes a file, and of the folders above it up to so many that are empty then."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise BethinkError(
+            f"{path} cannot be removed: {error.strerror or error}.", "Check permissions."
+        ) from error
+    with suppress(OSError):  # not empty
+        for folder in list(path.parents)[:folders]:
+            folder.rmdir()
+
+
+def line_end(text: str) -> str:
+    """The line end of a text, as its first line has it."""
+    at = text.find("\n")
+    return "\r\n" if at > 0 and text[at - 1] == "\r" else "\n"
+
+
+@contextmanager
+def alone(folder: Path, until: float | None = None) -> Iterator[bool]:
+    """One process at a time works in this folder. Where the system has no such lock, `write` still notices a change. Who waits only
+    `until` a moment of the monotonic clock is told whether the folder is theirs."""
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield True
+        return
+    try:
+        theirs = False
+        with suppress(OSError):  # a file system without locks
+            if until is None:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            while until is not None:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if theirs := time.monotonic() >= until:
+                        break
+                    time.sleep(0.05)
+        yield not theirs
+    finally:
+        os.close(handle)

@@ -1,0 +1,458 @@
+"""The values that flow between the stages. Immutable: a stage returns new ones instead of changing those it was given.
+
+Writing turns a `Source` and its `Passage`s into a `Batch`, which the store answers with a `Receipt`.
+Recall turns a `Query` into `Candidate`s, scores them into `Hit`s and returns an `Answer`.
+Named tuples rather than dataclasses: every command imports this module, and twenty frozen dataclasses cost 20 ms of it.
+This module knows no store, no model and no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+KINDS = (
+    "decision",
+    "conclusion",
+    "question",
+    "problem",
+    "solution",
+    "todo",
+    "context",
+    "fact",
+    "preference",
+    "entity",
+    "relationship",
+    "architecture",
+    "component",
+    "domain",
+    "pattern",
+    "gotcha",
+    "discovery",
+    "document",
+    "code",
+    "handoff",
+    "general",
+)
+KIND_ALIASES = {
+    "self": "preference",
+    "note": "general",
+    "components": "component",
+    "patterns": "pattern",
+    "gotchas": "gotcha",
+}
+RELATIONS = ("supersedes", "builds_on", "contradicts", "answers", "relates_to")
+ENTITY_TYPES = ("project", "technology", "concept", "person", "file", "symbol")
+MODES = ("hybrid", "vector", "keyword")
+PERSONAL = "personal"
+TEAM = "team"  # what everybody sees who shares a PostgreSQL database's tenant, in every project
+
+# How far a memory's text is believed. Tool output and imports stay below what a person or their agent said.
+TRUST = {"user": 3, "agent": 2, "import": 1, "tool": 1, "quarantined": 0}
+
+
+# One file can be read in several ways, each under a name of its own, so that one reading does not replace another.
+BUILTIN = "builtin:"  # what an agent's host puts into its context anyway: found by a search, never told unasked
+READINGS = ("code:", "analysis:", "repo-map:", BUILTIN)
+
+
+def path_of(uri: str) -> str:
+    """The file that a uri speaks of."""
+    for prefix in READINGS:
+        if uri.startswith(prefix):
+            return uri[len(prefix) :]
+    return uri
+
+
+# Ideas stand behind all turns of their transcript, in an order that tells from which turn each came.
+IDEAS, IDEAS_PER_TURN = 1_000_000_000, 16
+
+
+ASKED_IMPORTANCE = 2.0  # of a turn that only asks; others count 3
+
+
+def idea_position(turn: int, number: int) -> int:
+    return IDEAS + turn * IDEAS_PER_TURN + min(number, IDEAS_PER_TURN - 1)
+
+
+def turn_of(position: int) -> int:
+    """The place of the turn that a memory is, or came from."""
+    return position if position < IDEAS else (position - IDEAS) // IDEAS_PER_TURN
+
+
+class Source(NamedTuple):
+    """Where passages came from. `uri` is the identity under which a later reading replaces an earlier one."""
+
+    uri: str
+    type: str = "note"  # note, markdown, repomap, transcript, analysis, git, import
+    hash: str | None = None
+    position: int = 0
+    metadata: Mapping[str, Any] = NOTHING
+
+
+class Entity(NamedTuple):
+    name: str
+    type: str = "concept"
+
+
+class Passage(NamedTuple):
+    """One thing to remember, as a reader or a person gave it. What is None is worked out by `extract`."""
+
+    content: str
+    kind: str | None = None
+    summary: str | None = None
+    importance: float | None = None
+    confidence: float | None = None
+    tags: tuple[str, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    section: str | None = None
+    lines: tuple[int, int] | None = None
+    created_at: datetime | None = None
+    valid_from: datetime | None = None
+    expires_at: datetime | None = None
+    metadata: Mapping[str, Any] = NOTHING
+    embed: bool = True
+    position: int | None = None
+    span: str | None = None
+    session: str | None = None
+    supersedes: tuple[str, ...] = ()  # ids that this is said to replace
+
+
+class Memory(NamedTuple):
+    id: str
+    scope: str
+    kind: str
+    content: str
+    summary: str
+    created_at: datetime
+    updated_at: datetime
+    importance: float = 5.0
+    confidence: float = 1.0
+    usefulness: float = 0.0
+    access_count: int = 0
+    last_accessed: datetime | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    expires_at: datetime | None = None
+    deleted_at: datetime | None = None
+    superseded_by: str | None = None
+    answered: bool | None = None
+    content_hash: str = ""
+    source: str = "note"
+    source_type: str = "note"
+    lines: tuple[int, int] | None = None
+    position: int = 0
+    section: str | None = None
+    span: str | None = None
+    session: str | None = None
+    tags: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    metadata: Mapping[str, Any] = NOTHING
+    trust: int = TRUST["user"]
+
+    @property
+    def path(self) -> str | None:
+        """The file a passage came from, or None for what was told."""
+        return (
+            path_of(self.source)
+            if self.source_type in ("markdown", "repomap", "transcript", "analysis")
+            else None
+        )
+
+
+class Session(NamedTuple):
+    """One agent conversation."""
+
+    id: str
+    scope: str
+    host: str = ""
+    title: str = ""
+    source: str = ""  # uri of its transcript
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    metadata: Mapping[str, Any] = NOTHING
+
+
+class Span(NamedTuple):
+    """A topic inside a session; topics form a tree."""
+
+    id: str
+    scope: str
+    session: str
+    parent: str | None
+    name: str
+    summary: str
+    lines: tuple[int, int]  # of the transcript
+    depth: int
+    created_at: datetime
+    metadata: Mapping[str, Any] = NOTHING
+
+
+class Relation(NamedTuple):
+    source: str
+    target: str
+    type: str
+    created_at: datetime | None = None
+
+
+class Change(NamedTuple):
+    """New values for some fields of one memory; `action` is the word that history keeps."""
+
+    id: str
+    action: str
+    fields: Mapping[str, Any]
+
+
+def superseded(id: str, by: Memory) -> Change:
+    """Ends a memory's validity where that of its successor begins."""
+    return Change(
+        id, "supersede", {"superseded_by": by.id, "valid_to": by.valid_from or by.created_at}
+    )
+
+
+class Entry(NamedTuple):
+    """A memory ready to be written. `vectors` holds one unit vector per window of its text, or nothing."""
+
+    memory: Memory
+    vectors: Sequence[Any] = ()
+    unique: bool = True  # told memories are stored once per scope; passages of a source may repeat
+    turn: bytes | None = (
+        None  # hash of a message's identity: what was taken in once is not taken in again
+    )
+
+
+class Batch(NamedTuple):
+    """Everything one write changes. The store puts it in whole or not at all."""
+
+    at: datetime
+    actor: str = "user"
+    scopes: Mapping[str, tuple[str, ...]] = (
+        NOTHING  # scope → its name and path, for people to read, and its origin where it has one
+    )
+    adopt: tuple[
+        tuple[str, str], ...
+    ] = ()  # (old scope, new scope): all that belongs to the first goes over to the second
+    expect: tuple[
+        tuple[str, str, int], ...
+    ] = ()  # (scope, uri, position): refused if somebody read on meanwhile
+    sources: tuple[tuple[str, Source], ...] = ()  # (scope, source) as now read
+    sessions: tuple[Session, ...] = ()
+    spans: tuple[tuple[Span, Sequence[Any]], ...] = ()  # topics with the vectors of their summaries
+    move: tuple[
+        tuple[str, str, str], ...
+    ] = ()  # (scope, old uri, new uri): a source that is found elsewhere now
+    retire: tuple[
+        tuple[str, str], ...
+    ] = ()  # (scope, uri) of sources whose memories, other than `keep`, are retired
+    vanish: tuple[tuple[str, str], ...] = ()  # (scope, uri) of sources that are no more
+    keep: tuple[str, ...] = ()
+    place: tuple[
+        tuple[str, tuple[int, int] | None, int], ...
+    ] = ()  # (id, lines, position) of kept memories that stand elsewhere now
+    add: tuple[Entry, ...] = ()
+    change: tuple[Change, ...] = ()
+    relate: tuple[Relation, ...] = ()
+    unrelate: tuple[Relation, ...] = ()
+    access: tuple[str, ...] = ()
+    purge: tuple[str, ...] = ()
+    model: str | None = None
+    vectors: Mapping[str, Sequence[Any]] = NOTHING  # id → new vectors, for changed text
+    span_vectors: Mapping[str, Sequence[Any]] = NOTHING  # the same of topics
+    made_of: Mapping[str, str] = (
+        NOTHING  # id → the text behind its new vectors: what says something else by now does not get them
+    )
+    cache: Mapping[str, Sequence[Any]] = NOTHING  # text hash → vectors made while preparing
+    allow_purged: bool = False
+    unchanged: tuple[
+        tuple[str, datetime], ...
+    ] = ()  # (id, when it was last changed): refused if somebody changed it meanwhile
+    once: str = (
+        ""  # a second write under the same key changes nothing and gets the receipt of the first
+    )
+
+
+class Outcome(NamedTuple):
+    """What became of one passage."""
+
+    id: str
+    status: str  # added, duplicate, near_duplicate, purged; of a source read again: kept, forgotten, refused, known
+    duplicate_of: str | None = None
+    similarity: float | None = None
+    supersedes: tuple[str, ...] = ()
+    redactions: int = 0
+
+
+class Receipt(NamedTuple):
+    outcomes: tuple[Outcome, ...] = ()
+    changed: int = 0
+    retired: int = 0
+    purged: int = 0
+    hints: tuple[str, ...] = ()
+
+    @property
+    def added(self) -> int:
+        return sum(outcome.status == "added" for outcome in self.outcomes)
+
+
+class Event(NamedTuple):
+    """One line of a memory's history."""
+
+    at: datetime
+    actor: str
+    action: str
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    number: int = 0
+
+
+class Held(NamedTuple):
+    """A memory of a source, hidden ones included, and the last word of its history."""
+
+    memory: Memory
+    action: str
+
+
+class Filter(NamedTuple):
+    """Which memories a read may see. Scopes are never optional: an empty tuple sees nothing."""
+
+    scopes: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    session: str | None = None
+    min_importance: float | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    as_of: datetime | None = None
+    answered: bool | None = None
+    now: datetime | None = (
+        None  # what expiry and validity are measured against; None is the present
+    )
+    include_expired: bool = False
+    include_deleted: bool = False
+    include_superseded: bool = False
+    include_quarantined: bool = False
+    follow: bool = (
+        False  # lets superseded memories through, so that they can lead to what replaced them
+    )
+    hosts: tuple[str, ...] = ()  # agents in whose conversations it was said
+    max_trust: int | None = None  # only what is believed no further
+    used: bool = False  # only what was voted for or against, or used
+    transcribed: bool = False  # only what was read from a transcript, not what was told of a conversation, such as a summary
+
+    @property
+    def narrow(self) -> bool:
+        """Whether it asks for more than the scope and the usual visibility, so that few memories may pass."""
+        return bool(
+            self.kinds
+            or self.entities
+            or self.tags
+            or self.sources
+            or self.session
+            or self.min_importance is not None
+            or self.since
+            or self.until
+            or self.as_of
+            or self.answered is not None
+            or self.hosts
+            or self.max_trust is not None
+            or self.used
+            or self.transcribed
+        )
+
+
+class Term(NamedTuple):
+    """One searchable piece of a query: a word, a "quoted phrase" or a prefix*, perhaps in one column."""
+
+    text: str
+    phrase: bool = False
+    prefix: bool = False
+    column: str | None = None
+
+
+class Query(NamedTuple):
+    """A question after analysis. `text` is what is embedded; `terms` is what is looked up by word."""
+
+    raw: str
+    text: str
+    terms: tuple[Term, ...] = ()
+    expression: Any = (
+        None  # ("and" | "or" | "not", left, right) over Terms when operators were used, else None
+    )
+    kinds: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    answered: bool | None = None
+    identifiers: tuple[str, ...] = ()
+    kinds_only: bool = (
+        False  # `kind:x` was written: other kinds are not wanted, where a cue phrase only prefers
+    )
+    kinds_meant: bool = False  # nothing but the kind was asked for, as in "what did we decide?"
+
+    @property
+    def strict(self) -> bool:
+        """Whether only what holds the asked words may answer: operators, phrases, prefixes or columns were used throughout."""
+        return self.expression is not None or (
+            bool(self.terms)
+            and all(term.phrase or term.prefix or term.column for term in self.terms)
+        )
+
+
+class Words(NamedTuple):
+    """The words of a question as the index knows them, and which of them stand side by side."""
+
+    lexemes: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
+
+
+class Candidate(NamedTuple):
+    """What scoring needs of a memory without its text. Loaded by the hundred."""
+
+    key: int
+    kind: str
+    importance: float
+    confidence: float
+    usefulness: float
+    access_count: int
+    created_at: float  # seconds since the epoch
+    last_accessed: float
+    trust: int
+    source: int
+    position: int  # place within its source, which says who its neighbours are
+    superseded_by: str | None
+    span: str | None  # the topic of a conversation that it belongs to
+    length: int
+    frequencies: tuple[int, ...]  # how often each word of the question stands in it
+    pairs: tuple[
+        bool, ...
+    ]  # whether each two neighbouring words of the question stand side by side in it
+
+
+class Ranking(NamedTuple):
+    """One signal's opinion: (key, score) pairs, best first. Scores of different signals are not comparable."""
+
+    signal: str
+    items: tuple[tuple[int, float], ...]
+
+
+class Hit(NamedTuple):
+    memory: Memory
+    score: float
+    why: Mapping[str, float] = NOTHING
+    related: tuple[tuple[Relation, Memory], ...] = ()
+
+
+class Answer(NamedTuple):
+    query: Query
+    hits: tuple[Hit, ...]
+    total: int
+    mode: str
+    profile: str = "relevance"
+    hints: tuple[str, ...] = ()

@@ -92,7 +92,7 @@ def adding(memory: Bethink, texts: list[str], folder: Path) -> dict:
             for which in (0, 1) if at % 2 else (1, 0):
                 if which:
                     theirs.append(timed(lambda: embedder.documents([text])))  # noqa: B023 - called at once
-                    fsync.append(timed(lambda: commit(text)))
+                    fsync.append(timed(lambda: commit(text)))  # noqa: B023
                 else:
                     started = time.perf_counter()
                     statuses[memory.add(text).status] += 1
@@ -122,7 +122,7 @@ def loading(memory: Bethink, texts: list[str]) -> dict:
             part = slice(start, start + CHUNK)
             for which in (0, 1) if at % 2 else (1, 0):
                 if which:
-                    theirs.append(timed(lambda: memory.embedder.documents(texts[part])))
+                    theirs.append(timed(lambda: memory.embedder.documents(texts[part])))  # noqa: B023
                 else:
                     ours.append(
                         timed(

@@ -468,7 +468,7 @@ def test_the_unexpected_is_one_line_and_a_way_to_see_more(cli, monkeypatch):
     def explode(*_, **__):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("bethink.api.Memory.search", explode)
+    monkeypatch.setattr("bethink.api.Bethink.search", explode)
     result = cli("search", "x")
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("error: unexpected RuntimeError: boom\nhint: Set BETHINK_DEBUG=1")
@@ -480,7 +480,7 @@ def test_an_interrupt_ends_with_130(cli, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bethink.api.Memory.search", interrupt)
+    monkeypatch.setattr("bethink.api.Bethink.search", interrupt)
     result = cli("search", "x")
     assert (result.code, result.err) == (130, "stopped\n")
 
@@ -543,6 +543,7 @@ def test_nothing_is_imported_before_the_command_can_be_stopped():
     assert set(loaded.stdout.split()) <= {
         "__future__",
         "bethink",
+        "bethink.surface",
         "bethink.surface.cli",
         "bethink.surface.cli.main",
     }

@@ -109,6 +109,7 @@ def test_version_and_help_load_next_to_nothing(argv, tmp_path):
     loaded = modules_after(*argv, home=tmp_path / "home", project=tmp_path)
     assert {name for name in loaded if name.startswith("bethink")} == {
         "bethink",
+        "bethink.surface",
         "bethink.surface.cli",
         "bethink.surface.cli.main",
     }

@@ -424,7 +424,7 @@ def test_a_root_counts_unless_the_server_already_is_in_one(tmp_path):
 
 
 def test_the_source_of_the_server_is_the_one_under_test():
-    assert SOURCE.joinpath("bethink", "mcp", "server.py").exists()
+    assert SOURCE.joinpath("bethink", "surface", "mcp", "server.py").exists()
 
 
 def test_folders_of_one_checkout_share_a_store_and_a_model(place, monkeypatch):

@@ -557,7 +557,7 @@ def test_no_module_imports_the_sqlite_of_the_standard_library():
 
 def test_a_process_at_work_loads_no_second_sqlite(offline, path):
     code = (
-        "import sys; from bethink import Memory\n"
+        "import sys; from bethink import Bethink\n"
         f"with Bethink({str(path)!r}) as memory:\n    memory.add('an owl'); assert memory.search('owl').hits; memory.check(True)\n"
         "sys.exit('sqlite3' in sys.modules or '_sqlite3' in sys.modules)"
     )

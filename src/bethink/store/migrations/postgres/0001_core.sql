@@ -164,13 +164,13 @@ CREATE INDEX memories_superseded ON bethink.memories (tenant, superseded_by) WHE
 -- The words of memories and of topics, apart from their rows: counting a use then copies no words and touches no index, and looking a word
 -- up reads narrow rows, since the tsvector itself is kept out of line. Each lexeme begins with tenant and scope ("1f.3:deploy", in a summary
 -- "1f.3~deploy"), so that a list of the index holds the memories of one scope and nobody pays for another's words.
-CREATE TABLE bethink.text.words (
+CREATE TABLE bethink.words (
   tenant integer NOT NULL,
   key bigint NOT NULL,                            -- of a memory
   lexed tsvector NOT NULL,                        -- positions in the content are marked A, in the section C, among tags D
   PRIMARY KEY (tenant, key)
 ) PARTITION BY HASH (tenant);
-CREATE INDEX words_lexed ON bethink.text.words USING gin (lexed) WITH (fastupdate = off);
+CREATE INDEX words_lexed ON bethink.words USING gin (lexed) WITH (fastupdate = off);
 
 CREATE TABLE bethink.span_words (
   tenant integer NOT NULL,
@@ -339,11 +339,11 @@ END $$;
 GRANT SELECT ON bethink.migrations TO bethink_app;
 
 CREATE POLICY keeping ON bethink.tenants TO bethink_keeper USING (true) WITH CHECK (true);
-CREATE POLICY keeping ON bethink.text.words FOR SELECT TO bethink_keeper USING (true);
+CREATE POLICY keeping ON bethink.words FOR SELECT TO bethink_keeper USING (true);
 CREATE POLICY keeping ON bethink.span_words FOR SELECT TO bethink_keeper USING (true);
 GRANT SELECT, INSERT ON bethink.tenants TO bethink_keeper;
 GRANT UPDATE (sealed, seal, deleted_at) ON bethink.tenants TO bethink_keeper;
-GRANT SELECT ON bethink.text.words, bethink.span_words TO bethink_keeper;
+GRANT SELECT ON bethink.words, bethink.span_words TO bethink_keeper;
 
 -- The number of a tenant, which is made when it is new; null when it was deleted.
 CREATE FUNCTION bethink.enter(wanted text, salt text) RETURNS integer
@@ -374,7 +374,7 @@ BEGIN
   RETURN QUERY EXECUTE
     'SELECT f.key, sum(f.weight), count(*) OVER () FROM ('
     '  SELECT w.key, q.weight FROM unnest($2, $3) AS q(query, weight) CROSS JOIN LATERAL'
-    '    (SELECT w.key FROM bethink.text.words w WHERE w.tenant = $1 AND w.lexed @@ q.query OFFSET 0) w) f'
+    '    (SELECT w.key FROM bethink.words w WHERE w.tenant = $1 AND w.lexed @@ q.query OFFSET 0) w) f'
     ' GROUP BY f.key ORDER BY 2 DESC, 1 DESC LIMIT $4'
     USING bethink.tenant(), queries, weights, most;
 END $$;

@@ -1,0 +1,320 @@
+"""What every command prints, word for word, on one fixed database: a change of the inside that changes an answer shows here.
+
+Each group of command lines in `golden/commands.txt` runs on a database of its own, made by the same commands every time, and is compared with
+`golden/<group>.json`. The clock stands still within a command and moves a minute between two. What differs from run to run (ids,
+paths, sizes, speeds, versions) has a name instead. `GOLDEN=write pytest tests/test_golden.py` writes the files anew.
+"""
+
+from __future__ import annotations
+
+import datetime as calendar
+import difflib
+import itertools
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["cli_runner"]
+
+PACKAGE = "bethink"
+GOLDEN = Path(__file__).parent / "golden"
+REAL = calendar.datetime
+TABLE = (GOLDEN / "commands.txt").read_text("utf-8")
+SHOP = json.loads(
+    (GOLDEN / "shop.json").read_text("utf-8")
+)  # files in the project and beside it, a conversation, commits
+SESSION = "5e551011-0000-4000-8000-000000000001"
+
+COMMITTER = {"NAME": "Ada", "EMAIL": "ada@example.org", "DATE": "2026-02-10T12:00:00Z"}
+# What is measured, by its key in JSON; and what differs in texts.
+VARYING = (
+    "database_bytes",
+    "bytes_per_memory",
+    "bytes",
+    "p50_ms",
+    "p95_ms",
+    "documents_per_second",
+    "digest",
+)
+VERSION = re.compile(r"\d+\.\d+\.\d[\w.]*")
+PATTERNS = (
+    (r"\b(Bethink|bethink) \d+\.\d+\.\d+\w*", r"\1 <version>"),
+    (r"\bPython \d+\.\d+\.\d+\S*\b", "Python <version>"),
+    (r"\b(apsw|numpy|onnxruntime|tokenizers|SQLite)(:?) \d[\d.]+", r"\1\2 <version>"),
+    (r"\b[a-z]{3}_[\w-]{40,}", "<token>"),
+    (r"(?<=[ (])'(\w+)'(?=[,)])", r"\1"),  # choices have quotes in some versions of Python
+    (r"(?<![\w.])0\.\d{3,}\b", lambda found: f"{float(found[0]):.3f}"),
+    (r"\b\d[\d.,]* (bytes|kB|MB|GB)\b", "<size>"),
+)
+
+
+class Meta(type):
+    def __instancecheck__(cls, value):
+        return isinstance(value, REAL)
+
+
+class Clock(REAL, metaclass=Meta):
+    """The `datetime` of the package while a test runs."""
+
+    at = 0.0
+
+    @classmethod
+    def now(cls, tz=None):
+        return REAL.fromtimestamp(cls.at, tz)
+
+
+def swap(old, new):
+    for name, module in list(sys.modules.items()):
+        if name != __name__ and (
+            old is Clock or name == "datetime" or name.split(".")[0] == PACKAGE
+        ):
+            for key in [key for key, value in vars(module).items() if value is old]:
+                setattr(module, key, new)
+
+
+@pytest.fixture
+def store_kind():
+    return "sqlite"
+
+
+@pytest.fixture
+def stage(cli, monkeypatch, tmp_path):
+    """A clock, an environment and a home of the test's own."""
+    prefix = f"{PACKAGE.upper()}_"
+    kept = [prefix + name for name in ("HOME", "EMBEDDING", "OFFLINE")]
+    for name in list(os.environ):
+        if name not in kept and name.startswith(
+            (prefix, "XDG_", "CLAUDE", "CODEX", "COPILOT", "GIT_", "ANTHROPIC_", "OPENAI_")
+        ):
+            monkeypatch.delenv(name)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/git").symlink_to(
+        shutil.which("git")
+    )  # and no other program: which agents a machine has must not matter
+    write(tmp_path / "bin" / PACKAGE, "#!/bin/sh\n").chmod(0o755)
+    monkeypatch.setattr(
+        sys, "argv", [str(tmp_path / "bin" / PACKAGE)]
+    )  # what agents are told to start
+    home = (
+        tmp_path / "x".ljust(140 - len(str(tmp_path)), "x") / "ada"
+    )  # token budgets count its letters, so there are always as many
+    fixed = {
+        "HOME": home,
+        "PATH": tmp_path / "bin",
+        "TZ": "UTC",
+        "COLUMNS": 120,
+        "LANG": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": 1,
+    }
+    for name, value in fixed.items():
+        monkeypatch.setenv(name, str(value))
+    time.tzset()
+    monkeypatch.setattr(time, "time", lambda: Clock.at)
+    ticks = itertools.count(
+        1
+    )  # ids are made of this: each begins with eight digits of its own, as if they were a minute apart
+    monkeypatch.setattr(
+        time, "time_ns", lambda: (int(Clock.at * 1000) + 65536 * next(ticks)) * 1_000_000
+    )
+    for module in [
+        module
+        for name, module in sys.modules.items()
+        if name.split(".")[0] == PACKAGE and hasattr(module, "new_id")
+    ]:
+        if hasattr(module, "_last"):  # nor do they depend on what else was made in this process
+            monkeypatch.setattr(module, "_last", 0)
+    Clock.at = REAL(2026, 3, 2, 9, tzinfo=calendar.UTC).timestamp()
+    swap(REAL, Clock)
+    try:
+        yield Stage(cli, tmp_path, home)
+    finally:
+        swap(Clock, REAL)
+        monkeypatch.undo()
+        time.tzset()
+
+
+class Stage:
+    """Runs command lines as they stand in the table, and gives what differs from run to run a name."""
+
+    def __init__(self, cli, root, home):
+        self.cli, self.root, self.home = cli, root, home
+        self.words = {
+            "root": str(root),
+            "session": SESSION,
+            "talk": str(home / f".claude/projects/-shop/{SESSION}.jsonl"),
+        }
+        self.names, self.scopes = {SESSION: "<session>"}, {}
+
+    def build(self):
+        for name in ("other", "moved"):
+            (self.root / name).mkdir()
+        for name, text in SHOP["files"].items():
+            write(self.cli.project / name, text)
+        who = {
+            f"GIT_{one}_{key}": value
+            for one in ("AUTHOR", "COMMITTER")
+            for key, value in COMMITTER.items()
+        }
+        git = partial(subprocess.run, cwd=self.cli.project, env={**os.environ, **who}, check=True)
+        git(["git", "init", "-q", "--initial-branch=main"])
+        for at, message in enumerate(SHOP["commits"]):
+            write(self.cli.project / "shop/app.py", SHOP["files"]["shop/app.py"] + "#" * at)
+            git(["git", "add", "."])
+            git(["git", "commit", "-q", "-m", message])
+        lines = [
+            {"type": role, "uuid": f"u{at}", "sessionId": SESSION, "cwd": str(self.cli.project), "timestamp": f"2026-03-01T09:{at:02}:00.000Z",
+             "message": {"role": role, "content": text}}
+            for at, (role, text) in enumerate(SHOP["talk"])
+        ]  # fmt: skip
+        write(Path(self.words["talk"]), "".join(json.dumps(line) + "\n" for line in lines))
+        for name, text in SHOP["outside"].items():
+            write(self.root / name, text)
+        write(
+            self.root / "chat.md",
+            "".join(f"## {role}\n\n{text}\n\n" for role, text in SHOP["talk"]),
+        )
+        for line in table("told"):
+            name, command = line.split(None, 1)
+            Clock.at += 86400 if command.startswith("+ ") else 0
+            ran = self.run(command.removeprefix("+ "))
+            assert ran.code == 0, (command, ran)
+            if name != "-":
+                self.words[name] = json.loads(ran.out)["id"]
+                self.names[self.words[name]] = f"<{name}>"
+        (self.root / "moved").rmdir()
+
+    def run(self, line):
+        Clock.at += 60
+        line, _, stdin = line.partition(" < ")
+        argv = [self.filled(word) for word in shlex.split(line)]
+        plain = {"--format", "--jsonl", "--version", "--help", "help"} & set(argv)
+        return self.cli(*argv, *([] if plain else ["--json"]), stdin=self.filled(stdin))
+
+    def filled(self, text):
+        return re.sub(
+            r"\{(\w+)(?::(\d+))?\}",
+            lambda found: self.words[found[1]][: int(found[2] or 999)],
+            text,
+        )
+
+    def shown(self, line):
+        """What a command line printed, in a form to compare: parsed if it is JSON, else line by line."""
+        ran = self.run(line)
+        try:
+            out = self.fixed(json.loads(ran.out))
+        except ValueError:
+            out = self.text(ran.out).splitlines()
+        return {"exit": ran.code, "out": out, "err": self.text(ran.err).splitlines()}
+
+    def fixed(self, value, name=""):
+        if name in VARYING:
+            return f"<{name}>"
+        if isinstance(value, dict):
+            return {self.text(key): self.fixed(item, key) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.fixed(item, name) for item in value]
+        if isinstance(value, str):
+            lines = self.text(value).split("\n")  # a long text is easier to compare line by line
+            return (
+                "<version>"
+                if VERSION.fullmatch(value)
+                else {"<text>": lines}
+                if len(lines) > 2
+                else "\n".join(lines)
+            )
+        return (
+            round(value, 3) if isinstance(value, float) else value
+        )  # the last digits may differ with the machine
+
+    def text(self, text):
+        text = re.sub(
+            r"\b(project|container):([0-9a-f]{16})",
+            lambda found: f"{found[1]}:{self.scope(found[2])}",
+            text,
+        )
+        for pattern, name in PATTERNS:
+            text = re.sub(pattern, name, text)
+        text = (
+            text.replace(str(self.home), "<home>")
+            .replace(str(self.root.resolve()), "<tmp>")
+            .replace(str(self.root), "<tmp>")
+        )
+        return re.sub(r"\b([0-9a-f]{8}(?:-[0-9a-f]{1,12})*)\b(  +)?", self.named, text)
+
+    def scope(self, found):
+        return self.scopes.setdefault(found, f"<project-{len(self.scopes) + 1}>")
+
+    def named(self, found):
+        """The name of an id, whole or short. Columns are as wide as their ids, so what fills them up goes."""
+        id = found[1]
+        if len(id) < 36:
+            every = "list --all --all-projects --include-expired --include-deleted --include-superseded --include-quarantined --json"
+            known = [
+                *self.names,
+                *(one["id"] for one in json.loads(self.cli(*every.split()).out or "[]")),
+            ]
+            id = next((one for one in known if one.startswith(id)), "<hex>")
+        name = id if id == "<hex>" else self.names.setdefault(id, f"<id-{len(self.names)}>")
+        return name + ("  " if found[2] else "")
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    os.utime(path, (1_772_000_000, 1_772_000_000))
+    return path
+
+
+def table(group):
+    section = re.search(rf"^# {group}\n(.*?)(?=^# |\Z)", TABLE, re.MULTILINE | re.DOTALL)
+    return [line for line in section[1].splitlines() if line]
+
+
+def text_of(value):
+    return json.dumps(value, indent=1, ensure_ascii=False).splitlines()
+
+
+@pytest.mark.parametrize("group", re.findall(r"^# (\w+)$", TABLE, re.MULTILINE)[1:])
+def test_every_command_says_what_it_said(stage, group):
+    stage.build()
+    now = {}
+    for line in table(group):
+        now[line + " (again)" if line in now else line] = stage.shown(line)
+    path = GOLDEN / f"{group}.json"
+    if os.environ.get("GOLDEN") == "write":
+        path.write_text("\n".join(text_of(now)) + "\n", "utf-8")
+    then = json.loads(path.read_text("utf-8"))
+    assert list(now) == list(then), (
+        "The table has other lines than the file: GOLDEN=write writes it anew."
+    )
+    changed = [
+        "\n".join(
+            [
+                f"$ {PACKAGE} {line}",
+                *difflib.unified_diff(
+                    text_of(then[line]), text_of(now[line]), "golden", "now", lineterm="", n=2
+                ),
+            ]
+        )
+        for line in now
+        if text_of(now[line]) != text_of(then[line])
+    ]
+    if changed:
+        pytest.fail("\n\n".join(changed), pytrace=False)
+
+
+def test_no_command_is_left_out(cli):
+    commands = re.findall(r"^  (\w+)  +\w", cli.ok("--help"), re.MULTILINE)
+    assert len(commands) > 40
+    assert [
+        name for name in commands if not re.search(rf"^(\S+ +(\+ )?)?{name}\b", TABLE, re.MULTILINE)
+    ] == []

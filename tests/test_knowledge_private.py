@@ -117,3 +117,26 @@ def test_files_named_like_secrets_stay_apart_and_their_names_out(cli):  # noqa: 
         and "noon" not in contents
         and contents.count("at night") >= 2
     )
+
+
+def test_a_name_is_text_too_without_its_secrets_and_on_one_line(cli):  # noqa: F811
+    token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    name = f"bad\nname\x1b[31m {token}"
+    files = {
+        f"{name}.md": "# A\n\nSome sentence about the thing here.\n",
+        f"{name}.py": 'def f():\n    """Does it."""\n',
+        f"{name}/Makefile": "test: ## runs the tests\n\tpytest\n",
+        f"{name}/broken.md": b"\0\0",
+    }
+    for path, text in files.items():
+        (cli.project / path).parent.mkdir(exist_ok=True)
+        (cli.project / path).write_bytes(text if isinstance(text, bytes) else text.encode())
+    said = "".join(cli.ok(*command) for command in (["index", "."], ["map"], ["analyze"]))
+    said += str(cli.json("map", "--json")) + everything(cli)
+    assert token not in said and "\x1b" not in said
+    found = cli.json("list", "--all")
+    assert {one["kind"] for one in found} >= {"document", "code", "pattern"}
+    for one in found:
+        texts = [one["source"], one["section"], one["summary"], str(one["metadata"].get("path"))]
+        assert not any("\n" in text for text in texts), one
+        assert "bad\n" not in one["content"]

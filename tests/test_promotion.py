@@ -410,7 +410,8 @@ def test_a_folder_with_other_rules_stays(cli):
 def test_the_rule_of_a_purged_memory_can_be_taken_out(cli):
     id = cli.add(DEPLOY)
     cli.ok("promote", id)
-    cli.ok("forget", id, "--purge", "--yes")
+    with Bethink(directory=cli.project) as memory:
+        memory.forget(id, purge=True)  # as a sync does that brings a purge from elsewhere
     assert cli.json("promote", "--check")[0]["state"] == "unknown"
     assert cli.json("demote", id)["found"]
     assert not (cli.project / RULES).exists()
@@ -561,6 +562,42 @@ def test_metadata_that_points_elsewhere_is_harmless(cli, tmp_path):
     assert states(cli, "--check") == {id: "missing"}
     cli.ok("demote", id)
     assert (tmp_path / "secret.md").read_text() == "Mine.\n"
+
+
+# Purging
+
+
+def test_a_purge_takes_the_rule_out_of_its_file_and_tells_so(cli):
+    path = cli.project / "AGENTS.md"
+    path.write_text("# Ours\n")
+    kept, gone = cli.add(TESTS), cli.add(DEPLOY)
+    for id in (kept, gone):
+        cli.ok("promote", id)
+    path.write_text(path.read_text().replace(DEPLOY, f"{DEPLOY}, says Ada"))  # edited by hand
+    said = cli("forget", gone, "--purge", "--yes").err
+    assert "Its rule was taken out of AGENTS.md" in said
+    assert DEPLOY not in path.read_text() and rules(path) == [TESTS]
+    assert states(cli, "--check") == {kept: "ok"}
+    said = cli("forget", kept, "--purge", "--yes").err
+    assert path.read_text() == "# Ours\n"
+
+
+def test_a_purge_says_where_a_rule_may_still_stand(cli):
+    id = cli.add(DEPLOY)
+    cli.ok("promote", id, "--to", "agents")
+    path = cli.project / "AGENTS.md"
+    path.write_text(path.read_text().replace(promotion.END, ""))
+    said = cli("forget", id, "--purge", "--yes").err
+    assert "AGENTS.md may still hold its rule: The markers in AGENTS.md are damaged" in said
+    other = cli.add(TESTS)
+    cli.ok("promote", other, "--to", "claude")
+    (cli.project / RULES).unlink()
+    assert f"It was a rule in {RULES}" in cli("forget", other, "--purge", "--yes").err
+
+
+@pytest.mark.parametrize("mark", ["-" * 3, "- - -", "*" * 80, "_ _ _", "\\" * 3, "`" * 50 + "!"])
+def test_no_mark_of_a_rule_starts_a_block(mark):
+    assert not re.match(r"[-*_ ]{3,}$", promotion.safe(mark))
 
 
 # Many at once

@@ -39,7 +39,7 @@ from bethink.types import (
 )
 
 if TYPE_CHECKING:
-    from bethink.ingest.sync import Document, Skipped, Step, Synced
+    from bethink.ingest.sync import Document, Skipped, SourceUpdate, Synced
     from bethink.ingest.vectors import Recent
 
 
@@ -239,12 +239,12 @@ class Bethink:
         progress: Callable[[int, int], None] | None = None,
     ) -> Synced:
         """Brings the memories of a collection of sources in step with what its reader finds now (`ingest/sync.py`)."""
-        from bethink.ingest.sync import Door, sync
+        from bethink.ingest.sync import Collection, sync
 
         into = self._into(self.scope, unique=False, dedup=False, allow_purged=False)
         into = into._replace(trust=types.TRUST["import"] if trust is None else trust, lenient=True)
 
-        def write(steps: Sequence[Step]) -> Receipt:
+        def write(steps: Sequence[SourceUpdate]) -> Receipt:
             moved = {step.source.uri: step.moved_from for step in steps if step.moved_from}
             return self._ingest(
                 [(step.source, step.passages) for step in steps],
@@ -254,18 +254,18 @@ class Bethink:
                 moved,
             )
 
-        door = Door(
+        target = Collection(
+            collection,
+            type,
             known={source.uri: source for source in self.store.sources(self.scope, collection)},
-            other=lambda uri: self.store.source(self.scope, uri),
+            find=lambda uri: self.store.source(self.scope, uri),
             write=write,
-            vanish=lambda uris: (
+            retire=lambda uris: (
                 self._write(vanish=tuple((self.scope, uri) for uri in uris)).retired
             ),
-            alive=alive,
+            exists=alive,
         )
-        return sync(
-            documents, door, collection=collection, type=type, looked=looked, progress=progress
-        )
+        return sync(documents, target, looked=looked, progress=progress)
 
     def _into(self, scope: str, unique: bool, dedup: bool, allow_purged: bool) -> Any:
         from bethink.ingest.pipeline import Into

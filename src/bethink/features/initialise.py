@@ -462,5 +462,5 @@ def ready(memory: Bethink) -> Ready:
 
 def _words(text: str) -> list[str]:
     """The first words of the longest clause of a text, without anything that a shell would obey."""
-    clause = max(re.split(r"[:.;…]+\s", text), key=len)
+    clause = max(re.split(r"(?<![:.;…])[:.;…]++\s", text), key=len)
     return re.findall(r"[^\W_](?:[\w./-]*\w)?", clause)[:6]

@@ -59,12 +59,10 @@ USES = 5  # from which uses alone do
 SOME_USES = 3  # from which uses do together with any vote for it
 
 _MARKER = re.compile(r"<!-- bethink:([0-9a-f]{8}[0-9a-f-]{0,28}) -->\s*$")
-_OPENS = re.compile(
-    r"(?:[#>=]|[-+*](?=\s|$)|[-*_](?:\s?[-*_]){2,}\s*$|```|~~~|\[[ xX]\])"
-)  # would start a Markdown block
+_OPENS = re.compile(r"(?:[#>=]|[-+*](?=\s|$)|```|~~~|\[[ xX]\])")  # would start a Markdown block
 _NUMBER = re.compile(r"(\d{1,9})([.)])(?=\s|$)")  # would start a numbered list
-_MENTION = re.compile(r"(?<![\w`@])@[\w~./\\-]+")  # would make some hosts read that file in
-_SPAN = re.compile(r"(`+[^`]*`+)")
+_MENTION = re.compile(r"(?<![\w`@])@[\w~./\\-]++")  # would make some hosts read that file in
+_SPAN = re.compile(r"((?<!`)`++[^`]*+`++)")
 
 
 class Promotion(NamedTuple):
@@ -309,7 +307,8 @@ def safe(text: str) -> str:
         part if at % 2 else _MENTION.sub(lambda found: f"`{found[0]}`", part)
         for at, part in enumerate(parts)
     )
-    if _OPENS.match(line):
+    is_rule = len(line) > 2 and not line.replace(" ", "").strip("-*_")  # a line across the page
+    if is_rule or _OPENS.match(line):
         return f"\\{line}"
     return _NUMBER.sub(r"\1\\\2", line, count=1) if _NUMBER.match(line) else line
 
@@ -447,6 +446,37 @@ def _demote_unknown(memory: Bethink, id: str) -> Demotion:
         )
     marker, path = found[0]
     return Demotion(marker, path, *_without(memory, path, marker))
+
+
+def withdraw_rules(memory: Bethink, purged: Sequence[Memory]) -> list[str]:
+    """Takes the rules of memories that are purged out of their files, edited ones too. Returns a sentence for each file: what was
+    taken out, or where the text still stands because this process cannot change it."""
+    root = memory.project.worktree
+    told: list[str] = []
+    for one in purged:
+        noted = str(one.metadata.get("promoted_to") or "")
+        for path in dict.fromkeys((*((noted,) if noted else ()), *USUAL)):
+            try:
+                with textfile.alone(root):
+                    found, removed = _without(memory, path, one.id)
+            except BethinkError as error:
+                if path == noted:
+                    told.append(f"{path} may still hold its rule: {error.message}")
+                continue
+            if found:
+                went = (
+                    "the file, which held nothing else, is gone"
+                    if removed
+                    else "it holds it no more"
+                )
+                told.append(
+                    f"Its rule was taken out of {path}: {went}. Commits of that file may still."
+                )
+            elif path == noted:
+                told.append(
+                    f"It was a rule in {path}, which does not hold it here; other checkouts may."
+                )
+    return told
 
 
 def _without(memory: Bethink, path: str, id: str) -> tuple[bool, bool]:

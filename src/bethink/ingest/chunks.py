@@ -43,7 +43,7 @@ _REST = r"[^\S\r\n]*(?:\r\n?|\n)?"
 _SENTENCE = re.compile(rf"(?:[.!?…؟۔।]{_CLOSERS}(?=\s)|[。！？｡．]{_CLOSERS}){_REST}")
 _WORD = re.compile(r"\s\S")
 _MARKUP = re.compile(r"[`*_\[\]<>&!\\]")
-_ANCHOR = re.compile(r"\s*\{#[^{}]{0,80}\}$")
+_ANCHOR = re.compile(r" ?\{#[^{}]{0,80}\}$")
 
 
 class Chunk(NamedTuple):

@@ -42,6 +42,7 @@ LONGEST_IGNORE = 512 * 1024
 MOST_PATTERNS = 5000
 MOST_WILDCARDS = 3  # in one name: each more multiplies the time that a hostile pattern can take
 EVERY_FOLDER = "(?P<ps_d>/)"  # what pathspec makes of `*/`
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 HEAD = 1024  # bytes in which a NUL says that a file is no text
 # Bytes that no text in an old one-byte encoding has: controls other than tab, line feed, form feed, return and escape.
 CONTROLS = bytes({*range(32), 127} - {9, 10, 12, 13, 27})
@@ -150,8 +151,16 @@ def _uri(path: str, root: str) -> str:
         path = path[len(root) :].lstrip(os.sep) or "."
     if os.sep != "/":
         path = path.replace(os.sep, "/")
-    # Names that are no UTF-8 arrive with surrogates in them, which no database takes.
-    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
+    return one_line(path)
+
+
+def one_line(name: str) -> str:
+    """A name as it is stored and shown: bytes that are no UTF-8, which no database takes, and characters that end a line or
+    steer a terminal stand as `\\x0a`."""
+    if name.isascii() and name.isprintable():
+        return name
+    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -23,6 +23,7 @@ from bethink.ingest.code import ENTITIES, Entry, passages, skeleton
 from bethink.ingest.files import Found, read_text
 from bethink.ingest.languages import language_of
 from bethink.ingest.markdown import redacted
+from bethink.ingest.redact import redact
 from bethink.ingest.symbols import Symbol, outline
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Entity, Passage
@@ -86,7 +87,7 @@ def entries(found: Iterable[Found | Skipped]) -> Iterator[Entry | Skipped]:
 
 def _redacted(code: Code) -> Code:
     """The file as it may be mapped, as a whole: a symbol between two comments does not look private by itself."""
-    return code._replace(text=redacted(code.text)[0])
+    return code._replace(path=redact(code.path).text, text=redacted(code.text)[0])
 
 
 def entry(code: Code) -> Entry:

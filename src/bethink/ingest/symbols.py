@@ -48,7 +48,7 @@ _MACROS = re.compile(
     re.MULTILINE,
 )
 _SPOKEN = re.compile(
-    rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'", re.DOTALL
+    rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)'", re.DOTALL
 )  # comments and strings
 _TRAILING = re.compile(r"[ \t;,)]{0,80}((?://|#|/\*).{0,600})")
 

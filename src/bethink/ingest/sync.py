@@ -1,6 +1,6 @@
 """Keeping memories in step with sources that change: files, a repo map, findings, commits.
 
-Each source is known by its uri and the hash of how it was last read. What is unchanged is passed over without reading it
+Each source is known by its uri and the hash of how it was last read. `sync` passes over what is unchanged without reading it
 again; what changed replaces its own memories and nobody else's; what moved keeps its ids; what vanished retires its
 memories. One group of sources goes in per transaction, so that a stop at any moment leaves every source either as it was
 or as it is. This module knows no file system: readers hand it documents.
@@ -16,7 +16,8 @@ from bethink.errors import InvalidInput
 from bethink.ingest.redact import redact
 from bethink.types import NOTHING, Passage, Receipt, Source
 
-GROUP = 256  # passages that go in together: enough for full batches of the model, few enough to lose little when stopped
+# Passages written together: enough for full batches of the model, few enough to lose little when stopped. Set by hand.
+GROUP = 256
 
 
 class Document(NamedTuple):
@@ -59,142 +60,147 @@ class Synced(NamedTuple):
         return Synced(*(mine + theirs for mine, theirs in both))
 
 
-class Step(NamedTuple):
-    """One document to be written: what it was, if anything, and what it is."""
+class SourceUpdate(NamedTuple):
+    """One source to be written with its passages; `moved_from` is the uri it was known by, if it was another."""
 
     source: Source
     passages: Sequence[Passage]
     moved_from: str | None = None
-    fresh: bool = False
+    is_new: bool = False
 
 
-class Door(NamedTuple):
-    """What a sync may do to the world: know the sources of a collection, write some, and say which uris still exist."""
+class Collection(NamedTuple):
+    """The sources that are kept in step together, and what `sync` may do to them."""
 
-    known: Mapping[str, Source]  # of this collection
-    other: Callable[
+    name: str
+    type: str
+    known: Mapping[str, Source]
+    find: Callable[
         [str], Source | None
     ]  # any source by its uri, whichever collection it belongs to
-    write: Callable[[Sequence[Step]], Receipt]
-    vanish: Callable[[Sequence[str]], int]
-    alive: Callable[[str], bool]
+    write: Callable[[Sequence[SourceUpdate]], Receipt]
+    retire: Callable[[Sequence[str]], int]
+    exists: Callable[[str], bool]  # whether what a uri names is still there
+
+
+class Tally:
+    """What one run did so far. Lists, because copying tuples for every source makes a run quadratic."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+        self.gone: set[str] = set()  # uris from which a source moved away
+        self.skipped: list[Skipped] = []
+        self.unchanged = 0
+        self.updates: list[tuple[str, str | None, bool]] = []  # uri, moved_from, is_new
+        self.memories = [0, 0, 0]  # added, kept, retired
+        self.hints: dict[str, None] = {}
+
+    def add(self, group: Sequence[SourceUpdate], receipt: Receipt) -> None:
+        self.updates += [(step.source.uri, step.moved_from, step.is_new) for step in group]
+        kept = sum(outcome.status == "kept" for outcome in receipt.outcomes)
+        for at, number in enumerate((receipt.added, kept, receipt.retired)):
+            self.memories[at] += number
+        self.hints |= dict.fromkeys(receipt.hints)
+
+    def result(self, vanished: Sequence[str] = ()) -> Synced:
+        stayed = [(uri, is_new) for uri, moved_from, is_new in self.updates if not moved_from]
+        return Synced(
+            added=tuple(uri for uri, is_new in stayed if is_new),
+            changed=tuple(uri for uri, is_new in stayed if not is_new),
+            moved=tuple((old, uri) for uri, old, _ in self.updates if old),
+            vanished=tuple(vanished),
+            unchanged=self.unchanged,
+            skipped=tuple(self.skipped),
+            memories_added=self.memories[0],
+            memories_kept=self.memories[1],
+            memories_retired=self.memories[2],
+            hints=tuple(self.hints),
+        )
 
 
 def sync(
     documents: Iterable[Document | Skipped],
-    door: Door,
+    collection: Collection,
     *,
-    collection: str,
-    type: str,
     looked: Callable[[str], bool] = lambda uri: True,
     progress: Callable[[int, int], None] | None = None,
 ) -> Synced:
     """Brings the memories of a collection in step with its documents. Known sources that no document spoke of have vanished
     if `looked` says that they would have been found; those that could not be read have not."""
-    found = Synced()
-    seen: set[str] = set()
-    by_hash = {source.hash: source for source in door.known.values() if source.hash}
-    gone: set[str] = set()
-
-    def steps() -> Iterator[Step]:
-        nonlocal found
-        for document in documents:
-            document = document._replace(uri=storable(document.uri))
-            if document.uri in seen:
-                continue
-            seen.add(document.uri)
-            if isinstance(document, Skipped):
-                found = found._replace(skipped=(*found.skipped, document))
-                continue
-            known = door.known.get(document.uri) or door.other(document.uri)
-            if (
-                known
-                and known.hash == document.hash
-                and known.metadata.get("collection") == collection
-            ):
-                found = found._replace(unchanged=found.unchanged + 1)
-                continue
-            try:
-                passages = document.passages()
-            except InvalidInput as error:
-                found = found._replace(
-                    skipped=(*found.skipped, Skipped(document.uri, error.message.rstrip(".")))
-                )
-                continue
-            origin = None if known and known.hash else by_hash.get(document.hash)
-            moved = (
-                origin.uri
-                if origin
-                and origin.uri not in seen
-                and origin.uri not in gone
-                and not _alive(door, origin.uri)
-                else None
-            )
-            if moved:
-                gone.add(moved)
-            source = Source(
-                document.uri,
-                type,
-                document.hash,
-                metadata={**document.metadata, "collection": collection},
-            )
-            yield Step(source, passages, moved, fresh=known is None or known.hash is None)
-
+    tally = Tally()
     done = 0
-    for group in _grouped(steps()):
-        receipt = door.write(group)
-        found = _noted(found, group, receipt)
-        done += sum(len(step.passages) for step in group)
+    for group in _group(_find_updates(documents, collection, tally)):
+        tally.add(group, collection.write(group))
+        done += sum(len(update.passages) for update in group)
         if progress:
-            progress(done, found.sources)
-    vanished = [uri for uri in door.known if uri not in seen and uri not in gone and looked(uri)]
+            progress(done, len(tally.updates) + tally.unchanged)
+    accounted = tally.seen | tally.gone
+    vanished = [uri for uri in collection.known if uri not in accounted and looked(uri)]
     if vanished:
-        retired = door.vanish(vanished)
-        found = found._replace(
-            vanished=tuple(vanished), memories_retired=found.memories_retired + retired
-        )
-    return found
+        tally.memories[2] += collection.retire(vanished)
+    return tally.result(vanished)
+
+
+def _find_updates(
+    documents: Iterable[Document | Skipped], collection: Collection, tally: Tally
+) -> Iterator[SourceUpdate]:
+    """The documents that are new, changed or moved, with their passages; notes the others in the tally."""
+    by_hash = {source.hash: source for source in collection.known.values() if source.hash}
+    for document in documents:
+        # A uri under which a source is stored was redacted when it was stored.
+        if document.uri not in collection.known:
+            document = document._replace(uri=storable(document.uri))
+        if document.uri in tally.seen:
+            continue
+        tally.seen.add(document.uri)
+        if isinstance(document, Skipped):
+            tally.skipped.append(document._replace(reason=redact(document.reason).text))
+            continue
+        known = collection.known.get(document.uri) or collection.find(document.uri)
+        ours = known and known.metadata.get("collection") == collection.name
+        if known and ours and known.hash == document.hash:
+            tally.unchanged += 1
+            continue
+        try:
+            passages = document.passages()
+        except InvalidInput as error:
+            tally.skipped.append(Skipped(document.uri, error.message.rstrip(".")))
+            continue
+        is_new = known is None or known.hash is None
+        moved_from = _origin(by_hash.get(document.hash), collection, tally) if is_new else None
+        if moved_from:
+            tally.gone.add(moved_from)
+        metadata = {**document.metadata, "collection": collection.name}
+        source = Source(document.uri, collection.type, document.hash, metadata=metadata)
+        yield SourceUpdate(source, passages, moved_from, is_new)
+
+
+def _origin(source: Source | None, collection: Collection, tally: Tally) -> str | None:
+    """The uri a document with the same content was known by, if nothing is there any more."""
+    if source is None or source.uri in tally.seen or source.uri in tally.gone:
+        return None
+    # What a redacted name stood for cannot be looked up, so it counts as existing.
+    if "[REDACTED" in source.uri or collection.exists(source.uri):
+        return None
+    return source.uri
 
 
 def storable(uri: str) -> str:
     """A uri without the secrets that something is named by. What differs only in them stays apart."""
-    kept = redact(uri).text
-    return (
-        uri if kept == uri else f"{kept}~{sha256(uri.encode('utf-8', 'replace')).hexdigest()[:6]}"
-    )
+    clean = redact(uri).text
+    if clean == uri:
+        return uri
+    return f"{clean}~{sha256(uri.encode('utf-8', 'replace')).hexdigest()[:6]}"
 
 
-def _alive(door: Door, uri: str) -> bool:
-    return "[REDACTED" in uri or door.alive(
-        uri
-    )  # what a redacted name stood for cannot be looked up
-
-
-def _grouped(steps: Iterator[Step]) -> Iterator[list[Step]]:
-    group: list[Step] = []
+def _group(updates: Iterator[SourceUpdate]) -> Iterator[list[SourceUpdate]]:
+    group: list[SourceUpdate] = []
     size = 0
-    for step in steps:
-        group.append(step)
-        size += len(step.passages)
-        if size >= GROUP or step.moved_from:
+    for update in updates:
+        group.append(update)
+        size += len(update.passages)
+        if size >= GROUP or update.moved_from:
             yield group
             group, size = [], 0
     if group:
         yield group
-
-
-def _noted(found: Synced, group: Sequence[Step], receipt: Receipt) -> Synced:
-    plain = [step for step in group if not step.moved_from]
-    return found._replace(
-        added=(*found.added, *(step.source.uri for step in plain if step.fresh)),
-        changed=(*found.changed, *(step.source.uri for step in plain if not step.fresh)),
-        moved=(
-            *found.moved,
-            *((step.moved_from, step.source.uri) for step in group if step.moved_from),
-        ),
-        memories_added=found.memories_added + receipt.added,
-        memories_kept=found.memories_kept
-        + sum(outcome.status == "kept" for outcome in receipt.outcomes),
-        memories_retired=found.memories_retired + receipt.retired,
-        hints=tuple(dict.fromkeys((*found.hints, *receipt.hints))),
-    )

@@ -7,7 +7,6 @@ has to think about it. This module knows no format and no kind of project.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -15,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from bethink.ingest.files import Found, read_text
+from bethink.ingest.files import Found, one_line, read_text
 from bethink.ingest.markdown import redacted
 from bethink.ingest.sync import Skipped
 from bethink.types import NOTHING, Entity, Passage
@@ -115,7 +114,7 @@ class Tree:
             if isinstance(one, Skipped):
                 self.skipped[one.uri.removeprefix(prefix)] = one.reason
             elif one.path.is_relative_to(root):
-                path = _text(one.path.relative_to(root).as_posix())
+                path = one_line(one.path.relative_to(root).as_posix())
                 prefix = one.uri.removesuffix(path) if one.uri.endswith(path) else prefix
                 if len(self._files) < MOST_FILES:
                     self._files[path] = one
@@ -210,11 +209,6 @@ class Tree:
             return ""
         self._read += len(read[0])
         return redacted(read[0].removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))[0]
-
-
-def _text(path: str) -> str:
-    """A name that is no UTF-8 arrives with surrogates in it, which no database takes. `walk` writes it the same way."""
-    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def aside(path: str) -> bool:

@@ -35,6 +35,7 @@ def forget(args: Namespace) -> None:
       bethink forget 01a1dd89 01a1de02 --json
       bethink forget 01a1dd89 --purge --yes
     """
+    from bethink.features import promotion
     from bethink.ingest.traces import Traces, traces
     from bethink.surface.cli import shown
 
@@ -51,6 +52,7 @@ def forget(args: Namespace) -> None:
             confirmed(
                 args, f"Purging {output.many(len(ids), 'memory', 'memories')} cannot be undone."
             )
+        rules = promotion.withdraw_rules(memory, found) if args.purge else []
         memory.forget(*ids, purge=args.purge)
         status = "purged" if args.purge else "forgotten"
         output.show(
@@ -58,6 +60,8 @@ def forget(args: Namespace) -> None:
             [{"id": id, "status": status} for id in ids],
             lambda: output.out("\n".join(f"{status} {line}" for line in lines)),
         )
+        for sentence in rules:
+            output.hint(args, sentence)
         reach = " --all-projects" if args.all_projects else ""
         names = memory.store.abbreviate([one.id for one in said.rest])
         for one in said.rest:

@@ -150,8 +150,12 @@ REMAINS = Field(
 )
 
 
+HINTS = Field(None, description="which rules files held a purged memory, and which still may")
+
+
 class Gone(Ended):
     remains: list[str] | None = REMAINS
+    hints: list[str] | None = HINTS
 
 
 class Forgotten(Shape):
@@ -159,6 +163,7 @@ class Forgotten(Shape):
         description="after a purge also what a conversation held in the very same words"
     )
     remains: list[str] | None = REMAINS
+    hints: list[str] | None = HINTS
 
 
 class Version(Shape):

@@ -6,9 +6,9 @@ from typing import Any
 
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound, Overtaken
-from bethink.features import handoffs, knowledge
+from bethink.features import handoffs, knowledge, promotion
 from bethink.ingest.pipeline import clean
-from bethink.ingest.traces import traces
+from bethink.ingest.traces import Traces, traces
 from bethink.recall.shape import iso, plain
 from bethink.surface.http import answers, schemas
 from bethink.surface.http.operation import Call, Operation, Reply
@@ -146,12 +146,16 @@ def forget_many(call: Call) -> dict[str, Any]:
 def _forgotten(call: Call, ids: list[str], purge: bool) -> dict[str, Any]:
     memory = call.memory
     full = list(dict.fromkeys(memory.resolve(id) for id in ids))
-    rest = traces(memory.store, memory.store.get(full)).rest if purge else ()
+    found = memory.store.get(full) if purge else []
+    known = traces(memory.store, found) if purge else Traces()
+    hints = promotion.withdraw_rules(memory, [*found, *known.same]) if purge else []
     ended = [
         {"id": id, "status": "purged" if purge else "forgotten"}
         for id in memory.forget(*full, purge=purge)
     ]
-    return {"items": ended, **({"remains": [one.id for one in rest]} if rest else {})}
+    remains = [one.id for one in known.rest]
+    optional = {"remains": remains, "hints": hints}
+    return {"items": ended, **{name: value for name, value in optional.items() if value}}
 
 
 def restore(call: Call) -> Reply:

@@ -1,11 +1,13 @@
 """Which project a directory belongs to."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
 
-from bethink import project
+from bethink import Bethink, project
+from bethink.config import Config
 from bethink.errors import InvalidInput
 
 
@@ -73,9 +75,93 @@ def test_a_submodule_is_a_project_of_its_own(repository):
     inner.mkdir(parents=True)
     modules.mkdir(parents=True)
     (inner / ".git").write_text("gitdir: ../../.git/modules/lib\n")
+    (modules / "config").write_text("[core]\n\tbare = false\n\tworktree = ../../../vendor/lib\n")
     found = project.find(inner)
-    assert (found.root, found.name) == (inner, "lib")
+    assert (found.root, found.name, found.common) == (inner, "lib", modules)
     assert found.identity != project.find(repository).identity
+
+
+@pytest.mark.parametrize("entry", ["worktree", "repository", "link"])
+def test_a_git_file_that_points_into_another_repository_does_not_join_it(
+    repository, tmp_path, entry
+):
+    git(repository, "worktree", "add", str(tmp_path / "linked"))
+    hostile = tmp_path / "hostile"
+    hostile.mkdir()
+    if entry == "link":
+        (hostile / ".git").symlink_to(repository / ".git")
+    else:
+        place = {"worktree": ".git/worktrees/linked", "repository": ".git"}[entry]
+        (hostile / ".git").write_text(f"gitdir: {repository / place}\n")
+    found = project.find(hostile)
+    assert (found.root, found.name) == (hostile, "hostile")
+    assert found.identity != project.find(repository).identity
+    project.pin(found)
+    assert not (repository / ".git" / project.NOTE).exists()
+
+
+# The id of a repository
+
+
+def test_a_repository_that_is_moved_stays_the_project_it_was(repository, tmp_path):
+    before = project.find(repository)
+    project.pin(before)
+    repository.rename(tmp_path / "kiosk")
+    moved = project.find(tmp_path / "kiosk" / "src")
+    assert (moved.identity, moved.name) == (before.identity, "kiosk")
+    project.pin(moved)
+    (tmp_path / "shop").mkdir()
+    git(tmp_path / "shop", "init")
+    os.utime(tmp_path / "shop" / ".git" / "description", (1, 1))
+    assert project.find(tmp_path / "shop").identity != before.identity
+    assert project.find(tmp_path / "kiosk").identity == before.identity
+
+
+def test_a_clone_and_a_copy_are_projects_of_their_own(repository, tmp_path):
+    original = project.find(repository)
+    project.pin(original)
+    git(tmp_path, "clone", str(repository), "clone")
+    shutil.copytree(repository, tmp_path / "copy")
+    others = [project.find(tmp_path / name) for name in ("clone", "copy")]
+    for other in others:
+        project.pin(other)
+    found = [project.find(tmp_path / name).identity for name in ("shop", "clone", "copy")]
+    assert found == [original.identity, *(other.identity for other in others)]
+    assert len(set(found)) == 3
+
+
+def test_the_first_write_pins_and_pinning_changes_nothing(repository, tmp_path):
+    before = project.find(repository)
+    assert not (repository / ".git" / project.NOTE).exists()
+    with Bethink(tmp_path / "memory.db", directory=repository, config=Config()) as memory:
+        memory.search("anything", mode="keyword")
+        assert not (repository / ".git" / project.NOTE).exists()
+        memory.add("We deploy from main")
+    assert (repository / ".git" / project.NOTE).read_text().startswith(before.identity)
+    assert project.find(repository) == before
+
+
+def test_a_folder_that_is_put_under_git_keeps_its_memories(tmp_path):
+    folder = tmp_path / "new"
+    folder.mkdir()
+    config = Config(embedding="none")
+    with Bethink(tmp_path / "memory.db", directory=folder, config=config) as memory:
+        memory.add("We deploy from main")
+    git(folder, "init")
+    for _ in range(2):
+        with Bethink(tmp_path / "memory.db", directory=folder, config=config) as memory:
+            assert memory.search("deploy", mode="keyword").hits
+            memory.add("Tea is at four")
+    folder.rename(tmp_path / "newer")
+    with Bethink(tmp_path / "memory.db", directory=tmp_path / "newer", config=config) as memory:
+        assert memory.search("deploy", mode="keyword").hits
+
+
+@pytest.mark.parametrize("note", [b"", b"nonsense", b"\xff\n\x00", b"0123456789abcdef0\n/x\n"])
+def test_a_note_that_says_nothing_counts_as_none(repository, note):
+    before = project.find(repository).identity
+    (repository / ".git" / project.NOTE).write_bytes(note)
+    assert project.find(repository).identity == before
 
 
 def test_a_symbolic_link_leads_to_the_same_project(repository, tmp_path):
@@ -107,7 +193,7 @@ def test_a_broken_git_file_counts_as_none(tmp_path, text):
     folder.mkdir()
     (folder / ".git").write_bytes(text)
     assert project.find(folder).root == folder
-    assert project.find(folder).identity == project._project(folder, folder, folder).identity
+    assert project.find(folder).common is None
 
 
 def test_a_git_folder_without_a_head_is_none(repository):

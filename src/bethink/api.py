@@ -76,7 +76,18 @@ class Bethink:
         self.container, self.everywhere = container, everywhere
         self.actor, self.trust, self.clock = actor, trust, clock
         self.store: Store = store or open_store(self.config, self.project)
+        self.project = self._known_before(self.project)
         self._model = LazyModel(self.config, embedder, WINDOW, on_pull)
+
+    def _known_before(self, project: projects.Project) -> projects.Project:
+        """The project under the id by which the database knows its folder, if it was put under git since."""
+        earlier = projects.earlier_identities(project)
+        if earlier:
+            known = self.store.export("scopes", "", 10_000)[0].scopes
+            for key, _, path in known:
+                if path == str(project.root) and key.removeprefix("project:") in earlier:
+                    return project._replace(identity=key.removeprefix("project:"))
+        return project
 
     def __enter__(self) -> Self:
         return self
@@ -284,15 +295,16 @@ class Bethink:
             scopes=self.names_of(scope),
         )
 
-    def names_of(self, scope: str) -> dict[str, tuple[str, ...]]:
-        """What a scope is called, where its project lies and what tells it from others, for a batch that may be the first to speak of it."""
+    def names_of(self, scope: str) -> dict[str, tuple[str, str]]:
+        """What a scope is called and where its project lies, for a batch that may be the first to speak of it."""
         if scope == self.scope:
             name = (
                 f"{self.project.name}/{projects.container_name(self.container)}"
                 if self.container
                 else self.project.name
             )
-            return {scope: (name, str(self.project.root), projects.origin(self.project))}
+            projects.pin(self.project)
+            return {scope: (name, str(self.project.root))}
         return {scope: (scope, "")} if scope in (PERSONAL, TEAM) else {}
 
     def _ingest(

@@ -1,8 +1,10 @@
 """Which project a directory belongs to, and so which scopes a command sees.
 
-The identity of a project is its git common directory, read from the files git keeps rather than by running git: every
-worktree and sub-directory of a repository agrees on it. Outside git it is the nearest folder with `.bethink/`, else
-the directory itself. Only a hash of the path is stored with memories.
+A repository is one project: all its worktrees and sub-directories share its git common directory, which is read from git's own
+files rather than by running git. The first write puts the project's id into a file in that directory (`pin`), so the
+memories of a repository that is moved or renamed are still its own. A clone has no such file; a copy has one, but the original
+has the same, so the copy counts as another project. Outside git a project is the nearest folder with `.bethink/`, else the
+directory itself, and is known by its path. Only the id is stored with memories.
 """
 
 from __future__ import annotations
@@ -17,12 +19,17 @@ from typing import NamedTuple
 
 from bethink.errors import InvalidInput
 
+NOTE = "bethink-project"  # in the git common directory: the id, and where that directory lay when it was written
+LONGEST_NOTE = 10_000  # bytes
+_ID = re.compile(r"[0-9a-f]{16}")
+
 
 class Project(NamedTuple):
     root: Path  # where `.bethink/` belongs: shared by all worktrees
     worktree: Path  # the checkout that the directory is in
     identity: str
     name: str
+    common: Path | None = None  # the git common directory
 
     @property
     def scope(self) -> str:
@@ -47,47 +54,42 @@ def container_name(name: str) -> str:
 
 
 def find(directory: Path | None = None) -> Project:
-    """The project that a directory, by default the current one, belongs to."""
+    """The project that a directory, by default the current one, belongs to. Writes nothing."""
     try:
         start = (directory or Path.cwd()).resolve()
     except FileNotFoundError:
         start = Path("/")  # the current directory was removed under us
     for folder in (start, *start.parents):
-        common = _common(folder / ".git")
+        git = folder / ".git"
+        common = _common_directory(git)
+        if common == git and (git.is_symlink() or git.is_file()):
+            return Project(folder, folder, _hash(git), folder.name)
         if common is not None:
-            return _project(common.parent if common.name == ".git" else folder, folder, common)
+            root = common.parent if common.name == ".git" else folder
+            return Project(root, folder, _identity(common), root.name or "root", common)
     for folder in (start, *start.parents):
         if os.path.isdir(folder / ".bethink") and folder != Path.home():  # noqa: PTH112  (false, not an error, below an unreadable folder)
-            return _project(folder, folder, folder)
-    return _project(start, start, start)
+            return Project(folder, folder, _hash(folder), folder.name or "root")
+    return Project(start, start, _hash(start), start.name or "root")
 
 
-def marked(project: Project) -> bool:
+def is_marked(project: Project) -> bool:
     """Whether something says that this is a project, rather than the directory somebody happened to be in."""
-    return not gone(project.worktree / ".git") or (
-        project.root != Path.home() and not gone(project.root / ".bethink")
-    )
-
-
-def _project(root: Path, worktree: Path, identity: Path) -> Project:
-    return Project(
-        root,
-        worktree,
-        sha256(str(identity).encode("utf-8", "surrogateescape")).hexdigest()[:16],
-        root.name or "root",
+    return not is_gone(project.worktree / ".git") or (
+        project.root != Path.home() and not is_gone(project.root / ".bethink")
     )
 
 
 def of_team(project: Project) -> Project:
     """The project as a team knows it: by its name, since everybody keeps it in another folder."""
-    return project._replace(identity=team_identity(project.name))
+    return project._replace(identity=team_identity(project.name), common=None)
 
 
 def team_identity(name: str) -> str:
     return sha256(f"team:{name.strip().casefold()}".encode()).hexdigest()[:16]
 
 
-def gone(path: Path) -> bool:
+def is_gone(path: Path) -> bool:
     """Whether nothing is there. What only cannot be looked at may be there."""
     try:
         path.stat()
@@ -98,60 +100,100 @@ def gone(path: Path) -> bool:
     return False
 
 
-@lru_cache(maxsize=64)  # every write tells it
-def origin(project: Project) -> str:
-    """What tells a repository from others wherever it lies: hashes of its remote's address and of when it was made. Nothing outside git."""
-    common = _common(project.worktree / ".git")
-    if common is None:
-        return ""
-    marks: list[str] = []
+# The id of a repository
 
-    def mark(name: str, value: str) -> None:
-        marks.append(f"{name}:{sha256(value.encode()).hexdigest()[:16]}")
 
+@lru_cache(maxsize=64)  # every write asks for it
+def pin(project: Project) -> None:
+    """Notes a repository's id where all its worktrees find it. A repository that cannot be written is known by its path."""
+    common = project.common
+    if common is None or _read_note(common) == (project.identity, str(common)):
+        return
+    partial = common / f".{NOTE}.{os.getpid()}"
     with suppress(OSError):
-        if remote := _remote((common / "config").read_text("utf-8", "replace")):
-            mark("remote", remote)
-    with suppress(
-        OSError
-    ):  # git writes this file once, and whoever moves a repository keeps its time
-        mark("made", str((common / "description").stat().st_mtime_ns))
-    return " ".join(marks)
+        text = f"{project.identity}\n{common}\n"
+        partial.write_bytes(text.encode("utf-8", "surrogateescape"))
+        partial.replace(common / NOTE)
 
 
-def _remote(settings: str) -> str:
-    """The address of `origin`, else of the first remote, the same however it is reached: without protocol, user and ending."""
-    found: dict[str, str] = {}
-    section = ""
-    for line in map(str.strip, settings.splitlines()):
-        if line.startswith("["):
-            section = line
-        elif (named := re.fullmatch(r'\[remote "(.*)"\]', section)) and (
-            url := re.match(r"url\s*=\s*(.+)", line)
-        ):
-            found.setdefault(named.group(1), url.group(1).strip().strip('"'))
-    address = found.get("origin") or next(iter(found.values()), "")
-    address = re.sub(r"^([a-z+]+://)?([^@/]*@)?", "", address)
-    host, mark, path = re.sub(r"^([^/:]+):(\d+/)?", r"\1/", address).partition("/")
-    return f"{host.lower()}{mark}{path}".rstrip("/").removesuffix(".git")
+def earlier_identities(project: Project) -> tuple[str, ...]:
+    """By what a repository without a note may have been known: by its folder, before it was put under git or by an older version."""
+    if project.common is None or _noted_identity(project.common):
+        return ()
+    return _hash(project.root), _hash(project.common)
 
 
-def _common(git: Path) -> Path | None:
-    """The directory that all worktrees share. A linked worktree's `.git` is a file that points to its own folder inside it."""
+def _identity(common: Path) -> str:
+    """The noted id. Until there is one, a hash of the path and of when git made the directory: who comes to the place of a
+    repository that was moved away is another project."""
+    if noted := _noted_identity(common):
+        return noted
+    made = 0
+    with suppress(OSError):
+        # git writes this file once, and whoever restores a backup keeps its time
+        made = int((common / "description").stat().st_mtime)
+    return _hash(common, f"\0{made}")
+
+
+def _noted_identity(common: Path) -> str | None:
+    identity, place = _read_note(common)
+    if identity and place != str(common) and _read_note(Path(place))[0] == identity:
+        return None  # a copy: the original is still where it was
+    return identity
+
+
+def _read_note(common: Path) -> tuple[str | None, str]:
+    try:
+        with (common / NOTE).open("rb") as stream:
+            text = stream.read(LONGEST_NOTE).decode("utf-8", "surrogateescape")
+    except (OSError, ValueError):
+        return None, ""
+    identity, _, place = text.rstrip("\n").partition("\n")
+    return (identity, place) if _ID.fullmatch(identity) else (None, "")
+
+
+def _hash(path: Path, more: str = "") -> str:
+    return sha256(f"{path}{more}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+# git's own files
+
+
+def _common_directory(git: Path) -> Path | None:
+    """The directory that all worktrees of a repository share; None where there is no repository.
+
+    A `.git` that is a file or a link leads to a repository elsewhere. Anybody can write one, so it counts only if that repository
+    names this checkout too; otherwise `.git` itself is returned, and the checkout is a project of its own, known by its path."""
     try:
         if not git.exists():
             return None
+        if git.is_symlink():
+            return git
         if git.is_dir():
             return git.resolve() if (git / "HEAD").exists() else None
         text = git.read_text("utf-8", "surrogateescape")
         if not text.startswith("gitdir:"):
             return None
         own = (git.parent / text[len("gitdir:") :].strip()).resolve()
-        pointer = own / "commondir"
-        return (
-            (own / pointer.read_text("utf-8", "surrogateescape").strip()).resolve()
-            if pointer.exists()
-            else own
-        )
+        if not own.exists():
+            return None
+        return _leads_back(own, git) or git
     except (OSError, ValueError):
         return None
+
+
+def _leads_back(own: Path, git: Path) -> Path | None:
+    """The common directory, if git's own folder of a checkout points back: that of a worktree by `gitdir`, of a submodule by its settings."""
+    pointer = own / "commondir"
+    if pointer.exists():
+        entry = own / "gitdir"
+        back = own / (entry.read_text("utf-8", "surrogateescape").strip() if entry.exists() else "")
+        common = own / pointer.read_text("utf-8", "surrogateescape").strip()
+        return common.resolve() if back.resolve() == git.resolve() else None
+    if not (own / "config").exists():
+        return None
+    settings = (own / "config").read_text("utf-8", "surrogateescape")
+    worktree = re.search(r"^[ \t]*worktree[ \t]*=[ \t]*(\S.*)$", settings, re.MULTILINE)
+    if worktree and (own / worktree[1].strip().strip('"')).resolve() == git.parent.resolve():
+        return own
+    return None

@@ -231,12 +231,7 @@ class Batch(NamedTuple):
 
     at: datetime
     actor: str = "user"
-    scopes: Mapping[str, tuple[str, ...]] = (
-        NOTHING  # scope → its name and path, for people to read, and its origin where it has one
-    )
-    adopt: tuple[
-        tuple[str, str], ...
-    ] = ()  # (old scope, new scope): all that belongs to the first goes over to the second
+    scopes: Mapping[str, tuple[str, str]] = NOTHING  # scope → its name and path, for people to read
     expect: tuple[
         tuple[str, str, int], ...
     ] = ()  # (scope, uri, position): refused if somebody read on meanwhile

@@ -11,7 +11,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -307,7 +306,7 @@ def _by_session(turns: Sequence[Turn]) -> dict[str, list[Turn]]:
 
 def _scope(
     memory: Bethink, transcript: Transcript, turns: Sequence[Turn]
-) -> tuple[str, dict[str, tuple[str, ...]]]:
+) -> tuple[str, dict[str, tuple[str, str]]]:
     """The project that a conversation was about, by the directory it began in, also when that is gone by now; and its name.
     One file may hold conversations about several projects."""
     began = next((turn.cwd for turn in turns if turn.cwd), None) or transcript.project
@@ -316,22 +315,11 @@ def _scope(
     project = projects.find(Path(began))
     if memory.shared:
         project = projects.of_team(project)
-    elif heir := _heir(memory, Path(began)):
-        return heir, {}
-    return project.scope, {
-        project.scope: (project.name, str(project.root), projects.origin(project))
-    }
+    projects.pin(project)
+    return project.scope, {project.scope: (project.name, str(project.root))}
 
 
-def _heir(memory: Bethink, folder: Path) -> str | None:
-    """The scope of the project that adopted the memories of a folder which is gone."""
-    places = takewhile(projects.gone, (folder, *folder.parents))
-    return next(
-        (scope for place in places if (scope := memory.store.noted(f"adopted:{place}"))), None
-    )
-
-
-def _into(memory: Bethink, scope: str, names: dict[str, tuple[str, ...]]) -> Into:
+def _into(memory: Bethink, scope: str, names: dict[str, tuple[str, str]]) -> Into:
     from bethink.ingest.pipeline import Into
 
     config = memory.config

@@ -78,22 +78,9 @@ def told(hook: Hook, memory: Bethink) -> Told:
     for section, chosen in zip(sections, taken, strict=True):
         items += [section.title, *(line.quote for line in chosen)] if chosen else []
     if not items:
-        return _left_behind(memory, budget)
+        return Told()
     whole = tuple(line.whole for chosen in taken for line in chosen if line.whole)
     return Told(f"{fenced(items, marker)}\n{MORE}", whole, given.digest(fenced(items, "")))
-
-
-def _left_behind(memory: Bethink, budget: int) -> Told:
-    """That the project's folder seems to have been moved away from its memories: for the user to hear, who alone can say so."""
-    from bethink.features import adoption
-
-    sentence = adoption.hint(memory)
-    text = f"Memory holds nothing of this project. {sentence} Ask the user before running it."
-    return (
-        Told(text, (), given.digest(text))
-        if sentence and text.isprintable() and tokens(text) <= budget
-        else Told()
-    )
 
 
 class Line(NamedTuple):

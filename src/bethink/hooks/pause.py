@@ -117,21 +117,6 @@ def resume(scope: str) -> list[Pause]:
     return ended
 
 
-def inherit(scopes: Sequence[str], heir: str, name: str) -> None:
-    """What was said while a project was paused is not learned by the project that takes its place either."""
-    if any(pause.scope in scopes for pause in read()):
-        _write(
-            lambda known: [
-                *known,
-                *(
-                    pause._replace(scope=heir, name=name)
-                    for pause in known
-                    if pause.scope in scopes
-                ),
-            ]
-        )
-
-
 def _ended(known: Sequence[Pause], scopes: set[str], now: float) -> list[Pause]:
     return [
         pause._replace(until=now) if pause.scope in scopes and pause.holds(now) else pause

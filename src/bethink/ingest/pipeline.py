@@ -53,7 +53,7 @@ class Into(NamedTuple):
     lenient: bool = (
         False  # a passage that leaves nothing to remember is left out instead of refusing all
     )
-    scopes: Mapping[str, tuple[str, ...]] = NOTHING
+    scopes: Mapping[str, tuple[str, str]] = NOTHING
 
 
 Group = tuple[Source, Sequence[Passage]]

@@ -99,8 +99,6 @@ class SqliteStore(Transfers):
         with translated(self.path):
             with immediate(self.connection, self.timeout):
                 receipt = Writer(self.connection, batch).apply()
-            for old, _ in batch.adopt:
-                self._scope_ids.pop(old, None)  # its number may be the new scope's by now
             if batch.purge and not health.scrub(self.connection):
                 hint = "The memory is gone, but another process still reads an older state; purge once more when it has ended."
                 receipt = receipt._replace(hints=(hint,))

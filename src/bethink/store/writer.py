@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
-from bethink.store import adopt, leaving, lexemes, rows, spans
+from bethink.store import leaving, lexemes, rows, spans
 from bethink.store.records import receipt_of, receipt_text, valid_before
 from bethink.types import Batch, Change, Entity, Entry, Memory, Outcome, Receipt, path_of
 
@@ -139,15 +139,12 @@ class Writer:
                     f"The memory {id} was changed by another process.",
                     "Read it again, and change what it says now.",
                 )
-        adopted = [adopt.adopt(self, old, new) for old, new in batch.adopt]
         for scope, old, new in batch.move:
             self.move(self.scope(scope), old, new)
         for scope, source in batch.sources:
             self.source(self.scope(scope), source.uri, source.type, source)
         retired = sum(leaving.retire(self, scope, uri) for scope, uri in batch.retire)
-        retired += sum(leaving.vanish(self, scope, uri) for scope, uri in batch.vanish) + sum(
-            done.joined for done in adopted
-        )
+        retired += sum(leaving.vanish(self, scope, uri) for scope, uri in batch.vanish)
         for id, lines, position in batch.place:
             self.place(id, lines, position)
         for session in batch.sessions:
@@ -189,8 +186,7 @@ class Writer:
         purged = sum(leaving.purge(self, id) for id in batch.purge)
         self.cache()
         self.settle()
-        changed = len(changes) + sum(done.memories for done in adopted)
-        return Receipt(outcomes=outcomes, changed=changed, retired=retired, purged=purged)
+        return Receipt(outcomes=outcomes, changed=len(changes), retired=retired, purged=purged)
 
     def keep(self, receipt: Receipt) -> None:
         """Notes what became of a write that may come again, and now and then drops notes that are too old for that."""
@@ -218,8 +214,7 @@ class Writer:
 
     def scope(self, key: str) -> int:
         if key not in self.scope_ids:
-            name, path, origin = (*self.batch.scopes.get(key, ()), "", "", "")[:3]
-            adopt.note_origin(self, key, origin)
+            name, path = self.batch.scopes.get(key, ("", ""))
             known = self.run("SELECT id, name, path FROM scopes WHERE key = ?", (key,)).get
             if known and name in ("", known[1]) and path in ("", known[2]):
                 self.scope_ids[key] = known[0]
@@ -633,7 +628,7 @@ class Writer:
             ],
         )
         batch = self.batch
-        if batch.purge or batch.adopt:
+        if batch.purge:
             self.run("DELETE FROM lexeme_counts WHERE memories <= 0")
         removing = (
             batch.retire,
@@ -643,7 +638,6 @@ class Writer:
             batch.vectors,
             batch.spans,
             batch.span_vectors,
-            batch.adopt,
         )
         if not any(removing):
             return  # no vector was removed

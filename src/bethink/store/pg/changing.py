@@ -63,11 +63,6 @@ def apply(writer: Writer) -> Receipt:
 
 def applied(writer: Writer) -> Receipt:
     batch = writer.batch
-    if batch.adopt:
-        raise InvalidInput(
-            "A team's database knows a project by its name, wherever its folder lies.",
-            "Give the folder its old name to see its memories.",
-        )
     for scope, uri, position in batch.expect:
         writer.expect(scope, uri, position)
     for id, was in batch.unchanged:

@@ -218,7 +218,7 @@ class Writer:
 
     def scope(self, key: str) -> int:
         if key not in self.scope_ids:
-            name, path = (*self.batch.scopes.get(key, ()), "", "")[:2]
+            name, path = self.batch.scopes.get(key, ("", ""))
             known = self.one(
                 "SELECT id, name, path FROM scopes WHERE tenant = %s AND key = %s",
                 (self.tenant, key),

@@ -118,7 +118,6 @@ def examine(args: Namespace) -> Iterator[Finding]:
             if path is not None:
                 yield from folder(path)
             yield from embedding(memory, args.deep)
-            yield from left_behind(memory)
             if path is not None:
                 yield from space(path)
     except BethinkError as error:
@@ -310,14 +309,6 @@ def embedding(memory: Bethink, deep: bool) -> Iterator[Finding]:
         yield Finding("vectors of the model", False, said, "bethink reindex")
     else:
         yield Finding("vectors of the model", True, "every memory has one")
-
-
-def left_behind(memory: Bethink) -> Iterator[Finding]:
-    """No problem of the database: somebody may have meant to start anew."""
-    from bethink.features import adoption
-
-    if sentence := adoption.hint(memory, always=True):
-        yield Finding("project", True, sentence)
 
 
 def space(path: Path) -> Iterator[Finding]:

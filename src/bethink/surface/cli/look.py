@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from bethink.errors import BethinkError, UsageError
 from bethink.surface.cli import output
-from bethink.surface.cli.adopt import suggest
 from bethink.surface.cli.filters import chosen, filter_options, scope_names
 from bethink.surface.cli.parsing import FORMATS, Command
 from bethink.surface.cli.session import opened
@@ -49,7 +48,6 @@ def stats(args: Namespace) -> None:
     with opened(args) as memory:
         value = {**numbers(memory, args.this_project), "language_model": language.usage(memory)}
         output.show(args, value, lambda: output.out("\n".join(summary(memory, value))))
-        suggest(args, memory, always=True)
 
 
 def numbers(memory: Bethink, this_project: bool) -> dict[str, Any]:

@@ -74,10 +74,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "consolidate": ("tend", "merge, mark and retire what has become superfluous"),
         "reindex": ("care", "embed what has no vector of the current model"),
         "backup": ("care", "copy the database into one file"),
-        "adopt": (
-            "adopt",
-            "bring over the memories of a project whose folder was moved or renamed",
-        ),
         "migrate": ("migrate", "move everything into another database, SQLite or PostgreSQL"),
         "sync": ("sync", "exchange memories of a project with a team's database or server"),
         "reset": ("care", "forget everything beyond recovery"),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.errors import StoreError
 from bethink.surface.cli import output
-from bethink.surface.cli.adopt import suggest
 from bethink.surface.cli.filters import chosen, filter_options, projects, reach_option
 from bethink.surface.cli.parsing import FORMATS, Command, count, offset
 from bethink.surface.cli.session import opened
@@ -134,8 +133,6 @@ def list_memories(args: Namespace) -> None:
             output.note(args, "No memories.")
         elif total > args.offset + len(found):
             output.hint(args, f"{len(found)} of {total:,} are shown; --all shows every one.")
-        if not any(one.scope == memory.scope for one in found):
-            suggest(args, memory)
 
 
 def show_lines(memory: Bethink, found: Sequence[Memory], places: Mapping[str, str]) -> None:

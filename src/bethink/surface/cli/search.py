@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.errors import UsageError
 from bethink.surface.cli import output
-from bethink.surface.cli.adopt import suggest
 from bethink.surface.cli.filters import chosen, filter_options, projects
 from bethink.surface.cli.parsing import FORMATS, Command, count, number, offset
 from bethink.surface.cli.session import given_text, opened
@@ -150,8 +149,6 @@ def ask(args: Namespace, memory: Bethink, question: str, dual: bool) -> Answer:
             args,
             "Try other words, --all-projects, or --include-superseded; `bethink list` shows what there is.",
         )
-    if not any(hit.memory.scope == memory.scope for hit in answer.hits):
-        suggest(args, memory)
     return answer
 
 

@@ -189,10 +189,10 @@ def tell_place(args: Namespace, memory: Bethink) -> None:
     """What is told outside of any project is easily lost sight of: said at the first memory, and in the home directory at each."""
     from pathlib import Path
 
-    from bethink.project import marked
+    from bethink.project import is_marked
 
     root = memory.project.root
-    if memory.shared or marked(memory.project):
+    if memory.shared or is_marked(memory.project):
         return
     everything = root in (Path.home(), Path(root.anchor))
     if everything or memory.store.count(memory.filter(scopes=(memory.scope,))) == 1:

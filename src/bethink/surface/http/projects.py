@@ -64,7 +64,7 @@ class View(Bethink):
     def every_scope(self) -> tuple[str, ...]:
         return tuple(scope for scope in self.store.scopes() if self.caller.sees(scope))
 
-    def names_of(self, scope: str) -> dict[str, tuple[str, ...]]:
+    def names_of(self, scope: str) -> dict[str, tuple[str, str]]:
         # The store knows the name and folder of a project already; here they may be unknown.
         if self.project.root == NOWHERE:
             return (

@@ -21,6 +21,18 @@ def shop(tmp_path: Path, offline: Path, monkeypatch: pytest.MonkeyPatch) -> Shop
     return Shop(tmp_path, offline, monkeypatch)
 
 
+def test_a_turn_whose_agent_is_killed_is_read_at_the_next_hook(shop: Shop) -> None:
+    talk = shop.project / "talk.jsonl"
+    shop.ask("which queue do we use?", transcript_path=str(talk))
+    (entry,) = spool.waiting()
+    assert (entry.transcript, entry.event) == (str(talk), "prompt")
+    shop.start(session_id="another")
+    assert shop.woken
+    pause.pause(pause.EVERYWHERE)
+    shop.ask("and now?", transcript_path=str(shop.project / "other.jsonl"))
+    assert len(spool.waiting()) == 1
+
+
 # Reading what a host says
 
 

@@ -6,8 +6,9 @@ import shutil
 from datetime import UTC, datetime
 
 import pytest
-from transcripts import CLAUDE, SESSION, claude_line, read, table, written
+from transcripts import CLAUDE, SESSION, claude_line, read, stored, table, written
 
+from bethink import hosts
 from bethink.hosts import base
 
 SUMMARY = "This session is being continued from a previous conversation that ran out of context. The conversation is summarized below:\n"
@@ -149,6 +150,36 @@ def test_a_sub_agent_is_silent_while_memory_is_off_in_its_session(tmp_path):
     alone = tmp_path / inside.name
     shutil.copy(inside, alone)
     assert [text for _, _, text in table(alone)] == ["The salary is high.", "brook runs Debian."]
+
+
+def test_a_private_block_hides_the_turns_until_it_is_closed(tmp_path):
+    said = [
+        ("user", "Mind the gate. <private> my salary"),
+        ("assistant", [{"type": "text", "text": "Your salary is high."}]),
+        ("user", "It is 9,000"),
+        ("user", "really</private> The gate is green."),
+        ("assistant", [{"type": "text", "text": "Green it is."}]),
+    ]
+    lines = [claude_line(number, text, role) for number, (role, text) in enumerate(said, 1)]
+    title = {"type": "ai-title", "aiTitle": "salaries", "sessionId": "s1"}
+    inside = [
+        claude_line(number, [{"type": "text", "text": text}], "assistant", agentId="a1")
+        for number, text in ((2, "looked up the salary"), (6, "looked at the gate"))
+    ]
+    turns, transcript = read(written(tmp_path / "s1.jsonl", *lines, title))
+    assert [turn.text for turn in turns] == [
+        "Mind the gate. <private> my salary",
+        "The gate is green.",
+        "Green it is.",
+    ]
+    assert transcript.skipped[base.OFF] == 2
+    assert transcript.title is None
+    part, transcript = read(written(tmp_path / "s1.jsonl", *lines[:2]))
+    rest = hosts.read(written(tmp_path / "s1.jsonl", *lines), stored(transcript.position))
+    assert [*part, *rest.turns()] == turns
+    assert [turn.text for turn in read(written(tmp_path / "agent-a1.jsonl", *inside))[0]] == [
+        "looked at the gate"
+    ]
 
 
 def test_memory_is_off_by_the_order_of_lines_too(tmp_path):

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bethink.hosts.speech import FENCE_LINES, TEXT_LENGTH, memory_mode, shortened, spoken
+from bethink.hosts.speech import (
+    FENCE_LINES,
+    TEXT_LENGTH,
+    memory_mode,
+    shortened,
+    split_private,
+    spoken,
+)
 from bethink.text.fence import Quote, fenced, new_marker
 
 
@@ -96,3 +103,20 @@ def test_what_bethink_fences_is_what_is_taken_out():
 def test_what_was_recalled_is_never_learned(inside, mark):
     text = f"before\n<bethink-memory id={mark}>SECRET {inside} SECRET</bethink-memory id={mark}>\nafter"
     assert spoken(text).text.split() == ["before", "after"]
+
+
+@pytest.mark.parametrize(
+    ("text", "opened", "left", "open_behind"),
+    [
+        ("a <private> b", False, "a <private> b", True),
+        ("a <private> b </private> c", False, "a <private> b </private> c", False),
+        ("what does `<private>` do?", False, "what does `<private>` do?", False),
+        ("still hidden", True, "", True),
+        ("so `</private>` ends it?", True, "", True),
+        ("hidden </Private> seen", True, "seen", False),
+        ("hidden </private> seen <private > more", True, "seen <private > more", True),
+        ("</private>", True, "", False),
+    ],
+)
+def test_a_private_block_goes_on_over_turns_until_it_is_closed(text, opened, left, open_behind):
+    assert split_private(text, opened) == (left, open_behind)

@@ -196,6 +196,29 @@ def test_a_file_that_cannot_be_read_is_a_problem(cli, home: Path, program: Path)
     assert found["fix"] == "Mend that file by hand, then run `bethink install --cursor`."
 
 
+@pytest.mark.parametrize(
+    ("name", "file", "read"),
+    [
+        ("claude", ".claude/settings.json", False),
+        ("claude", ".claude.json", False),
+        ("codex", ".codex/hooks.json", False),
+        ("copilot", ".copilot/hooks/bethink.json", False),
+        ("copilot", ".copilot/mcp-config.json", True),
+        ("gemini", ".gemini/settings.json", True),
+    ],
+)
+def test_settings_are_read_as_the_host_reads_them(cli, home, program, name, file, read) -> None:
+    cli.ok("install", f"--{name}", "--no-skills")
+    path = home / file
+    path.write_text(path.read_text().replace("{", "{ // mine", 1))
+    found = findings(cli)[f"{name} config"]
+    assert found["ok"] is read
+    assert read or f"ignores {path}: it reads no comments" in found["message"]
+    again = cli("install", f"--{name}", "--no-skills", "--json")
+    reasons = [reason for one in json.loads(again.out)["files"] for reason in one["reasons"]]
+    assert read or any("reads no comments" in reason for reason in reasons)
+
+
 def test_pauses_that_hold_are_told(cli, home: Path) -> None:
     pause.pause(pause.EVERYWHERE)
     assert findings(cli)["pause"]["message"] == "memory is paused everywhere until `bethink resume`"

@@ -102,7 +102,7 @@ def test_reading_a_chat_without_times_while_memory_is_paused_is_warned_of(cli, t
     warned = cli("backfill", chat)
     assert (
         warned.code == 0
-        and "warning: Bethink is paused in shop." in warned.err
+        and "warning: Memory is paused in shop." in warned.err
         and "no time" in warned.err
     )
     cli.ok("resume")
@@ -243,7 +243,7 @@ def test_outside_git_a_pause_holds_in_the_folders_of_the_project_that_the_sessio
     assert told("session-start", "b") == told("pre-compact", "a") == ""
     told("stop", "a")
     told("post-compact", "a", compact_summary="They talked about replicas.")
-    assert spool.waiting() == []
+    assert [entry.session for entry in spool.waiting()] == ["before"]
     pause.resume(pause.EVERYWHERE)
     told("stop", "a")
     assert [entry.directory for entry in spool.waiting()] == [str(shop)]

@@ -30,7 +30,9 @@ def test_a_note_is_one_private_file_that_says_what_to_read(desk: Desk) -> None:
     assert entry.database == desk.database
     (file,) = (path for path in spool.folder().iterdir() if path.is_file())
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(spool.folder().stat().st_mode) == 0o700
+    spool.captured("claude", "/talks/a.jsonl", 1, 1)
+    folders = [path for path in desk.home.rglob("*") if path.is_dir()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
 
 
 @pytest.mark.parametrize("shown", [12, 30, 60])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -12,9 +13,11 @@ import pytest
 from capturing import MORE, SAID, Desk, eventually
 from transcripts import written
 
-from bethink.errors import EmbeddingError, UsageError
-from bethink.hooks import failures, spool, worker
+from bethink import Bethink
+from bethink.errors import EmbeddingError, InvalidInput, UsageError
+from bethink.hooks import event, failures, spool, worker
 from bethink.hooks.event import Hook
+from bethink.hooks.prompt import own
 
 TEXTS = [text for _, text in SAID]
 MORE_TEXTS = [text for _, text in MORE]
@@ -174,6 +177,61 @@ def test_a_transcript_that_breaks_the_reader_is_set_aside_and_the_others_are_rea
     assert desk.turns() == TEXTS
     assert "ZeroDivisionError: a bug" in failures.read()[0].message
     assert (spool.waiting(), len(spool.set_aside())) == ([], 1)
+
+
+def test_a_text_that_takes_too_long_is_given_up_and_the_others_are_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bethink.features import conversations
+
+    reading = conversations.read_on
+
+    def slow(memory, path, *args, **more):
+        if path.stem == "slow":
+            re.match("(a|a)*b", "a" * 40)  # exponential
+        return reading(memory, path, *args, **more)
+
+    monkeypatch.setattr(conversations, "read_on", slow)
+    monkeypatch.setattr(worker, "PAGE_SECONDS", 0.2)
+    desk.note(desk.talk("slow", *MORE))
+    desk.note(desk.talk("a", *SAID))
+    desk.work()
+    assert desk.turns() == TEXTS
+    assert "seconds of work" in failures.read()[0].message
+    assert (spool.waiting(), len(spool.set_aside())) == ([], 1)
+
+
+def test_what_files_folders_and_sessions_are_named_leaves_no_secret(
+    offline: Path, tmp_path: Path
+) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    folder = tmp_path / secret
+    folder.mkdir()
+    desk = Desk(folder, offline, f"key-of-{secret}"[7:])
+    talk = desk.talk(secret, *SAID)
+    told = {"session_id": secret, "transcript_path": str(talk), "cwd": str(desk.project)}
+    hook = event.from_fields("stop", "claude", told)
+    spool.note(hook, desk.database)
+    desk.work()
+    assert desk.turns() == TEXTS
+    with desk.memory() as memory:
+        assert len(list(memory.store.sessions(memory.scopes, 9, 0))) == 1
+        prompt = event.from_fields("prompt", "claude", told | {"prompt": "RabbitMQ?"})
+        assert all(own(prompt, one) for one in memory.list(limit=9))
+    written(tmp_path / "talk.jsonl", {"role": "unknown"})
+    talk.unlink()
+    desk.note(talk)
+    desk.work()
+    assert len(spool.set_aside()) == 1
+    assert failures.read()
+    files = [path for path in offline.rglob("*") if path.is_file()]
+    assert [path for path in files if secret.encode() in path.read_bytes()] == []
+    desk.talk(secret, *SAID, *MORE)
+    desk.note(talk)
+    desk.work()
+    assert desk.turns() == TEXTS + MORE_TEXTS, "it is read on under the same name"
+    with pytest.raises(InvalidInput, match="container"):
+        Bethink(desk.database, container=secret)
 
 
 def test_an_entry_that_ends_its_worker_every_time_is_given_up(desk: Desk) -> None:

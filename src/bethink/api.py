@@ -73,7 +73,7 @@ class Bethink:
             self.config = config._replace(database=str(database))
         self.shared = self.config.shared
         self.project = projects.of_team(self.project) if self.shared else self.project
-        self.container, self.everywhere = container, everywhere
+        self.container, self.everywhere = _harmless_container(container), everywhere
         self.actor, self.trust, self.clock = actor, trust, clock
         self.store: Store = store or open_store(self.config, self.project)
         self.project = self._known_before(self.project)
@@ -83,9 +83,12 @@ class Bethink:
         """The project under the id by which the database knows its folder, if it was put under git since."""
         earlier = projects.earlier_identities(project)
         if earlier:
+            from bethink.ingest.redact import redact_name
+
             known = self.store.export("scopes", "", 10_000)[0].scopes
+            root = redact_name(str(project.root))
             for key, _, path in known:
-                if path == str(project.root) and key.removeprefix("project:") in earlier:
+                if path == root and key.removeprefix("project:") in earlier:
                     return project._replace(identity=key.removeprefix("project:"))
         return project
 
@@ -303,8 +306,10 @@ class Bethink:
                 if self.container
                 else self.project.name
             )
+            from bethink.ingest.redact import redact_name
+
             projects.pin(self.project)
-            return {scope: (name, str(self.project.root))}
+            return {scope: (redact_name(name), redact_name(str(self.project.root)))}
         return {scope: (scope, "")} if scope in (PERSONAL, TEAM) else {}
 
     def _ingest(
@@ -634,3 +639,13 @@ class Bethink:
     def reset(self, scopes: Sequence[str] | None = None) -> int:
         """Forgets everything, or everything in some scopes, beyond recovery. Returns how many memories that were."""
         return self.store.reset(scopes)
+
+
+def _harmless_container(name: str | None) -> str | None:
+    """The name of a container. One that holds a secret is refused: scopes are shown and stored."""
+    if name:
+        from bethink.ingest.redact import redact
+
+        if redact(name).text != name:
+            raise InvalidInput("The name of the container holds a secret.", "Use another name.")
+    return name

@@ -149,13 +149,14 @@ def read_on(
     passed over; with `silent` also what the host gives no time for."""
     from bethink import hosts
     from bethink.hosts.base import Position
+    from bethink.ingest.redact import redact_name
 
-    uri = str(path.resolve())
+    uri = uri_of(path)
     known = memory.store.find_source(uri)
     home, source = known if known else (None, None)
     left = source.metadata.get("position") if source else None
     transcript = hosts.read(path, Position(**left) if left else Position(), host or None)
-    transcript.end = end
+    transcript.end, transcript.rename = end, redact_name
     states: dict[str, Any] = dict(source.metadata.get("sessions") or {}) if source else {}
     expected = source.position if source else 0
     quiet = _Quiet(read_pauses(), silent)
@@ -170,6 +171,13 @@ def read_on(
         yield part
     if not pages:
         yield Indexed(unchanged=1)
+
+
+def uri_of(path: Path) -> str:
+    """What a transcript is called in the store. A folder or a file may be named like a secret."""
+    from bethink.ingest.redact import redact_name
+
+    return redact_name(str(path.resolve()))
 
 
 class _Quiet(NamedTuple):
@@ -309,6 +317,8 @@ def _scope(
 ) -> tuple[str, dict[str, tuple[str, str]]]:
     """The project that a conversation was about, by the directory it began in, also when that is gone by now; and its name.
     One file may hold conversations about several projects."""
+    from bethink.ingest.redact import redact_name
+
     began = next((turn.cwd for turn in turns if turn.cwd), None) or transcript.project
     if not began:
         return memory.scope, memory.names_of(memory.scope)
@@ -316,7 +326,9 @@ def _scope(
     if memory.shared:
         project = projects.of_team(project)
     projects.pin(project)
-    return project.scope, {project.scope: (project.name, str(project.root))}
+    return project.scope, {
+        project.scope: (redact_name(project.name), redact_name(str(project.root)))
+    }
 
 
 def _into(memory: Bethink, scope: str, names: dict[str, tuple[str, str]]) -> Into:

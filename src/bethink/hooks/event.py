@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -30,6 +31,10 @@ LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
 LONGEST_TEXT = 200_000  # characters of a prompt or a summary
 LONGEST_NAME = 4096  # characters of a path or an identifier
 FILES = 20
+HARMLESS = 12  # characters of a session's id that is too short for a secret
+_USUAL_SESSION = re.compile(
+    r"(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{10,40})"
+)
 
 # Field → the names under which hosts give it, the first that is there counts.
 SESSION = ("session_id", "sessionId", "sessionID", "conversation_id")
@@ -100,7 +105,7 @@ def from_fields(event: str, host: str, told: Mapping[str, Any]) -> Hook:
     return Hook(
         event,
         host,
-        session=_name(told, SESSION),
+        session=_session(told),
         transcript=transcript,
         directory=_name(told, DIRECTORY),
         prompt=_text(told, PROMPT) if event == "prompt" else "",
@@ -152,6 +157,16 @@ def _name(told: Mapping[str, Any], names: tuple[str, ...]) -> str:
     """A path or an identifier. One that no file system could hold is none."""
     value = _first(told, names)
     return value if len(value) <= LONGEST_NAME and "\0" not in value else ""
+
+
+def _session(told: Mapping[str, Any]) -> str:
+    """The id of a session, without what looks like a secret: it goes into files and into the store."""
+    name = _name(told, SESSION)
+    if len(name) <= HARMLESS or _USUAL_SESSION.fullmatch(name):
+        return name
+    from bethink.ingest.redact import redact_name
+
+    return redact_name(name)
 
 
 def _text(told: Mapping[str, Any], names: tuple[str, ...]) -> str:

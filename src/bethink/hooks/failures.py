@@ -40,7 +40,9 @@ def note(host: str, event: str, message: str) -> None:
     now = time.time()
     rows = {(row.host, row.event): row for row in read()}
     before = rows.get((host, event), Failure(host, event, 0, now, now, ""))
-    said = " ".join(message.split())[:LONGEST]
+    from bethink.ingest.redact import redact  # messages quote names of files and of sessions
+
+    said = " ".join(redact(message).text.split())[:LONGEST]
     rows[(host, event)] = before._replace(count=before.count + 1, last=now, message=said)
     with suppress(OSError):
         put(file(), [row._asdict() for row in rows.values()])
@@ -78,9 +80,16 @@ def _row(given: Any) -> Failure | None:
         return None
 
 
+def make_private(folder: Path) -> None:
+    """Makes a folder and those above it that are missing, for their owner alone."""
+    if not folder.parent.is_dir():
+        make_private(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
 def put(path: Path, value: Any) -> None:
     """A JSON file in place at once, for its owner alone."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path.parent)
     fresh = path.with_name(
         f"{path.name}.{os.getpid()}-{get_ident()}.new"
     )  # calls of one MCP server are threads of one process

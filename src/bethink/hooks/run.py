@@ -105,6 +105,8 @@ def read(hook: Hook, limited: Callable[[float], None] | None = None) -> str:
     place = located(hook)
     if limited:
         limited(place.config.hook_seconds)
+    if hook.event == "prompt":
+        _note_begun(hook, place)
     if paused(hook.directory, place.project.scope):
         return ""
     text = ""
@@ -121,6 +123,18 @@ def read(hook: Hook, limited: Callable[[float], None] | None = None) -> str:
     if hook.event == "session-start":
         _tidy(hook, place.database)
     return text
+
+
+def _note_begun(hook: Hook, place: Place) -> None:
+    """Notes the transcript of a turn that begins now: if its agent is killed, the next hook of any session has it read."""
+    from bethink.errors import BethinkError
+    from bethink.hooks import spool
+
+    if hook.source in ("", "user", "sdk") and hook.transcript:
+        try:
+            spool.note(hook, place.database, place.project)
+        except BethinkError as error:
+            count(hook.event, hook.host, str(error))
 
 
 def _tidy(hook: Hook, database: str) -> None:

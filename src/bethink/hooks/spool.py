@@ -92,6 +92,8 @@ def note(hook: Hook, database: str, project: Project | None = None) -> None:
     )
     if hook.host in UNTIMED:
         entry = entry._replace(ends=_ends(entry, silent))
+    elif hook.event == "prompt" and _file(entry).exists():
+        return  # it waits already
     write(_file(entry), entry)
     if hook.event == "post-compact" and hook.summary and not silent:
         entry = entry._replace(summary=_redacted(hook.summary))
@@ -274,10 +276,17 @@ def take(path: Path) -> tuple[Path, Waiting] | None:
 
 def aside(path: Path) -> None:
     """Sets an entry aside that nothing can be made of."""
-    place = folder() / ASIDE
+    from bethink.ingest.redact import redact_value
+
+    kept = folder() / ASIDE / path.with_suffix(NEW).name
+    entry = read(path)
     with suppress(OSError):
-        place.mkdir(mode=0o700, exist_ok=True)
-        path.replace(place / path.with_suffix(NEW).name)
+        if entry:  # it stays for a long time, so a path that is named like a secret loses that name
+            failures.put(kept, redact_value(entry._asdict())[0])
+            path.unlink()
+        else:
+            failures.make_private(kept.parent)
+            path.replace(kept)
     for old in set_aside()[:-MOST_ASIDE]:
         with suppress(OSError):
             old.unlink()
@@ -314,7 +323,7 @@ def _lock_file(database: str) -> Path:
 def _locked(database: str) -> int | None:
     where = folder()
     try:
-        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        failures.make_private(where)
         held = os.open(_lock_file(database), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise BethinkError(
@@ -465,6 +474,10 @@ def surroundings() -> dict[str, str]:
 
 def captured(host: str, transcript: str, offset: int, line: int) -> None:
     """Keeps when a transcript of a host was last read, and how far."""
+    from bethink.ingest.redact import redact_name
+
+    if redact_name(transcript) != transcript:
+        return  # the file stays, and must not hold a path that is named like a secret
     path = _captures() / f"{host}{NEW}"
     known = _capture(path)
     ends = {name: end for name, end in known.get("ends", {}).items() if name != transcript} | {

@@ -11,8 +11,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,11 +36,46 @@ if TYPE_CHECKING:
     from bethink.embed.base import Embedder
 
 ATTEMPTS = 5  # times that an entry is begun without getting any further
+SLOW_ATTEMPTS = 2  # the same, if it took too long each time
 ROUNDS = 8  # times that a worker goes through entries that have to wait
 FIRST_WAIT, LONGEST_WAIT = 0.2, 5.0  # seconds between them
 GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
 
+PAGE_SECONDS = 120.0  # of processor time for one page; the slowest page of real transcripts took 15
+
 DONE, AGAIN, LEFT = "done", "again", "left"
+
+
+class SlowText(BethinkError):
+    """One page took so long that something in it must be hostile to a pattern."""
+
+
+@contextmanager
+def bounded(entry: Waiting) -> Iterator[Callable[[], None]]:
+    """Ends the work on a transcript whose page takes too much processor time, so that the others get their turn. The function that it
+    gives begins a new page. Patterns look for signals while they work; what does not is ended by the alarm of `main`."""
+    if (
+        not hasattr(signal, "setitimer")
+        or threading.current_thread() is not threading.main_thread()
+    ):
+        yield lambda: None
+        return
+
+    def give_up(*_: object) -> None:
+        raise SlowText(
+            f"A page of {entry.transcript} took more than {PAGE_SECONDS:g} seconds of work."
+        )
+
+    def begin_page() -> None:
+        signal.setitimer(signal.ITIMER_VIRTUAL, PAGE_SECONDS)
+
+    before = signal.signal(signal.SIGVTALRM, give_up)
+    begin_page()
+    try:
+        yield begin_page
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def main(words: Sequence[str]) -> int:
@@ -167,9 +204,10 @@ def _work(desk: Desk, path: Path, until: float) -> str:
             raise BethinkError(
                 f"Reading {entry.transcript or entry.session} was begun {ATTEMPTS} times and never got anywhere."
             )
-        finished = _read(desk, path, entry, until)
-        if finished and entry.summary:
-            _keep_summary(desk, entry)
+        with bounded(entry) as begin_page:
+            finished = _read(desk, path, entry, until, begin_page)
+            if finished and entry.summary:
+                _keep_summary(desk, entry)
         if finished:
             path.unlink(missing_ok=True)
         return DONE if finished else LEFT
@@ -182,7 +220,7 @@ def _work(desk: Desk, path: Path, until: float) -> str:
         failures.note(entry.host, entry.event, error.message)
         return LEFT
     except Exception as error:  # noqa: BLE001 - the outermost boundary: one transcript must not keep the others from being read
-        if entry.attempts < ATTEMPTS:
+        if entry.attempts < (SLOW_ATTEMPTS if isinstance(error, SlowText) else ATTEMPTS):
             return AGAIN
         said = (
             error.message if isinstance(error, BethinkError) else f"{type(error).__name__}: {error}"
@@ -192,7 +230,9 @@ def _work(desk: Desk, path: Path, until: float) -> str:
         return DONE
 
 
-def _read(desk: Desk, path: Path, entry: Waiting, until: float) -> bool:
+def _read(
+    desk: Desk, path: Path, entry: Waiting, until: float, begin_page: Callable[[], None]
+) -> bool:
     """Reads a transcript on to its end, or as far as the time allows."""
     from bethink.features import conversations
 
@@ -205,6 +245,7 @@ def _read(desk: Desk, path: Path, entry: Waiting, until: float) -> bool:
                     memory, transcript, entry.host, embed=embed, silent=silent, end=end
                 )
                 for number, _ in enumerate(parts):
+                    begin_page()
                     if not number and entry.attempts > 1:
                         spool.write(path, entry._replace(attempts=0))  # it does get further
                     if time.monotonic() >= until:
@@ -253,7 +294,9 @@ def _transcript(entry: Waiting) -> Path:
 
 
 def _captured(memory: Bethink, host: str, transcript: Path) -> None:
-    known = memory.store.find_source(str(transcript.resolve()))
+    from bethink.features.conversations import uri_of
+
+    known = memory.store.find_source(uri_of(transcript))
     left = known[1].metadata.get("position") if known else None
     if left:
         spool.captured(host, str(transcript), int(left["offset"]), int(left["line"]))
@@ -281,6 +324,7 @@ def _keep_summary(desk: Desk, entry: Waiting) -> None:
     """The summary that a compaction made, as one memory of its session; the next one replaces it. Nothing is derived from it: every
     turn that it sums up is kept already, with what was decided in it, and would count twice. Like them it belongs to the project that
     the session began in, wherever the agent stands."""
+    from bethink.features.conversations import uri_of
     from bethink.hosts.speech import shortened, spoken, without_blocks
     from bethink.ingest.redact import redact
     from bethink.types import TRUST, Passage, Source
@@ -299,16 +343,18 @@ def _keep_summary(desk: Desk, entry: Waiting) -> None:
         session=entry.session or None,
         metadata={"host": entry.host},
     )
-    source = Source(f"compaction:{entry.host}:{entry.session or entry.transcript}", "note")
+    about = entry.session or uri_of(Path(entry.transcript))
+    source = Source(f"compaction:{entry.host}:{about}", "note")
     memory.ingest([(source, [passage])], scope=scope, trust=TRUST["agent"])
 
 
 def _scope(memory: Bethink, entry: Waiting) -> str | None:
     """Where the turns of a session went, as its transcript was read. None if that cannot be told, or if something of the session was not
     for memory: its summary may tell it."""
+    from bethink.features.conversations import uri_of
     from bethink.project import find
 
-    known = memory.store.find_source(str(_transcript(entry).resolve()))
+    known = memory.store.find_source(uri_of(_transcript(entry)))
     about = known[1].metadata if known else {}
     states = about.get("sessions") or {}
     mine = [states[entry.session]] if entry.session in states else list(states.values())

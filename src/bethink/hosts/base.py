@@ -15,7 +15,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -220,6 +220,7 @@ class Transcript(ABC):
     end: int | None = (
         None  # the byte from which on no line is read that begins there; only of transcripts in lines
     )
+    rename: Callable[[str], str] = str  # takes secrets out of the ids that hosts give
     session: str
     project: str | None  # the directory in which the session began
     cwd: str | None

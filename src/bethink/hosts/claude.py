@@ -45,7 +45,7 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.speech import block, memory_mode, notice, without_blocks
+from bethink.hosts.speech import block, memory_mode, notice, split_private, without_blocks
 from bethink.hosts.transcript import LineTranscript
 from bethink.text.fence import TAG
 
@@ -319,7 +319,7 @@ class ClaudeTranscript(LineTranscript):
                 for at, off in switches(parent, self.bound):
                     self.remember(off, time_of(at), session)
                 # Only the times count here: what the session's file says last may be later than what stands in this one.
-                self.off.discard(session)
+                self.off.discard(self.rename(session))
                 return
 
 
@@ -425,16 +425,18 @@ def answers_of(entry: Mapping[str, Any], content: Any) -> list[str]:
 def switches(path: Path, bound: int) -> Iterator[tuple[Any, bool]]:
     """When memory was switched in a session: (time, whether off)."""
     stream = bytewise.opened(path)
+    hidden = False  # by a `<private>` that is not closed yet
     try:
         for line in bytewise.lines(stream, bound=bound):
-            if not line.data or b"memory-mode" not in line.data:
+            if not line.data or not (b"memory-mode" in line.data or b"rivate>" in line.data):
                 continue
             for entry in map(dict_of, bytewise.objects(line.data)[0]):
                 mode = entry.get("mode") if entry.get("type") == "memory-mode" else None
                 if entry.get("type") == "user" and not made_by_machine(entry):
-                    mode, _ = memory_mode(
-                        "\n".join(texts_of(dict_of(entry.get("message")).get("content")))
-                    )
+                    text = "\n".join(texts_of(dict_of(entry.get("message")).get("content")))
+                    mode, text = memory_mode(text)
+                    was, (_, hidden) = hidden, split_private(text, hidden)
+                    mode = mode or (("off" if hidden else "on") if hidden != was else None)
                 if mode:
                     yield entry.get("timestamp"), mode == "off"
     finally:

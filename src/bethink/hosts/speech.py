@@ -76,6 +76,8 @@ _MODE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
+_PRIVATE = re.compile(r"(`?)<(/?)private[ \t]{0,8}>", re.IGNORECASE)
+
 
 class Spoken(NamedTuple):
     """The words, and how many blocks were taken out: those of hosts, and those that were recalled by Bethink."""
@@ -106,6 +108,23 @@ def memory_mode(text: str) -> tuple[str | None, str]:
     """What a person's `memory-mode: off` or `on`, alone on a line, asks for (the last one counts), and the text without it."""
     found = _MODE.findall(text) if "memory-mode" in text.lower() else []
     return (found[-1].lower(), _MODE.sub("", text).strip()) if found else (None, text)
+
+
+def split_private(text: str, opened: bool) -> tuple[str, bool]:
+    """What of a person's turn is not hidden by a `<private>` of an earlier turn, and whether one is open behind this turn.
+
+    A tag in backticks is talk about the tag. What stands inside the blocks of this turn itself stays: whoever stores the turn redacts it.
+    """
+    tags = [tag for tag in _PRIVATE.finditer(text) if tag[1] != "`"] if "<" in text else []
+    if opened:
+        closing = next((tag for tag in tags if tag[2]), None)
+        if closing is None:
+            return "", True
+        text, tags = (
+            text[closing.end() :].strip(),
+            [tag for tag in tags if tag.start() > closing.start()],
+        )
+    return text, bool(tags) and not tags[-1][2]
 
 
 def block(text: str, tag: str) -> str | None:

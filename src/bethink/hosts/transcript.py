@@ -46,7 +46,7 @@ from bethink.hosts.base import (
     text_of,
     texts_of,
 )
-from bethink.hosts.speech import memory_mode, shortened, spoken
+from bethink.hosts.speech import memory_mode, shortened, split_private, spoken
 from bethink.types import NOTHING
 
 _TOOLS, _FILES, _SEEN, _STAMPS, _THREADS = 32, 64, 50_000, 64, 16
@@ -78,6 +78,9 @@ class HostTranscript(Transcript):
         self.private = set(
             texts_of(list_of(state.get("private")))
         )  # sessions that were off at any time
+        self.hiding = set(
+            texts_of(list_of(state.get("hiding")))
+        )  # sessions in which the user opened `<private>` and did not close it yet
         stamps = [
             stamp
             for stamp in list_of(state.get("stamps"))
@@ -95,12 +98,13 @@ class HostTranscript(Transcript):
 
     def state(self) -> dict[str, Any]:
         kept = {
-            "session": self.session,
+            "session": self.rename(self.session),
             "project": self.project,
             "cwd": self.cwd,
             "branch": self.branch,
             "off": sorted(self.off),
             "private": sorted(self.private),
+            "hiding": sorted(self.hiding),
             "stamps": [[session, at, "off" if off else "on"] for session, at, off in self.stamps],
             "used": {thread: [tools, files] for thread, (tools, files) in self.used.items()},
         }
@@ -123,7 +127,7 @@ class HostTranscript(Transcript):
     def entitle(self, title: Any, session: str | None = None) -> None:
         """Takes note of what the host calls a session."""
         if name := name_of(title, 500):
-            self.titles[self.session if session is None else session] = name
+            self.titles[self.rename(self.session if session is None else session)] = name
 
     def title_of(self, session: str) -> str | None:
         # A title is made of all that was said, also of what was said while memory was off.
@@ -136,7 +140,7 @@ class HostTranscript(Transcript):
             self.keep([name], paths_of(name, arguments), thread)
 
     def keep(self, tools: Iterable[str], files: Iterable[str], thread: str | None = None) -> None:
-        if self.session in self.off or thread in self.off:
+        if self.rename(self.session) in self.off or thread in self.off:
             return
         known, touched = self.used.pop(thread or "", ([], []))
         self.used[thread or ""] = (_added(known, tools, _TOOLS), _added(touched, files, _FILES))
@@ -157,29 +161,35 @@ class HostTranscript(Transcript):
         summary: bool = False,
     ) -> Turn | str:
         """The turn, or the reason why there is none. All turns of all hosts come through here."""
-        session = session or self.session or self.path.name.partition(".")[0]
+        session = self.rename(session or self.session or self.path.name.partition(".")[0])
         said = spoken(text)
         if not said.text:
             return INJECTED if said.recalled else MACHINE if said.wrapped else EMPTY
         if said.recalled:
             self.skipped[INJECTED] += 1
-        mode, text = memory_mode(said.text) if role == "user" and not summary else (None, said.text)
+        typed = role == "user" and not summary
+        mode, text = memory_mode(said.text) if typed else (None, said.text)
         if mode:
             self.remember(mode == "off", at, session)
+        opened = False
+        if typed:
+            text, opened = self.unhide(text, at, session)
         # A summary may tell what was said while memory was off, also when it is on again.
         if self.paused(at, session) or (summary and session in self.private):
             self.used.pop(thread or agent or "", None)
             return OFF
         if not text:
             return COMMAND
-        id = id or hashed(
-            session, role, at, shortened(text)
-        )  # as it always was: an identity must not change
+        # The text is shortened as it always was: an identity must not change.
+        id = self.rename(id) if id else hashed(session, role, at, shortened(text))
         if id in self.seen:
             return REPEATED
         self.seen[id] = None
         if len(self.seen) > _SEEN:
             del self.seen[next(iter(self.seen))]
+        if opened:
+            self.hiding.add(session)
+            self.remember(True, at, session)
         tools, files = ([], []) if summary else self.used.pop(thread or agent or "", ([], []))
         return Turn(
             id,
@@ -196,8 +206,21 @@ class HostTranscript(Transcript):
             summary,
         )
 
+    def unhide(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:
+        """What of the user's turn may be given, and whether it opens a `<private>` that hides what follows. The tag switches memory
+        off as `memory-mode: off` does, and its end switches it on again."""
+        hidden = session in self.hiding
+        text, opened = split_private(text, hidden)
+        if hidden and opened and not text:
+            return "", False
+        if hidden:
+            self.hiding.discard(session)
+            self.remember(False, at, session)
+        return text, opened
+
     def remember(self, off: bool, at: datetime | None, session: str) -> None:
         """Memory was switched, from this line on and from that time on."""
+        session = self.rename(session)
         self.off = self.off | {session} if off else self.off - {session}
         self.private |= self.off
         if at:

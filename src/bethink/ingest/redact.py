@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from typing import Any
 
 Check = Callable[["re.Match[str]"], bool]
@@ -86,6 +87,17 @@ def redact_value(value: Any) -> tuple[Any, int]:
             count for _, count in pairs
         )
     return value, 0
+
+
+def redact_name(name: str) -> str:
+    """A name by which something is found again (a path, the id of a session) without its secrets.
+
+    Where one was taken out, a short digest of the whole keeps two such names apart.
+    """
+    redacted = redact(name).text
+    if redacted == name:
+        return name
+    return f"{redacted}~{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def unmarked(text: str) -> str:

@@ -126,6 +126,10 @@ def look(name: str, place: Place) -> Found:
             text = textfile.read(target.path.resolve())
             if text is not None:
                 found = _read(found, target, text)
+            if target.path in found.paths and (
+                why := host.ignored(target, text or "", host.module(name).NAME)
+            ):
+                found = found._replace(problems=(*found.problems, why), unreadable=True)
         except (BethinkError, OSError) as error:
             found = found._replace(
                 problems=(*found.problems, f"{target.path}: {error}"), unreadable=True
@@ -431,7 +435,11 @@ def _captured(name: str) -> Check:
     from bethink.hooks import spool
 
     at, behind = spool.captures().get(name), spool.lag(name)
-    waiting = [entry.noted_at for entry in spool.waiting() if entry.host == name]
+    waiting = [
+        entry.noted_at
+        for entry in spool.waiting()
+        if entry.host == name and entry.event != "prompt"  # whose turn may still go on
+    ]
     stuck = bool(waiting) and time.time() - min(waiting) > PATIENCE
     lines = f"the index is behind by {behind:,} line{'' if behind == 1 else 's'}"
     if at is None:

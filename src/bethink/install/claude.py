@@ -48,8 +48,9 @@ def targets(place: Place) -> list[Target]:
             "mcp",
             _servers(place),
             (Entry("member", ("mcpServers", SERVER), {"type": "stdio", **server(place)}),),
+            strict=True,
         ),
-        Target("hooks", folder(place) / "settings.json", tuple(_hooks(place))),
+        Target("hooks", folder(place) / "settings.json", tuple(_hooks(place)), strict=True),
         *skills("claude", folder(place) / "skills"),
     ]
 

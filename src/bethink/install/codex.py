@@ -38,7 +38,7 @@ def targets(place: Place) -> list[Target]:
             folder(place) / "config.toml",
             (Entry("table", ("mcp_servers", SERVER), server(place)),),
         ),
-        Target("hooks", folder(place) / "hooks.json", tuple(_hooks(place))),
+        Target("hooks", folder(place) / "hooks.json", tuple(_hooks(place)), strict=True),
         *skills("codex", place.folder(".agents") / "skills"),
     ]
 

@@ -18,7 +18,7 @@ from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.install import entries, record
 from bethink.install.entries import Key, State
-from bethink.install.host import Place, Target, module
+from bethink.install.host import Place, Target, ignored, module
 from bethink.install.record import Record
 from bethink.text import textfile
 
@@ -238,9 +238,11 @@ def _put_entries(
     was = files.read(real)
     known = files.records.get(str(target.path))
     put = entries.put(was or "", target.entries, host, known.state if known else State(), force)
+    why = ignored(target, put.text, module(host).NAME)
+    reasons = (*put.kept, why) if why else put.kept
     if put.text == (was or "") and was is not None:
         return Outcome(
-            host, target.part, target.path, "kept" if put.kept else "unchanged", put.kept
+            host, target.part, target.path, "kept" if put.kept else "unchanged", reasons
         ), None
     if not put.state.entries:
         return Outcome(host, target.part, target.path, "kept", put.kept), None
@@ -262,7 +264,7 @@ def _put_entries(
     )
     status = "made" if was is None else "changed"
     shown = difference(target.path, was, put.text)
-    return Outcome(host, target.part, target.path, status, put.kept, shown, backup), Write(
+    return Outcome(host, target.part, target.path, status, reasons, shown, backup), Write(
         real, put.text, was
     )
 

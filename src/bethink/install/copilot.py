@@ -46,6 +46,7 @@ def targets(place: Place) -> list[Target]:
             "hooks",
             folder(place) / "hooks" / "bethink.json",
             (Entry("frame", ("version",), 1), *hooks),
+            strict=True,
         ),
         *skills("copilot", place.folder(".agents") / "skills"),
     ]

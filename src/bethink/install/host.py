@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -54,6 +55,7 @@ class Target(NamedTuple):
     path: Path
     entries: tuple[Entry, ...] = ()
     text: str | None = None  # of a file that is ours as a whole
+    strict: bool = False  # whether the host reads JSON without comments and trailing commas only
 
 
 def module(host: str) -> Any:
@@ -92,6 +94,18 @@ def enabled_plugin(path: Path) -> str:
         if isinstance(enabled, dict)
         else ""
     )
+
+
+def ignored(target: Target, text: str, name: str) -> str:
+    """Why a host ignores the whole file although its entries can be found in it; '' if it does not."""
+    if not target.strict or jsonc.empty(text):
+        return ""
+    try:
+        json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        where = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        return f"{name} ignores {target.path}: it reads no comments and no trailing commas{where}."
+    return ""
 
 
 def blocked(host: str, place: Place) -> str:

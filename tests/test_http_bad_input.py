@@ -443,3 +443,15 @@ def test_many_threads_of_one_client_lose_nothing(served, client):
         thread.join()
     assert failed == []
     assert body(client.get(f"{V1}/memories", params={**where, "limit": 1}))["total"] == 40
+
+
+@pytest.mark.parametrize("name", ["container", "project"])
+def test_a_name_that_holds_a_secret_is_refused_and_kept_nowhere(served, name):
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    where = {name: f"team:{secret}" if name == "project" else secret}
+    told = {"memories": [{"content": f"Told under a {name} that is a secret"}]}
+    found = problem(served.owner.post(f"{V1}/memories", params=where, json=told), 422)
+    assert secret not in str(found)
+    home = served.file.parent
+    kept = [file.read_bytes().lower() for file in home.rglob("*") if file.is_file()]
+    assert not any(secret.lower().encode() in text for text in kept)

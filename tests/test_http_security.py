@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from http_server import body, problem, running, served
 
-from bethink.surface.http import security, tokens
+from bethink.surface.http import security, serving, tokens
 from bethink.surface.http.api import OPERATIONS
 
 __all__ = ["served"]
@@ -54,7 +54,8 @@ def sent(client, operation):
 
 
 @pytest.mark.parametrize("who", ["none", "revoked", "expired", "unknown", "malformed"])
-def test_without_a_token_that_holds_every_operation_is_refused(callers, who):
+def test_without_a_token_that_holds_every_operation_is_refused(callers, who, monkeypatch):
+    monkeypatch.setattr(security, "WRONG_TOKENS", 1000)
     for operation in OPERATIONS:
         response = sent(callers[who], operation)
         problem(response, 401)
@@ -552,3 +553,81 @@ def test_the_secret_of_a_token_is_nowhere_on_disk(served, shop):
     for file in Path(served.file.parent).rglob("*"):
         if file.is_file():
             assert secret.encode() not in file.read_bytes()
+
+
+# Those who would wear it down
+
+
+@pytest.fixture
+def alone(tmp_path, monkeypatch):
+    """A server that nobody else is connected to."""
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path))
+    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
+    with running(tmp_path, tmp_path) as here:
+        yield here
+
+
+HEAD = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+def connect(server):
+    host, port = server.address.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=30)
+
+
+def answer_on(connection):
+    said = b""
+    while not said.endswith(b"}") and (more := connection.recv(1000)):
+        said += more
+    return said
+
+
+@pytest.mark.parametrize(("first", "said"), [(b"", b""), (b"", HEAD), (HEAD + b"\r\n", HEAD)])
+def test_whoever_does_not_say_what_it_wants_is_hung_up_on(alone, monkeypatch, first, said):
+    monkeypatch.setattr(serving, "HEADERS_WITHIN", 0.2)
+    with connect(alone) as slow:
+        if first:
+            slow.sendall(first)
+            assert answer_on(slow).startswith(b"HTTP/1.1 200")
+        slow.sendall(said)
+        assert answer_on(slow) == b""
+
+
+def test_more_clients_than_it_takes_are_told_to_come_back(alone, monkeypatch):
+    monkeypatch.setattr(serving, "CONNECTIONS", 3)
+    idle = [connect(alone) for _ in range(3)]
+    with connect(alone) as late:
+        answer = answer_on(late)
+    assert answer.startswith(b"HTTP/1.1 503") and b"Retry-After: 1" in answer
+    for one in idle:
+        with one:
+            one.sendall(HEAD + b"\r\n")
+            assert answer_on(one).startswith(b"HTTP/1.1 200")
+
+
+def test_wrong_tokens_are_slowed_down():
+    now = [0.0]
+    brake = security.Brake(lambda: now[0])
+    wrong = security.WrongToken(401, "The token is not known.")
+    answers = [brake.refuse("10.0.0.1", wrong).status for _ in range(security.WRONG_TOKENS + 1)]
+    assert answers == [401] * security.WRONG_TOKENS + [429]
+    assert brake.refuse("10.0.0.2", wrong) is wrong
+    now[0] = security.WRONG_WITHIN - 1
+    slowed = brake.refuse("10.0.0.1", wrong)
+    assert slowed.status == 429 and slowed.headers["Retry-After"] == "2"
+    now[0] += 1
+    assert brake.refuse("10.0.0.1", wrong) is wrong
+    for number in range(2 * security.ADDRESSES):
+        brake.refuse(f"fd00::{number:x}", wrong)
+    assert len(brake._wrong) == security.ADDRESSES
+
+
+def test_a_guess_too_many_is_answered_with_when_to_come_back(alone, monkeypatch):
+    monkeypatch.setattr(security, "WRONG_TOKENS", 3)
+    guesses = [alone.client(tokens.new_secret()).get(f"{V1}/memories") for _ in range(4)]
+    assert [guess.status_code for guess in guesses] == [401, 401, 401, 429]
+    assert 1 <= int(guesses[3].headers["retry-after"]) <= 60
+    problem(guesses[3], 429)
+    assert alone.client(None).get("/enter?ticket=guess").status_code == 429
+    problem(alone.client(None).get(f"{V1}/memories"), 401)
+    assert alone.owner.get(f"{V1}/memories").status_code == 200

@@ -325,6 +325,41 @@ def test_a_write_whose_answer_was_never_kept_is_not_done_again(offline, tmp_path
         assert client.get(f"{V1}/memories/{id}").json()["usefulness"] == 2.0
 
 
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [
+        (
+            "/memories",
+            {"memories": [{"content": "We queue with Kafka"}, {"content": "It is slow"}]},
+        ),
+        ("/memories", {"memories": [{"content": "Key AKIAIOSFODNN7EXAMPLQ is old"}]}),
+        ("/memories", {"memories": [{"content": "We cache in Valkey", "supersedes": ["ID"]}]}),
+        ("/tools/store_memories", {"arguments": {"memories": [{"content": "Told by a tool"}]}}),
+    ],
+)
+def test_a_request_whose_first_answer_was_lost_gets_that_answer(
+    offline, tmp_path, monkeypatch, path, sent
+):
+    def answers(place, lose):
+        (tmp_path / place).mkdir()
+        with running(offline, tmp_path / place, open=True) as here:
+            client = here.client(None, **{"Idempotency-Key": place})
+            old = {"memories": [{"content": "We cache in Redis"}]}
+            told = here.client(None).post(f"{V1}/memories", json=old).json()
+            id = told["outcomes"][0]["id"]
+            body = json.loads(json.dumps(sent).replace("ID", id))
+            if lose:
+                with monkeypatch.context() as patch:  # the process dies before the answer is kept
+                    patch.setattr(once.Once, "_keep", lambda *_: 1 / 0)
+                    assert client.post(V1 + path, json=body).status_code == 500
+            got = client.post(V1 + path, json=body)
+            return got.status_code, re.sub(r"[0-9a-f]{8}-[0-9a-f-]+", "ID", got.text)
+
+    from bethink.surface.http import once
+
+    assert answers("lost", True) == answers("kept", False)
+
+
 def test_different_writes_under_one_key_are_all_done(store):
     from stores import HERE, NOW, make, put
 

@@ -14,10 +14,13 @@ from bethink.embed.base import Embedder
 from bethink.errors import EmbeddingError
 
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
+# Seconds until a model that failed at its work is asked again. Set by hand: an endpoint that restarts is back within a minute,
+# and a process that only knows words for a minute waits for the endpoint once and not with every call.
+ASK_AGAIN = 60.0
 
 
 class LazyModel:
-    """Owns the embedder of one `Memory`. Once it failed it stays failed: a process does not wait twice."""
+    """Owns the embedder of one `Bethink`. After a failure it does without for ASK_AGAIN seconds, then it tries once more."""
 
     def __init__(
         self,
@@ -25,19 +28,23 @@ class LazyModel:
         embedder: Embedder | None,
         window: int,
         on_pull: Callable[[int, int | None], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._config, self._window, self._on_pull = config, window, on_pull
-        self._embedder = embedder
+        self._config, self._window, self._on_pull, self._clock = config, window, on_pull, clock
+        self._given = self._embedder = embedder
         self.error: str | None = None  # "" when no model is wanted
         self._cause: EmbeddingError | None = None
+        self._failed_at = 0.0
 
     @property
     def embedder(self) -> Embedder | None:
+        if self._cause and self._clock() - self._failed_at >= ASK_AGAIN:
+            self.error = self._cause = None
         if self._embedder is None and self.error is None:
             from bethink.embed import open_embedder
 
             try:
-                self._embedder = open_embedder(
+                self._embedder = self._given or open_embedder(
                     self._config,
                     allow_pull=_may_pull(),
                     progress=self._on_pull,
@@ -51,8 +58,9 @@ class LazyModel:
         return self._embedder
 
     def failed(self, error: EmbeddingError) -> None:
-        """The model failed at its work (an endpoint that is down, say): from here on words have to do."""
+        """The model failed at its work (an endpoint that is down, say): for a while words have to do."""
         self._embedder, self.error, self._cause = None, without_vectors(error), error
+        self._failed_at = self._clock()
 
     def missing(self) -> EmbeddingError:
         """Why there is no model, for what cannot do without one."""

@@ -112,10 +112,10 @@ def _redacted(value: Any) -> Any:
 
 def _check(bundle: Bundle, scope: str, longest: int) -> None:
     for key, name, path in bundle.scopes:
-        _need(key == scope and _short(name) and _short(path), "a scope")
+        _need(key == scope and _name(name) and _name(path), "a scope")
     for of, source, _ in bundle.sources:
         good = (
-            _short(source.uri)
+            _name(source.uri)
             and _short(source.type)
             and (source.hash is None or _short(source.hash))
         )
@@ -128,8 +128,9 @@ def _check(bundle: Bundle, scope: str, longest: int) -> None:
         )
     for session in bundle.sessions:
         good = session.scope == scope and all(
-            map(_short, (session.id, session.host, session.title, session.source))
+            map(_name, (session.id, session.host, session.source))
         )
+        good = good and _short(session.title)
         _need(good and _object(session.metadata), "a session")
     for span, vectors in bundle.spans:
         good = (
@@ -220,6 +221,11 @@ def _text(value: Any, longest: int) -> bool:
 
 def _short(value: Any) -> bool:
     return _text(value, LONGEST_SHORT)
+
+
+def _name(value: Any) -> bool:
+    """Whether something is short and holds no secret: what it names is known by it, so nothing can be taken out of it."""
+    return _short(value) and redact(value).text == value
 
 
 def _whole(value: Any) -> bool:

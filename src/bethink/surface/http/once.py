@@ -2,7 +2,9 @@
 database and given again.
 
 What a keyed request writes carries a key of its own made from the request's and from what it changes, which the store keeps in the same
-transaction. So even where a process dies between its writes and the answer, what was written is not written again.
+transaction. So even where a process dies between its writes and the answer, what was written is not written again. The ids of what is
+going to be added are noted before it is: whoever sends the request again then reads that it was added, as the first answer said or
+would have said, and not that it was known already.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 LONGEST_KEY = 200
 HEADER = "idempotency-key"
+ANSWER, ADDING = "answer:", "answer:adding:"  # before a key, among the facts about the database
 
 
 class Guarded:
@@ -38,7 +41,19 @@ class Guarded:
     def write(self, batch: Batch) -> Receipt:
         if batch == Batch(at=batch.at, actor=batch.actor, access=batch.access):
             return self._store.write(batch)  # counting a use
+        if batch.add:
+            known = noted_ids(self._store, self._key) + [entry.memory.id for entry in batch.add]
+            self._store.take(
+                Bundle(),
+                note=(ADDING + self._key, json.dumps({"at": stamp(batch.at), "ids": known})),
+            )
         return self._store.write(batch._replace(once=f"{self._key}:{_changed(batch)}"))
+
+
+def noted_ids(store: Store, key: str) -> list[str]:
+    """The memories that earlier attempts under a key added, or were about to."""
+    kept = store.noted(ADDING + key)
+    return list(json.loads(kept)["ids"]) if kept else []
 
 
 def _changed(batch: Batch) -> str:
@@ -97,7 +112,7 @@ class Once:
         from bethink.surface.http.operation import Reply
 
         store = call.memory.store
-        if kept := store.noted(f"answer:{name}"):
+        if kept := store.noted(ANSWER + name):
             found = json.loads(kept)
             if found["asked"] != asked:
                 raise Refusal(
@@ -107,14 +122,12 @@ class Once:
                 )
             return Reply(found["value"], found["status"], found["headers"])
         memory = copy.copy(call.memory)
+        memory.added_before = frozenset(noted_ids(store, name))
         memory.store = cast(Store, Guarded(store, name))
         reply = work(call._replace(memory=memory))
-        answer = {
-            "at": stamp(memory.clock()),
-            "asked": asked,
-            "value": reply.value,
-            "status": reply.status,
-            "headers": dict(reply.headers),
-        }
-        store.take(Bundle(), note=(f"answer:{name}", json.dumps(answer)))
+        self._keep(store, name, asked, stamp(memory.clock()), reply)
         return reply
+
+    def _keep(self, store: Store, name: str, asked: str, at: int | None, reply: Reply) -> None:
+        answer = {"at": at, "asked": asked, **reply._asdict(), "headers": dict(reply.headers)}
+        store.take(Bundle(), note=(ANSWER + name, json.dumps(answer)))

@@ -48,6 +48,7 @@ TITLES = {
     413: ("too-large", "The request is too large"),
     415: ("unsupported-media-type", "Not a form that is read here"),
     422: ("invalid", "Something in the request is not valid"),
+    429: ("too-many", "Too many wrong tokens"),
     500: ("internal", "Something went wrong here"),
     503: ("unavailable", "Not possible right now"),
 }

@@ -21,13 +21,14 @@ from bethink.api import Bethink
 from bethink.config import Config
 from bethink.errors import Ambiguous, InvalidInput, NotFound, StoreBusy
 from bethink.features.syncing import team_scope
+from bethink.ingest.redact import redact
 from bethink.project import Project
 from bethink.store import located
 from bethink.store.base import Store
 from bethink.surface.http.problems import Forbidden
 from bethink.surface.http.security import ACCESS, Access, Caller
-from bethink.surface.mcp.keeper import AGAIN, PATIENCE, Keeper, Opened, Unready, open_model
-from bethink.types import PERSONAL, TRUST, Batch, Passage, Receipt
+from bethink.surface.mcp.keeper import PATIENCE, Keeper, Opened, Unready, open_model
+from bethink.types import PERSONAL, TRUST, Batch, Outcome, Passage, Receipt
 from bethink.types import TEAM as EVERYBODY
 
 THREADS = 8
@@ -48,6 +49,7 @@ class View(Bethink):
     """A project's memory as one caller sees it."""
 
     caller = Caller("", "")
+    added_before: frozenset[str] = frozenset()  # by an earlier attempt at the same request
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -59,7 +61,21 @@ class View(Bethink):
     ) -> Receipt:
         if personal and not self.caller.personal:
             raise no_personal()
-        return super().add_many(passages, personal=personal, **how)
+        receipt = super().add_many(passages, personal=personal, **how)
+        return receipt._replace(outcomes=tuple(map(self._first_outcome, receipt.outcomes)))
+
+    def _first_outcome(self, outcome: Outcome) -> Outcome:
+        """What the first attempt at a request said of a memory, where this is a later one that found it stored already."""
+        if outcome.status != "duplicate" or outcome.id not in self.added_before:
+            return outcome
+        replaced = [
+            relation.target
+            for relation in self.store.relations([outcome.id])
+            if relation.type == "supersedes" and relation.source == outcome.id
+        ]
+        return Outcome(
+            outcome.id, "added", supersedes=tuple(replaced), redactions=outcome.redactions
+        )
 
     def every_scope(self) -> tuple[str, ...]:
         return tuple(scope for scope in self.store.scopes() if self.caller.sees(scope))
@@ -105,6 +121,15 @@ def no_personal() -> Forbidden:
         "This token does not see personal memories.",
         "`bethink token create --personal` makes one that does.",
     )
+
+
+def check_name(name: str | None) -> None:
+    """A name of a project or container is kept as it is, so one that holds a secret is refused. It is not repeated."""
+    if name and redact(name).text != name:
+        raise InvalidInput(
+            "The name of the project or container holds something private or what looks like a secret.",
+            "Choose another name.",
+        )
 
 
 class Place(NamedTuple):
@@ -240,6 +265,8 @@ class Projects(Keeper):
     # Which project
 
     def _place(self, access: Access) -> Place:
+        for name in (access.project, access.container):
+            check_name(name)
         project, container = self._named(access), access.container
         if container is None and access.project is None and project.scope == self.home.scope:
             container = self._container
@@ -352,7 +379,7 @@ class Projects(Keeper):
         return held._replace(memory=memory)
 
     def _held(self, key: Sequence[Any], project: Project, config: Config | None) -> Opened:
-        """A memory with a store of its own, opened once. A model that failed is tried again after a while."""
+        """A memory with a store of its own, opened once."""
         with self._lock:
             held = self._kept.get(key)
             if held is None:
@@ -363,10 +390,6 @@ class Projects(Keeper):
                 )
                 for warning in memory.config.warnings:
                     log.warning(warning)
-            elif held.memory.hints and time.monotonic() - held.since > AGAIN:
-                memory = View(
-                    directory=project.worktree, config=held.memory.config, store=held.memory.store
-                )
             else:
                 return held
             memory.project = project

@@ -13,6 +13,7 @@ import hmac
 import ipaddress
 import logging
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -29,6 +30,10 @@ from bethink.types import PERSONAL, TEAM
 
 LARGEST_BODY = 8 * 1024 * 1024
 BODY_WITHIN = 30.0  # seconds for a body to arrive
+# Wrong tokens or tickets of one address, and the seconds within which so many are too many. Set by hand: a person mistypes
+# a few times, and a program with an old token is told often enough what is wrong with it.
+WRONG_TOKENS, WRONG_WITHIN = 20, 60.0
+ADDRESSES = 1000  # whose wrong tokens are counted; the one that was wrong longest ago is dropped for a new one
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 PUBLIC = ("/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/docs")
 PROGRAMS = (
@@ -98,11 +103,41 @@ class Access(NamedTuple):
 ACCESS: ContextVar[Access] = ContextVar("bethink_access")
 
 
+class WrongToken(Refusal):
+    """A token or ticket that nobody made: a guess."""
+
+
+class Brake:
+    """Slows down whoever guesses. A right token passes at any time: others may call from the same address."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._wrong: dict[str, list[float]] = {}
+
+    def refuse(self, address: str, error: Refusal) -> Refusal:
+        """Counts a wrong token. Returns the error to answer with: after too many, one that says nothing about the token."""
+        now = self._clock()
+        recent = [at for at in self._wrong.pop(address, ()) if now - at < WRONG_WITHIN]
+        while len(self._wrong) >= ADDRESSES:
+            self._wrong.pop(next(iter(self._wrong)))
+        if len(recent) >= WRONG_TOKENS:
+            self._wrong[address] = recent
+            return Refusal(
+                429,
+                "Too many wrong tokens came from this address.",
+                "Wait a minute; `bethink token list` shows what there is.",
+                {"Retry-After": str(int(WRONG_WITHIN - (now - recent[0])) + 1)},
+            )
+        self._wrong[address] = [*recent, now]
+        return error
+
+
 class Door(NamedTuple):
     """What the server lets in."""
 
     hosts: frozenset[str]  # names by which it may be called
     tokens: Register
+    brake: Brake
     session: str = ""  # hash of the token made at start
     open: bool = False  # no token is needed
     addresses: bool = False  # any literal address will do: bound to all of them, and no name is pointed at an address by it
@@ -131,8 +166,9 @@ class Door(NamedTuple):
             return SESSION
         state = found.state(self.clock()) if found else "unknown"
         if found is None or state != "active":
+            wrong = WrongToken if found is None else Refusal
             raise _unauthorized(
-                "The token is not known." if state == "unknown" else f"The token is {state}."
+                "The token is not known." if found is None else f"The token is {state}.", wrong
             )
         return Caller(
             found.id,
@@ -152,9 +188,9 @@ class Door(NamedTuple):
         return name in self.hosts or (self.addresses and is_address(name))
 
 
-def _unauthorized(message: str) -> Refusal:
+def _unauthorized(message: str, kind: type[Refusal] = WrongToken) -> Refusal:
     headers = {"WWW-Authenticate": 'Bearer realm="bethink", error="invalid_token"'}
-    return Refusal(
+    return kind(
         401,
         message,
         "`bethink token list` shows what there is; `bethink token create` makes a new one.",
@@ -193,7 +229,8 @@ def door_of(
     """The door of a server that is bound to a host."""
     anywhere = is_address(host) and ipaddress.ip_address(host).is_unspecified
     names = {*LOCAL_NAMES, host.lower(), *map(host_name, extra)}
-    return Door(frozenset(names), known, tokens.digest(session) if session else "", open, anywhere)
+    hashed = tokens.digest(session) if session else ""
+    return Door(frozenset(names), known, Brake(), hashed, open, anywhere)
 
 
 class Pages(Protocol):
@@ -234,10 +271,18 @@ class Gate:
                     self.door.caller(headers) if known is None else await known
                 )
                 await self.note(scope["bethink.caller"])
+        except WrongToken as error:
+            answer = response(self.door.brake.refuse(client_address(scope), error))
+            await answer(scope, receive, send)
+            return
         except BethinkError as error:
             await response(error)(scope, receive, send)
             return
         await self.app(scope, receive, send)
+
+
+def client_address(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
 
 
 def _browses(scope: Scope, headers: Headers) -> bool:

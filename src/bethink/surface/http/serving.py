@@ -5,6 +5,7 @@ Ends on SIGTERM or Ctrl-C after the requests that run, within a bound, with the 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -17,14 +18,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bethink.config import data_directory
 from bethink.errors import BethinkError
 from bethink.surface.http.app import GRACE
 
-CONNECTIONS = 512
+CONNECTIONS = (
+    512  # clients at once; set by hand, half of the 1,024 files that a process may usually open
+)
+HEADERS_WITHIN = (
+    10.0  # seconds for a client to say what it wants; set by hand, a slow phone needs about one
+)
+FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 log = logging.getLogger("bethink")
 
@@ -73,13 +82,46 @@ def settings(
         proxy_headers=False,
         ws="none",
         lifespan="on",
-        http="h11",
-        limit_concurrency=CONNECTIONS,
+        http=BoundedProtocol,
         timeout_graceful_shutdown=int(GRACE),
         timeout_keep_alive=15,
         ssl_certfile=certificate,
         ssl_keyfile=key,
     )
+
+
+class BoundedProtocol(H11Protocol):
+    """uvicorn's HTTP with two bounds that it lacks: on how many clients are connected, and on how long one of them may
+    take to send the head of its request. Without them, a few hundred clients that send nothing keep everybody else out."""
+
+    _head_due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            transport.write(FULL)
+            transport.close()
+        else:
+            self._expect_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+        elif self._head_due is None:
+            self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _expect_head(self) -> None:
+        self._head_due = self.loop.call_later(HEADERS_WITHIN, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._head_due is not None:
+            self._head_due.cancel()
+            self._head_due = None
 
 
 class Server(uvicorn.Server):

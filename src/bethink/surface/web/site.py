@@ -29,7 +29,14 @@ from bethink.surface.http import problems
 from bethink.surface.http.api import LONGEST_ID, streamed
 from bethink.surface.http.operation import Tools
 from bethink.surface.http.problems import Refusal
-from bethink.surface.http.security import ANYBODY, SESSION, Door, read_body
+from bethink.surface.http.security import (
+    ANYBODY,
+    SESSION,
+    Door,
+    WrongToken,
+    client_address,
+    read_body,
+)
 from bethink.surface.web import conditions, deciding, graphs, memories, places, searching, timelines
 from bethink.surface.web.render import Renderer
 from bethink.surface.web.session import COOKIE_SECONDS, Session, Sessions, load_key
@@ -194,7 +201,11 @@ class Site:
             else None
         )
         if session is None:
-            return self._locked_out(request)
+            wrong = WrongToken(401, "The ticket is not known.", "`bethink ui` makes a new one.")
+            refused = self._door.brake.refuse(client_address(request.scope), wrong)
+            if refused is wrong:
+                return self._locked_out(request)
+            return self._page("trouble.html", _told(refused, False), refused.status)
         project = request.query_params.get("project", "")
         response = self._page(
             "enter.html",

@@ -196,6 +196,7 @@ def test_a_database_that_may_not_be_written_is_never_changed_and_never_a_traceba
     public.chmod(0o755)
     for file in public.iterdir():
         file.chmod(0o600)
+    assert leftovers or "open" not in told, "what was closed can be searched wherever it lies"
     if "open" in told:
         kind, message, hint = told["open"]
         assert kind == "StoreError"

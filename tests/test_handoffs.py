@@ -126,6 +126,16 @@ def test_a_handoff_replaces_nothing_but_the_last_handoff_of_its_branch(memory):
     assert [event.action for event in memory.history(first)] == ["add", "supersede"]
 
 
+def test_a_handoff_goes_in_with_its_relations_in_one_write(memory, monkeypatch):
+    used = memory.add("Redis holds sessions").id
+    batches, write = [], memory.store.write
+    monkeypatch.setattr(memory.store, "write", lambda batch: batches.append(batch) or write(batch))
+    saved = save(memory, FULL._replace(memory_ids=(used,)))
+    assert len(batches) == 1
+    assert [(one.source, one.target) for one in memory.relations(used)] == [(saved.memory.id, used)]
+    assert memory.one(used).access_count == 1
+
+
 def test_the_same_handoff_again_is_no_new_one_but_counts_uses(memory):
     used = memory.add("Redis holds sessions").id
     first = save(memory, FULL._replace(memory_ids=(used,)))

@@ -354,9 +354,21 @@ def test_history_keeps_every_change_in_order(open_memory, clock):
     assert events[1].at == clock.now and events[1].before["content"] == "The cache is Redis"
 
 
+def test_an_earlier_version_that_is_refused_changes_nothing(memory):
+    id = memory.add(JWT).id
+    memory.update(id, content="Tokens are opaque strings now")
+    memory.forget(id)
+    memory.add(JWT)
+    before = memory.history(id)
+    with pytest.raises(InvalidInput, match="already says exactly this"):
+        memory.restore(id, version=1)
+    assert memory.one(id).deleted_at is not None
+    assert memory.history(id) == before
+
+
 def test_forgotten_is_hidden_and_comes_back(memory):
     id = memory.add(JWT).id
-    assert memory.forget(id[:-2]) == [id] == memory.forget(id)
+    assert memory.forget(id[:-2]).ids == (id,) == memory.forget(id).ids
     assert texts(memory.search("JWT")) == [] == memory.list()
     assert texts(memory.search("JWT", filter=memory.filter(include_deleted=True))) == [JWT]
     assert memory.restore(id).deleted_at is None

@@ -281,7 +281,7 @@ def test_a_purge_takes_the_idea_and_the_turn_of_the_same_words(memory, tmp_path,
     said = spoken(memory, tmp_path, PAID, "Why is the build of the shop so slow on Mondays?")
     twins = {one.kind: one.id for one in said if one.content == PAID}
     assert twins.keys() == {"decision", "context"}
-    assert memory.forget(twins[which], purge=True)[0] == twins[which]
+    assert memory.forget(twins[which], purge=True).ids[0] == twins[which]
     assert memory.search("pay Bob", mode="keyword").hits == ()
     assert [one.content for one in memory.list() if "Bob" in one.content] == []
     assert memory.list() != []
@@ -294,7 +294,7 @@ def test_a_turn_that_says_more_is_not_purged_with_its_idea(memory, tmp_path):
         f"The weather is fine today and so is the coffee. {PAID}. Let us go on with the tests.",
     )
     (idea,) = [one for one in said if one.kind == "decision"]
-    assert memory.forget(idea.id, purge=True) == [idea.id]
+    assert memory.forget(idea.id, purge=True).ids == (idea.id,)
     assert [one.kind for one in memory.list() if "Bob" in one.content] == ["context"]
 
 

@@ -83,7 +83,7 @@ def test_use_does_not_count_as_damage(opened):
 @pytest.mark.parametrize(
     ("sql", "part"),
     [
-        ("DELETE FROM memories_fts WHERE rowid = 1", "full-text index"),
+        ("DELETE FROM memories_fts_docsize WHERE id = 1", "full-text index"),
         (
             "INSERT INTO memories_fts(rowid, content, scope) VALUES (99, 'ghost', 'zq1')",
             "full-text index",
@@ -241,3 +241,49 @@ def test_a_file_cut_short_is_reported(path, sound):
         assert store.check(deep=True) != []
         list(store.scan(everything()))
         store.rebuild()
+
+
+def test_an_export_gives_what_can_be_read_of_a_damaged_database(cli, path, sound):
+    """Whichever page is gone, the memories of all others are written, and the command says that some are missing."""
+    pages = len(sound) // 4096
+    whole = 0
+    for page in random.Random(5).sample(range(1, pages), 12):
+        for file in files(path):
+            file.unlink()
+        path.write_bytes(damaged(sound, "zeroed", page))
+        path.chmod(0o600)
+        lost: list[str] = []
+        try:
+            store = SqliteStore(path, timeout=5)
+            found = list(store.scan(everything(), lost))
+            store.close()
+        except StoreCorrupt:
+            continue  # the root of a table: nothing can be read from below it
+        assert len(found) + len(lost) == 90
+        if lost:
+            whole += 1
+            result = cli("export", "--database", path, "--all-projects", "--jsonl")
+            assert result.code == 1
+            assert len(result.out.splitlines()) == len(found)
+            assert f"{len(lost)} memor" in result.err
+    assert whole, "no page of texts was among those that were damaged"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE vectors SET data = zeroblob(length(data)) WHERE memory = 1",
+        "UPDATE vectors SET data = CAST(substr(data, 1, 4) || zeroblob(length(data) - 4) AS BLOB) WHERE memory = 1",
+        "UPDATE vectors SET data = CAST(x'0000803f' || substr(data, 5) AS BLOB) WHERE memory = 1",
+        "UPDATE vectors SET data = CAST(substr(data, 1, 20) || x'ff7f0080' || substr(data, 25) AS BLOB) WHERE memory = 1",
+    ],
+    ids=["zeroed", "numbers zeroed", "another scale", "two numbers"],
+)
+def test_a_damaged_vector_is_found_and_made_anew(path, opened, sql):
+    put(opened, make("An owl at night"), make("A heron by day"))
+    assert opened.check(deep=True) == []
+    raw(path, sql)
+    assert [problem.part for problem in opened.check(deep=True)] == ["vectors"]
+    opened.rebuild()
+    assert len(opened.unembedded(MODEL, 10)) == 1
+    assert opened.check(deep=True) == []

@@ -12,6 +12,7 @@ import re
 import stat
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -282,6 +283,17 @@ def test_a_restored_backup_works_as_the_original_did(opened, tmp_path):
     copy.close()
 
 
+def test_the_connection_of_a_thread_is_given_back_when_the_thread_ends(opened):
+    put(opened, make("an owl"))
+    descriptors = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")
+    before = len(list(descriptors.iterdir()))
+    for _ in range(60):
+        thread = threading.Thread(target=lambda: opened.count(seen()))
+        thread.start()
+        thread.join()
+    assert len(list(descriptors.iterdir())) < before + 10
+
+
 def test_a_store_can_be_closed_twice_and_used_again(opened):
     opened.close()
     opened.close()
@@ -410,6 +422,122 @@ def test_purging_through_the_front_door_empties_the_embedding_cache_of_every_ver
         assert memory.add(SECRET["content"]).status == "purged"
         assert traces(path.parent, WORDS[:4]) == []
         assert memory.relations(known.id) == []
+
+
+def test_a_purge_that_another_reader_holds_up_says_so_and_the_text_goes_by_itself(path, opened):
+    secret = make(SECRET["content"])
+    put(opened, secret, make("an owl"))
+    reader = SqliteStore(path)
+    reader.connection.execute("BEGIN")
+    assert reader.count(seen()) == 2
+    receipt = opened.write(Batch(at=NOW, purge=(secret.id,)))
+    assert (receipt.purged, len(receipt.hints)) == (1, 1)
+    assert "still reading" in receipt.hints[0]
+    assert traces(path.parent, WORDS[:2]) != [], "the reader was to keep it"
+    reader.connection.execute("COMMIT")
+    put(opened, make("a heron"))
+    assert traces(path.parent, WORDS[:4]) == []
+    assert raw(path, "SELECT 1 FROM meta WHERE key = 'scrub'") == []
+    reader.close()
+
+
+def test_the_text_of_a_purge_that_was_held_up_goes_when_the_reader_closes(path, opened):
+    secret = make(SECRET["content"])
+    put(opened, secret)
+    reader = SqliteStore(path)
+    reader.connection.execute("BEGIN")
+    reader.count(seen())
+    assert opened.write(Batch(at=NOW, purge=(secret.id,))).hints
+    reader.connection.execute("COMMIT")
+    reader.close()
+    assert traces(path.parent, WORDS[:4]) == []
+
+
+def test_every_surface_tells_of_a_purge_that_is_held_up(offline, path):
+    with Bethink(path) as memory, Bethink(path) as other:
+        id = memory.add("The ocelotfish is ill").id
+        other.store.connection.execute("BEGIN")
+        other.list()
+        assert "still reading" in memory.forget(id, purge=True).hints[0]
+        other.store.connection.execute("COMMIT")
+
+
+def steps(connection: apsw.Connection, action) -> int:
+    """How many thousands of steps SQLite's machine takes for something: work, not time."""
+    count = 0
+
+    def tick() -> bool:
+        nonlocal count
+        count += 1
+        return False
+
+    connection.set_progress_handler(tick, 1000)
+    try:
+        action()
+    finally:
+        connection.set_progress_handler(None)
+    return count
+
+
+@pytest.fixture(scope="module")
+def sizes(tmp_path_factory):
+    """Two databases, one with eight times as many memories."""
+    stores = []
+    for number in (250, 2000):
+        store = SqliteStore(tmp_path_factory.mktemp("size") / "memory.db")
+        rng = random.Random(number)
+        for at in range(0, number, 250):
+            put(
+                store,
+                *(
+                    make(
+                        f"n{n} " + " ".join(f"w{rng.randrange(5000)}" for _ in range(60)),
+                        entities=(Entity(f"Name{n}", "person"),),
+                    )
+                    for n in range(at, at + 250)
+                ),
+            )
+        store.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        stores.append(store)
+    yield stores
+    for store in stores:
+        store.close()
+
+
+def purge_cost(store: SqliteStore) -> tuple[int, int]:
+    """Steps that a purge of three memories takes, and bytes that it writes to the log."""
+    log, largest = Path(f"{store.path}-wal"), [0]
+    ids = tuple(memory.id for memory in store.list(seen(), limit=3))
+
+    def committed(*_) -> int:
+        largest.append(log.stat().st_size)
+        return apsw.SQLITE_OK
+
+    store.connection.set_wal_hook(committed)
+    try:
+        work = steps(store.connection, lambda: store.write(Batch(at=NOW, purge=ids)))
+    finally:
+        store.connection.set_wal_hook(None)
+    return work, max(largest)
+
+
+def test_a_purge_costs_what_it_touches(sizes):
+    (small, small_log), (large, large_log) = map(purge_cost, sizes)
+    assert large < 2 * small + 5
+    assert large_log < 3 * small_log
+
+
+def test_numbers_about_the_database_are_not_read_from_its_rows(sizes):
+    """Eight times as many memories may cost eight times as many entries of an index, but no page of their texts."""
+    store = sizes[1]
+    pages = store.connection.pragma("page_count")
+    store.connection.pragma("cache_size", -64_000)
+    fresh = SqliteStore(store.path)
+    fresh.overview()
+    fresh.count_unembedded(MODEL)
+    read = fresh.connection.status(apsw.SQLITE_DBSTATUS_CACHE_MISS)[0]
+    fresh.close()
+    assert read < pages / 4
 
 
 def test_a_reset_leaves_no_trace_either(path, opened):

@@ -358,6 +358,7 @@ class Bethink:
         clear: Sequence[str],
         trust: int,
         unchanged: Any = (),
+        first: tuple[Change, ...] = (),
     ) -> types.Memory:
         from bethink.ingest.edit import edited
 
@@ -368,7 +369,8 @@ class Bethink:
             if "content" in changes
             else {}
         )
-        self._write(change=(Change(memory.id, "update", changes),), unchanged=unchanged, **vectors)
+        change = (*first, Change(memory.id, "update", changes))
+        self._write(change=change, unchanged=unchanged, **vectors)
         return self.store.get([memory.id])[0]
 
     def vectors_of(self, memories: Sequence[types.Memory]) -> dict[str, Any]:
@@ -386,25 +388,25 @@ class Bethink:
             self._model.failed(error)
             return {}
 
-    def forget(self, *ids: str, purge: bool = False) -> list[str]:
+    def forget(self, *ids: str, purge: bool = False) -> types.Forgotten:
         """Hides memories (`restore` brings them back), or with `purge` removes every trace of them for good, and with them what their
-        conversation holds in the very same words. Returns the ids of all that went."""
+        conversation holds in the very same words."""
         full = [self.resolve(id) for id in ids]
         if purge:
             from bethink.ingest.traces import traces
 
             full += [one.id for one in traces(self.store, self.store.get(full)).same]
-            self._write(purge=tuple(full))
+            receipt = self._write(purge=tuple(full))
         else:
             now = self.clock()
-            self._write(
+            receipt = self._write(
                 change=tuple(
                     Change(memory.id, "forget", {"deleted_at": now})
                     for memory in self.store.get(full)
                     if memory.deleted_at is None
                 )
             )
-        return full
+        return types.Forgotten(tuple(full), receipt.hints)
 
     def restore(self, id: str, version: int | None = None) -> types.Memory:
         """Brings a forgotten or replaced memory back, or an earlier version of its text (`version` as numbered by `history`).
@@ -435,13 +437,15 @@ class Bethink:
                 f"The memory has no version {version}; it has {len(events)}.",
                 f"`bethink history {memory.id}` lists them.",
             )
-        if memory.deleted_at is not None:
-            self._write(change=(Change(memory.id, "restore", {"deleted_at": None}),))
+        back = Change(memory.id, "restore", {"deleted_at": None})
+        first = (back,) if memory.deleted_at is not None else ()
         values = earlier(events, version)
         if not values:
+            self._write(change=first)
             return self.store.get([memory.id])[0]
         cleared = [name for name, value in values.items() if value is None]
-        return self._edit(memory, values, cleared, believed(memory, events, version, self.trust))
+        trust = believed(memory, events, version, self.trust)
+        return self._edit(memory, values, cleared, trust, first=first)
 
     def vote(self, id: str, value: float = 1) -> types.Memory:
         """Says that a memory was useful (or, below zero, was not). Counts as a use of it."""
@@ -599,15 +603,18 @@ class Bethink:
         """Numbers about the database, or about some scopes of it."""
         return self.store.overview(scopes)
 
-    def export(self, filter: Filter | None = None) -> Iterator[types.Memory]:
-        """Every memory that is visible from here, forgotten ones included, one at a time."""
+    def export(
+        self, filter: Filter | None = None, lost: builtins.list[str] | None = None
+    ) -> Iterator[types.Memory]:
+        """Every memory that is visible from here, forgotten ones included, one at a time. With `lost` a damaged database gives what
+        can be read, and what cannot is named there."""
         everything = filter or self.filter(
             include_deleted=True,
             include_expired=True,
             include_superseded=True,
             include_quarantined=True,
         )
-        return self.store.scan(everything)
+        return self.store.scan(everything, lost)
 
     # Care
 

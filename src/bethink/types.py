@@ -120,6 +120,7 @@ class Passage(NamedTuple):
     span: str | None = None
     session: str | None = None
     supersedes: tuple[str, ...] = ()  # ids that this is said to replace
+    relates_to: tuple[str, ...] = ()  # ids that this names: each is related to it, and used by it
 
 
 class Memory(NamedTuple):
@@ -292,6 +293,13 @@ class Receipt(NamedTuple):
     @property
     def added(self) -> int:
         return sum(outcome.status == "added" for outcome in self.outcomes)
+
+
+class Forgotten(NamedTuple):
+    """What was hidden or purged: the ids of all that went, and what the caller should know."""
+
+    ids: tuple[str, ...]
+    hints: tuple[str, ...] = ()
 
 
 class Event(NamedTuple):

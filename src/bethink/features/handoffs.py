@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
-from bethink.types import Batch, Memory, Passage, Relation, Source
+from bethink.types import Memory, Passage, Source
 
 SUMMARY, ITEM = 4000, 1000  # characters
 ITEMS, MEMORIES = 50, 100
@@ -116,6 +116,7 @@ def save(memory: Bethink, handoff: Handoff) -> Saved:
             for name, value in handoff._asdict().items()
         },
         supersedes=tuple(found.id for found in before),
+        relates_to=handoff.memory_ids,
     )
     cleaned = clean(passage, memory.config.max_characters)[0]
     if len(before) == 1 and (before[0].content, dict(before[0].metadata)) == (
@@ -130,11 +131,6 @@ def save(memory: Bethink, handoff: Handoff) -> Saved:
     if outcome.status != "added":
         raise InvalidInput(
             "This very handoff was purged, so it is not taken in again.", "Say it in other words."
-        )
-    related = tuple(Relation(outcome.id, other, "relates_to") for other in handoff.memory_ids)
-    if related:
-        memory.store.write(
-            Batch(at=memory.clock(), actor=memory.actor, relate=related, access=handoff.memory_ids)
         )
     return Saved(memory.one(outcome.id), new=True, supersedes=passage.supersedes)
 

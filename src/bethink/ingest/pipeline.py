@@ -126,12 +126,20 @@ def ingest(
         embedder,
         replace_sources,
     )
+    named = [
+        (memory.id, other)
+        for memory, verdict, (_, passage) in zip(memories, verdicts, fresh, strict=True)
+        if verdict.duplicate is None
+        for other in passage.relates_to
+    ]
     keep, place, change = keeping(passages, known, [position for _, position in places])
     batch = batch._replace(
         move=tuple((into.scope, old, new) for new, old in moved.items()),
         keep=keep,
         place=place,
         change=(*batch.change, *change),
+        relate=(*batch.relate, *(Relation(id, other, "relates_to") for id, other in named)),
+        access=tuple(other for _, other in named),
         vectors={
             memory.id: vectors
             for memory, vectors in zip(turned, other, strict=True)

@@ -95,8 +95,9 @@ class Store(Protocol):
 
     def count(self, filter: Filter) -> int: ...
 
-    def scan(self, filter: Filter) -> Iterator[Memory]:
-        """Every memory that passes, oldest first, without holding them all in memory."""
+    def scan(self, filter: Filter, lost: builtins.list[str] | None = None) -> Iterator[Memory]:
+        """Every memory that passes, oldest first, without holding them all in memory. Damage is an error; with `lost` the memories
+        that cannot be read are named there, and the others come."""
         ...
 
     def duplicates(self, hashes: Sequence[str], scope: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ import os
 import random
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -18,16 +18,22 @@ import apsw
 
 from bethink.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreError, StoreTooNew
 
-SCHEMA = 4  # the number of the newest migration
+SCHEMA = 5  # the number of the newest migration
 APPLICATION = 0x52636F6C  # "Rcol", so that another program's database is never taken for ours
 MIGRATIONS = Path(__file__).parent / "migrations" / "sqlite"
+REINDEXED = (
+    5  # the migration that empties the full-text index, which is then made anew from the texts
+)
 WAL_LIMIT = 16 * 1024 * 1024
 
 # SQLite up to 3.51.2 can corrupt a WAL database that several processes use.
 OLDEST_SQLITE = 3_051_003
 
 
-def connect(path: Path, timeout: float) -> apsw.Connection:
+Rebuild = Callable[[apsw.Connection], object]
+
+
+def connect(path: Path, timeout: float, rebuild: Rebuild) -> apsw.Connection:
     """A connection to the database at `path`, made if there is none, brought to the newest schema if it is older."""
     if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
         raise StoreError(
@@ -39,7 +45,14 @@ def connect(path: Path, timeout: float) -> apsw.Connection:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.set_busy_timeout(int(timeout * 1000))
         try:
-            _prepare(connection, path)
+            try:
+                _prepare(connection, path, rebuild)
+            except (apsw.CantOpenError, apsw.ReadOnlyError):
+                if not _unwritable(path):
+                    raise
+                connection.close()
+                connection = _open_unwritable(path)
+                _prepare(connection, path, rebuild)
         except BaseException:
             connection.close()
             raise
@@ -47,7 +60,26 @@ def connect(path: Path, timeout: float) -> apsw.Connection:
         return connection
 
 
-def _prepare(connection: apsw.Connection, path: Path) -> None:
+def _unwritable(path: Path) -> bool:
+    """Whether nothing can be put beside the file: a read-only file system, or a folder of somebody else's."""
+    return not os.access(path.parent, os.W_OK)
+
+
+def _open_unwritable(path: Path) -> apsw.Connection:
+    """A connection for reading where SQLite cannot make the files that it coordinates readers and writers with."""
+    log = Path(f"{path}-wal")
+    if log.exists() and log.stat().st_size:
+        raise StoreError(
+            f"{path} was not closed, and what was written last cannot be read where nothing can be written.",
+            f"Copy it with {log.name} to a folder of yours, and set `database` to the copy.",
+        )
+    return apsw.Connection(
+        f"{path.absolute().as_uri()}?immutable=1",
+        flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
+    )
+
+
+def _prepare(connection: apsw.Connection, path: Path, rebuild: Rebuild) -> None:
     version = connection.pragma("user_version")
     if connection.pragma("application_id") not in (
         (0, APPLICATION) if version == 0 else (APPLICATION,)
@@ -69,7 +101,7 @@ def _prepare(connection: apsw.Connection, path: Path) -> None:
             "Upgrade with `pip install -U bethink`.",
         )
     if version < SCHEMA:
-        migrate(connection, migrations())
+        migrate(connection, migrations(), rebuild)
 
 
 def migrations() -> list[str]:
@@ -77,7 +109,7 @@ def migrations() -> list[str]:
     return [path.read_text("utf-8") for path in sorted(MIGRATIONS.glob("*.sql"))]
 
 
-def migrate(connection: apsw.Connection, scripts: list[str]) -> None:
+def migrate(connection: apsw.Connection, scripts: list[str], rebuild: Rebuild) -> None:
     """Applies what is missing, each script in a transaction of its own. Two processes may do this at once."""
     if connection.pragma("user_version") == 0:
         if (
@@ -94,6 +126,8 @@ def migrate(connection: apsw.Connection, scripts: list[str]) -> None:
             if connection.pragma("user_version") >= number:
                 continue
             connection.execute(script)
+            if number == REINDEXED:
+                rebuild(connection)
             connection.pragma("application_id", APPLICATION)
             connection.pragma("user_version", number)
             if number == 1:

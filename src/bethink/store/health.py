@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,45 +20,58 @@ from bethink.types import Batch
 
 Run = Callable[..., list[Any]]
 
+# In the words of the indexes `memories_hidden` and `memories_unvectored`, so that these are used.
+FORGOTTEN = f"({rows.HIDDEN}) AND m.deleted_at IS NOT NULL"
+UNWANTED = (
+    "instr(m.metadata, '\"vector_index\"') > 0 AND json_extract(m.metadata, '$.vector_index') IS 0"
+)
+BARE = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.key)"
+
 
 def overview(run: Run, path: Path, scopes: Sequence[int] | None) -> Overview:
+    """Numbers about the database. They are counted in indexes; only rows of hidden memories, which are few, are read."""
     inside = "1" if scopes is None else f"m.scope IN ({','.join(map(str, scopes)) or 'NULL'})"
-    scope_rows = run(
-        f"SELECT s.key, count(*) FROM memories m JOIN scopes s ON s.id = m.scope WHERE m.deleted_at IS NULL AND {inside} GROUP BY 1 ORDER BY 2 DESC, 1"
-    )
-    kinds = run(
-        f"SELECT m.kind, count(*) FROM memories m WHERE m.deleted_at IS NULL AND {inside} GROUP BY 1 ORDER BY 2 DESC, 1"
-    )
-    deleted = run(f"SELECT count(*) FROM memories m WHERE m.deleted_at IS NOT NULL AND {inside}")[
-        0
-    ][0]
-    entities, relations, sources, sessions, spans, cached, unembedded = run(
-        "SELECT (SELECT count(*) FROM entities), (SELECT count(*) FROM relations), (SELECT count(*) FROM sources), (SELECT count(*) FROM sessions),"
-        " (SELECT count(*) FROM spans), (SELECT count(*) FROM embedding_cache),"
-        " (SELECT count(*) FROM memories m WHERE m.deleted_at IS NULL AND json_extract(m.metadata, '$.vector_index') IS NOT 0"
-        " AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.key))"
+    each = f"SELECT s.key, m.kind, count(*) FROM memories m {{}} JOIN scopes s ON s.id = m.scope WHERE {inside}"
+    by_scope, by_kind, deleted = Counter[str](), Counter[str](), 0
+    for scope, kind, number in run(each.format("INDEXED BY memories_kind") + " GROUP BY 1, 2"):
+        by_scope[scope] += number
+        by_kind[kind] += number
+    for scope, kind, number in run(each.format("") + f" AND {FORGOTTEN} GROUP BY 1, 2"):
+        by_scope[scope] -= number
+        by_kind[kind] -= number
+        deleted += number
+    tables = ("entities", "relations", "sources", "sessions", "spans")
+    entities, relations, sources, sessions, spans, cached, bare = run(
+        f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in tables)},"
+        " (SELECT count(*) FROM embedding_cache INDEXED BY embedding_cache_model),"
+        f" (SELECT count(*) FROM memories m INDEXED BY memories_kind WHERE {BARE})"
+        f" - (SELECT count(*) FROM memories m WHERE {FORGOTTEN} AND {BARE})"
+        f" - (SELECT count(*) FROM memories m WHERE {UNWANTED} AND m.deleted_at IS NULL AND {BARE})"
     )[0]
-    vectors = dict(
-        run(
-            "SELECT d.name, (SELECT count(*) FROM vectors v WHERE v.model = d.id) AS n FROM models d WHERE n > 0"
-        )
+    vectors = run(
+        "SELECT d.name, (SELECT count(*) FROM vectors v WHERE v.model = d.id) AS n FROM models d WHERE n > 0"
     )
     return Overview(
-        memories=sum(count for _, count in scope_rows),
+        memories=by_scope.total(),
         deleted=deleted,
-        by_kind=dict(kinds),
-        by_scope=dict(scope_rows),
+        by_kind=_ordered(by_kind),
+        by_scope=_ordered(by_scope),
         entities=entities,
         relations=relations,
         sources=sources,
         sessions=sessions,
         spans=spans,
-        vectors=vectors,
-        unembedded=unembedded,
+        vectors=dict(vectors),
+        unembedded=bare,
         database_bytes=size(path),
         cached=cached,
         extra={"scope_names": dict(run("SELECT key, name FROM scopes"))},
     )
+
+
+def _ordered(counts: Counter[str]) -> dict[str, int]:
+    """The most first, and of as many the first in the alphabet."""
+    return {name: -number for number, name in sorted((-n, name) for name, n in counts.items() if n)}
 
 
 def size(path: Path) -> int:
@@ -153,14 +167,24 @@ def _rows(connection: apsw.Connection) -> list[Problem]:
         Problem("memory", f"The stored text of {id} is not what was written.", "restore")
         for id in bad
     ]
-    odd = run(
-        "SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE length(v.data) <> 2 * d.dimensions + 4"
-    ).get
-    if odd:
-        problems.append(
-            Problem("vectors", f"{odd} vectors are not of their model's size.", "reindex")
-        )
-    return problems
+    return problems + _vectors(connection)
+
+
+def _vectors(connection: apsw.Connection) -> list[Problem]:
+    """A vector has no hash of its own, but not every row of numbers can be one: see `scan.sound`."""
+    damaged = sum(len(_unsound(connection, table)) for table in ("vectors", "span_vectors"))
+    if not damaged:
+        return []
+    return [Problem("vectors", f"{damaged} vectors are not what was written.", "reindex")]
+
+
+def _unsound(connection: apsw.Connection, table: str) -> list[int]:
+    from bethink.store.scan import sound
+
+    found = connection.execute(
+        f"SELECT v.id, CAST(v.data AS BLOB), d.dimensions FROM {table} v JOIN models d ON d.id = v.model"
+    )
+    return [id for id, data, dimensions in found if not sound(data, dimensions)]
 
 
 def rebuild(connection: apsw.Connection) -> int:
@@ -172,9 +196,10 @@ def rebuild(connection: apsw.Connection) -> int:
     run(
         "DELETE FROM vectors WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = vectors.memory)"
     )
-    run(
-        "DELETE FROM vectors WHERE length(data) <> (SELECT 2 * dimensions + 4 FROM models d WHERE d.id = vectors.model)"
-    )
+    if run("SELECT 1 FROM models LIMIT 1").get:
+        for table in ("vectors", "span_vectors"):
+            unsound = [(id,) for id in _unsound(connection, table)]
+            connection.executemany(f"DELETE FROM {table} WHERE id = ?", unsound)
     writer = Writer(connection, Batch(at=rows.moment(0)))  # type: ignore[arg-type]
     done, last = 0, 0
     while page := list(
@@ -245,14 +270,14 @@ def reset(connection: apsw.Connection, scopes: Sequence[int] | None) -> int:
     inside = "1" if scopes is None else f"scope IN ({','.join(map(str, scopes)) or 'NULL'})"
     gone = list(run(f"SELECT key, id FROM memories WHERE {inside}"))
     writer = Writer(connection, Batch(at=datetime.now(UTC)))
+    run("INSERT OR IGNORE INTO meta(key, value) VALUES (?, '')", (leaving.SCRUB,))
     for key, _ in gone:
         writer.remove(key)
         run("DELETE FROM history WHERE memory = ?", (key,))
     leaving.release(writer, [id for _, id in gone])
     writer.settle()
-    spans.remove(run, inside)
+    spans.remove(writer, inside)
     run(f"DELETE FROM sources WHERE {inside}")
-    run("DELETE FROM lexeme_counts WHERE memories <= 0")
     run(
         "DELETE FROM entities WHERE NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)"
     )
@@ -265,15 +290,21 @@ def reset(connection: apsw.Connection, scopes: Sequence[int] | None) -> int:
     return len(gone)
 
 
-def scrub(connection: apsw.Connection) -> bool:
-    """After a purge: merges the full-text index so that removed words leave its pages, and empties the write-ahead log.
-
-    Freed pages are overwritten as they are freed (`secure_delete`). False when another process still reads an older state
-    of the database: the log then keeps old pages until that reader ends and anyone purges or checks again."""
+def scrub(connection: apsw.Connection, patience: float) -> bool:
+    """After a purge: brings the pages without the purged text into the file and empties the write-ahead log, which holds the old
+    ones. (Freed pages, and words in the index, are overwritten as they are freed.) False when another process still reads an older
+    state: then the purge stays noted in `meta`, and each later write, and closing, tries again without waiting."""
+    before = connection.pragma("busy_timeout")
+    connection.set_busy_timeout(int(patience * 1000))
     try:
-        for table in ("memories_fts", "spans_fts"):
-            connection.execute(f"INSERT INTO {table}({table}) VALUES ('optimize')")
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        connection.execute("DELETE FROM meta WHERE key = ?", (leaving.SCRUB,))
     except (apsw.BusyError, apsw.LockedError):
         return False
+    finally:
+        connection.set_busy_timeout(before)
     return True
+
+
+def scrub_due(connection: apsw.Connection) -> bool:
+    return bool(connection.execute("SELECT 1 FROM meta WHERE key = ?", (leaving.SCRUB,)).get)

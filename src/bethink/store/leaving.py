@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # Nothing names a source any more. Of a conversation it stays as long as the session does: it tells how far was read.
 UNNAMED = "NOT EXISTS (SELECT 1 FROM memories WHERE source = sources.id) AND NOT EXISTS (SELECT 1 FROM sessions WHERE source = sources.id)"
 
+# Among the facts about the database: pages of the file or of its log may still hold what was purged.
+SCRUB = "scrub"
+
 
 def retire(writer: Writer, scope: str, uri: str) -> int:
     """Takes a source's old passages out: those that somebody used, linked or edited are only hidden, the rest is removed. What was
@@ -69,17 +72,22 @@ def purge(writer: Writer, id: str) -> int:
         texts |= {state["content"]} if state.get("content") else set()
         sections |= {state["section"]} if "section" in state else set()
     writer.uncache(texts, sections)
+    named = [
+        row[0] for row in writer.run("SELECT entity FROM memory_entities WHERE memory = ?", (key,))
+    ]
     writer.remove(key)
     writer.run(f"DELETE FROM sources WHERE id = ? AND {UNNAMED}", (source,))
     writer.run("DELETE FROM history WHERE memory = ?", (key,))
     release(writer, [id])
-    writer.run(
-        "DELETE FROM entities WHERE NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)"
+    writer.many(
+        "DELETE FROM entities WHERE id = ? AND NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)",
+        ((entity,) for entity in named),
     )
     writer.entity_ids.clear()
     writer.bury(texts)
     writer.drop_answers()
     writer.record(key, "purge", None, None)
+    writer.run("INSERT OR IGNORE INTO meta(key, value) VALUES (?, '')", (SCRUB,))
     return 1
 
 

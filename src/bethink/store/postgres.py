@@ -275,7 +275,7 @@ class PostgresStore(Transfers):
         sql, values = self._where(filter)
         return int(self._run(f"SELECT count(*) FROM memories m WHERE {sql}", values)[0][0])
 
-    def scan(self, filter: Filter) -> Iterator[Memory]:
+    def scan(self, filter: Filter, lost: builtins.list[str] | None = None) -> Iterator[Memory]:
         sql, values = self._where(filter)
         last = 0
         while page := self._run(

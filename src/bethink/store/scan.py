@@ -25,6 +25,9 @@ ROUGH = 192  # vectors rescored for who looks for near duplicates: their codes s
 # One byte a dimension was tried: recall@10 of .973 on real texts, because one dimension of the default model is large in
 # every text and takes the range. Two bytes give 1.0 and are as fast. (bench/LOG.md, 2026-11-15)
 LARGEST = 32767
+LENGTH = (
+    0.01  # how far a stored vector may be from length one: rounding moves it by a tenth of that
+)
 
 
 def encode(vector: Any) -> bytes:
@@ -44,6 +47,20 @@ def decode(data: bytes) -> Floats:
     return np.asarray(
         np.frombuffer(data, np.int16, offset=4).astype(np.float32) * scale, np.float32
     )
+
+
+def sound(data: bytes, dimensions: int) -> bool:
+    """Whether these bytes can be what `encode` made: the largest number fills its range, and models make vectors of length one.
+    (A text without any word has a vector of zeros.)"""
+    if len(data) != encoded_size(dimensions):
+        return False
+    scale = float(np.frombuffer(data, np.float32, 1)[0])
+    numbers = np.frombuffer(data, np.int16, offset=4).astype(np.float64)
+    if not numbers.any():
+        return scale == 1.0
+    if not np.isfinite(scale) or int(np.abs(numbers).max()) != LARGEST:
+        return False
+    return abs(scale * float(np.linalg.norm(numbers)) - 1.0) < LENGTH
 
 
 class Partition:

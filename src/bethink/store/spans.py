@@ -107,12 +107,13 @@ def put_span(writer: Writer, value: Span, vectors: Sequence[Any]) -> None:
         )
         key = writer.connection.last_insert_rowid()
     else:
+        _unindex(writer, key)
+        writer.run("DELETE FROM span_vectors WHERE span = ?", (key,))
         writer.run(
             "UPDATE spans SET scope = ?, session = ?, parent = ?, name = ?, summary = ?, line_start = ?, line_end = ?, depth = ?,"
             " created_at = ?, metadata = ? WHERE id = ?",
             values,
         )
-        _unindex(writer, key)
     _index(writer, key, scope, value.name, value.summary)
     _vectors(writer, key, scope, vectors)
 
@@ -127,13 +128,21 @@ def _index(writer: Writer, key: int, scope: int, name: str, summary: str) -> Non
 
 
 def _unindex(writer: Writer, key: int) -> None:
-    writer.run("DELETE FROM spans_fts WHERE rowid = ?", (key,))
-    writer.run("DELETE FROM span_vectors WHERE span = ?", (key,))
+    """Takes a topic's words out of the index, which has to be told what they were: call this before its row changes."""
+    from bethink.store.writer import scope_token
+
+    name, summary, scope = writer.run(
+        "SELECT name, summary, scope FROM spans WHERE key = ?", (key,)
+    ).get
+    writer.run(
+        "INSERT INTO spans_fts(spans_fts, rowid, name, summary, scope) VALUES ('delete', ?, ?, ?, ?)",
+        (key, lexemes.prepare(name), lexemes.prepare(summary), scope_token(scope)),
+    )
 
 
 def reindex(writer: Writer, key: int, scope: int, name: str, summary: str) -> None:
-    """The words of a topic that another scope has now."""
-    writer.run("DELETE FROM spans_fts WHERE rowid = ?", (key,))
+    """The words of a topic that another scope is about to have."""
+    _unindex(writer, key)
     _index(writer, key, scope, name, summary)
 
 
@@ -172,10 +181,11 @@ def blank(writer: Writer, id: str | None, session: str | None, source: int) -> N
             break
         key, scope, id = row[:3]
         writer.uncache({topic_text(*row[3:])}, set())
+        _unindex(writer, key)
+        writer.run("DELETE FROM span_vectors WHERE span = ?", (key,))
         writer.run(
             "UPDATE spans SET name = '', summary = '', metadata = '{}' WHERE key = ?", (key,)
         )
-        _unindex(writer, key)
         _index(writer, key, scope, "", "")
     if session:
         writer.run("UPDATE sessions SET title = '', metadata = '{}' WHERE id = ?", (session,))
@@ -193,9 +203,11 @@ def closed(metadata: str, session: str) -> str:
     return json.dumps(kept, ensure_ascii=False)
 
 
-def remove(run: Callable[..., Any], inside: str) -> None:
+def remove(writer: Writer, inside: str) -> None:
     """All sessions and topics of some scopes."""
-    run(f"DELETE FROM spans_fts WHERE rowid IN (SELECT key FROM spans WHERE {inside})")
+    run = writer.run
+    for (key,) in list(run(f"SELECT key FROM spans WHERE {inside}")):
+        _unindex(writer, key)
     run(f"DELETE FROM span_vectors WHERE {inside}")
     for table in ("spans", "sessions", "turns"):
         run(f"DELETE FROM {table} WHERE {inside}")

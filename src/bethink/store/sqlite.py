@@ -6,12 +6,15 @@ import array
 import builtins
 import json
 import threading
+import weakref
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from bethink.errors import StoreCorrupt
 from bethink.store import health, lexemes, match, rows, spans
 from bethink.store import prefix as prefixes
 from bethink.store.base import Overview, Problem, Statistics
@@ -40,10 +43,14 @@ from bethink.types import (
 if TYPE_CHECKING:
     from bethink.store.vectors import Vectors
 
-UNEMBEDDED = (
-    "json_extract(m.metadata, '$.vector_index') IS NOT 0"
-    # The plus keeps SQLite from looking through all vectors of the model for each memory.
-    " AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.key AND +v.model = (SELECT id FROM models WHERE name = ?))"
+BARE = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.key AND v.model = (SELECT id FROM models WHERE name = ?))"
+UNEMBEDDED = f"json_extract(m.metadata, '$.vector_index') IS NOT 0 AND {BARE}"
+
+
+PATIENCE = 2.0  # seconds that a purge waits for others to end their reads; set by hand
+LINGERING = (
+    "The memory is gone from every answer, but another process is still reading, and until it ends the old text stays in the"
+    " database file. The next write after that takes it out."
 )
 
 
@@ -54,7 +61,8 @@ class SqliteStore(Transfers):
         self.path = path
         self.timeout = timeout
         self._local = threading.local()
-        self._connections: list[apsw.Connection] = []
+        # Weak, so that the connection of a thread is closed when the thread ends.
+        self._connections = weakref.WeakSet[apsw.Connection]()
         self._lock = threading.Lock()
         self._vectors: Vectors | None = None
         self._span_vectors: Vectors | None = None
@@ -67,15 +75,21 @@ class SqliteStore(Transfers):
     def connection(self) -> apsw.Connection:
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = connect(self.path, self.timeout)
+            connection = connect(self.path, self.timeout, health.rebuild)
             self._local.connection = connection
             with self._lock:
-                self._connections.append(connection)
+                self._connections.add(connection)
         return connection
 
     def close(self) -> None:
         with self._lock:
-            connections, self._connections = self._connections, []
+            connections = list(self._connections)
+            self._connections.clear()
+        with suppress(
+            apsw.Error
+        ):  # closed already, damaged or read-only: then there is nothing to scrub
+            if connections and health.scrub_due(connections[0]):
+                health.scrub(connections[0], 0.0)
         for connection in connections:
             connection.close()
         self._local = threading.local()
@@ -99,10 +113,13 @@ class SqliteStore(Transfers):
         with translated(self.path):
             with immediate(self.connection, self.timeout):
                 receipt = Writer(self.connection, batch).apply()
-            if batch.purge and not health.scrub(self.connection):
-                hint = "The memory is gone, but another process still reads an older state; purge once more when it has ended."
-                receipt = receipt._replace(hints=(hint,))
+            if not self._scrubbed(PATIENCE if batch.purge else 0.0) and batch.purge:
+                receipt = receipt._replace(hints=(LINGERING,))
         return receipt
+
+    def _scrubbed(self, patience: float) -> bool:
+        """Whether nothing that was purged is left in the file and its log; if something is, tries to get it out."""
+        return not health.scrub_due(self.connection) or health.scrub(self.connection, patience)
 
     # One memory at a time
 
@@ -205,15 +222,42 @@ class SqliteStore(Transfers):
         hidden = f"SELECT count(*) FROM memories m WHERE m.scope IN ({marks}) AND ({rows.HIDDEN}) AND NOT ({sql})"
         return int(total - self._run(hidden, (*scopes, *values))[0][0])
 
-    def scan(self, filter: Filter) -> Iterator[Memory]:
+    def scan(self, filter: Filter, lost: builtins.list[str] | None = None) -> Iterator[Memory]:
         sql, values = rows.where(filter, self._scopes(filter.scopes))
-        last = 0
-        while page := self._run(
-            f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE {sql} AND m.key > ? ORDER BY m.key LIMIT 500",
-            (*values, last),
-        ):
-            last = page[-1][0]
-            yield from map(rows.memory, page)
+        page = f"SELECT {rows.COLUMNS} FROM {rows.JOINS} WHERE {sql} AND m.key BETWEEN ? AND ? ORDER BY m.key LIMIT 500"
+        first, last = 1, self._last_key()
+        while first <= last:
+            try:
+                memories = [
+                    (row[0], rows.memory(row)) for row in self._run(page, (*values, first, last))
+                ]
+            except StoreCorrupt:
+                if lost is None:
+                    raise
+                yield from self._readable(page, values, first, min(first + 499, last), lost)
+                first += 500
+                continue
+            yield from (memory for _, memory in memories)
+            first = memories[-1][0] + 1 if memories else last + 1
+
+    def _last_key(self) -> int:
+        """The highest key that a memory may have. Read from a page of its own, so that damage elsewhere does not hide it."""
+        found = self._run("SELECT seq FROM sqlite_sequence WHERE name = 'memories'")
+        return int(found[0][0]) if found else 0
+
+    def _readable(
+        self, page: str, values: Sequence[Any], first: int, last: int, lost: builtins.list[str]
+    ) -> Iterator[Memory]:
+        """What can be read of these keys: in halves, so that one page that is damaged costs its own memories alone."""
+        try:
+            yield from builtins.list(map(rows.memory, self._run(page, (*values, first, last))))
+        except StoreCorrupt:
+            if first == last:
+                lost.append(f"number {first}")
+                return
+            middle = (first + last) // 2
+            yield from self._readable(page, values, first, middle, lost)
+            yield from self._readable(page, values, middle + 1, last, lost)
 
     def duplicates(self, hashes: Sequence[str], scope: str) -> dict[str, str]:
         found = self._run(
@@ -585,7 +629,11 @@ class SqliteStore(Transfers):
         ]
 
     def count_unembedded(self, model: str) -> int:
-        return int(self._run(f"SELECT count(*) FROM memories m WHERE {UNEMBEDDED}", (model,))[0][0])
+        sql = (
+            f"SELECT (SELECT count(*) FROM memories m INDEXED BY memories_kind WHERE {BARE})"
+            f" - (SELECT count(*) FROM memories m WHERE {health.UNWANTED} AND {BARE})"
+        )
+        return int(self._run(sql, (model, model))[0][0])
 
     def unembedded_spans(self, model: str, limit: int) -> builtins.list[Span]:
         return spans.unembedded(self._run, model, limit)
@@ -621,5 +669,5 @@ class SqliteStore(Transfers):
         with translated(self.path):
             with immediate(self.connection, self.timeout):
                 removed = health.reset(self.connection, ids)
-            health.scrub(self.connection)
+            self._scrubbed(PATIENCE)
         return removed

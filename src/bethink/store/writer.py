@@ -22,6 +22,10 @@ from bethink.store.records import receipt_of, receipt_text, valid_before
 from bethink.types import Batch, Change, Entity, Entry, Memory, Outcome, Receipt, path_of
 
 FTS = "INSERT INTO memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)"
+UNFTS = (
+    "INSERT INTO memories_fts(memories_fts, rowid, content, summary, section, tags, scope)"
+    " VALUES ('delete', ?, ?, ?, ?, ?, ?)"
+)
 ONCE, ONCE_KEPT = "once:", 90 * 24 * 3600 * 1000  # among the facts about the database; milliseconds
 ANSWERS = (
     "note:answer:",
@@ -328,9 +332,16 @@ class Writer:
         self.count(scope, worded.lexemes, worded.length, +1)
 
     def unindex(self, key: int) -> None:
-        row = self.run("SELECT scope, length, lexemes FROM memories WHERE key = ?", (key,)).get
-        self.run("DELETE FROM memories_fts WHERE rowid = ?", (key,))
-        self.count(row[0], row[2], row[1], -1)
+        """Takes a memory's words out of the index, which has to be told what they were: call this before its texts, tags or
+        source change."""
+        scope, length, packed, content, summary, section, tags, uri, type = self.run(
+            "SELECT m.scope, m.length, m.lexemes, m.content, m.summary, m.section, m.tags, o.uri,"
+            f" {rows.TYPE} FROM memories m JOIN sources o ON o.id = m.source WHERE m.key = ?",
+            (key,),
+        ).get
+        texts = (content, summary, section or "", index_tags(json.loads(tags), uri, type))
+        self.run(UNFTS, (key, *map(lexemes.prepare, texts), scope_token(scope)))
+        self.count(scope, packed, length, -1)
 
     def count(self, scope: int, blob: bytes, length: int, sign: int) -> None:
         self.counted[scope, sign].append(lexemes.unpack(blob))
@@ -531,17 +542,20 @@ class Writer:
         if from_ is None:
             return
         there = self.run("SELECT id FROM sources WHERE scope = ? AND uri = ?", (scope, new)).get
+        moved = list(
+            self.run(
+                "SELECT key, content, summary, section, tags FROM memories WHERE source = ?",
+                (from_,),
+            )
+        )
+        for key, *_ in moved:
+            self.unindex(key)
         if there is None:
             self.run("UPDATE sources SET uri = ? WHERE id = ?", (new, from_))
         else:
             self.run("UPDATE memories SET source = ? WHERE source = ?", (there, from_))
             self.run("DELETE FROM sources WHERE id = ?", (from_,))
-        moved = self.run(
-            "SELECT key, content, summary, section, tags FROM memories WHERE source = ?",
-            (there or from_,),
-        )
-        for key, content, summary, section, tags in list(moved):
-            self.unindex(key)
+        for key, content, summary, section, tags in moved:
             self.index(key, scope, content, summary, section, self.changed_tags(key, tags))
 
     def place(self, id: str, lines: tuple[int, int] | None, position: int) -> None:
@@ -628,8 +642,10 @@ class Writer:
             ],
         )
         batch = self.batch
-        if batch.purge:
-            self.run("DELETE FROM lexeme_counts WHERE memories <= 0")
+        self.many(
+            "DELETE FROM lexeme_counts WHERE scope = ? AND hash = ? AND memories <= 0",
+            [(scope, hash) for scope, hash, change in changes if change < 0],
+        )
         removing = (
             batch.retire,
             batch.vanish,

@@ -53,7 +53,7 @@ def forget(args: Namespace) -> None:
                 args, f"Purging {output.many(len(ids), 'memory', 'memories')} cannot be undone."
             )
         rules = promotion.withdraw_rules(memory, found) if args.purge else []
-        memory.forget(*ids, purge=args.purge)
+        done = memory.forget(*ids, purge=args.purge)
         status = "purged" if args.purge else "forgotten"
         output.show(
             args,
@@ -62,6 +62,8 @@ def forget(args: Namespace) -> None:
         )
         for sentence in rules:
             output.hint(args, sentence)
+        for hint in done.hints:
+            output.warn(args, hint)
         reach = " --all-projects" if args.all_projects else ""
         names = memory.store.abbreviate([one.id for one in said.rest])
         for one in said.rest:

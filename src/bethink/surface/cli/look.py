@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from bethink.errors import BethinkError, UsageError
+from bethink.errors import BethinkError, StoreCorrupt, UsageError
 from bethink.surface.cli import output
 from bethink.surface.cli.filters import chosen, filter_options, scope_names
 from bethink.surface.cli.parsing import FORMATS, Command
@@ -163,8 +163,14 @@ def export(args: Namespace) -> None:
     with opened(args) as memory:
         wanted = chosen(args, memory, **({} if args.as_of else every))
         with destination(args.output) as stream:
-            found = pieces(form, memory, memory.export(wanted))
+            lost: list[str] = []
+            found = pieces(form, memory, memory.export(wanted, lost))
             stream.writelines(found) if form == "text" else output.data(found, stream)
+        if lost:
+            raise StoreCorrupt(
+                f"The database is damaged: {output.many(len(lost), 'memory', 'memories')} could not be read; all others were written.",
+                "Run `bethink doctor --deep`, and restore a backup for what is missing.",
+            )
         if args.output:
             output.note(
                 args,
@@ -195,7 +201,10 @@ def whole(memory: Bethink, memories: Iterator[Memory]) -> Iterator[dict[str, Any
     from bethink.recall.shape import plain
 
     while page := list(islice(memories, PAGE)):
-        relations = memory.store.relations([one.id for one in page])
+        try:
+            relations = memory.store.relations([one.id for one in page])
+        except StoreCorrupt:
+            relations = []
         for one in page:
             links = [
                 {"type": link.type, "target": link.target}

@@ -149,12 +149,10 @@ def _forgotten(call: Call, ids: list[str], purge: bool) -> dict[str, Any]:
     found = memory.store.get(full) if purge else []
     known = traces(memory.store, found) if purge else Traces()
     hints = promotion.withdraw_rules(memory, [*found, *known.same]) if purge else []
-    ended = [
-        {"id": id, "status": "purged" if purge else "forgotten"}
-        for id in memory.forget(*full, purge=purge)
-    ]
+    done = memory.forget(*full, purge=purge)
+    ended = [{"id": id, "status": "purged" if purge else "forgotten"} for id in done.ids]
     remains = [one.id for one in known.rest]
-    optional = {"remains": remains, "hints": hints}
+    optional = {"remains": remains, "hints": [*hints, *done.hints]}
     return {"items": ended, **{name: value for name, value in optional.items() if value}}
 
 

@@ -363,6 +363,7 @@ class Bethink:
         from bethink.ingest.edit import edited
 
         given = {name: value for name, value in fields.items() if value is not None}
+        self._refuse_rewriting(memory, given, clear)
         changes = edited(memory, given, clear, self.config.max_characters, trust)
         vectors = (
             self.vectors_of([memory._replace(content=changes["content"])])
@@ -372,6 +373,23 @@ class Bethink:
         change = (*first, Change(memory.id, "update", changes))
         self._write(change=change, unchanged=unchanged, **vectors)
         return self.store.get([memory.id])[0]
+
+    def _refuse_rewriting(
+        self, memory: types.Memory, fields: dict[str, Any], clear: Sequence[str]
+    ) -> None:
+        """An agent cannot put other words into a user's mouth, nor end what the user said."""
+        ending = {"content", "summary", "expires_at", "valid_to"}
+        if memory.kind not in ("question", "problem", "todo"):
+            ending.add("answered")
+        changed = ending & {
+            *clear,
+            *(name for name, value in fields.items() if getattr(memory, name, None) != value),
+        }
+        if changed and self.trust < memory.trust:
+            raise InvalidInput(
+                f"The memory {memory.id} is the user's own word; its {', '.join(sorted(changed))} is for the user to change.",
+                f"Store what is true now with supersedes {memory.id}: it waits in the inbox until the user confirms it.",
+            )
 
     def vectors_of(self, memories: Sequence[types.Memory]) -> dict[str, Any]:
         """The parts of a batch that give memories new vectors; nothing where there is no model."""
@@ -455,7 +473,8 @@ class Bethink:
         return self.store.get([memory.id])[0]
 
     def link(self, source: str, target: str, type: str = "relates_to") -> Relation:
-        """Relates two memories. `supersedes` ends the target's validity; `answers` marks a question as answered."""
+        """Relates two memories. `supersedes` ends the target's validity; `answers` marks a question as answered. Who is
+        trusted less than the target only proposes to replace it: the relation that comes back is `may_replace`."""
         if type not in types.RELATIONS:
             raise InvalidInput(
                 f"'{type}' is not a relation.", "One of " + ", ".join(types.RELATIONS) + "."
@@ -464,12 +483,16 @@ class Bethink:
         if new.id == old.id:
             raise InvalidInput("A memory cannot be related to itself.", "Give two different ids.")
         relation = Relation(new.id, old.id, type)
+        more: tuple[Relation, ...] = ()
         changes: tuple[Change, ...] = ()
-        if type == "supersedes":
+        if type == "supersedes" and self.trust < old.trust:
+            relation = relation._replace(type="may_replace")
+            more = (Relation(new.id, old.id, "contradicts"),)
+        elif type == "supersedes":
             changes = (types.superseded(old.id, new),)
         elif type == "answers" and not old.answered:
             changes = (Change(old.id, "answer", {"answered": True}),)
-        self._write(relate=(relation,), change=changes)
+        self._write(relate=(relation, *more), change=changes)
         return relation
 
     def unlink(self, source: str, target: str, type: str = "relates_to") -> Relation:
@@ -594,6 +617,37 @@ class Bethink:
     def history(self, id: str) -> builtins.list[Event]:
         """Every change of a memory, oldest first; the numbers of versions count from 1."""
         return self.store.history(self.resolve(id))
+
+    def disputes(
+        self, memories: Sequence[types.Memory]
+    ) -> builtins.list[tuple[types.Memory, types.Memory]]:
+        """The pairs (proposed, known) around these memories in which the first was proposed in place of the second, by somebody
+        who is not trusted enough or by a rule that is not sure, as far as both still hold."""
+        proposed = [
+            one
+            for one in self.store.relations([memory.id for memory in memories])
+            if one.type == "may_replace"
+        ]
+        ends = sorted({end for one in proposed for end in (one.source, one.target)})
+        live = {
+            one.id: one
+            for one in (self.store.get(ends) if ends else ())
+            if one.deleted_at is None and one.superseded_by is None and one.scope in self.scopes
+        }
+        return [
+            (live[one.source], live[one.target])
+            for one in proposed
+            if one.source in live and one.target in live
+        ]
+
+    def undisputed(self, memories: Sequence[types.Memory]) -> builtins.list[types.Memory]:
+        """Without what is only proposed in place of something that is trusted more or newer, which stands for both."""
+        doubted = {
+            new.id
+            for new, old in self.disputes(memories)
+            if (new.trust, new.created_at) < (old.trust, old.created_at)
+        }
+        return [one for one in memories if one.id not in doubted]
 
     def relations(self, id: str) -> builtins.list[Relation]:
         """The relations of a memory, in both directions."""

@@ -45,14 +45,15 @@ KIND_ALIASES = {
     "patterns": "pattern",
     "gotchas": "gotcha",
 }
-RELATIONS = ("supersedes", "builds_on", "contradicts", "answers", "relates_to")
+RELATIONS = ("supersedes", "builds_on", "contradicts", "answers", "relates_to", "may_replace")
 ENTITY_TYPES = ("project", "technology", "concept", "person", "file", "symbol")
 MODES = ("hybrid", "vector", "keyword")
 PERSONAL = "personal"
 TEAM = "team"  # what everybody sees who shares a PostgreSQL database's tenant, in every project
 
-# How far a memory's text is believed. Tool output and imports stay below what a person or their agent said.
-TRUST = {"user": 3, "agent": 2, "import": 1, "tool": 1, "quarantined": 0}
+# How far a memory's text is believed. Tool output, imports and what a user pasted from elsewhere stay below what a person
+# or their agent said: they never enter a briefing and never count as the user's word.
+TRUST = {"user": 3, "agent": 2, "import": 1, "tool": 1, "pasted": 1, "quarantined": 0}
 
 
 # One file can be read in several ways, each under a name of its own, so that one reading does not replace another.
@@ -272,6 +273,15 @@ class Batch(NamedTuple):
     )
 
 
+class Proposal(NamedTuple):
+    """What a new memory may mean for a known one. Nothing was changed by it: a person, or better evidence, decides."""
+
+    relation: str  # replaces, answers, completes
+    id: str  # of the known memory
+    reason: str  # less trusted, older, not sure
+    probability: float = 1.0
+
+
 class Outcome(NamedTuple):
     """What became of one passage."""
 
@@ -281,6 +291,17 @@ class Outcome(NamedTuple):
     similarity: float | None = None
     supersedes: tuple[str, ...] = ()
     redactions: int = 0
+    proposals: tuple[Proposal, ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """As values of JSON; what does not apply is left out."""
+        told: dict[str, Any] = {"id": self.id, "status": self.status}
+        for name in ("duplicate_of", "similarity", "supersedes", "redactions"):
+            if value := getattr(self, name):
+                told[name] = list(value) if isinstance(value, tuple) else value
+        if self.proposals:
+            told["proposals"] = [one._asdict() for one in self.proposals]
+        return told
 
 
 class Receipt(NamedTuple):

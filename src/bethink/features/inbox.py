@@ -16,6 +16,7 @@ from bethink.api import Bethink
 from bethink.errors import InvalidInput
 from bethink.features import promotion, tending
 from bethink.features.tending import COMPARED, Pair
+from bethink.ingest.reconcile import BELIEVED
 from bethink.text.checks import check_choice
 from bethink.types import TRUST, Batch, Change, Filter, Memory
 
@@ -24,7 +25,6 @@ PAIRS = ("contradictions", "duplicates")
 SECONDS = 0.06  # for looking at pairs: a few searches' worth
 AT_ONCE = 8  # statements that are read, and if need be embedded, together
 NEAREST = 24  # that a statement is compared with: turns and passages stand among them
-BELIEVED = "believe"  # the word that history keeps
 KEPT = "looked_at"  # in the metadata of a memory: the queues that it was taken out of as it is
 
 
@@ -140,15 +140,14 @@ def _settled(memory: Bethink, pair: Pair) -> bool:
     """Whether somebody said how the two stand to each other, other than that they disagree."""
     ends = {pair.keep.id, pair.other.id}
     return any(
-        {one.source, one.target} == ends and one.type != "contradicts"
+        {one.source, one.target} == ends and one.type not in tending.DISPUTES
         for one in memory.store.relations([pair.keep.id])
     )
 
 
 def _said(pair: Pair) -> str:
-    return (
-        pair.reason if pair.reason == tending.MARKED else f"{pair.reason} ({pair.similarity:.2f})"
-    )
+    known = pair.reason in (tending.MARKED, tending.PROPOSED)
+    return pair.reason if known else f"{pair.reason} ({pair.similarity:.2f})"
 
 
 # Acts
@@ -208,7 +207,7 @@ def _both(memory: Bethink, one: str, other: str) -> str:
     marked = [
         found
         for found in memory.relations(one)
-        if {found.source, found.target} == {one, other} and found.type == "contradicts"
+        if {found.source, found.target} == {one, other} and found.type in tending.DISPUTES
     ]
     for found in marked:
         memory.unlink(found.source, found.target, found.type)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.features import language
-from bethink.ingest.reconcile import Neighbour, same
+from bethink.ingest.reconcile import Neighbour, same, why_not
 from bethink.ingest.relate import OPPOSED, answers, opposed, relations, shared
 from bethink.llm.base import Model
 from bethink.types import Batch, Change, Filter, Memory, Relation
@@ -41,7 +41,8 @@ ALIKE = 0.6  # nearness from which two statements are worth a look
 PAGE = 256
 NEAREST = 8  # that a statement is compared with
 ASKED = 20  # pairs that a language model is asked about in one run
-SAME, MARKED = "says the same", "marked as contradicting"
+SAME, MARKED, PROPOSED = "says the same", "marked as contradicting", "may replace the other"
+DISPUTES = ("contradicts", "may_replace")  # relations that wait for somebody to decide
 
 Progress = Callable[[int, int], None]
 
@@ -96,34 +97,37 @@ def twins(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> list[Pair]
 def contradictions(
     memory: Bethink, *, limit: int = 50, progress: Progress | None = None
 ) -> list[Pair]:
-    """Statements that disagree: those known to, and those that look so. The newer one stands first."""
+    """Statements that disagree: those known to, and those that look so. The more trusted stands first, then the newer."""
     found: dict[tuple[str, str], Pair] = {}
     for one, near in _neighbourhoods(memory, progress):
         for pair in opposites(memory, one, near):
-            if pair.reason == MARKED:
+            if pair.reason in (MARKED, PROPOSED):
                 found[_key(pair.keep, pair.other)] = pair
             else:
                 found.setdefault(_key(pair.keep, pair.other), pair)
-    return sorted(found.values(), key=lambda pair: (pair.reason != MARKED, -pair.similarity))[
+    known = (MARKED, PROPOSED)
+    return sorted(found.values(), key=lambda pair: (pair.reason not in known, -pair.similarity))[
         :limit
     ]
 
 
 def opposites(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> list[Pair]:
-    """What is known to contradict a statement, and those of its neighbours that seem to."""
+    """What is known to contradict a statement or was proposed in its place, and those of its neighbours that seem to."""
     known = {
-        end
-        for relation in memory.store.relations([one.id])
-        if relation.type == "contradicts"
+        end: MARKED if relation.type == "contradicts" else PROPOSED
+        for relation in sorted(
+            memory.store.relations([one.id]), key=lambda each: each.type, reverse=True
+        )
+        if relation.type in DISPUTES
         for end in (relation.source, relation.target)
     }
     found = [
-        Pair(*_newer(one, other), 1.0, MARKED)
-        for other in memory.store.get(sorted(known - {one.id}))
+        Pair(*_preferred(one, other), 1.0, known[other.id])
+        for other in memory.store.get(sorted(known.keys() - {one.id}))
         if other.deleted_at is None and other.superseded_by is None and other.scope in memory.scopes
     ]
     return found + [
-        Pair(*_newer(one, neighbour.memory), neighbour.similarity, "seems to say otherwise")
+        Pair(*_preferred(one, neighbour.memory), neighbour.similarity, "seems to say otherwise")
         for neighbour in near
         if neighbour.memory.id not in known
         and neighbour.nearness >= OPPOSED
@@ -151,7 +155,7 @@ def plan(memory: Bethink, *, progress: Progress | None = None) -> list[Step]:
     doubtful = [
         pair
         for pair in contradictions(memory, limit=10_000)
-        if pair.reason != MARKED and not {pair.keep.id, pair.other.id} & merged
+        if pair.reason not in (MARKED, PROPOSED) and not {pair.keep.id, pair.other.id} & merged
     ]
     steps += _judged(memory, doubtful)
     steps += [step for step in _answered(memory) if not {one.id for one in step.memories} & merged]
@@ -234,7 +238,8 @@ def _judged(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
             keep, gone = (
                 (pair.other, pair.keep) if verdict.newer == "second" else (pair.keep, pair.other)
             )
-            steps.append(Step("merge", (keep, gone), verdict.why or reason))
+            action = "contradict" if why_not(keep, gone, explicit=True) else "merge"
+            steps.append(Step(action, (keep, gone), verdict.why or reason))
         elif verdict.relation == "same" and model and pair.keep.trust == pair.other.trust:
             steps += [step] if (step := _one_text(model, pair)) else []
     return steps
@@ -380,8 +385,10 @@ def _worth(memory: Memory) -> tuple[float, ...]:
     )
 
 
-def _newer(one: Memory, other: Memory) -> tuple[Memory, Memory]:
-    return (one, other) if one.created_at >= other.created_at else (other, one)
+def _preferred(one: Memory, other: Memory) -> tuple[Memory, Memory]:
+    """The more trusted first, of two on the same word the newer."""
+    mine, theirs = (one.trust, one.created_at), (other.trust, other.created_at)
+    return (one, other) if mine >= theirs else (other, one)
 
 
 def _key(one: Memory, other: Memory) -> tuple[str, str]:

@@ -133,21 +133,25 @@ def _sections(hook: Hook, memory: Bethink) -> list[Section]:
     questions = [one for one in open_ if one.kind == "question"][:MOST_OPEN]
     todos = [one for one in open_ if one.kind == "todo"][:MOST_OPEN]
     kept = _best(hook, memory, KEPT, now, place)[:MOST_KEPT]
-    short = memory.store.abbreviate([one.id for one in (*questions, *todos, *kept)])
+    chosen = (*questions, *todos, *kept)
+    ids = {one.id for one in chosen}
+    disputes = [(new.id, old.id) for new, old in memory.disputes(chosen) if old.id in ids]
+    short = memory.store.abbreviate([*ids, *(new for new, _ in disputes)])
+    disputed = {old: f"disputed by {short[new]}" for new, old in disputes}
     return [
-        Section("Open questions:", [_line(one, short) for one in questions]),
-        Section("To do:", [_line(one, short) for one in todos]),
-        Section("Decided and learned:", [_line(one, short) for one in kept], pace=2),
+        Section("Open questions:", [_line(one, short, disputed) for one in questions]),
+        Section("To do:", [_line(one, short, disputed) for one in todos]),
+        Section("Decided and learned:", [_line(one, short, disputed) for one in kept], pace=2),
     ]
 
 
-def _line(one: Memory, short: dict[str, str]) -> Line:
+def _line(one: Memory, short: dict[str, str], disputed: dict[str, str]) -> Line:
     text = " ".join(one.content.split())
-    if tokens(text) <= LINE:
-        return Line(quoted(one, short, text), one.id)
-    return Line(
-        quoted(one, short, one.summary if 0 < tokens(one.summary) <= LINE else cut(text, LINE))
-    )
+    whole = tokens(text) <= LINE
+    if not whole:
+        text = one.summary if 0 < tokens(one.summary) <= LINE else cut(text, LINE)
+    quote = quoted(one, short, text)._replace(note=disputed.get(one.id, ""))
+    return Line(quote, one.id if whole else "")
 
 
 def _best(
@@ -165,6 +169,7 @@ def _best(
         and not always_told(one)
         and not (hook.source == "resume" and own(hook, one))
     ]
+    found = memory.undisputed(found)
     worth = {one.id: _worth(one, now, *place) for one in found}
     ranked = sorted(found, key=lambda one: -worth[one.id])
     return list({one.content_hash or one.content: one for one in reversed(ranked)}.values())[::-1]

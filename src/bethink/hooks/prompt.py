@@ -95,6 +95,8 @@ def fitting(
     ]
     said = frozenset(tokenize(text))
     sure = [(one, value) for one, value in sure if not _echoes(one, said)]
+    settled = {one.id for one in memory.undisputed([one for one, _ in sure])}
+    sure = [(one, value) for one, value in sure if one.id in settled]
     if max((value for _, value in sure), default=0.0) < bar:
         return [], Sought(frozenset())
     seen = Counter[str]()

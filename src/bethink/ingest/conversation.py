@@ -19,8 +19,16 @@ from bethink.ingest import advice
 from bethink.ingest import topics as topical
 from bethink.ingest.extract import extract
 from bethink.ingest.ideas import Idea, ideas
-from bethink.ingest.pipeline import Into, clean, remembered, vectors_of, verdicts_of
-from bethink.ingest.reconcile import Neighbour, Verdict
+from bethink.ingest.pipeline import (
+    Into,
+    clean,
+    remembered,
+    vectors_of,
+    verdicts_of,
+    waiting,
+    weighed,
+)
+from bethink.ingest.reconcile import Neighbour, Verdict, effects
 from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.relate import STATED, relations
 from bethink.ingest.titles import name, session_title, summarise
@@ -471,6 +479,7 @@ def _remembered_ideas(
         [(memory, True) for memory in memories], embedder, recent, store, None
     )
     verdicts = verdicts_of(memories, vectors, into, store, embedder)
+    verdicts = weighed(memories, verdicts, [()] * len(memories), store)
     return _related(found, memories, vectors, verdicts, fresh, into, store, embedder)
 
 
@@ -496,10 +505,13 @@ def _related(
     relate: list[Relation] = []
     change: dict[str, Change] = {}
     answered: set[str] = set()
+    for memory, verdict in zip(memories, verdicts, strict=True):
+        part = effects(memory, verdict, waiting(verdict, memory, store))
+        relate += part.relate
+        for one in part.change:
+            before = change[one.id].fields if one.id in change else {}
+            change[one.id] = one._replace(fields={**before, **one.fields})
     for at, memory in kept.items():
-        for old in verdicts[at].supersedes:
-            relate.append(Relation(memory.id, old, "supersedes"))
-            change[old] = superseded(old, memory)
         idea = found[at]
         if idea.answers is not None:
             target = kept[idea.answers].id if idea.answers in kept else stands_for.get(idea.answers)
@@ -533,9 +545,7 @@ def _related(
     # What is superseded by an idea of this very page is written so at once.
     for at, memory in kept.items():
         if (gone := change.pop(memory.id, None)) is not None:
-            kept[at] = memory._replace(
-                superseded_by=gone.fields["superseded_by"], valid_to=gone.fields["valid_to"]
-            )
+            kept[at] = memory._replace(**gone.fields)
     changes = list(change.values()) + [
         Change(id, "answer", {"answered": True}) for id in answered - new if id not in change
     ]

@@ -14,7 +14,16 @@ from bethink.embed.base import Embedder
 from bethink.errors import InvalidInput
 from bethink.ingest.extract import extract, keywords
 from bethink.ingest.keep import forgotten, keeping, matched, resectioned
-from bethink.ingest.reconcile import SUBJECT, Neighbour, Verdict, changed, reconcile
+from bethink.ingest.reconcile import (
+    SUBJECT,
+    Neighbour,
+    Verdict,
+    changed,
+    effects,
+    evidence,
+    reconcile,
+    weigh,
+)
 from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.vectors import Recent, begun
 from bethink.store.base import Store
@@ -23,7 +32,6 @@ from bethink.text.ids import new_id
 from bethink.types import (
     NOTHING,
     Batch,
-    Change,
     Entry,
     Filter,
     Held,
@@ -31,7 +39,6 @@ from bethink.types import (
     Outcome,
     Passage,
     Receipt,
-    Relation,
     Source,
 )
 
@@ -109,12 +116,8 @@ def ingest(
         if into.unique
         else [Verdict()] * len(memories)
     )
-    verdicts = [
-        verdict._replace(
-            supersedes=tuple(dict.fromkeys((*passage.supersedes, *verdict.supersedes)))
-        )
-        for verdict, (_, passage) in zip(verdicts, fresh, strict=True)
-    ]
+    said = [passage.supersedes for _, passage in fresh]
+    verdicts = weighed(memories, verdicts, said, store)
 
     batch = _batch(
         [source for source, _ in groups],
@@ -125,6 +128,7 @@ def ingest(
         into,
         embedder,
         replace_sources,
+        store,
     )
     named = [
         (memory.id, other)
@@ -309,9 +313,33 @@ def verdicts_of(
     return verdicts
 
 
-def evidence(memory: Memory) -> bool:
-    """Whether it is a turn of a conversation, kept as it was said: nothing repeats it, and nothing replaces it."""
-    return memory.kind == "context" and memory.session is not None
+def weighed(
+    memories: Sequence[Memory],
+    verdicts: Sequence[Verdict],
+    said: Sequence[Sequence[str]],
+    store: Store,
+) -> list[Verdict]:
+    """The verdicts after the rule of trust; `said` are the ids that each memory is said outright to replace."""
+    ids = {id for told in said for id in told}
+    ids |= {id for verdict in verdicts for id in verdict.supersedes}
+    known = {memory.id: memory for memory in (*store.get(sorted(ids)), *memories)} if ids else {}
+    return [
+        weigh(memory, verdict, told, known)
+        for memory, verdict, told in zip(memories, verdicts, said, strict=True)
+    ]
+
+
+def waiting(verdict: Verdict, memory: Memory, store: Store) -> list[Memory]:
+    """What the known memory that a verdict found repeated was proposed to replace, if who repeats it is trusted more."""
+    if verdict.duplicate is None or memory.trust <= verdict.duplicate.memory.trust:
+        return []
+    id = verdict.duplicate.memory.id
+    proposed = [
+        one.target for one in store.relations([id]) if (one.source, one.type) == (id, "may_replace")
+    ]
+    return [
+        old for old in store.get(proposed) if old.superseded_by is None and old.deleted_at is None
+    ]
 
 
 def _batch(
@@ -323,7 +351,12 @@ def _batch(
     into: Into,
     embedder: Embedder | None,
     replace_sources: bool,
+    store: Store,
 ) -> Batch:
+    parts = [
+        effects(memory, verdict, waiting(verdict, memory, store))
+        for memory, verdict in zip(memories, verdicts, strict=True)
+    ]
     new = [
         (memory, own, verdict)
         for memory, own, verdict in zip(memories, vectors, verdicts, strict=True)
@@ -336,20 +369,8 @@ def _batch(
         sources=tuple((into.scope, source) for source in sources if source.hash or replace_sources),
         retire=tuple((into.scope, source.uri) for source in sources) if replace_sources else (),
         add=tuple(Entry(memory, own, into.unique) for memory, own, _ in new),
-        change=tuple(
-            Change(
-                old,
-                "supersede",
-                {"superseded_by": memory.id, "valid_to": memory.valid_from or memory.created_at},
-            )
-            for memory, _, verdict in new
-            for old in verdict.supersedes
-        ),
-        relate=tuple(
-            Relation(memory.id, old, "supersedes")
-            for memory, _, verdict in new
-            for old in verdict.supersedes
-        ),
+        change=tuple(change for part in parts for change in part.change),
+        relate=tuple(relation for part in parts for relation in part.relate),
         model=embedder.model if embedder else None,
         cache=fresh,
         allow_purged=into.allow_purged,
@@ -375,5 +396,7 @@ def _outcome(verdict: Verdict, memory: Memory, redactions: int, written: Any) ->
         )
     outcome: Outcome = next(written)
     return outcome._replace(
-        redactions=redactions, supersedes=verdict.supersedes if outcome.status == "added" else ()
+        redactions=redactions,
+        supersedes=verdict.supersedes if outcome.status == "added" else (),
+        proposals=verdict.proposals if outcome.status == "added" else (),
     )

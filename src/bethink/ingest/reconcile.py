@@ -8,13 +8,13 @@ than keeping two.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from bethink.ingest.redact import unmarked
 from bethink.text.words import STOP_WORDS
-from bethink.types import Memory
+from bethink.types import TRUST, Change, Memory, Proposal, Relation, superseded
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _NEGATIONS = frozenset(
@@ -103,6 +103,8 @@ _CHANGING = frozenset(
     "switch switched move moved migrate migrated change changed convert converted replace replaced swap swapped use uses used using longer"
     " instead rather place went now team service project system everything data".split()
 )
+LESS_TRUSTED, OLDER, UNSURE = "less trusted", "older", "not sure"  # why nothing was replaced
+BELIEVED = "believe"  # the word that history keeps when a memory is trusted more than before
 LONG = 1000  # words beyond which two texts are not compared place by place
 
 
@@ -120,10 +122,83 @@ class Neighbour(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What is to become of one new memory: the near duplicate it repeats, and the memories it replaces."""
+    """What is to become of one new memory: the near duplicate it repeats, the memories it replaces, and what it may
+    mean for others without anything being changed."""
 
     duplicate: Neighbour | None = None
     supersedes: tuple[str, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+
+
+class Effects(NamedTuple):
+    """What a verdict changes: parts of a batch."""
+
+    change: tuple[Change, ...] = ()
+    relate: tuple[Relation, ...] = ()
+
+
+# Trust: the one rule of who may replace whom. Every way in goes through it.
+
+
+def why_not(new: Memory, old: Memory, explicit: bool = False) -> str:
+    """Why a new statement may not replace a known one; nothing if it may.
+
+    What is less trusted never replaces. Neither does what was said earlier, unless somebody says so outright. Handoffs
+    are no statements but the state of work: an agent that works on leaves the next one, whoever left the last."""
+    believed = old.trust
+    if new.kind == old.kind == "handoff":
+        believed = min(believed, TRUST["agent"])
+    if new.trust < believed:
+        return LESS_TRUSTED
+    return OLDER if new.created_at < old.created_at and not explicit else ""
+
+
+def weigh(
+    new: Memory, verdict: Verdict, explicit: Sequence[str], known: Mapping[str, Memory]
+) -> Verdict:
+    """The verdict with what may be replaced; what may not becomes a proposal. `explicit` are the ids that whoever told
+    the new memory says it replaces, `known` the memories that are spoken of."""
+    allowed: list[str] = []
+    proposals = list(verdict.proposals)
+    for id in dict.fromkeys((*explicit, *verdict.supersedes)):
+        reason = why_not(new, known[id], id in explicit) if id in known else ""
+        if reason:
+            proposals.append(Proposal("replaces", id, reason))
+        else:
+            allowed.append(id)
+    return verdict._replace(supersedes=tuple(allowed), proposals=tuple(proposals))
+
+
+def effects(new: Memory, verdict: Verdict, waiting: Sequence[Memory] = ()) -> Effects:
+    """What a weighed verdict changes. A person who repeats what was believed less before stands up for it: it is believed as
+    they are, and replaces what it had been proposed to replace (`waiting`)."""
+    if verdict.duplicate is not None:
+        known = verdict.duplicate.memory
+        if new.trust <= known.trust or evidence(known):
+            return Effects()
+        lifted = known._replace(trust=new.trust)
+        gone = [old for old in waiting if not why_not(lifted, old)]
+        return Effects(
+            (
+                Change(known.id, BELIEVED, {"trust": new.trust}),
+                *(superseded(old.id, known) for old in gone),
+            ),
+            tuple(Relation(known.id, old.id, "supersedes") for old in gone),
+        )
+    proposed = [
+        Relation(new.id, one.id, type)
+        for one in verdict.proposals
+        for type in (("may_replace",) if one.reason == UNSURE else ("may_replace", "contradicts"))
+    ]
+    return Effects(
+        tuple(superseded(id, new) for id in verdict.supersedes),
+        (*(Relation(new.id, id, "supersedes") for id in verdict.supersedes), *proposed),
+    )
+
+
+def evidence(memory: Memory) -> bool:
+    """Whether it is a turn of a conversation, kept as it was said: nothing repeats it, and nothing replaces it."""
+    return memory.kind == "context" and memory.session is not None
 
 
 def reconcile(
@@ -132,7 +207,11 @@ def reconcile(
     change = changed(memory.content)
     if dedup:
         for neighbour in neighbours:
-            repeats = neighbour.similarity >= threshold and same(memory, neighbour.memory)
+            repeats = (
+                neighbour.similarity >= threshold
+                and same(memory, neighbour.memory)
+                and not _leaves_with_its_source(memory, neighbour.memory)
+            )
             # "We switched from A to B" is near to "We use A" and yet its opposite.
             if repeats and (change is None or changed(neighbour.memory.content) is not None):
                 return Verdict(duplicate=neighbour)
@@ -154,6 +233,11 @@ def reconcile(
             and neighbour.memory.superseded_by is None
         )
     )
+
+
+def _leaves_with_its_source(new: Memory, old: Memory) -> bool:
+    """Whether the known one is a passage of a file that is believed less: it goes when the file does, the new one stays."""
+    return old.trust < new.trust and old.source_type in ("markdown", "repomap", "analysis", "git")
 
 
 def same(one: Memory, other: Memory) -> bool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bethink.ingest.reconcile import Neighbour, contrasts, negated, same
+from bethink.ingest.reconcile import Neighbour, contrasts, negated, same, why_not
 from bethink.ingest.redact import unmarked
 from bethink.text.words import STOP_WORDS
-from bethink.types import Memory
+from bethink.types import TRUST, Memory
 
 STATED = (
     "decision",
@@ -57,6 +57,8 @@ def relations(
         type = _type(new, neighbour)
         if type and (type == "answers" or type not in dict(found)):
             found.append((type, old.id))
+            if type == "supersedes" and why_not(new, old):
+                found[-1:] = [("may_replace", old.id), ("contradicts", old.id)]
     return found
 
 
@@ -103,7 +105,9 @@ def _differs(one: Memory, other: Memory) -> bool:
 
 
 def answers(new: Memory, old: Memory) -> bool:
-    """Whether one kind of statement can settle the other."""
+    """Whether one kind of statement can settle the other. What is on nobody's word settles nothing."""
+    if new.trust < TRUST["agent"]:
+        return False
     if old.kind == "question":
         return not old.answered and new.kind in ("decision", "conclusion", "solution", "fact")
     return old.kind == "problem" and not old.answered and new.kind == "solution"

@@ -8,12 +8,23 @@ from __future__ import annotations
 
 import binascii
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from bethink.types import Entity, Event, Memory, Outcome, Receipt, Relation, Session, Source, Span
+from bethink.types import (
+    Entity,
+    Event,
+    Memory,
+    Outcome,
+    Proposal,
+    Receipt,
+    Relation,
+    Session,
+    Source,
+    Span,
+)
 
 Stored = tuple[
     tuple[str, int, bytes], ...
@@ -163,10 +174,15 @@ def receipt_text(receipt: Receipt, at: int) -> str:
 def receipt_of(text: str) -> Receipt:
     outcomes, changed, retired, purged, hints = json.loads(text)["receipt"]
     told = tuple(
-        Outcome(id, status, of, similarity, tuple(supersedes), redactions)
-        for id, status, of, similarity, supersedes, redactions in outcomes
+        Outcome(id, status, of, similarity, tuple(supersedes), redactions, tuple(_proposals(more)))
+        for id, status, of, similarity, supersedes, redactions, *more in outcomes
     )
     return Receipt(told, changed, retired, purged, tuple(hints))
+
+
+def _proposals(more: Sequence[Any]) -> Iterator[Proposal]:
+    """Receipts that were kept before there were proposals have none."""
+    return (Proposal(*one) for one in (more[0] if more else ()))
 
 
 # As JSON, for the network

@@ -60,6 +60,7 @@ FORWARD = {
     "contradicts": "contradicts",
     "answers": "answers",
     "relates_to": "relates to",
+    "may_replace": "may replace",
 }
 BACKWARD = {
     "supersedes": "superseded by",
@@ -67,6 +68,7 @@ BACKWARD = {
     "contradicts": "contradicted by",
     "answers": "answered by",
     "relates_to": "relates to",
+    "may_replace": "may be replaced by",
 }
 
 Short = Mapping[str, str]

@@ -142,25 +142,24 @@ def add(args: Namespace) -> None:
                 "This text was purged, so it is not taken in again.",
                 "Add --force to remember it all the same.",
             )
-        value = {"id": outcome.id, "status": outcome.status}
-        value |= {
-            name: found
-            for name in ("duplicate_of", "similarity", "supersedes", "redactions")
-            if (found := getattr(outcome, name))
-        }
-        output.show(args, value, lambda: tell(args, memory, outcome))
+        output.show(args, outcome.plain(), lambda: tell(args, memory, outcome))
 
 
 def tell(args: Namespace, memory: Bethink, outcome: Outcome) -> None:
     from bethink.surface.cli import shown
 
-    ids = [outcome.id, *outcome.supersedes]
+    ids = [outcome.id, *outcome.supersedes, *(one.id for one in outcome.proposals)]
     short = memory.store.abbreviate(ids)
     found = {one.id: one for one in memory.store.get(ids)}
     if outcome.status == "added":
         output.out(f"added {shown.told(found[outcome.id], short)}")
         for id in outcome.supersedes:
             output.out(f"  supersedes {short[id]}: {output.one_line(found[id].summary, 80)}")
+        for proposal in outcome.proposals:
+            known = found[proposal.id]
+            about = output.one_line(known.summary or known.content, 80)
+            output.out(f"  may replace {short[known.id]} ({proposal.reason}): {about}")
+            output.hint(args, f"bethink link {short[outcome.id]} supersedes {short[known.id]}")
     else:
         similarity = (
             f" (similarity {outcome.similarity:.2f})"

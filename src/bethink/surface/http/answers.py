@@ -124,6 +124,15 @@ class Page(Memories):
     total: int
 
 
+class Proposal(Shape):
+    """What the new memory may mean for a known one; nothing was changed by it."""
+
+    relation: Literal["replaces", "answers", "completes"]
+    id: str
+    reason: Literal["less trusted", "older", "not sure"]
+    probability: float
+
+
 class Outcome(Shape):
     id: str
     status: Literal["added", "duplicate", "near_duplicate", "purged"]
@@ -131,6 +140,7 @@ class Outcome(Shape):
     similarity: float | None = None
     supersedes: list[str] | None = None
     redactions: int | None = None
+    proposals: list[Proposal] | None = None
 
 
 class Added(Shape):

@@ -42,18 +42,7 @@ def _add(call: Call) -> Reply:
         )
     except InvalidInput as error:
         raise _at_fault(memory, passages, error) from error
-    outcomes = [
-        {
-            "id": outcome.id,
-            "status": outcome.status,
-            **{
-                name: found
-                for name in ("duplicate_of", "similarity", "supersedes", "redactions")
-                if (found := getattr(outcome, name))
-            },
-        }
-        for outcome in receipt.outcomes
-    ]
+    outcomes = [outcome.plain() for outcome in receipt.outcomes]
     value = {"outcomes": outcomes, "added": receipt.added, "hints": list(receipt.hints)}
     return Reply(value, 201 if receipt.added else 200)
 

@@ -30,12 +30,14 @@ FORWARD = {
     "builds_on": "builds on",
     "contradicts": "contradicts",
     "answers": "answers",
+    "may_replace": "may replace",
 }
 BACKWARD = {
     "supersedes": "replaced by",
     "builds_on": "basis of",
     "contradicts": "contradicted by",
     "answers": "answered by",
+    "may_replace": "may be replaced by",
 }
 
 Short = Mapping[str, str]

@@ -109,7 +109,12 @@ def store_memories(memory: Bethink, given: Arguments) -> str:
                 outcomes.update(zip(group, receipt.outcomes, strict=True))
                 hints.update(dict.fromkeys(receipt.hints))
     short = memory.store.abbreviate(
-        [outcome.id for outcome in outcomes.values() if outcome.status != "purged"]
+        [
+            id
+            for outcome in outcomes.values()
+            if outcome.status != "purged"
+            for id in (outcome.id, *(one.id for one in outcome.proposals))
+        ]
     )
     kinds = {
         one.id: one.kind for one in memory.store.get([outcome.id for outcome in outcomes.values()])
@@ -146,6 +151,8 @@ def _told(at: int, outcome: Outcome, short: Mapping[str, str], kinds: Mapping[st
         text = f"stored [{id}] {kinds.get(outcome.id, '')}".rstrip()
         if outcome.supersedes:
             text += f", replacing {len(outcome.supersedes)}"
+        for one in outcome.proposals:
+            text += f"; may replace [{short.get(one.id, one.id)}] ({one.reason}): it stays until the user confirms"
     elif outcome.status == "purged":
         text = "not stored: this text was purged by a person"
     else:

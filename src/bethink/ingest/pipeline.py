@@ -39,6 +39,7 @@ from bethink.types import (
     Outcome,
     Passage,
     Receipt,
+    Relation,
     Source,
 )
 

@@ -40,7 +40,7 @@ from bethink.store import base  # noqa: E402
 from bethink.store.connection import MIGRATIONS  # noqa: E402
 from bethink.surface.cli import main as commands  # noqa: E402
 from bethink.surface.cli import parsing  # noqa: E402
-from bethink.surface.cli.shown import SIGNALS  # noqa: E402
+from bethink.surface.render import SIGNALS  # noqa: E402
 
 MADE = "<!-- Written by docs/generate.py; change the code or that file, then run `make docs`. -->"
 WIDTH = 100

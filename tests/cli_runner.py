@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from bethink.surface.cli.main import main
+from bethink.surface.cli.output import AGENTS
 
 
 class Result(NamedTuple):
@@ -64,6 +65,7 @@ def cli(capsys, monkeypatch, tmp_path, store_kind):
     home, project = tmp_path / "home", tmp_path / "shop"
     project.mkdir()
     for variable in (
+        *AGENTS,
         "NO_COLOR",
         "COLUMNS",
         "BETHINK_DATABASE",

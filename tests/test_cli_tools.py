@@ -21,10 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bethink
+from bethink.surface import layout
 from bethink.surface.cli import output, parsing
 from bethink.surface.cli.main import COMMANDS, find_command
 from bethink.surface.cli.progress import Bar
-from bethink.surface.cli.shown import SIGNALS
+from bethink.surface.render import SIGNALS
 
 pytest_plugins = ["cli_runner"]
 
@@ -556,14 +557,14 @@ def test_every_signal_is_explained_in_words():
 def test_colour_only_on_a_terminal_that_wants_it(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert output.styled("x", "bold") == "x"
+    assert output.style("x", "bold") == "x"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert output.styled("x", "bold") == "\x1b[1mx\x1b[0m"
+    assert output.style("x", "bold") == "\x1b[1mx\x1b[0m"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert output.styled("x", "bold") == "x"
+    assert output.style("x", "bold") == "x"
     monkeypatch.setenv("NO_COLOR", "")
     monkeypatch.setenv("TERM", "dumb")
-    assert output.styled("x", "bold") == "x"
+    assert output.style("x", "bold") == "x"
 
 
 class Arguments:
@@ -643,7 +644,7 @@ def test_formats_give_back_what_they_were_given(records, query):
     fields = ("id", "content", "lines")
 
     def shown(format):
-        return "".join(output.rendered(format, records, fields, "found", "one", query=query))
+        return "".join(output.format_records(format, records, fields, "found", "one", query=query))
 
     assert json.loads(shown("json")) == records
     assert [json.loads(line) for line in shown("jsonl").split("\n") if line] == records
@@ -653,7 +654,7 @@ def test_formats_give_back_what_they_were_given(records, query):
     ]
     root = ElementTree.fromstring(shown("xml"))
     assert [one.findtext("content") for one in root] == [
-        re.sub(output._NOT_XML, "", record["content"]) for record in records
+        re.sub(layout._NOT_XML, "", record["content"]) for record in records
     ]
     assert len(shown("md").splitlines()) == len(records) + 2
 
@@ -661,6 +662,6 @@ def test_formats_give_back_what_they_were_given(records, query):
 @settings(max_examples=80, deadline=None)
 @given(st.text(max_size=300), st.integers(41, 120))
 def test_wrapping_loses_no_word(text, width):
-    output_lines = output.wrapped(text, "  ")
+    output_lines = output.wrap(text, "  ")
     assert "".join(" ".join(output_lines).split()) == "".join(output.plain(text).split())
     assert len(output.one_line(text, width)) <= width

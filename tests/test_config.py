@@ -199,7 +199,15 @@ def test_a_projects_file_may_neither_spend_money_nor_time(project, setting):
 
 @pytest.mark.parametrize(
     "content",
-    [b"limit = ", b"[[[", b"\xff\xfe", b"limit = 1\nlimit = 2\n", b"[table]\nlimit = 1\n"],
+    [
+        b"limit = ",
+        b"[[[",
+        b"\xff\xfe",
+        b"limit = 1\nlimit = 2\n",
+        b"[table]\nlimit = 1\n",
+        b"limit = " + b"[" * 100_000,
+        b"limit = " + b"9" * 5000,
+    ],
 )
 def test_a_file_that_is_no_settings_file_is_an_error(project, content):
     config.user_file().write_bytes(content)

@@ -185,7 +185,7 @@ def test_a_memory_replaces_another_and_shows_it(talk):
     assert told.endswith("replacing 1")
     answer = talk.search_memories(query="where does staging run?")
     assert "> Staging runs on Fly" in answer
-    assert f"replaced [{old}]" in answer
+    assert f"supersedes [{old}]" in answer
     assert "> Staging runs on Heroku" not in answer
 
 

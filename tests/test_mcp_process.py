@@ -84,6 +84,27 @@ def test_what_is_no_message_is_answered_as_such_and_the_server_lives_on(bare):
     assert len(bare.ask("tools/list")["result"]["tools"]) == 9
 
 
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ('{"query": "half \\ud800 a character"}', "hex escape"),
+        ('{"query": ' + "[" * 5000 + "]" * 5000 + "}", "recursion limit"),
+        ('{"query": "tea", "limit": ' + "9" * 5000 + "}", "number out of range"),
+    ],
+)
+@pytest.mark.parametrize("id", ["7", '"seven"'])
+def test_a_request_that_cannot_be_read_is_answered_under_its_id(bare, arguments, why, id):
+    bare.send(
+        f'{{"jsonrpc": "2.0", "method": "tools/call", "params": {{"id": 1, "name": "search_memories",'
+        f' "arguments": {arguments}}}, "id": {id}}}'
+    )
+    answer = bare.read()
+    assert answer["id"] == json.loads(id)
+    assert answer["error"]["code"] == -32700
+    assert why in answer["error"]["message"]
+    assert bare.ask("tools/list")["result"]["tools"], "the server lives on"
+
+
 def test_wrong_requests_get_the_errors_of_the_protocol(bare):
     assert bare.ask("nothing/like/this")["error"]["code"] == -32601
     assert bare.ask("tools/call")["error"]["code"] == -32602

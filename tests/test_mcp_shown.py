@@ -8,7 +8,7 @@ from memories import NOW, clock, open_memory  # noqa: F401
 
 from bethink.recall.shape import tokens
 from bethink.surface.mcp import tools
-from bethink.surface.mcp.shown import answered, quoted, whole
+from bethink.surface.render import quote_answer, quote_items, quote_memories
 from bethink.text.fence import CUT, Quote
 from bethink.types import Batch, Passage, Session, Source, Span
 
@@ -31,7 +31,7 @@ def quote(text, **more):
 )
 @pytest.mark.parametrize("budget", [100, 250, 1000])
 def test_no_answer_is_longer_than_its_budget_and_each_is_closed(text, budget):
-    answer = quoted([quote(text), quote("last")], ["2 found."], budget)
+    answer = quote_items([quote(text), quote("last")], ["2 found."], budget)
     assert tokens(answer) <= budget
     assert CLOSED.match(answer)
     assert CUT in answer
@@ -40,11 +40,11 @@ def test_no_answer_is_longer_than_its_budget_and_each_is_closed(text, budget):
 
 def test_relations_fall_away_before_words_do():
     item = quote("The whole text stays. " * 20, beside=("replaced [01a0] something " * 30,))
-    budget = tokens(quoted([item._replace(beside=())])) + 5
-    answer = quoted([item], budget=budget)
+    budget = tokens(quote_items([item._replace(beside=())])) + 5
+    answer = quote_items([item], budget=budget)
     assert CUT not in answer
     assert "replaced" not in answer
-    assert "replaced" in quoted([item], budget=2000)
+    assert "replaced" in quote_items([item], budget=2000)
 
 
 def test_the_best_are_in_full_and_the_others_a_line_each(memory):
@@ -53,7 +53,7 @@ def test_the_best_are_in_full_and_the_others_a_line_each(memory):
             f"The warehouse service {number} keeps stock levels. "
             + f"Shelf {number} has its own rules, told at length. " * 12
         )
-    answer = answered(memory, memory.search("warehouse stock levels", limit=10), 1000)
+    answer = quote_answer(memory, memory.search("warehouse stock levels", limit=10), 1000)
     assert tokens(answer) <= 1000
     heads = re.findall(r"^\[01[^\]]+\].*$", answer, re.MULTILINE)
     full = [head for head in heads if not re.search(r"2026-03-20: ", head)]
@@ -72,7 +72,9 @@ def test_the_default_answer_uses_most_of_its_room_when_texts_are_long(memory):
             f"The warehouse service {number} keeps stock levels. "
             + f"Shelf {number} has its own rules, told at length. " * 12
         )
-    assert tokens(answered(memory, memory.search("warehouse stock levels", limit=10), 1000)) > 600
+    assert (
+        tokens(quote_answer(memory, memory.search("warehouse stock levels", limit=10), 1000)) > 600
+    )
 
 
 def test_a_conversation_comes_with_its_topic_and_the_turns_beside_it(memory):
@@ -106,7 +108,7 @@ def test_a_conversation_comes_with_its_topic_and_the_turns_beside_it(memory):
         )
     ]
     memory.ingest([(Source("talk.jsonl", "transcript"), turns)])
-    answer = answered(memory, memory.search("Valkey sessions", limit=1), 1000)
+    answer = quote_answer(memory, memory.search("Valkey sessions", limit=1), 1000)
     assert "Topic: Moving the cache\n" in answer
     assert "talk.jsonl:2" in answer
     assert "  user: Shall we talk about lunch?\n  user: Good, go on\n" in answer
@@ -126,8 +128,8 @@ def test_hints_of_the_library_stand_behind_the_marks(open_memory):  # noqa: F811
 def test_several_memories_share_the_room_and_say_when_they_are_cut(memory):
     long = [memory.add(f"{number} " + "long text " * 2000).id for number in range(3)]
     short = memory.add("short text").id
-    items = whole(memory, memory.store.get([*long, short]), 2000)
-    answer = quoted(items, budget=2000)
+    items = quote_memories(memory, memory.store.get([*long, short]), 2000)
+    answer = quote_items(items, budget=2000)
     assert tokens(answer) <= 2000
     assert "> short text" in answer
     assert answer.count("characters in all; ask for it alone or with more max_tokens]") == 3
@@ -146,12 +148,14 @@ def test_a_whole_memory_tells_what_is_known_about_it(memory):
         expires_at=NOW + timedelta(days=10),
     ).id
     memory.vote(new, 2)
-    [text, beside] = [quoted(whole(memory, memory.store.get([id]), 1000)) for id in (new, old)]
+    [text, beside] = [
+        quote_items(quote_memories(memory, memory.store.get([id]), 1000)) for id in (new, old)
+    ]
     assert (
         "importance: 9; confidence: 50%; votes: +2; expires: 2026-03-30; tags: infra; entities: Fly"
         in text
     )
-    assert re.search(r"  replaced \[01[^\]]+\] 2026-03-20: Staging runs on Heroku", text)
+    assert re.search(r"  supersedes \[01[^\]]+\] 2026-03-20: Staging runs on Heroku", text)
     assert re.search(r"\(replaced by 01[0-9a-f-]+\)", beside)
 
 
@@ -162,7 +166,7 @@ def test_memories_of_other_scopes_are_never_shown_beside(memory, open_memory, tm
     from bethink.types import Relation
 
     memory.store.write(Batch(at=NOW, relate=(Relation(mine, foreign, "relates_to"),)))
-    assert "secret" not in quoted(whole(memory, memory.store.get([mine]), 1000))
+    assert "secret" not in quote_items(quote_memories(memory, memory.store.get([mine]), 1000))
     assert "secret" not in tools.search_memories(memory, {"query": "ours"})
 
 

@@ -300,7 +300,7 @@ def _read(path: Path, shared: bool = False) -> dict[str, Any]:
     try:
         with path.open("rb") as stream:
             table = tomllib.load(stream)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(
             f"The settings file {path} cannot be read: {error}.", "Mend or remove the file."
         ) from error

@@ -9,8 +9,8 @@ Pure: values in, text out. This module knows no store and no protocol.
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -84,7 +84,7 @@ class Quote(NamedTuple):
 
 def new_marker() -> str:
     """A mark for one answer."""
-    return secrets.token_hex(4)
+    return os.urandom(4).hex()
 
 
 def fenced(items: Sequence[Quote | str], marker: str, longest: int | None = None) -> str:

@@ -164,7 +164,7 @@ class Stage:
         """Runs one command and shows it. Returns enough of the id of the memory it speaks of to name it later too."""
         typed = " ".join(["bethink", *(f'"{word}"' if " " in word else word for word in words)])
         if self.args.format == "text":
-            output.out("\n" + output.styled(f"$ {typed}", "bold"))
+            output.out("\n" + output.style(f"$ {typed}", "bold"))
         shown = io.StringIO()
         with redirect_stdout(shown), redirect_stderr(shown):
             code = run([*words, *self.place])

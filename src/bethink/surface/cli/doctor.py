@@ -86,7 +86,7 @@ def doctor(args: Namespace) -> int:
     def text() -> None:
         for finding in findings:
             mark = (
-                output.styled("ok     ", "green") if finding.ok else output.styled("PROBLEM", "red")
+                output.style("ok     ", "green") if finding.ok else output.style("PROBLEM", "red")
             )
             output.out(f"{mark}  {finding.check}: {output.plain(finding.message)}")
             if finding.fix and not finding.ok:

@@ -75,7 +75,7 @@ def reach_option(parser: ArgumentParser) -> None:
 
 def projects(args: Namespace, memory: Bethink) -> dict[str, str]:
     """Scope → what it is called, for telling memories of several projects apart; nothing where only those of one are shown."""
-    from bethink.surface.cli.shown import scope_labels
+    from bethink.surface.render import scope_labels
 
     return (
         scope_labels(memory.every_scope(), scope_names(memory, memory.stats(())))

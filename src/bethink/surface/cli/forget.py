@@ -37,7 +37,7 @@ def forget(args: Namespace) -> None:
     """
     from bethink.features import promotion
     from bethink.ingest.traces import Traces, traces
-    from bethink.surface.cli import shown
+    from bethink.surface import render
 
     with opened(args) as memory:
         found = memory.get(*args.id, count=False)
@@ -45,7 +45,7 @@ def forget(args: Namespace) -> None:
         found += said.same
         ids = [one.id for one in found]
         short = memory.store.abbreviate(ids)
-        lines = [shown.told(one, short) for one in found]
+        lines = [render.memory_label(one, short) for one in found]
         if args.purge:
             if not args.yes:
                 output.talk("\n".join(lines))

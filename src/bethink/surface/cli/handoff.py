@@ -143,7 +143,7 @@ def show(args: Namespace) -> None:
 
 def _written(memory: Bethink, found: Found) -> None:
     from bethink.recall.shape import citation
-    from bethink.surface.cli import shown
+    from bethink.surface import render
 
     one = found.memory
     named = [
@@ -153,17 +153,17 @@ def _written(memory: Bethink, found: Found) -> None:
     ]
     short = memory.store.abbreviate([one.id, *(other.id for other in named)])
     output.out(
-        output.styled(
+        output.style(
             f"{short[one.id]}  {output.date_and_time(one.created_at)}  {output.plain(citation(one))}",
             "dim",
         )
     )
-    for line in output.wrapped(one.content, ""):
+    for line in output.wrap(one.content, ""):
         output.out(line)
     if named:
         output.out("\n## Memories\n")
         for other in named:
-            output.out(shown.line(other, short))
+            output.out(render.memory_line(other, short))
 
 
 COMMANDS = {"handoff": Command(handoff, handoff_options)}

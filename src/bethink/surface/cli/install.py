@@ -277,7 +277,7 @@ def written(args: Namespace, outcomes: Sequence[Outcome]) -> None:
     for outcome in outcomes:
         if outcome.host != host:
             host = outcome.host
-            output.out(output.styled(NAMES[host], "bold"))
+            output.out(output.style(NAMES[host], "bold"))
             for status, paths in skills(outcomes, host).items():
                 output.out(
                     f"  {worded(args, status):<14}{output.many(len(paths), 'skill')} in {output.plain(str(common(paths)))}"
@@ -286,7 +286,7 @@ def written(args: Namespace, outcomes: Sequence[Outcome]) -> None:
             output.out(f"  {worded(args, outcome.status):<14}{output.plain(str(outcome.path))}")
             for line in shown(outcome.diff).splitlines():
                 output.out(
-                    output.styled(
+                    output.style(
                         f"    {line}",
                         "green" if line[:1] == "+" else "red" if line[:1] == "-" else "dim",
                     )

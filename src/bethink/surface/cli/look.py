@@ -82,7 +82,7 @@ def model_use(use: dict[str, Any]) -> list[str]:
 
 
 def summary(memory: Bethink, value: dict[str, Any]) -> list[str]:
-    from bethink.surface.cli.shown import scope_labels
+    from bethink.surface.render import scope_labels
 
     lines = [
         f"{output.many(value['memories'], 'memory', 'memories')}"
@@ -180,19 +180,19 @@ def export(args: Namespace) -> None:
 
 def pieces(form: str, memory: Bethink, memories: Iterator[Memory]) -> Iterator[str]:
     from bethink.recall.shape import plain
-    from bethink.surface.cli import shown
+    from bethink.surface import render
 
     if form == "text":
         for number, one in enumerate(memories):
-            yield "\n" * (2 if number else 0) + "\n".join(shown.whole(one, (), {})) + "\n"
+            yield "\n" * (2 if number else 0) + "\n".join(render.memory_lines(one, (), {})) + "\n"
     else:
         records = (
             whole(memory, memories)
             if form in ("json", "jsonl")
-            else (shown.flat(plain(one)) for one in memories)
+            else (render.flatten_record(plain(one)) for one in memories)
         )
-        yield from output.rendered(
-            form, records, [field for field in shown.FIELDS if field != "score"]
+        yield from output.format_records(
+            form, records, [field for field in render.FIELDS if field != "score"]
         )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, NoReturn
 
 from bethink.errors import InvalidInput, UsageError
+from bethink.surface.cli import output
 from bethink.surface.cli.main import COMMANDS, version
 
 FORMATS = ("text", "json", "csv", "md", "xml")
@@ -94,6 +95,11 @@ def build(name: str) -> tuple[Command, Parser]:
         help=f"how to show the result: {', '.join(command.formats)}",
     )
     shared.add_argument("--json", action="store_true", help="the same as --format json")
+    shared.add_argument(
+        "--for-agent",
+        action="store_true",
+        help="stored text as quoted data with its origin, as agents should read it; agents get it by themselves",
+    )
     shared.add_argument("--quiet", action="store_true", help="no hints, warnings or progress")
     shared.add_argument("--version", action="version", version=version().strip())
     return command, parser
@@ -109,9 +115,12 @@ def parse(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
     args = parser.parse_args(arrange(parser, words))
     args.explicit_format = bool(args.format or args.json)
     args.format = args.format or ("json" if args.json else "text")
+    args.for_agent = args.for_agent or output.is_read_by_agent()
     for name, value in vars(args).items():
         if name not in PATHS:
             setattr(args, name, readable(name, value))
+    if args.container:
+        check_name("container", args.container)
     return args
 
 
@@ -176,6 +185,17 @@ def readable(name: str, value: object) -> object:
             "Check the encoding of your terminal.",
         ) from None
     return value
+
+
+def check_name(what: str, name: str) -> None:
+    """Names are stored as they are, so one that holds a secret is refused: without it two names could become one."""
+    from bethink.ingest.redact import redact
+
+    if redact(name).text != name:
+        raise InvalidInput(
+            f"The name of the {what} holds what looks like a secret, and names are stored.",
+            "Take another name.",
+        )
 
 
 def nearest(word: str, known: Sequence[str]) -> str | None:

@@ -93,7 +93,7 @@ def promote(args: Namespace) -> int:
 
 def write(args: Namespace, memory: Bethink) -> None:
     from bethink.features import promotion
-    from bethink.surface.cli import shown
+    from bethink.surface import render
 
     target = args.to
     if target and target not in promotion.TARGETS:
@@ -108,7 +108,9 @@ def write(args: Namespace, memory: Bethink) -> None:
     }
     short = memory.store.abbreviate([done.memory.id])
     output.show(
-        args, value, lambda: output.out(f"{word} {done.path}: {shown.told(done.memory, short)}")
+        args,
+        value,
+        lambda: output.out(f"{word} {done.path}: {render.memory_label(done.memory, short)}"),
     )
     for hint in done.hints:
         output.hint(args, hint)
@@ -117,14 +119,14 @@ def write(args: Namespace, memory: Bethink) -> None:
 def suggest(args: Namespace, memory: Bethink) -> None:
     from bethink.features import promotion
     from bethink.recall.shape import plain
-    from bethink.surface.cli import shown
+    from bethink.surface import render
 
     found = promotion.candidates(memory, args.limit)
 
     def text() -> None:
         short = memory.store.abbreviate([one.id for one, _ in found])
         for one, reason in found:
-            output.out(f"{shown.told(one, short)}")
+            output.out(f"{render.memory_label(one, short)}")
             output.out(f"  {reason}")
 
     output.show(args, [{**plain(one), "reason": reason} for one, reason in found], text)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ORDERS = ("created", "oldest", "importance", "used", "useful", "updated")
 EVERYTHING = 2**62
+GET_TOKENS = 4000  # of each memory that an agent gets in full, as by MCP for two
 AROUND = 3  # turns or passages on either side of a memory
 TIMES = ("valid_from", "valid_to", "last_accessed")
 
@@ -41,7 +42,7 @@ def get(args: Namespace) -> None:
       bethink search deploy --json | jq -r '.[0].id' | xargs bethink get
     """
     from bethink.recall.shape import plain
-    from bethink.surface.cli import shown
+    from bethink.surface import render
 
     with opened(args) as memory:
         ids = [memory.resolve(id) for id in args.id]
@@ -52,31 +53,27 @@ def get(args: Namespace) -> None:
         found = memory.store.get(ids)
 
         def text() -> None:
+            if args.for_agent:
+                budget = GET_TOKENS * len(found)
+                items: list[Any] = [*render.quote_memories(memory, found, budget)]
+                for one in found if args.source else ():
+                    near = list(beside(one))
+                    short = render.short_ids(memory, near)
+                    items += [
+                        f"Around {one.id}:",
+                        *(render.quote_memory(each, short) for each in near),
+                    ]
+                output.out(render.quote_items(items))
+                return
             places = projects(args, memory)
+            related = render.related_memories(memory, found)
+            others = [other.id for pairs in related.values() for _, other in pairs]
+            short = render.short_ids(memory, found, others)
             for number, one in enumerate(found):
-                relations = memory.store.relations([one.id])
-                ends = {
-                    end for relation in relations for end in (relation.source, relation.target)
-                } - {one.id}
-                others = {
-                    other.id: other
-                    for other in memory.store.get(sorted(ends))
-                    if other.scope in memory.scopes or args.all_projects
-                }
-                pairs = [
-                    (relation, others[end])
-                    for relation in relations
-                    for end in (relation.source, relation.target)
-                    if end in others
-                ]
-                short = memory.store.abbreviate(
-                    [one.id, *others, *filter(None, (one.superseded_by,))]
-                )
-                output.out(
-                    "\n".join(([""] if number else []) + shown.whole(one, pairs, short, places))
-                )
+                lines = render.memory_lines(one, related[one.id], short, places)
+                output.out("\n".join(([""] if number else []) + lines))
                 if args.source:
-                    output.out("\n".join(shown.surroundings(one, beside(one))))
+                    output.out("\n".join(render.around_lines(one, beside(one))))
 
         def beside(one: Memory) -> Sequence[Memory]:
             return memory.store.around(one.id, AROUND, AROUND) if args.source and one.path else ()
@@ -126,7 +123,9 @@ def list_memories(args: Namespace) -> None:
             order=args.order,
         )
         show_memories(
-            args, map(plain, found), lambda: show_lines(memory, found, projects(args, memory))
+            args,
+            map(plain, found),
+            lambda: show_lines(memory, found, projects(args, memory), args.for_agent),
         )
         total = memory.store.count(wanted) if len(found) == args.limit and not args.all else 0
         if not found:
@@ -135,21 +134,27 @@ def list_memories(args: Namespace) -> None:
             output.hint(args, f"{len(found)} of {total:,} are shown; --all shows every one.")
 
 
-def show_lines(memory: Bethink, found: Sequence[Memory], places: Mapping[str, str]) -> None:
-    from bethink.surface.cli import shown
+def show_lines(
+    memory: Bethink, found: Sequence[Memory], places: Mapping[str, str], for_agent: bool
+) -> None:
+    from bethink.surface import render
 
-    short = memory.store.abbreviate(
-        [*(one.id for one in found), *(one.superseded_by for one in found if one.superseded_by)]
-    )
+    short = render.short_ids(memory, found)
+    if for_agent and found:
+        output.out(render.quote_items([render.quote_line(one, short) for one in found]))
+        return
     for one in found:
-        output.out(shown.line(one, short, places))
+        output.out(render.memory_line(one, short, places))
 
 
 def show_memories(args: Namespace, records: Iterable[dict[str, Any]], text: Any) -> None:
-    from bethink.surface.cli import shown
+    from bethink.surface import render
 
     output.show_list(
-        args, records if args.format == "json" else map(shown.flat, records), shown.FIELDS, text
+        args,
+        records if args.format == "json" else map(render.flatten_record, records),
+        render.FIELDS,
+        text,
     )
 
 

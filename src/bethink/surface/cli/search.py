@@ -96,7 +96,9 @@ def search(args: Namespace) -> None:
                 "Use --format text or json with --dual.",
             )
         answer = ask(args, memory, query, dual)
-        if dual:
+        if args.for_agent and args.format == "text":
+            quote_answer(args, memory, answer)
+        elif dual:
             show_dual(args, memory, answer)
         else:
             show_hits(args, memory, answer)
@@ -119,7 +121,9 @@ def recall(args: Namespace) -> None:
     """
     question = given_text(args.question, None, 'bethink recall "why did we leave MySQL?"')
     with opened(args) as memory:
-        show_dual(args, memory, ask(args, memory, question, dual=True))
+        answer = ask(args, memory, question, dual=True)
+        show = quote_answer if args.for_agent and args.format == "text" else show_dual
+        show(args, memory, answer)
 
 
 def ask(args: Namespace, memory: Bethink, question: str, dual: bool) -> Answer:
@@ -141,9 +145,9 @@ def ask(args: Namespace, memory: Bethink, question: str, dual: bool) -> Answer:
         threshold=args.threshold,
         seed=args.seed,
     )
-    for hint in answer.hints:
+    for hint in answer.hints if not args.for_agent else ():
         output.hint(args, hint)
-    if not answer.hits:
+    if not answer.hits and not args.for_agent:
         output.note(args, "No memories match.")
         output.hint(
             args,
@@ -154,55 +158,47 @@ def ask(args: Namespace, memory: Bethink, question: str, dual: bool) -> Answer:
 
 def show_hits(args: Namespace, memory: Bethink, answer: Answer) -> None:
     from bethink.recall.shape import plain_hit
-    from bethink.surface.cli import shown
+    from bethink.surface import render
 
     def text() -> None:
-        for line in shown.hits(
-            answer,
-            abbreviated(memory, answer),
-            args.offset + 1,
-            args.explain,
-            projects(args, memory),
-        ):
+        short = render.short_ids_of_hits(memory, answer.hits)
+        places = projects(args, memory)
+        for line in render.hit_lines(answer, short, args.offset + 1, args.explain, places):
             output.out(line)
 
     records: Iterable[dict[str, Any]] = (plain_hit(hit, args.explain) for hit in answer.hits)
     if args.format != "json":
-        records = map(shown.flat, records)
-    fields = (*shown.FIELDS, "why") if args.explain else shown.FIELDS
+        records = map(render.flatten_record, records)
+    fields = (*render.FIELDS, "why") if args.explain else render.FIELDS
     output.show_list(args, records, fields, text, "searchResults", "result", query=answer.query.raw)
 
 
-def show_dual(args: Namespace, memory: Bethink, answer: Answer) -> None:
-    from bethink.recall.shape import by_topic, dual
-    from bethink.surface.cli import shown
+def quote_answer(args: Namespace, memory: Bethink, answer: Answer) -> None:
+    """What an agent reads: the same marks, origins and cleaning as by MCP."""
+    from bethink.surface import render
 
-    both = dual(
-        answer,
-        args.max_tokens or memory.config.max_tokens,
-        lambda one: memory.store.around(one.id, 1, 1),
-    )
-    spoken = [hit.memory for hit in answer.hits if hit.memory.span]
-    spans = (
-        memory.store.spans_by_id(
-            [str(one.span) for one in spoken], tuple({one.scope for one in spoken})
-        )
-        if spoken
-        else {}
-    )
+    budget = args.max_tokens or memory.config.max_tokens
+    more = "`bethink get ID` gives whole texts."
+    explain = getattr(args, "explain", False)
+    output.out(render.quote_answer(memory, answer, budget, more, explain))
+
+
+def show_dual(args: Namespace, memory: Bethink, answer: Answer) -> None:
+    from bethink.surface import render
+
+    arranged = render.arrange_answer(memory, answer, args.max_tokens or memory.config.max_tokens)
+    both = arranged.both
 
     def text() -> None:
         if answer.hits:
-            for line in shown.dual(
-                answer, both, abbreviated(memory, answer), spans, projects(args, memory)
-            ):
+            short = render.short_ids_of_hits(memory, answer.hits)
+            for line in render.answer_lines(arranged, short, projects(args, memory)):
                 output.out(line)
         if both.index and not both.details:
             output.hint(
                 args, "No match fits the budget in full; raise --max-tokens, or `bethink get ID`."
             )
 
-    full = {shaped["id"] for shaped in both.details}
     value = {
         "query": both.query,
         "index": both.index,
@@ -219,21 +215,11 @@ def show_dual(args: Namespace, memory: Bethink, answer: Answer) -> None:
                 "session": span.session,
                 "memories": [hit.memory.id for hit in together],
             }
-            for span, together in by_topic(
-                [hit for hit in answer.hits if hit.memory.id in full], spans
-            )
+            for span, together in arranged.topics
             if span
         ],
     }
     output.show(args, value, text)
-
-
-def abbreviated(memory: Bethink, answer: Answer) -> dict[str, str]:
-    ids = [hit.memory.id for hit in answer.hits]
-    ids += [hit.memory.superseded_by for hit in answer.hits if hit.memory.superseded_by]
-    return memory.store.abbreviate(
-        [*ids, *(other.id for hit in answer.hits for _, other in hit.related)]
-    )
 
 
 COMMANDS = {

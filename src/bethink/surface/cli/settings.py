@@ -86,9 +86,9 @@ def display(args: Namespace) -> None:
         for row in found:
             origin = "" if row["origin"] == "default" else f"  ({row['origin']})"
             output.out(
-                f"{row['key']:<{room}}  {output.styled(written(row['value']) or '(empty)', 'bold')}{origin}"
+                f"{row['key']:<{room}}  {output.style(written(row['value']) or '(empty)', 'bold')}{origin}"
             )
-            output.out(f"{'':<{room}}  {output.styled(row['help'], 'dim')}")
+            output.out(f"{'':<{room}}  {output.style(row['help'], 'dim')}")
 
     output.show_list(args, found, ("key", "value", "origin", "help"), text, "settings", "setting")
 
@@ -172,7 +172,7 @@ def replaced(text: str, key: str, line: str | None, path: Path) -> str:
 
     try:
         tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(
             f"The settings file {path} cannot be read: {error}.", "Mend or remove the file."
         ) from None
@@ -208,7 +208,7 @@ def parses(text: str) -> bool:
 
     try:
         tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return False
     return True
 

@@ -211,7 +211,7 @@ def _told(memory: Bethink, talks: list[tuple[Session, list[Span]]], full: bool) 
     for session, spans in talks:
         day = output.date_and_time(session.started_at)
         output.out(
-            output.styled(
+            output.style(
                 f"{day}  {session.host}  {output.one_line(session.title or 'untitled', 70)}", "bold"
             )
         )
@@ -224,7 +224,7 @@ def _told(memory: Bethink, talks: list[tuple[Session, list[Span]]], full: bool) 
                 f"{indent}- {output.one_line(span.name or 'unnamed', 80)}  (lines {span.lines[0]}-{span.lines[1]})"
             )
             if full and span.summary:
-                for line in output.wrapped(span.summary, indent + "    "):
+                for line in output.wrap(span.summary, indent + "    "):
                     output.out(line)
 
 

@@ -66,15 +66,15 @@ def contradictions(args: Namespace) -> None:
 
 def show_pairs(args: Namespace, memory: Bethink, found: Sequence[Pair], none: str) -> None:
     from bethink.recall.shape import plain
-    from bethink.surface.cli import shown
+    from bethink.surface import render
 
     short = memory.store.abbreviate([one.id for pair in found for one in (pair.keep, pair.other)])
 
     def text() -> None:
         for number, pair in enumerate(found, start=1):
             output.out(f"{number}. {pair.reason} ({pair.similarity:.2f})")
-            output.out(f"   {shown.line(pair.keep, short)}")
-            output.out(f"   {shown.line(pair.other, short)}")
+            output.out(f"   {render.memory_line(pair.keep, short)}")
+            output.out(f"   {render.memory_line(pair.other, short)}")
 
     if not found:
         output.note(args, none)
@@ -130,7 +130,7 @@ def _said(steps: Sequence[Step], done: int, dry: bool) -> str:
 
 
 def planned(memory: Bethink, steps: Sequence[Step]) -> None:
-    from bethink.surface.cli import shown
+    from bethink.surface import render
 
     for action, words in WORDS.items():
         mine = [step for step in steps if step.action == action]
@@ -142,7 +142,7 @@ def planned(memory: Bethink, steps: Sequence[Step]) -> None:
         for step in mine[:SHOWN]:
             short = memory.store.abbreviate([one.id for one in step.memories])
             for one in step.memories[:2]:
-                output.out(f"   {shown.line(one, short)}")
+                output.out(f"   {render.memory_line(one, short)}")
             output.out(f"   {step.reason}")
         if len(mine) > SHOWN:
             output.out(f"   and {len(mine) - SHOWN:,} more; --json lists all")

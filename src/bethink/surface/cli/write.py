@@ -146,13 +146,13 @@ def add(args: Namespace) -> None:
 
 
 def tell(args: Namespace, memory: Bethink, outcome: Outcome) -> None:
-    from bethink.surface.cli import shown
+    from bethink.surface import render
 
     ids = [outcome.id, *outcome.supersedes, *(one.id for one in outcome.proposals)]
     short = memory.store.abbreviate(ids)
     found = {one.id: one for one in memory.store.get(ids)}
     if outcome.status == "added":
-        output.out(f"added {shown.told(found[outcome.id], short)}")
+        output.out(f"added {render.memory_label(found[outcome.id], short)}")
         for id in outcome.supersedes:
             output.out(f"  supersedes {short[id]}: {output.one_line(found[id].summary, 80)}")
         for proposal in outcome.proposals:
@@ -274,12 +274,14 @@ def vote(args: Namespace) -> None:
 
 def show_changed(args: Namespace, memory: Bethink, what: str, changed: Memory) -> None:
     from bethink.recall.shape import plain
-    from bethink.surface.cli import shown
+    from bethink.surface import render
 
     output.show(
         args,
         plain(changed),
-        lambda: output.out(f"{what} {shown.told(changed, memory.store.abbreviate([changed.id]))}"),
+        lambda: output.out(
+            f"{what} {render.memory_label(changed, memory.store.abbreviate([changed.id]))}"
+        ),
     )
 
 

@@ -39,8 +39,8 @@ Cite the ids you rely on. Say so if memory holds nothing about it."""
 
 
 def remember(memory: Bethink, given: Mapping[str, str]) -> str:
-    from bethink.surface.mcp.shown import answered
     from bethink.surface.mcp.tools import found
+    from bethink.surface.render import quote_answer
 
     answer = found(memory, given["question"], 15)
     return f"""Answer from memory: {given["question"]}
@@ -48,7 +48,7 @@ def remember(memory: Bethink, given: Mapping[str, str]) -> str:
 What memory holds about it follows. Group the answer by topic, name dates and where things come from, cite ids, and say what was
 replaced by what. If it does not answer the question, search again with search_memories in other words; if that finds nothing either, say so.
 
-{answered(memory, answer, TOKENS)}"""
+{quote_answer(memory, answer, TOKENS)}"""
 
 
 def handoff(memory: Bethink, given: Mapping[str, str]) -> str:

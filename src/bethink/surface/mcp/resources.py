@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 from bethink.errors import InvalidInput, NotFound
 from bethink.features import conversations, knowledge
 from bethink.surface.mcp.schemas import FILE, MEMORY, TOPICS
-from bethink.surface.mcp.shown import quoted, whole
+from bethink.surface.render import quote_items, quote_memories
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -81,7 +81,7 @@ def read(memory: Bethink, uri: str) -> tuple[str, str]:
     """The type and the text of a resource."""
     if uri.startswith(MEMORY):
         one = memory.one(_name(uri, MEMORY))
-        return "text/plain", quoted(whole(memory, [one], WHOLE))
+        return "text/plain", quote_items(quote_memories(memory, [one], WHOLE))
     if uri.startswith(TOPICS):
         return "text/plain", _topics(memory, _name(uri, TOPICS))
     if uri.startswith(FILE):
@@ -106,7 +106,7 @@ def _topics(memory: Bethink, prefix: str) -> str:
         lines.append(
             f"{'. ' * span.depth}- {span.name or 'unnamed'} (lines {span.lines[0]}-{span.lines[1]}){summary}"
         )
-    return quoted(lines)
+    return quote_items(lines)
 
 
 # Files

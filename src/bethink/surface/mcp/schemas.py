@@ -332,7 +332,7 @@ def _number(value: Any, schema: Schema, place: str) -> float:
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
-        or value != value
+        or value - value != 0  # no number, or an endless one
         or (whole and value != int(value))
     ):
         raise _wrong(value, place, _expected(schema))

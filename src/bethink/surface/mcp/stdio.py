@@ -8,8 +8,10 @@ whatever else is printed goes to stderr, and so does the log.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -31,6 +33,9 @@ LEVELS = ("debug", "info", "warning", "error")
 # A client that closes stdin waits about two seconds before it kills.
 GRACE = 1.5
 LOOK_AROUND = 1.0  # seconds between two looks at whether the parent is still there
+
+# The strings, brackets and other pieces of a line of JSON. Nothing here looks at a character twice.
+_PIECES = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++')
 
 log = logging.getLogger("bethink")
 
@@ -137,17 +142,43 @@ class Heard:
 
 
 def _not_understood(error: Exception) -> types.JSONRPCError:
-    no_json = isinstance(error, ValidationError) and any(
-        each["type"] == "json_invalid" for each in error.errors()
-    )
-    code, message = (
-        (types.PARSE_ERROR, "This line is no JSON.")
-        if no_json
-        else (types.INVALID_REQUEST, "This is no JSON-RPC message.")
-    )
+    """The answer to a line that is no message, under the id that it has, so that its sender does not wait for another."""
+    problems = error.errors() if isinstance(error, ValidationError) else []
+    line = next((each["input"] for each in problems if isinstance(each["input"], str)), "")
+    bad = next((each for each in problems if each["type"] == "json_invalid"), None)
+    if bad is None:
+        code, message = types.INVALID_REQUEST, "This is no JSON-RPC message."
+    else:
+        why = str(bad.get("ctx", {}).get("error", ""))[:200]
+        code, message = types.PARSE_ERROR, f"This line cannot be read as JSON: {why}."
     return types.JSONRPCError(
-        jsonrpc="2.0", id=None, error=types.ErrorData(code=code, message=message)
+        jsonrpc="2.0", id=_id_in(line), error=types.ErrorData(code=code, message=message)
     )
+
+
+def _id_in(line: str) -> int | str | None:
+    """The id of a message, found without reading the rest of it, which may be no JSON."""
+    depth, before = 0, ("", "")
+    for found in _PIECES.finditer(line):
+        piece = found[0]
+        if piece in "{[":
+            depth += 1
+        elif piece in "}]":
+            depth -= 1
+        elif depth == 1 and before == ('"id"', ":"):
+            return _as_id(piece)
+        before = (before[1], piece)
+    return None
+
+
+def _as_id(piece: str) -> int | str | None:
+    if re.fullmatch(r"-?[0-9]{1,18}", piece):
+        return int(piece)
+    try:
+        text = json.loads(piece)
+        return text if isinstance(text, str) and text.encode("utf-8") else None
+    except ValueError:  # no JSON, or half a character that no answer can carry
+        return None
 
 
 def _prepare_log() -> None:

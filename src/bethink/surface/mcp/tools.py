@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.features import conversations, handoffs
 from bethink.ingest.pipeline import clean
-from bethink.surface.mcp.shown import (
-    abbreviated,
-    answered,
-    brief,
-    notes,
-    quote,
-    quoted,
-    whole,
-    within,
+from bethink.surface.render import (
+    cut_to,
+    note_lines,
+    quote_answer,
+    quote_items,
+    quote_line,
+    quote_memories,
+    quote_memory,
+    short_ids,
 )
 from bethink.text.checks import as_entity, check_kind
 from bethink.text.fence import CAP, Quote, one_line, spread
@@ -64,7 +64,7 @@ def search_memories(memory: Bethink, given: Arguments) -> str:
         mode=given.get("mode"),
         profile=given.get("intent"),
     )
-    return answered(memory, answer, given.get("max_tokens", memory.config.max_tokens))
+    return quote_answer(memory, answer, given.get("max_tokens", memory.config.max_tokens))
 
 
 def found(memory: Bethink, query: str, limit: int, **how: Any) -> Answer:
@@ -120,7 +120,7 @@ def store_memories(memory: Bethink, given: Arguments) -> str:
         one.id: one.kind for one in memory.store.get([outcome.id for outcome in outcomes.values()])
     }
     lines = [_told(at, outcomes[at], short, kinds) for at in sorted(outcomes)]
-    return "\n".join([*lines, *notes(list(hints))])
+    return "\n".join([*lines, *note_lines(list(hints))])
 
 
 def _passage(memory: Bethink, item: Arguments, place: str) -> Passage:
@@ -171,8 +171,8 @@ def _told(at: int, outcome: Outcome, short: Mapping[str, str], kinds: Mapping[st
 def get_memories(memory: Bethink, given: Arguments) -> str:
     ids, missing = _resolved(memory, given["ids"])
     memory.touch(ids)
-    items = whole(memory, memory.store.get(ids), given.get("max_tokens", 8000))
-    return quoted(items, missing, given.get("max_tokens", 8000))
+    items = quote_memories(memory, memory.store.get(ids), given.get("max_tokens", 8000))
+    return quote_items(items, missing, given.get("max_tokens", 8000))
 
 
 def _resolved(memory: Bethink, prefixes: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -203,7 +203,10 @@ def update_memory(memory: Bethink, given: Arguments) -> str:
     changed = memory.update(given["id"], **fields)
     short = memory.store.abbreviate([changed.id])[changed.id]
     return "\n".join(
-        [f"updated [{short}] {changed.kind}: {', '.join(sorted(fields))}", *notes(memory.hints)]
+        [
+            f"updated [{short}] {changed.kind}: {', '.join(sorted(fields))}",
+            *note_lines(memory.hints),
+        ]
     )
 
 
@@ -244,7 +247,10 @@ def store_handoff(memory: Bethink, given: Arguments) -> str:
     what = "stored" if saved.new else "unchanged:"
     before = " It replaces the last one." if saved.supersedes else ""
     return "\n".join(
-        [f"Handoff {what} [{short}] for {place.project}{branch}.{before}", *notes(memory.hints)]
+        [
+            f"Handoff {what} [{short}] for {place.project}{branch}.{before}",
+            *note_lines(memory.hints),
+        ]
     )
 
 
@@ -264,13 +270,13 @@ def get_handoff(memory: Bethink, given: Arguments) -> str:
         for one in memory.store.get(last.handoff.memory_ids)
         if one.scope in memory.scopes and not one.deleted_at
     ]
-    short = abbreviated(memory, [last.memory, *named])
+    short = short_ids(memory, [last.memory, *named])
     items: list[Quote | str] = [
         *whose,
-        quote(last.memory, short),
-        *(brief(one, short) for one in named),
+        quote_memory(last.memory, short),
+        *(quote_line(one, short) for one in named),
     ]
-    return quoted(items, said, HANDOFF_TOKENS + 60 * len(named))
+    return quote_items(items, said, HANDOFF_TOKENS + 60 * len(named))
 
 
 def memory_overview(memory: Bethink, given: Arguments) -> str:
@@ -285,9 +291,9 @@ def memory_overview(memory: Bethink, given: Arguments) -> str:
     )
     items: list[Quote | str] = []
     if last := handoffs.latest(memory):
-        short = abbreviated(memory, [last.memory])
+        short = short_ids(memory, [last.memory])
         where = f" of branch {last.handoff.branch}" if last.handoff.branch else ""
-        items += [f"Last handoff{where}:", brief(last.memory, short)]
+        items += [f"Last handoff{where}:", quote_line(last.memory, short)]
     for title, filter in (
         ("Open questions", memory.filter(kinds=("question",), answered=False)),
         ("Open todos", memory.filter(kinds=("todo",))),
@@ -299,11 +305,11 @@ def memory_overview(memory: Bethink, given: Arguments) -> str:
             key=lambda one: one.trust <= TRUST["import"],
         )[:LISTED]
         if newest:
-            short = abbreviated(memory, newest)
-            items += [f"{title} ({number:,}):", *(brief(one, short) for one in newest)]
+            short = short_ids(memory, newest)
+            items += [f"{title} ({number:,}):", *(quote_line(one, short) for one in newest)]
     items += _topics(memory)
-    said = [f"{head} ({kinds})." if kinds else f"{head}.", *notes(memory.hints)]
-    return quoted(items, said, OVERVIEW) if items else "\n".join(said)
+    said = [f"{head} ({kinds})." if kinds else f"{head}.", *note_lines(memory.hints)]
+    return quote_items(items, said, OVERVIEW) if items else "\n".join(said)
 
 
 def _topics(memory: Bethink) -> list[Quote | str]:
@@ -315,7 +321,7 @@ def _topics(memory: Bethink) -> list[Quote | str]:
             if not span.depth and span.name
         ]
         day = f"{session.started_at:%Y-%m-%d} " if session.started_at else ""
-        about = "; ".join(within(name, TOPIC) for name in names[-TOPICS:]) or within(
+        about = "; ".join(cut_to(name, TOPIC) for name in names[-TOPICS:]) or cut_to(
             session.title or "untitled", TOPIC
         )
         lines.append(f"- {day}{session.host} {session.id[:13]}: {about}")

@@ -1,0 +1,207 @@
+"""Values as text: what a terminal may be shown, dates and sizes as people read them, columns, and the data formats
+JSON, JSON lines, CSV, Markdown and XML.
+
+Text for people never carries control characters of what was stored, so that a memory cannot move the cursor or hide its
+words. Nothing here knows a memory, a store or a stream, but for the width and the encoding of stdout.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+FORMATS = ("text", "json", "csv", "md", "xml")
+
+# What a terminal might obey, the marks that reorder text, halves of characters. Tab and line feed stay.
+_HOSTILE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+_NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+_XML_ESCAPES = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;", "\r": "&#13;"}
+)
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32"}
+
+Record = Mapping[str, Any]
+
+
+# Text for people
+
+
+def plain(text: str) -> str:
+    """The text with a visible mark in place of everything that a terminal might obey."""
+    if text.isprintable():
+        return text
+    return re.sub(_HOSTILE, "�", text.replace("\r\n", "\n"))
+
+
+def one_line(text: str, width: int = 0) -> str:
+    """The text on one line, cut at a word to `width` characters."""
+    line = plain(" ".join(text.split()))
+    if width and len(line) > width:
+        cut = line[: width - 1]
+        return (cut[: cut.rfind(" ")] if " " in cut[width // 2 :] else cut).rstrip(" ,.;:") + "…"
+    return line
+
+
+def width() -> int:
+    """Columns to write in. Not `shutil`'s, which takes longer to import than a search takes to run."""
+    try:
+        found = int(
+            os.environ.get("COLUMNS")
+            or os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1).columns
+        )
+    except (OSError, ValueError):
+        found = 100
+    return min(max(found, 40), 120)
+
+
+def wrap(text: str, indent: str) -> list[str]:
+    """The text as lines of the terminal's width. Blanks inside a line stay as they are."""
+    room = width() - len(indent)
+    lines: list[str] = []
+    for line in plain(text).split("\n"):
+        if len(line) <= room:
+            lines.append(line)
+            continue
+        row = ""
+        for word in line.split(" "):
+            if row.strip() and len(row) + 1 + len(word) > room:
+                lines.append(row)
+                row = word
+            else:
+                row += f" {word}" if row else word
+        lines.append(row)
+    return [f"{indent}{line}".rstrip() for line in lines]
+
+
+def has_colour() -> bool:
+    return (
+        not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and sys.stdout.isatty()
+    )
+
+
+def style(text: str, name: str) -> str:
+    return f"\x1b[{_STYLES[name]}m{text}\x1b[0m" if has_colour() else text
+
+
+def date(moment: datetime | None) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d") if moment else ""
+
+
+def date_and_time(moment: datetime | None) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M") if moment else ""
+
+
+def size(count: float) -> str:
+    """A number of bytes."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+
+
+def many(count: int, one: str, several: str = "") -> str:
+    """A number with its noun: `1 memory`, `2,000 memories`."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def columns(rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: str = "  ") -> list[str]:
+    """Rows as aligned columns; those named in `right` are numbers."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        gap.join(
+            cell.rjust(size) if at in right else cell.ljust(size)
+            for at, (cell, size) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+# Data
+
+
+def json_text(value: Any, indent: int | None = 2) -> str:
+    import json
+
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+    return json.dumps(
+        value, ensure_ascii=not encoding.startswith("utf"), indent=indent, default=str
+    )
+
+
+def format_records(
+    form: str,
+    records: Iterable[Record],
+    fields: Sequence[str],
+    root: str = "memories",
+    item: str = "memory",
+    **about: str,
+) -> Iterator[str]:
+    """The records piece by piece, so that an export of any size needs no memory. `about` becomes attributes of the XML root."""
+    if form == "json":
+        yield from _json(records)
+    elif form == "jsonl":
+        yield from (json_text(record, None) + "\n" for record in records)
+    elif form == "csv":
+        yield from _csv(records, fields)
+    elif form == "md":
+        yield "| " + " | ".join(fields) + " |\n| " + " | ".join("---" for _ in fields) + " |\n"
+        for record in records:
+            cells = (" ".join(cell(record.get(field)).split()) for field in fields)
+            yield "| " + " | ".join(text.replace("|", "\\|") for text in cells) + " |\n"
+    elif form == "xml":
+        attributes = "".join(f' {name}="{_escape(value)}"' for name, value in about.items())
+        yield f'<?xml version="1.0" encoding="UTF-8"?>\n<{root}{attributes}>\n'
+        for record in records:
+            inner = (_element(field, cell(record.get(field))) for field in fields)
+            yield f"  <{item}>\n{''.join(inner)}  </{item}>\n"
+        yield f"</{root}>\n"
+
+
+def _json(records: Iterable[Record]) -> Iterator[str]:
+    lead = "[\n"
+    for record in records:
+        yield lead + "  " + json_text(record).replace("\n", "\n  ")
+        lead = ",\n"
+    yield "[]\n" if lead == "[\n" else "\n]\n"
+
+
+def _csv(records: Iterable[Record], fields: Sequence[str]) -> Iterator[str]:
+    import csv
+    import io
+
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer)  # RFC 4180: CRLF, quotes doubled, line breaks kept inside quotes
+    writer.writerow(fields)
+    for record in records:
+        writer.writerow([cell(record.get(field)) for field in fields])
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+    yield buffer.getvalue()
+
+
+def _element(field: str, text: str) -> str:
+    tag = re.sub(r"[^A-Za-z0-9_.-]", "_", field)  # `any@5` cannot name an element
+    return f"    <{tag}>{_escape(text)}</{tag}>\n"
+
+
+def _escape(text: str) -> str:
+    return re.sub(_NOT_XML, "", text).translate(_XML_ESCAPES)
+
+
+def cell(value: Any) -> str:
+    """A value where only text fits."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) else json_text(value, None)

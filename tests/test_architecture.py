@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "bethink"
 
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = [
-    ["errors", "types", "text", "skills", "store.records"],
+    ["errors", "types", "text", "skills", "store.bundle"],
     [
         "config",
         "post",

@@ -9,7 +9,7 @@ import pytest
 from stores import content_hash, day, make
 
 from bethink.features.merging import applied, circles, freed, hidden, merge
-from bethink.store.records import Record, stamp, version
+from bethink.store.bundle import Record, stamp, version
 from bethink.types import Entity, Event
 
 MEMORY = make("Tea at four", id="0" * 36, importance=5.0)

@@ -570,7 +570,7 @@ def test_nothing_reaches_another_project_through_a_bundle(anna, served):
     problem(
         ben.post(f"{V1}/sync/take", json={"bundle": bundle}, params=ours), 422
     )  # of another scope
-    bundle["records"][0][0][1] = team_scope("ours")
+    bundle["records"][0]["scope"] = team_scope("ours")
     assert ben.post(f"{V1}/sync/take", json={"bundle": bundle}, params=ours).json() == {
         "left": [id]
     }  # an id of another scope
@@ -578,7 +578,7 @@ def test_nothing_reaches_another_project_through_a_bundle(anna, served):
 
 
 def test_a_bundle_takes_over_no_conversation_of_another_project_and_brings_no_secret(anna, served):
-    from bethink.store.records import Bundle, packed
+    from bethink.store.bundle import Bundle, bundle_to_json
     from bethink.surface.http.tokens import Grant
     from bethink.types import Session, Source, Span
 
@@ -600,7 +600,9 @@ def test_a_bundle_takes_over_no_conversation_of_another_project_and_brings_no_se
             spans=((named, ()), (named._replace(id=mark, session=own.id), ())),
         )
         assert client.post(
-            f"{V1}/sync/take", json={"bundle": packed(bundle)}, params={"project": f"team:{name}"}
+            f"{V1}/sync/take",
+            json={"bundle": bundle_to_json(bundle)},
+            params={"project": f"team:{name}"},
         ).json() == {"left": []}
         return served.owner.post(
             f"{V1}/sync/places", json={}, params={"project": f"team:{name}"}
@@ -638,17 +640,17 @@ def test_a_bundle_that_is_not_in_order_changes_nothing(anna, served):
         "bundle"
     ]
     fields = {
-        "id": (0, "nope"),
-        "kind": (2, "nonsense"),
-        "content": (3, 7),
-        "created_at": (5, "yesterday"),
-        "importance": (7, 1e9),
-        "trust": (30, 9),
-        "hash": (18, "0" * 64),
+        "id": "nope",
+        "kind": "nonsense",
+        "content": 7,
+        "created_at": "yesterday",
+        "importance": 1e9,
+        "trust": 9,
+        "content_hash": "0" * 64,
     }
-    for name, (at, value) in fields.items():
+    for name, value in fields.items():
         bundle = json.loads(json.dumps(good))
-        bundle["records"][0][0][at] = value
+        bundle["records"][0][name] = value
         (
             problem(
                 served.owner.post(f"{V1}/sync/take", json={"bundle": bundle}, params=where), 422
@@ -664,7 +666,7 @@ def test_a_bundle_that_is_not_in_order_changes_nothing(anna, served):
     ):
         problem(served.owner.post(f"{V1}/sync/take", json={"bundle": bundle}, params=where), 422)
     secret = json.loads(json.dumps(good))
-    secret["records"][0][0][26] = ["ghp_" + "a1B2" * 9]
+    secret["records"][0]["tags"] = ["ghp_" + "a1B2" * 9]
     assert served.owner.post(f"{V1}/sync/take", json={"bundle": secret}, params=where).json() == {
         "left": [id]
     }

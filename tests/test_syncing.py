@@ -36,7 +36,7 @@ from bethink.features.syncing import (
     save,
     team_scope,
 )
-from bethink.store.records import Bundle, Record, version
+from bethink.store.bundle import Bundle, Record, version
 from bethink.store.sqlite import SqliteStore
 from bethink.types import PERSONAL, Batch, Change, Event, Relation, Source
 

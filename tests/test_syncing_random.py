@@ -12,7 +12,7 @@ from bethink.config import Config
 from bethink.errors import BethinkError
 from bethink.features import tending
 from bethink.features.syncing import CONVERSATIONS, TOLD, Database, Shared, Sync
-from bethink.store.records import texts, version
+from bethink.store.bundle import texts, version
 from bethink.store.sqlite import SqliteStore
 from bethink.text.ids import new_id
 from bethink.types import Batch, Change, Entry, Filter, Relation, Source

@@ -17,7 +17,7 @@ from stores import (
 )
 
 from bethink.store.base import Store
-from bethink.store.records import PARTS, Tally, digest
+from bethink.store.bundle import PARTS, Tally, digest
 from bethink.types import (
     PERSONAL,
     Batch,

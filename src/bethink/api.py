@@ -20,7 +20,7 @@ from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.recall.pipeline import Ask, recall
 from bethink.store import open_store
 from bethink.store.base import Overview, Problem, Store
-from bethink.store.records import stamp
+from bethink.store.bundle import stamp
 from bethink.text.checks import as_entity, check_choice, check_kind, check_range
 from bethink.types import (
     PERSONAL,

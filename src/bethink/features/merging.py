@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from bethink.store.records import Record, event_digest, stamp, valid_before, version
+from bethink.store.bundle import Record, event_digest, stamp, valid_before, version
 from bethink.store.writer import content_hash
 from bethink.types import Entity, Event, Memory
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 from bethink import project as projects
 from bethink.errors import InvalidInput, StoreError
 from bethink.store.base import Store
-from bethink.store.records import EPOCH, PARTS, Bundle, Tally, digest
+from bethink.store.bundle import EPOCH, PARTS, Bundle, Tally, digest
 from bethink.types import Batch, Relation
 
 PAGE = 500

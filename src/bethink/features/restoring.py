@@ -23,7 +23,7 @@ from bethink.errors import InvalidInput
 from bethink.features.memorytool import SOURCE as TOOL_FILES
 from bethink.ingest.conversation import identity
 from bethink.ingest.redact import redact, redact_value
-from bethink.store.records import Bundle, Record
+from bethink.store.bundle import Bundle, Record
 from bethink.store.writer import content_hash
 from bethink.text.checks import check_kind, check_range
 from bethink.text.ids import new_id

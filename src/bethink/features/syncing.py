@@ -20,7 +20,7 @@ from bethink.errors import BethinkError
 from bethink.features import merging
 from bethink.project import team_identity
 from bethink.store.base import Store
-from bethink.store.records import Bundle, Record, digest, texts, version
+from bethink.store.bundle import Bundle, Record, digest, texts, version
 from bethink.store.writer import content_hash
 from bethink.types import Batch, Memory, Relation
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bethink.store.base import Store
-from bethink.store.records import EPOCH
+from bethink.store.bundle import EPOCH
 from bethink.types import Change, Memory, Relation, superseded
 
 

@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from bethink.store.records import Bundle, Record
+from bethink.store.bundle import Bundle, Record
 from bethink.types import (
     NOTHING,
     Batch,

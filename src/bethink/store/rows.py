@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any
 
 from bethink.errors import StoreCorrupt
-from bethink.store import records
+from bethink.store import bundle
 from bethink.types import READINGS, TRUST, Entity, Filter, Memory
 
 # What somebody told, whatever source it names: as against a passage that a reader found there, or an idea of a conversation.
@@ -86,10 +86,10 @@ GUARDED = (
 
 
 def stamp(moment: datetime | None) -> int | None:
-    return None if moment is None else records.stamp(moment)
+    return None if moment is None else bundle.stamp(moment)
 
 
-instant = records.instant
+instant = bundle.instant
 
 
 def moment(stamp: int | None) -> datetime | None:

@@ -16,8 +16,8 @@ import apsw
 
 from bethink.errors import InvalidInput, StoreError
 from bethink.store import leaving, rows, spans
+from bethink.store.bundle import Bundle, Record, Stored, texts, version
 from bethink.store.connection import immediate, translated
-from bethink.store.records import Bundle, Record, Stored, texts, version
 from bethink.store.writer import Worded, Writer, content_hash, index_tags
 from bethink.types import Batch, Event, Relation, Source
 

@@ -18,7 +18,7 @@ import apsw
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.store import leaving, lexemes, rows, spans
-from bethink.store.records import receipt_of, receipt_text, valid_before
+from bethink.store.bundle import receipt_of, receipt_text, valid_before
 from bethink.types import Batch, Change, Entity, Entry, Memory, Outcome, Receipt, path_of
 
 FTS = "INSERT INTO memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)"

@@ -8,11 +8,11 @@ from typing import Any
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.store import rows
+from bethink.store.bundle import receipt_of, receipt_text, valid_before
 from bethink.store.leaving import replaced_by
 from bethink.store.pg import rows as own
 from bethink.store.pg import spans
 from bethink.store.pg.writer import Writer
-from bethink.store.records import receipt_of, receipt_text, valid_before
 from bethink.store.writer import (
     ONCE,
     ONCE_KEPT,

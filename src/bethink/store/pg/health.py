@@ -283,7 +283,7 @@ def drop_vectors(writer: Writer, model: str | None) -> int:
 
 def backup(store: PostgresStore, path: str) -> int:
     """Everything of this tenant in one file: a SQLite database that opens anywhere. Never half a file under the final name."""
-    from bethink.store.records import PARTS
+    from bethink.store.bundle import PARTS
     from bethink.store.sqlite import SqliteStore
 
     target = Path(path)

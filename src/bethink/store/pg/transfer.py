@@ -13,11 +13,11 @@ from typing import Any
 
 from bethink.errors import InvalidInput, StoreError
 from bethink.store import rows
+from bethink.store.bundle import Bundle, Record, Stored, version
 from bethink.store.pg import changing
 from bethink.store.pg import rows as own
 from bethink.store.pg import spans as topics
 from bethink.store.pg.writer import Writer
-from bethink.store.records import Bundle, Record, Stored, version
 from bethink.store.spans import session, span
 from bethink.store.transfer import brought
 from bethink.store.writer import index_tags

@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
 from bethink.store.base import Store
-from bethink.store.records import Bundle, stamp
+from bethink.store.bundle import Bundle, stamp
 from bethink.surface.http.problems import Refusal
 from bethink.types import Batch, Receipt
 

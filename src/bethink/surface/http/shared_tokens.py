@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from bethink.errors import InvalidInput
-from bethink.store.records import stamp
+from bethink.store.bundle import stamp
 from bethink.surface.http.tokens import (
     LONGEST,
     Grant,

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from bethink.errors import BethinkError, NotFound, StoreError
-from bethink.features import syncing
-from bethink.store.records import EPOCH, Bundle, packed, stamp
-from bethink.surface.http import incoming
+from bethink.features import incoming, syncing
+from bethink.store.bundle import EPOCH, Bundle, bundle_to_json, stamp
 from bethink.surface.http.answers import Shape
 from bethink.surface.http.operation import Call, Operation, Reply
 from bethink.surface.http.projects import no_personal, refused
@@ -160,26 +159,21 @@ def outline(call: Call) -> dict[str, Any]:
 def give(call: Call) -> dict[str, Any]:
     """Memories whole, with their history and vectors."""
     side, scope = _side(call)
-    return {"bundle": packed(Bundle(records=tuple(side.fetch(scope, call.body.ids))))}
+    return {"bundle": bundle_to_json(Bundle(records=tuple(side.fetch(scope, call.body.ids))))}
 
 
 def places(call: Call) -> dict[str, Any]:
     """Sources, sessions, topics and known messages of a project."""
     side, scope = _side(call)
-    return {"bundle": packed(side.places(scope))}
+    return {"bundle": bundle_to_json(side.places(scope))}
 
 
 def take(call: Call) -> dict[str, Any]:
     """Puts memories of another database down as they are, where they are expected."""
     side, scope = _side(call)
-    bundle = incoming.without_secrets(
-        incoming.bundle_of(call.body.bundle, scope, call.memory.config.max_characters)
-    )
+    longest = call.memory.config.max_characters
+    bundle, hidden = incoming.check_bundle(call.body.bundle, scope, longest)
     expect = {id: None if one is None else _version(one) for id, one in call.body.expect.items()}
-    hidden = tuple(record.memory.id for record in bundle.records if incoming.secret(record))
-    bundle = bundle._replace(
-        records=tuple(record for record in bundle.records if record.memory.id not in hidden)
-    )
     bundle = bundle._replace(relations=_inside(call, scope, bundle.relations))
     return {"left": [*hidden, *side.take(scope, bundle, expect)]}
 

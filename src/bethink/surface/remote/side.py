@@ -9,7 +9,7 @@ from typing import Any
 
 from bethink.errors import BethinkError
 from bethink.features.syncing import Line, Link, Outline
-from bethink.store.records import Bundle, Record, packed, unpacked
+from bethink.store.bundle import Bundle, Record, bundle_from_json, bundle_to_json
 from bethink.surface.remote.client import LONG, Client
 from bethink.types import PERSONAL, Relation
 
@@ -54,7 +54,9 @@ class Server:
             given = {
                 id: None if one is None else one.hex() for id, one in expect.items() if id in wanted
             }
-            answer = self._ask(scope, "take", {"bundle": packed(part), "expect": given}, LONG)
+            answer = self._ask(
+                scope, "take", {"bundle": bundle_to_json(part), "expect": given}, LONG
+            )
             left += self._left(answer)
         return tuple(left)
 
@@ -105,7 +107,7 @@ class Server:
 
     def _bundle(self, answer: Any) -> Bundle:
         try:
-            return unpacked(answer["bundle"])
+            return bundle_from_json(answer["bundle"])
         except WRONG as error:
             raise self._odd(error) from error
 
@@ -123,7 +125,7 @@ def _parts(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
 
 def _split(bundle: Bundle) -> Iterable[Bundle]:
     """Parts of a bundle that are small enough to be sent."""
-    if bundle.size <= 1 or len(json.dumps(packed(bundle))) <= LARGEST:
+    if bundle.size <= 1 or len(json.dumps(bundle_to_json(bundle))) <= LARGEST:
         yield bundle
         return
     for name in ("sources", "sessions", "spans", "records", "relations", "turns"):

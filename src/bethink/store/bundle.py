@@ -1,7 +1,8 @@
-"""Memories on their way from one store to another: whole, with their history and vectors, and a digest by which two copies are compared.
+"""The one form in which memories travel: whole records, with their history and vectors, as values and as JSON.
 
-A `Bundle` is to two stores what a `Batch` is to one write, but says what is, not what happened: nothing is guessed, embedded or
-reconciled again. This module knows no store and no network.
+`bethink export` writes records as JSON, `import` reads them, `migrate` and `sync` pass bundles of them from store to store, and
+a team's server sends them over the network. A `Bundle` is to two stores what a `Batch` is to one write, but says what is, not what
+happened: nothing is guessed, embedded or reconciled again. This module knows no store and no network.
 """
 
 from __future__ import annotations
@@ -185,94 +186,124 @@ def _proposals(more: Sequence[Any]) -> Iterator[Proposal]:
     return (Proposal(*one) for one in (more[0] if more else ()))
 
 
-# As JSON, for the network
+# As JSON
 
 
-def packed(bundle: Bundle) -> dict[str, Any]:
-    """A bundle as values of JSON."""
-    return {name: value for name in Bundle._fields if (value := _outward(getattr(bundle, name)))}
+def record_to_json(record: Record, whole: bool = False) -> dict[str, Any]:
+    """A record as the JSON object of an export; `whole` adds what another database can only make anew: vectors and hashes."""
+    memory = record.memory
+    value = {name: _to_json(getattr(memory, name)) for name in Memory._fields}
+    value["entities"] = [entity._asdict() for entity in memory.entities]
+    value["history"] = [
+        {"at": _iso(event.at), **{name: _to_json(getattr(event, name)) for name in _EVENT}}
+        for event in record.events
+    ]
+    if whole:
+        return {**value, "unique": record.unique, "vectors": _to_json(record.vectors)}
+    del value["content_hash"]
+    return {**value, "path": memory.path}
 
 
-def _outward(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return stamp(value)
-    if isinstance(value, bytes):
-        return binascii.b2a_base64(value, newline=False).decode()
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, tuple | list):
-        return [_outward(part) for part in value]
+def record_from_json(value: Mapping[str, Any]) -> Record:
+    """The record in a JSON object. What older exports do not tell has its default; `unique` is then for the caller to say.
+    A ValueError, KeyError, TypeError or AttributeError where it is none."""
+    fields = {
+        name: _field_from_json(name, value[name])
+        for name in Memory._fields
+        if name in value or name in _REQUIRED
+    }
+    events = tuple(
+        Event(_time(one["at"]), *(one[name] for name in _EVENT))
+        for one in value.get("history") or ()
+    )
+    vectors = _vectors_from_json(value.get("vectors") or ())
+    return Record(Memory(**fields), value.get("unique") is not False, events, vectors)
+
+
+def bundle_to_json(bundle: Bundle) -> dict[str, Any]:
+    """A bundle as it goes over the network."""
+    value = bundle._replace(records=())._asdict()
+    value = {name: _to_json(found) for name, found in value.items() if found}
+    if bundle.records:
+        value["records"] = [record_to_json(record, whole=True) for record in bundle.records]
     return value
 
 
-def unpacked(value: Mapping[str, Any]) -> Bundle:
+def bundle_from_json(value: Mapping[str, Any]) -> Bundle:
     """The bundle that JSON holds. A ValueError, KeyError, TypeError or IndexError where it is none; who receives it translates."""
     return Bundle(
         scopes=tuple(
             (str(key), str(name), str(path)) for key, name, path in value.get("scopes", ())
         ),
         sources=tuple(
-            (str(scope), Source(*source), _moment(at))
+            (str(scope), Source(*source), _time(at))
             for scope, source, at in value.get("sources", ())
         ),
-        sessions=tuple(_session(one) for one in value.get("sessions", ())),
-        spans=tuple((_span(span), _stored(vectors)) for span, vectors in value.get("spans", ())),
-        records=tuple(_record(one) for one in value.get("records", ())),
+        sessions=tuple(
+            Session(**_row_from_json(Session._fields, one)) for one in value.get("sessions", ())
+        ),
+        spans=tuple(
+            (Span(**_row_from_json(Span._fields, span)), _vectors_from_json(vectors))
+            for span, vectors in value.get("spans", ())
+        ),
+        records=tuple(record_from_json(one) for one in value.get("records", ())),
         relations=tuple(
-            (Relation(source, target, type, _moment(at)), str(actor))
+            (Relation(source, target, type, _time(at)), str(actor))
             for (source, target, type, at), actor in value.get("relations", ())
         ),
         turns=tuple((str(scope), _bytes(identity)) for scope, identity in value.get("turns", ())),
-        tombstones=tuple((_bytes(hash), _moment(at)) for hash, at in value.get("tombstones", ())),
+        tombstones=tuple((_bytes(hash), _time(at)) for hash, at in value.get("tombstones", ())),
         salt=str(value.get("salt", "")),
         gone=tuple(str(id) for id in value.get("gone", ())),
     )
 
 
-_TIMES = (
-    "created_at",
-    "updated_at",
-    "last_accessed",
-    "valid_from",
-    "valid_to",
-    "expires_at",
-    "deleted_at",
-    "started_at",
-    "ended_at",
+_EVENT = ("actor", "action", "before", "after")
+_REQUIRED = (
+    *("id", "scope", "kind", "content", "summary"),
+    *("created_at", "updated_at", "importance", "confidence"),
 )
-_TUPLES = ("lines", "tags", "keywords")
+_TIMES = (
+    *("created_at", "updated_at", "last_accessed", "valid_from", "valid_to", "expires_at"),
+    *("deleted_at", "started_at", "ended_at"),
+)
 
 
-def _inward(fields: tuple[str, ...], values: Any) -> dict[str, Any]:
-    given = dict(zip(fields, values, strict=True))
-    for name, found in given.items():
-        if name in _TIMES and found is not None:
-            given[name] = _moment(found)
-        elif name in _TUPLES and found is not None:
-            given[name] = tuple(found)
-    return given
+def _iso(moment: datetime) -> str:
+    text = instant(stamp(moment)).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
 
 
-def _record(value: Any) -> Record:
-    memory, unique, events, vectors = value
-    given = _inward(Memory._fields, memory)
-    given["entities"] = tuple(Entity(str(name), str(type)) for name, type in given["entities"])
-    history = tuple(
-        Event(_moment(at), actor, action, before, after, number)
-        for at, actor, action, before, after, number in events
-    )
-    return Record(Memory(**given), bool(unique), history, _stored(vectors))
+def _to_json(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return _iso(value)
+    if isinstance(value, bytes):
+        return binascii.b2a_base64(value, newline=False).decode()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, tuple | list):
+        return [_to_json(part) for part in value]
+    return value
 
 
-def _session(value: Any) -> Session:
-    return Session(**_inward(Session._fields, value))
+def _row_from_json(fields: tuple[str, ...], values: Any) -> dict[str, Any]:
+    row = dict(zip(fields, values, strict=True))
+    return {name: _field_from_json(name, value) for name, value in row.items()}
 
 
-def _span(value: Any) -> Span:
-    return Span(**_inward(Span._fields, value))
+def _field_from_json(name: str, value: Any) -> Any:
+    if value is None:
+        return () if name in ("tags", "keywords", "entities") else None
+    if name in _TIMES:
+        return _time(value)
+    if name in ("lines", "tags", "keywords"):
+        return tuple(value)
+    if name == "entities":
+        return tuple(Entity(str(one["name"]), str(one["type"])) for one in value)
+    return value
 
 
-def _stored(value: Any) -> Stored:
+def _vectors_from_json(value: Any) -> Stored:
     return tuple((str(model), int(dimensions), _bytes(data)) for model, dimensions, data in value)
 
 
@@ -280,7 +311,6 @@ def _bytes(value: str) -> bytes:
     return binascii.a2b_base64(value, strict_mode=True)
 
 
-def _moment(value: Any) -> datetime:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{value!r} is no time")
-    return datetime.fromtimestamp(value / 1000, UTC)
+def _time(value: Any) -> datetime:
+    moment = datetime.fromisoformat(value)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -22,8 +22,8 @@ from bethink.config import Config
 from bethink.config import load as settings
 from bethink.embed import open_embedder
 from bethink.embed.base import WINDOW
-from bethink.store.postgres import PostgresStore
 from bethink.store.bundle import PARTS
+from bethink.store.postgres import PostgresStore
 from bethink.store.sqlite import SqliteStore
 from bethink.text.ids import new_id
 from bethink.types import Filter

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from growth import grows_too_fast, long_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -532,9 +531,9 @@ HOSTILE = [
 @pytest.mark.parametrize(
     "unit", [*HOSTILE, "We decided to use Redis, because Maria Lopez said so in src/main.py. "]
 )
-def test_a_megabyte_takes_no_longer_than_its_beginning(unit):
-    text = unit * (1_000_000 // len(unit))
-    begin = time.perf_counter()
-    extract(Passage(text))
-    keywords(text)
-    assert time.perf_counter() - begin < 5
+def test_time_is_linear_for_hostile_text(unit):
+    def analyse(text):
+        extract(Passage(text))
+        keywords(text)
+
+    assert not grows_too_fast(analyse, long_text("", unit))

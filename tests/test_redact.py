@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import time
 
 import pytest
+from growth import grows_too_fast, long_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -510,26 +510,9 @@ LONG_RUNS = [
     ("`<private>`", "</private>"),
     ("Private-Lines: 1\n", "A" * 16 + "\n"),
 ]
-CASES = [(400_000, "", unit) for unit in HOSTILE] + [
-    (400_000, before, unit) for before, unit in LONG_RUNS
-]
-CASES += [
-    (2_000_000, "", unit)
-    for unit in (
-        "a",
-        "<private>",
-        "a:b@",
-        "://a:b@",
-        'password="',
-        "eyJ-",
-        "-----BEGIN RSA PRIVATE KEY-----",
-    )
-]
+CASES = [("", unit) for unit in HOSTILE] + LONG_RUNS
 
 
-@pytest.mark.parametrize(("size", "before", "unit"), CASES, ids=range(len(CASES)))
-def test_time_is_linear_for_hostile_text(size, before, unit):
-    text = before + (unit * (size // len(unit) + 1))[:size]
-    begin = time.perf_counter()
-    redact(text)
-    assert time.perf_counter() - begin < 5
+@pytest.mark.parametrize(("before", "unit"), CASES, ids=range(len(CASES)))
+def test_time_is_linear_for_hostile_text(before, unit):
+    assert not grows_too_fast(redact, long_text(before, unit))

@@ -30,7 +30,7 @@ SMALLEST_WINDOW_CHARACTERS = 500
 QUERIES_REMEMBERED = 256
 LARGEST_ANSWER = 256 << 20
 _TOO_LONG = re.compile(
-    r"context|too (long|large|many)|max\w* (input|sequence|token|allowed|batch)|exceed",
+    r"context|too (long|large|many)|max\w{0,20} (input|sequence|token|allowed|batch)|exceed",
     re.IGNORECASE,
 )
 

@@ -91,14 +91,20 @@ def _blocks(text: str) -> tuple[tuple[str, bool], ...]:
     for line in text.splitlines():
         heading = item = rule = None
         if marked.match(line):
-            heading = compiled(r"\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$").match(line)
+            heading = compiled(r"\s{0,3}#{1,6}\s+(.*)$").match(line)
             item = compiled(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(.*)$").match(line)
             rule = compiled(r"[\s|=*_-]*$").match(line)
         if heading or item or rule or blocks[-1][1]:
             blocks.append(([], bool(heading)))
         if not rule:
             blocks[-1][0].append(
-                _plain(heading[1] if heading else item[1] if item else line.lstrip("> \t"))
+                _plain(
+                    heading[1].rstrip("# \t")
+                    if heading
+                    else item[1]
+                    if item
+                    else line.lstrip("> \t")
+                )
             )
     joined = [(" ".join(lines).strip(), heading) for lines, heading in blocks]
     return tuple((block, heading) for block, heading in joined if block)
@@ -118,7 +124,9 @@ def _sentences(text: str) -> tuple[str, ...]:
     sentences: list[str] = []
     begin = 0
     # The set comes first because a search for a set of characters jumps from one to the next; look-behinds tell them apart.
-    stops = r"[.!?。！？](?:(?<=[.!?])[.!?]*[\"'”’)\]*_`]*(?=\s)|(?<=[。！？])[。！？]*)"
+    stops = (
+        r"[.!?。！？](?:(?<=[.!?])[.!?]{0,10}[\"'”’)\]*_`]{0,4}(?=\s)|(?<=[。！？])[。！？]{0,10})"
+    )
     for stop in compiled(stops).finditer(text):
         following = text[stop.end() : stop.end() + 8].lstrip()[:1]
         last = text[begin : stop.start()].rsplit(None, 1)[-1:] or [""]
@@ -387,7 +395,7 @@ def _by_shape(text: str, *, in_code: bool) -> Entity | None:
         return Entity(name, "technology")
     if is_path(text) or is_file(text):
         return Entity(text, "file")
-    bare = compiled(r"\(.*\)$").sub("", text)
+    bare = text.partition("(")[0] if text.endswith(")") else text
     if is_identifier(bare) or (bare != text and compiled(r"[A-Za-z_][\w.:]*").fullmatch(bare)):
         return Entity(bare, "symbol")
     word = compiled(r"(?![0-9a-f]{6,40}\Z)[A-Za-z_]\w{3,}").fullmatch(text)
@@ -470,7 +478,7 @@ def _is_meant(text: str, token: re.Match[str]) -> bool:
     following = compiled(r"[ \t]+([\w.']+)").match(text[token.end() : token.end() + 40])
     if following and following[1].rstrip(".").lower() in lexicon.BESIDE_TECHNOLOGY:
         return True
-    before = compiled(r"([\w'’-]+)[ \t]+$", 0).search(
+    before = compiled(r"(?<![\w'’-])([\w'’-]+)[ \t]+$", 0).search(
         text[max(token.start() - 40, 0) : token.start()]
     )
     if any(
@@ -486,7 +494,7 @@ def _begins_sentence(text: str, at: int) -> bool:
     if not before or before[-1] in ".!?:;\n>|•。！？":
         return True
     return before[-1] in "-+#)" and bool(
-        compiled(r"(?:^|\n)\s*(?:[-+#]+|\d+\))$", 0).search(before)
+        compiled(r"\s*(?:[-+#]+|\d+\))$", 0).match(before.rpartition("\n")[2])
     )
 
 

@@ -358,7 +358,7 @@ def _taken(before: Sequence[Found], reply: str) -> Found | None:
     if number:
         wanted = _ORDINALS.get(number[1], number[1])
         for each in reversed(before):
-            named = compiled(r"\W*(?:option|approach|variant)?\s*\(?(\w)[.):]?(?!\w)", 0).match(
+            named = compiled(r"\W*(?:(?:option|approach|variant)\W*)?(\w)[.):]?(?!\w)", 0).match(
                 folded(each.statement.item or each.text[:12])
             )
             if named and named[1] == wanted and len(content(each.text)) > 1:

@@ -21,7 +21,7 @@ LONGEST_KEY = 24  # of the index of phrases
 LATE = 300  # a cue that comes after so many characters counts half
 # A word, or the box of an open task.
 _WORD = r"\w+|\[ \]"
-_ATOM = r"(?s)\\.|\[(?:\\.|[^\]])*\]|."
+_ATOM = r"(?s)\\.|\[(?:\\.|[^\]\\])*+(?:\]|\Z)|."
 
 
 @cache
@@ -68,7 +68,7 @@ def _has_code_shape(text: str) -> bool:
         )
     if compiled(r"_*[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+_*|__\w+__").fullmatch(text):
         return any(map(str.isalpha, text))
-    if compiled(r"[a-z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+").fullmatch(text):
+    if compiled(r"[a-z][a-z0-9]+[A-Z][A-Za-z0-9]*").fullmatch(text):
         return True
     humps = r"(?:[A-Z]+[a-z0-9]+){2,}[A-Z]*|[A-Z]{2,}[a-z0-9]{3,}(?:[A-Z][a-z0-9]+)*"
     return text != text.upper() and bool(compiled(humps).fullmatch(text))
@@ -292,7 +292,8 @@ def branches(pattern: str) -> list[str]:
 
 def _openings(pattern: str) -> set[str]:
     """The letters that a match can begin with, with a space behind them where they are a whole word."""
-    pattern = compiled(r"(?:\\b|\^|\(\?<=[^)]*\))*", 0).sub("", pattern, count=1)
+    lead = compiled(r"(?:\\b|\^|\(\?<=[^)]*\))*", 0).match(pattern)
+    pattern = pattern[lead.end() :] if lead else pattern
     if pattern.startswith("(?:"):
         size = depth = 0
         for atom in compiled(_ATOM).findall(pattern):

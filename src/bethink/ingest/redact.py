@@ -279,7 +279,7 @@ def _loose_end(match: re.Match[str]) -> int:
 _SYMBOLS = "!@#$%^&*+~?"
 _LOOSE = "\\.,;:"
 # What a documented or unfilled value looks like. Values of vendor rules are checked against the first, shorter list.
-_EXAMPLE = r"example|your|placeholder|x{4,}|\*{3,}|\.{3}|…|<[^>]*>|redacted"
+_EXAMPLE = r"example|your|placeholder|x{4,}|\*{3,}|\.{3}|…|<[^<>]*>|redacted"
 _FILLER = _EXAMPLE + (
     r"|sample|change[-_ ]?(?:me|it|this)|\bmy[-_](?:api|app|secret|token|password|key)|dummy|fake|insert|replace[-_]?(?:me|this|with)"
     r"|todo|mock|do[-_ ]not|foo[-_]?bar|[-_]here\b|not[-_]a[-_]?real|default"

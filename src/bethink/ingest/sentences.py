@@ -193,7 +193,7 @@ def _is_code(line: str, before: str) -> bool:
     signs = len(compiled(r"[{}()\[\];=<>|\\&$#@^~]").findall(bare))
     if signs < 2:
         return False
-    words = len(compiled(r"[^\W\d_]{2,}(?=[\s,.?!:;]|$)").findall(bare))
+    words = len(compiled(r"(?<![^\W\d_])[^\W\d_]{2,}+(?=[\s,.?!:;]|$)").findall(bare))
     return (signs > 3 and signs > words) or bare.endswith((";", "{", "}"))
 
 

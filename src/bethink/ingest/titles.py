@@ -64,12 +64,12 @@ _ARTICLE = r"(?:an?|the|some|any|this|that|these|those|ein|eine|einen|der|die|da
 _CONDITION = r"(?:if|when|whenever|since|because|while|although|before|after|once|wenn|weil|falls|nachdem|si|quand|parce|cuando|porque|i|you|it|that|this)\b"
 # Where a request goes on to reasons, conditions and details that a name can do without.
 _ENDING = (
-    r"\s*(?:[,;:(–—](?=\s)|\s-(?=\s)|\.(?=\s)|[?!](?=\s|$)|[，；。！？]|\s(?=(?:so that|because|since|which|while|where|but|and then|then|otherwise|based on"
+    r"\s?(?:[,;:(–—](?=\s)|\s-(?=\s)|\.(?=\s)|[?!](?=\s|$)|[，；。！？]|\s(?=(?:so that|because|since|which|while|where|but|and then|then|otherwise|based on"
     r"|i think|i wonder|(?:can|could) (?:you|we)|if (?:you|we|i|it)|as well as|in order to|please|instead of|weil|damit|sodass|aber|denn|parce que|pour que|afin|mais|porque"
     r"|para que|pero)\s))"
 )
 _ADDING = r"(?:add|adding|implement|create|build|write|introduce|set up)\s+(?:(?:an?|the|some|more|new|another|similar)\s+){0,3}"
-_INTO = r"\s+(?:to|into|in)\s+(?=(?:the|our|this|that|all|each|every|an?)\s)"
+_INTO = r"\s(?:to|into|in)\s(?=(?:the|our|this|that|all|each|every|an?)\s)"
 _LOG = (
     r"\s*(?:[❯$%>#|]\s|\d{4}-\d\d-\d\d[T ]|\[[\w:./-]{2,40}\]|(?:error|warn|info|debug|fatal|panic|traceback|usage|at)\b[ :(]|[{}\[\]()<]"
     r"|\w+=\S+ \w+=|-{3}|={3}|[+-]{1,3}\w)"

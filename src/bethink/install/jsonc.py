@@ -17,8 +17,8 @@ from bethink.errors import InvalidInput
 
 DEEPEST = 150  # levels; a settings file has about ten
 
-_BLANK = re.compile(r"(?:[ \t\r\n\f]+|//[^\n\r]*|/\*.*?\*/)*", re.DOTALL)
-_BLANKS = re.compile(r"[ \t\r\n\f]+|//[^\n\r]*|/\*.*?\*/", re.DOTALL)
+_BLANK = re.compile(r"(?:[ \t\r\n\f]+|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z))*", re.DOTALL)
+_BLANKS = re.compile(r"[ \t\r\n\f]+|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)", re.DOTALL)
 _STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"true|false|null")

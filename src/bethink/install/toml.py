@@ -18,7 +18,7 @@ from bethink.errors import InvalidInput
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _KEY = re.compile(r"""[ \t]*(?:([A-Za-z0-9_-]+)|"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)')[ \t]*""")
 _LITERAL = re.compile(r"'''.*?'''|'[^'\n]*'", re.DOTALL)
-_BASIC = re.compile(r'"""(?:[^\\]|\\.)*?"{3,5}|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
+_BASIC = re.compile(r'"""(?:[^\\"]|\\.|"(?!""))*"{3,5}|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 _BOM = "\ufeff"
 
 

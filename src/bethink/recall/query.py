@@ -184,7 +184,7 @@ _PIECE = r"[%.:/\\~@+#'’$-]+(?:\(\))?"
 _PLAIN = r"\d+(?:[.:]\d+)+|[A-Za-z](?:\.[A-Za-z])+(?![%])|[%]+(?:['’-][%]+)*"
 _IDENTIFIER = r"""(?x)
     [a-z][a-z0-9]*[A-Z][A-Za-z0-9]+                            # camelCase
-  | [A-Z][a-z0-9]+[A-Z][A-Za-z0-9]+ | [A-Z]{2,}[a-z]{2,}\w*    # PascalCase, HTTPServer
+  | [A-Z][a-z0-9]+[A-Z][A-Za-z0-9]+ | [A-Z]{2,}[a-z]{2}\w*    # PascalCase, HTTPServer
   | _*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+_* | _[A-Za-z][A-Za-z0-9]+ | __[A-Za-z0-9]+__   # snake_case, CONSTANT_CASE
   | (?=\S*\d)[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+            # gpt-4, CVE-2024-1234
   | (?=(?:\S*[.])?[A-Za-z_][\w-])\.?[\w-]+(?:\.[\w-]+)+ | \.[A-Za-z][\w-]+                   # dotted.path, main.py, .env

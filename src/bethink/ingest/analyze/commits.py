@@ -176,7 +176,7 @@ def _reverted(subject: str, message: str) -> tuple[str, str | None] | None:
         if named
         else subject
     )
-    return re.sub(r"\s*\(#\d+\)$", "", what), commit[1].lower() if commit else None
+    return re.sub(r"(?<!\s)\s*\(#\d+\)$", "", what), commit[1].lower() if commit else None
 
 
 def _taken_back(subject: str, prose: str, reverted: tuple[str, str | None]) -> Explained | None:

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from bethink.ingest.analyze.prose import plain, words
 
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t#]*$")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+((?:[^ \t#]++|[ \t#]++(?=[^ \t#]))*)[ \t#]*$")
 _FENCE = re.compile(r"[ \t]{0,12}(`{3,}|~{3,})")
-_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
-_RULE = re.compile(r"[ \t]*(?:[-*_=][ \t]*){3,}$|[ \t]*\|?[ \t:|-]+\|[ \t:|-]*$|[ \t]*\+[-=+]{4,}$")
+_ITEM = re.compile(r"(?<![ \t])[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
+_RULE = re.compile(r"[ \t]*(?:[-*_=][ \t]*){3,}$|(?=[ \t:-]*\|)[ \t:|-]{2,}$|[ \t]*\+[-=+]{4,}$")
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:])\1{2,}[ \t]*$")
 _ADMONITION = re.compile(
     r"""(?xi)
@@ -25,7 +25,7 @@ _ADMONITION = re.compile(
     | !!!\+?[ \t]+ (?P<mkdocs>warning|danger|caution|important|attention|note)\b  # !!! warning "Title"
     | :{3,}[ \t]* (?P<fenced>warning|danger|caution|important|note)\b             # :::warning
     | \.\.[ \t]+ (?P<directive>warning|danger|caution|important|attention|note):: # .. warning::
-    | (?:>[ \t]*|[-*+][ \t]+)? (?:⚠️?|🚨|❗️?)?[ \t]* (?:\*\*|__|<(?:b|strong)>)?
+    | (?:>[ \t]*+|[-*+][ \t]++)? (?:⚠️?|🚨|❗️?)?[ \t]* (?:\*\*|__|<(?:b|strong)>)?
       (?P<word>warning|caution|danger|important|gotcha|caveat|beware|note)
       (?:[ \t]*:[ \t]*(?:\*\*|__|</(?:b|strong)>)?|[ \t]*(?:\*\*|__|</(?:b|strong)>)[ \t]*:?)   # **Warning:** WARNING:
     )[ \t]*

@@ -48,7 +48,7 @@ _OPENING = re.compile(
     r"(?:\([^)\n]{0,60}\))?[ \t]{0,4}[:!.,—–-]{1,3}[ \t]+(?P<told>\S.*)"
 )
 _IDLE = re.compile(
-    r"(?i)generated|do not edit|eslint|noqa|licen[sc]e|pylint|copyright|deprecat\w+ since|@"
+    r"(?i)generated|do not edit|eslint|noqa|licen[sc]e|pylint|copyright|deprecat\w{1,10} since|@"
 )
 _WEIGHT = {
     "GOTCHA": 6.5,

@@ -277,7 +277,7 @@ def _nest(file: str, text: str, globally: str) -> Iterator[Route]:
         given = arguments(text, match.end() - 1)
         after = text[_closing(text, match.end() - 1) :][:1_500]
         name = re.search(
-            r"(?:^|\n)\s*+(?:public\s++|private\s++|protected\s++)?(?:async\s++)?([A-Za-z_$][\w$]{0,60})\s*+\(",
+            r"(?:^|\n)[ \t]*+(?:public\s++|private\s++|protected\s++)?(?:async\s++)?([A-Za-z_$][\w$]{0,60})\s*+\(",
             re.sub(r"@\w+\([^()]{0,400}\)", "", after),
         )
         yield Route(

@@ -51,7 +51,7 @@ ASIDE = frozenset(
     """.split()
 )
 _ASIDE_NAME = re.compile(
-    r"test_.*\.py|.*_tests?\.\w+|conftest\.py|.*[.-](?:test|spec|stories|mock|min|bundle|generated|pb)\.\w+|.*_pb2.*\.py|.*\.d\.ts"
+    r"test_.*\.py|.*_tests?\.\w+|conftest\.py|.*[.-](?:test|spec|stories|mock|min|bundle|generated|pb)\.\w+|.*_pb2(?:_grpc)?\.pyi?|.*\.d\.ts"
 )
 
 

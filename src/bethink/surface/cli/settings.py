@@ -216,7 +216,7 @@ def parses(text: str) -> bool:
 def comment(assignment: str) -> str:
     """The comment behind a value, with the space before it."""
     last = assignment.rstrip("\r\n")
-    for found in re.finditer(r"\s*#", last):
+    for found in re.finditer(r"(?<!\s)\s*#", last):
         if "\n" not in last[found.start() :].strip() and parses(last[: found.start()]):
             return last[found.start() :]
     return ""

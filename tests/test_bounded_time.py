@@ -1,0 +1,133 @@
+"""No text can stop the program: every pattern and every loop over words costs time in proportion to the text.
+
+What grows is measured in processor time, from 1 kB over 10 kB to 100 kB, so that a busy machine changes nothing.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+from datetime import UTC, datetime
+
+import growth
+import memories
+import pytest
+from growth import KILLERS, grows_too_fast, killers_for, long_text
+
+from bethink.ingest import extract, ideas, redact, sentences, titles, topics
+from bethink.recall import anchor, query, temporal
+from bethink.store import lexemes
+from bethink.text import fence
+from bethink.types import Passage
+
+clock, open_memory, hashing = memories.clock, memories.open_memory, memories.hashing
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+PATTERNS, UNKNOWN = growth.patterns()
+# Patterns that are put together while the program runs. Their parts are tables of our own, or the loops below run them.
+BUILT = 30
+
+
+def used(pattern: re.Pattern[str], method: str):
+    if method in ("sub", "subn"):
+        return lambda text: pattern.sub("", text)
+    if method == "finditer":
+        return lambda text: sum(1 for _ in pattern.finditer(text))
+    return getattr(pattern, method)
+
+
+@pytest.mark.parametrize("one", PATTERNS, ids=lambda one: f"{one.where}-{one.method}")
+def test_a_pattern_is_linear(one):
+    action = used(one.pattern, one.method)
+    for head, unit in [*(("", unit) for unit in KILLERS), *killers_for(one.pattern)]:
+        reason = grows_too_fast(action, long_text(head, unit))
+        assert not reason, (
+            f"{one.pattern.pattern!r}.{one.method}({head!r} + {unit!r} * n): {reason}"
+        )
+
+
+def test_few_patterns_are_only_known_while_the_program_runs():
+    assert len(PATTERNS) > 300
+    assert len(UNKNOWN) <= BUILT, UNKNOWN
+
+
+LOOPS = {
+    "redact": redact.redact,
+    "extract": lambda text: extract.extract(Passage(text)),
+    "keywords": extract.keywords,
+    "summarize": extract.summarize,
+    "statements": sentences.statements,
+    "split": sentences.split,
+    "ideas": lambda text: ideas.ideas([("user", text), ("assistant", text)], None),
+    "names": lambda text: titles.name([("user", text)]),
+    "summaries": lambda text: titles.summarise([("user", text)], [("decision", text, True)]),
+    "topics": lambda text: topics.segment([topics.Said("user", text, NOW, 1)] * 2),
+    "query": lambda text: query.parse(text, NOW),
+    "temporal": lambda text: temporal.temporal(text[: query.SYNTAX_LIMIT], NOW),
+    "event": anchor.event,
+    "lexemes": lexemes.prepare,
+    "fence": fence.clean,
+}
+WORDS = ["password=", "token: ", "sk-", "eyJ", "-----BEGIN ", "<private>", "ghp_", "<|im_start|>"]
+SPOKEN = [
+    "decided to ",
+    "let's use ",
+    "the fix is ",
+    "- [ ] ",
+    "what if ",
+    "since last week ",
+    "so ",
+]
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_over_words_is_linear(name):
+    for unit in [*KILLERS, *WORDS, *SPOKEN, "aa" + "A" * 40 + "_"]:
+        reason = grows_too_fast(LOOPS[name], long_text("", unit))
+        assert not reason, f"{name}({unit!r} * n): {reason}"
+
+
+def analyse(text: str) -> None:
+    for name in ("redact", "extract", "statements", "query"):
+        LOOPS[name](text)
+
+
+def fuzzed(count: int, length: int) -> list[str]:
+    """Texts of one length: letters of a few classes, words, signs and what secrets begin with, in any order."""
+    chance = random.Random(14)
+    classes = [
+        string.ascii_lowercase,
+        string.digits,
+        string.punctuation,
+        " \n\t",
+        "éß漢字ー🙂\u200b\u202e",
+    ]
+    pieces = [*KILLERS, *WORDS, *SPOKEN, *(letter for letters in classes for letter in letters)]
+    texts = []
+    for _ in range(count):
+        some = chance.sample(pieces, chance.randint(1, 12))
+        texts.append("".join(chance.choices(some, k=length))[:length])
+    return texts
+
+
+def test_no_text_costs_twenty_times_what_its_neighbours_cost():
+    texts = fuzzed(10_000, 160) + [long_text("", unit)(160) for unit in (*KILLERS, *WORDS, *SPOKEN)]
+    analyse(texts[0])
+    costs = [growth.cost(analyse, text) for text in texts]
+    usual = sorted(costs)[len(costs) // 2]
+    for text, spent in zip(texts, costs, strict=True):
+        for attempt in range(4):
+            if spent <= 20 * usual:
+                break
+            spent = min(spent, growth.cost(analyse, text + " " * attempt))
+        assert spent <= 20 * usual, (text, spent, usual)
+
+
+@pytest.mark.parametrize(
+    "text", ["note aa" + "A" * 40 + "_ end", "note " + growth.BASE64 * 900], ids=["humps", "base64"]
+)
+def test_a_note_of_code_and_one_of_base64_are_kept(hashing, text):
+    with growth.processor_limit(60):
+        outcome = hashing.add(text)
+    assert outcome.status == "added"
+    assert hashing.search("note", mode="keyword").hits[0].memory.content == text

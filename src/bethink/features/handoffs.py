@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
-from bethink.types import Memory, Passage, Source
+from bethink.types import TRUST, Memory, Passage, Source
 
 SUMMARY, ITEM = 4000, 1000  # characters
 ITEMS, MEMORIES = 50, 100
@@ -136,7 +136,8 @@ def save(memory: Bethink, handoff: Handoff) -> Saved:
 
 
 def latest(memory: Bethink, project: str | None = None, branch: str | None = None) -> Found | None:
-    """The newest handoff of this branch, or of any branch where it has none."""
+    """The newest handoff of this branch, or of any branch where it has none. What the user and their agents wrote comes before
+    what was imported, however new and whichever branch that says it is for."""
     known = [(found, read(found)) for found in _live(memory)]
     name, asked = project or memory.project.name, branch or branch_of(memory.project.worktree)
     if any("[REDACTED" in handoff.project + handoff.branch for _, handoff in known):
@@ -144,6 +145,7 @@ def latest(memory: Bethink, project: str | None = None, branch: str | None = Non
             memory, name, asked
         )  # only then, because a hook that starts a session has no time for all the rules
     mine = [(found, handoff) for found, handoff in known if handoff.project == name]
+    mine = [pair for pair in mine if pair[0].trust >= TRUST["agent"]] or mine
     here = [(found, handoff) for found, handoff in mine if handoff.branch == asked]
     for found, handoff in here or mine:
         return Found(found, handoff, asked)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bethink.config import Config, data_directory, trusts
@@ -37,6 +39,23 @@ def open_store(config: Config, project: Project) -> Store:
     from bethink.store.sqlite import SqliteStore
 
     return SqliteStore(Path(located(config, project)), config.busy_timeout)
+
+
+@contextmanager
+def open_copy(path: Path) -> Iterator[Store]:
+    """A copy of a database file of this or an older version, brought to the newest schema. The file itself is only read."""
+    import tempfile
+
+    from bethink.store.connection import copy_database
+    from bethink.store.sqlite import SqliteStore
+
+    with tempfile.TemporaryDirectory(prefix="bethink-") as folder:
+        copy_database(path, Path(folder) / "copy.db")
+        store = SqliteStore(Path(folder) / "copy.db")
+        try:
+            yield store
+        finally:
+            store.close()
 
 
 def located(config: Config, project: Project) -> str:

@@ -79,6 +79,22 @@ def _open_unwritable(path: Path) -> apsw.Connection:
     )
 
 
+def copy_database(path: Path, copy: Path) -> None:
+    """Writes all pages of a database into a new file, and nothing to the database."""
+    with translated(path):
+        if _unwritable(path):
+            source = _open_unwritable(path)
+        else:
+            source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        target = apsw.Connection(str(copy))
+        try:
+            with target.backup("main", source, "main") as backup:
+                backup.step()
+        finally:
+            target.close()
+            source.close()
+
+
 def _prepare(connection: apsw.Connection, path: Path, rebuild: Rebuild) -> None:
     version = connection.pragma("user_version")
     if connection.pragma("application_id") not in (

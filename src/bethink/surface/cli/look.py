@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -179,6 +178,7 @@ def export(args: Namespace) -> None:
 
 
 def pieces(form: str, memory: Bethink, memories: Iterator[Memory]) -> Iterator[str]:
+    from bethink.features.exchange import export_records
     from bethink.recall.shape import plain
     from bethink.surface import render
 
@@ -187,36 +187,13 @@ def pieces(form: str, memory: Bethink, memories: Iterator[Memory]) -> Iterator[s
             yield "\n" * (2 if number else 0) + "\n".join(render.memory_lines(one, (), {})) + "\n"
     else:
         records = (
-            whole(memory, memories)
+            export_records(memory, memories)
             if form in ("json", "jsonl")
             else (render.flatten_record(plain(one)) for one in memories)
         )
         yield from output.format_records(
             form, records, [field for field in render.FIELDS if field != "score"]
         )
-
-
-def whole(memory: Bethink, memories: Iterator[Memory]) -> Iterator[dict[str, Any]]:
-    """Memories with all that `bethink import` needs to put them back: their relations and their place in a source too."""
-    from bethink.recall.shape import plain
-
-    while page := list(islice(memories, PAGE)):
-        try:
-            relations = memory.store.relations([one.id for one in page])
-        except StoreCorrupt:
-            relations = []
-        for one in page:
-            links = [
-                {"type": link.type, "target": link.target}
-                for link in relations
-                if link.source == one.id
-            ]
-            yield {
-                **plain(one),
-                "source_type": one.source_type,
-                "position": one.position,
-                "relations": links,
-            }
 
 
 @contextmanager

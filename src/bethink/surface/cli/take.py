@@ -85,12 +85,18 @@ def import_options(parser: ArgumentParser) -> None:
         "file",
         nargs="?",
         metavar="FILE",
-        help="what `bethink export` wrote as JSON or JSON lines, also gzipped",
+        help="what `bethink export` wrote as JSON or JSON lines, also gzipped; or a SQLite database",
     )
     parser.add_argument(
         "--trusted",
         action="store_true",
         help="of FILE: believe each memory as far as it says, since the file is yours",
+    )
+    parser.add_argument("--personal", action="store_true", help="of FILE: what is personal too")
+    parser.add_argument(
+        "--all-scopes",
+        action="store_true",
+        help="of FILE: other projects and what is personal too, each under its own",
     )
     parser.add_argument(
         "--dry-run",
@@ -106,13 +112,15 @@ def import_options(parser: ArgumentParser) -> None:
 
 
 def import_(args: Namespace) -> None:
-    """Take in an export, Markdown files from anywhere, or a repo map. The memories of an export keep their ids where those are
-    free, and what is known by id or text stays as it is; those of one project go into this one. Of Markdown and a repo map it
-    is a sync: files that changed replace their own memories, files that vanished retire theirs, and nothing else is touched.
-    Imported text is trusted less than what you say.
+    """Take in an export, another database, Markdown files from anywhere, or a repo map. Of an export or a database the memories of
+    this project are taken, or those of the only project in it. They keep their ids where those are free, what is known by id
+    or text stays as it is, and what they say of it is only proposed. Of Markdown and a repo map it is a sync: files that
+    changed replace their own memories, files that vanished retire theirs, and nothing else is touched. Imported text is
+    trusted less than what you say, unless you say that the file is yours with --trusted.
 
     Examples:
       bethink import memories.json
+      bethink import old-memory.db --trusted --all-scopes
       bethink import --markdown ~/notes/postmortems
       bethink import --markdown vendor/react-router/docs --container react-router
       bethink map --json > repo-map.json && bethink import --repo-map repo-map.json
@@ -126,9 +134,10 @@ def import_(args: Namespace) -> None:
     if args.file:
         import_export(args)
         return
-    if args.trusted or args.dry_run:
+    if args.trusted or args.dry_run or args.all_scopes or args.personal:
         raise UsageError(
-            "--trusted and --dry-run go with an export.", "bethink import memories.json --dry-run"
+            "--trusted, --dry-run, --personal and --all-scopes go with an export.",
+            "bethink import memories.json --dry-run",
         )
     with opened(args, make=True) as memory:
         path = existing(args.markdown or args.repo_map)
@@ -137,14 +146,20 @@ def import_(args: Namespace) -> None:
 
 
 def import_export(args: Namespace) -> None:
-    from bethink.features import restoring
+    from bethink.features import exchange
 
     path = existing(args.file)
     if path.suffix.lower() in MARKDOWN or path.is_dir():
         raise UsageError(f"{args.file} is no export.", f"bethink import --markdown {args.file}")
     with opened(args, make=not args.dry_run) as memory, Bar(args, "importing") as bar:
-        done = restoring.restore(
-            memory, path, trusted=args.trusted, dry_run=args.dry_run, progress=bar
+        done = exchange.import_file(
+            memory,
+            path,
+            trusted=args.trusted,
+            all_scopes=args.all_scopes,
+            personal=args.personal,
+            dry_run=args.dry_run,
+            progress=bar,
         )
         bar.close()
         for hint in memory.hints:
@@ -153,6 +168,7 @@ def import_export(args: Namespace) -> None:
         def text() -> None:
             counts = (
                 (done.known, "known already"),
+                (done.merged, "merged"),
                 (done.purged, "purged here before"),
                 (done.redactions, "redacted"),
             )
@@ -164,6 +180,12 @@ def import_export(args: Namespace) -> None:
             )
 
         output.show(args, {**done._asdict(), "dry_run": args.dry_run}, text)
+        if done.left_out:
+            number = output.many(done.left_out, "memory", "memories")
+            output.hint(
+                args,
+                f"{number} of other projects or personal left out; --all-scopes and --personal take them in.",
+            )
 
 
 def map_options(parser: ArgumentParser) -> None:

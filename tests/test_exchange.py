@@ -1,0 +1,431 @@
+"""Memories out into a file and in again: whole, any number of times, and without what may not come in."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import apsw
+import pytest
+from cli_runner import cli  # noqa: F401
+from test_conversations import CHOICE, transcript
+
+from bethink.errors import StoreError
+from bethink.features import exchange
+from bethink.store.sqlite import SqliteStore
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_kind(request):
+    return request.param
+
+
+def fill(cli):  # noqa: F811
+    first = cli.add(
+        "We deploy from main, never from a branch",
+        "--kind",
+        "decision",
+        "--metadata",
+        "ticket=OPS-7",
+    )
+    second = cli.add("We deploy after two reviews", "--supersedes", first)
+    third = cli.add(
+        "Sessions are kept in Redis",
+        "--tag",
+        "cache",
+        "--entity",
+        "technology:Redis",
+        "--importance",
+        "8",
+        "--expires",
+        "30d",
+    )
+    gone = cli.add("Nobody wants this")
+    cli.ok("forget", gone)
+    cli.ok("vote", third, "2")
+    cli.ok("link", third, "builds_on", second)
+    cli.add("I like short commits", "--personal")
+    (cli.project / "docs").mkdir()
+    (cli.project / "docs" / "a.md").write_text("# Guide\n\nLint with ruff before each commit.\n")
+    cli.ok("index", "docs")
+    return first, second, third, gone
+
+
+def exported(cli, *options):  # noqa: F811
+    return {one["id"]: one for one in json.loads(cli.ok("export", *options))}
+
+
+def emptied(cli):  # noqa: F811
+    """The same database with nothing in it."""
+    for scope in ("this", "personal"):
+        cli.ok("reset", "--scope", scope, "--yes")
+    assert exported(cli) == {}
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "gzip"])
+def test_an_export_comes_back_as_it_was(cli, tmp_path, form):  # noqa: F811
+    _, second, third, _ = fill(cli)
+    file = tmp_path / "memories"
+    cli.ok("export", "--output", str(file), *(() if form == "json" else ("--jsonl",)))
+    if form == "gzip":
+        file.write_bytes(gzip.compress(file.read_bytes()))
+    before = exported(cli)
+    emptied(cli)
+    assert (
+        cli.json("import", str(file), "--trusted", "--personal", "--dry-run")["added"] == 6
+        and exported(cli) == {}
+    )
+    done = cli.json("import", str(file), "--trusted", "--personal")
+    assert done == {
+        "added": 6,
+        "known": 0,
+        "merged": 0,
+        "purged": 0,
+        "left_out": 0,
+        "redactions": 0,
+        "relations": 2,
+        "dry_run": False,
+    }
+    assert exported(cli) == before
+    for mode in ("keyword", "vector"):
+        assert cli.json("search", "kept in Redis", "--mode", mode)[0]["id"] == third
+    assert cli.json("list", "--entity", "Redis")[0]["id"] == third
+    assert {relation["type"] for relation in before[second]["relations"]} == {"supersedes"}
+    assert cli.json("index", "docs")["memories"] == {"added": 0, "kept": 1, "retired": 0}
+    assert cli("doctor", "--deep").code == 0
+
+
+def test_it_may_be_read_any_number_of_times_and_what_is_known_stays(cli, tmp_path, monkeypatch):  # noqa: F811
+    fill(cli)
+    file = tmp_path / "memories.json"
+    cli.ok("export", "--output", str(file))
+    before = exported(cli)
+    assert "added 0 memories, 6 known already" in cli.ok("import", str(file), "--personal")
+    assert exported(cli) == before
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.chdir(other)
+    known = cli.add("Sessions are kept in Redis")
+    assert cli.json("import", str(file))["added"] == 4  # what was told here is known
+    assert cli.json("import", str(file))["added"] == 0
+    found = cli.json("list", "--include-superseded")
+    assert [one["id"] for one in found if one["content"] == "Sessions are kept in Redis"] == [known]
+    replaced = next(one for one in found if one["content"].startswith("We deploy from"))
+    successor = next(one for one in found if one["content"].startswith("We deploy after"))
+    assert replaced["superseded_by"] == successor["id"] and successor["id"] not in before
+    assert {link["target"] for link in exported(cli)[successor["id"]]["relations"]} == {
+        replaced["id"]
+    }
+
+
+def test_a_strangers_file_brings_neither_secrets_nor_trust_nor_what_was_purged(cli, tmp_path):  # noqa: F811
+    gone = cli.add("The old staging host is alpha")
+    cli.add("Sessions are kept in Redis")
+    file = tmp_path / "memories.json"
+    cli.ok("export", "--output", str(file))
+    cli.ok("forget", gone, "--purge", "--yes")
+    emptied(cli)
+    text = json.loads(file.read_text())
+    text[1]["content"] += " with the password=hunter2hunter2hunter2"
+    file.write_text(json.dumps(text))
+    done = cli.json("import", str(file))
+    assert (done["added"], done["purged"], done["redactions"]) == (1, 1, 1)
+    (one,) = cli.json("list")
+    assert one["trust"] == 1 and "hunter2" not in json.dumps(one) and "REDACTED" in one["content"]
+
+
+SECRET = "ghp_" + "a1B2" * 9
+
+
+def strange(cli, tmp_path, *changes):  # noqa: F811
+    """The export of one memory in this project, changed by a stranger once for each change."""
+    cli.add("Sessions are kept in Redis")
+    (one,) = exported(cli).values()
+    emptied(cli)
+    file = tmp_path / "stranger.json"
+    ids = [f"01900000-0000-7000-8000-00000000000{at}" for at in range(len(changes))]
+    base = [{**one, "id": id, "content": f"{one['content']} {id}"} for id in ids]
+    file.write_text(json.dumps([each | change for each, change in zip(base, changes, strict=True)]))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("claimed", "stored"),
+    [
+        ({"source": "note:user"}, {"source": "import"}),
+        ({"source": "note:agent:claude"}, {"source": "import"}),
+        ({"trust": 3}, {"trust": 1}),
+        ({"usefulness": 1e9}, {"usefulness": 10}),
+        ({"usefulness": -1e9}, {"usefulness": -10}),
+        ({"access_count": 10**12}, {"access_count": 30}),
+        ({"entities": [{"name": "Redis", "type": "oracle"}]}, {"entities": []}),
+        ({"history": [{"at": "2026-01-01", "actor": "user"}]}, None),
+    ],
+)
+def test_a_strangers_file_claims_nothing_for_itself(cli, tmp_path, claimed, stored):  # noqa: F811
+    file = strange(cli, tmp_path, claimed)
+    if stored is None:
+        assert "it has no 'action'" in cli.fails("import", str(file), code=2)
+        return
+    cli.ok("import", str(file))
+    (one,) = exported(cli).values()
+    assert {name: one[name] for name in stored} == stored
+    assert [event["action"] for event in one["history"]] == ["add"]
+
+
+@pytest.mark.parametrize("name", ["created_at", "updated_at", "last_accessed", "deleted_at"])
+def test_nothing_that_is_imported_is_of_tomorrow(cli, tmp_path, name):  # noqa: F811
+    cli.ok("import", str(strange(cli, tmp_path, {name: "2999-01-01T00:00:00Z"})))
+    (one,) = exported(cli).values()
+    assert one[name] < "2999"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"content": f"use {SECRET}"},
+        {"summary": SECRET},
+        {"section": SECRET},
+        {"source": f"docs/{SECRET}.md", "source_type": "markdown"},
+        {"session": SECRET},
+        {"tags": [SECRET]},
+        {"keywords": [SECRET]},
+        {"entities": [{"name": SECRET, "type": "concept"}]},
+        {"metadata": {"deep": [{SECRET: 1}]}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+@pytest.mark.parametrize("trusted", [True, False])
+def test_no_field_of_a_file_brings_a_secret_in(cli, tmp_path, change, trusted):  # noqa: F811
+    file = strange(cli, tmp_path, change)
+    done = cli.json("import", str(file), *(["--trusted"] if trusted else []))
+    assert done["redactions"] == 1
+    assert SECRET not in cli.ok("export") and "REDACTED" in cli.ok("export")
+
+
+def test_personal_memories_come_only_when_asked_for(cli, tmp_path):  # noqa: F811
+    file = strange(cli, tmp_path, {}, {"scope": "personal"})
+    done = cli("import", str(file))
+    assert "added 1 memory" in done.out and "1 memory of other projects or personal" in done.err
+    assert cli.json("import", str(file), "--personal")["added"] == 1
+
+
+def test_other_projects_come_only_when_asked_for(cli, tmp_path):  # noqa: F811
+    own, other = exported_scope(cli), "project:" + "0" * 16
+    file = strange(cli, tmp_path, {"scope": own}, {"scope": other})
+    assert cli.json("import", str(file))["left_out"] == 1
+    assert {one["scope"] for one in exported(cli, "--all-projects").values()} == {own}
+    assert cli.json("import", str(file), "--all-scopes")["added"] == 1
+    emptied(cli)
+    file = strange(cli, tmp_path, {"scope": "project:" + "1" * 16}, {"scope": other})
+    assert "none of them is this one" in cli.fails("import", str(file), code=2)
+
+
+def exported_scope(cli):  # noqa: F811
+    cli.add("Something of this project")
+    (one,) = exported(cli).values()
+    emptied(cli)
+    return one["scope"]
+
+
+@pytest.mark.parametrize(
+    ("type", "kept"),
+    [
+        ("supersedes", "may_replace"),
+        ("answers", "relates_to"),
+        ("builds_on", "relates_to"),
+        ("contradicts", "contradicts"),
+    ],
+)
+def test_what_a_strangers_file_says_of_known_memories_is_a_proposal(cli, tmp_path, type, kept):  # noqa: F811
+    mine = cli.add("We deploy from main", "--kind", "decision")
+    (known,) = exported(cli).values()
+    file = tmp_path / "stranger.json"
+    theirs = {
+        **known,
+        "id": "01900000-0000-7000-8000-000000000001",
+        "content": "We deploy from a branch",
+        "relations": [{"type": type, "target": mine}],
+    }
+    file.write_text(json.dumps([{**known, "superseded_by": theirs["id"]}, theirs]))
+    cli.ok("import", str(file))
+    (before,) = [one for one in exported(cli).values() if one["id"] == mine]
+    assert before["superseded_by"] is None
+    (one,) = [one for one in exported(cli).values() if one["id"] == theirs["id"]]
+    assert one["relations"] == [{"type": kept, "target": mine}]
+
+
+def test_an_imported_handoff_does_not_hide_ones_own(cli, tmp_path):  # noqa: F811
+    cli.ok("handoff", "save", "--summary", "The stranger says: push to main")
+    (theirs,) = exported(cli).values()
+    emptied(cli)
+    cli.ok("handoff", "save", "--summary", "Mine: tests are red")
+    later = {"created_at": "2999-01-01T00:00:00Z", "updated_at": "2999-01-01T00:00:00Z"}
+    file = tmp_path / "stranger.json"
+    file.write_text(json.dumps([theirs | later]))
+    assert cli.json("import", str(file))["added"] == 1
+    assert "tests are red" in cli.ok("handoff", "show")
+
+
+@pytest.mark.parametrize("bomb", [b"\0" * 1024, b'{"content": "x"}\n' * 64])
+def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(cli, tmp_path, bomb, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(exchange, "SMALL", 1 << 20)
+    file = tmp_path / "memories.jsonl.gz"
+    with gzip.open(file, "wb") as stream:
+        for _ in range(16 * 1024):
+            stream.write(bomb)
+    assert "unpacks to more than" in cli.fails("import", str(file), code=2)
+
+
+def test_an_import_that_is_cut_off_leaves_no_memory_without_its_vector(cli, tmp_path, monkeypatch):  # noqa: F811
+    file, number = tmp_path / "memories.json", 25
+    for at in range(number):
+        cli.add(f"Fact number {at} about the warehouse", "--no-dedup")
+    cli.ok("export", "--output", str(file))
+    emptied(cli)
+    monkeypatch.setattr(exchange, "PAGE", 10)
+    take, taken = SqliteStore.take, []
+
+    def full(store, bundle, **how):
+        taken.append(bundle)
+        if len(taken) > 2:
+            raise StoreError("The disk is full.", "Free some space.")
+        return take(store, bundle, **how)
+
+    monkeypatch.setattr(SqliteStore, "take", full)
+    said = cli.fails("import", str(file), code=1)
+    assert "The disk is full. 20 of 25 memories went in before." in said
+    assert "goes on from there" in said
+    assert len(cli.json("search", "warehouse", "--mode", "vector", "--limit", "50")) == 20
+    monkeypatch.setattr(SqliteStore, "take", take)
+    assert cli.json("import", str(file))["added"] == 5
+
+
+@pytest.mark.parametrize("dump", sorted(FIXTURES.glob("schema-*.sql")), ids=lambda dump: dump.stem)
+def test_a_database_of_an_older_version_is_taken_in(cli, tmp_path, dump):  # noqa: F811
+    old = tmp_path / "elsewhere" / "old.db"
+    old.parent.mkdir()
+    connection = apsw.Connection(str(old))
+    connection.execute(dump.read_text())
+    connection.close()
+    before = old.read_bytes()
+    done = cli.json("import", str(old), "--trusted", "--all-scopes")
+    assert done["added"] == 4
+    assert old.read_bytes() == before and list(old.parent.iterdir()) == [old]
+    assert "We keep sessions in Redis" in cli.ok("list", "--all-projects")
+    again = cli.json("import", str(old), "--trusted", "--all-scopes")
+    assert (again["added"], again["merged"]) == (0, 0)
+    assert cli("doctor", "--deep").code == 0
+
+
+def test_histories_of_ones_own_copy_are_merged(cli, tmp_path):  # noqa: F811
+    id = cli.add("Tea is at four")
+    copy = tmp_path / "copy.db"
+    cli.ok("backup", str(copy))
+    cli.ok("update", id, "--content", "Tea is at five", "--database", str(copy))
+    cli.ok("vote", id)
+    assert cli.json("import", str(copy))["merged"] == 0
+    assert cli.json("import", str(copy), "--trusted")["merged"] == 1
+    (one,) = exported(cli).values()
+    assert (one["content"], one["usefulness"]) == ("Tea is at five", 1)
+    assert [event["action"] for event in one["history"]] == ["add", "update", "vote"]
+
+
+def test_a_project_of_another_machine_is_known_by_its_name(cli, tmp_path, monkeypatch):  # noqa: F811
+    cli.add("Something of the shop")
+    (tmp_path / "zoo").mkdir()
+    cli.ok("add", "Something of the zoo", "--project", str(tmp_path / "zoo"))
+    copy = tmp_path / "copy.db"
+    cli.ok("backup", str(copy))
+    there = tmp_path / "there" / "shop"
+    there.mkdir(parents=True)
+    monkeypatch.chdir(there)
+    assert cli.json("import", str(copy), "--trusted")["added"] == 1
+    assert [one["content"] for one in cli.json("list")] == ["Something of the shop"]
+    used = str(cli.home / "memory.db")
+    assert "used here anyway" in cli.fails("import", used, code=2)
+
+
+def test_conversations_that_came_back_are_not_read_twice(cli, tmp_path):  # noqa: F811
+    talk = transcript(tmp_path / "t" / "one.jsonl", "s-one", cli.project, *CHOICE)
+    cli.ok("backfill", str(talk))
+    file = tmp_path / "memories.json"
+    cli.ok("export", "--output", str(file))
+    number = len(exported(cli))
+    emptied(cli)
+    cli.ok("import", str(file))
+    assert len(exported(cli)) == number
+    assert cli.json("backfill", str(talk))["turns"] == 0
+    assert len(exported(cli)) == number
+
+
+def test_memories_of_several_projects_go_to_each_of_them(cli, tmp_path, monkeypatch):  # noqa: F811
+    cli.add("Something of the shop")
+    cli.ok("add", "A route of the shop", "--container", "router")
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.chdir(other)
+    cli.add("Something of another")
+    file = tmp_path / "memories.json"
+    cli.ok("export", "--all-projects", "--output", str(file))
+    cli.ok("reset", "--scope", "all", "--yes")
+    cli.ok("import", str(file), "--all-scopes")
+    assert [one["content"] for one in cli.json("list")] == ["Something of another"]
+    monkeypatch.chdir(cli.project)
+    assert [one["content"] for one in cli.json("list")] == ["Something of the shop"]
+    assert [one["content"] for one in cli.json("list", "--container", "router")] == [
+        "A route of the shop"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("hello", "is no export of Bethink"),
+        ("[1]", "Memory 1 of"),
+        ("[{}]", "it has no 'scope'"),
+        ('[{"scope": "personal", "kind": "fact", "content": "x"}]', "it has no 'summary'"),
+        ("[" * 5000, "is no export"),
+        ("\xff", "is no export"),
+        ("\x1f\x8bnot gzip", "is no export"),
+    ],
+)
+def test_what_is_no_export_is_refused_and_nothing_is_stored(cli, tmp_path, text, said):  # noqa: F811
+    file = tmp_path / "memories.json"
+    file.write_bytes(text.encode("latin-1"))
+    assert said in cli.fails("import", str(file), code=2)
+    assert exported(cli) == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "nonsense"},
+        {"importance": 99},
+        {"created_at": "soon"},
+        {"content": " "},
+        {"trust": "all"},
+        {"lines": [1]},
+    ],
+)
+def test_one_wrong_value_refuses_the_file(cli, tmp_path, change):  # noqa: F811
+    cli.add("Sessions are kept in Redis")
+    cli.add("Barn owls hunt at night")
+    (first, second), file = exported(cli).values(), tmp_path / "memories.json"
+    emptied(cli)
+    file.write_text(json.dumps([first, {**second, **change}]))
+    assert "Memory 2 of" in cli.fails("import", str(file), code=2)
+    assert exported(cli) == {}
+
+
+def test_options_of_one_form_are_not_for_another(cli, tmp_path):  # noqa: F811
+    (tmp_path / "a.md").write_text("# A\n")
+    assert "--markdown" in cli.fails("import", str(tmp_path / "a.md"), code=2)
+    assert "nothing at" in cli.fails("import", str(tmp_path / "none.json"), code=1)
+    assert "Give one" in cli.fails("import", code=2)
+    assert "go with an export" in cli.fails(
+        "import", "--markdown", str(tmp_path / "a.md"), "--trusted", code=2
+    )

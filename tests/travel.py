@@ -17,7 +17,7 @@ from stores import (
 )
 
 from bethink.store.base import Store
-from bethink.store.bundle import PARTS, Tally, digest
+from bethink.store.bundle import PARTS, Tally, digest, rename_scopes
 from bethink.types import (
     PERSONAL,
     Batch,
@@ -140,8 +140,8 @@ def fill(store: Store) -> dict[str, Memory]:
     }
 
 
-def tallies(store: Store) -> dict[str, Tally]:
-    """What a store holds, part by part, as counts and digests."""
+def tallies(store: Store, names=None) -> dict[str, Tally]:
+    """What a store holds, part by part, as counts and digests, under other names of its scopes."""
     found = {}
     for part in PARTS:
         tally, after = Tally(), ""
@@ -150,6 +150,7 @@ def tallies(store: Store) -> dict[str, Tally]:
             items = getattr(bundle, part)
             if not items:
                 break
+            items = getattr(rename_scopes(bundle, names or {}), part)
             tally = tally.plus(digest(part, item) for item in items)
         found[part] = tally
     return found

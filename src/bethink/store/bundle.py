@@ -65,6 +65,38 @@ class Bundle(NamedTuple):
         return sum(len(getattr(self, part)) for part in PARTS)
 
 
+def rename_scopes(bundle: Bundle, names: Mapping[str, str]) -> Bundle:
+    """The bundle as another database calls its scopes."""
+
+    def own(item: Any) -> Any:
+        return item._replace(scope=names.get(item.scope, item.scope))
+
+    def first(item: Any) -> Any:
+        return (names.get(item[0], item[0]), *item[1:])
+
+    return bundle._replace(
+        scopes=tuple(map(first, bundle.scopes)),
+        sources=tuple(map(first, bundle.sources)),
+        sessions=tuple(map(own, bundle.sessions)),
+        spans=tuple((own(span), vectors) for span, vectors in bundle.spans),
+        records=tuple(one._replace(memory=own(one.memory)) for one in bundle.records),
+        turns=tuple(map(first, bundle.turns)),
+    )
+
+
+def item_key(part: str, item: Any) -> str:
+    """By what an item is known in its part."""
+    if part in ("records", "sessions"):
+        return str((item.memory if part == "records" else item).id)
+    if part in ("spans", "scopes"):
+        return str(item[0].id if part == "spans" else item[0])
+    if part == "relations":
+        return json.dumps(item[0][:3])
+    if part == "sources":
+        return json.dumps([item[0], item[1].uri])
+    return item[0].hex() if part == "tombstones" else json.dumps([item[0], item[1].hex()])
+
+
 def digest(part: str, item: Any) -> bytes:
     """What an item of a part says, whichever store keeps it. Numbers that a store gives out do not count."""
     if part == "records":

@@ -39,9 +39,9 @@ def migrate(args: Namespace) -> None:
 
     check_database(args)
     config, place = settings(args), project(args)
-    origin = migration.named(located(config, place))
+    origin = migration.without_password(located(config, place))
     wanted = config._replace(database=args.to)
-    goal = migration.named(located(wanted, place))
+    goal = migration.without_password(located(wanted, place))
     if goal == origin:
         raise UsageError(
             f"{goal} is where the memories are already.", "Name another database with --to."

@@ -106,7 +106,7 @@ def sync(args: Namespace) -> None:
 def far(args: Namespace, memory: Bethink, team: str) -> Iterator[Side]:
     """The team's side: a server, or a database."""
     from bethink.features import syncing
-    from bethink.features.migration import named
+    from bethink.features.migration import without_password
     from bethink.store import located, open_store
 
     if team.startswith(("http://", "https://")):
@@ -120,9 +120,11 @@ def far(args: Namespace, memory: Bethink, team: str) -> Iterator[Side]:
         )
         return
     config = memory.config._replace(database=team)
-    if named(located(config, memory.project)) == named(located(memory.config, memory.project)):
+    if without_password(located(config, memory.project)) == without_password(
+        located(memory.config, memory.project)
+    ):
         raise UsageError(
-            f"{named(team)} is the database that is used here anyway.",
+            f"{without_password(team)} is the database that is used here anyway.",
             "Name the team's with --with.",
         )
     store = open_store(config, memory.project)
@@ -162,13 +164,13 @@ def state_file(memory: Bethink, team: str, here: str, there: str) -> Path:
     from hashlib import sha256
 
     from bethink.config import data_directory
-    from bethink.features.migration import named
+    from bethink.features.migration import without_password
     from bethink.store import located
 
     pair = "\n".join(
         (
-            named(located(memory.config, memory.project)),
-            named(team) if "://" in team else str(team),
+            without_password(located(memory.config, memory.project)),
+            without_password(team) if "://" in team else str(team),
             here,
             there,
         )

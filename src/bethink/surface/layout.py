@@ -135,6 +135,12 @@ def json_text(value: Any, indent: int | None = 2) -> str:
     )
 
 
+def flatten_record(record: Record) -> Record:
+    """A record with its line range as text, for formats in which everything is text."""
+    lines = record.get("lines")
+    return {**record, "lines": f"{lines[0]}-{lines[1]}" if lines else None}
+
+
 def format_records(
     form: str,
     records: Iterable[Record],

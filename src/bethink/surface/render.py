@@ -17,6 +17,7 @@ from bethink.types import NOTHING
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
+    from bethink.features.handoffs import Found as Latest
     from bethink.text.fence import Quote
     from bethink.types import Answer, Hit, Memory, Relation, Span
 
@@ -66,6 +67,7 @@ RELATION_WORDS = {
 FRAME = 75  # the marks, the notice and the totals
 HEAD = 9  # by which the head of a memory is longer than `shape` counts it
 BRIEF, BESIDE, METADATA = 40, 60, 200  # a memory without a summary, a turn beside a turn, metadata
+HANDOFF = 1500  # a handoff, without the memories that it names
 RELATED, RELATED_WORDS = 3, 18  # relations that a hit shows, and words of each
 SHORTEST = 200  # characters: no answer is cut below the marks and a word or two
 
@@ -145,12 +147,6 @@ def relation_words(id: str, relation: Relation) -> str:
 
 
 # For people
-
-
-def flatten_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON object of a memory with its line range as text, for CSV, Markdown and XML."""
-    lines = record.get("lines")
-    return {**record, "lines": f"{lines[0]}-{lines[1]}" if lines else None}
 
 
 def scope_labels(scopes: Iterable[str], names: Names) -> dict[str, str]:
@@ -436,6 +432,27 @@ def quote_memories(memory: Bethink, found: Sequence[Memory], budget: int) -> lis
         left -= tokens(text) + frame
         items.append(quote_memory(one, short, text, beside=beside))
     return items
+
+
+def quote_handoff(memory: Bethink, found: Latest) -> str:
+    """The last handoff with the memories that it names."""
+    from bethink.text.fence import one_line as clean_line
+
+    notes, items = [], []
+    if not found.exact:
+        wanted = f"branch {clean_line(found.asked)}" if found.asked else "a place outside git"
+        notes.append(f"There is none for {wanted}; this is the newest of another.")
+        branch = found.handoff.branch
+        items.append(f"Of branch {branch}:" if branch else "Of no branch:")
+    named = [
+        one
+        for one in memory.store.get(found.handoff.memory_ids)
+        if one.scope in memory.scopes and not one.deleted_at
+    ]
+    short = short_ids(memory, [found.memory, *named])
+    lines = [quote_line(one, short) for one in named]
+    budget = HANDOFF + 60 * len(named)
+    return quote_items([*items, quote_memory(found.memory, short), *lines], notes, budget)
 
 
 def _quote_facts(one: Memory) -> str:

@@ -97,6 +97,12 @@ def fenced(items: Sequence[Quote | str], marker: str, longest: int | None = None
     return opening + body + closing
 
 
+def fence_text(text: str) -> str:
+    """A text of many lines between marks of its own."""
+    marker = new_marker()
+    return f"<{TAG} {marker}>\n{NOTICE}\n{lines(text)}\n</{TAG} {marker}>"
+
+
 def _shown(quote: Quote) -> str:
     origin = one_line(quote.origin)
     parts = [

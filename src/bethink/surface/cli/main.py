@@ -12,25 +12,26 @@ import sys
 TYPE_CHECKING = False  # nothing is imported before `main` answers for a Ctrl-C
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
 # Group → command → (the file here that holds it, what it is for).
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Use": {
-        "add": ("write", "remember a statement"),
-        "search": ("search", "find memories, best first"),
+        "add": ("remember", "remember a statement"),
+        "search": ("find", "find memories, best first"),
         "recall": (
-            "search",
+            "find",
             "answer a question from memory: the best in full, the rest as an index",
         ),
-        "get": ("read", "show memories by id"),
-        "list": ("read", "list memories by time, importance or use"),
-        "update": ("write", "change a memory"),
-        "forget": ("forget", "hide memories, or with --purge remove every trace of them"),
-        "restore": ("forget", "bring back a forgotten or replaced memory, or an earlier version"),
-        "vote": ("write", "say that a memory was useful, or was not"),
-        "link": ("write", "relate two memories"),
-        "history": ("read", "show every version of a memory"),
-        "handoff": ("handoff", "leave word for whoever works here next, or read it"),
+        "get": ("find", "show memories by id"),
+        "list": ("find", "list memories by time, importance or use"),
+        "update": ("remember", "change a memory"),
+        "forget": ("remember", "hide memories, or with --purge remove every trace of them"),
+        "restore": ("remember", "bring back a forgotten or replaced memory, or an earlier version"),
+        "vote": ("remember", "say that a memory was useful, or was not"),
+        "link": ("remember", "relate two memories"),
+        "history": ("find", "show every version of a memory"),
+        "handoff": ("remember", "leave word for whoever works here next, or read it"),
     },
     "Take in": {
         "init": ("initialise", "set a project up in one step"),
@@ -46,8 +47,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "demote": ("promote", "take a memory out of the rules"),
     },
     "Look": {
-        "stats": ("look", "count what is stored"),
-        "topics": ("talk", "show what conversations were about"),
+        "stats": ("find", "count what is stored"),
+        "topics": ("find", "show what conversations were about"),
         "duplicates": ("tend", "list memories that say the same"),
         "contradictions": ("tend", "list memories that disagree"),
         "audit": ("audit", "show or verify who changed what in a team's database"),
@@ -129,7 +130,21 @@ def run(words: list[str]) -> int:
 
     command, parser = parsing.build(name)
     args = parsing.parse(parser, rest)
-    return command.run(args) or 0
+    if not command.opens:
+        return finish(args, command.run(args))
+    from bethink.surface.cli.session import opened
+
+    with opened(args, make=command.opens == "make") as memory:
+        return finish(args, command.run(args, memory))
+
+
+def finish(args: Any, result: Any) -> int:
+    """Prints what a command gave back, if it did not print by itself. Returns the exit code."""
+    if result is None or isinstance(result, int):
+        return result or 0
+    from bethink.surface.cli import output
+
+    return output.present(args, result)
 
 
 def find_command(words: Sequence[str]) -> tuple[str | None, list[str]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from bethink.surface.layout import (
     Record,
@@ -14,6 +14,7 @@ from bethink.surface.layout import (
     columns,
     date,
     date_and_time,
+    flatten_record,
     format_records,
     json_text,
     many,
@@ -24,6 +25,7 @@ from bethink.surface.layout import (
     width,
     wrap,
 )
+from bethink.types import NOTHING
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -33,6 +35,7 @@ __all__ = (
     "columns",
     "date",
     "date_and_time",
+    "flatten_record",
     "format_records",
     "json_text",
     "many",
@@ -145,6 +148,69 @@ def _settle_stdout() -> bool:
 
 
 # Results
+
+
+class Listing(NamedTuple):
+    """What a list of records is called, and which of their fields CSV, Markdown and XML give."""
+
+    fields: Sequence[str]
+    root: str = "memories"
+    item: str = "memory"
+    about: Mapping[str, str] = NOTHING  # attributes of the XML root
+
+
+class Result(NamedTuple):
+    """What a command gives back. It is printed in the format that was asked for, and what `bethink` says about it comes after."""
+
+    value: Any = None  # for JSON; of a listing, its records
+    lines: Iterable[str] | Callable[[], Iterable[str]] = ()  # for people
+    notes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    hints: Sequence[str] = ()
+    listing: Listing | None = None
+    quoted: str = ""  # for agents, with marks and origins
+    stored: bool = False  # whether the lines are stored text, which agents get between marks
+    code: int = 0
+
+
+def present(args: Namespace, result: Result) -> int:
+    """Prints a result. Returns the exit code."""
+    if args.format == "text":
+        if args.for_agent:
+            _present_to_agent(result)
+        else:
+            for line in _lines(result):
+                out(line)
+    elif result.listing:
+        records = (
+            (flatten_record(one) for one in result.value) if args.format != "json" else result.value
+        )
+        fields, root, item, about = result.listing
+        data(format_records(args.format, records, fields, root, item, **about))
+    else:
+        data([json_text(result.value) + "\n"])
+    for text in result.notes:
+        note(args, text)
+    for text in result.warnings:
+        warn(args, text)
+    for text in result.hints:
+        hint(args, text)
+    return result.code
+
+
+def _lines(result: Result) -> Iterable[str]:
+    return result.lines() if callable(result.lines) else result.lines
+
+
+def _present_to_agent(result: Result) -> None:
+    from bethink.text.fence import clean, fence_text
+
+    if result.quoted:
+        out(result.quoted)
+        return
+    text = "\n".join(_lines(result))
+    if text:
+        out(fence_text(text) if result.stored else clean(text))
 
 
 def show(args: Namespace, value: Any, text: Callable[[], None]) -> None:

@@ -6,13 +6,15 @@ import argparse
 import importlib
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, NoReturn
+from functools import partial
+from typing import Any, NamedTuple, NoReturn
 
 from bethink.errors import InvalidInput, UsageError
+from bethink.surface.arguments import SWITCH, Argument, parse_arguments
 from bethink.surface.cli import output
 from bethink.surface.cli.main import COMMANDS, version
+from bethink.surface.layout import FORMATS as FORMATS
 
-FORMATS = ("text", "json", "csv", "md", "xml")
 PATHS = (
     "database",
     "project",
@@ -41,12 +43,41 @@ MEANT = {
 _NEGATIVE = re.compile(r"-\d+(\.\d*)?|-\.\d+")
 
 
-class Command(NamedTuple):
-    """A command: what it does (its docstring is its help), what it accepts, how its output can be shown."""
+SHARED = """
+options of every command:
+--database PATH      the database to use
+--project DIR        act as if started in that directory
+--container NAME     a named container inside the project
+--format FORMAT      how to show the result: {formats}
+--json               the same as --format json
+--for-agent          stored text as quoted data with its origin; agents get it by themselves
+--quiet              no hints, warnings or progress
+"""
 
-    run: Callable[[argparse.Namespace], int | None]
-    options: Callable[[argparse.ArgumentParser], None]
+
+class Command(NamedTuple):
+    """A command: what it does (its docstring is its help), what it accepts, how its output can be shown, and whether it needs
+    the memory: to "read" one that is there, or to "make" one if need be."""
+
+    run: Callable[..., Any]
+    arguments: str | Callable[[argparse.ArgumentParser], None]
     formats: tuple[str, ...] = ("text", "json")
+    opens: str = ""
+
+
+REGISTERED: dict[str, Command] = {}
+
+
+def command(
+    name: str, arguments: str = "", opens: str = "", formats: tuple[str, ...] = ("text", "json")
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a function the body of a command."""
+
+    def register(run: Callable[..., Any]) -> Callable[..., Any]:
+        REGISTERED[name] = Command(run, arguments, formats, opens)
+        return run
+
+    return register
 
 
 class Parser(argparse.ArgumentParser):
@@ -62,15 +93,14 @@ def load(name: str) -> Command:
         raise UsageError(
             f"'{name}' is not a command.", meant or "`bethink --help` lists the commands."
         )
-    commands: dict[str, Command] = importlib.import_module(
-        f"bethink.surface.cli.{COMMANDS[name][0]}"
-    ).COMMANDS
-    return commands[name]
+    module = importlib.import_module(f"bethink.surface.cli.{COMMANDS[name][0]}")
+    known: dict[str, Command] = getattr(module, "COMMANDS", REGISTERED)
+    return known[name]
 
 
 def build(name: str) -> tuple[Command, Parser]:
-    command = load(name)
-    about, _, examples = (command.run.__doc__ or "").partition("Examples:\n")
+    found = load(name)
+    about, _, examples = (found.run.__doc__ or "").partition("Examples:\n")
     parser = Parser(
         prog=f"bethink {name}",
         description="\n".join(line.strip() for line in about.strip().splitlines()),
@@ -79,30 +109,77 @@ def build(name: str) -> tuple[Command, Parser]:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    command.options(parser)
+    if callable(found.arguments):
+        found.arguments(parser)
+    else:
+        add_arguments(parser, found.arguments)
     parser.usage = parser.usage or " ".join(
         [parser.prog, "[options]", *map(_placeholder, parser._get_positional_actions())]
     )
-    shared = parser.add_argument_group("options of every command")
-    shared.add_argument("--database", metavar="PATH", help="the database to use")
-    if "--project" not in parser._option_string_actions:  # `install` has one that may stand alone
-        shared.add_argument("--project", metavar="DIR", help="act as if started in that directory")
-    shared.add_argument("--container", metavar="NAME", help="a named container inside the project")
-    shared.add_argument(
-        "--format",
-        choices=command.formats,
-        metavar="FORMAT",
-        help=f"how to show the result: {', '.join(command.formats)}",
-    )
-    shared.add_argument("--json", action="store_true", help="the same as --format json")
-    shared.add_argument(
-        "--for-agent",
-        action="store_true",
-        help="stored text as quoted data with its origin, as agents should read it; agents get it by themselves",
-    )
-    shared.add_argument("--quiet", action="store_true", help="no hints, warnings or progress")
+    add_arguments(parser, SHARED.format(formats=", ".join(found.formats)))
+    parser._option_string_actions["--format"].choices = found.formats
+    shared = parser._action_groups[-1]
     shared.add_argument("--version", action="version", version=version().strip())
-    return command, parser
+    return found, parser
+
+
+def add_arguments(parser: argparse.ArgumentParser, text: str) -> None:
+    """Gives a parser the arguments that a text describes (`surface/arguments.py`). What it has already it keeps."""
+    groups: dict[str, Any] = {"": parser}
+    sets: dict[str, Any] = {}
+    for argument in parse_arguments(text):
+        if argument.names[0] in parser._option_string_actions:
+            continue  # `install` has a --project that may stand alone
+        group = groups.get(argument.group) or groups.setdefault(
+            argument.group, parser.add_argument_group(argument.group)
+        )
+        if argument.alone:
+            group = sets.get(argument.group) or sets.setdefault(
+                argument.group, group.add_mutually_exclusive_group()
+            )
+        names = argument.names if argument.is_option else (argument.name,)
+        group.add_argument(*names, **_settings(argument))
+
+
+def _settings(argument: Argument) -> dict[str, Any]:
+    """An argument as argparse wants it."""
+    settings: dict[str, Any] = {"help": argument.help or None}
+    if argument.type == SWITCH:
+        return {**settings, "action": "store_true"}
+    settings["metavar"] = argument.value if argument.is_option or not argument.choices else None
+    if argument.is_option and argument.many == "*":
+        settings |= {"action": "append", "default": []}
+    elif argument.many:
+        settings["nargs"] = argument.many
+        settings |= {"const": ""} if argument.is_option else {}
+    if argument.choices:
+        settings["choices"] = argument.choices
+    if argument.type in ("whole", "number"):
+        settings["type"] = partial(as_number, argument=argument)
+    if argument.default:
+        settings["default"] = argument.default
+    return settings
+
+
+def as_number(text: str, argument: Argument) -> float:
+    """A value of an argument that is a number. The message follows "argument --limit: "."""
+    whole = argument.type == "whole"
+    try:
+        value = int(text) if whole else float(text)
+    except ValueError:
+        value = float("nan")
+    low, high = argument.low, argument.high
+    if (
+        value - value != 0  # no number, or an endless one
+        or (low is not None and value < low)
+        or value > (MOST if high is None else high)
+    ):
+        kind = "a whole number" if whole else "a number"
+        start = "" if low is None else f" from {low:g}"
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not {kind}{start}{'' if high is None else f' to {high:g}'}"
+        )
+    return value
 
 
 def _placeholder(action: argparse.Action) -> str:
@@ -205,35 +282,19 @@ def nearest(word: str, known: Sequence[str]) -> str | None:
     return f"Did you mean '{close[0]}'?" if close else None
 
 
-# Types of values, for `type=`. Their messages follow "argument --limit: ".
+# Types for commands that build their parser themselves.
 
 
 def count(text: str) -> int:
-    return _whole(text, 1)
+    return int(as_number(text, next(parse_arguments("N whole 1.."))))
 
 
 def offset(text: str) -> int:
-    return _whole(text, 0)
-
-
-def _whole(text: str, low: int) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if not low <= number <= MOST:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {low}")
-    return number
+    return int(as_number(text, next(parse_arguments("N whole 0.."))))
 
 
 def number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if value != value or value in (float("inf"), float("-inf")):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
-    return value
+    return as_number(text, next(parse_arguments("N number")))
 
 
 def pieces(values: Sequence[str] | None) -> tuple[str, ...]:

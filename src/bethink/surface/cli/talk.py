@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.errors import Overtaken, UsageError
 from bethink.surface.cli import output
-from bethink.surface.cli.parsing import Command, count
+from bethink.surface.cli.parsing import Command
 from bethink.surface.cli.progress import Bar
 from bethink.surface.cli.session import opened
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from bethink.api import Bethink
     from bethink.features.conversations import Indexed
-    from bethink.types import Session, Span
 
 SHOWN = 5
 
@@ -141,94 +139,4 @@ def written(done: Indexed, files: int) -> None:
         output.talk(f"and {len(done.failed) - SHOWN:,} more; --json lists all")
 
 
-def topics_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "session",
-        nargs="?",
-        metavar="SESSION",
-        help="the beginning of a session's id; without it the latest sessions",
-    )
-    parser.add_argument("--tree", action="store_true", help="sub-topics and summaries too")
-    parser.add_argument(
-        "--limit", type=count, default=10, metavar="N", help="how many sessions (10)"
-    )
-
-
-def topics(args: Namespace) -> None:
-    """Show what conversations were about: the sessions of this project with their topics, or one session in full.
-
-    Examples:
-      bethink topics
-      bethink topics 3f2a --tree
-      bethink topics --limit 50 --json
-    """
-    from bethink.features import conversations
-
-    with opened(args) as memory:
-        chosen = (
-            [conversations.session(memory, args.session)]
-            if args.session
-            else conversations.sessions(memory, args.limit)
-        )
-        if not chosen:
-            output.note(args, "No conversations are known here.")
-            output.hint(
-                args, "`bethink backfill --all` reads what the agents on this machine keep."
-            )
-        talks = [(session, conversations.topics(memory, session)) for session in chosen]
-        value = [
-            {**_session(session), "topics": [_topic(span) for span in spans]}
-            for session, spans in talks
-        ]
-        output.show(args, value, lambda: _told(memory, talks, args.tree or bool(args.session)))
-
-
-def _session(session: Session) -> dict[str, Any]:
-    from bethink.recall.shape import iso
-
-    return {
-        "id": session.id,
-        "host": session.host,
-        "title": session.title,
-        "source": session.source,
-        "started_at": iso(session.started_at),
-        "ended_at": iso(session.ended_at),
-    }
-
-
-def _topic(span: Span) -> dict[str, Any]:
-    return {
-        "id": span.id,
-        "parent": span.parent,
-        "name": span.name,
-        "summary": span.summary,
-        "lines": list(span.lines),
-        "depth": span.depth,
-    }
-
-
-def _told(memory: Bethink, talks: list[tuple[Session, list[Span]]], full: bool) -> None:
-    for session, spans in talks:
-        day = output.date_and_time(session.started_at)
-        output.out(
-            output.style(
-                f"{day}  {session.host}  {output.one_line(session.title or 'untitled', 70)}", "bold"
-            )
-        )
-        output.out(f"  {session.id}")
-        for span in spans:
-            if span.depth and not full:
-                continue
-            indent = "  " * (span.depth + 1)
-            output.out(
-                f"{indent}- {output.one_line(span.name or 'unnamed', 80)}  (lines {span.lines[0]}-{span.lines[1]})"
-            )
-            if full and span.summary:
-                for line in output.wrap(span.summary, indent + "    "):
-                    output.out(line)
-
-
-COMMANDS = {
-    "backfill": Command(backfill, backfill_options),
-    "topics": Command(topics, topics_options),
-}
+COMMANDS = {"backfill": Command(backfill, backfill_options)}

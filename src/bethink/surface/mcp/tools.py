@@ -19,14 +19,14 @@ from bethink.surface.render import (
     cut_to,
     note_lines,
     quote_answer,
+    quote_handoff,
     quote_items,
     quote_line,
     quote_memories,
-    quote_memory,
     short_ids,
 )
 from bethink.text.checks import as_entity, check_kind
-from bethink.text.fence import CAP, Quote, one_line, spread
+from bethink.text.fence import CAP, Quote, spread
 from bethink.text.when import expiry, moment
 from bethink.types import TRUST, Passage
 
@@ -38,7 +38,6 @@ WIDER = (4, 16)  # times the limit that is looked at while one source fills an a
 LISTED, SESSIONS, TOPICS = 5, 4, 4  # lines of an overview
 TOPIC = 15  # tokens of a topic's name there
 OVERVIEW = 1500  # tokens of all of it
-HANDOFF_TOKENS = 1500
 
 Arguments = dict[str, Any]
 log = logging.getLogger("bethink")
@@ -258,25 +257,7 @@ def get_handoff(memory: Bethink, given: Arguments) -> str:
     last = handoffs.latest(memory, given.get("project"), given.get("branch"))
     if last is None:
         return "There is no handoff for this project yet. store_handoff leaves one."
-    said, whose = [], []
-    if not last.exact:
-        wanted = f"branch {one_line(last.asked)}" if last.asked else "a place outside git"
-        said.append(f"There is none for {wanted}; this is the newest of another.")
-        whose.append(
-            f"Of branch {last.handoff.branch}:" if last.handoff.branch else "Of no branch:"
-        )  # stored text: inside the marks
-    named = [
-        one
-        for one in memory.store.get(last.handoff.memory_ids)
-        if one.scope in memory.scopes and not one.deleted_at
-    ]
-    short = short_ids(memory, [last.memory, *named])
-    items: list[Quote | str] = [
-        *whose,
-        quote_memory(last.memory, short),
-        *(quote_line(one, short) for one in named),
-    ]
-    return quote_items(items, said, HANDOFF_TOKENS + 60 * len(named))
+    return quote_handoff(memory, last)
 
 
 def memory_overview(memory: Bethink, given: Arguments) -> str:

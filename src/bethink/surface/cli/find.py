@@ -1,0 +1,610 @@
+"""`search`, `recall`, `get`, `list`, `history`, `topics` and `stats`: what memory holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bethink.config import PROFILES
+from bethink.errors import StoreError, UsageError
+from bethink.recall.shape import iso, plain, plain_hit
+from bethink.surface import render
+from bethink.surface.cli.output import Listing, Result
+from bethink.surface.cli.parsing import command, pieces
+from bethink.surface.cli.session import given_text, opened
+from bethink.surface.layout import (
+    FORMATS,
+    cell,
+    columns,
+    date_and_time,
+    many,
+    one_line,
+    size,
+    style,
+    width,
+    wrap,
+)
+from bethink.surface.layout import plain as printable
+from bethink.types import PERSONAL
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from bethink.api import Bethink
+    from bethink.store.base import Overview
+    from bethink.types import Answer, Event, Filter, Memory, Session, Span
+
+# In the index-and-details form half of the budget is left for details: an index line costs at most about 40 tokens.
+TOKENS_PER_LINE = 80
+MOST_LINES = 50
+EVERYTHING = 2**62
+AROUND = 3  # turns or passages on either side of a memory
+AGENT_TOKENS = 4000  # of each memory that an agent gets in full, as by MCP for two
+TIMES = ("valid_from", "valid_to", "last_accessed")
+
+FILTERS = """
+which memories:
+--kind KIND*          only of this kind; may be repeated or a comma list
+--entity NAME*        only about this entity; may be repeated
+--tag TAG*            only with this tag; may be repeated or a comma list
+--source SOURCE*      only from this source; may be repeated
+--session ID          only from this session
+--host HOST*          only said in conversations with this agent: claude, codex …
+--since TIME          made at or after: 7d, yesterday, 2026-03-01
+--until TIME          made before
+--as-of TIME          what was valid at that time
+--min-importance N number     of this importance (0 to 10) or more
+--include-expired     expired ones too
+--include-deleted     forgotten ones too
+--include-superseded  replaced ones too
+--include-quarantined     quarantined ones too
+| --all-projects      of every project, not only this one and personal ones
+| --personal          only personal ones
+"""
+RANKING = f"""
+how to look:
+--mode MODE hybrid|vector|keyword     hybrid: by meaning and words; vector: by meaning; keyword: by words
+--profile, --intent NAME {"|".join(PROFILES)}     weigh recency and use too: {", ".join(PROFILES)}
+--limit, -n N whole 1..               how many at most
+--offset N whole 0.. = 0              leave out the first N
+--threshold SCORE number              only scores (0 to 1) from here on
+--seed N whole                        make the chance in an intent repeatable
+--hyde                                look near what the language model supposes the answer to be, too
+--max-tokens N whole 1..              token budget of the index-and-details form
+"""
+
+
+def chosen_filter(args: Namespace, memory: Bethink, **more: Any) -> Filter:
+    """The filter that the options describe. `more` overrides them."""
+    from bethink.text.checks import as_entity
+    from bethink.text.when import moment
+
+    now = memory.clock()
+    times = {name: getattr(args, name) for name in ("since", "until", "as_of")}
+    states = ("expired", "deleted", "superseded", "quarantined")
+    wanted = {
+        "kinds": pieces(args.kind),
+        "entities": tuple(as_entity(name).name for name in args.entity),
+        "tags": pieces(args.tag),
+        "sources": tuple(args.source),
+        "session": args.session,
+        "hosts": pieces(args.host),
+        "min_importance": args.min_importance,
+        "scopes": memory.every_scope()
+        if args.all_projects
+        else (PERSONAL,)
+        if args.personal
+        else None,
+        **{name: moment(text, now) if text else None for name, text in times.items()},
+        **{f"include_{name}": getattr(args, f"include_{name}") for name in states},
+    }
+    return memory.filter(**{**wanted, **more})
+
+
+def project_labels(args: Namespace, memory: Bethink) -> dict[str, str]:
+    """Scope → what it is called, for telling memories of several projects apart; nothing where only those of one are shown."""
+    if not args.all_projects:
+        return {}
+    return render.scope_labels(memory.every_scope(), scope_names(memory, memory.stats(())))
+
+
+def scope_names(memory: Bethink, overview: Overview) -> dict[str, str]:
+    known = {scope: name for scope, name in overview.extra.get("scope_names", {}).items() if name}
+    return {memory.scope: memory.project.name, **known}
+
+
+# A question
+
+
+@command(
+    "search",
+    f"""
+    QUERY+            a question, words, "a phrase", prefix*, AND OR NOT, tags:word; - reads stdin
+    --explain         show each signal's part in a score
+    --dual            an index of all matches, then details within --max-tokens
+    {RANKING}
+    {FILTERS}
+    """,
+    formats=FORMATS,
+)
+def search(args: Namespace) -> Result:
+    """Find memories of this project and personal ones, best first. Never changes anything.
+
+    Examples:
+      bethink search "how do we deploy?"
+      bethink search auth token --mode keyword --kind decision,gotcha --since 30d
+      bethink search "what were we doing" --intent continuity --limit 5
+      bethink search '"rate limit" AND redis' --explain --json
+    """
+    query = given_text(args.query, None, 'bethink search "how do we deploy?"')
+    dual = args.dual or args.max_tokens is not None
+    if dual and args.format not in ("text", "json"):
+        raise UsageError(
+            f"The index-and-details form cannot be shown as {args.format}.",
+            "Use --format text or json with --dual.",
+        )
+    with opened(args) as memory:
+        answer = ask(args, memory, query, dual)
+        return (answer_result if dual else hits_result)(args, memory, answer)
+
+
+@command(
+    "recall",
+    f"""
+    QUESTION+         in words; - reads stdin
+    {RANKING}
+    {FILTERS}
+    """,
+)
+def recall(args: Namespace) -> Result:
+    """Answer a question from memory, for reading: the best matches in full with where they come from, how sure they are
+    and what they replaced; then an index of the others; then totals. All within a token budget.
+
+    Examples:
+      bethink recall "why did we leave MySQL?"
+      bethink recall "open questions about billing" --max-tokens 2000
+      bethink recall "what do I prefer in reviews?" --personal --json
+    """
+    question = given_text(args.question, None, 'bethink recall "why did we leave MySQL?"')
+    with opened(args) as memory:
+        return answer_result(args, memory, ask(args, memory, question, dual=True))
+
+
+def ask(args: Namespace, memory: Bethink, question: str, dual: bool) -> Answer:
+    limit = args.limit
+    if dual and limit is None:
+        budget = args.max_tokens or memory.config.max_tokens
+        limit = max(5, min(MOST_LINES, budget // TOKENS_PER_LINE))
+    find = memory.search
+    if args.hyde:
+        from bethink.features import language
+
+        find = partial(language.search, memory)
+    return find(
+        question,
+        filter=chosen_filter(args, memory),
+        mode=args.mode,
+        profile=args.profile,
+        limit=limit,
+        offset=args.offset,
+        threshold=args.threshold,
+        seed=args.seed,
+    )
+
+
+def _around_answer(args: Namespace, memory: Bethink, answer: Answer) -> dict[str, Any]:
+    """What is said about an answer, and how agents get it."""
+    if args.for_agent and args.format == "text":
+        budget = args.max_tokens or memory.config.max_tokens
+        more = "`bethink get ID` gives whole texts."
+        explain = getattr(args, "explain", False)
+        return {"quoted": render.quote_answer(memory, answer, budget, more, explain)}
+    if answer.hits:
+        return {"hints": answer.hints}
+    other = "Try other words, --all-projects, or --include-superseded; `bethink list` shows what there is."
+    return {"notes": ["No memories match."], "hints": [*answer.hints, other]}
+
+
+def hits_result(args: Namespace, memory: Bethink, answer: Answer) -> Result:
+    lines: list[str] = []
+    if args.format == "text" and not args.for_agent:
+        short = render.short_ids_of_hits(memory, answer.hits)
+        labels = project_labels(args, memory)
+        lines = render.hit_lines(answer, short, args.offset + 1, args.explain, labels)
+    fields = (*render.FIELDS, "why") if args.explain else render.FIELDS
+    return Result(
+        [plain_hit(hit, args.explain) for hit in answer.hits],
+        lines,
+        listing=Listing(fields, "searchResults", "result", {"query": answer.query.raw}),
+        **_around_answer(args, memory, answer),
+    )
+
+
+def answer_result(args: Namespace, memory: Bethink, answer: Answer) -> Result:
+    arranged = render.arrange_answer(memory, answer, args.max_tokens or memory.config.max_tokens)
+    both = arranged.both
+    lines: list[str] = []
+    if answer.hits and args.format == "text" and not args.for_agent:
+        short = render.short_ids_of_hits(memory, answer.hits)
+        lines = render.answer_lines(arranged, short, project_labels(args, memory))
+    around = _around_answer(args, memory, answer)
+    if lines and both.index and not both.details:
+        raise_it = "No match fits the budget in full; raise --max-tokens, or `bethink get ID`."
+        around["hints"] = [*around["hints"], raise_it]
+    topics = [
+        {
+            "id": span.id,
+            "name": span.name,
+            "summary": span.summary,
+            "session": span.session,
+            "memories": [hit.memory.id for hit in together],
+        }
+        for span, together in arranged.topics
+        if span
+    ]
+    value = {
+        "query": both.query,
+        "index": both.index,
+        "details": both.details,
+        "total_count": both.total_count,
+        "has_more": both.has_more,
+        "tokens_used": both.tokens_used,
+        "hints": both.hints,
+        "topics": topics,
+    }
+    return Result(value, lines, **around)
+
+
+# By id and by time
+
+
+@command(
+    "get",
+    """
+    ID+               an id or any unique beginning of one
+    --all-projects    of any project, not only this one and personal ones
+    --source          with what stands around it where it came from
+    """,
+    opens="read",
+    formats=FORMATS,
+)
+def get(args: Namespace, memory: Bethink) -> Result:
+    """Show memories in full, with where they come from and what they are related to. Counts as a use of each.
+
+    Examples:
+      bethink get 01a1dd89
+      bethink get 01a1dd89 --source
+      bethink get 01a1dd89 01a1de02 --json
+      bethink search deploy --json | jq -r '.[0].id' | xargs bethink get
+    """
+    ids = [memory.resolve(id) for id in args.id]
+    warnings = []
+    try:
+        memory.touch(ids)
+    except StoreError as error:
+        warnings.append(f"This use is not counted: {error.message}")
+    found = memory.store.get(ids)
+    around: dict[str, Sequence[Memory]] = {
+        one.id: memory.store.around(one.id, AROUND, AROUND) if one.path else ()
+        for one in found
+        if args.source
+    }
+
+    def lines() -> list[str]:
+        labels = project_labels(args, memory)
+        related = render.related_memories(memory, found)
+        others = [other.id for pairs in related.values() for _, other in pairs]
+        short = render.short_ids(memory, found, others)
+        lines = []
+        for one in found:
+            lines += ["", *render.memory_lines(one, related[one.id], short, labels)]
+            if one.id in around:
+                lines += render.around_lines(one, around[one.id])
+        return lines[1:]
+
+    records = [
+        {**plain(one), **({"around": list(map(plain, around[one.id]))} if args.source else {})}
+        for one in found
+    ]
+    quoted = quote_found(memory, found, around) if args.for_agent else ""
+    return Result(records, lines, warnings=warnings, listing=Listing(render.FIELDS), quoted=quoted)
+
+
+def quote_found(
+    memory: Bethink, found: Sequence[Memory], around: Mapping[str, Sequence[Memory]]
+) -> str:
+    items: list[Any] = [*render.quote_memories(memory, found, AGENT_TOKENS * len(found))]
+    for id, near in around.items():
+        short = render.short_ids(memory, near)
+        items += [f"Around {id}:", *(render.quote_memory(one, short) for one in near)]
+    return render.quote_items(items)
+
+
+@command(
+    "list",
+    f"""
+    --order ORDER created|oldest|importance|used|useful|updated = created     what comes first: created, oldest, importance, used, useful, updated
+    --limit, -n N whole 1.. = 20     how many at most (default: 20)
+    --offset N whole 0.. = 0         leave out the first N
+    --all                            no limit
+    {FILTERS}
+    """,
+    opens="read",
+    formats=FORMATS,
+)
+def list_memories(args: Namespace, memory: Bethink) -> Result:
+    """List memories, the newest first.
+
+    Examples:
+      bethink list
+      bethink list --kind question,todo --since 2w
+      bethink list --order importance --all --format csv
+      bethink list --include-deleted --json
+    """
+    wanted = chosen_filter(args, memory)
+    limit = EVERYTHING if args.all else args.limit
+    found = memory.list(filter=wanted, limit=limit, offset=args.offset, order=args.order)
+
+    def lines() -> list[str]:
+        short = render.short_ids(memory, found)
+        labels = project_labels(args, memory)
+        return [render.memory_line(one, short, labels) for one in found]
+
+    total = memory.store.count(wanted) if len(found) == args.limit and not args.all else 0
+    more = total > args.offset + len(found)
+    quoted = ""
+    if args.for_agent and found:
+        short = render.short_ids(memory, found)
+        quoted = render.quote_items([render.quote_line(one, short) for one in found])
+    return Result(
+        map(plain, found),
+        lines,
+        notes=() if found else ["No memories."],
+        hints=[f"{len(found)} of {total:,} are shown; --all shows every one."] if more else (),
+        listing=Listing(render.FIELDS),
+        quoted=quoted,
+    )
+
+
+@command(
+    "history",
+    """
+    ID                an id or any unique beginning of one
+    --all-projects    of any project, not only this one and personal ones
+    """,
+    opens="read",
+    formats=FORMATS,
+)
+def history(args: Namespace, memory: Bethink) -> Result:
+    """Show every version of a memory: when, by whom, what changed. The numbers are those of `restore --to`.
+
+    Examples:
+      bethink history 01a1dd89
+      bethink history 01a1dd89 --json
+      bethink restore 01a1dd89 --to 2
+    """
+    events = memory.history(args.id)
+    records = [version_record(number, event) for number, event in enumerate(events, start=1)]
+    lines = []
+    for record, event in zip(records, events, strict=True):
+        what = f"{date_and_time(event.at)}  {event.actor}  {event.action}"
+        lines.append(f"{record['version']}  {what}")
+        lines += [f"     {line}" for line in change_lines(record["before"], record["after"])]
+    fields = ("version", "at", "actor", "action", "before", "after")
+    return Result(records, lines, listing=Listing(fields, "history", "version"), stored=True)
+
+
+def version_record(number: int, event: Event) -> dict[str, Any]:
+    before, after = (
+        {name: history_value(name, value) for name, value in (side or {}).items()}
+        for side in (event.before, event.after)
+    )
+    return {
+        "version": number,
+        "at": iso(event.at),
+        "actor": event.actor,
+        "action": event.action,
+        "before": before,
+        "after": after,
+    }
+
+
+def history_value(name: str, value: Any) -> Any:
+    """A value as history keeps it, in the form that every other answer has."""
+    if isinstance(value, int | float) and (name.endswith("_at") or name in TIMES):
+        from datetime import UTC, datetime
+
+        return iso(datetime.fromtimestamp(value / 1000, UTC))
+    if name in ("tags", "keywords", "metadata") and isinstance(value, str):
+        import json
+
+        return json.loads(value)
+    return bool(value) if name == "answered" and value is not None else value
+
+
+def change_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """A small difference: short values on one line, texts as lines that went and came."""
+    lines = []
+    for name in after:
+        if name == "keywords":
+            continue  # follows from the text
+        old, new = (cell(side.get(name)) for side in (before, after))
+        if len(old) + len(new) < 80 and "\n" not in old + new:
+            lines.append(printable(f"{name}: {old or '(none)'} → {new or '(none)'}"))
+        else:
+            lines += [f"{name}:", *(f"  {line}" for line in difference_lines(old, new))]
+    return lines
+
+
+def difference_lines(old: str, new: str) -> list[str]:
+    import difflib
+
+    before, after = (printable(text).splitlines() for text in (old, new))
+    found = list(difflib.unified_diff(before, after, n=1, lineterm=""))[2:]
+    return [
+        f"{line[0]} {one_line(line[1:], width() - 12)}"
+        for line in found
+        if not line.startswith("@@")
+    ]
+
+
+# Conversations
+
+
+@command(
+    "topics",
+    """
+    [SESSION]         the beginning of a session's id; without it the latest sessions
+    --tree            sub-topics and summaries too
+    --limit N whole 1.. = 10     how many sessions (10)
+    """,
+    opens="read",
+)
+def topics(args: Namespace, memory: Bethink) -> Result:
+    """Show what conversations were about: the sessions of this project with their topics, or one session in full.
+
+    Examples:
+      bethink topics
+      bethink topics 3f2a --tree
+      bethink topics --limit 50 --json
+    """
+    from bethink.features import conversations
+
+    chosen = (
+        [conversations.session(memory, args.session)]
+        if args.session
+        else conversations.sessions(memory, args.limit)
+    )
+    talks = [(session, conversations.topics(memory, session)) for session in chosen]
+    none = "`bethink backfill --all` reads what the agents on this machine keep."
+    return Result(
+        [
+            {**session_record(session), "topics": [topic_record(span) for span in spans]}
+            for session, spans in talks
+        ],
+        topic_lines(talks, args.tree or bool(args.session)),
+        notes=() if chosen else ["No conversations are known here."],
+        hints=() if chosen else [none],
+        stored=True,
+    )
+
+
+def session_record(session: Session) -> dict[str, Any]:
+    return {
+        "id": session.id,
+        "host": session.host,
+        "title": session.title,
+        "source": session.source,
+        "started_at": iso(session.started_at),
+        "ended_at": iso(session.ended_at),
+    }
+
+
+def topic_record(span: Span) -> dict[str, Any]:
+    return {
+        "id": span.id,
+        "parent": span.parent,
+        "name": span.name,
+        "summary": span.summary,
+        "lines": list(span.lines),
+        "depth": span.depth,
+    }
+
+
+def topic_lines(talks: Sequence[tuple[Session, Sequence[Span]]], full: bool) -> list[str]:
+    lines = []
+    for session, spans in talks:
+        title = one_line(session.title or "untitled", 70)
+        head = f"{date_and_time(session.started_at)}  {session.host}  {title}"
+        lines += [style(head, "bold"), f"  {session.id}"]
+        for span in spans:
+            if span.depth and not full:
+                continue
+            indent = "  " * (span.depth + 1)
+            place = f"(lines {span.lines[0]}-{span.lines[1]})"
+            lines.append(f"{indent}- {one_line(span.name or 'unnamed', 80)}  {place}")
+            if full and span.summary:
+                lines += wrap(span.summary, indent + "    ")
+    return lines
+
+
+# Numbers
+
+
+@command(
+    "stats",
+    """
+    | --all-projects  every project in the database (the default)
+    | --this-project  only this project and personal memories
+    """,
+    opens="read",
+)
+def stats(args: Namespace, memory: Bethink) -> Result:
+    """Count what is stored: memories by kind and by project, vectors, entities, bytes.
+
+    Examples:
+      bethink stats
+      bethink stats --this-project
+      bethink stats --json
+    """
+    from bethink.features import language
+
+    overview = memory.stats(memory.scopes if args.this_project else None)
+    value = {name: found for name, found in overview._asdict().items() if name != "extra"}
+    every = overview.memories + overview.deleted
+    names = scope_names(memory, overview)
+    value |= {
+        "database": str(getattr(memory.store, "path", memory.config.database)),
+        "bytes_per_memory": round(overview.database_bytes / every) if every else 0,
+        "scope_names": {scope: names[scope] for scope in value["by_scope"] if names.get(scope)},
+        "language_model": language.usage(memory),
+    }
+    return Result(value, stats_lines(memory.scope, value))
+
+
+def stats_lines(here: str, value: Mapping[str, Any]) -> list[str]:
+    forgotten = f", and {value['deleted']:,} forgotten" if value["deleted"] else ""
+    lines = [many(value["memories"], "memory", "memories") + forgotten]
+    labels = render.scope_labels(value["by_scope"], value["scope_names"])
+    scopes = {
+        labels[scope] + (" (here)" if scope == here else ""): count
+        for scope, count in value["by_scope"].items()
+    }
+    for title, counts in (
+        ("By kind", value["by_kind"]),
+        ("By project", scopes),
+        ("Vectors by model", value["vectors"]),
+    ):
+        if counts:
+            rows = [(f"  {one_line(name)}", f"{count:,}") for name, count in counts.items()]
+            lines += ["", f"{title}:", *columns(rows, right=(1,))]
+    called = {"unembedded": "memories without a vector", "cached": "cached embeddings"}
+    counted = ("unembedded", "entities", "relations", "sources", "sessions", "spans", "cached")
+    rows = [(called.get(name, name), f"{value[name]:,}") for name in counted]
+    bytes = f"{size(value['database_bytes'])}, {size(value['bytes_per_memory'])} per memory"
+    return [
+        *lines,
+        "",
+        *columns(rows, right=(1,)),
+        *model_lines(value["language_model"]),
+        "",
+        f"{value['database']}: {bytes}",
+    ]
+
+
+def model_lines(use: Mapping[str, Any]) -> list[str]:
+    """What the language model cost, where one is set or was used."""
+    if not use["model"] and not use["tokens"]:
+        return []
+    name = use["model"] or "no model is set now"
+    today = f"{use['today']:,} of {use['ceiling']:,} tokens today"
+    return [
+        "",
+        f"Language model ({name}): {today}, {use['tokens']:,} in {use['days']} days",
+        *(
+            f"  {purpose}: {many(count['calls'], 'call')}, {count['failed']:,} failed"
+            for purpose, count in use["purposes"].items()
+        ),
+        *(f"  {reason}: {many(number, 'time')}" for reason, number in use["failures"].items()),
+    ]

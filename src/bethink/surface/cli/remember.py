@@ -1,0 +1,509 @@
+"""`add`, `update`, `vote`, `link`, `forget`, `restore` and `handoff`: what people tell their memory, and take back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
+from bethink.surface.cli import output
+from bethink.surface.cli.output import Result
+from bethink.surface.cli.parsing import command, pieces
+from bethink.surface.cli.session import confirmed, given_text, opened
+from bethink.surface.layout import date_and_time, many, one_line, style, wrap
+from bethink.types import IDEAS
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from bethink.api import Bethink
+    from bethink.features.handoffs import Found, Handoff
+    from bethink.types import Memory, Outcome
+
+ID = """
+ID                  an id or any unique beginning of one
+--all-projects      of any project, not only this one and personal ones
+"""
+IDS = ID.replace("ID  ", "ID+ ")
+VALUES = """
+--file FILE         take the text from a file
+--kind KIND         decision, fact, preference, question, todo, gotcha …
+--importance N number      0 to 10
+--confidence N number      0 to 1
+--tag TAG*          may be repeated or a comma list
+--entity NAME*      what it is about: Redis, person:Ada; may be repeated
+--expires TIME      30d, or a date
+--summary TEXT      one line; made by rules if not given
+--metadata KEY=VALUE*      or a JSON object; may be repeated
+"""
+# Option of `handoff` → field. Each may be repeated.
+HANDOFF_LISTS = {
+    "done": "completed",
+    "blocked": "in_progress_blocked",
+    "decision": "key_decisions",
+    "next": "next_steps",
+    "memory": "memory_ids",
+}
+HANDOFF_EXAMPLE = 'bethink handoff save --summary "The cache is moved, the tests are not"'
+
+
+def given_values(args: Namespace, memory: Bethink) -> dict[str, Any]:
+    """The fields that the options give, those that were not given left out."""
+    from bethink.text.when import expiry
+
+    given: dict[str, Any] = {
+        "kind": args.kind,
+        "importance": args.importance,
+        "confidence": args.confidence,
+        "tags": pieces(args.tag) if args.tag else None,
+        "entities": tuple(filter(str.strip, args.entity)) if args.entity else None,
+        "expires_at": expiry(args.expires, memory.clock()) if args.expires else None,
+        "summary": args.summary,
+        "metadata": parse_metadata(args.metadata) if args.metadata else None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def parse_metadata(parts: Sequence[str]) -> dict[str, Any]:
+    import json
+
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is not JSON")
+
+    found: dict[str, Any] = {}
+    for part in parts:
+        if part.lstrip().startswith("{"):
+            try:
+                found |= json.loads(part, parse_constant=refuse)
+            except (ValueError, RecursionError) as error:
+                raise InvalidInput(
+                    f"The metadata {one_line(part, 60)} is not a JSON object: {error}.",
+                    "--metadata '{\"ticket\": 42}'",
+                ) from None
+            continue
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise InvalidInput(
+                f"The metadata '{one_line(part, 60)}' has no key.", "--metadata ticket=42"
+            )
+        found[key.strip()] = value
+    return found
+
+
+@command(
+    "add",
+    f"""
+    TEXT*             the statement; - or nothing reads stdin
+    {VALUES}
+    --personal        follows you into every project
+    --team            for everybody who shares the database, in every project (PostgreSQL)
+    --supersedes ID*  the memory that this one replaces; may be repeated
+    --source NAME     where it comes from
+    --no-dedup        keep it even if something much like it is known
+    --force           even if this text was purged before
+    """,
+)
+def add(args: Namespace) -> Result:
+    """Remember one statement. Kind, summary and entities are found by rules where they are not given. What stands in
+    <private>…</private> and what looks like a secret is taken out before anything is stored. Says so when the same, or
+    nearly the same, is already known.
+
+    Examples:
+      bethink add "We deploy from main, never from a branch" --kind decision --tag deploy
+      git log -1 --format=%B | bethink add --source git
+      bethink add --file notes/auth.txt --importance 8 --entity technology:OAuth
+      bethink add "The staging password changes on Friday" --expires 7d --personal
+    """
+    text = given_text(args.text, args.file, 'bethink add "We deploy on Fridays"')
+    with opened(args, make=True) as memory:
+        outcome = memory.add(
+            text,
+            **given_values(args, memory),
+            personal=args.personal,
+            team=args.team,
+            supersedes=args.supersedes,
+            source=args.source or args.file,
+            dedup=False if args.no_dedup else None,
+            allow_purged=args.force,
+        )
+        if outcome.status == "purged":
+            raise BethinkError(
+                "This text was purged, so it is not taken in again.",
+                "Add --force to remember it all the same.",
+            )
+        lines, hints = describe_outcome(args, memory, outcome)
+        return Result(outcome.plain(), lines, hints=[*memory.hints, *hints])
+
+
+def describe_outcome(
+    args: Namespace, memory: Bethink, outcome: Outcome
+) -> tuple[list[str], list[str]]:
+    """What became of a statement, and what its teller should know."""
+    from bethink.surface.render import memory_label
+
+    ids = [outcome.id, *outcome.supersedes, *(one.id for one in outcome.proposals)]
+    short = memory.store.abbreviate(ids)
+    found = {one.id: one for one in memory.store.get(ids)}
+    about = {id: one_line(one.summary or one.content, 80) for id, one in found.items()}
+    id, hints = short[outcome.id], []
+    if outcome.status == "added":
+        lines = [f"added {memory_label(found[outcome.id], short)}"]
+        lines += [f"  supersedes {short[old]}: {about[old]}" for old in outcome.supersedes]
+        for proposal in outcome.proposals:
+            known = short[proposal.id]
+            lines.append(f"  may replace {known} ({proposal.reason}): {about[proposal.id]}")
+            hints.append(f"bethink link {id} supersedes {known}")
+        if not args.personal and not args.team:
+            hints += hints_about_place(memory)
+    else:
+        similarity = outcome.similarity if outcome.status == "near_duplicate" else None
+        near = f" (similarity {similarity:.2f})" if similarity else ""
+        lines = [f"{outcome.status.replace('_', ' ')} of {id}{near}: {about[outcome.id]}"]
+        if outcome.status == "near_duplicate":
+            hints.append(
+                f"--no-dedup keeps both; `bethink update {id} --content …` changes the known one."
+            )
+    if outcome.redactions:
+        hints.append(
+            f"{many(outcome.redactions, 'private or secret part')} taken out before storing."
+        )
+    return lines, hints
+
+
+def hints_about_place(memory: Bethink) -> list[str]:
+    """What is told outside of any project is easily lost sight of: said at the first memory, and in the home directory at each."""
+    from pathlib import Path
+
+    from bethink.project import is_marked
+
+    root = memory.project.root
+    if memory.shared or is_marked(memory.project):
+        return []
+    everything = root in (Path.home(), Path(root.anchor))
+    if not everything and memory.store.count(memory.filter(scopes=(memory.scope,))) != 1:
+        return []
+    also = "" if everything else "; `bethink init` makes it one"
+    return [
+        f"{root} is no project, and no other directory sees what is told here. --personal makes it follow you{also}."
+    ]
+
+
+@command(
+    "update",
+    f"""
+    {ID}
+    --content TEXT    the new text; - reads stdin
+    {VALUES}
+    | --answered      a question that has its answer
+    | --open          a question that is open again
+    --no-expiry       let it stay for good
+    """,
+)
+def update(args: Namespace) -> Result:
+    """Change a memory. Only what is given changes; the old version stays in its history.
+
+    Examples:
+      bethink update 01a1dd89 --importance 9 --tag release,process
+      bethink update 01a1dd89 --content "We deploy from main, after two reviews"
+      bethink update 01a1dd89 --no-expiry
+      bethink update 01a1dd89 --file notes/auth.txt
+    """
+    given = [args.content] if args.content is not None else None
+    text = None
+    if given or args.file:
+        text = given_text(given, args.file, "bethink update ID --content TEXT")
+    answered = True if args.answered else False if args.open else None
+    with opened(args) as memory:
+        clear = ("expires_at",) if args.no_expiry else ()
+        fields = given_values(args, memory)
+        changed = memory.update(args.id, clear=clear, **fields, content=text, answered=answered)
+        return describe_change(memory, "updated", changed)
+
+
+@command(
+    "vote",
+    f"""
+    {ID}
+    [VALUE] number    from -100 to 100 (default: 1)
+    --down            the same as -1
+    """,
+    opens="read",
+)
+def vote(args: Namespace, memory: Bethink) -> Result:
+    """Say that a memory was useful, or was not: intents such as `frequent` weigh votes. Counts as a use of it.
+
+    Examples:
+      bethink vote 01a1dd89
+      bethink vote 01a1dd89 3
+      bethink vote 01a1dd89 -1
+    """
+    if args.down and args.value is not None:
+        raise UsageError("Give a value or --down, not both.", "bethink vote ID --down")
+    changed = memory.vote(args.id, -1 if args.down else 1 if args.value is None else args.value)
+    return describe_change(memory, f"votes {changed.usefulness:+g} for", changed)
+
+
+def describe_change(memory: Bethink, what: str, changed: Memory) -> Result:
+    from bethink.recall.shape import plain
+    from bethink.surface.render import memory_label
+
+    label = memory_label(changed, memory.store.abbreviate([changed.id]))
+    return Result(plain(changed), [f"{what} {label}"])
+
+
+@command(
+    "link",
+    """
+    ENDS+             SOURCE [TYPE] TARGET: two ids, and between them perhaps how they are related (default: relates_to)
+    --remove          take the relation away
+    """,
+    opens="read",
+)
+def link(args: Namespace, memory: Bethink) -> Result:
+    """Relate two memories by supersedes, builds_on, contradicts, answers or relates_to. `supersedes` takes the target out of
+    searches, `answers` marks a question as answered.
+
+    Examples:
+      bethink link 01a1dd89 supersedes 01a0c3f1
+      bethink link 01a1dd89 answers 01a0c411
+      bethink link 01a1dd89 01a0c411
+      bethink link 01a1dd89 supersedes 01a0c3f1 --remove
+    """
+    if len(args.ends) not in (2, 3):
+        raise UsageError(
+            "A link needs two ids and, between them, perhaps a type.",
+            "bethink link 01a1dd89 supersedes 01a0c3f1",
+        )
+    source, target = args.ends[0], args.ends[-1]
+    type = args.ends[1].replace("-", "_") if len(args.ends) == 3 else "relates_to"
+    relation = (memory.unlink if args.remove else memory.link)(source, target, type)
+    short = memory.store.abbreviate([relation.source, relation.target])
+    status = "removed" if args.remove else "linked"
+    return Result(
+        {
+            "source": relation.source,
+            "type": relation.type,
+            "target": relation.target,
+            "status": status,
+        },
+        [f"{status} {short[relation.source]} {relation.type} {short[relation.target]}"],
+    )
+
+
+@command(
+    "forget",
+    f"""
+    {IDS}
+    --purge           remove every trace, for good; the text is not taken in again
+    --yes, -y         do not ask before purging
+    """,
+    opens="read",
+)
+def forget(args: Namespace, memory: Bethink) -> Result:
+    """Hide memories from every search; `restore` brings them back. With --purge they are gone from every table, cache and
+    free page, and with them what their conversation holds in the very same words; the same text is refused afterwards.
+
+    Examples:
+      bethink forget 01a1dd89
+      bethink forget 01a1dd89 01a1de02 --json
+      bethink forget 01a1dd89 --purge --yes
+    """
+    from bethink.surface.render import memory_label
+
+    found = memory.get(*args.id, count=False)
+    if args.purge:
+        return purge(args, memory, found)
+    ids = [one.id for one in found]
+    short = memory.store.abbreviate(ids)
+    labels = [memory_label(one, short) for one in found]
+    done = memory.forget(*ids)
+    reach = " --all-projects" if args.all_projects else ""
+    more = ", and so on." if ids[1:] else "."
+    hidden = [
+        relation.target
+        for relation in memory.store.relations(ids)
+        if relation.type == "supersedes" and relation.source in ids
+    ]
+    return Result(
+        [{"id": id, "status": "forgotten"} for id in ids],
+        [f"forgotten {label}" for label in labels],
+        warnings=done.hints,
+        hints=[
+            f"Undo with `bethink restore {short[ids[0]]}{reach}`{more}",
+            *(
+                f"What it had replaced stays hidden too: `bethink restore {id}{reach}` brings it back."
+                for id in memory.store.abbreviate(hidden).values()
+            ),
+        ],
+    )
+
+
+def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
+    from bethink.features import promotion
+    from bethink.ingest.traces import traces
+    from bethink.surface.render import memory_label
+
+    left = traces(memory.store, found)
+    found = [*found, *left.same]
+    ids = [one.id for one in found]
+    short = memory.store.abbreviate([*ids, *(one.id for one in left.rest)])
+    labels = [memory_label(one, short) for one in found]
+    if not args.yes:
+        output.talk("\n".join(labels))
+    confirmed(args, f"Purging {many(len(ids), 'memory', 'memories')} cannot be undone.")
+    rules = promotion.withdraw_rules(memory, found)
+    done = memory.forget(*ids, purge=True)
+    reach = " --all-projects" if args.all_projects else ""
+    turn, idea = "The turn it was taken from still says it", "What was taken from it still says so"
+    return Result(
+        [{"id": id, "status": "purged"} for id in ids],
+        [f"purged {label}" for label in labels],
+        warnings=done.hints,
+        hints=[
+            *rules,
+            *(
+                f"{turn if one.position < IDEAS else idea}: `bethink forget {short[one.id]} --purge{reach}`."
+                for one in left.rest
+            ),
+        ],
+    )
+
+
+@command(
+    "restore",
+    f"""
+    {ID}
+    --to N whole 1..  the version to go back to, as numbered by `bethink history ID`
+    """,
+    opens="read",
+)
+def restore(args: Namespace, memory: Bethink) -> Result:
+    """Bring back a memory that was forgotten or replaced, or an earlier version of one.
+
+    Examples:
+      bethink restore 01a1dd89
+      bethink restore 01a1dd89 --to 2
+      bethink list --include-deleted
+    """
+    return describe_change(memory, "restored", memory.restore(args.id, args.to))
+
+
+@command(
+    "handoff",
+    """
+    action save|show = show   default: show
+    --branch NAME     of this branch; by default the one that is checked out
+    --part NAME       of a part of the project that has handoffs of its own
+    save:
+    --summary TEXT    where things stand
+    --done TEXT*      something that is done
+    --blocked TEXT*   something half done or stuck
+    --decision TEXT*  something that was decided, with the reason
+    --next TEXT*      what to do next
+    --memory ID*      id of a memory that was used
+    --file FILE       read it from a file; without this and --summary from stdin
+    """,
+)
+def handoff(args: Namespace) -> Result:
+    """Leave word for whoever works here next, or read what was left: of this branch, or else the newest of any. A new handoff
+    replaces the last one of its branch, which stays in its history. It may be given by options, or as Markdown or JSON.
+
+    Examples:
+      bethink handoff
+      bethink handoff save --summary "The cache is moved" --done "reads go to Valkey" --next "delete Redis" --memory 01a1dd89
+      bethink handoff save --file handoff.md
+      bethink handoff show --branch feature/cache --json
+    """
+    if args.action == "save":
+        wanted = given_handoff(args)
+        with opened(args, make=True) as memory:
+            return save_handoff(memory, wanted)
+    if args.summary or args.file or any(getattr(args, option) for option in HANDOFF_LISTS):
+        raise UsageError("`handoff show` takes only --branch and --part.", HANDOFF_EXAMPLE)
+    with opened(args) as memory:
+        return show_handoff(args, memory)
+
+
+def given_handoff(args: Namespace) -> Handoff:
+    from bethink.features import handoffs
+
+    if args.summary and not args.file:
+        told = handoffs.Handoff("")
+    else:
+        told = handoffs.parse(given_text(None, args.file, HANDOFF_EXAMPLE))
+    lists: dict[str, Any] = {
+        field: (*getattr(told, field), *getattr(args, option))
+        for option, field in HANDOFF_LISTS.items()
+    }
+    return told._replace(
+        **lists,
+        summary=args.summary or told.summary,
+        branch=args.branch or told.branch,
+        project=args.part or told.project,
+    )
+
+
+def save_handoff(memory: Bethink, wanted: Handoff) -> Result:
+    from bethink.features import handoffs
+
+    saved = handoffs.save(memory, wanted)
+    stored = handoffs.read(saved.memory)
+    status = "saved" if saved.new else "unchanged"
+    short = memory.store.abbreviate([saved.memory.id])[saved.memory.id]
+    branch = f", branch {stored.branch}" if stored.branch else ""
+    return Result(
+        {
+            "id": saved.memory.id,
+            "status": status,
+            "supersedes": list(saved.supersedes),
+            "project": stored.project,
+            "branch": stored.branch,
+        },
+        [f"{status} {short} for {stored.project}{branch}: {one_line(stored.summary, 80)}"],
+        hints=memory.hints,
+    )
+
+
+def show_handoff(args: Namespace, memory: Bethink) -> Result:
+    from bethink.features import handoffs
+    from bethink.recall.shape import iso
+    from bethink.surface.render import quote_handoff
+
+    found = handoffs.latest(memory, args.part, args.branch)
+    if found is None:
+        part = args.part or memory.project.name
+        raise NotFound(f"There is no handoff for {part} yet.", HANDOFF_EXAMPLE)
+    hints = []
+    if not found.exact:
+        asked, other = (
+            f"branch {name}" if name else "no branch"
+            for name in (found.asked, found.handoff.branch)
+        )
+        hints.append(f"There is none for {asked}; this is the newest, of {other}.")
+    value = {
+        "id": found.memory.id,
+        "created_at": iso(found.memory.created_at),
+        **found.handoff._asdict(),
+        "exact": found.exact,
+        "content": found.memory.content,
+    }
+    quoted = quote_handoff(memory, found) if args.for_agent else ""
+    return Result(value, handoff_lines(memory, found), hints=hints, quoted=quoted)
+
+
+def handoff_lines(memory: Bethink, found: Found) -> list[str]:
+    from bethink.recall.shape import citation
+    from bethink.surface.render import memory_line, short_ids
+
+    one = found.memory
+    named = [
+        other
+        for other in memory.store.get(found.handoff.memory_ids)
+        if other.scope in memory.scopes
+    ]
+    short = short_ids(memory, [one, *named])
+    head = f"{short[one.id]}  {date_and_time(one.created_at)}  {one_line(citation(one))}"
+    lines = [style(head, "dim"), *wrap(one.content, "")]
+    if named:
+        lines += ["\n## Memories\n", *(memory_line(other, short) for other in named)]
+    return lines

@@ -12,7 +12,8 @@ import pytest
 from shop import SHOP
 from trees import analysed, plant, told
 
-from bethink.ingest.analyze import adr, documents, git
+from bethink.ingest import git
+from bethink.ingest.analyze import decisions, documents
 from bethink.ingest.files import walk
 from bethink.ingest.sync import Document
 from bethink.types import KINDS, Memory
@@ -265,7 +266,7 @@ def test_a_huge_project_stays_few(tmp_path):
     for passages in found.values():
         for passage in passages:
             counts[passage.tags[1]] = counts.get(passage.tags[1], 0) + 1
-    assert counts.pop("adr") == adr.MOST
+    assert counts.pop("adr") == decisions.MOST
     assert sum(counts.values()) <= 90, counts
     assert max(len(passage.content) for passages in found.values() for passage in passages) <= 3_000
 
@@ -398,7 +399,7 @@ def test_code_in_a_page_is_no_heading_and_no_warning(tmp_path):
 
 def test_front_matter_is_no_heading(tmp_path):
     text = "Here is a sentence with quite enough words to be worth keeping.\n"
-    plant(tmp_path, {"README.md": f"---\n\nlimitations:\n---\n\n{text}"})
+    plant(tmp_path, {"README.md": f"---\nlimitations:\n---\n\n{text}"})
     assert contents(tmp_path, "caveat") == []
     plant(tmp_path, {"README.md": f"Title\n===\n\nlimitations:\n---\n\n{text}"})
     assert contents(tmp_path, "caveat") == [f"limitations: {text.strip()}"]
@@ -693,11 +694,11 @@ def test_commands_are_told_by_purpose(tmp_path, files, expected):
         (
             {
                 "package.json": '{"name": "@a/x"}',
-                "src/index.ts": "/** Makes a store.\n * @returns it */\nexport function make(): Store {}\nexport type { Options } from './options';\nexport * from './errors';\n// export const hidden = 1;\nexport default class Store {}\n",
+                "src/index.ts": "/** Makes a store.\n * @returns it */\nexport function make(): Store {}\nexport type { Options } from './options';\nexport * from './errors';\n// export const hidden = 1;\n\nexport default class Store {}\n",
                 "src/errors.ts": "export class Failure extends Error {}\nexport interface Details {}\n",
-                "src/options.ts": "",
+                "src/options.ts": "export interface Options {}\n",
             },
-            "The public interface of @a/x (src/index.ts) is make (function, Makes a store), Store (class), Options (type), Failure (class, src/errors.ts:1) and Details (type, src/errors.ts:2).",
+            "The public interface of @a/x (src/index.ts) is make (function, Makes a store), Store (class), Options (type, src/options.ts:1), Failure (class, src/errors.ts:1) and Details (type, src/errors.ts:2).",
         ),
         (
             {
@@ -1052,7 +1053,9 @@ def test_a_superseded_record_hands_over_to_its_successor(tmp_path, old, new):
     assert after.metadata == {"adr": 12, "adr_key": NEW, "status": "accepted"}
     assert "Superseded by ADR 12: New." in before.content
     memories = [stored(str(number), passage) for number, passage in enumerate((before, after))]
-    assert [(one.id, other.id) for one, other in adr.superseded(memories)] == [("0", "1")]
+    assert [(one.id, other.id) for one, other in decisions.superseded_pairs(memories)] == [
+        ("0", "1")
+    ]
 
 
 def stored(id: str, passage) -> Memory:
@@ -1090,7 +1093,9 @@ def test_what_does_not_replace_a_record_leaves_it_in_force(tmp_path, old, new):
     )
     found, _ = analysed(tmp_path)
     assert found[OLD][0].metadata["status"] == "accepted"
-    assert adr.superseded([stored("0", found[OLD][0]), stored("1", found[NEW][0])]) == []
+    assert (
+        decisions.superseded_pairs([stored("0", found[OLD][0]), stored("1", found[NEW][0])]) == []
+    )
 
 
 def test_records_that_replace_each_other_replace_nothing(tmp_path):
@@ -1102,7 +1107,9 @@ def test_records_that_replace_each_other_replace_nothing(tmp_path):
         },
     )
     found, _ = analysed(tmp_path)
-    assert adr.superseded([stored("0", found[OLD][0]), stored("1", found[NEW][0])]) == []
+    assert (
+        decisions.superseded_pairs([stored("0", found[OLD][0]), stored("1", found[NEW][0])]) == []
+    )
 
 
 def test_the_same_number_in_two_folders_is_two_records(tmp_path):
@@ -1176,7 +1183,6 @@ BAD = [
     ("setup.py", "setup(name=", "no valid Python"),
     ("setup.py", "x = " + "-" * 400_000 + "1", "Python that nests too deeply"),
     ("README.md", b"\x00\x01\x02\x03" * 50, "binary file"),
-    ("noxfile.py", "def (", "no valid Python"),
 ]
 
 

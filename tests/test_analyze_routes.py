@@ -230,13 +230,6 @@ SPRING = {
             void both() {}
         }
     """,
-    "src/main/kotlin/Health.kt": """
-        @RestController
-        class HealthController {
-            @GetMapping("/health")
-            fun health(): String = "ok"
-        }
-    """,
 }
 RAILS = {
     "config/routes.rb": """
@@ -451,7 +444,6 @@ TABLE = [
                 "OrderController.both",
                 "src/main/java/shop/OrderController.java:14",
             ),
-            ("GET", "/health", "HealthController.health", "src/main/kotlin/Health.kt:3"),
         },
     ),
     (
@@ -506,7 +498,7 @@ NAMES = "Flask FastAPI Starlette Django Express Fastify Koa NestJS Next.js Sprin
 
 
 def found(root: Path) -> list[routes.Route]:
-    return routes.routes(Tree(root, walk(root, root, None)))
+    return routes.find_routes(Tree(root, walk(root, root, None)))
 
 
 @pytest.mark.parametrize(("files", "expected"), TABLE, ids=NAMES)

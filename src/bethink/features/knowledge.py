@@ -248,24 +248,26 @@ def analyze_history(
     progress: Progress | None = None,
 ) -> Synced:
     """Keeps the commits that explain why something is as it is."""
-    from bethink.ingest.analyze import git
+    from bethink.ingest import git
 
     known = [
         source.uri.removeprefix("git:") for source in memory.store.sources(memory.scope, HISTORY)
     ]
     documents = git.documents(memory.project.worktree, limit, since, known)
     synced = _sync(memory, documents, HISTORY, "git", progress, lambda _: False)
-    _replace(memory, git.reverted(_everything(memory, HISTORY)))
+    _replace(memory, git.reverted_pairs(_everything(memory, HISTORY)))
     return synced
 
 
 def _relate_decisions(memory: Bethink) -> None:
     """A decision record that says it was superseded hands over to the one that replaced it."""
-    from bethink.ingest.analyze import adr
+    from bethink.ingest.analyze import decisions
 
     _replace(
         memory,
-        adr.superseded(list(memory.export(memory.filter(tags=("adr",), include_superseded=True)))),
+        decisions.superseded_pairs(
+            list(memory.export(memory.filter(tags=("adr",), include_superseded=True)))
+        ),
     )
 
 

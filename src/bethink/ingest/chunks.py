@@ -31,6 +31,7 @@ LONGEST_TITLE = 160  # of one header; a paragraph underlined by mistake is one, 
 # Parsed at a time: a short line makes five tokens, each cell of a table three, and a token takes a quarter of a kilobyte.
 WINDOW = 300_000  # characters
 LONGEST_LINE = 4_000  # the parser sees both ends of a longer one
+MOST_SECTIONS = 2_000  # headings of one page that `sections_of` goes by
 MOST_LINES = 400_000  # nobody wrote more; what follows them is cut between sentences and lines
 
 # How well a text can be cut before a line, from not at all to best.
@@ -463,3 +464,86 @@ def _word_start(body: str, at: int, end: int) -> int:
         return at
     match = _WORD.search(body, at, end)
     return match.end() - 1 if match else end
+
+
+class Block(NamedTuple):
+    """A leaf of the block structure, with its text as written but for the marks of lists and quotes."""
+
+    kind: str  # heading, paragraph, item, row, code; HTML is left out
+    text: str
+    lines: tuple[int, int]  # from 1
+    level: int = 0  # of a heading
+    cells: tuple[str, ...] = ()  # of a row; the first row of a table names the columns
+    columns: tuple[str, ...] = ()  # the names of the columns, for every other row
+
+
+class BlockSection(NamedTuple):
+    """A heading and the blocks up to the next heading of the same or a higher level."""
+
+    title: str
+    level: int
+    line: int
+    own: tuple[Block, ...]  # before the first heading inside
+    whole: tuple[Block, ...]
+    parents: tuple[str, ...]
+
+    @property
+    def last_line(self) -> int:
+        return self.whole[-1].lines[1] if self.whole else self.line
+
+
+def blocks(body: str, first_line: int = 1) -> list[Block]:
+    """The headings, paragraphs, items, rows and code of a text, in their order. Reads the first `WINDOW` characters."""
+    found: list[Block] = []
+    new_item = in_table = False
+    columns: tuple[str, ...] = ()
+    cells: list[str] = []
+    place = (first_line, first_line)
+    tokens = _parser("|" in body).parse(body[:WINDOW])
+    for number, token in enumerate(tokens):
+        if token.map:
+            place = (token.map[0] + first_line, max(token.map[0], token.map[1] - 1) + first_line)
+        if token.type == "heading_open" and token.level == 0:
+            title = tokens[number + 1].content
+            found.append(Block("heading", title, place, int(token.tag[1:])))
+        elif token.type == "list_item_open":
+            new_item = True
+        elif token.type in ("fence", "code_block"):
+            found.append(Block("code", token.content, place))
+        elif token.type in ("table_open", "table_close"):
+            in_table, columns = token.type == "table_open", ()
+        elif token.type == "tr_close":
+            found.append(
+                Block("row", " | ".join(cells), place, cells=tuple(cells), columns=columns)
+            )
+            columns, cells = columns or tuple(cells), []
+        elif token.type == "inline" and in_table:
+            cells.append(token.content)
+        elif token.type == "inline" and tokens[number - 1].type != "heading_open":
+            found.append(Block("item" if new_item else "paragraph", token.content, place))
+            new_item = False
+    return found
+
+
+def sections_of(found: Sequence[Block]) -> list[BlockSection]:
+    """Every heading with what belongs to it. What stands before the first one is a section without a title, at line 0."""
+    heads = [(at, block) for at, block in enumerate(found) if block.kind == "heading"]
+    starts = [(-1, Block("heading", "", (0, 0))), *heads[:MOST_SECTIONS]]
+    sections: list[BlockSection] = []
+    path: list[tuple[int, str]] = []
+    ends = [len(found)] * len(starts)
+    opened: list[int] = []  # headings whose section goes on
+    for number, (at, block) in enumerate(starts):
+        while opened and (opened == [0] or starts[opened[-1]][1].level >= block.level):
+            ends[opened.pop()] = at
+        opened.append(number)
+    for number, (at, block) in enumerate(starts):
+        following = starts[number + 1][0] if number + 1 < len(starts) else len(found)
+        path = [(level, name) for level, name in path if level < block.level]
+        title = _plain(block.text)
+        own, whole = tuple(found[at + 1 : following]), tuple(found[at + 1 : ends[number]])
+        names = tuple(name for _, name in path)
+        sections.append(BlockSection(title, block.level, block.lines[0], own, whole, names))
+        if block.level:
+            path.append((block.level, title))
+    return sections

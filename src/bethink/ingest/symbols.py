@@ -13,10 +13,11 @@ import re
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.ingest.comments import comment, docstring, shortened, summary
@@ -34,6 +35,8 @@ MOST = 20_000  # symbols of one file
 # text piece by piece, and no more of it once it falls behind this pace: seconds of this thread, then bytes in a second.
 PATIENCE, PACE = 0.5, 250_000
 PIECE = 2_048
+MATCHES = 20_000  # of one query in one file
+QUERIES = Path(__file__).parent / "data" / "queries"
 UNCLOSED = 1_000  # `<` without `>` in Java or C#, from where on memory grows with the square; in all of java.util no file has 100
 NAME = 200  # characters
 LOOKED = 8_000  # bytes of a definition that are searched for the end of its signature
@@ -121,6 +124,9 @@ class Source(NamedTuple):
         """The line of a place, from 0. Not asked of the nodes: reading `Point.row` damages memory in tree-sitter 0.26.0."""
         return bisect_left(self.breaks, at)
 
+    def text_of(self, node: Node) -> str:
+        return self.text(node.start_byte, node.end_byte)
+
     def first(self, node: Node) -> int:
         return self.row(node.start_byte)
 
@@ -135,15 +141,51 @@ class Taken(NamedTuple):
     declared: bool  # only announced here: a C prototype, a TypeScript overload
 
 
-def outline(text: str, language: str) -> Outline:
-    """The symbols of a source text and what it says of itself. Never fails on a text, whatever it holds."""
+def parse_source(text: str, language: str) -> tuple[Source, Node]:
+    """A source text and the root of its syntax tree."""
     grammar = _language(language)
     from tree_sitter import Parser
 
     source = _source(text, language)
-    root = (
-        Parser(grammar).parse(_patient(source.data)).root_node
-    )  # a parser of its own: one cannot serve two threads
+    # A parser of its own: one cannot serve two threads.
+    return source, Parser(grammar).parse(_patient(source.data)).root_node
+
+
+@cache
+def _query(name: str, language: str) -> tuple[Any, list[dict[str, str]]]:
+    """A query of `data/queries` and the settings of each of its patterns."""
+    from tree_sitter import Query
+
+    query = Query(_language(language), (QUERIES / f"{name}.scm").read_text("utf-8"))
+    settings = [query.pattern_settings(at) for at in range(query.pattern_count)]
+    return query, [{key: str(value) for key, value in one.items()} for one in settings]
+
+
+def find_matches(
+    name: str, language: str, root: Node
+) -> Iterator[tuple[dict[str, str], dict[str, Node]]]:
+    """What a query finds below a node: the settings of the pattern, and the first node of each capture, in the order of the text.
+    Settings stand for predicates, because the text that predicates look at is not kept."""
+    from tree_sitter import QueryCursor
+
+    query, settings = _query(name, language)
+    found = QueryCursor(query, match_limit=MATCHES).matches(root)
+    for pattern, captures in found[:MATCHES]:
+        yield settings[pattern], {key: nodes[0] for key, nodes in captures.items() if nodes}
+
+
+def read_file_doc(text: str, language: str) -> tuple[str, int]:
+    """What the beginning of a file says of it, and the line where it says so."""
+    source, root = parse_source(text, language)
+    doc = _file_doc(root, source)
+    begin = doc.split("\n")[0][:20]
+    lines = text.split("\n")
+    return doc, next((number for number, line in enumerate(lines, 1) if begin in line), 1)
+
+
+def outline(text: str, language: str) -> Outline:
+    """The symbols of a source text and what it says of itself. Never fails on a text, whatever it holds."""
+    source, root = parse_source(text, language)
     taken: list[Taken] = []
     looks = [Look(root, Scope())]
     while looks:
@@ -318,7 +360,11 @@ def _doc(item: Defined, begin: Node, comments: list[Node], source: Source) -> st
         and source.text(comments[-1].start_byte, comments[-1].start_byte + 3) == "/**"
     ):
         row -= 1  # some leave a line free below such a comment
-    if told := summary(_said(_adjacent(comments, row, source), source)):
+    # `//!` is about the file.
+    about = [
+        node for node in comments if source.text(node.start_byte, node.start_byte + 3) != "//!"
+    ]
+    if told := summary(_said(_adjacent(about, row, source), source)):
         return told
     if item.kind in VALUES or item.kind == "macro":
         at = item.end if item.kind == "macro" else item.node.end_byte

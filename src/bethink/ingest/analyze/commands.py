@@ -1,242 +1,243 @@
 """How to test, check, build, run and release: one finding per purpose, from task runners first and from CI where it adds to them.
 
-A target is known by its name, a line of CI by the program it calls. This module reads what is written and runs nothing;
-where a project has no task runner at all, the usual command of its tool chain is told with less confidence.
+A target is known by its name, a line of CI by the program it calls; `data/commands.toml` holds both tables and says where each
+task runner keeps its tasks. This module reads what is written and runs nothing; where a project has no task runner at all, the
+usual command of its tool chain is told with less confidence.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bethink.ingest.analyze import continuous
-from bethink.ingest.analyze.ecosystems import manifests
-from bethink.ingest.analyze.formats import (
+from bethink.ingest.analyze.manifests import find_all, manifests
+from bethink.ingest.analyze.tree import (
+    Finding,
+    Tree,
+    code,
+    finding,
+    folder_of,
+    line_of,
+    listed,
+    load_table,
     merged,
     read_ini,
     read_json,
     read_json_with_comments,
-    read_python,
+    read_one_yaml,
     read_toml,
-    read_yaml,
     string,
     strings,
     table,
 )
-from bethink.ingest.analyze.prose import code, listed
-from bethink.ingest.analyze.tree import Finding, Tree, finding, folder_of, line_of
+from bethink.types import Entity
 
-MOST_PER_PURPOSE = 4
+MOST_PER_PURPOSE = 4  # commands told together; set by hand
 MOST_RUNNERS = 30  # task files that are read
-# Purpose → how the sentence begins, its importance.
-SENTENCES = {
-    "test": ("Tests run with", 7.0),
-    "lint": ("The code is checked and formatted with", 6.0),
-    "build": ("It is built with", 6.0),
-    "run": ("To run it locally:", 6.0),
-    "release": ("Releases and deployments are made with", 6.5),
-    "setup": ("To set up for development:", 6.0),
-    "data": ("The database is migrated or seeded with", 6.0),
-    "generate": ("Generated files are made anew with", 5.5),
-    "docs": ("The documentation is built with", 4.5),
-    "bench": ("Benchmarks run with", 4.5),
-}
-# Words of a target's name, the telling ones first: `docs-test` is a test, `build-docs` is about documentation.
-_NAMES: tuple[tuple[str, frozenset[str]], ...] = (
-    (
-        "test",
-        frozenset(
-            "test tests unittest unit integration e2e spec specs pytest coverage cov check-tests".split()
-        ),
-    ),
-    (
-        "lint",
-        frozenset(
-            "lint linter format fmt typecheck types mypy ruff eslint prettier tsc clippy vet check style precommit fix".split()
-        ),
-    ),
-    ("docs", frozenset("docs doc documentation mkdocs sphinx storybook".split())),
-    ("bench", frozenset("bench benchmark benchmarks perf".split())),
-    ("data", frozenset("migrate migration migrations seed db database schema".split())),
-    ("generate", frozenset("generate gen codegen proto protobuf openapi graphql".split())),
-    ("release", frozenset("release publish deploy ship".split())),
-    (
-        "setup",
-        frozenset(
-            "install setup bootstrap init deps dependencies venv prepare requirements".split()
-        ),
-    ),
-    ("run", frozenset("run start dev serve server up develop watch".split())),
-    ("build", frozenset("build compile bundle package dist image docker wheel".split())),
-)
-_PLAINEST = frozenset(
-    "test tests lint check build compile run start dev serve release deploy install setup migrate generate docs bench".split()
-)
+MOST_WORKFLOWS = 12
+FORMATS = {"yaml": read_one_yaml, "json": read_json_with_comments, "toml": read_toml}
 
 
-class Command(NamedTuple):
-    purpose: str
+class Target(NamedTuple):
+    """A task of a task runner, or what a tool chain answers to."""
+
+    name: str
     call: str
-    runs: str
+    runs: str  # the command behind it, or what is said about it in “ ”
     path: str
     line: int
-    place: str  # the folder to be in; empty for the top
-    rank: int  # 0 for the plain name of the purpose, 1 for another single word, 2 for a compound
     confidence: float = 1.0
 
 
+class CiStep(NamedTuple):
+    purpose: str
+    command: str
+    path: str
+    line: int
+
+
+class Workflow(NamedTuple):
+    path: str
+    system: str
+    name: str = ""
+    triggers: Sequence[str] = ()
+    jobs: Sequence[str] = ()
+    commands: Sequence[str] = ()
+    line: int = 1
+
+
 def analyze(tree: Tree) -> Iterator[Finding]:
-    found = list(_targets(tree))
-    steps = list(continuous.steps(tree))
-    by_purpose: dict[str, list[Command]] = {}
-    for command in found:
-        by_purpose.setdefault(command.purpose, []).append(command)
-    for command in _usual(tree, by_purpose, steps):
-        by_purpose.setdefault(command.purpose, []).append(command)
-    for purpose in SENTENCES:
-        commands = by_purpose.get(purpose, [])
+    steps = list(_ci_steps(tree))
+    targets: dict[str, list[tuple[int, Target]]] = {}
+    for target in _targets(tree):
+        if purpose := purpose_of(target.name):
+            targets.setdefault(purpose[0], []).append((purpose[1], target))
+    known = set(targets) | {step.purpose for step in steps}
+    for name, target in _usual_commands(tree):
+        if name not in known:
+            targets.setdefault(name, []).append((0, target))
+    for purpose, row in load_table("commands")["purpose"].items():
         inside = [step for step in steps if step.purpose == purpose]
-        if commands or inside:
-            yield _told(purpose, commands, inside)
-    yield from continuous.analyze(tree)
+        if purpose in targets or inside:
+            yield _describe(purpose, row, targets.get(purpose, []), inside)
+    yield from _describe_ci(tree)
 
 
 def purpose_of(name: str) -> tuple[str, int] | None:
-    """What a target is for, and how plainly its name says so."""
-    words = [word for word in re.split(r"[-_:./ ]+", name.lower()) if word]
-    for purpose, names in _NAMES:
-        if any(word in names for word in words):
-            return purpose, 2 if len(words) > 1 else 0 if words[0] in _PLAINEST else 1
+    """What a target is for, and how plainly its name says so: 0 for the plain word, 1 for another one, 2 for a compound."""
+    parts = [part for part in re.split(r"[-_:./ ]+", name.lower()) if part]
+    for purpose in load_table("commands")["by_name"]:
+        if not set(parts).isdisjoint(purpose["words"].split()):
+            plainest = parts[0] in load_table("commands")["plainest"].split()
+            return purpose["purpose"], 2 if len(parts) > 1 else 0 if plainest else 1
     return None
 
 
-def _told(purpose: str, commands: Sequence[Command], inside: Sequence[continuous.Step]) -> Finding:
-    lead, importance = SENTENCES[purpose]
-    ranked = sorted(commands, key=lambda command: (command.path.count("/"), command.rank))
-    shown: dict[str, Command] = {}
-    for command in ranked:
-        shown.setdefault(f"{command.call} {command.place}", command)
-    chosen = list(shown.values())[:MOST_PER_PURPOSE]
-    told = [
-        _cited(command.call, command.runs, command.path, command.line, command.place)
-        for command in chosen
-    ]
-    pieces = (
-        [f"{lead} {told[0]}" + (f"; also {listed(told[1:])}" if told[1:] else "") + "."]
-        if told
-        else []
-    )
-    calls = {command.call for command in chosen}
-    ci: dict[str, continuous.Step] = {}
-    for step in inside:
-        ci.setdefault(step.command, step)
+def _describe(
+    purpose: str,
+    row: Mapping[str, Any],
+    targets: Sequence[tuple[int, Target]],
+    steps: Sequence[CiStep],
+) -> Finding:
+    ranked = sorted(targets, key=lambda item: (item[1].path.count("/"), item[0]))
+    chosen = list(
+        {(target.call, folder_of(target.path)): target for _, target in reversed(ranked)}.values()
+    )[::-1][:MOST_PER_PURPOSE]
+    told = [_cite(target.call, target.runs, target.path, target.line) for target in chosen]
+    pieces = []
+    if told:
+        also = f"; also {listed(told[1:])}" if told[1:] else ""
+        pieces.append(f"{row['lead']} {told[0]}{also}.")
+    calls = {target.call for target in chosen}
+    ci = list({step.command: step for step in reversed(steps)}.values())[::-1]
     # What CI calls in other words than the task runner is news; the same words are worth a mention of where.
-    steps = sorted(ci.values(), key=lambda step: (step.command not in calls, step.path))[
-        : 3 if chosen else 4
-    ]
-    if steps:
-        run = listed([_cited(step.command, "", step.path, step.line) for step in steps])
-        pieces.append(f"CI runs {run}." if pieces else f"{lead} {run} in CI.")
-    first = chosen[0] if chosen else None
-    path, line = (first.path, first.line) if first else (steps[0].path, steps[0].line)
-    confidence = first.confidence if first else 0.9
-    section = f"Commands › {purpose}"
+    ci.sort(key=lambda step: (step.command not in calls, step.path))
+    if ci:
+        shown = [
+            f"{code(step.command)} ({step.path}:{step.line})" for step in ci[: 3 if chosen else 4]
+        ]
+        pieces.append(
+            f"CI runs {listed(shown)}." if pieces else f"{row['lead']} {listed(shown)} in CI."
+        )
+    first: Target | CiStep = chosen[0] if chosen else ci[0]
     return finding(
-        path,
-        line,
+        first.path,
+        first.line,
         "pattern",
         "command",
         " ".join(pieces),
-        importance=importance,
-        confidence=confidence,
-        section=section,
+        importance=row["importance"],
+        confidence=first.confidence if isinstance(first, Target) else 0.9,
+        section=f"Commands › {purpose}",
     )
 
 
-def _cited(call: str, runs: str, path: str, line: int, place: str = "") -> str:
+def _cite(call: str, runs: str, path: str, line: int) -> str:
     about = runs if runs.startswith("“") else code(runs, 70) if runs and runs != call else ""
-    return f"{code(call)}{f' in {place}/' if place else ''} ({about + ', ' if about else ''}{path}:{line})"
+    place = f" in {folder_of(path)}/" if folder_of(path) else ""
+    return f"{code(call)}{place} ({about + ', ' if about else ''}{path}:{line})"
 
 
-def _targets(tree: Tree) -> Iterator[Command]:
-    readers = (
-        (("makefile", "gnumakefile"), _makefile),
-        (("justfile", ".justfile"), _justfile),
-        (("taskfile.yml", "taskfile.yaml"), _taskfile),
-        (("package.json",), _scripts),
-        (("composer.json",), _scripts),
-        (("deno.json", "deno.jsonc"), _deno),
-        (("pyproject.toml",), _pyproject),
-        (("tox.ini",), _tox),
-        (("noxfile.py",), _nox),
-        (("rakefile",), _rake),
-    )
-    for names, reader in readers:
-        for path in list(tree.named(*names))[:MOST_RUNNERS]:
-            for call, name, runs, line in reader(tree, path):
-                purpose = purpose_of(name)
-                if purpose and len(name) <= 60:
-                    yield Command(purpose[0], call, runs, path, line, folder_of(path), purpose[1])
+# Task runners
 
 
-Target = tuple[str, str, str, int]  # call, name, what it runs, line
+def _targets(tree: Tree) -> Iterator[Target]:
+    for row in load_table("commands")["runner"]:
+        for path in list(tree.named(*row["files"]))[:MOST_RUNNERS]:
+            reader = _listed_tasks if "tasks" in row else _matched_tasks
+            for target in reader(tree, path, row):
+                if len(target.name) <= 60:
+                    yield target
+    for path in list(tree.named("makefile", "gnumakefile"))[:MOST_RUNNERS]:
+        yield from _make_targets(tree, path)
+    for path in list(tree.named("tox.ini"))[:MOST_RUNNERS]:
+        yield from _tox_targets(tree, path)
 
 
-def _makefile(tree: Tree, path: str) -> Iterator[Target]:
+def _listed_tasks(tree: Tree, path: str, row: Mapping[str, Any]) -> Iterator[Target]:
+    """The tasks of a file in which they are a mapping of names to commands."""
+    value = tree.parse(path, read_json if path.endswith("package.json") else FORMATS[row["format"]])
     lines = tree.lines(path)
-    helps = _helps(lines)
+    start = line_of(lines, row["after"]) - 1
+    for key, tasks in find_all(value, row["tasks"]):
+        for name, task in table(tasks).items():
+            runs = _first_command(task)
+            if not isinstance(name, str) or re.fullmatch(
+                row.get("left_out", "(?!)"), f"{name}={runs}"
+            ):
+                continue
+            call = row["call"].format(
+                name=name, key=key, manager=_package_manager(tree, path, value)
+            )
+            call = re.sub(r"(?<=npm )run (?=(?:test|start)$)|default:", "", call)
+            line = line_of(lines, row["needle"].format(name=name), start)
+            yield Target(name, call, runs, path, line)
+
+
+def _first_command(task: Any) -> str:
+    """The first command of a task, in whichever of the usual forms it is written."""
+    if isinstance(task, list):
+        return next((found for item in task[:20] if (found := _first_command(item))), "")
+    for key in ("cmds", "cmd", "command", "shell", "composite"):
+        if key in table(task):
+            return _first_command(task[key])
+    return string(task)
+
+
+def _package_manager(tree: Tree, path: str, value: Any) -> str:
+    """How scripts of a package.json are called: as it says itself, or as the lock file beside it or at the top gives away."""
+    named = string(table(value).get("packageManager")).partition("@")[0]
+    locks: Mapping[str, str] = load_table("commands")["locks"]
+    folders = [f"{folder_of(path)}/" if folder_of(path) else "", ""]
+    found = (name for folder in folders for lock, name in locks.items() if folder + lock in tree)
+    manager = named if named in locks.values() else next(found, "npm")
+    return manager if manager in ("yarn", "pnpm") else f"{manager} run"
+
+
+def _matched_tasks(tree: Tree, path: str, row: Mapping[str, Any]) -> Iterator[Target]:
+    """The tasks of a file that is read by a pattern; the line below may be their command."""
+    lines = [*tree.lines(path), ""]
+    for match in re.finditer(row["pattern"], tree.text(path)):
+        line = tree.text(path).count("\n", 0, match.start(1)) + 1
+        indented = lines[line].startswith((" ", "\t")) and row.get("below")
+        runs = lines[line].strip().lstrip("@-") if indented else ""
+        yield Target(match[1], row["call"].format(name=match[1]), runs, path, line)
+
+
+_MAKE = re.compile(
+    r"([A-Za-z][\w-]{0,60})(?:[ \t]+[A-Za-z][\w-]{0,60}){0,8}[ \t]*::?(?![=:])([^#]{0,400})(?:##\s*(.{1,120}))?"
+)
+_MAKE_HELP = re.compile(
+    r"[ \t]*(?:@?echo|@?printf|#)[^\w\n]{0,12}(?:make )?([A-Za-z][\w-]{0,60})(?:\s{2,40}|\s?[-–:]\s)([^\"'\n]{6,120})"
+)
+
+
+def _make_targets(tree: Tree, path: str) -> Iterator[Target]:
+    lines = tree.lines(path)
+    helps = {match[1]: match[2] for line in lines[:2_000] if (match := _MAKE_HELP.match(line))}
     for number, line in enumerate(lines, 1):
-        match = re.match(
-            r"([A-Za-z][\w-]{0,60})(?:[ \t]+[A-Za-z][\w-]{0,60}){0,8}[ \t]*::?(?![=:])([^#]{0,400})(?:##\s*(.{1,120}))?",
-            line,
-        )
-        if match and ":=" not in line and "?=" not in line:
-            recipe = [step.strip().lstrip("@-+ ") for step in lines[number : number + 12]]
-            until = next(
-                (
-                    at
-                    for at, step in enumerate(lines[number : number + 12])
-                    if not step.startswith("\t")
-                ),
-                12,
-            )
-            telling = [
-                step
-                for step in recipe[:until]
-                if step and not re.match(r"(?:echo|printf|set -|#|mkdir|cd [^&]*$)", step)
-            ]
-            needs = match[2].split()
-            runs = (
-                telling[0]
-                if telling
-                else f"make {' '.join(needs)}"
-                if needs and until == 0 and not needs[0].startswith("$")
-                else ""
-            )
-            told = match[3] or helps.get(match[1])
-            yield (
-                f"make {match[1]}",
-                match[1],
-                f"“{told.strip()}”" if told else _plain(runs.rstrip("\\ ")),
-                number,
-            )
+        match = _MAKE.match(line)
+        if not match or ":=" in line or "?=" in line:
+            continue
+        about = match[3] or helps.get(match[1], "").replace("\\n", "")
+        runs = f"“{about.strip()}”" if about else _recipe(lines[number : number + 12], match[2])
+        yield Target(match[1], f"make {match[1]}", runs, path, number)
 
 
-def _helps(lines: Sequence[str]) -> dict[str, str]:
-    """What the target `help` prints about the others: `make test      set up and run the tests`."""
-    pattern = re.compile(
-        r"[ \t]*(?:@?echo|@?printf|#)[^\w\n]{0,12}(?:make )?([A-Za-z][\w-]{0,60})(?:\s{2,40}|\s?[-–:]\s)([^\"'\n]{6,120})"
-    )
-    found = (match for line in lines[:2_000] if (match := pattern.match(line)))
-    return {match[1]: match[2].replace("\\n", "").strip() for match in found}
-
-
-def _plain(command: str) -> str:
-    """Make's `$(BIN)/python -m pytest` as one would type it; nothing for a script that no sentence can hold."""
+def _recipe(below: Sequence[str], needs: str) -> str:
+    """The first line of a recipe that does something, as one would type it; or the targets that it only stands for."""
+    recipe = []
+    for step in below:
+        if not step.startswith("\t"):
+            break
+        recipe.append(step.strip().lstrip("@-+ "))
+    if not recipe:
+        return f"make {' '.join(needs.split())}" if needs.split() and "$" not in needs else ""
+    idle = re.compile(r"$|(?:echo|printf|set -|#|mkdir|cd [^&]*$)")
+    command = next((step for step in recipe if not idle.match(step)), "").rstrip("\\ ")
     if len(command) > 120 or re.match(r"(?:if|for|while|case|set|\()\b", command):
-        return ""
+        return ""  # a script that no sentence can hold
     command = re.sub(r"^\$[({]\w+[)}]/", "", command)
     return re.sub(
         r"^(?:(?:uv|poetry|pipenv|hatch|pdm) run |python3? -m |\$\((?:PYTHON|PY)\) -m |npx )",
@@ -245,214 +246,179 @@ def _plain(command: str) -> str:
     )
 
 
-def _justfile(tree: Tree, path: str) -> Iterator[Target]:
-    lines = tree.lines(path)
-    for number, line in enumerate(lines, 1):
-        match = re.match(r"@?([A-Za-z][\w-]{0,60})(?:[ \t]+[^:=]{0,200})?:(?!=)", line)
-        if match and match[1] not in ("set", "alias", "export", "import", "mod"):
-            runs = (
-                lines[number].strip().lstrip("@-")
-                if number < len(lines) and lines[number].startswith((" ", "\t"))
-                else ""
-            )
-            yield f"just {match[1]}", match[1], runs, number
-
-
-def _taskfile(tree: Tree, path: str) -> Iterator[Target]:
-    documents = tree.parse(path, read_yaml)
-    lines = tree.lines(path)
-    for name, task in table(documents[0], "tasks").items() if documents else ():
-        steps = task if isinstance(task, list) else merged(task).get("cmds")
-        first = (
-            next((string(step) or string(table(step).get("cmd")) for step in steps if step), "")
-            if isinstance(steps, list)
-            else string(task)
-        )
-        yield f"task {name}", str(name), first, line_of(lines, f"{name}:", line_of(lines, "tasks:"))
-
-
-def _scripts(tree: Tree, path: str) -> Iterator[Target]:
-    value = tree.parse(path, read_json)
-    lines = tree.lines(path)
-    start = line_of(lines, '"scripts"') - 1
-    scripts = table(value, "scripts")
-    manager = "composer" if path.endswith("composer.json") else _manager(tree, path, value)
-    for name, script in scripts.items():
-        runs = string(script) or (strings(script) or [""])[0]
-        if (
-            not runs
-            or re.match(r"(?:pre|post)(?!view|ss)", name)
-            or re.fullmatch(r"echo .{0,60}no test specified.{0,40}", runs)
-        ):
-            continue
-        call = (
-            f"{manager} {name}"
-            if manager in ("yarn", "pnpm", "composer") or name in ("test", "start")
-            else f"{manager} run {name}"
-        )
-        yield call, name, runs, line_of(lines, f'"{name}"', start)
-
-
-def _manager(tree: Tree, path: str, value: Any) -> str:
-    named = string(table(value).get("packageManager")).partition("@")[0]
-    if named in ("npm", "yarn", "pnpm", "bun"):
-        return named
-    locks = {
-        "pnpm-lock.yaml": "pnpm",
-        "yarn.lock": "yarn",
-        "bun.lockb": "bun",
-        "bun.lock": "bun",
-        "pnpm-workspace.yaml": "pnpm",
-    }
-    folders = [f"{folder_of(path)}/" if folder_of(path) else "", ""]
-    return next(
-        (manager for folder in folders for lock, manager in locks.items() if folder + lock in tree),
-        "npm",
-    )
-
-
-def _deno(tree: Tree, path: str) -> Iterator[Target]:
-    value = tree.parse(path, read_json_with_comments)
-    for name, task in table(value, "tasks").items():
-        yield (
-            f"deno task {name}",
-            name,
-            string(task) or string(table(task).get("command")),
-            line_of(tree.lines(path), f'"{name}"'),
-        )
-
-
-def _pyproject(tree: Tree, path: str) -> Iterator[Target]:
-    """The task runners that keep their tasks in pyproject.toml."""
-    value = tree.parse(path, read_toml)
-    lines = tree.lines(path)
-    tools = table(value, "tool")
-    groups: list[tuple[str, dict[str, Any]]] = [
-        ("poe", table(tools, "poe", "tasks")),
-        ("task", table(tools, "taskipy", "tasks")),
-        ("pdm run", table(tools, "pdm", "scripts")),
-        ("rye run", table(tools, "rye", "scripts")),
-        *(
-            (f"hatch run {name}:".replace("default:", ""), table(environment, "scripts"))
-            for name, environment in table(tools, "hatch", "envs").items()
-        ),
-        *(
-            (
-                f"pixi run {'' if name == 'default' else f'-e {name}'}".strip(),
-                table(feature, "tasks"),
-            )
-            for name, feature in table(tools, "pixi", "feature").items()
-        ),
-        ("pixi run", table(tools, "pixi", "tasks")),
-    ]
-    for call, tasks in groups:
-        for name, task in tasks.items():
-            runs = (
-                string(task)
-                or (strings(task) or [""])[0]
-                or next(
-                    (
-                        found
-                        for key in ("cmd", "shell", "composite")
-                        if (found := string(table(task).get(key)))
-                    ),
-                    "",
-                )
-            )
-            yield (
-                (call + name if call.endswith((":", " ")) else f"{call} {name}"),
-                name,
-                runs,
-                line_of(lines, name, line_of(lines, "[tool.")),
-            )
-
-
-def _tox(tree: Tree, path: str) -> Iterator[Target]:
-    value = tree.parse(path, read_ini)
-    for name, options in (value or {}).items():
+def _tox_targets(tree: Tree, path: str) -> Iterator[Target]:
+    value = tree.parse(path, read_ini) or {}
+    for name, options in value.items():
         runs = options.get("commands", "").strip().split("\n")[0]
+        line = line_of(tree.lines(path), f"[{name}]")
         if name == "testenv" and runs:
-            environments = (
-                " ".join(value["tox"].get("envlist", "").split())
-                if value and "tox" in value
-                else ""
-            )
-            yield (
-                "tox",
-                "test",
-                f"{runs}{f' for {environments}' if environments else ''}",
-                line_of(tree.lines(path), "[testenv]"),
+            versions = " ".join(value.get("tox", {}).get("envlist", "").split())
+            yield Target(
+                "test", "tox", f"{runs}{f' for {versions}' if versions else ''}", path, line
             )
         elif name.startswith("testenv:") and runs:
-            yield f"tox -e {name[8:]}", name[8:], runs, line_of(tree.lines(path), f"[{name}]")
+            yield Target(name[8:], f"tox -e {name[8:]}", runs, path, line)
 
 
-def _nox(tree: Tree, path: str) -> Iterator[Target]:
-    module = tree.parse(path, read_python)
-    for node in module.body if module else ():
-        called = (
-            [item.func if isinstance(item, ast.Call) else item for item in node.decorator_list]
-            if isinstance(node, ast.FunctionDef)
-            else []
-        )
-        if isinstance(node, ast.FunctionDef) and any(
-            getattr(item, "attr", getattr(item, "id", "")) == "session" for item in called
-        ):
-            yield f"nox -s {node.name}", node.name, "", node.lineno
-
-
-def _rake(tree: Tree, path: str) -> Iterator[Target]:
-    for number, line in enumerate(tree.lines(path), 1):
-        if match := re.match(
-            r"\s{0,8}(?:task|RSpec::Core::RakeTask\.new|Rake::TestTask\.new)[ (]\s*:?[\"']?(\w{1,60})",
-            line,
-        ):
-            yield f"rake {match[1]}", match[1], "", number
-
-
-def _usual(
-    tree: Tree, known: dict[str, list[Command]], steps: Sequence[continuous.Step]
-) -> Iterator[Command]:
+def _usual_commands(tree: Tree) -> Iterator[tuple[str, Target]]:
     """What a tool chain always answers to, where nothing else says how to test and build."""
-    said = set(known) | {step.purpose for step in steps}
+    usual = load_table("commands")["usual"]
     for manifest in manifests(tree):
         if "/" in manifest.path:
             break
-        lines = tree.lines(manifest.path)
-        has_pytest = manifest.language == "Python" and any(
-            item.name.lower() == "pytest" for item in (*manifest.development, *manifest.runtime)
+        names = [item.name.lower() for item in (*manifest.development, *manifest.runtime)]
+        row = usual.get(manifest.builder) or usual.get(manifest.language, {})
+        needs = row.get("needs", "")
+        if needs and needs not in names:
+            continue
+        line = line_of(tree.lines(manifest.path), needs) if needs else 1
+        for purpose in ("test", "build"):
+            if purpose in row:
+                yield purpose, Target(purpose, row[purpose], "", manifest.path, line, 0.7)
+
+
+# CI
+
+
+def _ci_steps(tree: Tree) -> Iterator[CiStep]:
+    programs = [
+        (purpose, re.compile(rf"(?:{'|'.join(row['programs'])})(?=\s|$)"))
+        for purpose, row in load_table("commands")["purpose"].items()
+        if "programs" in row
+    ]
+    prefix = re.compile(rf"(?:{'|'.join(load_table('commands')['prefixes'])})*+")
+    for workflow in workflows(tree):
+        lines = tree.lines(workflow.path)
+        for command in (line.strip() for block in workflow.commands for line in block.split("\n")):
+            begin = prefix.match(command[:300])
+            called = command[:300][begin.end() if begin else 0 :]
+            purpose = next((name for name, pattern in programs if pattern.match(called)), None)
+            if purpose:
+                line = line_of(lines, command.split("  ")[0][:80])
+                yield CiStep(purpose, command[:120], workflow.path, line)
+
+
+def workflows(tree: Tree) -> tuple[Workflow, ...]:
+    return tree.once(_read_workflows)
+
+
+def _read_workflows(tree: Tree) -> tuple[Workflow, ...]:
+    found: list[Workflow] = []
+    for path in tree.paths:
+        systems = load_table("commands")["ci"]
+        row = next((row for row in systems if re.fullmatch(row["file"], path)), None)
+        if row is None or len(found) >= MOST_WORKFLOWS:
+            continue
+        if row["system"] == "Jenkins":
+            text = tree.text(path)
+            jobs, commands = re.findall(row["jobs"], text)[:20], re.findall(row["steps"], text)[:60]
+            if jobs or commands:
+                found.append(Workflow(path, "Jenkins", jobs=jobs, commands=commands))
+            continue
+        value = tree.parse(path, read_one_yaml)
+        if value:
+            line = line_of(tree.lines(path), "jobs:")
+            name, jobs = string(value.get("name")), _jobs(value, row["system"])
+            triggers, commands = _triggers(value), _commands(value)
+            found.append(Workflow(path, row["system"], name, triggers, jobs, commands, line))
+    return tuple(found)
+
+
+def _jobs(value: Mapping[str, Any], system: str) -> list[str]:
+    if system == "GitLab CI":
+        no_jobs = load_table("commands")["gitlab_no_jobs"].split()
+        jobs = [(name, merged(job)) for name, job in list(value.items())[:80]]
+        return [
+            f"{name} ({stage})" if (stage := string(job.get("stage"))) and stage != name else name
+            for name, job in jobs
+            if job and isinstance(name, str) and name not in no_jobs and name[:1] != "."
+        ]
+    if system == "Azure Pipelines":
+        return [name for key in ("job", "deployment") for name in _values(value, key)]
+    named = list(table(value, "jobs").items())[:40]
+    return [f"{name}{_matrix(table(job, 'strategy', 'matrix'))}" for name, job in named]
+
+
+def _matrix(matrix: Mapping[str, Any]) -> str:
+    told = [
+        f"{name} {', '.join(strings(values)[:6])}"
+        for name, values in matrix.items()
+        if name not in ("include", "exclude") and strings(values)
+    ]
+    return f" ({'; '.join(told[:2])})" if told else ""
+
+
+def _triggers(value: Mapping[str, Any]) -> list[str]:
+    """When a workflow runs: GitHub's `on` with branches, tags and times, or Azure's branches."""
+    on, push = value.get("on"), table(value, "on", "push")
+    branches = strings(value.get("trigger")) or strings(
+        table(value, "trigger", "branches").get("include")
+    )
+    schedule = table(on).get("schedule")
+    crons = (
+        [string(table(item).get("cron")) for item in schedule] if isinstance(schedule, list) else []
+    )
+    details = {
+        "push": f"push of tags {', '.join(tags[:3])}"
+        if (tags := strings(push.get("tags")))
+        else f"push to {', '.join(named[:3])}"
+        if (named := strings(push.get("branches")))
+        else "push",
+        "schedule": f"schedule ({', '.join(filter(None, crons))})" if any(crons) else "schedule",
+    }
+    triggers = strings(on) or [str(trigger) for trigger in table(on)]
+    return [details.get(trigger, trigger) for trigger in triggers] or [
+        f"push to {branch}" for branch in branches[:4]
+    ]
+
+
+def _commands(value: Any) -> list[str]:
+    """The scripts of all steps, one command per line: continued lines are joined."""
+    found = (
+        text for key in ("run", "script", "bash", "pwsh", "command") for text in _values(value, key)
+    )
+    return [re.sub(r"\\\n\s*+", " ", text) for text in found]
+
+
+def _values(value: Any, wanted: str) -> list[str]:
+    """The texts under a key anywhere in a workflow, in their order."""
+    found: list[str] = []
+    pending: list[Any] = [value]
+    for _ in range(3_000):  # aliases can make a small file a tree without end
+        if not pending:
+            break
+        item = pending.pop()
+        if isinstance(item, dict):
+            found += strings(item.get(wanted))
+            pending += [
+                inner for inner in reversed(item.values()) if isinstance(inner, dict | list)
+            ]
+        elif isinstance(item, list):
+            pending += [inner for inner in reversed(item[:100]) if isinstance(inner, dict | list)]
+    return found
+
+
+def _describe_ci(tree: Tree) -> Iterator[Finding]:
+    """One finding per CI system, with all its workflows."""
+    systems: dict[str, list[Workflow]] = {}
+    for workflow in workflows(tree):
+        systems.setdefault(workflow.system, []).append(workflow)
+    for system, found in systems.items():
+        told = []
+        for workflow in found[:8]:
+            when = f" on {listed(workflow.triggers, 5)}" if workflow.triggers else ""
+            several = "jobs" if len(workflow.jobs) > 1 else "job"
+            jobs = f" with the {several} {listed(workflow.jobs, 10)}" if workflow.jobs else ""
+            named = f"{workflow.name} ({workflow.path})" if workflow.name else workflow.path
+            told.append(f"{named} runs{when}{jobs}")
+        more = f"; and {len(found) - 8} more workflows" if len(found) > 8 else ""
+        yield finding(
+            found[0].path,
+            found[0].line,
+            "pattern",
+            "ci",
+            f"CI is {system}: {'; '.join(told)}{more}.",
+            importance=5.5,
+            confidence=1.0,
+            entities=[Entity(system, "technology")],
         )
-        usual = {
-            "Go": (("test", "go test ./...", ""), ("build", "go build ./...", "")),
-            "Rust": (("test", "cargo test", ""), ("build", "cargo build", "")),
-            "Elixir": (("test", "mix test", ""),),
-            "Python": (("test", "pytest", "pytest"),) if has_pytest else (),
-            "Dart": (
-                (
-                    "test",
-                    "flutter test"
-                    if any(item.name == "flutter" for item in manifest.runtime)
-                    else "dart test",
-                    "",
-                ),
-            ),
-            "C#": (("test", "dotnet test", ""), ("build", "dotnet build", "")),
-        }.get(
-            manifest.language,
-            (("test", "mvn test", ""), ("build", "mvn package", ""))
-            if manifest.builder == "Maven"
-            else (),
-        )
-        for purpose, call, needle in usual:
-            if purpose not in said:
-                said.add(purpose)
-                yield Command(
-                    purpose,
-                    call,
-                    "",
-                    manifest.path,
-                    line_of(lines, needle) if needle else 1,
-                    "",
-                    0,
-                    0.7,
-                )

@@ -1,16 +1,23 @@
-"""A project as analyzers see it: the paths of its files, their texts, what could not be read, and what one says about it.
+"""A project as analyzers see it: its files, their texts and parsed values, and the sentences that findings are made of.
 
-A text is read and a format parsed once, however many analyzers ask. It is redacted as a whole, because what an analyzer takes out of a
-private part does not look private any more. Trouble with a file is noted under its path and the file counts as empty, so no analyzer
-has to think about it. This module knows no format and no kind of project.
+`Tree` reads a text and parses a format once, however many analyzers ask. It redacts a text as a whole, because what an analyzer
+takes out of a private part does not look private any more. Trouble with a file is noted under its path and the file counts as
+empty, so that no analyzer has to think about it. Nothing is executed, no XML entity is expanded, no YAML tag makes an object.
+
+Patterns in this package are linear in the text: blanks are matched possessively (`\\s*+`), everything else has a bound.
 """
 
 from __future__ import annotations
 
+import ast
+import configparser
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import tomllib
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,37 +29,14 @@ from bethink.types import NOTHING, Entity, Passage
 Value = TypeVar("Value")
 
 LARGEST = 4_000_000  # bytes of a file that is read at all
-LONGEST = 1_000_000  # characters; what people write by hand is shorter, and every analyzer is linear in it
+LONGEST = 1_000_000  # characters of a text that is analysed; what people write by hand is shorter
+LONGEST_YAML = 120_000  # the parser in Python takes up to 3 s for it
+DEEPEST_YAML = (
+    100  # brackets in brackets; beyond that the parser takes seconds to find its own limit
+)
 MOST_FILES = 20_000  # paths that are looked at; a tree beyond that is data, not a project
-READ_LIMIT = 60_000_000  # characters of source text that one analysis reads
-
-# Files that walks leave out because their names begin with a dot.
-HIDDEN = (
-    ".github/workflows/*.yml",
-    ".github/workflows/*.yaml",
-    ".gitlab-ci.yml",
-    ".circleci/config.yml",
-    ".github/CONTRIBUTING.md",
-    ".nvmrc",
-    ".node-version",
-    ".python-version",
-    ".ruby-version",
-    ".java-version",
-    ".tool-versions",
-    ".pre-commit-config.yaml",
-)
-# Patterns in this package are linear in the text: blanks are matched possessively (`\s*+`) and the rest has a bound.
-# Folders whose code does not speak for the project.
-ASIDE = frozenset(
-    """
-    test tests testing integration spec specs __tests__ __mocks__ mocks e2e fixtures fixture testdata test-data example examples sample samples
-    demo demos vendor vendored third_party third-party thirdparty node_modules bower_components site-packages dist out target
-    generated gen .venv venv env migrations benchmarks bench snapshots __snapshots__ stubs typings
-    """.split()
-)
-_ASIDE_NAME = re.compile(
-    r"test_.*\.py|.*_tests?\.\w+|conftest\.py|.*[.-](?:test|spec|stories|mock|min|bundle|generated|pb)\.\w+|.*_pb2(?:_grpc)?\.pyi?|.*\.d\.ts"
-)
+READ_LIMIT = 60_000_000  # characters that one analysis reads
+DATA = Path(__file__).parents[1] / "data"
 
 
 class Unreadable(ValueError):
@@ -82,20 +66,37 @@ def finding(
     """A finding with what all of them share: the tag `analysis`, the file as an entity, and a line to look it up at."""
     first, last = (lines, lines) if isinstance(lines, int) else lines
     named = dict.fromkeys((*entities, Entity(path, "file")))
-    return Finding(
-        path,
-        Passage(
-            content,
-            kind,
-            importance=importance,
-            confidence=confidence,
-            tags=("analysis", tag),
-            entities=tuple(named)[:12],
-            section=section or tag,
-            lines=(max(first, 1), max(first, last, 1)),
-            metadata=metadata,
-        ),
+    passage = Passage(
+        content,
+        kind,
+        importance=importance,
+        confidence=confidence,
+        tags=("analysis", tag),
+        entities=tuple(named)[:12],
+        section=section or tag,
+        lines=(max(first, 1), max(first, last, 1)),
+        metadata=metadata,
     )
+    return Finding(path, passage)
+
+
+@cache
+def load_table(name: str) -> dict[str, Any]:
+    """A table of words and patterns that this package is driven by."""
+    return tomllib.loads((DATA / f"{name}.toml").read_text("utf-8"))
+
+
+@cache
+def _aside() -> tuple[frozenset[str], re.Pattern[str]]:
+    table = load_table("analyze")["aside"]
+    return frozenset(table["folders"].split()), re.compile("|".join(table["files"]))
+
+
+def is_aside(path: str) -> bool:
+    """Whether a file does not speak for the project: a test, an example, somebody else's, or made by a tool."""
+    *folders, name = path.lower().split("/")
+    names, pattern = _aside()
+    return not names.isdisjoint(folders) or bool(pattern.fullmatch(name))
 
 
 class Tree:
@@ -106,8 +107,7 @@ class Tree:
         self.skipped: dict[str, str] = {}
         self._files: dict[str, Found] = {}
         self._texts: dict[str, str] = {}
-        self._parsed: dict[tuple[str, Callable[[str], Any]], Any] = {}
-        self._worked_out: dict[Any, Any] = {}
+        self._made: dict[Any, Any] = {}
         self._read = 0
         prefix = ""
         for one in found:
@@ -119,7 +119,7 @@ class Tree:
                 if len(self._files) < MOST_FILES:
                     self._files[path] = one
         self._prefix = prefix
-        for path in _hidden(root):
+        for path in _hidden_files(root):
             self._files.setdefault(path, Found(root / path, prefix + path))
         self.paths = tuple(sorted(self._files, key=lambda path: (path.count("/"), path)))
 
@@ -131,8 +131,8 @@ class Tree:
 
     @cached_property
     def own(self) -> tuple[str, ...]:
-        """The paths that speak for the project: no tests, examples, vendored or generated files."""
-        return tuple(path for path in self.paths if not aside(path))
+        """The paths that speak for the project."""
+        return tuple(path for path in self.paths if not is_aside(path))
 
     @cached_property
     def folders(self) -> Mapping[str, tuple[str, ...]]:
@@ -150,7 +150,7 @@ class Tree:
         return (
             path
             for path in self.own
-            if any(fnmatchcase(path.rsplit("/", 1)[-1].lower(), pattern) for pattern in patterns)
+            if any(fnmatchcase(name_of(path).lower(), pattern) for pattern in patterns)
         )
 
     def suffixed(self, *suffixes: str) -> Iterator[str]:
@@ -158,10 +158,13 @@ class Tree:
 
     def text(self, path: str) -> str:
         """The text with plain line ends and without what is private, or nothing where it cannot be read."""
-        known = self._texts.get(path)
-        if known is None:
-            known = self._texts[path] = self._load(path)
-        return known
+        if path not in self._texts:
+            try:
+                self._texts[path] = self._load(path)
+            except Unreadable as error:
+                self.skipped.setdefault(path, str(error))
+                self._texts[path] = ""
+        return self._texts[path]
 
     def lines(self, path: str) -> list[str]:
         return self.text(path).split("\n")
@@ -169,77 +172,271 @@ class Tree:
     def parse(self, path: str, parser: Callable[[str], Value]) -> Value | None:
         """What a parser makes of a file; None, and a note why, where it is not of that format."""
         key = (path, parser)
-        if key not in self._parsed:
+        if key not in self._made:
             text = self.text(path)
             try:
-                self._parsed[key] = parser(text) if text.strip() else None
+                self._made[key] = parser(text) if text.strip() else None
             except Unreadable as error:
-                self.skip(path, str(error))
-                self._parsed[key] = None
-        value: Value | None = self._parsed[key]
+                self.skipped.setdefault(path, str(error))
+                self._made[key] = None
+        value: Value | None = self._made[key]
         return value
 
     def once(self, function: Callable[[Tree], Value]) -> Value:
         """What a function says about this tree, worked out the first time it is asked."""
-        if function not in self._worked_out:
-            self._worked_out[function] = function(self)
-        value: Value = self._worked_out[function]
+        if function not in self._made:
+            self._made[function] = function(self)
+        value: Value = self._made[function]
         return value
-
-    def skip(self, path: str, reason: str) -> None:
-        self.skipped.setdefault(path, reason)
 
     def _load(self, path: str) -> str:
         if path not in self._files:
             return ""
         if self._read > READ_LIMIT:
-            self.skip(
-                path,
-                f"not analysed: more than {READ_LIMIT // 1_000_000} million characters were read before it",
+            million = READ_LIMIT // 1_000_000
+            raise Unreadable(
+                f"not analysed: more than {million} million characters were read before it"
             )
-            return ""
         read = read_text(self._files[path], LARGEST)
         if isinstance(read, Skipped):
-            self.skip(path, read.reason)
-            return ""
-        if len(read[0]) > LONGEST:
-            self.skip(
-                path, f"too long to analyse ({len(read[0]):,} characters, at most {LONGEST:,})"
-            )
-            return ""
-        self._read += len(read[0])
-        return redacted(read[0].removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))[0]
+            raise Unreadable(read.reason)
+        text = read[0]
+        if len(text) > LONGEST:
+            raise Unreadable(f"too long to analyse ({len(text):,} characters, at most {LONGEST:,})")
+        self._read += len(text)
+        return redacted(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))[0]
 
 
-def aside(path: str) -> bool:
-    *folders, name = path.lower().split("/")
-    return any(folder in ASIDE for folder in folders) or bool(_ASIDE_NAME.fullmatch(name))
+def _hidden_files(root: Path) -> Iterator[str]:
+    """Files that walks leave out because their names begin with a dot."""
+    for pattern in load_table("analyze")["hidden"]:
+        folder, _, name = pattern.rpartition("/")
+        try:
+            for path in sorted((root / folder).glob(name))[:40]:
+                # A link may lead anywhere on the machine.
+                if path.is_file() and path.resolve().is_relative_to(root):
+                    yield path.relative_to(root).as_posix()
+        except (OSError, RuntimeError):
+            continue
+
+
+# Paths and lines
 
 
 def folder_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def line_of(lines: list[str], needle: str, start: int = 0) -> int:
+def name_of(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def line_of(lines: Sequence[str], needle: str, start: int = 0) -> int:
     """The number of the first line with that text, counted from one; 1 where there is none."""
     return next(
         (number for number, line in enumerate(lines[start:], start + 1) if needle in line), 1
     )
 
 
-def line_at(text: str, offset: int) -> int:
-    return text.count("\n", 0, offset) + 1
+# Formats
 
 
-def _hidden(root: Path) -> Iterator[str]:
-    inside = root.resolve()
-    for pattern in HIDDEN:
-        folder, _, name = pattern.rpartition("/")
-        try:
-            found = sorted((root / folder).glob(name))[:40]
-            for path in found:
-                # A link may lead anywhere on the machine.
-                if path.is_file() and path.resolve().is_relative_to(inside):
-                    yield path.relative_to(root).as_posix()
-        except (OSError, RuntimeError):
-            continue
+def read_json(text: str) -> Any:
+    return _decode("JSON", json.loads, text)
+
+
+def read_json_with_comments(text: str) -> Any:
+    """JSON as editors and compilers allow it: `//` comments on lines of their own, a comma before a closing bracket."""
+    return read_json(re.sub(r",(\s{0,200}[}\]])", r"\1", re.sub(r"(?m)^[ \t]*+//[^\n]*", "", text)))
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    if re.search(r"(?:[\w-]{1,60}\.){60}", text):  # each part makes the parser begin again
+        raise Unreadable("TOML with a key of more than 60 parts")
+    value: dict[str, Any] = _decode("TOML", tomllib.loads, text)
+    return value
+
+
+def read_ini(text: str) -> dict[str, dict[str, str]]:
+    parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
+    _decode("INI file", parser.read_string, text)
+    return {
+        name: {key: value or "" for key, value in parser.items(name)} for name in parser.sections()
+    }
+
+
+def read_yaml(text: str) -> list[Any]:
+    """All documents of a YAML text, every scalar as a string. Aliases share what they name, so nothing grows by them."""
+    import yaml
+
+    if len(text) > LONGEST_YAML:
+        raise Unreadable(f"too long for YAML ({len(text):,} characters, at most {LONGEST_YAML:,})")
+    depth = deepest = (
+        0  # brackets in strings and comments count too: an upper bound is all that is needed
+    )
+    for bracket in re.finditer(r"[\[\]{}]", text):
+        depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
+        deepest = max(deepest, depth)
+    if deepest > DEEPEST_YAML:
+        raise Unreadable("YAML that nests too deeply")
+    # BaseLoader makes strings, lists and dicts and nothing else: no dates that do not exist, no merge keys that multiply.
+    found: list[Any] = _decode(
+        "YAML", lambda given: list(yaml.load_all(given, Loader=yaml.BaseLoader)), text
+    )
+    return found
+
+
+def read_one_yaml(text: str) -> dict[str, Any]:
+    """The mapping that a YAML text begins with."""
+    documents = read_yaml(text)
+    return table(documents[0]) if documents else {}
+
+
+def read_xml(text: str) -> dict[str, Any]:
+    """The root element as a mapping of its attributes and, in lists, its children; an element without either is its text."""
+    from xml.etree import ElementTree
+
+    # A document type is where entities are declared.
+    if re.search(r"<!\s*+(?:DOCTYPE|ENTITY)", text, re.IGNORECASE):
+        raise Unreadable("XML with a document type, which could declare entities")
+    root = _decode("XML", ElementTree.fromstring, text)
+    value = _element(root, 0)
+    return value if isinstance(value, dict) else {}
+
+
+def _element(element: Any, depth: int) -> Any:
+    if depth > 20 or (not len(element) and not element.attrib):
+        return element.text or ""
+    value: dict[str, Any] = dict(element.attrib)
+    for child in element:
+        if isinstance(child.tag, str):
+            value.setdefault(child.tag.rpartition("}")[2], []).append(_element(child, depth + 1))
+    return value
+
+
+def read_python(text: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes of other people's code
+        module: ast.Module = _decode("Python", ast.parse, text)
+    return module
+
+
+def _decode(format: str, parse: Callable[[str], Any], text: str) -> Any:
+    import yaml
+
+    try:
+        return parse(text)
+    except (RecursionError, MemoryError):
+        raise Unreadable(f"{format} that nests too deeply") from None
+    except (ValueError, SyntaxError, configparser.Error, yaml.YAMLError) as error:
+        told = " ".join(str(error).split())[:120].rstrip(".")
+        raise Unreadable(f"no valid {format}: {told or type(error).__name__}") from None
+
+
+def table(value: Any, *keys: str) -> dict[str, Any]:
+    """The mapping at that path, empty where there is something else."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def merged(value: Any) -> dict[str, Any]:
+    """A YAML mapping with what its merge key `<<` names, one level deep; an empty one for anything else."""
+    bases = table(value).get("<<")
+    result: dict[str, Any] = {}
+    for base in reversed(bases[:20] if isinstance(bases, list) else [bases]):
+        result |= table(base)
+    result |= table(value)
+    return {key: item for key, item in result.items() if isinstance(key, str) and key != "<<"}
+
+
+def strings(value: Any) -> list[str]:
+    """The strings of a list; a single string is a list of one."""
+    if isinstance(value, str):
+        return [value]
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def string(value: Any) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+# Sentences
+
+_LINK = re.compile(r"!?\[([^\]\n]{0,300})\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])")
+_IMAGE = re.compile(r"!\[[^\]\n]{0,300}\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])")
+# Only what HTML has: `<name>` in a command is a placeholder.
+_TAG = re.compile(
+    r"</?(?:a|abbr|b|br|center|code|details|div|em|font|h[1-6]|hr|i|img|kbd|li|ol|p|picture|pre|s|small|source|span|strong|sub"
+    r"|summary|sup|table|tbody|td|th|thead|tr|u|ul|video)(?:\s[^<>\n]{0,400})?/?>|<!--(?:[^-]|-(?!->)){0,2000}+(?:-->)?",
+    re.DOTALL | re.IGNORECASE,
+)
+_STRONG = re.compile(r"(\*{1,3}|__)(?=\S)([^*_\n]{1,300}?)(?<=\S)\1")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)`]{0,2}\s+(?=[A-Z0-9`\"“(])|(?<=[。！？])")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|resp|incl)|\b[A-Z])\.$", re.IGNORECASE
+)
+
+
+def clip(text: str, limit: int) -> str:
+    """The text, or as much of it as fits, cut after a sentence if one ends late enough, else after a word."""
+    text = text.strip()
+    if len(text) <= limit:
+        return text
+    head = text[: limit - 1]
+    ends = [match.start() for match in _SENTENCE_END.finditer(head)]
+    if ends and ends[-1] > limit * 0.6:
+        return head[: ends[-1]].rstrip() + " …"
+    cut = max(head.rfind(" "), head.rfind("\n"))
+    return (head[:cut] if cut > limit * 0.5 else head).rstrip(" \n,;:-–(") + "…"
+
+
+def sentence(text: str, limit: int = 160) -> str:
+    """The first sentence, without its period."""
+    text = " ".join(text[:2000].strip().split("\n\n", 1)[0].split())
+    ends = (match.start() for match in _SENTENCE_END.finditer(text))
+    end = next((at for at in ends if not _ABBREVIATION.search(text[:at])), len(text))
+    return clip(text[:end], limit).rstrip(".。 ")
+
+
+def listed(items: Sequence[str], most: int = 12) -> str:
+    """`a, b and c`; what is too many is counted."""
+    shown = list(items[:most])
+    if len(items) > most:
+        return f"{', '.join(shown)} and {len(items) - most} more"
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else ""
+
+
+def code(text: str, limit: int = 90) -> str:
+    """A command as it stands in a sentence."""
+    text = " ".join(text.split())
+    text = text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+    return f"`{text.replace('`', chr(39))}`"
+
+
+def plain(text: str) -> str:
+    """Markdown without images, links' addresses, tags and emphasis. Code keeps its backticks."""
+    if "![" in text:
+        text = _IMAGE.sub("", text)
+    if "](" in text or "][" in text:
+        text = _LINK.sub(r"\1", text)
+    if "<" in text:
+        text = _TAG.sub("", re.sub(r"<br ?/?>", " ", text))
+    if "*" in text or "__" in text:
+        text = _STRONG.sub(r"\2", text)
+    return text.strip()
+
+
+def words(text: str) -> int:
+    """How many words a text has; a script that does not part its words counts two characters for one."""
+    return max(len(text.split()), sum(ord(character) > 0x2E7F for character in text) // 2)
+
+
+def unique(items: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(item for item in items if item))
+
+
+def most_important(found: Sequence[Finding], most: int) -> list[Finding]:
+    """The most telling findings in their order; of equals those that stand first."""
+    order = sorted(range(len(found)), key=lambda at: (-(found[at].passage.importance or 0), at))
+    return [found[at] for at in sorted(order[:most])]

@@ -1,0 +1,31 @@
+; Express, Koa, Fastify, Hono and Nest, for JavaScript and TypeScript. A setting named like a capture is a pattern for its text.
+
+; const app = express(), const router = new Router({ prefix: "/v1" }), const r = require("express").Router()
+((variable_declarator name: (identifier) @name
+  value: [(call_expression function: (_) @class arguments: (arguments) @args) (new_expression constructor: (_) @class arguments: (arguments) @args)])
+  (#set! role "router")
+  (#set! class "(?:express|require\\(['\"]express['\"]\\))(?:\\.Router)?|(?:Koa)?Router|[fF]astify|(?:OpenAPI)?Hono|polka|restify\\.createServer"))
+((variable_declarator name: (identifier) @name
+  value: (await_expression (call_expression function: (_) @class arguments: (arguments) @args)))
+  (#set! role "router") (#set! class "[fF]astify"))
+
+; router.get("/x", handler); fastify.route({ method: "GET", url: "/x", handler })
+((call_expression function: (member_expression object: (_) @on property: (property_identifier) @verb) arguments: (arguments) @args) @place
+  (#set! role "route") (#set! verb "get|post|put|patch|delete|del|all|head|options|route"))
+
+; app.use("/api", users), fastify.register(orders, { prefix: "/orders" }), app.route("/books", books)
+((call_expression function: (member_expression object: (identifier) @on property: (property_identifier) @verb) arguments: (arguments) @args)
+  (#set! role "mount") (#set! verb "use|register|route"))
+
+; app.setGlobalPrefix("api")
+((call_expression function: (member_expression property: (property_identifier) @verb) arguments: (arguments) @args)
+  (#set! role "global") (#set! verb "setGlobalPrefix"))
+
+; import users, { list as listUsers } from "./users"; const users = require("./users")
+((import_statement (import_clause (identifier) @name) source: (string) @module) (#set! role "import"))
+((import_statement (import_clause (named_imports (import_specifier name: (_) @name !alias))) source: (string) @module) (#set! role "import"))
+((import_statement (import_clause (named_imports (import_specifier alias: (_) @name))) source: (string) @module) (#set! role "import"))
+((import_statement (import_clause (namespace_import (identifier) @name)) source: (string) @module) (#set! role "import"))
+((variable_declarator name: [(identifier) (object_pattern (shorthand_property_identifier_pattern) @name)] @name
+  value: (call_expression function: (identifier) @verb arguments: (arguments (string) @module)))
+  (#set! role "import") (#set! verb "require"))

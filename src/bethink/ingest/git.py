@@ -1,0 +1,499 @@
+"""What a repository's history explains: one document per commit that gives a reason, takes something back or breaks something.
+
+`documents` runs git to list commits and, for the chosen ones, their files. The repository is treated as a stranger's: nothing in
+its configuration may start a program, open a connection or wait for an answer, and no more is read than a bound allows. What
+cannot be had is a `Skipped` with git's own reason.
+
+`explain` judges a message (the words it goes by are `data/commits.toml`). It first takes away what nobody wrote for readers:
+trailers, quoted logs and code, templates, the list of squashed subjects. Precision comes first: a history has thousands of
+commits, and a memory that says "fix typo because of review" is worse than none. In languages other than English only reverts and
+breaking changes count.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import subprocess
+import tempfile
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from bethink.ingest.analyze.tree import clip, is_aside, load_table, words
+from bethink.ingest.redact import redact
+from bethink.ingest.sync import Document, Skipped
+from bethink.types import Entity, Memory, Passage
+
+MOST = 400  # commits of one history that become memories; the most telling ones
+MOST_BYTES = 48_000_000
+MOST_FILES = 6
+SECONDS = 60.0
+LONGEST = 1_200  # characters of what a commit tells
+READ = 20_000  # characters of a message that are looked at
+# Chosen on the labelled messages in tests/fixtures/analyze/commits.txt, like the weights of the cues.
+ENOUGH = 0.7  # of cues, for a message with a body
+PAST = 0.45  # for telling what happened
+SHORTEST_BODY = 8  # words in which a reason can be given
+SHORTEST_SUBJECT = 8  # words of a subject that explains itself
+
+# What a hostile configuration could use: hooks, monitors, signature programs, external diffs, pagers.
+CONFIGURATION = (
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    "log.showSignature=false",
+    "core.quotePath=false",
+    "diff.external=",
+    "log.follow=false",
+    "core.commitGraph=false",
+    "log.mailmap=false",
+)
+OPTIONS = """
+--no-ext-diff --no-textconv --no-color --no-show-signature --no-notes --encoding=UTF-8 --no-mailmap
+""".split()
+KEPT = """
+GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM GIT_EXEC_PATH GIT_CEILING_DIRECTORIES
+""".split()
+ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_PAGER": "cat",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "LC_ALL": "C",
+    "LANGUAGE": "C",
+}
+
+
+class Commit(NamedTuple):
+    id: str
+    at: datetime | None
+    author: str
+    message: str
+
+
+class Output(NamedTuple):
+    data: bytes
+    trouble: str | None = None  # a reason without a trailing period
+
+
+class Explanation(NamedTuple):
+    """What a commit tells: its kind, the text worth keeping, and how much it explains."""
+
+    kind: str  # decision or gotcha
+    content: str
+    subject: str
+    score: float
+    reverts: str | None = None
+    breaking: bool = False
+
+
+# The history
+
+
+def documents(
+    root: Path, limit: int = 2000, since: str | None = None, known: Collection[str] = ()
+) -> Iterator[Document | Skipped]:
+    """The commits among the newest `limit` that explain something, oldest first, without those in `known` (full ids)."""
+    # No message can contain the mark, so no message can look like the next commit.
+    mark = secrets.token_hex(12)
+    asked = [f"--max-count={max(limit, 0)}", *([f"--since={since}"] if since else [])]
+    form = f"--format={mark}%x00%H%x00%at%x00%an%x00%B%x00"
+    listed = _run_git(root, ["log", *OPTIONS, "--no-merges", *asked, form, "--"])
+    if listed.trouble:
+        yield Skipped("git:", listed.trouble)
+    found = [
+        (commit, told)
+        for commit in _commits(listed.data, mark.encode())
+        if (told := explain(commit.message, commit.author))
+    ]
+    # Ranked before the known ones are left out: otherwise each run would go one step further down.
+    found.sort(key=lambda item: -item[1].score)
+    chosen = [(commit, told) for commit, told in found[:MOST] if commit.id not in known]
+    files = _files(root, [commit.id for commit, _ in chosen], mark)
+    start = datetime.fromtimestamp(0, UTC)
+    for commit, told in sorted(chosen, key=lambda item: item[0].at or start):
+        passage = _passage(commit, told, files.get(commit.id, ()))
+        yield Document(f"git:{commit.id}", commit.id, lambda passage=passage: (passage,))  # type: ignore[misc]
+
+
+def reverted_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
+    """Of stored commits, which one another takes back: pairs, the old one first."""
+    by_id = {str(one.metadata["commit"]): one for one in memories if one.metadata.get("commit")}
+    pairs = []
+    for memory in by_id.values():
+        wanted = memory.metadata.get("reverts")
+        if isinstance(wanted, str) and len(wanted) >= 7:
+            begun = (other for id, other in by_id.items() if id.startswith(wanted))
+            old = by_id.get(wanted) or next(begun, None)
+            if old is not None and old is not memory:
+                pairs.append((old, memory))
+    return pairs
+
+
+def _passage(commit: Commit, told: Explanation, files: Sequence[str]) -> Passage:
+    sure = told.score >= 1
+    trap = told.kind == "gotcha" and told.score >= 1.5
+    reverts = told.reverts or told.content.startswith("Reverted:")
+    metadata = {
+        "commit": commit.id,
+        "author": commit.author,
+        "reverts": told.reverts,
+        "breaking": told.breaking or None,
+    }
+    return Passage(
+        told.content,
+        told.kind,
+        summary=clip(told.subject, 120),
+        importance=7.0 if told.breaking else 6.5 if trap else 6.0 if sure else 5.0,
+        confidence=0.9 if sure else 0.7,
+        tags=(
+            "analysis",
+            "git",
+            "breaking" if told.breaking else "revert" if reverts else "commit",
+        ),
+        entities=tuple(Entity(file, "file") for file in files),
+        section=f"{commit.id[:10]} {clip(told.subject, 120)}",
+        created_at=commit.at,
+        metadata={key: value for key, value in metadata.items() if value},
+    )
+
+
+def _commits(data: bytes, mark: bytes) -> Iterator[Commit]:
+    for record in data.split(mark + b"\0")[1:]:
+        fields = record.split(b"\0")
+        if len(fields) >= 5 and re.fullmatch(rb"[0-9a-f]{40,64}", fields[0]):
+            author = " ".join(_text(fields[2]).split())[:80]
+            message = redact(_text(fields[3])).text
+            yield Commit(fields[0].decode(), _time(fields[1]), author, message)
+
+
+def _text(data: bytes) -> str:
+    """Old commits are in whatever encoding their author had. Controls and escape sequences are for terminals."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", "replace")
+    text = re.sub(
+        r"\x1b(?:\[[0-9;?]{0,20}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|.)", "", text
+    )
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", "", text)
+
+
+def _time(data: bytes) -> datetime | None:
+    try:
+        at = datetime.fromtimestamp(int(data), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return at if 1971 <= at.year <= 2100 else None  # older or later is a broken clock
+
+
+def _files(root: Path, ids: Sequence[str], mark: str) -> Mapping[str, tuple[str, ...]]:
+    """A few files of each commit, those that are no tests first. What git cannot say costs only the entities."""
+    if not ids:
+        return {}
+    listing = ["--no-walk=unsorted", "--no-renames", "--name-only", "-z", "--stdin"]
+    form = f"--format={mark}%x00%H%x00"
+    output = _run_git(root, ["log", *OPTIONS, *listing, form], given="\n".join(ids).encode())
+    found: dict[str, tuple[str, ...]] = {}
+    for record in output.data.split(mark.encode() + b"\0")[1:]:
+        id, *names = record.split(b"\0", 400)
+        files = [name.decode("utf-8", "backslashreplace").strip("\n") for name in names]
+        files = [file for file in files if file and file.isprintable() and len(file) <= 200]
+        found[id.decode("ascii", "replace")] = tuple(sorted(files, key=is_aside)[:MOST_FILES])
+    return found
+
+
+def _run_git(root: Path, arguments: Sequence[str], given: bytes = b"") -> Output:
+    """What git prints, up to a bound in size and time, and why if it failed."""
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in KEPT
+    }
+    safely = [word for setting in CONFIGURATION for word in ("-c", setting)]
+    with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as asked:
+        asked.write(given)
+        asked.seek(0)
+        try:
+            process = subprocess.Popen(
+                ["git", "--no-pager", "--no-optional-locks", *safely, *arguments],
+                cwd=root,
+                env=environment | ENVIRONMENT,
+                stdin=asked,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            return Output(b"", "git is not installed, or the folder is gone")
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            return Output(b"", f"git cannot be started: {reason}")
+        data, expired = _read_output(process)
+        if expired:
+            reason = f"git took longer than {SECONDS:g} seconds; what it said until then is used"
+            return Output(data, reason)
+        if len(data) > MOST_BYTES:
+            million = MOST_BYTES // 1_000_000
+            reason = f"the history is larger than {million} MB; the newest part is used"
+            return Output(data[:MOST_BYTES], reason)
+        if process.returncode:
+            errors.seek(0)
+            told = errors.read(4_000).decode("utf-8", "replace")
+            return Output(data, _reason(told, process.returncode))
+    return Output(data)
+
+
+def _read_output(process: subprocess.Popen[bytes]) -> tuple[bytes, bool]:
+    """What a process prints, a little more than the bound at most, and whether it was ended for taking too long."""
+    expired = threading.Event()
+
+    def give_up() -> None:
+        expired.set()
+        process.kill()
+
+    timer = threading.Timer(SECONDS, give_up)
+    timer.start()
+    try:
+        with process:
+            data = process.stdout.read(MOST_BYTES + 1) if process.stdout else b""
+            if len(data) > MOST_BYTES:
+                process.kill()
+    finally:
+        timer.cancel()
+    return data, expired.is_set()
+
+
+def _reason(told: str, code: int) -> str:
+    if "not a git repository" in told:
+        return "not a git repository"
+    empty = ("does not have any commits", "bad default revision", "unknown revision or path")
+    if any(sign in told for sign in empty):
+        return "the repository has no commits yet"
+    lines = told.split("\n")
+    first = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])
+    shown = re.sub(r"^(?:fatal|error):\s*+", "git: ", "".join(filter(str.isprintable, first)))
+    return clip(shown.rstrip("."), 200) or f"git failed with code {code}"
+
+
+# Messages
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    """A pattern of the table. Only in pasted lines case counts."""
+    rows = load_table("commits")
+    phrases: list[str] = rows[name] if isinstance(rows[name], list) else [rows[name]]
+    return re.compile(_expand(phrases), 0 if name == "log" else re.IGNORECASE)
+
+
+def _expand(phrases: Sequence[str]) -> str:
+    rows = load_table("commits")
+    forms = (
+        rf"{verb}[ds]?" if verb.endswith("e") else rf"{verb}(?:s|es|ed|ing)?"
+        for verb in rows["done"].split()
+    )
+    words_of = {
+        "{done}": "|".join(forms),
+        "{type}": r"\w{2,20}(?:\([^)]{0,60}\))?",  # fix(parser)
+        "{because}": rows["because"],
+        "{months}": rows["months"],
+    }
+    joined = "|".join(phrases)
+    for name, pattern in words_of.items():
+        joined = joined.replace(name, pattern)
+    return joined
+
+
+@cache
+def _cues() -> tuple[tuple[re.Pattern[str], float], ...]:
+    rows = load_table("commits")["cue"]
+    return tuple(
+        (re.compile(rf"(?i)\b(?:{_expand(row['phrases'])})"), row["weight"]) for row in rows
+    )
+
+
+@cache
+def _words(name: str) -> frozenset[str]:
+    return frozenset(load_table("commits")[name].split())
+
+
+def explain(message: str, author: str = "") -> Explanation | None:
+    """What a commit's message explains, or None for the many that explain nothing."""
+    subject, _, body = message[:READ].strip().partition("\n")
+    subject = " ".join(subject.split())
+    prose, footer = _prose(body)
+    if (
+        not subject
+        or _pattern("bot").search(author)
+        or _pattern("unfinished").match(subject)
+        or _pattern("generated").search(message[:READ])
+    ):
+        return None
+    if reverted := _reverted(subject, message):
+        return _explain_revert(subject, prose, *reverted)
+    breaking = bool(footer) or bool(re.match(r"\w{2,20}(?:\([^)]{0,60}\))?!:\s", subject))
+    if _pattern("machine").match(subject) and not (breaking and prose):
+        return None
+    score = _rate(subject, prose)
+    long_enough = words(prose) >= SHORTEST_BODY or words(subject) >= SHORTEST_SUBJECT
+    if breaking and (footer or long_enough):
+        told = [f"{subject}.", _reasoning(prose, 700)]
+        told += [f"Breaking change: {clip(footer, 500)}"] if footer else []
+        content = clip("\n".join(filter(None, told)), LONGEST)
+        return Explanation("decision", content, subject, score + 1.0, breaking=True)
+    trivial, feature = (_pattern(name).match(subject) for name in ("trivial", "feature"))
+    if score < ENOUGH * (2.0 if trivial else 1.6 if feature else 1.0):
+        return None
+    kind = "gotcha" if _mends(subject, prose) else "decision"
+    reasoning = _reasoning(prose, LONGEST - len(subject) - 2)
+    return Explanation(kind, clip(f"{subject}.\n{reasoning}", LONGEST), subject, score)
+
+
+def _rate(subject: str, prose: str) -> float:
+    """How much a message explains."""
+    score = _score(prose) if words(prose) >= SHORTEST_BODY else 0.0
+    if score >= 0.3 and not _pattern("describes").match(prose):
+        score += 0.6 * bool(_pattern("asks").match(subject)) or 0.3 * _mends(subject, "")
+        score += 0.2 * (words(prose) >= 16) + 0.1 * (words(prose) >= 50)
+    strong = re.compile(rf"(?i)\b(?:{_pattern('strong').pattern})\b")
+    alone = strong.search(subject) if words(subject) >= SHORTEST_SUBJECT else None
+    contrast = alone and re.fullmatch(r"(?i)instead of|rather than", alone[0])
+    says_why = alone and (not contrast or words(subject) >= 12)
+    return score + (1.0 if says_why else min(_score(subject), 0.4))
+
+
+def _score(text: str) -> float:
+    """How much reasoning a text shows. A cue said twice counts half as much again; what only describes counts half."""
+    sentences = [
+        (sentence, 0.5 if _pattern("describes").match(sentence) else 1.0)
+        for sentence in re.split(r"(?<=[.!?:])\s+|\n\n+|\n(?=[-*+] )", text)
+    ]
+    found = [
+        (weight, [share for sentence, share in sentences if cue.search(sentence)])
+        for cue, weight in _cues()
+    ]
+    found.append((PAST, [share for sentence, share in sentences if _tells_past(sentence)]))
+    total = 0.0
+    for weight, shares in found:
+        best = sorted(shares, reverse=True)
+        total += weight * (best[0] + 0.5 * sum(best[1:2])) if best else 0
+    return total
+
+
+def _tells_past(sentence: str) -> bool:
+    """Whether a sentence tells how things were or what happened."""
+    tokens = re.findall(r"[a-z']+", sentence.lower())
+    for before, word, after in zip(tokens, tokens[1:], [*tokens[2:], ""], strict=False):
+        if word in _words("past") and before != "it":
+            return True
+        form = word.endswith("ed") and len(word) > 4 and word not in _words("no_past")
+        if form and before not in _words("no_subject") and after in _words("object"):
+            return True
+    return False
+
+
+def _prose(body: str) -> tuple[str, str]:
+    """The body as paragraphs of what was written for readers, and what it says about breaking changes."""
+    body = re.sub(r"<!--(?:[^-]|-(?!->)){0,4000}+(?:-->)?", "", body)
+    kept: list[str] = []
+    footer: list[str] = []
+    fenced = in_footer = False
+    for line in body.split("\n"):
+        bare = line.strip()
+        trailer = _pattern("trailer").match(bare)
+        if bare.startswith(("```", "~~~")):
+            fenced = not fenced
+        elif match := re.match(r"(?i)BREAKING[ -]CHANGES?\s?[:!]\s*(.*)", bare):
+            in_footer = True
+            footer.append(match[1])
+        elif not bare:
+            kept.append("")
+            in_footer = False
+        elif in_footer and not trailer:
+            footer.append(bare)
+        elif not fenced and not trailer and not _pattern("log").match(line):
+            kept.append(bare)
+    paragraphs = [
+        paragraph if re.match(r"[-*+] ", paragraph) else " ".join(paragraph.split("\n"))
+        for paragraph in re.split(r"\n{2,}", "\n".join(kept).strip())
+    ]
+    # GitHub squashes a branch into its subjects, one starred line each: a list of steps, not a reason.
+    steps = {paragraph for paragraph in paragraphs if re.match(r"\* \S.{0,80}$", paragraph)}
+    if len(steps) >= 2 and all(len(step) < 100 for step in steps):
+        paragraphs = [paragraph for paragraph in paragraphs if paragraph not in steps]
+    return "\n\n".join(filter(None, paragraphs)), " ".join(footer).strip()
+
+
+_QUOTED_REVERT = re.compile(
+    r'(?i)(?:\w{1,20}(?:\([^)]{0,60}\))?!?:\s*)?(?:partial(?:ly)? )?reverts?:?\s+["“\'](.{3,300})["”\'](?:\s*\(#\d+\))?\s*$'
+)
+_NAMED_REVERT = re.compile(
+    r"(?i)revert(?:\([^)]{0,60}\))?!?:\s*(.{3,300})|(?:partial(?:ly)? )?revert(?:s|ed|ing)?\s+(?:the |commit )?(.{3,300})"
+    r"|back(?:ing)? out\s+(.{3,300})|roll(?:ing)? back\s+(.{3,300})"
+)
+_THIS_REVERTS = re.compile(
+    r"(?i)this reverts (?:commits?|merge request|pull request)\b[^.\n]{0,200}\.?,?(?: reversing\s+changes made to [0-9a-f]{7,64}\.?)?"
+)
+_MENDING = re.compile(
+    r"(?i)(?:\[[^\]]{1,40}\]\s*|[\w/. -]{1,40}:\s+)?(?:fix(?:es|ed|ing)?|hot ?fix|bug ?fix|mend|repair|avoid|prevent|work ?around|handle|guard"
+    r"|don'?t|do not|stop|undo|disable|turn off|correct|workaround|never|resolve)\b"
+)
+_TRAP = re.compile(
+    r"(?i)root cause|turn(?:s|ed) out|work(?:ing|ed)?[- ]?around|race condition|deadlock|segfault|memory leak|data loss|corrupt"
+)
+
+
+def _reverted(subject: str, message: str) -> tuple[str, str | None] | None:
+    """What a commit takes back: its subject and, if told, its id."""
+    quoted, named = _QUOTED_REVERT.match(subject), _NAMED_REVERT.match(subject)
+    commit = re.search(r"(?i)this reverts commits? ([0-9a-f]{7,64})", message)
+    if not quoted and not named and not commit:
+        return None
+    match = quoted or named
+    what = next(filter(None, match.groups())) if match else subject
+    return re.sub(r"(?<!\s)\s*\(#\d+\)$", "", what), commit[1].lower() if commit else None
+
+
+def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> Explanation | None:
+    """A revert tells that something was tried and did not hold; with its reason if it gives one."""
+    prose = _THIS_REVERTS.sub("", prose).strip()
+    reason = _reasoning(prose, LONGEST - 400) if words(prose) >= 5 else ""
+    idle = any(_pattern(name).match(what) for name in ("machine", "unfinished", "trivial"))
+    trivial = idle or re.match(r"(?i)revert\b", what) or words(what) < 3
+    alone = re.search(r"(?i)\b(?:because|since|due to|as it|breaks?|broke|caus)", subject)
+    if not reason and trivial and not alone:
+        return None
+    after = f"\n{reason}" if reason else "" if alone else " The commit gives no reason."
+    told = clip(f"Reverted: {what.rstrip('.')}.{after}", LONGEST)
+    score = 1.0 + _score(prose) if reason or alone else 0.6
+    return Explanation("gotcha", told, subject, score, commit)
+
+
+def _mends(subject: str, prose: str) -> bool:
+    """Whether the commit mends something: then what it found is a trap to know, not a choice."""
+    return bool(_MENDING.match(subject) or _TRAP.search(prose))
+
+
+def _reasoning(prose: str, limit: int) -> str:
+    """The prose if it fits, else those of its paragraphs that explain most, in their order."""
+    if len(prose) <= limit:
+        return prose
+    paragraphs = prose.split("\n\n")
+    ranked = sorted(range(len(paragraphs)), key=lambda at: (-_score(paragraphs[at]), at))
+    chosen: set[int] = set()
+    size = 0
+    for at in ranked:
+        if size + len(paragraphs[at]) <= limit:
+            chosen.add(at)
+            size += len(paragraphs[at]) + 2
+    if not chosen:
+        return clip(paragraphs[ranked[0]], limit)
+    return "\n\n".join(paragraphs[at] for at in sorted(chosen))

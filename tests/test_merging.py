@@ -8,7 +8,7 @@ import random
 import pytest
 from stores import content_hash, day, make
 
-from bethink.features.merging import applied, circles, freed, hidden, merge
+from bethink.features.merging import apply_fields, find_circles, free, hide, merge
 from bethink.store.bundle import Record, stamp, version
 from bethink.types import Entity, Event
 
@@ -19,7 +19,7 @@ ADDED = Event(day(1), "user", "add", {}, {})
 def base(*events: Event, **fields) -> Record:
     memory = MEMORY
     for event in events:
-        memory = applied(memory, event.after)._replace(updated_at=event.at)
+        memory = apply_fields(memory, event.after)._replace(updated_at=event.at)
     return Record(memory._replace(**fields), True, (ADDED, *events))
 
 
@@ -189,11 +189,11 @@ def test_vectors_of_the_text_that_stands_stay_with_it():
 
 def test_the_same_text_under_two_ids_leaves_one_visible():
     keep, drop = base(), base()._replace(memory=MEMORY._replace(id="1" * 36))
-    behind = hidden(drop, keep)
+    behind = hide(drop, keep)
     assert behind.memory.superseded_by == keep.memory.id
     assert behind.memory.deleted_at is not None
     assert behind.events[-1].action == "merge"
-    assert behind == hidden(drop, keep)
+    assert behind == hide(drop, keep)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_the_same_text_under_two_ids_leaves_one_visible():
     ],
 )
 def test_what_replaces_each_other_is_found(behind, expected):
-    assert circles(behind) == expected
+    assert find_circles(behind) == expected
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_what_replaces_each_other_is_found(behind, expected):
 )
 def test_what_is_freed_is_as_valid_as_it_was_and_that_is_the_last_word(events, valid_to):
     record = base(*events)
-    back = freed(record)
+    back = free(record)
     assert (back.memory.superseded_by, back.memory.valid_to) == (None, valid_to)
     assert version(merge(record, back).record) == version(back)
     elsewhere = base(*events, said(2, importance=1.0))

@@ -11,7 +11,7 @@ from travel import fill, tallies
 
 from bethink.errors import InvalidInput, StoreError
 from bethink.features import migration
-from bethink.features.syncing import team_scope
+from bethink.features.sync import team_scope
 from bethink.store.bundle import Bundle
 from bethink.store.sqlite import SqliteStore
 from bethink.types import PERSONAL, Batch, Relation

@@ -15,7 +15,7 @@ from http_server import problem, running, served
 from mcp_client import ERAS, talking
 
 from bethink.errors import ConfigError
-from bethink.features.syncing import team_scope
+from bethink.features.sync import team_scope
 from bethink.post import Key
 from bethink.surface.remote import client as remote
 from bethink.surface.remote.client import Client, Failed, Refused, Unreachable
@@ -491,27 +491,24 @@ def test_what_changed_on_the_server_meanwhile_is_not_removed_there(anna, served)
     id = re.search(r"\[(\S+)\]", anna.store("Of great importance")[0])[1]
     where = {"project": f"team:{anna.name}"}
     id = served.owner.get(f"{V1}/memories/{id}", params=where).json()["id"]
-    far, scope = (
-        Server(Client(served.address, Key(anna.token, "test")), anna.name),
-        team_scope(anna.name),
-    )
-    was = far.outline(scope, ["told"]).lines[id].version
+    far = Server(Client(served.address, Key(anna.token, "test")), anna.name)
+    was = far.outline(["told"]).lines[id].version
     anna.team().call("update_memory", {"id": id, "importance": 9}, None)
-    assert far.remove(scope, {id: was}, (), ()) == (id,)
+    assert far.remove({id: was}, (), ()) == (id,)
     asked = {"gone": [id], "expect": {id: "no version"}}
     assert served.owner.post(f"{V1}/sync/remove", json=asked, params=where).json() == {
         "removed": 0,
         "left": [id],
     }
-    assert far.remove(scope, {id: far.outline(scope, ["told"]).lines[id].version}, (), ()) == ()
-    assert far.outline(scope, ["told"]).lines == {}
+    assert far.remove({id: far.outline(["told"]).lines[id].version}, (), ()) == ()
+    assert far.outline(["told"]).lines == {}
 
 
 def test_conversations_travel_through_the_server_when_asked_for(anna, served, tmp_path):
     from stores import HERE, NOW
     from travel import fill
 
-    from bethink.features.syncing import CONVERSATIONS, DOCUMENTS, TOLD, Database, Shared, Sync
+    from bethink.features.sync import CONVERSATIONS, DOCUMENTS, TOLD, Database, Shared, Sync
     from bethink.store.sqlite import SqliteStore
     from bethink.surface.remote.side import Server
 
@@ -519,14 +516,8 @@ def test_conversations_travel_through_the_server_when_asked_for(anna, served, tm
     fill(stores[0])
     for store in stores:
         far = Server(Client(served.address, Key(anna.token, "test")), anna.name)
-        run = Sync(
-            Database(store, "anna", lambda: NOW),
-            far,
-            HERE,
-            team_scope(anna.name),
-            anna.name,
-            (TOLD, CONVERSATIONS, DOCUMENTS),
-        )
+        near = Database(store, HERE, "anna", lambda: NOW)
+        run = Sync(near, far, anna.name, (TOLD, CONVERSATIONS, DOCUMENTS))
         report, _ = run.run(Shared({}, frozenset()))
         assert report.left == ()
     assert stores[1].sessions([HERE]) == stores[0].sessions([HERE]) != []
@@ -567,10 +558,9 @@ def test_nothing_reaches_another_project_through_a_bundle(anna, served):
     bundle = served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=there).json()[
         "bundle"
     ]
-    problem(
-        ben.post(f"{V1}/sync/take", json={"bundle": bundle}, params=ours), 422
-    )  # of another scope
-    bundle["records"][0]["scope"] = team_scope("ours")
+    named = json.loads(json.dumps(bundle))
+    named["records"][0]["scope"] = team_scope(anna.name)
+    problem(ben.post(f"{V1}/sync/take", json={"bundle": named}, params=ours), 422)
     assert ben.post(f"{V1}/sync/take", json={"bundle": bundle}, params=ours).json() == {
         "left": [id]
     }  # an id of another scope
@@ -585,12 +575,12 @@ def test_a_bundle_takes_over_no_conversation_of_another_project_and_brings_no_se
     now, secret = datetime.now(UTC), "ghp_" + "a1B2c3D4e5" * 3 + "a1B2c3"
 
     def brought(client, name, title):
-        scope, mark = team_scope(name), f"{name}-{Person.number}"
-        session = Session("talk", scope, "claude", title, "", now, now)
-        named = Span("topic", scope, "talk", None, title, title, (1, 2), 0, now, {})
+        mark = f"{name}-{Person.number}"
+        session = Session("talk", "", "claude", title, "", now, now)
+        named = Span("topic", "", "talk", None, title, title, (1, 2), 0, now, {})
         own = session._replace(id=f"talk {mark}", metadata={"cwd": title})
         source = (
-            scope,
+            "",
             Source(f"talk {mark}.jsonl", "transcript", metadata={"sessions": {"a": title}}),
             now,
         )

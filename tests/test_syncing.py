@@ -23,7 +23,7 @@ from stores import (
 )
 from travel import fill
 
-from bethink.features.syncing import (
+from bethink.features.sync import (
     CONVERSATIONS,
     DOCUMENTS,
     TOLD,
@@ -32,8 +32,8 @@ from bethink.features.syncing import (
     Shared,
     Sync,
     TooMany,
-    load,
-    save,
+    load_shared,
+    save_shared,
     team_scope,
 )
 from bethink.store.bundle import Bundle, Record, version
@@ -50,6 +50,10 @@ def store_kind():
     return "sqlite"
 
 
+def side(store, scope=HOME, kind=Database):
+    return kind(store, scope, "anna", lambda: NOW)
+
+
 class Laptop:
     """A database of one person, and what it had in common with the team's last time."""
 
@@ -58,10 +62,8 @@ class Laptop:
         self.shared, self.allow_loss = NOTHING_SHARED, allow_loss
 
     def sync(self, what=(TOLD,), team=None, **how) -> Report:
-        mine, theirs = (
-            Database(store, self.name, lambda: NOW) for store in (self.store, team or self.team)
-        )
-        run = Sync(mine, theirs, HOME, TEAM, "shop", what, **{"allow_loss": self.allow_loss, **how})
+        mine, theirs = side(self.store), side(team or self.team, TEAM)
+        run = Sync(mine, theirs, "shop", what, **{"allow_loss": self.allow_loss, **how})
         report, self.shared = run.run(self.shared)
         return report
 
@@ -361,9 +363,7 @@ def test_a_change_that_comes_between_is_not_overwritten(laptops, store):
             change(self.store, told.id, confidence=0.5, at=day(22))
             return super().take(*given)
 
-    run = Sync(
-        Database(anna.store, "anna", lambda: NOW), Slow(store, "anna", lambda: NOW), HOME, TEAM
-    )
+    run = Sync(side(anna.store, HOME, Database), side(store, TEAM, Slow))
     report, anna.shared = run.run(anna.shared)
     assert report.left == (told.id,)
     assert anna.sync().merged == 1
@@ -383,9 +383,7 @@ def test_a_change_that_comes_before_a_removal_is_kept_and_brought_back(laptops, 
             change(self.store, told.id, importance=9.0, at=day(22))
             return found
 
-    run = Sync(
-        Slow(anna.store, "anna", lambda: NOW), Database(store, "anna", lambda: NOW), HOME, TEAM
-    )
+    run = Sync(side(anna.store, HOME, Slow), side(store, TEAM, Database))
     report, anna.shared = run.run(anna.shared)
     assert report == Report(left=(told.id,))
     assert anna.store.get([told.id])[0].importance == 9.0
@@ -558,12 +556,7 @@ def test_a_sync_that_is_cut_off_is_finished_by_the_next(laptops, store):
 
     for allowed in range(4):
         Failing.left = allowed
-        run = Sync(
-            Failing(anna.store, "anna", lambda: NOW),
-            Failing(store, "anna", lambda: NOW),
-            HOME,
-            TEAM,
-        )
+        run = Sync(side(anna.store, HOME, Failing), side(store, TEAM, Failing))
         try:
             _, anna.shared = run.run(anna.shared)
         except Cut:
@@ -641,8 +634,8 @@ def test_three_databases_agree_after_any_sequence_of_changes(laptops, store):
 def test_what_both_had_is_kept_whole_or_counts_as_nothing(tmp_path):
     file = tmp_path / "sync" / "state.json"
     shared = Shared({"a": b"\x01\x02"}, frozenset({("a", "b", "answers")}))
-    save(file, shared)
-    assert load(file) == shared
+    save_shared(file, shared)
+    assert load_shared(file) == shared
     assert file.stat().st_mode & 0o077 == 0
     for broken in (
         "",
@@ -652,8 +645,8 @@ def test_what_both_had_is_kept_whole_or_counts_as_nothing(tmp_path):
         '{"records": [], "links": {}}',
     ):
         file.write_text(broken)
-        assert load(file) == NOTHING_SHARED
-    assert load(tmp_path / "nothing") == NOTHING_SHARED
+        assert load_shared(file) == NOTHING_SHARED
+    assert load_shared(tmp_path / "nothing") == NOTHING_SHARED
 
 
 def test_a_team_knows_a_project_by_name_however_it_is_written():
@@ -664,10 +657,8 @@ def test_a_record_of_another_scope_is_not_given_out(laptops):
     anna, _ = laptops
     mine = make("Mine", scope=PERSONAL)
     put(anna.store, mine)
-    assert Database(anna.store, "anna", lambda: NOW).fetch(HOME, [mine.id]) == []
-    assert isinstance(
-        Database(anna.store, "anna", lambda: NOW).fetch(PERSONAL, [mine.id])[0], Record
-    )
+    assert side(anna.store).fetch([mine.id]) == []
+    assert isinstance(side(anna.store, PERSONAL).fetch([mine.id])[0], Record)
 
 
 def test_the_command_exchanges_with_a_database(cli, tmp_path):  # noqa: F811

@@ -33,6 +33,7 @@ from bethink.store.bundle import (
     Bundle,
     Record,
     Stored,
+    export_pages,
     record_from_json,
     record_to_json,
     version,
@@ -179,12 +180,7 @@ def _of_database(store: Store) -> Iterator[Given]:
 
 
 def _all(store: Store, part: str) -> Iterator[Any]:
-    after = ""
-    while True:
-        bundle, after = store.export(part, after, PAGE)
-        if not (items := getattr(bundle, part)):
-            return
-        yield from items
+    return (item for page in export_pages(store, part, PAGE) for item in getattr(page, part))
 
 
 def _values(file: Path) -> Iterable[Any]:

@@ -210,12 +210,12 @@ def limit_stranger(record: Record, now: datetime) -> Record:
 # A bundle over the network
 
 
-def check_bundle(value: Any, scope: str, longest: int) -> tuple[Bundle, tuple[str, ...]]:
-    """The bundle in a request, if everything in it is in order and of this scope; and the ids of memories that were left out, because
+def check_bundle(value: Any, longest: int) -> tuple[Bundle, tuple[str, ...]]:
+    """The bundle in a request, if everything in it is in order and names no scope; and the ids of memories that were left out, because
     they hold what would be a secret here."""
     try:
         bundle = bundle_from_json(value)
-        _check_parts(bundle, scope, longest)
+        _check_parts(bundle, longest)
     except InvalidInput:
         raise
     except WRONG as error:
@@ -227,7 +227,7 @@ def check_bundle(value: Any, scope: str, longest: int) -> tuple[Bundle, tuple[st
     return redact_places(bundle._replace(records=records)), hidden
 
 
-def _check_parts(bundle: Bundle, scope: str, longest: int) -> None:
+def _check_parts(bundle: Bundle, longest: int) -> None:
     if bundle.size > MOST or len(bundle.gone) > MOST:
         raise InvalidInput(f"The bundle has more than {MOST:,} items.", "Send it in parts.")
     if bundle.tombstones or bundle.salt or bundle.gone:
@@ -236,35 +236,35 @@ def _check_parts(bundle: Bundle, scope: str, longest: int) -> None:
             "Send memories and what they belong to.",
         )
     for key, name, path in bundle.scopes:
-        _need(key == scope and _is_text(name) and _is_text(path), "a scope")
+        _need(key == "" and _is_text(name) and _is_text(path), "a scope")
     for of, source, _ in bundle.sources:
-        _need(of == scope and _is_text(source.uri) and _is_text(source.type), "a source")
+        _need(of == "" and _is_text(source.uri) and _is_text(source.type), "a source")
         _need(_is_optional_text(source.hash) and _is_count(source.position), "a source")
         _need(_is_object(source.metadata, 50 * LONGEST_METADATA), "a source")
     for session in bundle.sessions:
         texts = (session.id, session.host, session.title, session.source)
-        good = session.scope == scope and all(map(_is_text, texts))
+        good = session.scope == "" and all(map(_is_text, texts))
         _need(good and _is_object(session.metadata), "a session")
     for span, vectors in bundle.spans:
         named = all(map(_is_text, (span.id, span.session, span.name)))
-        _need(span.scope == scope and named, "a topic")
+        _need(span.scope == "" and named, "a topic")
         _need(_is_text(span.summary, longest) and _is_optional_text(span.parent), "a topic")
         _need(_is_range(span.lines) and _is_count(span.depth), "a topic")
         _need(_is_object(span.metadata) and _are_vectors(vectors), "a topic")
     for record in bundle.records:
         wrong = wrong_field(record, longest)
         _need(wrong is None, f"the {wrong} of the memory {str(record.memory.id)[:36]}")
-        _need(record.memory.scope == scope, f"the scope of the memory {record.memory.id}")
+        _need(record.memory.scope == "", f"the scope of the memory {record.memory.id}")
     for relation, actor in bundle.relations:
         ends = all(map(_is_id, relation[:2]))
         _need(ends and relation.type in RELATIONS and _is_text(actor), "a relation")
     for of, identity in bundle.turns:
-        _need(of == scope and len(identity) <= 64, "a message")
+        _need(of == "" and len(identity) <= 64, "a message")
 
 
 def _need(good: bool, place: str) -> None:
     if not good:
         raise InvalidInput(
             f"Something about {place} in the bundle is not in order.",
-            "Send what another Bethink exported, for this project.",
+            "Send what another Bethink exported, without a scope: the request names the project.",
         )

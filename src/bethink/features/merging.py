@@ -57,7 +57,7 @@ def merge(mine: Record, theirs: Record) -> Merged:
     return Merged(_used(record, mine, theirs), _conflicts(here, there))
 
 
-def hidden(record: Record, winner: Record) -> Record:
+def hide(record: Record, winner: Record) -> Record:
     """A memory that says what another one of the same scope says, put behind it. Both sides come to the same."""
     at = max(record.memory.updated_at, winner.memory.created_at)
     after = {"superseded_by": winner.memory.id, "deleted_at": stamp(at)}
@@ -72,7 +72,7 @@ def hidden(record: Record, winner: Record) -> Record:
     return record._replace(memory=memory, events=(*record.events, event))
 
 
-def circles(behind: Mapping[str, str]) -> list[list[str]]:
+def find_circles(behind: Mapping[str, str]) -> list[list[str]]:
     """The ids that replace each other in a circle, given what replaced each."""
     found, seen = [], set[str]()
     for start in behind:
@@ -92,13 +92,13 @@ def replaced_at(record: Record) -> datetime:
     return word.at if word else record.memory.created_at
 
 
-def freed(record: Record) -> Record:
+def free(record: Record) -> Record:
     """A replaced memory as it was before that, visible again. Both sides come to the same."""
     memory, word = record.memory, _replacing(record)
     valid_to = memory.valid_to
     if word is None or "valid_to" in word.after or word.before.get("superseded_by"):
         before = valid_before([(event.before, event.after) for event in record.events])
-        valid_to = applied(memory, {"valid_to": before}).valid_to
+        valid_to = apply_fields(memory, {"valid_to": before}).valid_to
     # Behind everything that was said of it, so that it is the last word wherever the history is put in order.
     at = max((memory.updated_at, *(event.at for event in record.events))) + timedelta(
         milliseconds=1
@@ -175,7 +175,7 @@ def _replayed(memory: Memory, tail: Sequence[Event], useful: float | None) -> Me
                 fields[name] = value
     if useful is not None:
         fields[COUNTED] = useful
-    return applied(memory, fields)
+    return apply_fields(memory, fields)
 
 
 def _with_text(
@@ -194,7 +194,7 @@ def _with_text(
     return memory._replace(**{name: getattr(owner, name) for name in OF_TEXT if name not in told})
 
 
-def applied(memory: Memory, fields: Mapping[str, Any]) -> Memory:
+def apply_fields(memory: Memory, fields: Mapping[str, Any]) -> Memory:
     """A memory with values as history keeps them: times as milliseconds, lists and metadata as JSON."""
     new: dict[str, Any] = {}
     for name, value in fields.items():

@@ -17,7 +17,16 @@ from typing import NamedTuple
 from bethink import project as projects
 from bethink.errors import InvalidInput, StoreError
 from bethink.store.base import Store
-from bethink.store.bundle import EPOCH, PARTS, Bundle, Tally, digest, item_key, rename_scopes
+from bethink.store.bundle import (
+    EPOCH,
+    PARTS,
+    Bundle,
+    Tally,
+    digest,
+    export_pages,
+    item_key,
+    rename_scopes,
+)
 from bethink.types import Batch, Relation
 
 PAGE = 500
@@ -126,11 +135,7 @@ def pages(
     store: Store, part: str, page: int = PAGE, names: Mapping[str, str] | None = None
 ) -> Iterator[Bundle]:
     """A part of a store in bundles, with scopes renamed."""
-    after = ""
-    while True:
-        bundle, after = store.export(part, after, page)
-        if not getattr(bundle, part):
-            return
+    for bundle in export_pages(store, part, page):
         yield rename_scopes(bundle, names) if names else bundle
 
 

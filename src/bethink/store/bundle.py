@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from bethink.types import (
     Entity,
@@ -63,6 +63,33 @@ class Bundle(NamedTuple):
     @property
     def size(self) -> int:
         return sum(len(getattr(self, part)) for part in PARTS)
+
+
+class Exporter(Protocol):
+    def export(
+        self,
+        part: str,
+        after: str,
+        limit: int,
+        scopes: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> tuple[Bundle, str]: ...
+
+
+def export_pages(
+    store: Exporter,
+    part: str,
+    size: int,
+    scopes: Sequence[str] | None = None,
+    vectors: bool = True,
+) -> Iterator[Bundle]:
+    """A part of a store, or of some scopes of it, in bundles of so many items."""
+    after = ""
+    while True:
+        bundle, after = store.export(part, after, size, scopes, vectors)
+        if not getattr(bundle, part):
+            return
+        yield bundle
 
 
 def rename_scopes(bundle: Bundle, names: Mapping[str, str]) -> Bundle:

@@ -1,6 +1,6 @@
 """SQLite's side of moving memories between stores: whole records out, whole records in, one page and one transaction at a time.
 
-What comes in is put down as it is. Which of two versions is the right one is decided before, by `migration` and `syncing`.
+What comes in is put down as it is. Which of two versions is the right one is decided before, by `exchange`, `migration` and `sync`.
 """
 
 from __future__ import annotations

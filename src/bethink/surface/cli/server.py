@@ -332,7 +332,7 @@ def create_token(args: Namespace) -> None:
 def grants(args: Namespace) -> list[Grant]:
     """The projects that a token is made for: the one it is made in, and those that are named."""
     from bethink import project as projects
-    from bethink.features.syncing import team_scope
+    from bethink.features.sync import team_scope
     from bethink.surface.http.tokens import Grant
 
     shared = [Grant(team_scope(name), "", name.strip()) for name in args.team]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bethink.api import Bethink
-    from bethink.features.syncing import Report, Side
+    from bethink.features.sync import Report, Side
 
 INCLUDED = ("conversations", "documents")
 
@@ -73,7 +73,7 @@ def sync(args: Namespace) -> None:
       bethink config team https://memory.example && bethink sync
       bethink sync --include conversations,documents
     """
-    from bethink.features import syncing
+    from bethink.features.sync import TOLD, Database, Shared, Sync, load_shared, save_shared
 
     included = pieces(args.include)
     if wrong := [one for one in included if one not in INCLUDED]:
@@ -87,56 +87,53 @@ def sync(args: Namespace) -> None:
                 "Which team is not said.",
                 "bethink sync --with https://memory.example, or bethink config team …",
             )
-        total: list[Report] = []
-        with far(args, memory, team) as theirs:
-            mine = syncing.Database(memory.store, memory.actor, memory.clock)
+        reports: list[Report] = []
+        with far_side(args, memory, team) as side_of:
             for here, there, name in scopes(args, memory):
                 file = state_file(memory, team, here, there)
-                shared = syncing.Shared({}, frozenset()) if args.forget_base else syncing.load(file)
-                what = (syncing.TOLD, *included)
-                report, now = syncing.Sync(
-                    mine, theirs, here, there, name, what, args.accept_removals
-                ).run(shared)
-                syncing.save(file, now)
-                total.append(report)
-        tell(args, memory, total)
+                shared = Shared({}, frozenset()) if args.forget_base else load_shared(file)
+                mine = Database(memory.store, here, memory.actor, memory.clock)
+                what = (TOLD, *included)
+                run = Sync(mine, side_of(there), name, what, args.accept_removals)
+                report, now = run.run(shared)
+                save_shared(file, now)
+                reports.append(report)
+        show_reports(args, memory, reports)
 
 
 @contextmanager
-def far(args: Namespace, memory: Bethink, team: str) -> Iterator[Side]:
-    """The team's side: a server, or a database."""
-    from bethink.features import syncing
+def far_side(args: Namespace, memory: Bethink, team: str) -> Iterator[Callable[[str], Side]]:
+    """The team's side of each scope: of a server, or of a database."""
     from bethink.features.migration import without_password
+    from bethink.features.sync import Database
     from bethink.store import located, open_store
+    from bethink.types import PERSONAL
 
     if team.startswith(("http://", "https://")):
         from bethink.surface.remote import client
         from bethink.surface.remote.side import Server
 
-        yield Server(
-            client.Client(team, client.token(args.token_file)),
-            team_name(args, memory),
-            args.container,
-        )
+        server = client.Client(team, client.token(args.token_file))
+        name = team_name(args, memory)
+        yield lambda scope: Server(server, name, args.container, scope == PERSONAL)
         return
     config = memory.config._replace(database=team)
-    if without_password(located(config, memory.project)) == without_password(
-        located(memory.config, memory.project)
-    ):
+    used, wanted = (located(one, memory.project) for one in (memory.config, config))
+    if without_password(wanted) == without_password(used):
         raise UsageError(
             f"{without_password(team)} is the database that is used here anyway.",
             "Name the team's with --with.",
         )
     store = open_store(config, memory.project)
     try:
-        yield syncing.Database(store, memory.actor, memory.clock)
+        yield lambda scope: Database(store, scope, memory.actor, memory.clock)
     finally:
         store.close()
 
 
 def scopes(args: Namespace, memory: Bethink) -> list[tuple[str, str, str]]:
     """(scope here, scope there, the name that people know it by)."""
-    from bethink.features.syncing import team_scope
+    from bethink.features.sync import team_scope
     from bethink.project import container_name
     from bethink.types import PERSONAL
 
@@ -144,10 +141,8 @@ def scopes(args: Namespace, memory: Bethink) -> list[tuple[str, str, str]]:
     there = team_scope(name)
     if args.container:
         container = container_name(args.container)
-        there, name = (
-            f"container:{there.removeprefix('project:')}/{container}",
-            f"{name}/{container}",
-        )
+        identity = there.removeprefix("project:")
+        there, name = f"container:{identity}/{container}", f"{name}/{container}"
     found = [(memory.scope, there, name)]
     return [*found, (PERSONAL, PERSONAL, "personal")] if args.personal else found
 
@@ -182,7 +177,7 @@ def state_file(memory: Bethink, team: str, here: str, there: str) -> Path:
     )
 
 
-def tell(args: Namespace, memory: Bethink, reports: list[Report]) -> None:
+def show_reports(args: Namespace, memory: Bethink, reports: list[Report]) -> None:
     names = ("pushed", "pulled", "merged", "removed_here", "removed_there", "links")
     value: dict[str, Any] = {
         name: sum(getattr(report, name) for report in reports) for name in names

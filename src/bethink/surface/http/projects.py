@@ -20,7 +20,7 @@ from bethink import project as projects
 from bethink.api import Bethink
 from bethink.config import Config
 from bethink.errors import Ambiguous, InvalidInput, NotFound, StoreBusy
-from bethink.features.syncing import team_scope
+from bethink.features.sync import team_scope
 from bethink.ingest.redact import redact
 from bethink.project import Project
 from bethink.store import located

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from bethink.errors import BethinkError, NotFound, StoreError
-from bethink.features import incoming, syncing
+from bethink.features import incoming
+from bethink.features.sync import Database
 from bethink.store.bundle import EPOCH, Bundle, bundle_to_json, stamp
 from bethink.surface.http.answers import Shape
 from bethink.surface.http.operation import Call, Operation, Reply
@@ -136,18 +137,17 @@ def _called(call: Call, name: str) -> Reply:
         )
 
 
-def _side(call: Call) -> tuple[syncing.Database, str]:
+def _side(call: Call) -> Database:
     if call.query.personal and not call.caller.personal:
         raise no_personal()
-    return syncing.Database(
-        call.memory.store, call.memory.actor, call.memory.clock
-    ), PERSONAL if call.query.personal else call.memory.scope
+    memory = call.memory
+    scope = PERSONAL if call.query.personal else memory.scope
+    return Database(memory.store, scope, memory.actor, memory.clock)
 
 
 def outline(call: Call) -> dict[str, Any]:
     """What a project holds, as far as it takes to compare it with another database."""
-    side, scope = _side(call)
-    found = side.outline(scope, call.body.what)
+    found = _side(call).outline(call.body.what)
     lines = [[id, line.version.hex(), line.hash, line.alone] for id, line in found.lines.items()]
     links = [
         [*link, stamp(relation.created_at or EPOCH), actor]
@@ -158,24 +158,22 @@ def outline(call: Call) -> dict[str, Any]:
 
 def give(call: Call) -> dict[str, Any]:
     """Memories whole, with their history and vectors."""
-    side, scope = _side(call)
-    return {"bundle": bundle_to_json(Bundle(records=tuple(side.fetch(scope, call.body.ids))))}
+    return {"bundle": bundle_to_json(Bundle(records=tuple(_side(call).fetch(call.body.ids))))}
 
 
 def places(call: Call) -> dict[str, Any]:
     """Sources, sessions, topics and known messages of a project."""
-    side, scope = _side(call)
-    return {"bundle": bundle_to_json(side.places(scope))}
+    return {"bundle": bundle_to_json(_side(call).places())}
 
 
 def take(call: Call) -> dict[str, Any]:
     """Puts memories of another database down as they are, where they are expected."""
-    side, scope = _side(call)
+    side = _side(call)
     longest = call.memory.config.max_characters
-    bundle, hidden = incoming.check_bundle(call.body.bundle, scope, longest)
+    bundle, hidden = incoming.check_bundle(call.body.bundle, longest)
     expect = {id: None if one is None else _version(one) for id, one in call.body.expect.items()}
-    bundle = bundle._replace(relations=_inside(call, scope, bundle.relations))
-    return {"left": [*hidden, *side.take(scope, bundle, expect)]}
+    bundle = bundle._replace(relations=_inside(call, side.scope, bundle.relations))
+    return {"left": [*hidden, *side.take(bundle, expect)]}
 
 
 def _inside(call: Call, scope: str, relations: Any) -> Any:
@@ -191,10 +189,12 @@ def _inside(call: Call, scope: str, relations: Any) -> Any:
 
 def remove(call: Call) -> dict[str, Any]:
     """Removes what another database no longer has."""
-    side, scope = _side(call)
+    side = _side(call)
     asked = call.body
     wanted = {*asked.gone, *asked.purge, *(id for link in asked.unlink for id in link[:2])}
-    here = {memory.id for memory in call.memory.store.get(sorted(wanted)) if memory.scope == scope}
+    here = {
+        memory.id for memory in call.memory.store.get(sorted(wanted)) if memory.scope == side.scope
+    }
     gone = {
         id: _version(asked.expect[id]) if id in asked.expect else None
         for id in asked.gone
@@ -206,7 +206,7 @@ def remove(call: Call) -> dict[str, Any]:
         for source, target, type in asked.unlink
         if source in here and target in here
     ]
-    left = side.remove(scope, gone, purge, unlink)
+    left = side.remove(gone, purge, unlink)
     return {"removed": len(gone) + len(purge) + len(unlink) - len(left), "left": list(left)}
 
 
@@ -219,8 +219,7 @@ def _version(text: str) -> bytes:
 
 def purged(call: Call) -> dict[str, Any]:
     """Which of these texts, by their hashes, were purged here."""
-    side, _ = _side(call)
-    return {"purged": sorted(side.purged(call.body.hashes))}
+    return {"purged": sorted(_side(call).purged(call.body.hashes))}
 
 
 def _operation(

@@ -1,0 +1,524 @@
+"""Two databases that share a project, brought in step: what is new goes over, what both changed is merged, what one removed goes.
+
+    outline both → compare with each other and with what both had last time → push, pull, merge, remove → remember what both have now
+
+A project has a scope of its own in each database; on the way between them it is called "". What both had last time is kept beside the
+local database; without it nothing is ever removed, only added and merged. Every step is one transaction and every write expects what
+was read, so a sync may be cut off or run beside writers at any moment: the next one goes on. Which of two versions is right,
+`merging` says. What somebody sees is not hidden by a sync unless what replaced it can be seen there, or somebody chose to forget it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from bethink.errors import BethinkError
+from bethink.features import merging
+from bethink.project import team_identity
+from bethink.store.base import Store
+from bethink.store.bundle import (
+    Bundle,
+    Record,
+    digest,
+    export_pages,
+    item_key,
+    rename_scopes,
+    texts,
+    version,
+)
+from bethink.store.writer import content_hash
+from bethink.types import Batch, Memory, Relation
+
+PAGE = 200
+TOLD, CONVERSATIONS, DOCUMENTS = "told", "conversations", "documents"
+PLACES = ("sources", "sessions", "spans", "turns")  # what memories belong to
+MANY = 20  # removals that are done without asking, whatever part of the whole they are; set by hand
+
+Link = tuple[str, str, str]
+Item = TypeVar("Item")
+
+
+class Line(NamedTuple):
+    """What of a memory is needed to compare it."""
+
+    version: bytes
+    hash: str  # of its text
+    alone: bool  # whether no other visible memory of the scope may hold the same text
+    behind: str | None = None  # what replaced it; a server does not say
+
+
+class Outline(NamedTuple):
+    lines: dict[str, Line]
+    links: dict[Link, tuple[Relation, str]]
+
+
+class Shared(NamedTuple):
+    """What both sides had after the last sync."""
+
+    records: Mapping[str, bytes]
+    links: frozenset[Link]
+
+
+class Missing(NamedTuple):
+    """What becomes of memories that only one side has."""
+
+    gone: Mapping[str, bytes]  # to be removed without a trace, in the version that was seen
+    purge: Sequence[str]
+    copy: Sequence[str]
+
+
+class Side(Protocol):
+    """The scope of one of the two databases, near or far."""
+
+    def outline(self, what: Sequence[str]) -> Outline: ...
+
+    def fetch(self, ids: Sequence[str]) -> list[Record]: ...
+
+    def take(self, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]: ...
+
+    def remove(
+        self, gone: Mapping[str, bytes | None], purge: Sequence[str], unlink: Sequence[Link]
+    ) -> tuple[str, ...]:
+        """Removes memories without a trace if they are still the given version (None: whichever), purges others, and ends relations.
+        Returns the ids that stayed."""
+        ...
+
+    def purged(self, hashes: Sequence[str]) -> set[str]: ...
+
+    def places(self) -> Bundle: ...
+
+
+class Report(NamedTuple):
+    """What a sync did."""
+
+    pushed: int = 0
+    pulled: int = 0
+    merged: int = 0
+    removed_here: int = 0
+    removed_there: int = 0
+    links: int = 0
+    # (id, fields) that both sides changed; the later word stands
+    conflicts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    # ids that were not taken: changed meanwhile, or purged on the other side
+    left: tuple[str, ...] = ()
+
+
+class TooMany(BethinkError):
+    """So much is missing on one side that it looks like a loss, not like somebody's wish."""
+
+
+def load_shared(file: Path) -> Shared:
+    """What both sides had last time. A file that cannot be read counts as none: nothing is removed then."""
+    try:
+        value = json.loads(file.read_text("utf-8"))
+        records = {str(id): bytes.fromhex(one) for id, one in value["records"].items()}
+        links = ((str(source), str(target), str(type)) for source, target, type in value["links"])
+        return Shared(records, frozenset(links))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Shared({}, frozenset())
+
+
+def save_shared(file: Path, shared: Shared) -> None:
+    """Keeps what both sides have now, whole or not at all."""
+    value = {
+        "records": {id: one.hex() for id, one in shared.records.items()},
+        "links": sorted(shared.links),
+    }
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        partial.unlink(missing_ok=True)
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(value, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(file)
+    except OSError as error:
+        raise BethinkError(
+            f"What both sides have now cannot be noted in {file}: {error.strerror or error}.",
+            "Nothing is lost; free some space and sync again.",
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def team_scope(name: str) -> str:
+    """The scope of a project that a team knows by name, the same for everybody."""
+    return f"project:{team_identity(name)}"
+
+
+class Database:
+    """A side that is a store."""
+
+    def __init__(self, store: Store, scope: str, actor: str, clock: Callable[[], datetime]) -> None:
+        self.store, self.scope, self.actor, self.clock = store, scope, actor, clock
+
+    def outline(self, what: Sequence[str]) -> Outline:
+        lines: dict[str, Line] = {}
+        for record in self._items("records"):
+            memory = record.memory
+            if _sort(memory) in what:
+                alone = record.unique and memory.deleted_at is None
+                behind = memory.superseded_by
+                lines[memory.id] = Line(version(record), memory.content_hash, alone, behind)
+        links = {
+            (relation.source, relation.target, relation.type): (relation, actor)
+            for relation, actor in self._items("relations")
+            if relation.source in lines and relation.target in lines
+        }
+        return Outline(lines, links)
+
+    def fetch(self, ids: Sequence[str]) -> list[Record]:
+        own = [one for one in self.store.records(ids) if one.memory.scope == self.scope]
+        return list(rename_scopes(Bundle(records=tuple(own)), {self.scope: ""}).records)
+
+    def take(self, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]:
+        return self.store.take(rename_scopes(bundle, {"": self.scope}), expect=expect)
+
+    def remove(
+        self, gone: Mapping[str, bytes | None], purge: Sequence[str], unlink: Sequence[Link]
+    ) -> tuple[str, ...]:
+        left: tuple[str, ...] = ()
+        if gone:
+            expect = {id: one for id, one in gone.items() if one is not None}
+            left = self.store.take(Bundle(gone=tuple(gone)), expect=expect)
+        if purge or unlink:
+            ended = tuple(Relation(*link) for link in unlink)
+            self.store.write(
+                Batch(at=self.clock(), actor=self.actor, purge=tuple(purge), unrelate=ended)
+            )
+        return left
+
+    def purged(self, hashes: Sequence[str]) -> set[str]:
+        return self.store.tombstoned(hashes)
+
+    def places(self) -> Bundle:
+        parts: dict[str, Any] = {part: tuple(self._items(part)) for part in PLACES}
+        return rename_scopes(Bundle(**parts), {self.scope: ""})
+
+    def _items(self, part: str) -> Iterable[Any]:
+        pages = export_pages(self.store, part, PAGE, [self.scope], vectors=part == "spans")
+        return (item for bundle in pages for item in getattr(bundle, part))
+
+
+def _sort(memory: Memory) -> str:
+    """Whether a memory was told, said in a conversation, or read from a file."""
+    if memory.source_type == "transcript" or memory.session:
+        return CONVERSATIONS
+    return TOLD if memory.source_type in ("note", "handoff") else DOCUMENTS
+
+
+class Sync:
+    """One run over one scope, which people know by `name`."""
+
+    def __init__(
+        self,
+        mine: Side,
+        theirs: Side,
+        name: str = "",
+        what: Sequence[str] = (TOLD,),
+        allow_loss: bool = False,
+    ) -> None:
+        self.mine, self.theirs, self.name = mine, theirs, name
+        self.sides = (theirs, mine)  # what cannot be put down far away is not put down here either
+        self.what, self.allow_loss = tuple(what), allow_loss
+        self.both: dict[str, bytes] = {}  # what both sides have when it is done
+        # What replaced memories on each side.
+        self.behind: dict[Side, dict[str, str]] = {mine: {}, theirs: {}}
+        # What this run itself has hidden for good, and on which side.
+        self.forgotten: set[tuple[Side, str]] = set()
+        # What is replaced by something that the other side may get only later in this run.
+        self.waiting: list[str] = []
+        self.undone: set[Link] = set()
+        self.left: list[str] = []
+        self.conflicts: list[tuple[str, tuple[str, ...]]] = []
+
+    def run(self, shared: Shared) -> tuple[Report, Shared]:
+        """Does it, and says what was done and what both sides have now."""
+        mine, theirs = self.mine.outline(self.what), self.theirs.outline(self.what)
+        common = [id for id in mine.lines if id in theirs.lines]
+        for id in common:
+            if mine.lines[id].version == theirs.lines[id].version:
+                self._agreed(id, mine.lines[id].version, mine.lines[id].behind)
+        pairs = _twins(mine, theirs)
+        twins = {id for pair in pairs for id in pair}
+        here = self._missing(mine, self.mine, theirs, self.theirs, twins, shared)
+        there = self._missing(theirs, self.theirs, mine, self.mine, twins, shared)
+        self._guard(sum(len(one.gone) + len(one.purge) for one in (here, there)), shared)
+        if self.what != (TOLD,):
+            self._exchange_places()
+        merged = self._merge([id for id in common if id not in self.both])
+        removed_here = self._remove(self.mine, here)
+        removed_there = self._remove(self.theirs, there)
+        pushed = self._copy(self.mine, self.theirs, here.copy)
+        pulled = self._copy(self.theirs, self.mine, there.copy)
+        waiting, self.waiting = self.waiting, []
+        merged += self._merge(waiting) + sum(self._settle_twins(*pair) for pair in pairs)
+        self._open_circles()
+        links, both_links = self._exchange_links(mine, theirs, shared)
+        conflicts, left = tuple(self.conflicts), tuple(dict.fromkeys(self.left))
+        report = Report(pushed, pulled, merged, removed_here, removed_there, links, conflicts, left)
+        # What both still have and could not be agreed on may be removed or purged by the next sync as before.
+        kept = {id: shared.records[id] for id in common if id in shared.records}
+        return report, Shared({**kept, **self.both}, both_links)
+
+    def _agreed(self, id: str, version: bytes, behind: str | None) -> None:
+        """Notes that both sides have a memory in this version now."""
+        self.both[id] = version
+        for known in self.behind.values():
+            known.pop(id, None)
+            if behind:
+                known[id] = behind
+
+    # What both have
+
+    def _merge(self, ids: Sequence[str]) -> int:
+        """Makes one record of memories that differ, and puts it down on both sides."""
+        done = 0
+        for page in _paged(ids):
+            found = {
+                side: {record.memory.id: record for record in side.fetch(page)}
+                for side in self.sides
+            }
+            for id in page:
+                if all(id in records for records in found.values()):
+                    done += self._agree({side: found[side][id] for side in self.sides})
+        return done
+
+    def _agree(self, was: Mapping[Side, Record]) -> int:
+        record, conflicts = merging.merge(was[self.mine], was[self.theirs])
+        id = record.memory.id
+        for side, before in was.items():
+            if before.memory.superseded_by:
+                self.behind[side][id] = before.memory.superseded_by
+        for side, before in was.items():
+            by = record.memory.superseded_by
+            hidden = record.memory.deleted_at or before.memory.deleted_at
+            if not by or by == before.memory.superseded_by or hidden:
+                continue
+            end = self._end(side, record.memory)
+            if end is None:
+                # Its replacement is on its way, or is not exchanged: what a private conversation did here is not done there.
+                self.waiting.append(id)
+                return 0
+            if not self._shown(side, end) and self._shown(side, self._end(side, before.memory)):
+                # One side replaced it by what the other had forgotten: neither meant that nothing of it is left.
+                record = self._free(record)
+                conflicts = tuple(sorted({*conflicts, "superseded_by"}))
+        if conflicts:
+            self.conflicts.append((id, conflicts))
+        return self._put_both(record, was)
+
+    def _put_both(self, record: Record, was: Mapping[Side, Record]) -> int:
+        id, now = record.memory.id, version(record)
+        for side, before in was.items():
+            if now != version(before) and self._put(side, [record], {id: version(before)}):
+                return 0
+            if record.memory.deleted_at and before.memory.deleted_at is None:
+                self.forgotten.add((side, id))
+        self._agreed(id, now, record.memory.superseded_by)
+        return 1
+
+    def _end(self, side: Side, memory: Memory) -> Memory | None:
+        """Where following what replaced a memory leads on a side; None if it leads to something that the side does not have."""
+        seen = {memory.id}
+        while memory.superseded_by and memory.superseded_by not in seen:
+            seen.add(memory.superseded_by)
+            found = side.fetch([memory.superseded_by])
+            if not found:
+                return None
+            memory = found[0].memory
+        return memory
+
+    def _shown(self, side: Side, end: Memory | None) -> bool:
+        """Whether it could be seen on a side when the run began."""
+        return end is not None and (end.deleted_at is None or (side, end.id) in self.forgotten)
+
+    def _free(self, record: Record) -> Record:
+        self.undone.add((record.memory.superseded_by or "", record.memory.id, "supersedes"))
+        return merging.free(record)
+
+    def _open_circles(self) -> None:
+        """Where each side said that its own replaces the other's, the two hide each other. The later word stands: what was replaced first
+        is brought back. By what the sides have and not by what this run did, so that one that was cut off leaves no circle for good."""
+        for side in (self.mine, self.theirs):
+            for circle in merging.find_circles(self.behind[side]):
+                found = {record.memory.id: record for record in side.fetch(circle)}
+                if any(
+                    id not in found or found[id].memory.superseded_by != self.behind[side][id]
+                    for id in circle
+                ):
+                    continue  # changed meanwhile
+                known = [
+                    record
+                    for id, record in found.items()
+                    if self.both.get(id) == version(record) and not record.memory.deleted_at
+                ]
+                if known:
+                    first = min(known, key=lambda one: (merging.replaced_at(one), one.memory.id))
+                    self.conflicts.append((first.memory.id, ("superseded_by",)))
+                    self._put_both(self._free(first), dict.fromkeys(self.sides, first))
+
+    def _settle_twins(self, mine: str, theirs: str) -> int:
+        """The same text under two ids: the older one stays, the other is put behind it."""
+        found = {self.mine: self.mine.fetch([mine]), self.theirs: self.theirs.fetch([theirs])}
+        if not all(found.values()):
+            return 0
+        own = {side: records[0] for side, records in found.items()}
+        keep, drop = sorted(own.values(), key=lambda record: record.memory.id)
+        side = next(side for side, record in own.items() if record is drop)
+        if drop.memory.deleted_at is None and drop.memory.superseded_by is None:
+            end = self._end(side, keep.memory)
+            if end is None or end.deleted_at:
+                self.left += [mine, theirs]  # the one that would stay cannot be seen there either
+                return 0
+        behind = merging.hide(drop, keep)
+        for side, record in own.items():
+            expect = {
+                one.memory.id: version(one) if one is record else None for one in (keep, drop)
+            }
+            if self._put(side, [behind, keep], expect):
+                return 0
+        for record in (keep, behind):
+            self._agreed(record.memory.id, version(record), record.memory.superseded_by)
+        return 2
+
+    # What one side lacks
+
+    def _missing(
+        self,
+        outline: Outline,
+        having: Side,
+        other: Outline,
+        lacking: Side,
+        twins: set[str],
+        shared: Shared,
+    ) -> Missing:
+        """What becomes of the memories that one side lacks."""
+        ids = [id for id in outline.lines if id not in other.lines and id not in twins]
+        known = [id for id in ids if id in shared.records]
+        hashes = {id: {outline.lines[id].hash} for id in known}
+        changed = [id for id in known if outline.lines[id].version != shared.records[id]]
+        for page in _paged(changed):  # whose text may be another one than that which was purged
+            for record in having.fetch(page):
+                hashes[record.memory.id] = set(map(content_hash, texts(record)))
+        purged = lacking.purged(sorted(set().union(*hashes.values()))) if known else set()
+        purge = {id: None for id in known if hashes[id] & purged}
+        gone = {
+            id: shared.records[id]
+            for id in known
+            if id not in purge and outline.lines[id].version == shared.records[id]
+        }
+        # What was removed on one side, but changed on the other since, somebody cares for.
+        copy = [id for id in ids if id not in gone and id not in purge]
+        return Missing(gone, list(purge), copy)
+
+    def _guard(self, removals: int, shared: Shared) -> None:
+        known = len(shared.records)
+        if not self.allow_loss and removals > max(MANY, known // 2):
+            raise TooMany(
+                f"{removals} of {known} memories that both sides had are missing on one of them. Nothing was changed.",
+                "If they were meant to go: add --accept-removals. If a database was lost or restored: `bethink sync --forget-base`.",
+            )
+
+    def _remove(self, side: Side, missing: Missing) -> int:
+        left = side.remove(missing.gone, missing.purge, ())
+        self.left += left
+        return len(missing.gone) + len(missing.purge) - len(left)
+
+    def _copy(self, source: Side, target: Side, ids: Sequence[str]) -> int:
+        done = 0
+        for page in _paged(ids):
+            records = source.fetch(page)
+            # Hidden ones first: they make room for a visible one with the same text.
+            records.sort(key=lambda record: record.memory.deleted_at is None)
+            left = self._put(target, records, {record.memory.id: None for record in records})
+            for record in records:
+                if record.memory.id not in left:
+                    self._agreed(record.memory.id, version(record), record.memory.superseded_by)
+                    done += 1
+        return done
+
+    def _put(
+        self, side: Side, records: Sequence[Record], expect: Mapping[str, bytes | None]
+    ) -> tuple[str, ...]:
+        scopes = (("", self.name, ""),) if self.name else ()
+        left = side.take(Bundle(scopes=scopes, records=tuple(records)), expect)
+        self.left += left
+        return left
+
+    # What belongs to memories
+
+    def _exchange_links(
+        self, mine: Outline, theirs: Outline, shared: Shared
+    ) -> tuple[int, frozenset[Link]]:
+        """Brings over the relations that one side lacks, ends those that one side ended. Returns how many, and what both have now."""
+        outlines = {self.theirs: theirs, self.mine: mine}
+        all_links = {**mine.links, **theirs.links}
+        exchanged = {link for link in all_links if link[0] in self.both and link[1] in self.both}
+        one_sided = {
+            link for link in exchanged if not (link in mine.links and link in theirs.links)
+        }
+        ended = {link for link in one_sided if link in shared.links} | self.undone
+        for side, outline in outlines.items():
+            lacking = [link for link in one_sided - ended if link not in outline.links]
+            for page in _paged(sorted(lacking)):
+                side.take(Bundle(relations=tuple(all_links[link] for link in page)), {})
+            for gone in _paged(sorted(link for link in ended if link in outline.links)):
+                side.remove({}, (), gone)
+        # Those of memories that could not be agreed on stay known, so that a later sync may end them.
+        kept = {link for link in shared.links if link in mine.links and link in theirs.links}
+        number = len(one_sided - ended) + len(ended & all_links.keys())
+        return number, frozenset((exchanged | kept) - ended)
+
+    def _exchange_places(self) -> None:
+        """Sources, sessions and topics: the one that was read further stands. Messages that either side knows, both know."""
+        mine, theirs = self.mine.places(), self.theirs.places()
+        for side, given, known in ((self.theirs, mine, theirs), (self.mine, theirs, mine)):
+            for part in PLACES:
+                there = {item_key(part, item): item for item in getattr(known, part)}
+                further = [
+                    item
+                    for item in getattr(given, part)
+                    if _is_further(part, item, there.get(item_key(part, item)))
+                ]
+                for page in _paged(further):
+                    side.take(Bundle(**{part: tuple(page)}), {})  # type: ignore[arg-type]
+
+
+def _twins(mine: Outline, theirs: Outline) -> list[tuple[str, str]]:
+    """The same text under two ids, told on both sides."""
+    here, there = (
+        {line.hash: id for id, line in side.lines.items() if line.alone} for side in (mine, theirs)
+    )
+    return [
+        (here[hash], there[hash])
+        for hash in here
+        if hash in there and here[hash] not in theirs.lines and there[hash] not in mine.lines
+    ]
+
+
+def _is_further(part: str, item: Any, other: Any) -> bool:
+    """Whether an item was read further than the other side's, or the other side has none."""
+    if other is None:
+        return True
+    return digest(part, item) != digest(part, other) and _reach(part, item) > _reach(part, other)
+
+
+def _reach(part: str, item: Any) -> float:
+    if part == "sources":
+        return float(item[2].timestamp())
+    if part == "sessions":
+        return item.ended_at.timestamp() if item.ended_at else 0.0
+    return item[0].lines[1] if part == "spans" else 0.0
+
+
+def _paged(items: Sequence[Item]) -> Iterable[Sequence[Item]]:
+    for at in range(0, len(items), PAGE):
+        yield items[at : at + PAGE]

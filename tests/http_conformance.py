@@ -196,7 +196,7 @@ def main() -> None:
         os.environ.update(BETHINK_HOME=folder, BETHINK_EMBEDDING="hashing", BETHINK_OFFLINE="1")
         own = agents.build
         agents.build = lambda projects: with_fixtures(own(projects))  # type: ignore[assignment]
-        known = tokens.Tokens(Path(folder) / "tokens.json")
+        known = tokens.FileTokens(Path(folder) / "tokens.json")
         built = app.build(
             Projects(Path(folder)), security.door_of("127.0.0.1", [], known, open=True)
         )

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import jsonschema
 import pytest
 
 from bethink import project as projects
-from bethink.surface.http import app, security, serving, tokens
+from bethink.surface.http import api, app, security, serving, tokens
+from bethink.surface.http.operation import Operation
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.tokens import Grant
 
@@ -51,8 +53,8 @@ class Running:
             else None
         )
         now = more.pop("now", datetime.now(UTC))
-        return tokens.create(
-            self.file, name, scope, granted, personal=more.pop("personal", False), now=now, **more
+        return tokens.FileTokens(self.file).create(
+            name, scope, granted, personal=more.pop("personal", False), now=now, **more
         )[0]
 
     def expired(self, name: str) -> str:
@@ -73,7 +75,7 @@ def running(
     session = "" if open else tokens.new_secret()
     file = home / "tokens.json"
     owned = Projects(directory)
-    door = security.door_of("127.0.0.1", allow, tokens.Tokens(file), session, open)
+    door = security.door_of("127.0.0.1", allow, tokens.FileTokens(file), session, open)
     bound = serving.listen("127.0.0.1", port)
     started = threading.Event()
     server = serving.Server(serving.settings(app.build(owned, door)), started.set)
@@ -105,6 +107,15 @@ def problem(response: httpx2.Response, status: int) -> dict[str, Any]:
     assert found["detail"].endswith((".", "!", "?")), found
     assert "Traceback" not in response.text
     return found
+
+
+def conforms(operation: Operation, response: httpx2.Response) -> None:
+    """Holds an answer against its description."""
+    if operation.answer:
+        reference = {"$ref": f"#/components/schemas/{operation.answer}"}
+        schema = {**reference, "components": api.describe()["components"]}
+        wrong = jsonschema.Draft202012Validator(schema).iter_errors(response.json())
+        assert [f"{error.json_path}: {error.message[:200]}" for error in wrong] == []
 
 
 @pytest.fixture(scope="module")

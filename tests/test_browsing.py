@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from http_server import body, problem, served
+from http_server import body, conforms, problem, served
 
 from bethink import Bethink
 from bethink.features import inbox
@@ -44,7 +44,7 @@ class Place:
             if one.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", one.path), path)
         )
         if response.status_code < 300:
-            operation.answer.model_validate_json(response.content)
+            conforms(operation, response)
         return response
 
     def ok(self, method, path, **params):
@@ -547,9 +547,9 @@ def test_the_condition_is_counted_and_doctor_is_asked_in_the_background(place):
 
 def test_what_runs_in_the_background_ends_with_the_server(tmp_path):
     from bethink.project import find
-    from bethink.surface.http import checkup
+    from bethink.surface.http.background import Checkup
 
-    check = checkup.new()
+    check = Checkup()
     begun, let = threading.Event(), threading.Event()
 
     def count():
@@ -562,16 +562,13 @@ def test_what_runs_in_the_background_ends_with_the_server(tmp_path):
     let.set()
     assert check.close(20)
     assert check.counted.get(count) is True  # kept; nothing begins anew
-    assert (
-        check.checked.get(lambda: checkup.doctor(find(tmp_path), None, check.running), patience=0)
-        is None
-    )
+    assert check.checked.get(lambda: check.run_doctor(find(tmp_path), None), patience=0) is None
     until = time.monotonic() + 20
-    while not check.running:
+    while not check.doctors:
         assert time.monotonic() < until
-    (doctor,) = check.running
+    (doctor,) = check.doctors
     assert check.close(20)
-    assert doctor.poll() is not None and check.running == []
+    assert doctor.poll() is not None and check.doctors == []
     assert [one["ok"] for one in check.checked.get(lambda: pytest.fail("runs twice")).findings] == [
         False
     ]

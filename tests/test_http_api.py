@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from http_server import body, problem, served
+from http_server import body, conforms, problem, served
 
 from bethink.store.writer import content_hash
-from bethink.surface.http import openapi
+from bethink.surface.http import api as http_api
 from bethink.surface.http.api import OPERATIONS
 from bethink.text.ids import new_id
 from bethink.types import Batch, Entry, Memory, Session, Source, Span, idea_position
@@ -39,10 +39,10 @@ class Api:
             if one.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", one.path), path)
         )
         if response.status_code < 300 and operation.answer:
-            operation.answer.model_validate_json(response.content)
+            conforms(operation, response)
             assert (
                 str(response.status_code)
-                in openapi.description()["paths"][V1 + operation.path][method.lower()]["responses"]
+                in http_api.describe()["paths"][V1 + operation.path][method.lower()]["responses"]
             )
         return response
 
@@ -598,7 +598,7 @@ def test_other_machines_of_a_team_call_tools_and_exchange_whole_memories(api):
 
 
 def test_every_operation_is_described_once_and_has_a_sentence():
-    described = openapi.description()["paths"]
+    described = http_api.describe()["paths"]
     names = [about["operationId"] for methods in described.values() for about in methods.values()]
     assert len(names) == len(set(names)) == len(OPERATIONS)
     assert all(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import socket
 import struct
 import threading
@@ -455,3 +456,30 @@ def test_a_name_that_holds_a_secret_is_refused_and_kept_nowhere(served, name):
     home = served.file.parent
     kept = [file.read_bytes().lower() for file in home.rglob("*") if file.is_file()]
     assert not any(secret.lower().encode() in text for text in kept)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "aa" + "A" * 40 + "_",
+        base64.b64encode(random.Random(1).randbytes(45_000)).decode(),
+        "function a(b){return b?a(b-1)+b:0};" * 2000,
+        "/".join(["a-b_c.d"] * 5000),
+    ],
+    ids=["humps", "base64", "minified", "path"],
+)
+def test_no_text_keeps_the_server_from_answering(served, text):
+    told = {"memories": [{"content": f"note {text} end"}]}
+    answered = threading.Event()
+
+    def post():
+        body(served.owner.post(f"{V1}/memories", json=told), 201)
+        answered.set()
+
+    sender = threading.Thread(target=post)
+    sender.start()
+    anybody = served.client(None)
+    while sender.is_alive():
+        assert anybody.get("/healthz", timeout=20).status_code == 200
+    sender.join()
+    assert answered.is_set()

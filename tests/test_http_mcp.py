@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from bethink.surface.http.agents import reads
+from bethink.surface.http.agents import only_reads
 from bethink.surface.mcp import schemas
 
 __all__ = ["served"]
@@ -111,7 +111,7 @@ def test_a_token_for_reading_calls_only_tools_that_read(served, era):
     async def talk():
         async with connected(served, token, era) as client:
             for name in schemas.TOOLS:
-                if reads(name):
+                if only_reads(name):
                     arguments = {
                         "search_memories": {"query": "x"},
                         "get_memories": {"ids": ["ffff"]},
@@ -163,7 +163,7 @@ def test_a_batch_with_something_personal_from_whoever_may_not_tell_it_stores_not
 def test_a_tool_that_writes_under_another_name_is_stopped_by_the_store(served, monkeypatch):
     from bethink.surface.http import agents
 
-    monkeypatch.setattr(agents, "reads", lambda tool: True)
+    monkeypatch.setattr(agents, "only_reads", lambda tool: True)
     client = served.client(served.token("sly", "read", [served.projects.home.root]))
     response = client.post(
         "/mcp",
@@ -269,7 +269,7 @@ def test_there_is_no_stream_to_listen_to_and_no_session_to_end(served):
 
 
 def test_the_tools_that_write_are_known_by_their_annotations():
-    assert {name for name in schemas.TOOLS if not reads(name)} == {
+    assert {name for name in schemas.TOOLS if not only_reads(name)} == {
         "store_memories",
         "update_memory",
         "forget_memories",

@@ -31,7 +31,7 @@ def shop(served):
 def callers(served, shop):
     """Clients of every sort. What was ended was once a token for everything."""
     revoked = served.token("ended", "write", personal=True)
-    tokens.revoke(served.file, "ended", datetime.now(UTC))
+    tokens.FileTokens(served.file).revoke("ended", datetime.now(UTC))
     return {
         "none": served.client(None),
         "read": served.client(served.token("reads", "read", [shop])),
@@ -92,7 +92,7 @@ def test_a_place_to_sign_in_is_not_found_rather_than_refused(served):
 def test_a_token_that_is_revoked_while_in_use_is_refused_from_the_next_request_on(served, shop):
     client = served.client(served.token("short-lived", "read", [shop]))
     assert client.get(f"{V1}/memories").status_code == 200
-    tokens.revoke(served.file, "short-lived", datetime.now(UTC))
+    tokens.FileTokens(served.file).revoke("short-lived", datetime.now(UTC))
     assert "revoked" in problem(client.get(f"{V1}/memories"), 401)["detail"]
     assert (
         client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}).status_code == 401
@@ -102,7 +102,7 @@ def test_a_token_that_is_revoked_while_in_use_is_refused_from_the_next_request_o
 def test_the_day_of_a_tokens_last_use_is_kept(served, shop):
     client = served.client(served.token("dated", "read", [shop]))
     client.get(f"{V1}/projects")
-    (kept,) = [token for token in tokens.load(served.file) if token.name == "dated"]
+    (kept,) = [token for token in tokens.FileTokens(served.file).known() if token.name == "dated"]
     assert kept.used == datetime.now(UTC).date().isoformat()
 
 
@@ -276,7 +276,7 @@ def test_a_store_for_reading_refuses_every_write_but_a_use(callers, two, served)
     from bethink.errors import BethinkError
     from bethink.surface.http.security import Access, Caller
 
-    view = served.projects.view(Access(Caller("x", "x", "read")), "agent", 2)
+    view = served.projects.view(Access(Caller("x", "x", "read")), "user", 3)
     (one,) = view.get(two[0]["shop"])  # counts a use
     for act in (
         lambda: view.add("sneaked in"),
@@ -502,7 +502,7 @@ def test_what_reaches_only_this_machine_is_known(host, loopback):
 
 def test_bound_to_every_address_literal_ones_are_let_in_and_names_are_not(tmp_path):
     door = security.door_of(
-        "0.0.0.0", ["Memory.Example:443"], tokens.Tokens(tmp_path / "tokens.json")
+        "0.0.0.0", ["Memory.Example:443"], tokens.FileTokens(tmp_path / "tokens.json")
     )
     assert all(
         door.admits(host)

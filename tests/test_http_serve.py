@@ -23,7 +23,7 @@ from stores import child_environment
 
 from bethink.errors import BethinkError
 from bethink.surface.http import tokens
-from bethink.surface.http.jobs import Jobs
+from bethink.surface.http.background import TASKS, Jobs
 
 __all__ = ["cli"]
 V1 = "/api/v1"
@@ -119,9 +119,9 @@ def test_no_token_is_lost_when_many_are_made_at_once(cli, file):
 
     def make(number):
         made.append(
-            tokens.create(file, f"t{number}", "read", None, personal=False, now=datetime.now(UTC))[
-                1
-            ].id
+            tokens.FileTokens(file)
+            .create(f"t{number}", "read", None, personal=False, now=datetime.now(UTC))[1]
+            .id
         )
 
     threads = [threading.Thread(target=make, args=(number,)) for number in range(12)]
@@ -129,7 +129,7 @@ def test_no_token_is_lost_when_many_are_made_at_once(cli, file):
         thread.start()
     for thread in threads:
         thread.join()
-    assert {token.id for token in tokens.load(file)} == set(made)
+    assert {token.id for token in tokens.FileTokens(file).known()} == set(made)
     assert len(made) == 12
 
 
@@ -165,8 +165,7 @@ def test_tokens_that_others_could_have_written_are_not_trusted(cli, file):
 def test_an_expired_token_says_so(file):
     now = datetime.now(UTC)
     file.parent.mkdir()
-    _, made = tokens.create(
-        file,
+    _, made = tokens.FileTokens(file).create(
         "old",
         "read",
         None,
@@ -326,7 +325,7 @@ def test_a_call_that_never_ends_does_not_keep_the_server_from_ending(cli):
     stuck = f"""
 import sys, time
 from bethink.surface.cli.main import main
-from bethink.surface.http import app, reading
+from bethink.surface.http import app
 from bethink.api import Bethink
 app.LAST = 0.2
 Bethink.history = lambda self, id: time.sleep(600)
@@ -355,18 +354,19 @@ sys.exit(main(["serve", "--port", "0", "--json", "--no-auth", "--project", {str(
             stream.close()
 
 
-def test_a_job_that_runs_is_stopped_when_the_server_ends():
+def test_a_job_that_runs_is_stopped_when_the_server_ends(monkeypatch):
     jobs, under_way = Jobs(), threading.Event()
 
-    def work(memory, progress):
+    def work(memory, progress, since, full):
         for done in range(10**9):
             progress(done)
             under_way.set()
 
-    started_job = jobs.start("index", SimpleNamespace(scope="project:x"), work)
+    monkeypatch.setitem(TASKS, "index", work)
+    started_job = jobs.start("index", SimpleNamespace(scope="project:x"))
     assert under_way.wait(10)
     with pytest.raises(BethinkError, match="under way"):
-        jobs.start("map", SimpleNamespace(scope="project:x"), work)
+        jobs.start("map", SimpleNamespace(scope="project:x"))
     assert jobs.close(10)
     (ended,) = jobs.all()
     assert (ended.id, ended.state) == (started_job.id, "stopped")
@@ -380,13 +380,14 @@ def test_a_job_that_runs_is_stopped_when_the_server_ends():
         (ZeroDivisionError("x"), "log"),
     ],
 )
-def test_a_job_that_fails_says_why(error, told):
+def test_a_job_that_fails_says_why(error, told, monkeypatch):
     jobs = Jobs()
 
-    def work(memory, progress):
+    def work(memory, progress, since, full):
         raise error
 
-    jobs.start("history", SimpleNamespace(scope="project:x"), work)
+    monkeypatch.setitem(TASKS, "history", work)
+    jobs.start("history", SimpleNamespace(scope="project:x"))
     while (job := jobs.all()[0]).state == "running":
         pass
     assert job.state == "failed"

@@ -300,7 +300,7 @@ def test_a_key_holds_across_server_processes(offline, tmp_path):
 
 
 def test_a_write_whose_answer_was_never_kept_is_not_done_again(offline, tmp_path, monkeypatch):
-    from bethink.surface.http import once
+    from bethink.surface.http.operation import Once
 
     with running(offline, tmp_path / "project", open=True) as here:
         client = here.client(None)
@@ -309,7 +309,7 @@ def test_a_write_whose_answer_was_never_kept_is_not_done_again(offline, tmp_path
         ][0]["id"]
         body = {"arguments": {"ratings": [{"id": id, "value": 2}]}}
         with monkeypatch.context() as patch:  # the process dies after the write
-            patch.setattr(once, "stamp", lambda moment: 1 / 0)
+            patch.setattr(Once, "_keep", lambda *_: 1 / 0)
             assert (
                 client.post(
                     f"{V1}/tools/rate_memories", json=body, headers={"Idempotency-Key": "k"}
@@ -350,12 +350,12 @@ def test_a_request_whose_first_answer_was_lost_gets_that_answer(
             body = json.loads(json.dumps(sent).replace("ID", id))
             if lose:
                 with monkeypatch.context() as patch:  # the process dies before the answer is kept
-                    patch.setattr(once.Once, "_keep", lambda *_: 1 / 0)
+                    patch.setattr(Once, "_keep", lambda *_: 1 / 0)
                     assert client.post(V1 + path, json=body).status_code == 500
             got = client.post(V1 + path, json=body)
             return got.status_code, re.sub(r"[0-9a-f]{8}-[0-9a-f-]+", "ID", got.text)
 
-    from bethink.surface.http import once
+    from bethink.surface.http.operation import Once
 
     assert answers("lost", True) == answers("kept", False)
 
@@ -363,7 +363,7 @@ def test_a_request_whose_first_answer_was_lost_gets_that_answer(
 def test_different_writes_under_one_key_are_all_done(store):
     from stores import HERE, NOW, make, put
 
-    from bethink.surface.http.once import Guarded
+    from bethink.surface.http.operation import OnceStore
     from bethink.types import Batch, Source
 
     names = ("a.md", "b.md")
@@ -374,7 +374,7 @@ def test_different_writes_under_one_key_are_all_done(store):
     )
     for part in ("sources", "vanish"):
         for _ in range(2):  # the second time under the same key
-            once = Guarded(store, part)
+            once = OnceStore(store, part)
             for name in names:
                 once.write(
                     Batch(
@@ -617,9 +617,9 @@ def test_a_bundle_takes_over_no_conversation_of_another_project_and_brings_no_se
 def served_token(served, name, *grants):
     from bethink.surface.http import tokens
 
-    return tokens.create(served.file, name, "write", grants, personal=False, now=datetime.now(UTC))[
-        0
-    ]
+    return tokens.FileTokens(served.file).create(
+        name, "write", grants, personal=False, now=datetime.now(UTC)
+    )[0]
 
 
 def test_a_bundle_that_is_not_in_order_changes_nothing(anna, served):

@@ -26,7 +26,7 @@ class Band(NamedTuple):
     share: float  # of the lines of all topics, 0–1
 
 
-class Held(NamedTuple):
+class Conversation(NamedTuple):
     """One conversation of a day."""
 
     session: Session
@@ -35,10 +35,10 @@ class Held(NamedTuple):
 
 class Day(NamedTuple):
     date: date | None  # None: nobody knows when
-    sessions: tuple[Held, ...]
+    sessions: tuple[Conversation, ...]
 
 
-class Said(NamedTuple):
+class TurnWithIdeas(NamedTuple):
     """One turn of a conversation, and the ideas that were taken from it."""
 
     turn: Memory
@@ -69,7 +69,10 @@ def days(memory: Bethink, held: Sequence[Session]) -> list[Day]:
     return [
         Day(
             day,
-            tuple(Held(one, bands(memory.store.spans(one.id, (one.scope,)))) for one in together),
+            tuple(
+                Conversation(one, bands(memory.store.spans(one.id, (one.scope,))))
+                for one in together
+            ),
         )
         for day, together in by_day
     ]
@@ -86,7 +89,7 @@ def bands(spans: Sequence[Span]) -> tuple[Band, ...]:
 
 def turns(
     memory: Bethink, of: Session, topic: str | None = None, limit: int = 50, offset: int = 0
-) -> tuple[list[Said], int]:
+) -> tuple[list[TurnWithIdeas], int]:
     """What was said in a conversation, or in one of its topics with its sub-topics, in order; and how many turns that are."""
     wanted = memory.filter(scopes=(of.scope,), session=of.id, kinds=("context",), transcribed=True)
     if topic is None:
@@ -111,7 +114,7 @@ def _inside(memory: Bethink, of: Session, topic: str) -> set[str]:
     return inside
 
 
-def _with_ideas(memory: Bethink, of: Session, found: Sequence[Memory]) -> list[Said]:
+def _with_ideas(memory: Bethink, of: Session, found: Sequence[Memory]) -> list[TurnWithIdeas]:
     names = {one.metadata.get("turn") for one in found}
     ideas = memory.filter(
         scopes=(of.scope,),
@@ -125,7 +128,7 @@ def _with_ideas(memory: Bethink, of: Session, found: Sequence[Memory]) -> list[S
         if one.metadata.get("turn") in names:
             taken.setdefault(one.metadata.get("turn"), []).append(one)
     return [
-        Said(
+        TurnWithIdeas(
             one, tuple(taken.get(one.metadata.get("turn"), ()) if one.metadata.get("turn") else ())
         )
         for one in found

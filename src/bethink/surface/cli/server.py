@@ -88,7 +88,7 @@ def launch(args: Namespace, told: Callable[[Namespace, str, str, str], None], qu
     A `quiet` server logs only trouble."""
     from bethink.surface.http import app, security, serving, tokens
     from bethink.surface.http.projects import Projects
-    from bethink.surface.http.shared_tokens import register_of
+    from bethink.surface.http.tokens import register_of
 
     local = security.is_loopback(args.host)
     session = tokens.new_secret() if local and not args.no_auth else ""
@@ -171,9 +171,9 @@ def check(args: Namespace) -> None:
 @contextmanager
 def register(args: Namespace) -> Iterator[Register]:
     """Where the tokens are: in a team's database, or in a file of this machine."""
-    from bethink.surface.http import shared_tokens
+    from bethink.surface.http import tokens
 
-    known = shared_tokens.register(settings(args), project(args))
+    known = tokens.open_register(settings(args), project(args))
     try:
         yield known
     finally:

@@ -26,17 +26,25 @@ PATH = "/mcp"
 FORBIDDEN = -32001  # of JSON-RPC, in the range that is left to implementations
 
 
-def reads(tool: str) -> bool:
+def only_reads(tool: str) -> bool:
     """Whether a tool changes nothing. One that does not exist changes nothing either."""
     known = schemas.TOOLS.get(tool)
     return known is None or bool(known.hints.get("readOnlyHint"))
+
+
+class WritingTool(Forbidden):
+    """A call of a tool that changes memories, with a token that may only read."""
+
+    def __init__(self, tool: str, id: Any) -> None:
+        message = f"The tool {tool} changes memories, and this token may only read."
+        super().__init__(message, "Use a token of scope write.", "write")
+        self.id = id if isinstance(id, str | int) else None
 
 
 class Agents:
     """The address that agents speak to."""
 
     def __init__(self, projects: Projects) -> None:
-        self._projects = projects
         self.manager = StreamableHTTPSessionManager(
             app=build(projects), stateless=True, max_request_body_size=LARGEST_BODY
         )
@@ -47,80 +55,57 @@ class Agents:
         try:
             where = Where.model_validate(dict(QueryParams(scope["query_string"])), strict=False)
             ACCESS.set(Access(caller, where.project, where.container))
-            if (
-                scope["method"] != "POST"
-            ):  # no session to end, and nothing that would be sent without being asked
-                raise Refusal(
-                    405,
-                    f"{scope['method']} is not a method of {PATH}.",
-                    "Agents post to it.",
-                    {"Allow": "POST"},
-                )
-            receive = await self._checked(scope, receive, caller)
-        except _NotTheirs as error:
+            if scope["method"] != "POST":
+                # There is no session to end, and nothing that would be sent without being asked.
+                message = f"{scope['method']} is not a method of {PATH}."
+                raise Refusal(405, message, "Agents post to it.", {"Allow": "POST"})
+            body = await read_body(receive, Headers(scope=scope))
+            _check_tools(scope, body, caller)
+        except WritingTool as error:
             await _refuse(error, scope, receive, send)
             return
         except (BethinkError, ValueError) as error:
             await response(error)(scope, receive, send)
             return
-        await self.manager.handle_request(scope, receive, send)
-
-    async def _checked(self, scope: Scope, receive: Receive, caller: Caller) -> Receive:
-        """The request again, after a look at which tools it calls."""
-        body = await read_body(receive, Headers(scope=scope))
-        for message in _messages(body):
-            method, params = message.get("method"), message.get("params")
-            tool = params.get("name") if isinstance(params, dict) else None
-            named = tool if isinstance(tool, str) else ""
-            if isinstance(method, str):
-                scope["bethink.detail"] = (
-                    f"{method} {named}".strip()[:80] if named in schemas.TOOLS else method[:60]
-                )
-            if method == "tools/call" and not caller.may_write and not reads(named):
-                raise _NotTheirs(named, message.get("id"))
-        return _again(body, receive)
+        await self.manager.handle_request(scope, _repeat(body, receive), send)
 
 
-class _NotTheirs(Forbidden):
-    def __init__(self, tool: str, id: Any) -> None:
-        super().__init__(
-            f"The tool {tool} changes memories, and this token may only read.",
-            "Use a token of scope write.",
-            "write",
-        )
-        self.id = id if isinstance(id, str | int) else None
-
-
-def _messages(body: bytes) -> list[dict[str, Any]]:
-    """What a body says, read as the SDK reads it. What is no JSON is left for the SDK to answer."""
+def _check_tools(scope: Scope, body: bytes, caller: Caller) -> None:
+    """Notes for the log which tools a request calls, and refuses those that its token may not call."""
     try:
-        value = from_json(body)
+        value = from_json(body)  # as the SDK reads it
     except ValueError:
-        return []
-    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict)]
+        return  # what is no JSON is left for the SDK to answer
+    messages = value if isinstance(value, list) else [value]
+    for message in messages:
+        if not isinstance(message, dict):
+            continue
+        method, params = message.get("method"), message.get("params")
+        tool = params.get("name") if isinstance(params, dict) else None
+        name = tool if isinstance(tool, str) else ""
+        if isinstance(method, str):
+            known = f" {name}" if name in schemas.TOOLS else ""
+            scope["bethink.detail"] = f"{method[:60]}{known}"
+        if method == "tools/call" and not caller.may_write and not only_reads(name):
+            raise WritingTool(name, message.get("id"))
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    given = False
+def _repeat(body: bytes, receive: Receive) -> Receive:
+    """The request again, after its body was read."""
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return waiting.pop() if waiting else await receive()
 
     return again
 
 
-async def _refuse(error: _NotTheirs, scope: Scope, receive: Receive, send: Send) -> None:
+async def _refuse(error: WritingTool, scope: Scope, receive: Receive, send: Send) -> None:
     """An error that both a client of the protocol and a person with curl understand."""
     answer = problem(error.status, error.message, error.hint, error.headers)
     if error.id is not None:
         said = {"code": FORBIDDEN, "message": f"{error.message} {error.hint}"}
         answer.body = json.dumps({"jsonrpc": "2.0", "id": error.id, "error": said}).encode()
-        answer.headers["content-type"], answer.headers["content-length"] = (
-            "application/json",
-            str(len(answer.body)),
-        )
+        answer.headers["content-type"] = "application/json"
+        answer.headers["content-length"] = str(len(answer.body))
     await answer(scope, receive, send)

@@ -1,6 +1,7 @@
-"""The application put together: watch → gate → routes and pages. `serving` binds it to an address and runs it.
+"""The application put together: watch → gate → routes, agents (MCP) and pages. `serving` binds it to an address and runs it.
 
-One process, one event loop; the work is done in the threads of `projects`.
+One process, one event loop; the work is done in the threads of `projects`. MCP is stateless in both eras of the protocol: no
+session can then be taken over with another token, and a restart loses nothing.
 """
 
 from __future__ import annotations
@@ -8,11 +9,10 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
@@ -23,13 +23,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bethink.errors import BethinkError
-from bethink.surface.http import api, checkup, metrics, openapi, tokens
-from bethink.surface.http.agents import PATH as AGENTS
-from bethink.surface.http.agents import Agents
-from bethink.surface.http.jobs import Jobs
+from bethink.surface.http import agents, api, metrics, tokens
+from bethink.surface.http.background import Checkup, Jobs
 from bethink.surface.http.metrics import Metrics
-from bethink.surface.http.once import Once
-from bethink.surface.http.operation import Tools
+from bethink.surface.http.operation import Once, Tools
 from bethink.surface.http.problems import problem, response
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import Caller, Door, Gate
@@ -38,6 +35,7 @@ from bethink.types import PERSONAL
 
 GRACE = 10.0  # seconds for requests that run to be answered
 LAST = 2.0  # seconds after that for jobs, and for calls whose client is gone
+METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS")
 POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 log = logging.getLogger("bethink")
@@ -45,13 +43,12 @@ log = logging.getLogger("bethink")
 
 def build(projects: Projects, door: Door) -> ASGIApp:
     """The whole application."""
-    measured, jobs = Metrics(), Jobs()
-    agents = Agents(projects)
-    tools = Tools(projects, jobs, Once(), measured, checkup.new(), door.tokens)
+    measured, jobs, mcp = Metrics(), Jobs(), agents.Agents(projects)
+    tools = Tools(projects, jobs, Once(), measured, Checkup(), door.tokens)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with agents.manager.run():
+        async with mcp.manager.run():
             projects.warm_up()
             yield
         quiet = tools.checkup.close(LAST)  # a database that is being counted cannot be closed
@@ -59,39 +56,7 @@ def build(projects: Projects, door: Door) -> ASGIApp:
         if not projects.ended:
             log.warning("Something was still running and is given up.")
 
-    async def numbers(request: Request) -> Response:
-        request.scope["bethink.route"] = "/metrics"
-        caller: Caller = request.scope["bethink.caller"]
-        try:
-            gauges = await projects.run(_gauges, projects, caller)
-        except BethinkError as error:
-            return response(error)
-        return Response(measured.text(gauges), media_type=metrics.MEDIA_TYPE)
-
-    routes = [
-        Route("/healthz", _healthy, methods=["GET"]),
-        Route("/readyz", _ready(projects), methods=["GET"]),
-        Route("/metrics", numbers, methods=["GET"]),
-        Route(f"{api.BASE}/openapi.json", _description, methods=["GET"]),
-        Route(f"{api.BASE}/docs", _page, methods=["GET"]),
-        Route(AGENTS, agents),
-        *api.routes(tools),
-    ]
-    inner = Starlette(
-        routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _unrouted}
-    )
-    inner.router.redirect_slashes = False
-    return Watch(Gate(inner, door, Marks(door.tokens, projects), Site(tools, door)), measured)
-
-
-async def _healthy(request: Request) -> Response:
-    request.scope["bethink.route"] = "/healthz"
-    return JSONResponse({"status": "ok"})
-
-
-def _ready(projects: Projects) -> Callable[[Request], Any]:
-    async def ready(request: Request) -> Response:
-        request.scope["bethink.route"] = "/readyz"
+    async def tell_ready(request: Request) -> Response:
         try:
             await projects.run(projects.ready)
         except BethinkError as error:
@@ -99,35 +64,62 @@ def _ready(projects: Projects) -> Callable[[Request], Any]:
             return JSONResponse({"status": "not ready"}, 503)
         return JSONResponse({"status": "ready"})
 
-    return ready
+    async def tell_numbers(request: Request) -> Response:
+        caller: Caller = request.scope["bethink.caller"]
+        try:
+            gauges = await projects.run(_gauges, projects, caller)
+        except BethinkError as error:
+            return response(error)
+        return Response(measured.text(gauges), media_type=metrics.MEDIA_TYPE)
+
+    simple = {
+        "/healthz": _tell_alive,
+        "/readyz": tell_ready,
+        "/metrics": tell_numbers,
+        f"{api.BASE}/openapi.json": _describe,
+        f"{api.BASE}/docs": _show_docs,
+    }
+    inner = Starlette(
+        routes=[
+            *(_named_route(path, endpoint) for path, endpoint in simple.items()),
+            Route(agents.PATH, mcp),
+            *api.routes(tools),
+        ],
+        lifespan=lifespan,
+        exception_handlers={HTTPException: _tell_unrouted},
+    )
+    inner.router.redirect_slashes = False
+    return Watch(Gate(inner, door, Marks(door.tokens, projects), Site(tools, door)), measured)
 
 
-async def _description(request: Request) -> Response:
-    request.scope["bethink.route"] = f"{api.BASE}/openapi.json"
-    return JSONResponse(openapi.description())
+def _named_route(path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
+    async def named(request: Request) -> Response:
+        request.scope["bethink.route"] = path
+        return await endpoint(request)
+
+    return Route(path, named, methods=["GET"])
 
 
-async def _page(request: Request) -> Response:
-    request.scope["bethink.route"] = f"{api.BASE}/docs"
-    content, policy = openapi.page()
+async def _tell_alive(request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+async def _describe(request: Request) -> Response:
+    return JSONResponse(api.describe())
+
+
+async def _show_docs(request: Request) -> Response:
+    content, policy = api.page()
     return Response(content, headers={"Content-Security-Policy": policy}, media_type="text/html")
 
 
-async def _unrouted(request: Request, error: Exception) -> Response:
+async def _tell_unrouted(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    message = "There is nothing at this address."
     if error.status_code == 405:
-        return problem(
-            405,
-            f"{request.method} is not a method of this address.",
-            "`/api/v1/docs` lists what there is.",
-            error.headers,
-        )
-    return problem(
-        error.status_code,
-        "There is nothing at this address.",
-        "`/api/v1/docs` lists what there is.",
-        error.headers,
-    )
+        message = f"{request.method} is not a method of this address."
+    hint = "`/api/v1/docs` lists what there is."
+    return problem(error.status_code, message, hint, error.headers)
 
 
 def _gauges(projects: Projects, caller: Caller) -> dict[str, tuple[str, float]]:
@@ -135,16 +127,14 @@ def _gauges(projects: Projects, caller: Caller) -> dict[str, tuple[str, float]]:
     store = projects.store_of(caller)
     scopes = [scope for scope in store.scopes() if caller.sees(scope)]
     found = projects.base.filter(scopes=tuple(scopes) or (PERSONAL,))
+    number = store.count(found) if scopes else 0
     gauges: dict[str, tuple[str, float]] = {
-        "bethink_memories": ("Memories that can be found.", store.count(found) if scopes else 0)
+        "bethink_memories": ("Memories that can be found.", number)
     }
     path = getattr(store, "path", None)
     if caller.everywhere and path is not None:
-        size = sum(
-            file.stat().st_size
-            for suffix in ("", "-wal")
-            if (file := Path(f"{path}{suffix}")).exists()
-        )
+        files = [Path(f"{path}{suffix}") for suffix in ("", "-wal")]
+        size = sum(file.stat().st_size for file in files if file.exists())
         gauges["bethink_database_bytes"] = ("Bytes of the database on disk.", size)
     return gauges
 
@@ -196,34 +186,21 @@ class Watch:
             await self.app(scope, receive, sending)
         except Exception:
             log.exception("A request failed")
-            if not status:
-                await problem(500, "The server could not do this.", "Its log says why.")(
-                    scope, receive, sending
-                )
-            else:
+            if status:
                 raise
+            failed = problem(500, "The server could not do this.", "Its log says why.")
+            await failed(scope, receive, sending)
         finally:
             self.measured.running -= 1
-            self._tell(scope, status, time.perf_counter() - started)
+            self._note(scope, status, time.perf_counter() - started)
 
-    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
-        route = scope.get("bethink.route", "other")
-        self.measured.count(_method(scope["method"]), route, status, seconds)
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route, detail = scope.get("bethink.route", "other"), scope.get("bethink.detail", "")
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self.measured.count(method, route, status, seconds)
         who = scope["bethink.caller"].name if "bethink.caller" in scope else "-"
-        detail = scope.get("bethink.detail", "")
-        log.info(
-            "%s %s%s %s %.1fms %s",
-            _method(scope["method"]),
-            route,
-            f" {_plain(detail)}" if detail else "",
-            status,
-            seconds * 1000,
-            who,
-        )
-
-
-def _method(name: str) -> str:
-    return name if name in ("GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS") else "other"
+        what = f"{route} {_plain(detail)}" if detail else route
+        log.info("%s %s %s %.1fms %s", method, what, status, seconds * 1000, who)
 
 
 def _plain(text: str) -> str:

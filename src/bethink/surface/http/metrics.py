@@ -14,32 +14,25 @@ from collections.abc import Iterable, Mapping
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 
-Labels = tuple[tuple[str, str], ...]
-
 
 class Metrics:
     def __init__(self) -> None:
         self.started = time.time()
         self.running = 0
-        self._requests: Counter[Labels] = Counter()
+        self._requests: Counter[tuple[str, str, int]] = Counter()  # method, route, status
         self._buckets: dict[str, list[int]] = {}
-        self._seconds: Counter[str] = Counter()
+        self._seconds: dict[str, float] = {}
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        self._requests[("method", method), ("route", route), ("status", str(status))] += 1
-        self._buckets.setdefault(route, [0] * (len(BUCKETS) + 1))[
-            bisect_left(BUCKETS, seconds)
-        ] += 1
-        self._seconds[route] += seconds  # type: ignore[assignment]
+        self._requests[method, route, status] += 1
+        buckets = self._buckets.setdefault(route, [0] * (len(BUCKETS) + 1))
+        buckets[bisect_left(BUCKETS, seconds)] += 1
+        self._seconds[route] = self._seconds.get(route, 0.0) + seconds
 
     def quantile(self, routes: Iterable[str], share: float) -> float | None:
         """The seconds within which this share of the requests of some routes was answered, as nearly as the buckets tell."""
-        counts: list[int] = [
-            sum(found)
-            for found in zip(
-                *(self._buckets[route] for route in routes if route in self._buckets), strict=True
-            )
-        ]
+        known = [self._buckets[route] for route in routes if route in self._buckets]
+        counts: list[int] = [sum(column) for column in zip(*known, strict=True)]
         wanted, before, lower = sum(counts) * share, 0, 0.0
         for bound, number in zip((*BUCKETS, BUCKETS[-1]), counts, strict=False):
             if number and before + number >= wanted:
@@ -47,55 +40,29 @@ class Metrics:
             before, lower = before + number, bound
         return None
 
-    def answered(self, routes: Iterable[str]) -> int:
+    def number(self, routes: Iterable[str]) -> int:
         """How many requests of some routes there were."""
         return sum(sum(self._buckets.get(route, ())) for route in routes)
 
     def text(self, gauges: Mapping[str, tuple[str, float]]) -> str:
         """Everything in Prometheus' text form; `gauges` are name → what it is, value."""
-        lines = _family(
-            "bethink_requests_total", "counter", "Requests answered.", self._requests.items()
-        )
-        lines += _family(
-            "bethink_requests_running", "gauge", "Requests being answered.", [((), self.running)]
-        )
-        lines += [
-            "# HELP bethink_request_seconds How long requests took.",
-            "# TYPE bethink_request_seconds histogram",
-        ]
+        name = "bethink_requests_total"
+        lines = [f"# HELP {name} Requests answered.", f"# TYPE {name} counter"]
+        for (method, route, status), number in sorted(self._requests.items()):
+            lines.append(f'{name}{{method="{method}",route="{route}",status="{status}"}} {number}')
+        name = "bethink_request_seconds"
+        lines += [f"# HELP {name} How long requests took.", f"# TYPE {name} histogram"]
         for route, counts in sorted(self._buckets.items()):
             total = 0
-            for bound, number in zip((*map(str, BUCKETS), "+Inf"), counts, strict=True):
+            for bound, number in zip((*BUCKETS, "+Inf"), counts, strict=True):
                 total += number
-                lines.append(
-                    _sample(
-                        "bethink_request_seconds_bucket", (("route", route), ("le", bound)), total
-                    )
-                )
-            lines.append(
-                _sample("bethink_request_seconds_sum", (("route", route),), self._seconds[route])
-            )
-            lines.append(_sample("bethink_request_seconds_count", (("route", route),), total))
-        lines += _family(
-            "bethink_start_time_seconds", "gauge", "When the server started.", [((), self.started)]
-        )
-        for name, (about, value) in gauges.items():
-            lines += _family(name, "gauge", about, [((), value)])
+                lines.append(f'{name}_bucket{{route="{route}",le="{bound}"}} {total}')
+            lines.append(f'{name}_sum{{route="{route}"}} {self._seconds[route]:.10g}')
+            lines.append(f'{name}_count{{route="{route}"}} {total}')
+        own = {
+            "bethink_requests_running": ("Requests being answered.", self.running),
+            "bethink_start_time_seconds": ("When the server started.", self.started),
+        }
+        for name, (about, value) in {**own, **gauges}.items():
+            lines += [f"# HELP {name} {about}", f"# TYPE {name} gauge", f"{name} {value:.10g}"]
         return "\n".join(lines) + "\n"
-
-
-def _family(name: str, kind: str, about: str, samples: Iterable[tuple[Labels, float]]) -> list[str]:
-    return [
-        f"# HELP {name} {about}",
-        f"# TYPE {name} {kind}",
-        *(_sample(name, labels, value) for labels, value in sorted(samples)),
-    ]
-
-
-def _sample(name: str, labels: Labels, value: float) -> str:
-    inside = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels)
-    return f"{name}{{{inside}}} {value:.10g}" if inside else f"{name} {value:.10g}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

@@ -99,16 +99,21 @@ class ReadOnly:
 
     def __getattr__(self, name: str) -> Any:
         if name in ("rebuild", "drop_vectors", "backup", "reset", "take", "close"):
-            raise refused()
+            raise refuse_write()
         return getattr(self._store, name)
 
     def write(self, batch: Batch) -> Receipt:
-        if batch != Batch(at=batch.at, actor=batch.actor, access=batch.access):
-            raise refused()
+        if not only_counts(batch):
+            raise refuse_write()
         return self._store.write(batch)
 
 
-def refused() -> Forbidden:
+def only_counts(batch: Batch) -> bool:
+    """Whether a batch does nothing but count a use, which is part of reading."""
+    return batch == Batch(at=batch.at, actor=batch.actor, access=batch.access)
+
+
+def refuse_write() -> Forbidden:
     return Forbidden(
         "This token may only read.",
         "`bethink token create --scope write` makes one that may change memories.",

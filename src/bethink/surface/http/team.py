@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from bethink.errors import BethinkError, NotFound, StoreError
 from bethink.features import incoming
 from bethink.features.sync import Database
 from bethink.store.bundle import EPOCH, Bundle, bundle_to_json, stamp
-from bethink.surface.http.answers import Shape
-from bethink.surface.http.operation import Call, Operation, Reply
-from bethink.surface.http.projects import no_personal, refused
+from bethink.surface.http.operation import Call, Reply, operation
+from bethink.surface.http.projects import no_personal, refuse_write
 from bethink.surface.http.schemas import Strict, Where
 from bethink.surface.mcp import schemas as tools
+from bethink.surface.mcp.tools import TOOLS
 from bethink.types import PERSONAL
 
 MOST_RECORDS = 200
@@ -32,23 +32,9 @@ class ToolCall(Strict):
     arguments: dict[str, Any] = Field({})
 
 
-class Told(Shape):
-    text: str
-    failed: bool
-
-
 class Wanted(Strict):
     what: Annotated[list[Literal["told", "conversations", "documents"]], Field(max_length=3)] = (
         Field(["told"])
-    )
-
-
-class Outlined(Shape):
-    lines: list[list[Any]] = Field(
-        description="id, version, hash of its text, whether no other visible memory may hold that text"
-    )
-    links: list[list[Any]] = Field(
-        description="source, target, type, time in milliseconds, who made it"
     )
 
 
@@ -56,20 +42,10 @@ class Ids(Strict):
     ids: Annotated[list[Hash], Field(max_length=MOST_RECORDS)] = Field([])
 
 
-class Bundled(Shape):
-    bundle: dict[str, Any]
-
-
 class Given(Strict):
     bundle: dict[str, Any] = Field({})
     expect: dict[Hash, Hash | None] = Field(
         {}, description="id → the version that is replaced; null where there must be none"
-    )
-
-
-class Left(Shape):
-    left: list[str] = Field(
-        description="ids that were not taken: changed meanwhile, purged, known by another id, or holding a secret"
     )
 
 
@@ -84,19 +60,11 @@ class Removal(Strict):
     unlink: Annotated[list[tuple[Hash, Hash, Name]], Field(max_length=1000)] = Field([])
 
 
-class Removed(Shape):
-    removed: int
-    left: list[str] = Field(description="ids that were not removed: changed meanwhile")
-
-
 class Hashes(Strict):
     hashes: Annotated[list[Hash], Field(max_length=10_000)] = Field([])
 
 
-class Purged(Shape):
-    purged: list[str]
-
-
+@operation("Team", "POST", "/tools/{name}", "Told", body=ToolCall, meaning=True)
 def call_tool(call: Call) -> Reply:
     """Calls a tool of the MCP server and gives the text that an agent reads. With an `Idempotency-Key` a call that changes something is
     done once."""
@@ -107,47 +75,37 @@ def call_tool(call: Call) -> Reply:
             f"{tools.nearest(name, list(tools.TOOLS))} /mcp lists them.".strip(),
         )
     if tools.TOOLS[name].hints.get("readOnlyHint"):
-        return _called(
-            call, name
-        )  # there is nothing to do twice, and nothing to keep: memories are quoted in its answer
+        # There is nothing to do twice, and nothing to keep: memories are quoted in its answer.
+        return _run_tool(call, name)
     if not call.caller.may_write:
-        raise refused()
+        raise refuse_write()
     request = b"\0".join((call.memory.scope.encode(), name.encode(), call.raw))
-    return call.tools.once(call, request, lambda call: _called(call, name))
+    return call.tools.once(call, request, lambda call: _run_tool(call, name))
 
 
-def _called(call: Call, name: str) -> Reply:
-    from bethink.surface.mcp.tools import TOOLS
-
+def _run_tool(call: Call, name: str) -> Reply:
     try:
-        return Reply(
-            {
-                "text": TOOLS[name](call.memory, tools.check(name, call.body.arguments)),
-                "failed": False,
-            }
-        )
+        text = TOOLS[name](call.memory, tools.check(name, call.body.arguments))
+        return Reply({"text": text, "failed": False})
     except BethinkError as error:
         if getattr(error, "status", 0) or isinstance(error, StoreError):
             raise  # a database that is away refuses nothing: whoever asked asks again
-        return Reply(
-            {
-                "text": f"{error.message} {error.hint}" if error.hint else error.message,
-                "failed": True,
-            }
-        )
+        return Reply({"text": f"{error.message} {error.hint or ''}".strip(), "failed": True})
 
 
-def _side(call: Call) -> Database:
-    if call.query.personal and not call.caller.personal:
+def _database(call: Call) -> Database:
+    """The database to exchange memories with, and in it the scope that is exchanged."""
+    memory, personal = call.memory, call.query.personal
+    if personal and not call.caller.personal:
         raise no_personal()
-    memory = call.memory
-    scope = PERSONAL if call.query.personal else memory.scope
+    scope = PERSONAL if personal else memory.scope
     return Database(memory.store, scope, memory.actor, memory.clock)
 
 
+@operation("Team", "POST", "/sync/outline", "Outlined", Which, Wanted)
 def outline(call: Call) -> dict[str, Any]:
     """What a project holds, as far as it takes to compare it with another database."""
-    found = _side(call).outline(call.body.what)
+    found = _database(call).outline(call.body.what)
     lines = [[id, line.version.hex(), line.hash, line.alone] for id, line in found.lines.items()]
     links = [
         [*link, stamp(relation.created_at or EPOCH), actor]
@@ -156,24 +114,27 @@ def outline(call: Call) -> dict[str, Any]:
     return {"lines": lines, "links": links}
 
 
-def give(call: Call) -> dict[str, Any]:
+@operation("Team", "POST", "/sync/records", "Bundled", Which, Ids)
+def give_records(call: Call) -> dict[str, Any]:
     """Memories whole, with their history and vectors."""
-    return {"bundle": bundle_to_json(Bundle(records=tuple(_side(call).fetch(call.body.ids))))}
+    return {"bundle": bundle_to_json(Bundle(records=tuple(_database(call).fetch(call.body.ids))))}
 
 
-def places(call: Call) -> dict[str, Any]:
+@operation("Team", "POST", "/sync/places", "Bundled", Which, Wanted)
+def give_places(call: Call) -> dict[str, Any]:
     """Sources, sessions, topics and known messages of a project."""
-    return {"bundle": bundle_to_json(_side(call).places())}
+    return {"bundle": bundle_to_json(_database(call).places())}
 
 
-def take(call: Call) -> dict[str, Any]:
+@operation("Team", "POST", "/sync/take", "Left", Which, Given, scope="write")
+def take_records(call: Call) -> dict[str, Any]:
     """Puts memories of another database down as they are, where they are expected."""
-    side = _side(call)
+    database = _database(call)
     longest = call.memory.config.max_characters
     bundle, hidden = incoming.check_bundle(call.body.bundle, longest)
     expect = {id: None if one is None else _version(one) for id, one in call.body.expect.items()}
-    bundle = bundle._replace(relations=_inside(call, side.scope, bundle.relations))
-    return {"left": [*hidden, *side.take(bundle, expect)]}
+    bundle = bundle._replace(relations=_inside(call, database.scope, bundle.relations))
+    return {"left": [*hidden, *database.take(bundle, expect)]}
 
 
 def _inside(call: Call, scope: str, relations: Any) -> Any:
@@ -187,13 +148,16 @@ def _inside(call: Call, scope: str, relations: Any) -> Any:
     )
 
 
-def remove(call: Call) -> dict[str, Any]:
+@operation("Team", "POST", "/sync/remove", "Removed", Which, Removal, scope="write")
+def remove_records(call: Call) -> dict[str, Any]:
     """Removes what another database no longer has."""
-    side = _side(call)
+    database = _database(call)
     asked = call.body
     wanted = {*asked.gone, *asked.purge, *(id for link in asked.unlink for id in link[:2])}
     here = {
-        memory.id for memory in call.memory.store.get(sorted(wanted)) if memory.scope == side.scope
+        memory.id
+        for memory in call.memory.store.get(sorted(wanted))
+        if memory.scope == database.scope
     }
     gone = {
         id: _version(asked.expect[id]) if id in asked.expect else None
@@ -206,7 +170,7 @@ def remove(call: Call) -> dict[str, Any]:
         for source, target, type in asked.unlink
         if source in here and target in here
     ]
-    left = side.remove(gone, purge, unlink)
+    left = database.remove(gone, purge, unlink)
     return {"removed": len(gone) + len(purge) + len(unlink) - len(left), "left": list(left)}
 
 
@@ -217,32 +181,7 @@ def _version(text: str) -> bytes:
         return b""  # no version is written so: nothing is changed
 
 
-def purged(call: Call) -> dict[str, Any]:
+@operation("Team", "POST", "/sync/purged", "Purged", Which, Hashes, scope="write")
+def list_purged(call: Call) -> dict[str, Any]:
     """Which of these texts, by their hashes, were purged here."""
-    return {"purged": sorted(_side(call).purged(call.body.hashes))}
-
-
-def _operation(
-    path: str, run: Any, answer: type[BaseModel], body: type[BaseModel], scope: str = "read"
-) -> Operation:
-    return Operation("POST", path, run, answer, Which, body, scope, "Team")
-
-
-OPERATIONS = (
-    Operation(
-        "POST",
-        "/tools/{name}",
-        call_tool,
-        Told,
-        body=ToolCall,
-        group="Team",
-        meaning=True,
-        also=(404, 409),
-    ),
-    _operation("/sync/outline", outline, Outlined, Wanted),
-    _operation("/sync/records", give, Bundled, Ids),
-    _operation("/sync/places", places, Bundled, Wanted),
-    _operation("/sync/take", take, Left, Given, "write"),
-    _operation("/sync/remove", remove, Removed, Removal, "write"),
-    _operation("/sync/purged", purged, Purged, Hashes, "write"),
-)
+    return {"purged": sorted(_database(call).purged(call.body.hashes))}

@@ -1,7 +1,8 @@
-"""Bearer tokens: who may call the server, and for what. A file that its owner alone can read keeps their hashes, never themselves.
+"""Bearer tokens: who may call the server, and for what. Their hashes are kept, never themselves: in a file that its owner alone
+can read, or in a database that a team shares.
 
-A token holds 256 random bits, so a plain SHA-256 of it cannot be reversed. The server looks at the file before every request:
-what is revoked on the command line is refused from the next request on. This module knows no HTTP.
+A token holds 256 random bits, so a plain SHA-256 of it cannot be reversed. The server looks before every request: what is revoked
+on the command line is refused from the next request on, by every server. This module knows no HTTP.
 """
 
 from __future__ import annotations
@@ -16,17 +17,26 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from bethink.config import data_directory
 from bethink.errors import BethinkError, ConfigError, InvalidInput, NotFound
+from bethink.store.bundle import stamp
 from bethink.text import textfile
+
+if TYPE_CHECKING:
+    from bethink.config import Config
+    from bethink.project import Project
+    from bethink.store.base import Store
+    from bethink.store.postgres import PostgresStore
 
 SCOPES = ("read", "write")
 PREFIX = "rcl_"  # by which people and scanners for leaked secrets know one
 BITS = 256
 LONGEST = 200  # characters of anything that is offered as a token
 ATTEMPTS = 20  # times a change is made again when another process was quicker
+TIMES = ("created", "expires", "revoked")
+TEXTS = ("id", "name", "hash", "scope", "used", "person", "tenant")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
@@ -59,6 +69,56 @@ class Token(NamedTuple):
         return "expired" if self.expires and self.expires <= now else "active"
 
 
+class Register(Protocol):
+    """Where tokens are kept."""
+
+    far: bool  # whether a look takes long enough to be taken in a thread
+    file: Path  # of this machine's own tokens; what else a server keeps stands beside it
+
+    def known(self) -> list[Token]: ...
+
+    def find(self, secret: str) -> Token | None:
+        """The token that was offered, whatever its state."""
+        ...
+
+    def create(
+        self,
+        name: str,
+        scope: str,
+        projects: Sequence[Grant] | None,
+        *,
+        personal: bool,
+        now: datetime,
+        expires: datetime | None = None,
+        person: str = "",
+    ) -> tuple[str, Token]:
+        """Makes a token and returns it with what is kept of it. It cannot be had again."""
+        ...
+
+    def revoke(self, name: str, now: datetime) -> Token:
+        """Ends a token by its name or id. One that has ended stays as it is."""
+        ...
+
+    def mark_used(self, token: str, tenant: str, day: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def open_register(config: Config, project: Project) -> Register:
+    """Where the tokens for the database of the settings are: in it, if people share it, else in a file of this machine."""
+    if not config.shared:
+        return FileTokens(location())
+    from bethink.store import open_store
+
+    return register_of(open_store(config, project))
+
+
+def register_of(store: Store) -> Register:
+    if hasattr(store, "acting"):
+        return SharedTokens(cast("PostgresStore", store))
+    return FileTokens(location())
+
+
 def location() -> Path:
     return data_directory() / "tokens.json"
 
@@ -71,8 +131,14 @@ def new_secret() -> str:
     return PREFIX + secrets.token_urlsafe(BITS // 8)
 
 
-def made(
-    name: str, scope: str, projects: Sequence[Grant] | None, *, person: str = "", **more: Any
+def _make(
+    name: str,
+    scope: str,
+    projects: Sequence[Grant] | None,
+    personal: bool,
+    now: datetime,
+    expires: datetime | None,
+    person: str,
 ) -> tuple[str, Token]:
     """A new token, and what is to be kept of it."""
     for what, given in (("a token", name), ("a person", person or "x")):
@@ -81,64 +147,13 @@ def made(
                 f"'{given[:80]}' cannot name {what}.",
                 "Up to 60 letters, digits, dots and dashes, such as laptop or ci.example.",
             )
-    secret = new_secret()
+    secret, id = new_secret(), secrets.token_hex(4)
     granted = None if projects is None else tuple(projects)
-    token = Token(
-        secrets.token_hex(4),
-        name,
-        digest(secret),
-        scope,
-        granted,
-        more["personal"],
-        more["now"],
-        more["expires"],
-        person=person,
-    )
-    return secret, token
+    hashed = digest(secret)
+    return secret, Token(id, name, hashed, scope, granted, personal, now, expires, person=person)
 
 
-def create(
-    file: Path,
-    name: str,
-    scope: str,
-    projects: Sequence[Grant] | None,
-    *,
-    personal: bool,
-    now: datetime,
-    expires: datetime | None = None,
-    person: str = "",
-) -> tuple[str, Token]:
-    """Makes a token and returns it with what is kept of it. It cannot be had again."""
-    secret, token = made(
-        name, scope, projects, personal=personal, now=now, expires=expires, person=person
-    )
-
-    def added(known: list[Token]) -> list[Token]:
-        if any(other.name == name and other.state(now) == "active" for other in known):
-            raise InvalidInput(
-                f"There is a token named '{name}' already.",
-                f"Name it otherwise, or `bethink token revoke {name}`.",
-            )
-        return [*known, token]
-
-    _change(file, added)
-    return secret, token
-
-
-def revoke(file: Path, name: str, now: datetime) -> Token:
-    """Ends a token by its name or id. One that has ended stays as it is."""
-    found: list[Token] = []
-
-    def ended(known: list[Token]) -> list[Token]:
-        meant = named(known, name)
-        found[:] = [meant._replace(revoked=meant.revoked or now)]
-        return [found[0] if token.id == meant.id else token for token in known]
-
-    _change(file, ended)
-    return found[0]
-
-
-def named(known: Sequence[Token], name: str) -> Token:
+def _find_named(known: Sequence[Token], name: str) -> Token:
     """A token by its name or id."""
     wanted = [token for token in known if token.id == name or token.name == name]
     if not wanted:
@@ -147,136 +162,26 @@ def named(known: Sequence[Token], name: str) -> Token:
     return next((token for token in reversed(wanted) if not token.revoked), wanted[-1])
 
 
-def mark_used(file: Path, id: str, day: str) -> None:
-    """Keeps the day on which a token was last used."""
-    _change(
-        file,
-        lambda known: [
-            token._replace(used=day) if token.id == id and token.used < day else token
-            for token in known
-        ],
-    )
-
-
-def load(file: Path) -> list[Token]:
-    """The tokens of a file, oldest first. None where there is no file; a file that others could have written is refused."""
-    text = _text(file)
-    return [] if text is None else _parsed(text, file)
-
-
-def _text(file: Path) -> str | None:
-    text = textfile.read(file)
-    if text is not None and os.name == "posix":
-        about = file.stat()
-        if stat.S_IMODE(about.st_mode) & 0o022 or about.st_uid not in (0, os.getuid()):
-            raise ConfigError(
-                f"Others can write to {file}, so its tokens are not trusted.",
-                f"Look into it, then: chmod 600 {file}",
-            )
-    return text
-
-
-def _parsed(text: str, file: Path) -> list[Token]:
-    try:
-        value = json.loads(text)
-        if value["version"] != 1:
-            raise ConfigError(
-                f"{file} was written by a newer Bethink.", "Upgrade with `pip install -U bethink`."
-            )
-        return [_token(one) for one in value["tokens"]]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ConfigError(
-            f"The tokens in {file} cannot be read: {error}.",
-            "Mend or remove the file, then create tokens anew.",
-        ) from error
-
-
-def _token(kept: Mapping[str, Any]) -> Token:
-    if kept["scope"] not in SCOPES or not re.fullmatch(r"[0-9a-f]{64}", kept["hash"]):
+def _token(row: Mapping[str, Any], read_time: Callable[[Any], datetime]) -> Token:
+    """The token of a row. A ValueError, KeyError or TypeError where it is none."""
+    texts = {name: str(row.get(name) or "") for name in TEXTS}
+    if texts["scope"] not in SCOPES or not re.fullmatch(r"[0-9a-f]{64}", texts["hash"]):
         raise ValueError("a token has a scope or hash that is none")
-    projects = kept["projects"]
-    granted = (
-        None
-        if projects is None
-        else tuple(Grant(str(one["scope"]), str(one["root"]), str(one["name"])) for one in projects)
-    )
-    return Token(
-        str(kept["id"]),
-        str(kept["name"]),
-        kept["hash"],
-        kept["scope"],
-        granted,
-        kept["personal"] is True,
-        _moment(kept["created"]),
-        _moment(kept["expires"]) if kept.get("expires") else None,
-        str(kept.get("used") or ""),
-        _moment(kept["revoked"]) if kept.get("revoked") else None,
-        str(kept.get("person") or ""),
-        str(kept.get("tenant") or ""),
-    )
+    times = {name: read_time(row[name]) if row.get(name) else None for name in TIMES}
+    granted = row["projects"]
+    if granted is not None:
+        granted = tuple(Grant(*(str(one[name]) for name in Grant._fields)) for one in granted)
+    personal = row["personal"] is True
+    return Token(projects=granted, personal=personal, **texts, **times)  # type: ignore[arg-type]
 
 
-def _moment(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+def _row(token: Token, write_time: Callable[[datetime], Any]) -> dict[str, Any]:
+    times = {name: write_time(at) if (at := getattr(token, name)) else None for name in TIMES}
+    granted = None if token.projects is None else [grant._asdict() for grant in token.projects]
+    return {**token._asdict(), **times, "projects": granted}
 
 
-def _written(tokens: Sequence[Token]) -> str:
-    def shaped(token: Token) -> dict[str, Any]:
-        times = {
-            name: found.isoformat() if (found := getattr(token, name)) else None
-            for name in ("created", "expires", "revoked")
-        }
-        projects = None if token.projects is None else [grant._asdict() for grant in token.projects]
-        return {**token._asdict(), **times, "projects": projects}
-
-    return (
-        json.dumps({"version": 1, "tokens": [shaped(token) for token in tokens]}, indent=1) + "\n"
-    )
-
-
-def _change(file: Path, change: Callable[[list[Token]], list[Token]]) -> None:
-    """Reads, changes and replaces the file as one step, whoever else does the same."""
-    folder = file.parent
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise BethinkError(
-            f"The folder {folder} cannot be made: {error.strerror or error}.",
-            "Check its permissions.",
-        ) from error
-    with textfile.alone(folder):
-        for _ in range(ATTEMPTS):
-            was = _text(file)
-            known = [] if was is None else _parsed(was, file)
-            text = _written(change(known))
-            if text == was or textfile.write(file, text, was, mode=0o600):
-                return
-    raise BethinkError(f"{file} keeps changing, so nothing was written.", "Try again.")
-
-
-class Register(Protocol):
-    """Where tokens are kept."""
-
-    far: bool  # whether a look takes long enough to be taken in a thread
-    file: Path  # of this machine's own tokens; what else a server keeps stands beside it
-
-    def known(self) -> list[Token]: ...
-
-    def find(self, secret: str) -> Token | None: ...
-
-    def create(
-        self, name: str, scope: str, projects: Sequence[Grant] | None, **more: Any
-    ) -> tuple[str, Token]: ...
-
-    def revoke(self, name: str, now: datetime) -> Token: ...
-
-    def mark_used(self, token: str, tenant: str, day: str) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class Tokens:
+class FileTokens:
     """The tokens of a file as it is now. It is read again whenever it was replaced."""
 
     far = False
@@ -287,29 +192,16 @@ class Tokens:
         self._known: list[Token] = []
 
     def known(self) -> list[Token]:
+        """The tokens, oldest first. None where there is no file; a file that others could have written is refused."""
         try:
             about = self.file.stat()
             seen: tuple[int, ...] = (about.st_mtime_ns, about.st_size, about.st_ino, about.st_mode)
         except OSError:
             seen = ()  # no file: nobody holds a token
         if seen != self._seen:
-            self._known = load(self.file) if seen else []
+            self._known = self._parse(self._text()) if seen else []
             self._seen = seen
         return self._known
-
-    def create(
-        self, name: str, scope: str, projects: Sequence[Grant] | None, **more: Any
-    ) -> tuple[str, Token]:
-        return create(self.file, name, scope, projects, **more)
-
-    def revoke(self, name: str, now: datetime) -> Token:
-        return revoke(self.file, name, now)
-
-    def mark_used(self, token: str, tenant: str, day: str) -> None:
-        mark_used(self.file, token, day)
-
-    def close(self) -> None:
-        """There is nothing to close."""
 
     def find(self, secret: str) -> Token | None:
         """The token that was offered, whatever its state. Every known one is compared, each in constant time."""
@@ -318,3 +210,168 @@ class Tokens:
             if hmac.compare_digest(token.hash, offered):
                 found = token
         return found
+
+    def create(
+        self,
+        name: str,
+        scope: str,
+        projects: Sequence[Grant] | None,
+        *,
+        personal: bool,
+        now: datetime,
+        expires: datetime | None = None,
+        person: str = "",
+    ) -> tuple[str, Token]:
+        secret, token = _make(name, scope, projects, personal, now, expires, person)
+
+        def add(known: list[Token]) -> list[Token]:
+            if any(other.name == name and other.state(now) == "active" for other in known):
+                raise InvalidInput(
+                    f"There is a token named '{name}' already.",
+                    f"Name it otherwise, or `bethink token revoke {name}`.",
+                )
+            return [*known, token]
+
+        self._change(add)
+        return secret, token
+
+    def revoke(self, name: str, now: datetime) -> Token:
+        ended: list[Token] = []
+
+        def end(known: list[Token]) -> list[Token]:
+            meant = _find_named(known, name)
+            ended[:] = [meant._replace(revoked=meant.revoked or now)]
+            return [ended[0] if token.id == meant.id else token for token in known]
+
+        self._change(end)
+        return ended[0]
+
+    def mark_used(self, token: str, tenant: str, day: str) -> None:
+        def mark(known: list[Token]) -> list[Token]:
+            return [
+                one._replace(used=day) if one.id == token and one.used < day else one
+                for one in known
+            ]
+
+        self._change(mark)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def _text(self) -> str | None:
+        text = textfile.read(self.file)
+        if text is not None and os.name == "posix":
+            about = self.file.stat()
+            if stat.S_IMODE(about.st_mode) & 0o022 or about.st_uid not in (0, os.getuid()):
+                raise ConfigError(
+                    f"Others can write to {self.file}, so its tokens are not trusted.",
+                    f"Look into it, then: chmod 600 {self.file}",
+                )
+        return text
+
+    def _parse(self, text: str | None) -> list[Token]:
+        if text is None:
+            return []
+        try:
+            value = json.loads(text)
+            if value["version"] != 1:
+                raise ConfigError(
+                    f"{self.file} was written by a newer Bethink.",
+                    "Upgrade with `pip install -U bethink`.",
+                )
+            return [_token(one, _read_time) for one in value["tokens"]]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ConfigError(
+                f"The tokens in {self.file} cannot be read: {error}.",
+                "Mend or remove the file, then create tokens anew.",
+            ) from error
+
+    def _change(self, change: Callable[[list[Token]], list[Token]]) -> None:
+        """Reads, changes and replaces the file as one step, whoever else does the same."""
+        folder = self.file.parent
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise BethinkError(
+                f"The folder {folder} cannot be made: {error.strerror or error}.",
+                "Check its permissions.",
+            ) from error
+        with textfile.alone(folder):
+            for _ in range(ATTEMPTS):
+                was = self._text()
+                rows = [_row(one, datetime.isoformat) for one in change(self._parse(was))]
+                text = json.dumps({"version": 1, "tokens": rows}, indent=1) + "\n"
+                if text == was or textfile.write(self.file, text, was, mode=0o600):
+                    return
+        raise BethinkError(f"{self.file} keeps changing, so nothing was written.", "Try again.")
+
+
+def _read_time(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+class SharedTokens:
+    """Tokens in a team's database, for any number of servers."""
+
+    far = True
+
+    def __init__(self, store: PostgresStore) -> None:
+        from bethink.store.pg import tokens
+
+        self._store, self._rows = store, tokens
+        self.file = location()
+
+    def known(self) -> list[Token]:
+        """The tokens of the store's own tenant."""
+        return [_shared_token(row) for row in self._rows.all_of(self._store)]
+
+    def find(self, secret: str) -> Token | None:
+        """The token that was offered, of whichever tenant."""
+        offered = digest(secret[:LONGEST])
+        row = self._rows.find(self._store, offered)
+        return _shared_token(row) if row and hmac.compare_digest(row["hash"], offered) else None
+
+    def create(
+        self,
+        name: str,
+        scope: str,
+        projects: Sequence[Grant] | None,
+        *,
+        personal: bool,
+        now: datetime,
+        expires: datetime | None = None,
+        person: str = "",
+    ) -> tuple[str, Token]:
+        if personal and not person.strip():
+            raise InvalidInput(
+                "Whose personal memories the token is for is not said; without a person all such tokens would share them.",
+                f"bethink token create --name {name} --person NAME --personal",
+            )
+        secret, token = _make(name, scope, projects, personal, now, expires, person)
+        token = token._replace(tenant=self._store.name)
+        row = _row(token, stamp)
+        granted = None if token.projects is None else json.dumps(token.projects)
+        self._rows.add(self._store, {**row, "projects": granted})
+        return secret, token
+
+    def revoke(self, name: str, now: datetime) -> Token:
+        meant = _find_named(self.known(), name)
+        self._rows.revoke(self._store, meant.id, stamp(now))
+        return meant._replace(revoked=meant.revoked or now)
+
+    def mark_used(self, token: str, tenant: str, day: str) -> None:
+        store = self._store if tenant in ("", self._store.name) else self._store.acting(tenant, "")
+        self._rows.mark_used(store, token, day)
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def _shared_token(row: Mapping[str, Any]) -> Token:
+    granted = row["projects"]
+    if granted is not None:
+        granted = [Grant(*one)._asdict() for one in json.loads(granted)]
+    return _token(
+        {**row, "projects": granted}, lambda value: datetime.fromtimestamp(value / 1000, UTC)
+    )

@@ -11,7 +11,7 @@ HEIGHT = 60.0  # of the tallest bar of the chart
 
 
 def show(visit: Visit) -> Answered:
-    found = visit.ask(browsing.how_it_is)
+    found = visit.ask(browsing.show_condition)
     known = found["condition"]
     values = {
         "condition": known,

@@ -6,7 +6,7 @@ from typing import Any
 
 from bethink.errors import UsageError
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
-from bethink.surface.http import browsing, reading
+from bethink.surface.http import browsing, memories
 from bethink.surface.web.diffs import diff
 from bethink.surface.web.visit import EVERY, PERSONAL, Answered, Go, Page, Shown, Visit
 
@@ -39,7 +39,7 @@ def _page(visit: Visit, wrong: str = "", status: int = 200) -> Shown:
         "limit": SHOWN,
         "start": int(start) if start.isdecimal() and len(start) < 10 else 0,
     }
-    found = visit.ask(browsing.look_into_inbox, asked)
+    found = visit.ask(browsing.show_inbox, asked)
     for item in found["items"]:
         item["acts"] = [
             {"name": name, "label": ACTS[name].label, "key": ACTS[name].key}
@@ -64,7 +64,7 @@ def _page(visit: Visit, wrong: str = "", status: int = 200) -> Shown:
         if found["next"] is not None
         else "",
         "wrong": wrong,
-        "projects": visit.ask(reading.list_projects),
+        "projects": visit.ask(memories.list_projects),
         "project": project,
         "narrow": project in (EVERY, PERSONAL),
         "here": visit.at("/inbox", queue=queue, start=start),
@@ -86,7 +86,7 @@ def decide(visit: Visit) -> Answered:
     name = visit.form.get("act", "")
     ids = [id for id in visit.form.get("ids", "").split(",") if id]
     try:
-        done = visit.ask(browsing.act, body={"act": name, "ids": ids})
+        done = visit.ask(browsing.decide, body={"act": name, "ids": ids})
     except UsageError as error:
         return _page(visit, f"{error.message} {error.hint or ''}".strip(), 422)
     queue, start = visit.query.get("queue"), visit.query.get("start")

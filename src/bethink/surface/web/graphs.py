@@ -18,7 +18,7 @@ EXPANDED = 30  # nodes that opening one of them brings
 
 def show(visit: Visit) -> Answered:
     size, asked = _size(visit), _asked(visit)
-    found = visit.ask(browsing.around_focus, {**asked, "limit": size, "depth": SIZES[size]})
+    found = visit.ask(browsing.show_graph, {**asked, "limit": size, "depth": SIZES[size]})
     listed = _listed(found)
     source = visit.at("/graph/data", **asked, size=str(size))
     focused = (
@@ -50,7 +50,7 @@ def data(visit: Visit) -> Answered:
         asked: dict[str, Any] = {"focus": opened, "limit": min(room, MOST), "depth": 1}
     else:
         asked = {**_asked(visit), "limit": _size(visit), "depth": SIZES[_size(visit)]}
-    found = visit.ask(browsing.around_focus, asked)
+    found = visit.ask(browsing.show_graph, asked)
     for node in found["nodes"]:
         node["label"] = spelled(" ".join(node["label"].split()))
     return Sent(

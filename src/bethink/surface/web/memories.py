@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from bethink.errors import UsageError
-from bethink.surface.http import reading, writing
+from bethink.surface.http import memories
 from bethink.surface.http.problems import Refusal
 from bethink.surface.web.diffs import diff
 from bethink.surface.web.render import worded
@@ -52,9 +52,9 @@ def _page(
 ) -> Shown:
     """The page; with what was given to a form that could not be followed, so that nothing typed is lost."""
     id = {"id": visit.path["id"]}
-    reply = visit.reply(reading.get, {"count": False}, path=id)
+    reply = visit.reply(memories.get, {"count": False}, path=id)
     memory = reply.value
-    events = visit.ask(reading.history, path=id)["items"]
+    events = visit.ask(memories.history, path=id)["items"]
     versions = [_version(event, last=event is events[-1]) for event in events[-VERSIONS:]]
     values = {
         "memory": memory,
@@ -64,7 +64,7 @@ def _page(
         "kinds": KINDS,
         "relations": RELATIONS,
         "wrong": wrong,
-        "around": visit.ask(reading.around, {"turns": BESIDE}, path=id)["items"],
+        "around": visit.ask(memories.around, {"turns": BESIDE}, path=id)["items"],
         "form": {**_form(memory), **(given or {})},
         "belongs": _belongs(visit, memory["scope"]),
         "done": _done(visit, memory, len(events)),
@@ -81,7 +81,7 @@ def _belongs(visit: Visit, scope: str) -> str:
     if kind not in ("project", "container"):
         return scope
     project, _, container = rest.partition("/")
-    names = {one["scope"]: one["name"] for one in visit.ask(reading.list_projects)["items"]}
+    names = {one["scope"]: one["name"] for one in visit.ask(memories.list_projects)["items"]}
     name = names.get(f"project:{project}") or scope
     return f"{name}, container {container}" if container else name
 
@@ -159,7 +159,7 @@ def edit(visit: Visit) -> Answered:
         if name in visit.form
     }
     try:
-        known = _form(visit.ask(reading.get, {"count": False}, path=id))
+        known = _form(visit.ask(memories.get, {"count": False}, path=id))
         changed = {
             name: value
             for name, value in given.items()
@@ -167,7 +167,7 @@ def edit(visit: Visit) -> Answered:
         }
         if changed:
             visit.ask(
-                writing.update,
+                memories.update,
                 path=id,
                 body=_body(changed),
                 headers={"if-match": visit.form.get("etag", "*")},
@@ -208,15 +208,15 @@ def _first(error: ValueError) -> str:
 
 
 def forget(visit: Visit) -> Answered:
-    visit.ask(writing.forget, path={"id": visit.path["id"]})
+    visit.ask(memories.forget, path={"id": visit.path["id"]})
     return _back(visit, "forgotten")
 
 
 def restore(visit: Visit) -> Answered:
     id, version = {"id": visit.path["id"]}, visit.form.get("version", "")
-    before = visit.ask(reading.get, {"count": False}, path=id)
+    before = visit.ask(memories.get, {"count": False}, path=id)
     visit.ask(
-        writing.restore, path=id, body={"version": int(version) if version.isdecimal() else None}
+        memories.restore, path=id, body={"version": int(version) if version.isdecimal() else None}
     )
     if version:
         return _back(visit, "saved")
@@ -229,7 +229,7 @@ def restore(visit: Visit) -> Answered:
 
 def vote(visit: Visit) -> Answered:
     value = -1 if visit.form.get("value", "1").startswith("-") else 1
-    visit.ask(writing.vote, path={"id": visit.path["id"]}, body={"value": value})
+    visit.ask(memories.vote, path={"id": visit.path["id"]}, body={"value": value})
     return _back(visit, "voted", value=str(value))
 
 
@@ -251,9 +251,9 @@ def _linked(visit: Visit, what: str) -> Answered:
     source, target = (other, id) if visit.form.get("direction") == "in" else (id, other)
     try:
         if what == "linked":
-            visit.ask(writing.link, path={"id": source}, body={"target": target, "type": type})
+            visit.ask(memories.link, path={"id": source}, body={"target": target, "type": type})
         else:
-            visit.ask(writing.unlink, {"target": target, "type": type}, path={"id": source})
+            visit.ask(memories.unlink, {"target": target, "type": type}, path={"id": source})
     except (UsageError, ValidationError) as error:
         return _page(
             visit,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bethink.surface.http import browsing, reading
+from bethink.surface.http import browsing, memories
 from bethink.surface.http.operation import Lines
 from bethink.surface.web.visit import EVERY, PERSONAL, Answered, Page, Shown, Streamed, Visit, place
 
@@ -12,8 +12,8 @@ CONTAINER = "container:"
 
 
 def show(visit: Visit) -> Answered:
-    listed = visit.ask(browsing.scopes)["items"]
-    readers = visit.ask(browsing.readers)["items"] if visit.caller.owner else []
+    listed = visit.ask(browsing.list_scopes)["items"]
+    readers = visit.ask(browsing.list_readers)["items"] if visit.caller.owner else []
     known: dict[str, dict[str, Any]] = {}
     for one in sorted(
         listed, key=lambda one: one["scope"].startswith(CONTAINER)
@@ -77,7 +77,7 @@ def export(visit: Visit) -> Answered:
         if chosen == EVERY
         else {}
     )
-    lines = visit.ask(reading.export, wide)
+    lines = visit.ask(memories.export, wide)
     assert isinstance(lines, Lines)
     name = (
         {PERSONAL: PERSONAL, EVERY: EVERY}.get(chosen) or visit.query.get("container") or "project"

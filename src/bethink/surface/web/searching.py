@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from bethink.errors import UsageError
 from bethink.hosts import HOSTS
 from bethink.recall.excerpt import sought
-from bethink.surface.http import reading
+from bethink.surface.http import memories
 from bethink.surface.web.visit import EVERY, Answered, Page, Shown, Visit
 from bethink.types import KINDS
 
@@ -64,7 +64,7 @@ def search(visit: Visit) -> Answered:
     else:
         values |= {**found, "next": _more(visit, found["next"])}
         values["sought"] = sought(question, visit.tools.projects.base.clock()) if question else None
-    projects = visit.ask(reading.list_projects)
+    projects = visit.ask(memories.list_projects)
     values["projects"] = projects
     if visit.query.get("project") == EVERY:
         values["scope_names"] = {one["scope"]: one["name"] for one in projects["items"]}
@@ -85,9 +85,9 @@ def _found(visit: Visit, question: str) -> dict[str, Any]:
     wanted |= {"limit": SHOWN, **visit.wide}
     found: dict[str, Any]
     if question:
-        found = visit.ask(reading.search, {**wanted, "query": question, "explain": True})
+        found = visit.ask(memories.search, {**wanted, "query": question, "explain": True})
     else:
-        found = visit.ask(reading.list_memories, wanted)
+        found = visit.ask(memories.list_memories, wanted)
     return {"hints": [], **found}
 
 

@@ -26,7 +26,7 @@ from starlette.types import Receive, Scope, Send
 
 from bethink.errors import BethinkError, NotFound, StoreBusy, StoreError
 from bethink.surface.http import problems
-from bethink.surface.http.api import LONGEST_ID, streamed
+from bethink.surface.http.api import LONGEST_ID, stream
 from bethink.surface.http.operation import Tools
 from bethink.surface.http.problems import Refusal
 from bethink.surface.http.security import (
@@ -240,7 +240,7 @@ class Site:
             return RedirectResponse(answered.address, 303, HEADERS)
         if isinstance(answered, Streamed):
             kept = {"Content-Disposition": f'attachment; filename="{answered.name}"'}
-            lines = streamed(answered.values, self._tools.projects.run)
+            lines = stream(answered.values, self._tools.projects.run)
             return StreamingResponse(lines, 200, {**HEADERS, **kept}, answered.media_type)
         if isinstance(answered, Sent):
             kept = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bethink.hosts import HOSTS
-from bethink.surface.http import browsing, care, reading
+from bethink.surface.http import browsing, memories
 from bethink.surface.web.visit import EVERY, Answered, Page, Shown, Visit
 
 SESSIONS = 20
@@ -21,11 +21,11 @@ def show(visit: Visit) -> Answered:
         "host": host or None,
         "cursor": visit.query.get("cursor") or None,
     }
-    found = visit.ask(browsing.days, {**wanted, "all_projects": project == EVERY})
+    found = visit.ask(browsing.show_timeline, {**wanted, "all_projects": project == EVERY})
     for day in found["days"]:
         for session in day["sessions"]:
             _coloured(session["topics"])
-    projects = visit.ask(reading.list_projects)
+    projects = visit.ask(memories.list_projects)
     following = visit.at("/timeline", host=host, cursor=found["next"]) if found["next"] else ""
     names = {one["scope"]: one["name"] for one in projects["items"]}
     values = {
@@ -50,10 +50,10 @@ def _coloured(topics: list[dict[str, Any]]) -> None:
 
 def session(visit: Visit) -> Answered:
     path = {"id": visit.path["id"]}
-    found = visit.ask(care.get_session, path=path)
+    found = visit.ask(browsing.get_session, path=path)
     topic = visit.query.get("topic") or None
     said = visit.ask(
-        browsing.turns,
+        browsing.list_turns,
         {"topic": topic, "limit": TURNS, "cursor": visit.query.get("cursor") or None},
         path=path,
     )

@@ -15,7 +15,7 @@ from starlette.datastructures import QueryParams
 
 from bethink.surface.http import api
 from bethink.surface.http.operation import Call, Operation, Reply, Tools
-from bethink.surface.http.projects import View, refused
+from bethink.surface.http.projects import View, refuse_write
 from bethink.surface.http.security import ACCESS, Access, Caller
 from bethink.types import NOTHING, TRUST
 
@@ -84,7 +84,7 @@ class Visit(NamedTuple):
         )
 
     def ask(self, run: Run, query: Mapping[str, Any] = NOTHING, **more: Any) -> Any:
-        """What an operation of the API answers: `visit.ask(reading.search, {"query": "deploy"})`. More: `path`, `body`, `headers`."""
+        """What an operation of the API answers: `visit.ask(memories.search, {"query": "deploy"})`. More: `path`, `body`, `headers`."""
         return self.reply(run, query, **more).value
 
     def reply(
@@ -99,7 +99,7 @@ class Visit(NamedTuple):
         """The same with its headers."""
         operation = _operations()[run]
         if operation.scope == "write" and not self.caller.may_write:
-            raise refused()
+            raise refuse_write()
         where = {
             name: value for name, value in self.where.items() if value not in (EVERY, PERSONAL)
         }

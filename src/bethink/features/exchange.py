@@ -42,7 +42,6 @@ from bethink.store.writer import content_hash
 from bethink.text.ids import new_id
 from bethink.types import (
     PERSONAL,
-    READINGS,
     RELATIONS,
     TEAM,
     Event,
@@ -215,10 +214,11 @@ def _unpack(file: Path) -> bytes:
 
 def _of_json(value: Any, number: int, file: Path) -> Given:
     try:
-        record = record_from_json({**value, "id": _own_id(value)})
+        id = str(value.get("id"))
+        whole = {"source_type": _guess_source_type(value), **value}
+        whole["id"] = id if incoming.ID.fullmatch(id) else new_id()
+        record = record_from_json(whole)
         memory = record.memory._replace(content_hash=content_hash(record.memory.content))
-        if not value.get("source_type"):
-            memory = memory._replace(source_type=_guess_source_type(value))
         links = tuple(
             Relation(memory.id, str(other["target"]), str(other["type"]), memory.updated_at)
             for other in value.get("relations") or ()
@@ -233,20 +233,11 @@ def _of_json(value: Any, number: int, file: Path) -> Given:
     return Given(record._replace(memory=memory, unique=unique), links)
 
 
-def _own_id(value: Mapping[str, Any]) -> str:
-    return str(value["id"]) if incoming.ID.fullmatch(str(value.get("id"))) else new_id()
-
-
 def _guess_source_type(value: Mapping[str, Any]) -> str:
-    """What kind of source a memory came from; exports of older versions and of the server do not say it."""
+    """What kind of source a memory came from; the exports of a server do not say it."""
     if value.get("path") is None:
         return "note"
-    if value.get("session"):
-        return "transcript"
-    code, analysis, repo_map, _ = READINGS
-    types = {code: "repomap", repo_map: "repomap", analysis: "analysis"}
-    source = str(value.get("source"))
-    return next((type for prefix, type in types.items() if source.startswith(prefix)), "markdown")
+    return "transcript" if value.get("session") else "markdown"
 
 
 def _is_unique(memory: Memory) -> bool:
@@ -410,7 +401,8 @@ def _put_new(
     progress: Progress | None,
 ) -> Imported:
     called = {here: names.get(there, ("", "")) for there, here in scopes.items()}
-    called |= {scope: _name_of(memory, scope) or called[scope] for scope in called}
+    for scope in called:
+        called[scope] = _name_of(memory, scope) or called[scope]
     projects.pin(memory.project)
     for at in range(0, len(new), PAGE):
         page = new[at : at + PAGE]

@@ -19,8 +19,7 @@ from bethink.features.sync import team_scope
 from bethink.post import Key
 from bethink.surface.remote import client as remote
 from bethink.surface.remote.client import Client, Failed, Refused, Unreachable
-from bethink.surface.remote.desk import Team
-from bethink.surface.remote.outbox import TRIES, Entry, Outbox, folder
+from bethink.surface.remote.outbox import TRIES, Entry, Outbox, Team, outbox_folder
 
 __all__ = ["served"]
 V1 = "/api/v1"
@@ -196,10 +195,10 @@ def test_an_internal_error_of_the_server_is_told_from_one_that_is_away(served, m
 
 
 def test_a_call_does_not_wait_for_a_queue_that_another_process_delivers(anna, monkeypatch):
-    from bethink.surface.remote import desk
+    from bethink.surface.remote import outbox
     from bethink.text.textfile import alone
 
-    monkeypatch.setattr(desk, "EARLIER", 0.2)
+    monkeypatch.setattr(outbox, "EARLIER", 0.2)
     anna.store("First", address=NOBODY)
     with alone(anna.outbox.place):  # by another process, which has much to do
         told, failed = anna.store("Second")
@@ -212,11 +211,11 @@ def test_a_call_does_not_wait_for_a_queue_that_another_process_delivers(anna, mo
 
 
 def test_a_call_delivers_for_a_while_and_leaves_the_rest(anna, monkeypatch):
-    from bethink.surface.remote import desk
+    from bethink.surface.remote import outbox
 
     for number in range(3):
         anna.store(f"Number {number}", address=NOBODY)
-    monkeypatch.setattr(desk, "EARLIER", 0.0)
+    monkeypatch.setattr(outbox, "EARLIER", 0.0)
     assert "(4 waiting)" in anna.store("Number 3")[0]
     assert anna.team().deliver() == 4
 
@@ -486,7 +485,7 @@ def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, mon
 
 
 def test_what_changed_on_the_server_meanwhile_is_not_removed_there(anna, served):
-    from bethink.surface.remote.side import Server
+    from bethink.surface.remote.client import Server
 
     id = re.search(r"\[(\S+)\]", anna.store("Of great importance")[0])[1]
     where = {"project": f"team:{anna.name}"}
@@ -510,7 +509,7 @@ def test_conversations_travel_through_the_server_when_asked_for(anna, served, tm
 
     from bethink.features.sync import CONVERSATIONS, DOCUMENTS, TOLD, Database, Shared, Sync
     from bethink.store.sqlite import SqliteStore
-    from bethink.surface.remote.side import Server
+    from bethink.surface.remote.client import Server
 
     stores = [SqliteStore(tmp_path / f"{name}.db", timeout=5) for name in ("one", "two")]
     fill(stores[0])
@@ -687,18 +686,18 @@ def test_a_token_comes_from_a_file_or_the_environment_and_is_never_shown(
     served, tmp_path, monkeypatch
 ):
     monkeypatch.delenv("BETHINK_TOKEN", raising=False)
-    assert remote.token() is None
+    assert remote.read_token() is None
     monkeypatch.setenv("BETHINK_TOKEN", "rcl_environment")
-    assert remote.token().value == "rcl_environment"
+    assert remote.read_token().value == "rcl_environment"
     file = tmp_path / "token"
     file.write_text("rcl_file\n")
-    assert remote.token(str(file)).value == "rcl_file"
+    assert remote.read_token(str(file)).value == "rcl_file"
     for wrong in (b"", b"two words", b"\xff\xfe", b"x" * 2000):
         file.write_bytes(wrong)
         with pytest.raises(ConfigError):
-            remote.token(str(file))
+            remote.read_token(str(file))
     with pytest.raises(ConfigError, match="cannot be read"):
-        remote.token(str(tmp_path / "nothing"))
+        remote.read_token(str(tmp_path / "nothing"))
     with pytest.raises(Refused, match="refused the key") as error:
         Client(served.address, Key("rcl_wrong", "test")).post("/sync/outline", {})
     assert "rcl_wrong" not in str(error.value.message)
@@ -712,5 +711,5 @@ def test_the_commands_say_what_is_missing(cli, served, monkeypatch):  # noqa: F8
 
 
 def test_each_server_has_an_outbox_of_its_own():
-    assert folder("https://one.example") != folder("https://two.example")
+    assert outbox_folder("https://one.example") != outbox_folder("https://two.example")
     assert Entry("k", "t", {}, "p").container is None

@@ -19,8 +19,7 @@ from test_http_serve import started
 
 from bethink.post import Key
 from bethink.surface.remote.client import Client
-from bethink.surface.remote.desk import Team
-from bethink.surface.remote.outbox import Outbox
+from bethink.surface.remote.outbox import Outbox, Team
 
 V1 = "/api/v1"
 SHOP = {"project": "team:shop"}

@@ -71,14 +71,15 @@ def mcp(args: Namespace) -> None:
 def _remote(args: Namespace) -> Any:
     """How calls are answered by a team's server."""
     from bethink.surface.cli.session import settings
-    from bethink.surface.remote import client
-    from bethink.surface.remote.desk import RemoteDesk, Team
+    from bethink.surface.remote.client import Client, read_token
+    from bethink.surface.remote.outbox import Team
+    from bethink.surface.remote.tools import RemoteTools
 
     url = args.remote or settings(args).team
     if not url.startswith(("http://", "https://")):
         raise UsageError("Which server is not said.", "bethink mcp --remote https://memory.example")
-    team = Team(client.Client(url, client.token(args.token_file)), args.name, args.container)
-    return lambda keeper, places: RemoteDesk(keeper, places, team)
+    team = Team(Client(url, read_token(args.token_file)), args.name, args.container)
+    return lambda keeper, places: RemoteTools(keeper, places, team)
 
 
 COMMANDS = {"mcp": Command(mcp, mcp_options)}

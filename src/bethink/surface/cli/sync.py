@@ -110,10 +110,9 @@ def far_side(args: Namespace, memory: Bethink, team: str) -> Iterator[Callable[[
     from bethink.types import PERSONAL
 
     if team.startswith(("http://", "https://")):
-        from bethink.surface.remote import client
-        from bethink.surface.remote.side import Server
+        from bethink.surface.remote.client import Client, Server, read_token
 
-        server = client.Client(team, client.token(args.token_file))
+        server = Client(team, read_token(args.token_file))
         name = team_name(args, memory)
         yield lambda scope: Server(server, name, args.container, scope == PERSONAL)
         return

@@ -1,2 +1,2 @@
-"""A team's server, from the machine of somebody in the team: `client` asks it, `outbox` keeps what cannot be delivered yet, `desk`
-answers a local agent with it, `side` is its end of a sync."""
+"""A team's server, from the machine of somebody in the team: `client` asks it and is its end of a sync, `outbox` calls its tools and keeps
+what cannot be delivered yet, `tools` answers a local agent with it."""

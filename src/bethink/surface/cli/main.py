@@ -35,12 +35,12 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Take in": {
         "init": ("initialise", "set a project up in one step"),
-        "index": ("take", "bring the knowledge folders in step, once or as they change"),
+        "index": ("knowledge", "bring the knowledge folders in step, once or as they change"),
         "import": ("take", "take in an export, Markdown files, or a repo map"),
-        "map": ("take", "map the source code, so that symbols and places are found"),
-        "backfill": ("talk", "read earlier conversations from the agents' transcripts"),
+        "map": ("knowledge", "map the source code, so that symbols and places are found"),
+        "backfill": ("knowledge", "read earlier conversations from the agents' transcripts"),
         "analyze": (
-            "take",
+            "knowledge",
             "find commands, routes, decisions and more in a project, or in its history",
         ),
         "promote": ("promote", "put a proven memory into the rules that agents always read"),

@@ -1,25 +1,48 @@
-"""`reindex`, `backup` and `reset`: keeping the database in order."""
+"""`reindex`, `backup`, `reset`, `duplicates`, `contradictions`, `consolidate`, `model`, `audit` and `bench`: keeping memory in
+order and measuring it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.surface.cli import output
-from bethink.surface.cli.parsing import Command
+from bethink.surface.cli.output import Listing, Result
+from bethink.surface.cli.parsing import command, pieces
 from bethink.surface.cli.progress import Bar
-from bethink.surface.cli.session import confirmed, opened
+from bethink.surface.cli.session import confirmed, settings
+from bethink.surface.layout import FORMATS, cell, columns, many, one_line, size
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
+
+    from bethink.api import Bethink
+    from bethink.features.tending import Pair, Step
+
+NAMED = 20  # steps of one kind before "and more"
+AUDITED = 3  # ids of one kind of change that are named in a line
+STEP_WORDS = {
+    "merge": "say the same: the second becomes part of the first",
+    "contradict": "disagree: marked as contradicting",
+    "answer": "answered: the question is closed",
+    "expire": "expired: forgotten",
+    "retire": "old turns that nothing was taken from: forgotten",
+}
+MEASURES = ("hit@1", "any@5", "any@10", "recall@5", "recall@10", "all@5", "MRR", "nDCG@10")
+SPEEDS = ("p50_ms", "p95_ms", "documents_per_second", "documents", "queries")
+HEADINGS = {"documents_per_second": "docs/s", "p50_ms": "p50 ms", "p95_ms": "p95 ms"}
 
 
-def reindex_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--full", action="store_true", help="make every vector and the full-text index anew"
-    )
-
-
-def reindex(args: Namespace) -> None:
+@command(
+    "reindex",
+    """
+    --full            make every vector and the full-text index anew
+    """,
+    opens="read",
+)
+def reindex(args: Namespace, memory: Bethink) -> Result:
     """Give every memory a vector of the current embedding model, as after a change of model. May be stopped at any moment;
     the next run goes on where it was.
 
@@ -28,50 +51,41 @@ def reindex(args: Namespace) -> None:
       bethink config embedding all-MiniLM-L6-v2 && bethink reindex
       bethink reindex --full
     """
-    with opened(args) as memory, Bar(args, "embedding") as bar:
+    with Bar(args, "embedding") as bar:
         done = memory.reindex(full=args.full, progress=bar)
-        bar.close()
-        model = memory.embedder.model if memory.embedder else None
-        value = {"embedded": done, "model": model}
-        output.show(
-            args,
-            value,
-            lambda: output.out(f"embedded {output.many(done, 'memory', 'memories')} with {model}"),
-        )
+    model = memory.embedder.model if memory.embedder else None
+    embedded = f"embedded {many(done, 'memory', 'memories')} with {model}"
+    return Result({"embedded": done, "model": model}, [embedded])
 
 
-def backup_options(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a new file")
-
-
-def backup(args: Namespace) -> None:
+@command(
+    "backup",
+    """
+    FILE              a new file
+    """,
+    opens="read",
+)
+def backup(args: Namespace, memory: Bethink) -> Result:
     """Copy the whole database into one file while others go on using it. To restore, put the copy in the database's place.
 
     Examples:
       bethink backup ~/backups/memory-2026-11-15.db
       bethink search deploy --database ~/backups/memory-2026-11-15.db
     """
-    with opened(args) as memory:
-        written = memory.backup(args.file)
-        output.show(
-            args,
-            {"path": args.file, "bytes": written},
-            lambda: output.out(f"wrote {args.file} ({output.size(written)})"),
-        )
+    written = memory.backup(args.file)
+    value = {"path": args.file, "bytes": written}
+    return Result(value, [f"wrote {args.file} ({size(written)})"])
 
 
-def reset_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--scope",
-        choices=("this", "personal", "all"),
-        default="this",
-        metavar="SCOPE",
-        help="this (the project, the default), personal, or all",
-    )
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
-
-
-def reset(args: Namespace) -> None:
+@command(
+    "reset",
+    """
+    --scope SCOPE this|personal|all = this     this (the project, the default), personal, or all
+    --yes, -y         do not ask
+    """,
+    opens="read",
+)
+def reset(args: Namespace, memory: Bethink) -> Result:
     """Forget everything in a scope beyond recovery. Asks first.
 
     Examples:
@@ -81,31 +95,311 @@ def reset(args: Namespace) -> None:
     """
     from bethink.types import PERSONAL
 
-    with opened(args) as memory:
-        scopes = {"this": [memory.scope], "personal": [PERSONAL], "all": None}[args.scope]
-        here = (
-            f"the container {args.container} of {memory.project.name}"
-            if args.container
-            else f"the project {memory.project.name}"
+    name = memory.project.name
+    here = f"the container {args.container} of {name}" if args.container else f"the project {name}"
+    scopes, where = {
+        "this": ([memory.scope], here),
+        "personal": ([PERSONAL], "your personal scope"),
+        "all": (None, "every project"),
+    }[args.scope]
+    overview = memory.stats(scopes)
+    number = many(overview.memories + overview.deleted, "memory", "memories")
+    if not args.yes:
+        output.hint(args, "`bethink backup FILE` keeps a copy.")
+    confirmed(args, f"This removes {number} of {where} for good.")
+    removed = memory.reset(scopes)
+    value = {"removed": removed, "scope": args.scope}
+    return Result(value, [f"removed {many(removed, 'memory', 'memories')} of {where}"])
+
+
+PAIRS = """
+--limit, -n N whole 1.. = 20     how many pairs at most (20)
+"""
+
+
+@command("duplicates", PAIRS, opens="read")
+def duplicates(args: Namespace, memory: Bethink) -> Result:
+    """List memories that say the same, or nearly so, for you or your agent to decide: the one to keep first.
+
+    Examples:
+      bethink duplicates
+      bethink duplicates --json | jq -r '.[].other.id'
+      bethink forget ID
+    """
+    from bethink.features import tending
+
+    with Bar(args, "comparing") as bar:
+        found = tending.duplicates(memory, limit=args.limit, progress=bar)
+    return pairs_result(memory, found, "No memories say the same.")
+
+
+@command("contradictions", PAIRS, opens="read")
+def contradictions(args: Namespace, memory: Bethink) -> Result:
+    """List memories that disagree, the newer one first. `bethink forget` or `bethink add --supersedes` settles one.
+
+    Examples:
+      bethink contradictions
+      bethink contradictions --limit 50 --json
+      bethink link NEWER supersedes OLDER
+    """
+    from bethink.features import tending
+
+    with Bar(args, "comparing") as bar:
+        found = tending.contradictions(memory, limit=args.limit, progress=bar)
+    return pairs_result(memory, found, "No memories disagree.")
+
+
+def pairs_result(memory: Bethink, found: Sequence[Pair], none: str) -> Result:
+    from bethink.recall.shape import plain
+    from bethink.surface.render import memory_line, short_ids
+
+    short = short_ids(memory, [one for pair in found for one in (pair.keep, pair.other)])
+    lines, value = [], []
+    for number, pair in enumerate(found, start=1):
+        lines.append(f"{number}. {pair.reason} ({pair.similarity:.2f})")
+        lines += [f"   {memory_line(one, short)}" for one in (pair.keep, pair.other)]
+        value.append(
+            {
+                "keep": plain(pair.keep),
+                "other": plain(pair.other),
+                "similarity": round(pair.similarity, 4),
+                "reason": pair.reason,
+            }
         )
-        where = {"this": here, "personal": "your personal scope", "all": "every project"}[
-            args.scope
-        ]
-        overview = memory.stats(scopes)
-        number = output.many(overview.memories + overview.deleted, "memory", "memories")
+    return Result(value, lines, notes=() if found else [none], stored=True)
+
+
+@command(
+    "consolidate",
+    """
+    --dry-run         only show what would be done
+    --yes, -y         do not ask
+    """,
+    opens="read",
+)
+def consolidate(args: Namespace, memory: Bethink) -> Result:
+    """Tidy up: merge what says the same, mark contradictions and answered questions, retire what expired and old turns that
+    nothing was taken from (setting `keep_context_days`). Shows what it would do and asks. Every step is in the history of its
+    memory, and `bethink restore ID` undoes it.
+
+    Examples:
+      bethink consolidate --dry-run
+      bethink consolidate
+      bethink consolidate --yes --json
+    """
+    from bethink.features import tending
+
+    with Bar(args, "comparing") as bar:
+        steps = tending.plan(memory, progress=bar)
+    done, number = 0, many(len(steps), "step")
+    lines = step_lines(memory, steps) if args.format == "text" else []
+    if steps and not args.dry_run:
         if not args.yes:
-            output.hint(args, "`bethink backup FILE` keeps a copy.")
-        confirmed(args, f"This removes {number} of {where} for good.")
-        removed = memory.reset(scopes)
-        output.show(
-            args,
-            {"removed": removed, "scope": args.scope},
-            lambda: output.out(f"removed {output.many(removed, 'memory', 'memories')} of {where}"),
+            output.talk("\n".join(lines))
+            lines = []
+        confirmed(args, f"{number}.")
+        done = tending.apply(memory, steps)
+    if not steps:
+        lines.append("Nothing to tidy up.")
+    else:
+        lines.append(f"{number} would be done" if args.dry_run else f"{many(done, 'step')} done")
+    records = [step_record(step) for step in steps]
+    value = {"steps": records, "done": done, "dry_run": args.dry_run}
+    return Result(value, lines, stored=True)
+
+
+def step_lines(memory: Bethink, steps: Sequence[Step]) -> list[str]:
+    from bethink.surface.render import memory_line, short_ids
+
+    lines = []
+    for action, words in STEP_WORDS.items():
+        mine = [step for step in steps if step.action == action]
+        if not mine:
+            continue
+        retired = sum(len(step.memories) for step in mine)
+        lines.append(f"{many(retired if action == 'retire' else len(mine), 'time')}: {words}")
+        for step in mine[:NAMED]:
+            short = short_ids(memory, step.memories)
+            lines += [f"   {memory_line(one, short)}" for one in step.memories[:2]]
+            lines.append(f"   {step.reason}")
+        if len(mine) > NAMED:
+            lines.append(f"   and {len(mine) - NAMED:,} more; --json lists all")
+    return lines
+
+
+def step_record(step: Step) -> dict[str, Any]:
+    value = {
+        "action": step.action,
+        "memories": [one.id for one in step.memories],
+        "reason": step.reason,
+    }
+    return {**value, "text": step.text} if step.text else value
+
+
+@command(
+    "model",
+    """
+    action list|pull|verify = list     default: list
+    [NAME]            a model; by default the one that is set
+    """,
+    formats=FORMATS,
+)
+def model(args: Namespace) -> Result:
+    """List the embedding models known by name, fetch one (once, for all projects), or verify its files against their hashes.
+
+    Examples:
+      bethink model list
+      bethink model pull
+      bethink model pull all-MiniLM-L6-v2
+      bethink model verify
+    """
+    from bethink.embed import models
+
+    if args.action == "list":
+        if args.name:
+            raise UsageError("`model list` takes no name.", "bethink model list")
+        return list_models(args)
+    name = str(args.name or settings(args).embedding)
+    if name.strip() in ("none", "hashing", "http", ""):
+        raise InvalidInput(
+            f"The embedding '{name}' has no model files.",
+            f"Name a model: bethink model {args.action} snowflake-arctic-embed-s",
         )
+    if args.action == "pull":
+        with Bar(args, f"fetching {name}", size) as bar:
+            folder = models.pull(name, bar)
+    else:
+        models.verify(name)
+        folder = models.location(name) or models.model_directory(name)
+    what = "installed" if args.action == "pull" else "sound"
+    found = models.find(name).name
+    value = {"name": found, "status": what, "path": str(folder)}
+    listing = Listing(tuple(value), "models", "model") if args.format != "json" else None
+    lines = [f"{found} is {what}: {folder}"]
+    return Result([value] if listing else value, lines, listing=listing)
 
 
-COMMANDS = {
-    "reindex": Command(reindex, reindex_options),
-    "backup": Command(backup, backup_options),
-    "reset": Command(reset, reset_options),
-}
+def list_models(args: Namespace) -> Result:
+    from bethink.embed.models import KNOWN, location
+
+    current = settings(args).embedding.rpartition("/")[2].lower()
+    rows: list[dict[str, Any]] = []
+    for known in KNOWN.values():
+        folder = location(known.name)
+        rows.append(
+            {
+                "name": known.name,
+                "installed": folder is not None,
+                "current": known.name.lower() == current,
+                "dimensions": known.dimensions,
+                "window": known.window,
+                "licence": known.licence,
+                "path": str(folder) if folder else None,
+            }
+        )
+    table = [("", "model", "dimensions", "licence", "")]
+    for row in rows:
+        mark, state = "*" * row["current"], "installed" * row["installed"]
+        table.append((mark, row["name"], str(row["dimensions"]), row["licence"], state))
+    return Result(
+        rows, columns(table, right=(2,)), listing=Listing(tuple(rows[0]), "models", "model")
+    )
+
+
+@command(
+    "audit",
+    """
+    action show|verify = show          show the newest lines, or verify all of them
+    --limit, -n N whole 1.. = 20       how many lines at most (20)
+    """,
+    opens="read",
+)
+def audit(args: Namespace, memory: Bethink) -> Result:
+    """Show who changed what in a team's PostgreSQL database, newest first, or verify that no line was changed or taken out. The
+    database writes and seals the lines itself; each seal covers the line before it.
+
+    Examples:
+      bethink audit
+      bethink audit --limit 100 --json
+      bethink audit verify
+    """
+    store: Any = memory.store
+    if not hasattr(store, "check_audit"):
+        raise UsageError(
+            "Only a PostgreSQL database keeps an audit trail.",
+            "`bethink history ID` shows what became of a memory in your own database.",
+        )
+    if args.action == "show":
+        found = store.audit(args.limit)
+        value = [{**line._asdict(), "at": line.at.isoformat()} for line in found]
+        return Result(value, list(map(audit_line, found)) or ["Nothing was changed yet."])
+    problems = [problem.message for problem in store.check_audit()]
+    number = next((line.number for line in store.audit(1)), 0)
+    result = Result({"lines": number, "problems": problems}, [f"{many(number, 'line')}, unbroken"])
+    if problems:
+        if args.format == "json":
+            output.present(args, result)
+        raise BethinkError(
+            f"The audit trail is broken. {problems[0]}",
+            "Somebody changed the database behind Bethink's back.",
+        )
+    return result
+
+
+def audit_line(line: Any) -> str:
+    done = []
+    for action, what in line.changes.items():
+        named = [" ".join(map(str, one)) if isinstance(one, list) else str(one) for one in what]
+        more = f" and {len(what) - AUDITED:,} more" if len(what) > AUDITED else ""
+        done.append(f"{action} {', '.join(named[:AUDITED])}{more}")
+    when = f"{line.number:>6}  {line.at:%Y-%m-%d %H:%M:%S}"
+    return f"{when}  {one_line(line.actor)}  {one_line('; '.join(done))}"
+
+
+@command(
+    "bench",
+    """
+    DIRECTORY+        a set: a folder with corpus.jsonl and queries.jsonl
+    --mode MODE*      hybrid, vector, keyword; may be repeated or a comma list (default: all three)
+    """,
+    formats=FORMATS,
+)
+def bench(args: Namespace) -> Result:
+    """Measure recall on labelled sets: load each through the ordinary write path into a throw-away database, ask its
+    questions, and print the measures and times.
+
+    Examples:
+      bethink bench ../shared/bench/scifact
+      bethink bench ../shared/bench/* --mode hybrid,vector,keyword
+      bethink bench ../shared/bench/cosqa --json
+    """
+    from bethink.types import MODES
+
+    modes = list(pieces(args.mode)) or list(MODES)
+    for mode in modes:
+        if mode not in MODES:
+            raise InvalidInput(f"'{mode}' is not a mode.", "One of " + ", ".join(MODES) + ".")
+    folders = [Path(name).expanduser() for name in args.directory]
+    for folder in folders:
+        if not folder.is_dir():
+            raise NotFound(
+                f"There is no directory {folder}.",
+                "Give folders with corpus.jsonl and queries.jsonl.",
+            )
+    from bethink.bench import run
+
+    with Bar(args, "bench") as bar:
+        results = run(
+            folders,
+            modes,
+            progress=lambda label, done, total: bar(done, total, label),
+            database=Path(args.database) if args.database else None,
+        )
+    fields = ("set", "mode", *MEASURES, *SPEEDS)
+    table = [[HEADINGS.get(field, field) for field in fields]]
+    table += [
+        [f"{row[name]:.3f}" if name in MEASURES else cell(row.get(name)) for name in fields]
+        for row in results
+    ]
+    lines = columns(table, right=range(2, len(fields)))
+    return Result(results, lines, listing=Listing(fields, "results", "result"))

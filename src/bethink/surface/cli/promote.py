@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.errors import UsageError
-from bethink.surface.cli import output
-from bethink.surface.cli.parsing import Command, count
-from bethink.surface.cli.session import directory, opened
+from bethink.surface.cli.output import Result
+from bethink.surface.cli.parsing import command
+from bethink.surface.cli.session import directory
+from bethink.surface.layout import one_line
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from bethink.api import Bethink
     from bethink.features.promotion import Rule
@@ -26,38 +28,23 @@ STATES = {
     "missing": "taken out of the file by hand",
     "unknown": "its memory is not in this database",
 }
+STALE = ("changed", "forgotten", "replaced", "expired")
 
 
-def promote_options(parser: ArgumentParser) -> None:
-    parser.add_argument("id", nargs="?", metavar="ID", help="an id or any unique beginning of one")
-    parser.add_argument(
-        "--to",
-        metavar="TARGET",
-        help="claude (.claude/rules/bethink.md), agents (AGENTS.md), or a file of the project",
-    )
-    parser.add_argument("--force", action="store_true", help="even if the text was imported")
-    looks = parser.add_mutually_exclusive_group()
-    looks.add_argument(
-        "--suggest",
-        action="store_true",
-        help="list memories that proved useful, and why; writes nothing",
-    )
-    looks.add_argument(
-        "--check",
-        action="store_true",
-        help="list the rules and how they stand to their memories; writes nothing",
-    )
-    looks.add_argument(
-        "--refresh",
-        action="store_true",
-        help="rewrite rules whose memory changed, take out those whose memory is gone",
-    )
-    parser.add_argument(
-        "--limit", type=count, default=10, metavar="N", help="with --suggest: how many (10)"
-    )
-
-
-def promote(args: Namespace) -> int:
+@command(
+    "promote",
+    """
+    [ID]              an id or any unique beginning of one
+    --to TARGET       claude (.claude/rules/bethink.md), agents (AGENTS.md), or a file of the project
+    --force           even if the text was imported
+    | --suggest       list memories that proved useful, and why; writes nothing
+    | --check         list the rules and how they stand to their memories; writes nothing
+    | --refresh       rewrite rules whose memory changed, take out those whose memory is gone
+    --limit N whole 1.. = 10     with --suggest: how many (10)
+    """,
+    opens="read",
+)
+def promote(args: Namespace, memory: Bethink) -> Result:
     """Write a memory into the rules that agents read at every start, as one line of a marked block: in
     .claude/rules/bethink.md if the project has a .claude folder or no AGENTS.md, else in AGENTS.md. A CLAUDE.md is never
     made. Nothing outside the block changes. Imported text is refused. --refresh leaves a rule that you edited as it is, and
@@ -69,6 +56,8 @@ def promote(args: Namespace) -> int:
       bethink promote 01a1dd89 --to agents
       bethink promote --refresh
     """
+    from bethink.features import promotion
+
     looks = args.suggest or args.check or args.refresh
     if bool(args.id) == bool(looks):
         raise UsageError(
@@ -77,23 +66,17 @@ def promote(args: Namespace) -> int:
         )
     if looks and (args.to or args.force):
         raise UsageError("--to and --force go with an id.", "bethink promote 01a1dd89 --to agents")
+    if args.suggest:
+        return suggest_rules(memory, args.limit)
+    if looks:
+        check = promotion.refresh if args.refresh else promotion.check
+        return rules_result(memory, check(memory))
+    return write_rule(args, memory)
+
+
+def write_rule(args: Namespace, memory: Bethink) -> Result:
     from bethink.features import promotion
-
-    with opened(args) as memory:
-        if args.suggest:
-            suggest(args, memory)
-        elif looks:
-            rules(
-                args, memory, promotion.refresh(memory) if args.refresh else promotion.check(memory)
-            )
-        else:
-            write(args, memory)
-    return 0
-
-
-def write(args: Namespace, memory: Bethink) -> None:
-    from bethink.features import promotion
-    from bethink.surface import render
+    from bethink.surface.render import memory_label
 
     target = args.to
     if target and target not in promotion.TARGETS:
@@ -106,79 +89,61 @@ def write(args: Namespace, memory: Bethink) -> None:
         "status": done.status,
         "created": done.created,
     }
-    short = memory.store.abbreviate([done.memory.id])
-    output.show(
-        args,
-        value,
-        lambda: output.out(f"{word} {done.path}: {render.memory_label(done.memory, short)}"),
-    )
-    for hint in done.hints:
-        output.hint(args, hint)
+    label = memory_label(done.memory, memory.store.abbreviate([done.memory.id]))
+    return Result(value, [f"{word} {done.path}: {label}"], hints=done.hints)
 
 
-def suggest(args: Namespace, memory: Bethink) -> None:
+def suggest_rules(memory: Bethink, limit: int) -> Result:
     from bethink.features import promotion
     from bethink.recall.shape import plain
-    from bethink.surface import render
+    from bethink.surface.render import memory_label, short_ids
 
-    found = promotion.candidates(memory, args.limit)
-
-    def text() -> None:
-        short = memory.store.abbreviate([one.id for one, _ in found])
-        for one, reason in found:
-            output.out(f"{render.memory_label(one, short)}")
-            output.out(f"  {reason}")
-
-    output.show(args, [{**plain(one), "reason": reason} for one, reason in found], text)
-    if found:
-        output.hint(args, "`bethink promote ID` makes one a rule that agents always read.")
-    else:
-        output.hint(
-            args,
-            "No memory has proved itself yet. `bethink vote ID` says that one was useful; `bethink get ID` counts as a use.",
-        )
+    found = promotion.candidates(memory, limit)
+    short = short_ids(memory, [one for one, _ in found])
+    lines = []
+    for one, reason in found:
+        lines += [memory_label(one, short), f"  {reason}"]
+    hint = (
+        "`bethink promote ID` makes one a rule that agents always read."
+        if found
+        else "No memory has proved itself yet. `bethink vote ID` says that one was useful; `bethink get ID` counts as a use."
+    )
+    value = [{**plain(one), "reason": reason} for one, reason in found]
+    return Result(value, lines, hints=[hint], stored=True)
 
 
-def rules(args: Namespace, memory: Bethink, found: list[Rule]) -> None:
-    def text() -> None:
-        short = memory.store.abbreviate([rule.memory.id for rule in found if rule.memory])
-        for rule in found:
-            done = f", {rule.done}" if rule.done else ""
-            words = rule.memory.summary or rule.memory.content if rule.memory else rule.text
-            output.out(
-                f"{rule.state:<9}  {rule.path}  {short.get(rule.id, rule.id)}  {output.one_line(words, 80)}"
-            )
-            if rule.state != "ok":
-                output.out(f"           {STATES[rule.state]}{done}")
-
-    output.show(args, [value(rule) for rule in found], text)
-    stale = [
-        rule
-        for rule in found
-        if rule.state in ("changed", "forgotten", "replaced", "expired") and not rule.done
-    ]
-    if not found:
-        output.hint(args, "Nothing is promoted. `bethink promote --suggest` lists candidates.")
-    elif stale:
-        output.hint(args, "`bethink promote --refresh` brings them in step.")
+def rules_result(memory: Bethink, found: Sequence[Rule]) -> Result:
+    known = {rule.memory.id: rule.memory for rule in found if rule.memory}
+    short = memory.store.abbreviate(list(known))
+    lines, value, hints = [], [], []
     for rule in found:
-        if rule.done == "removed" and rule.memory and rule.memory.superseded_by:
-            output.hint(
-                args,
-                f"`bethink promote {rule.memory.superseded_by}` puts in what replaced {rule.id}.",
-            )
+        done = f", {rule.done}" if rule.done else ""
+        words = rule.memory.summary or rule.memory.content if rule.memory else rule.text
+        id = short.get(rule.id, rule.id)
+        lines.append(f"{rule.state:<9}  {rule.path}  {id}  {one_line(words, 80)}")
+        if rule.state != "ok":
+            lines.append(f"           {STATES[rule.state]}{done}")
+        record = {"id": rule.id, "path": rule.path, "state": rule.state, "text": rule.text}
+        value.append({**record, "done": rule.done} if rule.done else record)
+    if not found:
+        hints.append("Nothing is promoted. `bethink promote --suggest` lists candidates.")
+    elif any(rule.state in STALE and not rule.done for rule in found):
+        hints.append("`bethink promote --refresh` brings them in step.")
+    for rule in found:
+        new = rule.memory.superseded_by if rule.memory and rule.done == "removed" else None
+        if new:
+            hints.append(f"`bethink promote {new}` puts in what replaced {rule.id}.")
+    return Result(value, lines, hints=hints, stored=True)
 
 
-def value(rule: Rule) -> dict[str, Any]:
-    found = {"id": rule.id, "path": rule.path, "state": rule.state, "text": rule.text}
-    return {**found, "done": rule.done} if rule.done else found
-
-
-def demote_options(parser: ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="an id or any unique beginning of one")
-
-
-def demote(args: Namespace) -> None:
+@command(
+    "demote",
+    """
+    ID                an id or any unique beginning of one
+    """,
+    opens="read",
+)
+def demote(args: Namespace, memory: Bethink) -> Result:
     """Take a memory out of the rules again. The memory itself stays. With the last rule the block goes, and a file that
     holds nothing else goes too. Works for rules of others, whose memory is not in your database.
 
@@ -188,22 +153,9 @@ def demote(args: Namespace) -> None:
     """
     from bethink.features import promotion
 
-    with opened(args) as memory:
-        done = promotion.demote(memory, args.id)
-        value = {"id": done.id, "path": done.path, "found": done.found, "removed": done.removed}
-        also = ", which is removed: nothing else was in it" if done.removed else ""
-        output.show(
-            args,
-            value,
-            lambda: output.out(
-                f"demoted {memory.store.abbreviate([done.id])[done.id]} from {done.path}{also}"
-            ),
-        )
-        if not done.found:
-            output.hint(args, f"Its rule was not in {done.path} of this checkout.")
-
-
-COMMANDS = {
-    "promote": Command(promote, promote_options),
-    "demote": Command(demote, demote_options),
-}
+    done = promotion.demote(memory, args.id)
+    value = {"id": done.id, "path": done.path, "found": done.found, "removed": done.removed}
+    also = ", which is removed: nothing else was in it" if done.removed else ""
+    short = memory.store.abbreviate([done.id])[done.id]
+    missing = [] if done.found else [f"Its rule was not in {done.path} of this checkout."]
+    return Result(value, [f"demoted {short} from {done.path}{also}"], hints=missing)

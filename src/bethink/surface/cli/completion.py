@@ -1,80 +1,21 @@
-"""`completion`: shell completions, made from the parsers themselves so that they cannot fall behind."""
+"""`completion`: shell completions, made from the parsers themselves so that they cannot fall behind.
+
+Bash and zsh share one script, which zsh reads through its `bashcompinit`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from bethink.surface.cli import output
-from bethink.surface.cli.main import COMMANDS as ABOUT
-from bethink.surface.cli.parsing import Command, build
+from bethink.surface.cli.main import COMMANDS
+from bethink.surface.cli.output import Result
+from bethink.surface.cli.parsing import build, command
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
+    from collections.abc import Iterator
 
-
-class Completed(NamedTuple):
-    """What can be completed after one command."""
-
-    name: str
-    about: str
-    options: list[tuple[tuple[str, ...], str]]  # spellings, help
-    values: dict[str, list[str]]  # option → its values
-    words: list[str]  # what its positional argument may be
-
-
-def completion_options(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
-
-
-def completion(args: Namespace) -> None:
-    """Print completions of commands, options and values for a shell.
-
-    Examples:
-      source <(bethink completion bash)
-      bethink completion zsh > ~/.zfunc/_bethink
-      bethink completion fish > ~/.config/fish/completions/bethink.fish
-    """
-    script = {"bash": bash, "zsh": zsh, "fish": fish}[args.shell](
-        [completed(name) for name in ABOUT]
-    )
-    output.show(args, {"shell": args.shell, "script": script}, lambda: output.out(script))
-
-
-def completed(name: str) -> Completed:
-    from bethink.types import KINDS
-
-    _, parser = build(name)
-    options: list[tuple[tuple[str, ...], str]] = []
-    values: dict[str, list[str]] = {}
-    words: list[str] = []
-    for action in parser._actions:
-        choices = [str(choice) for choice in action.choices or ()] or (
-            list(KINDS) if action.metavar == "KIND" else []
-        )
-        if not action.option_strings:
-            words += choices
-            continue
-        options.append((tuple(action.option_strings), action.help or ""))
-        if choices:
-            values |= dict.fromkeys(action.option_strings, choices)
-    return Completed(name, ABOUT[name][1], options, values, words)
-
-
-def bash(commands: list[Completed]) -> str:
-    cases = []
-    for command in commands:
-        flags = " ".join(flag for spellings, _ in command.options for flag in spellings)
-        inner = "".join(
-            f'          {flag}) words="{" ".join(values)}" ;;\n'
-            for flag, values in command.values.items()
-        )
-        other = " ".join([*command.words, flags])
-        cases.append(
-            f'      {command.name})\n        case "$before" in\n{inner}          *) words="{other}" ;;\n        esac ;;\n'
-        )
-    names = " ".join(command.name for command in commands)
-    return f"""# bash completion for bethink
-_bethink() {{
+BASH = """_bethink() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="" words="" at
   for ((at = 1; at < COMP_CWORD; at++)); do
     case "${{COMP_WORDS[at]}}" in
@@ -87,85 +28,76 @@ _bethink() {{
     --file|--output|-o|--database) COMPREPLY=($(compgen -f -- "$current")); return ;;
     --project) COMPREPLY=($(compgen -d -- "$current")); return ;;
   esac
-  case "$command" in
-      "") words="{names} --help --version" ;;
-{"".join(cases)}  esac
+  case "$command:$before" in
+    :*) words="{names} --help --version" ;;
+{cases}
+  esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }}
 complete -o default -F _bethink bethink"""
+ZSH = "#compdef bethink\nautoload -Uz bashcompinit && bashcompinit\n"
 
 
-def zsh(commands: list[Completed]) -> str:
-    names = "\n".join(f"    {quoted(f'{command.name}:{command.about}')}" for command in commands)
+@command(
+    "completion",
+    """
+    shell bash|zsh|fish
+    """,
+)
+def completion(args: Namespace) -> Result:
+    """Print completions of commands, options and values for a shell.
+
+    Examples:
+      source <(bethink completion bash)
+      source <(bethink completion zsh)
+      bethink completion fish > ~/.config/fish/completions/bethink.fish
+    """
+    script = "\n".join(fish_lines()) if args.shell == "fish" else bash_script()
+    script = ZSH + script if args.shell == "zsh" else script
+    return Result({"shell": args.shell, "script": script}, [script])
+
+
+def options_of(name: str) -> tuple[list[str], dict[tuple[str, ...], tuple[str, list[str]]]]:
+    """What may follow a command: the values of its positional arguments; its options, each with its help and its values."""
+    from bethink.types import KINDS
+
+    words: list[str] = []
+    options = {}
+    for action in build(name)[1]._actions:
+        values = list(map(str, action.choices or (KINDS if action.metavar == "KIND" else ())))
+        if action.option_strings:
+            options[tuple(action.option_strings)] = (action.help or "", values)
+        else:
+            words += values
+    return words, options
+
+
+def bash_script() -> str:
     cases = []
-    for command in commands:
-        specs = [
-            quoted(
-                f"{flag}[{bracketed(help)}]"
-                + (f": :({' '.join(command.values[flag])})" if flag in command.values else "")
-            )
-            for spellings, help in command.options
-            for flag in spellings
-        ]
-        specs.append(
-            quoted(f"*: :({' '.join(command.words)})") if command.words else "'*: :_files'"
-        )
-        cases.append(f"    {command.name}) _arguments " + " ".join(specs) + " ;;")
-    return f"""#compdef bethink
-_bethink() {{
-  local -a commands
-  commands=(
-{names}
-  )
-  if (( CURRENT == 2 )); then
-    _describe command commands
-    return
-  fi
-  local name="${{words[2]}}"
-  shift words
-  (( CURRENT-- ))
-  case "$name" in
-{chr(10).join(cases)}
-  esac
-}}
-if [ "${{funcstack[1]}}" = _bethink ]; then _bethink "$@"; else compdef _bethink bethink; fi"""
+    for name in COMMANDS:
+        words, options = options_of(name)
+        for flags, (_, values) in options.items():
+            if values:
+                after = "|".join(f"{name}:{flag}" for flag in flags)
+                cases.append(f'    {after}) words="{" ".join(values)}" ;;')
+        every = [*words, *(flag for flags in options for flag in flags)]
+        cases.append(f'    {name}:*) words="{" ".join(every)}" ;;')
+    return BASH.format(names=" ".join(COMMANDS), cases="\n".join(cases))
 
 
-def fish(commands: list[Completed]) -> str:
-    lines = ["# fish completion for bethink"]
-    for command in commands:
-        here = f"__fish_seen_subcommand_from {command.name}"
-        lines.append(
-            f"complete -c bethink -n __fish_use_subcommand -f -a {command.name} -d {quoted(command.about)}"
-        )
-        if command.words:
-            lines.append(
-                f"complete -c bethink -n {quoted(here)} -f -a {quoted(' '.join(command.words))}"
-            )
-        for spellings, help in command.options:
-            flags = " ".join(
-                f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}"
-                for flag in spellings
-            )
-            values = next(
-                (
-                    f" -x -a {quoted(' '.join(command.values[flag]))}"
-                    for flag in spellings
-                    if flag in command.values
-                ),
-                "",
-            )
-            lines.append(f"complete -c bethink -n {quoted(here)} {flags}{values} -d {quoted(help)}")
-    return "\n".join(lines)
+def fish_lines() -> Iterator[str]:
+    for name, (_, about) in COMMANDS.items():
+        yield f"complete -c bethink -n __fish_use_subcommand -f -a {name} -d {quote(about)}"
+        here = f"complete -c bethink -n '__fish_seen_subcommand_from {name}'"
+        words, options = options_of(name)
+        if words:
+            yield f"{here} -f -a {quote(' '.join(words))}"
+        for flags, (help, values) in options.items():
+            names = (f"-l {one[2:]}" if one.startswith("--") else f"-s {one[1:]}" for one in flags)
+            after = f" -x -a {quote(' '.join(values))}" if values else ""
+            yield f"{here} {' '.join(names)}{after} -d {quote(help)}"
 
 
-def quoted(text: str) -> str:
-    """For a POSIX shell, zsh and fish alike: no quote inside quotes."""
+def quote(text: str) -> str:
+    """For a shell: no quote inside quotes."""
     return "'" + text.replace("'", "’").replace("\\", "") + "'"
-
-
-def bracketed(text: str) -> str:
-    return text.replace("[", "(").replace("]", ")").replace(":", " ")
-
-
-COMMANDS = {"completion": Command(completion, completion_options)}

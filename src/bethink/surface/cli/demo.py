@@ -4,61 +4,56 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import tempfile
 from argparse import Namespace
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from bethink.surface.cli import output
 from bethink.surface.cli.main import run
-from bethink.surface.cli.parsing import Command
+from bethink.surface.cli.output import Result, out
+from bethink.surface.cli.parsing import command
 from bethink.surface.cli.session import opened
+from bethink.surface.layout import style
 
-if TYPE_CHECKING:
-    from argparse import ArgumentParser
-
-PARAPHRASE = "how do people log in?"
-QUESTION = "how do users sign in?"
-FACTS = (
-    (
-        "add",
-        "Users sign in with a magic link that is valid for 15 minutes",
-        "--kind",
-        "decision",
-        "--tag",
-        "auth",
-    ),
-    (
-        "add",
-        "The orders service stores its data in MySQL",
-        "--kind",
-        "architecture",
-        "--importance",
-        "7",
-    ),
-    (
-        "add",
-        "Never run migrations during the nightly export: the tables are locked",
-        "--kind",
-        "gotcha",
-    ),
-    (
-        "add",
-        "I prefer small pull requests with one commit each",
-        "--kind",
-        "preference",
-        "--personal",
-    ),
-    ("add", "Should the invoice PDF be made on the server?", "--kind", "question"),
-)
+# What is said (#) and typed. A line that begins with `meaning:` needs an embedding model, one with `words:` is for its absence;
+# `name =` keeps the id of what was added for later lines.
+SCRIPT = f"""
+# Remember a few things. Kind, summary and entities are found by rules if they are not given.
+add "Users sign in with a magic link that is valid for 15 minutes" --kind decision --tag auth
+mysql = add "The orders service stores its data in MySQL" --kind architecture --importance 7
+gotcha = add "Never run migrations during the nightly export: the tables are locked" --kind gotcha
+add "I prefer small pull requests with one commit each" --kind preference --personal
+add "Should the invoice PDF be made on the server?" --kind question
+meaning: # The same again is noticed, and so is nearly the same.
+words: # The same again is noticed.
+add "Users sign in with a magic link that is valid for 15 minutes"
+meaning: add "Our users sign in by a magic link, which stays valid for 15 minutes"
+# Ask in other words: by meaning and words together, by meaning, by words.
+meaning: search "how do people log in?" --mode hybrid --limit 2
+meaning: search "how do people log in?" --mode vector --limit 2
+meaning: search "how do people log in?" --mode keyword --limit 2
+words: search "how do users sign in?" --mode keyword --limit 2
+# An intent weighs recency and use as well: what proved useful comes first.
+vote {{gotcha}} 5
+search "what should I know before I touch the tables?" --intent frequent --limit 2 --seed 1
+# A decision that changes replaces the old one, and the chain stays visible.
+new = add "Orders moved from MySQL to PostgreSQL, because MySQL locked whole tables" --kind decision
+unless replaced: link {{new}} supersedes {{mysql}}
+recall "which database does the orders service use?" --max-tokens 200
+# What is private never reaches the disk, and neither does what looks like a secret.
+add "The staging login is <private>ops / hunter2</private> and the token is ghp_{"a1B2" * 9}"
+search "staging login" --mode keyword --limit 1
+# Every score can be taken apart.
+meaning: search "how do people log in?" --limit 1 --explain
+words: search "how do users sign in?" --limit 1 --explain
+stats
+"""
+_LINE = re.compile(r"(?:(meaning|words|unless replaced): )?(?:(\w+) = )?(.*)")
 
 
-def demo_options(parser: ArgumentParser) -> None:
-    """Takes nothing of its own."""
-
-
-def demo(args: Namespace) -> None:
+@command("demo")
+def demo(args: Namespace) -> Result:
     """Show the product on a throw-away database: add, duplicates, search three ways, an intent, a replaced decision,
     redaction, explain. Nothing of yours is touched.
 
@@ -68,115 +63,52 @@ def demo(args: Namespace) -> None:
       bethink demo --json
     """
     with tempfile.TemporaryDirectory(prefix="bethink-demo-") as folder:
-        stage = Stage(args, Path(folder))
-        meaning = stage.begin()
-        stage.play(meaning)
-    output.show(
-        args,
-        stage.steps,
-        lambda: output.out(
-            "\nThat was all on a throw-away database, which is gone. Next: bethink add"
-        ),
-    )
+        steps = play(args, Path(folder))
+    end = "\nThat was all on a throw-away database, which is gone. Next: bethink add"
+    return Result(steps, [end])
 
 
-class Stage:
-    """The throw-away database, and what was done on it."""
-
-    def __init__(self, args: Namespace, folder: Path) -> None:
-        self.args = args
-        self.folder = folder
-        project = folder / "shop"
-        (project / ".bethink").mkdir(parents=True)  # what marks it as a project
-        self.place = ["--database", str(folder / "memory.db"), "--project", str(project)]
-        self.inside = Namespace(
-            **{**vars(args), "database": self.place[1], "project": self.place[3], "container": None}
-        )
-        self.steps: list[dict[str, Any]] = []
-
-    def begin(self) -> bool:
-        """Opens the embedding model, fetching it if need be. False if there is none, and then says why."""
-        with opened(self.inside, make=True) as memory:
-            hints = memory.search("anything", mode="hybrid").hints
-            found = memory.embedder
-        if found is None:
-            self.say(
-                "There is no embedding model, so this demo finds memories by their words only.",
-                *hints,
-            )
-        else:
-            self.say(f"Meaning comes from {found.model}, on this machine.")
-        return found is not None
-
-    def play(self, meaning: bool) -> None:
-        question = PARAPHRASE if meaning else QUESTION
-        self.say(
-            "Remember a few things. Kind, summary and entities are found by rules if they are not given."
-        )
-        ids = [self.type(*words) for words in FACTS]
-        self.say("The same again is noticed" + (", and so is nearly the same." if meaning else "."))
-        self.type(*FACTS[0][:2])
-        if meaning:
-            self.type("add", "Our users sign in by a magic link, which stays valid for 15 minutes")
-        self.say("Ask in other words: by meaning and words together, by meaning, by words.")
-        for mode in ("hybrid", "vector", "keyword") if meaning else ("keyword",):
-            self.type("search", question, "--mode", mode, "--limit", "2")
-        self.say("An intent weighs recency and use as well: what proved useful comes first.")
-        self.type("vote", ids[2], "5")
-        self.type(
-            "search",
-            "what should I know before I touch the tables?",
-            "--intent",
-            "frequent",
-            "--limit",
-            "2",
-            "--seed",
-            "1",
-        )
-        self.say("A decision that changes replaces the old one, and the chain stays visible.")
-        new = self.type(
-            "add",
-            "Orders moved from MySQL to PostgreSQL, because MySQL locked whole tables",
-            "--kind",
-            "decision",
-        )
-        if "supersedes" not in self.steps[-1]["output"]:
-            self.type("link", new, "supersedes", ids[1])
-        self.type("recall", "which database does the orders service use?", "--max-tokens", "200")
-        self.say(
-            "What is private never reaches the disk, and neither does what looks like a secret."
-        )
-        self.type(
-            "add",
-            "The staging login is <private>ops / hunter2</private> and the token is ghp_"
-            + "a1B2" * 9,
-        )
-        self.type("search", "staging login", "--mode", "keyword", "--limit", "1")
-        self.say("Every score can be taken apart.")
-        self.type("search", question, "--limit", "1", "--explain")
-        self.type("stats")
-
-    def say(self, *lines: str) -> None:
-        if self.args.format == "text":
-            output.out("\n" + "\n".join(f"# {line}" for line in lines))
-
-    def type(self, *words: str) -> str:
-        """Runs one command and shows it. Returns enough of the id of the memory it speaks of to name it later too."""
-        typed = " ".join(["bethink", *(f'"{word}"' if " " in word else word for word in words)])
-        if self.args.format == "text":
-            output.out("\n" + output.style(f"$ {typed}", "bold"))
+def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
+    """Goes through the script. Says and shows each step as it comes, and gives all of them."""
+    project = folder / "shop"
+    (project / ".bethink").mkdir(parents=True)  # what marks it as a project
+    place = {"database": str(folder / "memory.db"), "project": str(project), "container": None}
+    inside = Namespace(**{**vars(args), **place})
+    text = args.format == "text"
+    with opened(inside, make=True) as memory:
+        hints = memory.search("anything", mode="hybrid").hints
+        model = memory.embedder
+    if text and model:
+        out(f"\n# Meaning comes from {model.model}, on this machine.")
+    elif text:
+        none = "There is no embedding model, so this demo finds memories by their words only."
+        out("\n" + "\n".join(f"# {line}" for line in (none, *hints)))
+    steps: list[dict[str, object]] = []
+    ids: dict[str, str] = {}
+    for line in SCRIPT.strip().splitlines():
+        found = _LINE.fullmatch(line)
+        assert found is not None
+        condition, name, typed = found.groups()
+        last = str(steps[-1]["output"]) if steps else ""
+        if condition == ("words" if model else "meaning") or (
+            condition == "unless replaced" and "supersedes" in last
+        ):
+            continue
+        if typed.startswith("# "):
+            if text:
+                out(f"\n{typed}")
+            continue
+        typed = typed.format(**ids)
         shown = io.StringIO()
         with redirect_stdout(shown), redirect_stderr(shown):
-            code = run([*words, *self.place])
-        text = shown.getvalue().replace(str(self.folder), "…").rstrip()
-        self.steps.append({"command": typed, "output": text, "exit": code})
-        if self.args.format == "text":
-            output.out(text)
-        found = re.search(r"\b[0-9a-f]{8}(?:-[0-9a-f-]+)?\b", text)
-        if words[0] != "add" or found is None:
-            return ""
-        with opened(self.inside) as memory:
-            return memory.resolve(found[0].rstrip("-"))[:13]
-
-
-COMMANDS = {"demo": Command(demo, demo_options)}
+            options = ["--database", place["database"], "--project", place["project"]]
+            code = run([*shlex.split(typed), *map(str, options)])
+        said = shown.getvalue().replace(str(folder), "…").rstrip()
+        steps.append({"command": f"bethink {typed}", "output": said, "exit": code})
+        if text:
+            out("\n" + style(f"$ bethink {typed}", "bold") + f"\n{said}")
+        id = re.search(r"\b[0-9a-f]{8}(?:-[0-9a-f-]+)?\b", said)
+        if name and id:
+            with opened(inside) as memory:  # enough of the id to name it later too
+                ids[name] = memory.resolve(id[0].rstrip("-"))[:13]
+    return steps

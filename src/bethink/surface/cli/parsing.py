@@ -94,8 +94,8 @@ def load(name: str) -> Command:
             f"'{name}' is not a command.", meant or "`bethink --help` lists the commands."
         )
     module = importlib.import_module(f"bethink.surface.cli.{COMMANDS[name][0]}")
-    known: dict[str, Command] = getattr(module, "COMMANDS", REGISTERED)
-    return known[name]
+    found: Command = REGISTERED.get(name) or module.COMMANDS[name]
+    return found
 
 
 def build(name: str) -> tuple[Command, Parser]:

@@ -6,30 +6,30 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bethink import config as configuration
 from bethink.errors import BethinkError, ConfigError, NotFound, UsageError
-from bethink.surface.cli import output
-from bethink.surface.cli.parsing import FORMATS, Command, nearest
+from bethink.surface.cli.output import Listing, Result
+from bethink.surface.cli.parsing import command, nearest
 from bethink.surface.cli.session import project, settings
+from bethink.surface.layout import FORMATS, cell, style
+from bethink.text import textfile
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 
-def config_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "key", nargs="?", metavar="KEY", help="the setting to show, or with VALUE to change"
-    )
-    parser.add_argument("value", nargs="?", metavar="VALUE")
-    parser.add_argument(
-        "--project-file", action="store_true", help="change the project's file instead of yours"
-    )
-    parser.add_argument(
-        "--unset", metavar="KEY", help="take a setting out of the file, so that its default counts"
-    )
-    parser.add_argument("--path", action="store_true", help="print where the file is")
-
-
-def config(args: Namespace) -> None:
+@command(
+    "config",
+    """
+    [KEY]             the setting to show, or with VALUE to change
+    [VALUE]
+    --project-file    change the project's file instead of yours
+    --unset KEY       take a setting out of the file, so that its default counts
+    --path            print where the file is
+    """,
+    formats=FORMATS,
+)
+def config(args: Namespace) -> Result:
     """Show every setting, its value and where that came from; show one; or change one in your settings file. Later layers
     win: defaults, your file, the project's file, the environment (BETHINK_LIMIT=5), the command line.
 
@@ -39,226 +39,161 @@ def config(args: Namespace) -> None:
       bethink config limit 5 --project-file
       bethink config --unset mode
     """
-    from bethink.config import PERSONAL, project_file, user_file
-
-    if args.project_file and args.key in PERSONAL and args.value is not None:
+    if args.project_file and args.key in configuration.PERSONAL and args.value is not None:
         raise UsageError(
             f"'{args.key}' may not be set by a project's file.",
             f"Set it for yourself: bethink config {args.key} {args.value}",
         )
-    path = project_file(project(args).root) if args.project_file else user_file()
+    root = project(args).root
+    path = configuration.project_file(root) if args.project_file else configuration.user_file()
     if args.path:
-        output.show(args, {"path": str(path)}, lambda: output.out(str(path)))
-    elif args.unset:
-        if args.key:
-            raise UsageError(
-                "Give one setting to --unset and nothing else.", "bethink config --unset mode"
-            )
-        unset(args, path)
-    elif args.value is not None:
-        change(args, path)
-    else:
-        display(args)
+        return Result({"path": str(path)}, [str(path)])
+    if args.unset and args.key:
+        raise UsageError(
+            "Give one setting to --unset and nothing else.", "bethink config --unset mode"
+        )
+    if args.unset:
+        return unset(args, path)
+    return change(args, path) if args.value is not None else show_settings(args)
 
 
-def display(args: Namespace) -> None:
-    from bethink.config import explain
-
-    found = explain(settings(args))
+def show_settings(args: Namespace) -> Result:
+    found = configuration.explain(settings(args))
     if args.key:
-        known(args.key)
+        check_key(args.key)
         row = next(row for row in found if row["key"] == args.key)
-        if args.format == "json":
-            output.data([output.json_text(row) + "\n"])
-        else:
-            output.show_list(
-                args,
-                [row],
-                tuple(row),
-                lambda: output.out(written(row["value"])),
-                "settings",
-                "setting",
-            )
-        return
-
-    def text() -> None:
-        room = max(len(row["key"]) for row in found)
-        for row in found:
-            origin = "" if row["origin"] == "default" else f"  ({row['origin']})"
-            output.out(
-                f"{row['key']:<{room}}  {output.style(written(row['value']) or '(empty)', 'bold')}{origin}"
-            )
-            output.out(f"{'':<{room}}  {output.style(row['help'], 'dim')}")
-
-    output.show_list(args, found, ("key", "value", "origin", "help"), text, "settings", "setting")
+        listing = Listing(tuple(row), "settings", "setting") if args.format != "json" else None
+        return Result([row] if listing else row, [as_typed(row["value"])], listing=listing)
+    room = max(len(row["key"]) for row in found)
+    lines = []
+    for row in found:
+        origin = "" if row["origin"] == "default" else f"  ({row['origin']})"
+        value = style(as_typed(row["value"]) or "(empty)", "bold")
+        lines.append(f"{row['key']:<{room}}  {value}{origin}")
+        lines.append(f"{'':<{room}}  {style(row['help'], 'dim')}")
+    fields = ("key", "value", "origin", "help")
+    return Result(found, lines, listing=Listing(fields, "settings", "setting"))
 
 
-def known(key: str) -> None:
-    from bethink.config import SETTINGS
-
-    if key not in SETTINGS:
-        close = nearest(key.replace("-", "_"), list(SETTINGS))
+def check_key(key: str) -> None:
+    if key not in configuration.SETTINGS:
+        close = nearest(key.replace("-", "_"), list(configuration.SETTINGS))
         raise ConfigError(
             f"There is no setting '{key}'.", close or "`bethink config` lists every setting."
         )
 
 
-def change(args: Namespace, path: Path) -> None:
-    from bethink.config import check, masked
-
-    known(args.key)
+def change(args: Namespace, path: Path) -> Result:
+    key = args.key
+    check_key(key)
     try:
-        value = check(args.key, args.value)
+        value = configuration.check(key, args.value)
     except ValueError as error:
         raise ConfigError(
-            f"Bad value '{args.value}' for '{args.key}': {error}.",
+            f"Bad value '{args.value}' for '{key}': {error}.",
             "`bethink config` shows what each setting is for.",
         ) from None
-    write(args, path, replaced(read(path), args.key, f"{args.key} = {toml(value)}", path))
-    told = masked(value)
-    output.show(
-        args,
-        {"key": args.key, "value": told, "path": str(path)},
-        lambda: output.out(f"{args.key} = {written(told)}  ({path})"),
-    )
+    edit_file(args, path, key, f"{key} = {as_toml(value)}")
+    masked = configuration.masked(value)
+    warnings = []
     try:
         now = settings(args)
+        if now.origins.get(key) != str(path):
+            still = as_typed(configuration.masked(getattr(now, key)))
+            warnings = [f"{now.origins.get(key)} sets {key} too, and wins: it is still {still}."]
     except ConfigError as error:
-        output.warn(args, error.message)
-        return
-    if now.origins.get(args.key) != str(path):
-        output.warn(
-            args,
-            f"{now.origins.get(args.key)} sets {args.key} too, and wins: it is still {written(masked(getattr(now, args.key)))}.",
-        )
+        warnings = [error.message]
+    return Result(
+        {"key": key, "value": masked, "path": str(path)},
+        [f"{key} = {as_typed(masked)}  ({path})"],
+        warnings=warnings,
+    )
 
 
-def unset(args: Namespace, path: Path) -> None:
-    text = read(path)
-    changed = replaced(text, args.unset, None, path)
-    if changed == text:
-        known(args.unset)
+def unset(args: Namespace, path: Path) -> Result:
+    if not edit_file(args, path, args.unset, None):
+        check_key(args.unset)
         raise NotFound(
             f"'{args.unset}' is not set in {path}.",
             "`bethink config` shows where each value comes from.",
         )
-    write(args, path, changed)
-    output.show(
-        args,
-        {"key": args.unset, "path": str(path)},
-        lambda: output.out(f"unset {args.unset}  ({path})"),
-    )
+    return Result({"key": args.unset, "path": str(path)}, [f"unset {args.unset}  ({path})"])
 
 
-# The file as text
-
-
-def read(path: Path) -> str:
+def edit_file(args: Namespace, path: Path, key: str, line: str | None) -> bool:
+    """Changes one setting in a file, or takes it out. Says whether anything changed. Behind a link it is the file that it leads
+    to, but for a project's link out of the project. A new file is for its owner alone, as it may name keys and hosts."""
     try:
-        return path.read_bytes().decode("utf-8")  # with the line ends that it has
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"The settings file {path} cannot be read: {error}.", "Mend or remove the file."
-        ) from error
+        real = (
+            textfile.inside(project(args).root, path)
+            if args.project_file
+            else textfile.resolved(path)
+        )
+    except OSError as error:
+        raise BethinkError(f"{path} cannot be followed: {error.strerror}.") from error
+    was = textfile.read(real)
+    text = replace_setting(was or "", key, line, path)
+    if text == was:
+        return line is not None
+    if was is None and line is None:
+        return False
+    real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not textfile.write(real, text, was, 0o600):
+        raise BethinkError(f"{path} changed meanwhile.", "Try again.")
+    return True
 
 
-def replaced(text: str, key: str, line: str | None, path: Path) -> str:
+def replace_setting(text: str, key: str, line: str | None, path: Path) -> str:
     """The file with one setting changed, added or, if `line` is None, taken out. All other lines stay as they are."""
-    import tomllib
+    if problem := toml_problem(text):
+        raise ConfigError(
+            f"The settings file {path} cannot be read: {problem}.", "Mend or remove the file."
+        )
+    lines, ending = text.splitlines(keepends=True), textfile.line_end(text)
+    pattern = re.compile(rf'\s*"?{re.escape(key)}"?\s*=')
+    # A line inside a value of several lines may look the same: what stands above it is no TOML then.
+    starts = [at for at, old in enumerate(lines) if pattern.match(old)]
+    start = next((at for at in starts if not toml_problem("".join(lines[:at]))), None)
+    if start is None:
+        if line is None:
+            return text
+        if lines and not lines[-1].endswith("\n"):
+            lines[-1] += ending
+        return "".join([*lines, line + ending])
+    ends = range(start + 1, len(lines) + 1)
+    end = next(end for end in ends if not toml_problem("".join(lines[start:end])))
+    new = [] if line is None else [line + comment_of("".join(lines[start:end])) + ending]
+    return "".join([*lines[:start], *new, *lines[end:]])
 
-    from bethink.text.textfile import line_end
+
+def toml_problem(text: str) -> str:
+    """Why a text is no TOML; nothing if it is."""
+    import tomllib
 
     try:
         tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(
-            f"The settings file {path} cannot be read: {error}.", "Mend or remove the file."
-        ) from None
-    lines, ending = text.splitlines(keepends=True), line_end(text)
-
-    def first(pattern: str) -> int | None:
-        """The first line that begins so, those inside a value of several lines left out."""
-        return next(
-            (
-                at
-                for at, old in enumerate(lines)
-                if re.match(pattern, old) and parses("".join(lines[:at]))
-            ),
-            None,
-        )
-
-    start = first(rf"\s*(\"{re.escape(key)}\"|{re.escape(key)})\s*=")
-    if start is None:
-        if line is None:
-            return text
-        table = first(r"\s*\[")
-        table = len(lines) if table is None else table
-        if table and not lines[table - 1].endswith("\n"):
-            lines[table - 1] += ending
-        return "".join([*lines[:table], line + ending, *lines[table:]])
-    end = next(end for end in range(start + 1, len(lines) + 1) if parses("".join(lines[start:end])))
-    new = [] if line is None else [line + comment("".join(lines[start:end])) + ending]
-    return "".join([*lines[:start], *new, *lines[end:]])
+        return str(error)
+    return ""
 
 
-def parses(text: str) -> bool:
-    import tomllib
-
-    try:
-        tomllib.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def comment(assignment: str) -> str:
+def comment_of(assignment: str) -> str:
     """The comment behind a value, with the space before it."""
     last = assignment.rstrip("\r\n")
-    for found in re.finditer(r"(?<!\s)\s*#", last):
-        if "\n" not in last[found.start() :].strip() and parses(last[: found.start()]):
+    for found in re.finditer(r"\s*#", last):
+        if "\n" not in last[found.start() :].strip() and not toml_problem(last[: found.start()]):
             return last[found.start() :]
     return ""
 
 
-def toml(value: Any) -> str:
+def as_toml(value: Any) -> str:
     import json
 
     if isinstance(value, tuple):
-        return "[" + ", ".join(map(toml, value)) + "]"
+        return "[" + ", ".join(map(as_toml, value)) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def written(value: Any) -> str:
+def as_typed(value: Any) -> str:
     """A value as it is typed on the command line."""
-    return ", ".join(value) if isinstance(value, tuple) else output.cell(value)
-
-
-def write(args: Namespace, path: Path, text: str) -> None:
-    """Replaces the file whole, so that a stopped command leaves the old one; behind a link, the file that it leads to, but for a
-    project's link out of the project. Owner-only, as it may name keys and hosts."""
-    import os
-
-    from bethink.text.textfile import inside, resolved
-
-    try:
-        path = inside(project(args).root, path) if args.project_file else resolved(path)
-        partial = path.with_name(f"{path.name}.partial")
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with os.fdopen(
-            os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
-            "w",
-            encoding="utf-8",
-            newline="",
-        ) as stream:
-            stream.write(text)
-        partial.replace(path)
-    except OSError as error:
-        raise BethinkError(
-            f"The settings file {path} cannot be written: {error.strerror}.",
-            "Check the folder's permissions.",
-        ) from error
-
-
-COMMANDS = {"config": Command(config, config_options, FORMATS)}
+    return ", ".join(value) if isinstance(value, tuple) else cell(value)

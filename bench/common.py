@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
-from bethink.ingest.pipeline import Into, remembered
+from bethink.ingest.pipeline import remembered
 from bethink.store.writer import cache_key
 from bethink.types import Batch, Entry, Passage, Source
 
@@ -127,7 +128,7 @@ def fill(
     """Writes told memories with ready vectors, as the pipeline makes them, in large transactions. Returns the seconds it took."""
     dice, now = random.Random(seed), datetime.now(UTC)
     into, source = (
-        Into(scope=scope, now=now, scopes={scope: ("bench", "")}),
+        WriteOptions(scope=scope, now=now, scopes={scope: ("bench", "")}),
         Source("note:bench", "note"),
     )
     started = time.perf_counter()

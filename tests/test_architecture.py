@@ -24,7 +24,7 @@ LEVELS = [
         "hosts.base",
         "hooks.pause",
     ],
-    ["store", "embed", "llm", "hosts"],
+    ["store", "embed", "llm", "hosts", "judge"],
     ["ingest", "recall"],
     ["api"],
     ["features.language"],

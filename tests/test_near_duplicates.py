@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import pytest
 import test_embed
-from stores import make
 
 from bethink.api import Bethink
-from bethink.ingest.extract import entities
-from bethink.ingest.reconcile import same
+from bethink.ingest.wording import same_words
 
 model_or_pull, local_128 = test_embed.model_or_pull, test_embed.local_128
 
@@ -156,7 +154,7 @@ DIRECTIONS = [(new, old, True) for new, old in ALIKE] + [
     ("new", "old", "alike"), DIRECTIONS, ids=[f"{new} / {old}" for new, old, _ in DIRECTIONS]
 )
 def test_the_words_tell_whether_anything_is_added(new, old, alike):
-    assert same(*(make(text, entities=entities(text)) for text in (new, old))) is alike
+    assert same_words(new, old) is alike
 
 
 def test_memory_keeps_what_says_something_else_and_not_what_repeats(

@@ -6,16 +6,8 @@ import pytest
 from stores import make
 
 from bethink.ingest.extract import entities
-from bethink.ingest.reconcile import (
-    SUBJECT,
-    SUPERSEDED,
-    Neighbour,
-    changed,
-    contrasts,
-    mentions,
-    reconcile,
-    same,
-)
+from bethink.ingest.reconcile import SUBJECT, SUPERSEDED, Neighbour, reconcile
+from bethink.ingest.wording import changed, contrasts, mentions, same_words
 
 JWT = "Auth uses JWT tokens with 24h expiry"
 MAGIC = "Users sign in with a magic link that is sent by email"
@@ -95,20 +87,20 @@ def told(text, **fields):
     ids=[why for *_, why in DIFFERENT if why],
 )
 def test_what_says_something_else_is_not_the_same(new, old):
-    assert not same(told(new), told(old))
-    assert reconcile(told(new), [Neighbour(told(old), 0.99)], 0.9, dedup=True).duplicate is None
+    assert not same_words(new, old)
+    assert reconcile(told(new), [Neighbour(told(old), 0.99)], threshold=0.9).duplicate is None
 
 
 @pytest.mark.parametrize(("new", "old"), ALIKE)
 def test_what_adds_nothing_is_the_same(new, old):
-    assert same(told(new), told(old))
+    assert same_words(new, old)
     neighbour = Neighbour(told(old), 0.95)
-    assert reconcile(told(new), [neighbour], 0.9, dedup=True).duplicate is neighbour
+    assert reconcile(told(new), [neighbour], threshold=0.9).duplicate is neighbour
 
 
 def test_less_than_is_known_already_adds_nothing():
     new, old, _ = next(case for case in DIFFERENT if case[2] is None)
-    assert same(told(new), told(old))
+    assert same_words(new, old)
 
 
 @pytest.mark.parametrize(
@@ -219,8 +211,7 @@ def test_a_change_that_names_its_subject_replaces_what_is_farther_away(known, ne
     verdict = reconcile(
         told("We moved billing from PostgreSQL to CockroachDB"),
         [Neighbour(told(known), nearness)],
-        0.9,
-        True,
+        threshold=0.9,
     )
     assert bool(verdict.supersedes) is replaced
 
@@ -247,7 +238,7 @@ def test_a_change_that_names_its_subject_replaces_what_is_farther_away(known, ne
 )
 @pytest.mark.parametrize("dedup", [True, False])
 def test_a_stated_change_replaces_near_memories_of_the_old_thing(neighbours, replaced, dedup):
-    verdict = reconcile(SWITCH, neighbours, 0.9, dedup)
+    verdict = reconcile(SWITCH, neighbours, threshold=0.9 if dedup else None)
     assert verdict.duplicate is None
     expected = [neighbours[0].memory, neighbours[2].memory] if replaced == "two" else replaced
     assert verdict.supersedes == tuple(memory.id for memory in expected)
@@ -255,7 +246,7 @@ def test_a_stated_change_replaces_near_memories_of_the_old_thing(neighbours, rep
 
 def test_a_change_that_was_told_before_is_a_duplicate():
     before = Neighbour(told(SWITCH.content + "."), 0.99)
-    assert reconcile(SWITCH, [before], 0.9, dedup=True).duplicate is before
+    assert reconcile(SWITCH, [before], threshold=0.9).duplicate is before
 
 
 @pytest.mark.parametrize(
@@ -263,7 +254,9 @@ def test_a_change_that_was_told_before_is_a_duplicate():
     [(0.95, True, True), (0.9, True, True), (0.89, True, False), (0.95, False, False)],
 )
 def test_only_near_texts_repeat_and_only_where_that_matters(similarity, dedup, repeats):
-    verdict = reconcile(told(JWT), [Neighbour(told(JWT + "."), similarity)], 0.9, dedup)
+    verdict = reconcile(
+        told(JWT), [Neighbour(told(JWT + "."), similarity)], threshold=0.9 if dedup else None
+    )
     assert (verdict.duplicate is not None) is repeats
     assert verdict.supersedes == ()
 
@@ -273,9 +266,7 @@ def test_a_contrasting_neighbour_does_not_hide_a_real_duplicate_behind_it():
         Neighbour(told("We deploy on Friday"), 0.98),
         Neighbour(told("we deploy on Monday"), 0.97),
     )
-    assert (
-        reconcile(told("We deploy on Monday"), [contrast, real], 0.9, dedup=True).duplicate is real
-    )
+    assert reconcile(told("We deploy on Monday"), [contrast, real], threshold=0.9).duplicate is real
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ from bethink.types import (
 if TYPE_CHECKING:
     from bethink.ingest.sync import Document, Skipped, SourceUpdate, Synced
     from bethink.ingest.vectors import Recent
+    from bethink.judge import Judge
 
 
 class Bethink:
@@ -124,6 +125,13 @@ class Bethink:
     def embedder(self) -> Embedder | None:
         """The configured model, opened when first needed; None when it cannot be had, and then `hints` says why."""
         return self._model.embedder
+
+    @cached_property
+    def judge(self) -> Judge | None:
+        """What tells how a new statement relates to a known one; None where there is no such model."""
+        from bethink import judge
+
+        return judge.load(self.config)
 
     @cached_property
     def recent(self) -> Recent:
@@ -213,7 +221,7 @@ class Bethink:
                 "This database is yours alone; there is no team in it.",
                 "Set `database` to the team's postgresql:// URL.",
             )
-        into = self._into(
+        into = self._options(
             PERSONAL if personal else TEAM if team else self.scope,
             unique=True,
             dedup=self.config.dedup if dedup is None else dedup,
@@ -237,7 +245,7 @@ class Bethink:
         progress: Callable[[int], None] | None = None,
     ) -> Receipt:
         """Takes in sources of many passages in one transaction; they replace what each source held before."""
-        into = self._into(scope or self.scope, unique=False, dedup=False, allow_purged=False)
+        into = self._options(scope or self.scope, unique=False, dedup=False, allow_purged=False)
         into = into._replace(trust=types.TRUST["import"] if trust is None else trust)
         return self._ingest(groups, into, progress, replace_sources)
 
@@ -255,7 +263,7 @@ class Bethink:
         """Brings the memories of a collection of sources in step with what its reader finds now (`ingest/sync.py`)."""
         from bethink.ingest.sync import Collection, sync
 
-        into = self._into(self.scope, unique=False, dedup=False, allow_purged=False)
+        into = self._options(self.scope, unique=False, dedup=False, allow_purged=False)
         into = into._replace(trust=types.TRUST["import"] if trust is None else trust, lenient=True)
 
         def write(steps: Sequence[SourceUpdate]) -> Receipt:
@@ -281,11 +289,11 @@ class Bethink:
         )
         return sync(documents, target, looked=looked, progress=progress)
 
-    def _into(self, scope: str, unique: bool, dedup: bool, allow_purged: bool) -> Any:
-        from bethink.ingest.pipeline import Into
+    def _options(self, scope: str, unique: bool, dedup: bool, allow_purged: bool) -> Any:
+        from bethink.ingest.compare import WriteOptions
 
         config = self.config
-        return Into(
+        return WriteOptions(
             scope=scope,
             now=self.clock(),
             actor=self.actor,
@@ -296,6 +304,7 @@ class Bethink:
             longest=config.max_characters,
             allow_purged=allow_purged,
             scopes=self.names_of(scope),
+            judge=lambda: self.judge,
         )
 
     def names_of(self, scope: str) -> dict[str, tuple[str, str]]:

@@ -38,6 +38,8 @@ KINDS = (
     "handoff",
     "general",
 )
+# Kinds that state one thing: they are compared with each other. The others are passages of a source and repeat themselves.
+STATEMENTS = tuple(kind for kind in KINDS if kind not in ("context", "document", "code", "handoff"))
 KIND_ALIASES = {
     "self": "preference",
     "note": "general",
@@ -276,7 +278,7 @@ class Batch(NamedTuple):
 class Proposal(NamedTuple):
     """What a new memory may mean for a known one. Nothing was changed by it: a person, or better evidence, decides."""
 
-    relation: str  # replaces, answers, completes
+    relation: str  # replaces, answers, completes, same
     id: str  # of the known memory
     reason: str  # less trusted, older, not sure
     probability: float = 1.0
@@ -292,11 +294,12 @@ class Outcome(NamedTuple):
     supersedes: tuple[str, ...] = ()
     redactions: int = 0
     proposals: tuple[Proposal, ...] = ()
+    settles: tuple[str, ...] = ()  # questions answered, problems solved, to-dos done by it
 
     def plain(self) -> dict[str, Any]:
         """As values of JSON; what does not apply is left out."""
         told: dict[str, Any] = {"id": self.id, "status": self.status}
-        for name in ("duplicate_of", "similarity", "supersedes", "redactions"):
+        for name in ("duplicate_of", "similarity", "supersedes", "settles", "redactions"):
             if value := getattr(self, name):
                 told[name] = list(value) if isinstance(value, tuple) else value
         if self.proposals:

@@ -24,7 +24,7 @@ from bethink.types import NOTHING, Batch, Memory, Session, Source, Span
 
 if TYPE_CHECKING:
     from bethink.hosts.base import Page, Position, Transcript, Turn
-    from bethink.ingest.pipeline import Into
+    from bethink.ingest.compare import WriteOptions
 
 COLLECTION = "transcripts"
 OPEN = 8  # sessions of one file whose open topic is remembered: one database may hold thousands of sessions
@@ -331,11 +331,11 @@ def _scope(
     }
 
 
-def _into(memory: Bethink, scope: str, names: dict[str, tuple[str, str]]) -> Into:
-    from bethink.ingest.pipeline import Into
+def _into(memory: Bethink, scope: str, names: dict[str, tuple[str, str]]) -> WriteOptions:
+    from bethink.ingest.compare import WriteOptions
 
     config = memory.config
-    return Into(
+    return WriteOptions(
         scope=scope,
         now=memory.clock(),
         actor=memory.actor,
@@ -345,6 +345,8 @@ def _into(memory: Bethink, scope: str, names: dict[str, tuple[str, str]]) -> Int
         unique=True,
         longest=config.max_characters,
         scopes=names,
+        relate=True,
+        judge=lambda: memory.judge,
     )
 
 

@@ -13,30 +13,12 @@ from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.features import language
-from bethink.ingest.reconcile import Neighbour, same, why_not
-from bethink.ingest.relate import OPPOSED, answers, opposed, relations, shared
+from bethink.ingest.reconcile import OPPOSED, Neighbour, opposed, rule, why_not
+from bethink.ingest.wording import same_words, shared
 from bethink.llm.base import Model
-from bethink.types import Batch, Change, Filter, Memory, Relation
+from bethink.types import STATEMENTS, Batch, Change, Filter, Memory, Relation
 
-COMPARED = (
-    "decision",
-    "conclusion",
-    "question",
-    "problem",
-    "solution",
-    "todo",
-    "fact",
-    "preference",
-    "entity",
-    "relationship",
-    "architecture",
-    "component",
-    "domain",
-    "pattern",
-    "gotcha",
-    "discovery",
-    "general",
-)
+COMPARED = STATEMENTS
 ALIKE = 0.6  # nearness from which two statements are worth a look
 PAGE = 256
 NEAREST = 8  # that a statement is compared with
@@ -82,7 +64,9 @@ def twins(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> list[Pair]
         if neighbour.nearness < ALIKE or other.id >= one.id or _related(memory, one, other):
             continue
         keep, drop = _ordered(one, other)
-        sure = neighbour.similarity >= memory.config.dedup_threshold and same(drop, keep)
+        sure = neighbour.similarity >= memory.config.dedup_threshold and same_words(
+            drop.content, keep.content
+        )
         found.append(
             Pair(
                 keep,
@@ -254,8 +238,7 @@ def _answered(memory: Bethink) -> list[Step]:
             other = neighbour.memory
             if (
                 other.created_at > one.created_at
-                and answers(other, one)
-                and ("answers", one.id) in relations(other, [neighbour._replace(memory=one)])
+                and rule(other, neighbour._replace(memory=one)) == "answers"
             ):
                 steps.append(
                     Step("answer", (other, one), f"answered later ({neighbour.similarity:.2f})")
@@ -360,8 +343,10 @@ def _by_words(memory: Bethink, one: Memory, filter: Filter) -> list[Neighbour]:
 
 
 def _overlap(one: Memory, other: Memory) -> float:
-    common = shared(one, other)
-    return common / max(1, max(shared(one, one), shared(other, other)))
+    common = shared(one.content, other.content)
+    return common / max(
+        1, max(shared(one.content, one.content), shared(other.content, other.content))
+    )
 
 
 def _related(memory: Bethink, one: Memory, other: Memory) -> bool:

@@ -17,20 +17,11 @@ from bethink.hosts.base import Turn
 from bethink.hosts.speech import shortened
 from bethink.ingest import advice
 from bethink.ingest import topics as topical
+from bethink.ingest.compare import WriteOptions, compare
 from bethink.ingest.extract import extract
 from bethink.ingest.ideas import Idea, ideas
-from bethink.ingest.pipeline import (
-    Into,
-    clean,
-    remembered,
-    vectors_of,
-    verdicts_of,
-    waiting,
-    weighed,
-)
-from bethink.ingest.reconcile import Neighbour, Verdict, effects
+from bethink.ingest.pipeline import clean, entries, fold, remembered, vectors_of
 from bethink.ingest.redact import redact, redact_value
-from bethink.ingest.relate import STATED, relations
 from bethink.ingest.titles import name, session_title, summarise
 from bethink.ingest.vectors import Recent
 from bethink.llm.base import Model
@@ -42,18 +33,15 @@ from bethink.types import (
     NOTHING,
     TRUST,
     Batch,
-    Change,
     Entity,
     Entry,
     Filter,
     Memory,
     Passage,
-    Relation,
     Session,
     Source,
     Span,
     idea_position,
-    superseded,
 )
 
 BEFORE = 6  # earlier turns that ideas and topics are read in the light of
@@ -96,7 +84,7 @@ class Heard(NamedTuple):
 
 def prepare(
     talk: Talk,
-    into: Into,
+    into: WriteOptions,
     store: Store,
     embedder: Embedder | None,
     recent: Recent,
@@ -104,7 +92,7 @@ def prepare(
 ) -> Prepared:
     """The batch of one page. A language model, where one is set, helps to find topics and ideas."""
     heard, repeated = _heard(talk, into, store)
-    own, fresh = vectors_of([(one.memory, True) for one in heard], embedder, recent, store, None)
+    own, fresh = vectors_of([one.memory for one in heard], embedder, recent, store)
     earlier = _earlier(talk, into, store)
     spoken = [one for one in heard if one.turn.agent is None]
     means = [
@@ -144,7 +132,7 @@ def prepare(
 # Turns
 
 
-def _heard(talk: Talk, into: Into, store: Store) -> tuple[list[Heard], int]:
+def _heard(talk: Talk, into: WriteOptions, store: Store) -> tuple[list[Heard], int]:
     identities = [identity(talk.host, turn.id) for turn in talk.turns]
     known = store.known_turns(into.scope, identities)
     heard: list[Heard] = []
@@ -183,7 +171,7 @@ def _harmless(name: str) -> bool:
     return redact(name).text == name
 
 
-def _evidence(talk: Talk, turn: Turn, text: str, into: Into, place: int) -> Memory:
+def _evidence(talk: Talk, turn: Turn, text: str, into: WriteOptions, place: int) -> Memory:
     """A turn as it was said. Kept cheaply: nothing is guessed about it."""
     metadata: dict[str, Any] = {"role": turn.role, "turn": turn.id, "host": talk.host}
     more: dict[str, Any] = {
@@ -220,7 +208,7 @@ def brief(text: str) -> str:
     return " ".join(words[:20])[:240] + (" …" if len(words) > 20 else "")
 
 
-def _earlier(talk: Talk, into: Into, store: Store) -> list[Memory]:
+def _earlier(talk: Talk, into: WriteOptions, store: Store) -> list[Memory]:
     """The last turns of the session before this page."""
     count = int(talk.state.get("turns", 0))
     if not count or not talk.state.get("last"):
@@ -236,7 +224,7 @@ def _earlier(talk: Talk, into: Into, store: Store) -> list[Memory]:
 
 def _spans(
     talk: Talk,
-    into: Into,
+    into: WriteOptions,
     spoken: Sequence[Heard],
     means: Sequence[Any],
     store: Store,
@@ -305,7 +293,7 @@ def _spans(
     )
 
 
-def _continued(state: Mapping[str, Any], store: Store, into: Into) -> dict[int, Span]:
+def _continued(state: Mapping[str, Any], store: Store, into: WriteOptions) -> dict[int, Span]:
     """The topics that were open at the end of the page before, by depth."""
     ids = {int(depth): id for depth, id in dict(state.get("spans") or {}).items()}
     known = store.spans_by_id(list(ids.values()), (into.scope,))
@@ -319,7 +307,7 @@ def _summaries(
     span_of: Mapping[str, str],
     made: Sequence[tuple[Idea, Memory]],
     store: Store,
-    into: Into,
+    into: WriteOptions,
     model: Model | None,
 ) -> list[Span]:
     """Topics with the names and summaries that their turns and ideas give them now."""
@@ -372,7 +360,7 @@ def _span_vectors(
     return [own[:1] for own in vectors]
 
 
-def _session(talk: Talk, into: Into, spoken: Sequence[Heard]) -> Session:
+def _session(talk: Talk, into: WriteOptions, spoken: Sequence[Heard]) -> Session:
     times = [one.turn.at for one in spoken if one.turn.at]
     title = redact(talk.title).text if talk.title else ""
     if not title and not talk.state:
@@ -440,7 +428,7 @@ def _remembered_ideas(
     found: Sequence[Idea],
     spoken: Sequence[Heard],
     span_of: Mapping[str, str],
-    into: Into,
+    into: WriteOptions,
     store: Store,
     embedder: Embedder | None,
     recent: Recent,
@@ -475,102 +463,19 @@ def _remembered_ideas(
         memories.append(
             remembered(extract(passage), source, into._replace(trust=heard.memory.trust), 0)
         )
-    vectors, fresh = vectors_of(
-        [(memory, True) for memory in memories], embedder, recent, store, None
+    vectors, fresh = vectors_of(memories, embedder, recent, store)
+    answers = {at: idea.answers for at, idea in enumerate(found) if idea.answers is not None}
+    compared = compare(memories, vectors, into, store, embedder, answers=answers)
+    made = dict(zip(compared.new, entries(memories, vectors, compared, into, store), strict=True))
+    batch = fold(
+        Batch(
+            at=into.now,
+            actor=into.actor,
+            add=tuple(made.values()),
+            change=compared.change,
+            relate=compared.relate,
+            cache=fresh,
+        )
     )
-    verdicts = verdicts_of(memories, vectors, into, store, embedder)
-    verdicts = weighed(memories, verdicts, [()] * len(memories), store)
-    return _related(found, memories, vectors, verdicts, fresh, into, store, embedder)
-
-
-def _related(
-    found: Sequence[Idea],
-    memories: Sequence[Memory],
-    vectors: Sequence[Any],
-    verdicts: Sequence[Verdict],
-    fresh: dict[str, Any],
-    into: Into,
-    store: Store,
-    embedder: Embedder | None,
-) -> tuple[list[tuple[Idea, Memory]], Batch, int]:
-    """Ideas that are new, with what they replace, answer, contradict or extend."""
-    kept = {
-        at: memory
-        for at, (memory, verdict) in enumerate(zip(memories, verdicts, strict=True))
-        if verdict.duplicate is None
-    }
-    stands_for = {
-        at: verdict.duplicate.memory.id for at, verdict in enumerate(verdicts) if verdict.duplicate
-    }
-    relate: list[Relation] = []
-    change: dict[str, Change] = {}
-    answered: set[str] = set()
-    for memory, verdict in zip(memories, verdicts, strict=True):
-        part = effects(memory, verdict, waiting(verdict, memory, store))
-        relate += part.relate
-        for one in part.change:
-            before = change[one.id].fields if one.id in change else {}
-            change[one.id] = one._replace(fields={**before, **one.fields})
-    for at, memory in kept.items():
-        idea = found[at]
-        if idea.answers is not None:
-            target = kept[idea.answers].id if idea.answers in kept else stands_for.get(idea.answers)
-            if target:
-                relate.append(Relation(memory.id, target, "answers"))
-                answered.add(target)
-        near = _neighbours(memory, vectors[at], into, store, embedder)
-        near += [
-            Neighbour(
-                earlier,
-                float(vectors[at][0] @ vectors[number][0]),
-                embedder.unrelated if embedder else 0.0,
-            )
-            for number, earlier in kept.items()
-            if number < at and len(vectors[at]) and len(vectors[number])
-        ]
-        near.sort(key=lambda neighbour: -neighbour.similarity)
-        for type, other in relations(
-            memory, near, [relation.target for relation in relate if relation.source == memory.id]
-        ):
-            relate.append(Relation(memory.id, other, type))
-            if type == "supersedes":
-                change[other] = superseded(other, memory)
-            if type == "answers":
-                answered.add(other)
-    new = {memory.id for memory in kept.values()}
-    kept = {
-        at: memory._replace(answered=True) if memory.id in answered else memory
-        for at, memory in kept.items()
-    }
-    # What is superseded by an idea of this very page is written so at once.
-    for at, memory in kept.items():
-        if (gone := change.pop(memory.id, None)) is not None:
-            kept[at] = memory._replace(**gone.fields)
-    changes = list(change.values()) + [
-        Change(id, "answer", {"answered": True}) for id in answered - new if id not in change
-    ]
-    batch = Batch(
-        at=into.now,
-        actor=into.actor,
-        add=tuple(Entry(memory, vectors[at], True) for at, memory in kept.items()),
-        change=tuple(changes),
-        relate=tuple(dict.fromkeys(relate)),
-        cache=fresh,
-    )
-    return [(found[at], memory) for at, memory in kept.items()], batch, len(memories) - len(kept)
-
-
-def _neighbours(
-    memory: Memory, own: Any, into: Into, store: Store, embedder: Embedder | None
-) -> list[Neighbour]:
-    """Known statements near to a new one, turns left out."""
-    if embedder is None or not len(own):
-        return []
-    filter = Filter(scopes=(into.scope,), kinds=(*STATED, "question", "problem"), now=into.now)
-    ranking = store.nearest(own[0], embedder.model, filter, 8)
-    known = store.load([key for key, _ in ranking.items])
-    return [
-        Neighbour(known[key], min(1.0, similarity), embedder.unrelated)
-        for key, similarity in ranking.items
-        if key in known
-    ]
+    kept = [(found[at], entry.memory) for at, entry in zip(made, batch.add, strict=True)]
+    return kept, batch, len(memories) - len(kept)

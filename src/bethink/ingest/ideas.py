@@ -19,8 +19,8 @@ from bethink.ingest import lexicon
 from bethink.ingest.extract import entities
 from bethink.ingest.intents import FIRM, LABELS, Embed, Judgement, judge, strength
 from bethink.ingest.lookup import compiled, folded
-from bethink.ingest.reconcile import contrasts
 from bethink.ingest.sentences import Statement, statements
+from bethink.ingest.wording import contrasts
 from bethink.types import Entity
 
 # What an idea of each kind is worth to somebody who comes back in a month.

@@ -1,111 +1,65 @@
-"""What new memories mean for old ones. Pure: neighbours are given, a plan comes back.
+"""What a new memory means for known ones: it repeats, replaces, answers, completes, contradicts or extends them. Pure.
 
-A near duplicate adds nothing. But two statements can be near to an embedding model and still say different things: one
-number, one "not", one name or one "before" apart, or the same words in another order. Those are kept: losing a memory is worse
-than keeping two.
+Words speak first (the same statement, a stated change), then the judge where there is one, and trust has the last word: what
+is less trusted, or older, changes nothing. What is not sure changes nothing either: it is told as a proposal, and waits.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
-from bethink.ingest.redact import unmarked
-from bethink.text.words import STOP_WORDS
+from bethink.ingest.wording import (
+    asks,
+    changed,
+    contrasts,
+    mentions,
+    negated,
+    same_words,
+    share_subject,
+    shared,
+    tell_apart,
+)
+from bethink.judge import Judgement
 from bethink.types import TRUST, Change, Memory, Proposal, Relation, superseded
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_NEGATIONS = frozenset(
-    "not no never none without cannot can't don't doesn't didn't won't isn't aren't wasn't shouldn't mustn't couldn't wouldn't nor neither disable disabled stop stopped avoid".split()
-)
-# A word or a number, without its spelling: "24h" is "24 h". Signs count where they tell something: C is not C++, < is not >.
-_TOKEN = re.compile(r"(?:[^\W\d_]+(?:'[^\W\d_]+)?|(?<![\w-])-?\d+|\d+)[+#]*|[<>%$€£]|[!=]=")
-_AUXILIARIES = frozenset("am is are be been being do does doing has have having will".split())
-# Words that only hold a sentence together. "Was" and "had" are none of them: what was so is not what is so.
-_FILLING = _AUXILIARIES | frozenset(
-    "a an the that which who and also just please really now currently our".split()
-)
-# Words that turn what was said before them into something else.
-_TURNING = frozenset(
-    "after although before but except however if instead nor once only or otherwise rather though unless until when whenever while without".split()
-)
-# Stop words that make a difference where one of them stands for another.
-_TELLING = frozenset(
-    "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
-)
-# Words by another name that is as common.
-_NAMES = {
-    "administrator": "admin",
-    "application": "app",
-    "argument": "arg",
-    "authentication": "auth",
-    "configuration": "config",
-    "database": "db",
-    "development": "dev",
-    "directory": "folder",
-    "documentation": "docs",
-    "environment": "env",
-    "every": "each",
-    "everyone": "everybody",
-    "information": "info",
-    "inside": "in",
-    "into": "in",
-    "javascript": "js",
-    "kubernetes": "k8s",
-    "maximum": "max",
-    "minimum": "min",
-    "onto": "on",
-    "parameter": "param",
-    "postgresql": "postgres",
-    "production": "prod",
-    "repository": "repo",
-    "specification": "spec",
-    "typescript": "ts",
-    "upon": "on",
-    "via": "by",
-    "were": "was",
-    "whenever": "when",
-    "with": "by",
-    "within": "in",
-}
-_ENDINGS = (
-    ("ies", "y"),
-    ("ied", "y"),
-    ("es", ""),
-    ("s", ""),
-    ("ed", ""),
-    ("ed", "e"),
-    ("ing", ""),
-    ("ing", "e"),
-)
+# How sure the judge must be for something to be done at once, and to be told at all. Set by hand before the judge was
+# calibrated; a false replacement costs more than a missed one.
+REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.8, 0.8, 0.8, 0.8, 0.8
+MAYBE = 0.5
 
-# What may be called old or new: a part of a clause, in which "3.8" and "next.js" keep their dots. Bounded, because a text
-# may hold a hundred thousand words such as "from".
-_THING = r"(?:[^,.;]|\.(?=\w)){1,61}"
-_NAME = r"[\w.+#-]{1,40}"
-
-# "switched from X to Y", "replaced X with Y", "Y instead of X": X stands before the arrow in each pair of groups.
-_CHANGES = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"\b(?:switch(?:ed|ing)?|mov(?:ed|ing|e)|migrat(?:ed|ing|e)|chang(?:ed|ing|e)|convert(?:ed|ing)?|went)\s(?:\w+\s){{0,4}}?from\s(?P<old>{_THING}?)\s(?:over\s)?to\s(?P<new>{_THING})",
-        rf"\b(?:replac(?:ed|ing|e)|swap(?:ped|ping)?)\s(?P<old>{_THING}?)\s(?:with|by|for)\s(?P<new>{_THING})",
-        rf"\b(?P<new>{_NAME}(?:\s{_NAME})?)\s(?:instead of|rather than|in place of)\s(?P<old>{_THING})",
-        rf"\bno longer (?:use|using|need|run|on|support)\s(?P<old>{_THING}?)(?:,|;|\.(?!\w)|\bbut\b|\band\b)(?P<new>(?:{_THING}|,)*)",
-    )
-)
 # How near the old memory must be for a stated change to replace it, and how near if both name what changed: "billing" in "We moved
 # billing from A to B" and in "We use A for billing, because …", where the reason leads the model elsewhere.
 SUPERSEDED, SUBJECT = 0.4, 0.25
-_CHANGING = frozenset(
-    "switch switched move moved migrate migrated change changed convert converted replace replaced swap swapped use uses used using longer"
-    " instead rather place went now team service project system everything data".split()
+# How near two statements must be, from 0 (strangers) to 1 (the same), for each relation that the rules find. Set by hand on
+# stories.
+ANSWERED, REPLACED, OPPOSED, EXTENDED, RELATED = 0.35, 0.35, 0.55, 0.4, 0.65
+FIRM = 0.6  # confidence of a statement that may contradict another: a guess contradicts nothing
+
+STATED = (
+    "decision",
+    "conclusion",
+    "solution",
+    "fact",
+    "preference",
+    "pattern",
+    "architecture",
+    "gotcha",
 )
-LESS_TRUSTED, OLDER, UNSURE = "less trusted", "older", "not sure"  # why nothing was replaced
+OPEN = ("question", "problem", "todo")  # what can be answered, solved, done
+LESS_TRUSTED, OLDER, UNSURE = "less trusted", "older", "not sure"  # why nothing was done
 BELIEVED = "believe"  # the word that history keeps when a memory is trusted more than before
-LONG = 1000  # words beyond which two texts are not compared place by place
+
+_TURNING = re.compile(
+    r"\b(?:instead|no longer|any ?more|from now on|switch(?:ed|ing)? (?:over )?to|mov(?:e|ed|ing) (?:over )?to|chang(?:e|ed|ing) (?:it )?to"
+    r"|migrat(?:e|ed|ing) to|replac(?:e|ed|ing)|revert(?:ed|ing)? to|back to|drop(?:ped|ping)?)\b",
+    re.IGNORECASE,
+)
+_ADDING = re.compile(
+    r"\b(?:also|additionally|in addition|on top of|building on|as well|furthermore|extend(?:s|ed|ing)?)\b",
+    re.IGNORECASE,
+)
 
 
 class Neighbour(NamedTuple):
@@ -122,11 +76,13 @@ class Neighbour(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What is to become of one new memory: the near duplicate it repeats, the memories it replaces, and what it may
-    mean for others without anything being changed."""
+    """What is to become of one new memory: the known one that it repeats, or those that it replaces, settles and is related
+    to, and what it may mean for others without anything being changed."""
 
     duplicate: Neighbour | None = None
     supersedes: tuple[str, ...] = ()
+    settles: tuple[str, ...] = ()  # questions answered, problems solved, to-dos done
+    relations: tuple[tuple[str, str], ...] = ()  # (type, id of the known memory)
     proposals: tuple[Proposal, ...] = ()
 
 
@@ -153,85 +109,162 @@ def why_not(new: Memory, old: Memory, explicit: bool = False) -> str:
     return OLDER if new.created_at < old.created_at and not explicit else ""
 
 
-def weigh(
-    new: Memory, verdict: Verdict, explicit: Sequence[str], known: Mapping[str, Memory]
-) -> Verdict:
-    """The verdict with what may be replaced; what may not becomes a proposal. `explicit` are the ids that whoever told
-    the new memory says it replaces, `known` the memories that are spoken of."""
-    allowed: list[str] = []
-    proposals = list(verdict.proposals)
-    for id in dict.fromkeys((*explicit, *verdict.supersedes)):
-        reason = why_not(new, known[id], id in explicit) if id in known else ""
-        if reason:
-            proposals.append(Proposal("replaces", id, reason))
-        else:
-            allowed.append(id)
-    return verdict._replace(supersedes=tuple(allowed), proposals=tuple(proposals))
+def may_settle(new: Memory, old: Memory) -> bool:
+    """Whether a statement may close what is open: an agent may report what was done; what is on nobody's word may not."""
+    return new.trust >= min(old.trust, TRUST["agent"]) and new.created_at >= old.created_at
 
 
-def effects(new: Memory, verdict: Verdict, waiting: Sequence[Memory] = ()) -> Effects:
-    """What a weighed verdict changes. A person who repeats what was believed less before stands up for it: it is believed as
-    they are, and replaces what it had been proposed to replace (`waiting`)."""
-    if verdict.duplicate is not None:
-        known = verdict.duplicate.memory
-        if new.trust <= known.trust or evidence(known):
-            return Effects()
-        lifted = known._replace(trust=new.trust)
-        gone = [old for old in waiting if not why_not(lifted, old)]
-        return Effects(
-            (
-                Change(known.id, BELIEVED, {"trust": new.trust}),
-                *(superseded(old.id, known) for old in gone),
-            ),
-            tuple(Relation(known.id, old.id, "supersedes") for old in gone),
-        )
-    proposed = [
-        Relation(new.id, one.id, type)
-        for one in verdict.proposals
-        for type in (("may_replace",) if one.reason == UNSURE else ("may_replace", "contradicts"))
-    ]
-    return Effects(
-        tuple(superseded(id, new) for id in verdict.supersedes),
-        (*(Relation(new.id, id, "supersedes") for id in verdict.supersedes), *proposed),
-    )
-
-
-def evidence(memory: Memory) -> bool:
-    """Whether it is a turn of a conversation, kept as it was said: nothing repeats it, and nothing replaces it."""
-    return memory.kind == "context" and memory.session is not None
+# The verdict
 
 
 def reconcile(
-    memory: Memory, neighbours: Sequence[Neighbour], threshold: float, dedup: bool
+    new: Memory,
+    neighbours: Sequence[Neighbour],
+    *,
+    threshold: float | None,
+    judged: Mapping[str, Judgement] | None = None,
+    explicit: Sequence[Memory] = (),
+    relate: bool = False,
 ) -> Verdict:
-    change = changed(memory.content)
-    if dedup:
+    """What a new memory means for its neighbours, nearest first. `threshold` is the cosine from which the same words are a
+    duplicate, None if duplicates are wanted; `judged` what the judge says of each neighbour it was asked about; `explicit` what
+    whoever told it says that it replaces; with `relate` the rules look for weaker relations, too."""
+    judged = judged or {}
+    for neighbour in neighbours if threshold is not None else ():
+        if _repeats(new, neighbour, threshold or 0.0, judged.get(neighbour.memory.id)):
+            return Verdict(duplicate=neighbour)
+    found = _Found(new)
+    for old in explicit:
+        found.replace(old, explicit=True)
+    change = changed(new.content)
+    for neighbour in neighbours:
+        old = neighbour.memory
+        if old.superseded_by or old.id == new.id or evidence(old):
+            continue
+        judgement = judged.get(old.id)
+        if change and _stands(judgement) and _changes(new, neighbour, change):
+            found.replace(old)
+        elif judgement is not None and judgement.probability >= MAYBE:
+            found.judge(old, judgement)
+    if relate:
         for neighbour in neighbours:
-            repeats = (
-                neighbour.similarity >= threshold
-                and same(memory, neighbour.memory)
-                and not _leaves_with_its_source(memory, neighbour.memory)
-            )
-            # "We switched from A to B" is near to "We use A" and yet its opposite.
-            if repeats and (change is None or changed(neighbour.memory.content) is not None):
-                return Verdict(duplicate=neighbour)
-    if change is None:
-        return Verdict()
-    old, new = change
-    return Verdict(
-        supersedes=tuple(
-            neighbour.memory.id
-            for neighbour in neighbours
-            if neighbour.nearness
-            >= (
-                SUBJECT
-                if _share_subject(memory.content, neighbour.memory.content, change)
-                else SUPERSEDED
-            )
-            and mentions(neighbour.memory.content, old)
-            and not (new and mentions(neighbour.memory.content, new))
-            and neighbour.memory.superseded_by is None
+            if neighbour.memory.id not in judged:
+                found.relate(neighbour)
+    return found.verdict()
+
+
+def _stands(judgement: Judgement | None) -> bool:
+    """Whether a stated change counts: the judge was not asked, is not sure, or agrees."""
+    return judgement is None or judgement.probability < RELATES or judgement.relation == "replaces"
+
+
+class _Found:
+    """The verdict as it grows: at most one relation of a kind but for answers, none to the same memory twice."""
+
+    def __init__(self, new: Memory) -> None:
+        self.new = new
+        self.supersedes: list[str] = []
+        self.settles: list[str] = []
+        self.relations: list[tuple[str, str]] = []
+        self.proposals: list[Proposal] = []
+
+    def known(self, id: str) -> bool:
+        return id in (
+            *self.supersedes,
+            *self.settles,
+            *(other for _, other in self.relations),
+            *(one.id for one in self.proposals),
         )
+
+    def replace(self, old: Memory, explicit: bool = False, probability: float = 1.0) -> None:
+        if self.known(old.id):
+            return
+        if reason := why_not(self.new, old, explicit):
+            self.proposals.append(Proposal("replaces", old.id, reason, probability))
+        else:
+            self.supersedes.append(old.id)
+
+    def settle(self, old: Memory, relation: str, probability: float = 1.0) -> None:
+        """A question, a problem or a to-do is closed. What stands open without being of such a kind is replaced."""
+        if old.kind not in OPEN:
+            self.replace(old, probability=probability)
+        elif old.answered or asks(self.new.content) or self.known(old.id):
+            return
+        elif may_settle(self.new, old):
+            self.settles.append(old.id)
+        else:
+            self.proposals.append(Proposal(relation, old.id, LESS_TRUSTED, probability))
+
+    def judge(self, old: Memory, judgement: Judgement) -> None:
+        relation, probability, _ = judgement
+        if relation == "unrelated" or self.known(old.id):
+            return
+        needed = {"replaces": REPLACES, "answers": ANSWERS, "completes": COMPLETES}.get(relation)
+        if needed is None:
+            self._beside(old, relation, probability)
+        elif probability < needed:
+            self.proposals.append(Proposal(relation, old.id, UNSURE, round(probability, 3)))
+        elif relation == "replaces":
+            self.replace(old, probability=round(probability, 3))
+        else:
+            self.settle(old, relation, round(probability, 3))
+
+    def _beside(self, old: Memory, relation: str, probability: float) -> None:
+        """What stands beside the old one: it contradicts it, adds to it, or says the same and was kept all the same."""
+        if probability < RELATES:
+            if relation == "same":
+                self.proposals.append(Proposal("same", old.id, UNSURE, round(probability, 3)))
+            return
+        if relation == "contradicts" and why_not(self.new, old):
+            self.replace(old, probability=round(probability, 3))
+        elif relation == "same" and old.trust < self.new.trust:
+            self.replace(old)  # the user's own words instead of an agent's
+        elif relation != "same":
+            self.relations.append(
+                ("contradicts" if relation == "contradicts" else "builds_on", old.id)
+            )
+
+    def relate(self, neighbour: Neighbour) -> None:
+        """By the rules: few relations that hold beat many that might, so each wants nearness and a shared word besides."""
+        old = neighbour.memory
+        if old.superseded_by or old.deleted_at or old.trust == TRUST["quarantined"]:
+            return
+        type = rule(self.new, neighbour)
+        if type is None or self.known(old.id) or old.id == self.new.id:
+            return
+        if type == "answers":
+            self.settles.append(old.id)
+        elif type == "supersedes":
+            self.replace(old)
+        elif type not in dict(self.relations):
+            self.relations.append((type, old.id))
+
+    def verdict(self) -> Verdict:
+        return Verdict(
+            None,
+            tuple(self.supersedes),
+            tuple(self.settles),
+            tuple(self.relations),
+            tuple(self.proposals),
+        )
+
+
+def _repeats(
+    new: Memory, neighbour: Neighbour, threshold: float, judgement: Judgement | None
+) -> bool:
+    old = neighbour.memory
+    if _leaves_with_its_source(new, old):
+        return False
+    if neighbour.similarity >= threshold and same_words(new.content, old.content):
+        # "We switched from A to B" is near to "We use A" and yet its opposite.
+        return changed(new.content) is None or changed(old.content) is not None
+    return (
+        judgement is not None
+        and judgement.relation == "same"
+        and judgement.probability >= SAME
+        and new.trust <= old.trust
+        and asks(new.content) == asks(old.content)
+        and not tell_apart(new.content, old.content)
     )
 
 
@@ -240,112 +273,111 @@ def _leaves_with_its_source(new: Memory, old: Memory) -> bool:
     return old.trust < new.trust and old.source_type in ("markdown", "repomap", "analysis", "git")
 
 
-def same(one: Memory, other: Memory) -> bool:
-    """Whether the first of two near texts adds nothing: the second begins with what it says, word for word but for inflections,
-    articles and punctuation, and does not turn it into something else. Both ask, or neither does. What was redacted in it may be
-    anything, and so adds something."""
-    mine, theirs = _said(one.content), _said(other.content)
+def _changes(new: Memory, neighbour: Neighbour, change: tuple[str, str]) -> bool:
+    """Whether a stated change from one thing to another is about what a known memory says."""
+    before, after = change
+    known = neighbour.memory.content
+    near = SUBJECT if share_subject(new.content, known, change) else SUPERSEDED
     return (
-        len(mine) <= len(theirs)
-        and unmarked(one.content) == one.content
-        and all(map(_variant, mine, theirs))  # in order: what calls is not what is called
-        and (_TURNING | _NEGATIONS).isdisjoint(theirs[len(mine) :])
-        and one.content.rstrip().endswith("?") == other.content.rstrip().endswith("?")
+        neighbour.nearness >= near
+        and mentions(known, before)
+        and not (after and mentions(known, after))
     )
 
 
-def _said(text: str) -> list[str]:
-    """The words of a text in order, without those that only hold it together."""
-    found: list[str] = []
-    for token in _TOKEN.findall(text.lower().replace("’", "'")):
-        word, _, ending = token.partition("'")
-        if ending == "t" or word == "cannot":  # doesn't, can't, won't
-            found += [{"can": "can", "cannot": "can", "won": "will"}.get(word, word[:-1]), "not"]
-        else:
-            found.append(word)
-    # In front of all others an auxiliary asks, or insists.
-    return [
-        word
-        for at, word in enumerate(found)
-        if word not in _FILLING or (not at and word in _AUXILIARIES)
+def evidence(memory: Memory) -> bool:
+    """Whether it is a turn of a conversation, kept as it was said: nothing repeats it, and nothing replaces it."""
+    return memory.kind == "context" and memory.session is not None
+
+
+# Relations by the rules
+
+
+def rule(new: Memory, neighbour: Neighbour) -> str | None:
+    """The relation of a new statement to a known one that their words show, if any."""
+    old, near = neighbour.memory, neighbour.nearness
+    if not shared(new.content, old.content):
+        return None
+    if answers(new, old) and near >= ANSWERED:
+        return "answers"
+    if new.kind not in STATED or old.kind not in STATED or new.created_at < old.created_at:
+        return None
+    if (
+        near >= REPLACED
+        and new.kind == old.kind == "decision"
+        and _differs(new, old)
+        and _TURNING.search(new.content)
+    ):
+        return "supersedes"
+    if near >= OPPOSED and opposed(new, old):
+        return "contradicts"
+    if near >= EXTENDED and _ADDING.search(new.content):
+        return "builds_on"
+    return "relates_to" if near >= RELATED else None
+
+
+def answers(new: Memory, old: Memory) -> bool:
+    """Whether one kind of statement can settle the other. What is on nobody's word settles nothing."""
+    if new.trust < TRUST["agent"]:
+        return False
+    if old.kind == "question":
+        return not old.answered and new.kind in ("decision", "conclusion", "solution", "fact")
+    return old.kind == "problem" and not old.answered and new.kind == "solution"
+
+
+def opposed(one: Memory, other: Memory) -> bool:
+    """Whether two near statements of one kind exchange a word or a denial."""
+    return (
+        min(one.confidence, other.confidence) >= FIRM
+        and one.kind == other.kind
+        and one.kind in STATED
+        and shared(one.content, other.content) > 0
+        and _differs(one, other)
+        and not same_words(one.content, other.content)
+    )
+
+
+def _differs(one: Memory, other: Memory) -> bool:
+    return contrasts(one.content, other.content) or negated(one.content, other.content)
+
+
+# What a verdict changes
+
+
+def effects(new: Memory, verdict: Verdict, waiting: Sequence[Memory] = ()) -> Effects:
+    """What a verdict changes. A person who repeats what was believed less before stands up for it: it is believed as they are,
+    and replaces what it had been proposed to replace (`waiting`)."""
+    if verdict.duplicate is not None:
+        return _confirmed(new, verdict.duplicate.memory, waiting)
+    proposed = [
+        Relation(new.id, one.id, type)
+        for one in verdict.proposals
+        if one.relation != "same"
+        for type in (("may_replace",) if one.reason == UNSURE else ("may_replace", "contradicts"))
     ]
+    return Effects(
+        (
+            *(superseded(id, new) for id in verdict.supersedes),
+            *(Change(id, "answer", {"answered": True}) for id in verdict.settles),
+        ),
+        (
+            *(Relation(new.id, id, "supersedes") for id in verdict.supersedes),
+            *(Relation(new.id, id, "answers") for id in verdict.settles),
+            *(Relation(new.id, id, type) for type, id in verdict.relations),
+            *proposed,
+        ),
+    )
 
 
-def contrasts(new: str, old: str) -> bool:
-    """Whether each has a word that the other lacks ("Monday" for "Friday"), or much was added.
-
-    Minimal pairs are what embedding models see least, and they are exactly what a change of mind looks like. Variants of
-    one word (auth, authentication) are no exchange."""
-    mine, theirs = _content(new), _content(old)
-    if max(len(mine), len(theirs)) > LONG:
-        return not set(mine) <= set(theirs)
-    in_mine, in_theirs = (frozenset().union(*map(_bases, words)) for words in (mine, theirs))
-    fresh = [word for word in mine if _bases(word).isdisjoint(in_theirs)]
-    lost = [word for word in theirs if _bases(word).isdisjoint(in_mine)]
-    return bool(fresh and lost) or len(fresh) * 3 > max(3, len(mine))
-
-
-def _content(text: str) -> list[str]:
-    return [
-        word
-        for word in re.findall(r"\w+", text.lower())
-        if word not in STOP_WORDS or word in _TELLING
-    ]
-
-
-def _variant(one: str, other: str) -> bool:
-    return one == other or not _bases(one).isdisjoint(_bases(other))
-
-
-@lru_cache(4096)
-def _bases(word: str) -> frozenset[str]:
-    """What a word may be an inflection of: retries and retried of retry, cached and caching of cache. A word that only begins like
-    another (main, maintenance) is another word."""
-    found = {word}
-    for ending, restored in _ENDINGS:
-        stem = word.removesuffix(ending)
-        if (
-            stem == word
-            or word.endswith(("ss", "eed"))
-            or len(stem + restored) < (2 if ending == "s" else 3)
-        ):
-            continue
-        if ending in ("ed", "ing") and not any(map("aeiouy".__contains__, stem)):
-            continue  # string, bring
-        found.add(stem + restored)
-        if ending in ("ed", "ing") and stem[-1:] == stem[-2:-1]:
-            found.add(stem[:-1])  # stopped, running
-    return frozenset(_NAMES.get(base, base) for base in found)
-
-
-def negated(one: str, other: str) -> bool:
-    """Whether one of two texts denies more than the other."""
-    return _negations(one) != _negations(other)
-
-
-def _negations(text: str) -> int:
-    return sum(word.lower().replace("’", "'") in _NEGATIONS for word in _WORD.findall(text))
-
-
-def changed(text: str) -> tuple[str, str] | None:
-    """The old and the new thing of a stated change, or None."""
-    spaced = " ".join(text.split())
-    for pattern in _CHANGES:
-        if found := pattern.search(spaced):
-            old, new = found["old"].strip(), found["new"].strip()
-            if 0 < len(old) <= 60:
-                return old, new[:60]
-    return None
-
-
-def _share_subject(one: str, other: str, change: tuple[str, str]) -> bool:
-    """Whether both name something beside the old and the new thing and the changing itself."""
-    beside = {*_CHANGING, *_content(" ".join(change))}
-    return not {*_content(one)}.isdisjoint({*_content(other)} - beside)
-
-
-def mentions(text: str, thing: str) -> bool:
-    """Whether a text speaks of a thing: all of its words stand there."""
-    words = {word.lower() for word in re.findall(r"\w+", text)}
-    wanted = [word.lower() for word in re.findall(r"\w+", thing)][:4]
-    return bool(wanted) and all(word in words or word.rstrip("s") in words for word in wanted)
+def _confirmed(new: Memory, known: Memory, waiting: Sequence[Memory]) -> Effects:
+    if new.trust <= known.trust or evidence(known):
+        return Effects()
+    lifted = known._replace(trust=new.trust)
+    gone = [old for old in waiting if not why_not(lifted, old)]
+    return Effects(
+        (
+            Change(known.id, BELIEVED, {"trust": new.trust}),
+            *(superseded(old.id, known) for old in gone),
+        ),
+        tuple(Relation(known.id, old.id, "supersedes") for old in gone),
+    )

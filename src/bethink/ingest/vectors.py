@@ -50,7 +50,7 @@ def embed(
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[Any], dict[str, Any]]:
     """Vectors of every text, and, by hex hash, those made just now, which the batch puts into the second level."""
-    return begun(texts, embedder, recent, lookup, progress)()
+    return start_embedding(texts, embedder, recent, lookup, progress)()
 
 
 def parts_of(
@@ -66,7 +66,7 @@ def parts_of(
     }
 
 
-def begun(
+def start_embedding(
     texts: Sequence[str],
     embedder: Embedder,
     recent: Recent,
@@ -91,7 +91,7 @@ def begun(
         else None
     )
 
-    def finished() -> tuple[list[Any], dict[str, Any]]:
+    def finish() -> tuple[list[Any], dict[str, Any]]:
         fresh = {}
         for key, matrix in zip(missing, made.result() if made else (), strict=True):
             known[key] = fresh[key] = pooled(matrix)
@@ -99,7 +99,7 @@ def begun(
             recent.put(key, embedder.model, known[key])
         return [known[key] for key in keys], {key.hex(): vectors for key, vectors in fresh.items()}
 
-    return finished
+    return finish
 
 
 @cache

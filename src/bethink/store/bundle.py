@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import binascii
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
@@ -234,15 +234,16 @@ def receipt_text(receipt: Receipt, at: int) -> str:
 def receipt_of(text: str) -> Receipt:
     outcomes, changed, retired, purged, hints = json.loads(text)["receipt"]
     told = tuple(
-        Outcome(id, status, of, similarity, tuple(supersedes), redactions, tuple(_proposals(more)))
+        Outcome(id, status, of, similarity, tuple(supersedes), redactions, *_later(more))
         for id, status, of, similarity, supersedes, redactions, *more in outcomes
     )
     return Receipt(told, changed, retired, purged, tuple(hints))
 
 
-def _proposals(more: Sequence[Any]) -> Iterator[Proposal]:
-    """Receipts that were kept before there were proposals have none."""
-    return (Proposal(*one) for one in (more[0] if more else ()))
+def _later(more: Sequence[Any]) -> tuple[tuple[Proposal, ...], tuple[str, ...]]:
+    """Proposals, and what was settled. Receipts that were kept before there were such things have none."""
+    proposals, settles = more if len(more) == 2 else ((), ())
+    return tuple(Proposal(*one) for one in proposals), tuple(settles)
 
 
 # As JSON

@@ -1,0 +1,265 @@
+"""A new statement against the few known ones about the same subject: which those are, what the judge says, and the verdict.
+
+Bounded work: at most `KNOWN` known statements for each new one, `MOST_PAIRS` pairs for the judge in one batch, and no text that is
+longer than a statement. Nothing here writes, and nothing runs inside a transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from bethink.embed.base import Embedder
+from bethink.ingest.reconcile import (
+    STATED,
+    SUBJECT,
+    Neighbour,
+    Verdict,
+    effects,
+    evidence,
+    reconcile,
+)
+from bethink.ingest.wording import changed
+from bethink.judge import Judge, Judgement
+from bethink.store.base import Store
+from bethink.types import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
+
+KNOWN = 12  # known statements that a new one is compared with
+BY_NAME = 4  # of them that only share a name with it
+NEAR = 0.2  # nearness below which two statements are about something else
+MOST_PAIRS = 512  # that the judge is asked about in one write: some seconds of one core
+LONGEST, FEWEST = 1200, 2  # characters, and words, of what can be one statement
+
+
+class WriteOptions(NamedTuple):
+    """Where passages go, on whose word, and what is done with those that are known."""
+
+    scope: str
+    now: datetime
+    actor: str = "user"
+    trust: int = 3
+    dedup: bool = True
+    threshold: float = 0.9
+    unique: bool = True  # told once per scope; passages of a source may repeat
+    longest: int = 200_000
+    allow_purged: bool = False
+    lenient: bool = (
+        False  # a passage that leaves nothing to remember is left out instead of refusing all
+    )
+    scopes: Mapping[str, tuple[str, str]] = NOTHING
+    relate: bool = (
+        False  # the rules look for weak relations, too: of ideas, which nobody else relates
+    )
+    judge: Callable[[], Judge | None] = lambda: None  # opened when there is something to judge
+
+
+class Comparison(NamedTuple):
+    """The verdict on each new memory, and all that the verdicts change."""
+
+    verdicts: list[Verdict]
+    change: tuple[Change, ...] = ()
+    relate: tuple[Relation, ...] = ()
+
+    @property
+    def new(self) -> list[int]:
+        """The places of those that are not known already."""
+        return [at for at, verdict in enumerate(self.verdicts) if verdict.duplicate is None]
+
+
+def compare(
+    memories: Sequence[Memory],
+    vectors: Sequence[Any],
+    options: WriteOptions,
+    store: Store,
+    embedder: Embedder | None,
+    *,
+    explicit: Sequence[Sequence[str]] = (),
+    answers: Mapping[int, int] | None = None,
+) -> Comparison:
+    """Each memory against what is stored and against those before it. `explicit` are the ids that each is said outright to
+    replace, `answers` which of them answers which other one."""
+    judge = options.judge() if embedder and any(map(_judged, memories)) else None
+    near = [
+        _neighbours(memory, own, options, store, embedder, judge is not None)
+        for memory, own in zip(memories, vectors, strict=True)
+    ]
+    for at in range(1, len(memories)):
+        near[at] = _with_earlier(at, memories, vectors, near[at], options, embedder)
+    judged = _ask(judge, memories, near)
+    named = {id for ids in explicit for id in ids}
+    known = {one.id: one for one in store.get(sorted(named))} if named else {}
+    verdicts: list[Verdict] = []
+    gone: set[str] = set()
+    for at, memory in enumerate(memories):
+        verdict = reconcile(
+            memory,
+            [one for one in near[at] if one.memory.id not in gone],
+            threshold=options.threshold if options.dedup and options.unique else None,
+            judged=judged[at],
+            explicit=[known[id] for id in (explicit[at] if explicit else ()) if id in known],
+            relate=options.relate,
+        )
+        if answers and at in answers and verdict.duplicate is None:
+            asked = _stored_as(answers[at], memories, verdicts)
+            verdict = verdict._replace(settles=tuple(dict.fromkeys((asked, *verdict.settles))))
+        verdicts.append(verdict)
+        gone |= {memory.id} if verdict.duplicate else set(verdict.supersedes)
+    parts = [
+        effects(memory, verdict, _waiting(verdict, memory, store))
+        for memory, verdict in zip(memories, verdicts, strict=True)
+    ]
+    return Comparison(
+        verdicts,
+        tuple(change for part in parts for change in part.change),
+        tuple(dict.fromkeys(relation for part in parts for relation in part.relate)),
+    )
+
+
+def _stored_as(at: int, memories: Sequence[Memory], verdicts: Sequence[Verdict]) -> str:
+    """The id under which a memory before is stored, or is known already."""
+    duplicate = verdicts[at].duplicate
+    return duplicate.memory.id if duplicate else memories[at].id
+
+
+def _waiting(verdict: Verdict, memory: Memory, store: Store) -> list[Memory]:
+    """What the known memory that a verdict found repeated was proposed to replace, if who repeats it is trusted more."""
+    if verdict.duplicate is None or memory.trust <= verdict.duplicate.memory.trust:
+        return []
+    id = verdict.duplicate.memory.id
+    proposed = [
+        one.target for one in store.relations([id]) if (one.source, one.type) == (id, "may_replace")
+    ]
+    return [
+        old for old in store.get(proposed) if old.superseded_by is None and old.deleted_at is None
+    ]
+
+
+# The few about the same subject
+
+
+def _neighbours(
+    memory: Memory,
+    own: Any,
+    options: WriteOptions,
+    store: Store,
+    embedder: Embedder | None,
+    judging: bool,
+) -> list[Neighbour]:
+    if embedder is None or not len(own):
+        return []
+    filter = Filter(scopes=(options.scope,), now=options.now, include_quarantined=True)
+    strange = embedder.unrelated
+    if options.relate or (judging and _judged(memory)):
+        bar, wanted = strange + NEAR * (1 - strange), STATEMENTS
+    elif options.unique:
+        # Only what may be a duplicate, or may be replaced by a stated change, is worth reading.
+        change = changed(memory.content)
+        bar = min(options.threshold, strange + SUBJECT * (1 - strange))
+        bar, wanted = options.threshold if change is None else bar, ()
+    else:
+        return []
+    # Turns of conversations and passages may stand among them; if they fill the place, it is asked for statements alone.
+    ranking = store.nearest(own[0], embedder.model, filter, 4 * KNOWN, bar)
+    found = _loaded(ranking.items, store, strange, wanted)
+    if wanted and len(found) < KNOWN and len(ranking.items) == 4 * KNOWN:
+        only = filter._replace(kinds=wanted)
+        ranking = store.nearest(own[0], embedder.model, only, KNOWN, bar)
+        found = _loaded(ranking.items, store, strange, wanted)
+    if wanted and memory.entities:
+        found = _with_named(memory, own, found, filter._replace(kinds=wanted), store, embedder)
+    return found[:KNOWN]
+
+
+def _loaded(
+    items: Sequence[tuple[int, float]], store: Store, unrelated: float, kinds: Sequence[str]
+) -> list[Neighbour]:
+    known = store.load([key for key, _ in items]) if items else {}
+    return [
+        Neighbour(known[key], min(1.0, similarity), unrelated)
+        for key, similarity in items
+        if key in known
+        and known[key].deleted_at is None
+        and not evidence(known[key])
+        and (not kinds or known[key].kind in kinds)
+    ]
+
+
+def _with_named(
+    memory: Memory,
+    own: Any,
+    found: Sequence[Neighbour],
+    filter: Filter,
+    store: Store,
+    embedder: Embedder,
+) -> list[Neighbour]:
+    """The nearest, and a few that speak of the same things by name."""
+    names = [entity.name for entity in memory.entities][:8]
+    ranking = store.by_entity(names, filter, KNOWN)
+    keys = [key for key, _ in ranking.items]
+    cosines = store.cosines(keys, own[0], embedder.model, filter.scopes)[0] if keys else {}
+    there = {one.memory.id for one in found}
+    named = [
+        one
+        for one in _loaded(list(cosines.items()), store, embedder.unrelated, filter.kinds)
+        if one.memory.id not in there
+    ][:BY_NAME]
+    return [*found[: KNOWN - len(named)], *named]
+
+
+def _with_earlier(
+    at: int,
+    memories: Sequence[Memory],
+    vectors: Sequence[Any],
+    near: Sequence[Neighbour],
+    options: WriteOptions,
+    embedder: Embedder | None,
+) -> list[Neighbour]:
+    """With those before it in the same batch, nearest first."""
+    own = vectors[at]
+    if embedder is None or not len(own) or not (near or options.unique or options.relate):
+        return list(near)
+    earlier = [
+        Neighbour(memory, float(own[0] @ other[0]), embedder.unrelated)
+        for memory, other in zip(memories[:at], vectors[:at], strict=True)
+        if len(other)
+    ]
+    return sorted((*near, *earlier), key=lambda one: -one.similarity)[: 2 * KNOWN]
+
+
+# The judge
+
+
+def _judged(memory: Memory) -> bool:
+    """Whether it can be one statement. A long text holds many, a single word none."""
+    return (
+        memory.kind in STATEMENTS
+        and len(memory.content) <= LONGEST
+        and len(memory.content.split()) >= FEWEST
+        and (memory.source_type in ("note", "transcript") or memory.kind in STATED)
+    )
+
+
+def _ask(
+    judge: Judge | None, memories: Sequence[Memory], near: Sequence[Sequence[Neighbour]]
+) -> list[dict[str, Judgement]]:
+    """What the judge says of each new memory and its neighbours. The nearest of all are asked about first."""
+    found: list[dict[str, Judgement]] = [{} for _ in memories]
+    if judge is None:
+        return found
+    wanted = [
+        (number, at, one.memory)
+        for at, memory in enumerate(memories)
+        if _judged(memory)
+        for number, one in enumerate(near[at][:KNOWN])
+        if _judged(one.memory) and (one.nearness >= NEAR or _share_a_name(memory, one.memory))
+    ]
+    wanted = sorted(wanted, key=lambda each: each[:2])[:MOST_PAIRS]
+    pairs = [(old.content, memories[at].content) for _, at, old in wanted]
+    for (_, at, old), judgement in zip(wanted, judge.relate(pairs) if pairs else (), strict=True):
+        found[at][old.id] = judgement
+    return found
+
+
+def _share_a_name(one: Memory, other: Memory) -> bool:
+    return not set(one.entities).isdisjoint(other.entities)

@@ -1,0 +1,295 @@
+"""How the words of two statements compare: the same, exchanged, denied, changed from one thing to another. Pure, text in, answer out.
+
+Two statements can be near to an embedding model and still say different things: one number, one "not", one name or one
+"before" apart, or the same words in another order. Those are not the same: losing a memory is worse than keeping two.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from bethink.ingest.redact import unmarked
+from bethink.text.words import STOP_WORDS
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_NEGATIONS = frozenset(
+    "not no never none without cannot can't don't doesn't didn't won't isn't aren't wasn't shouldn't mustn't couldn't wouldn't nor neither disable disabled stop stopped avoid".split()
+)
+# A word or a number, without its spelling: "24h" is "24 h". Signs count where they tell something: C is not C++, < is not >.
+_TOKEN = re.compile(r"(?:[^\W\d_]+(?:'[^\W\d_]+)?|(?<![\w-])-?\d+|\d+)[+#]*|[<>%$€£]|[!=]=")
+_AUXILIARIES = frozenset("am is are be been being do does doing has have having will".split())
+# Words that only hold a sentence together. "Was" and "had" are none of them: what was so is not what is so.
+_FILLING = _AUXILIARIES | frozenset(
+    "a an the that which who and also just please really now currently our".split()
+)
+# Words that turn what was said before them into something else.
+_TURNING = frozenset(
+    "after although before but except however if instead nor once only or otherwise rather though unless until when whenever while without".split()
+)
+# Stop words that make a difference where one of them stands for another.
+_TELLING = frozenset(
+    "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
+)
+# Words by another name that is as common.
+_NAMES = {
+    "administrator": "admin",
+    "application": "app",
+    "argument": "arg",
+    "authentication": "auth",
+    "configuration": "config",
+    "database": "db",
+    "development": "dev",
+    "directory": "folder",
+    "documentation": "docs",
+    "environment": "env",
+    "every": "each",
+    "everyone": "everybody",
+    "information": "info",
+    "inside": "in",
+    "into": "in",
+    "javascript": "js",
+    "kubernetes": "k8s",
+    "maximum": "max",
+    "minimum": "min",
+    "onto": "on",
+    "parameter": "param",
+    "postgresql": "postgres",
+    "production": "prod",
+    "repository": "repo",
+    "specification": "spec",
+    "typescript": "ts",
+    "upon": "on",
+    "via": "by",
+    "were": "was",
+    "whenever": "when",
+    "with": "by",
+    "within": "in",
+}
+_ENDINGS = (
+    ("ies", "y"),
+    ("ied", "y"),
+    ("es", ""),
+    ("s", ""),
+    ("ed", ""),
+    ("ed", "e"),
+    ("ing", ""),
+    ("ing", "e"),
+)
+
+# What may be called old or new: a part of a clause, in which "3.8" and "next.js" keep their dots. Bounded, because a text
+# may hold a hundred thousand words such as "from".
+_THING = r"(?:[^,.;]|\.(?=\w)){1,61}"
+_NAME = r"[\w.+#-]{1,40}"
+
+# "switched from X to Y", "replaced X with Y", "Y instead of X": X stands before the arrow in each pair of groups.
+_CHANGES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:switch(?:ed|ing)?|mov(?:ed|ing|e)|migrat(?:ed|ing|e)|chang(?:ed|ing|e)|convert(?:ed|ing)?|went)\s(?:\w+\s){{0,4}}?from\s(?P<old>{_THING}?)\s(?:over\s)?to\s(?P<new>{_THING})",
+        rf"\b(?:replac(?:ed|ing|e)|swap(?:ped|ping)?)\s(?P<old>{_THING}?)\s(?:with|by|for)\s(?P<new>{_THING})",
+        rf"\b(?P<new>{_NAME}(?:\s{_NAME})?)\s(?:instead of|rather than|in place of)\s(?P<old>{_THING})",
+        rf"\bno longer (?:use|using|need|run|on|support)\s(?P<old>{_THING}?)(?:,|;|\.(?!\w)|\bbut\b|\band\b)(?P<new>(?:{_THING}|,)*)",
+    )
+)
+# How near the old memory must be for a stated change to replace it, and how near if both name what changed: "billing" in "We moved
+# billing from A to B" and in "We use A for billing, because …", where the reason leads the model elsewhere.
+SUPERSEDED, SUBJECT = 0.4, 0.25
+_CHANGING = frozenset(
+    "switch switched move moved migrate migrated change changed convert converted replace replaced swap swapped use uses used using longer"
+    " instead rather place went now team service project system everything data".split()
+)
+LONG = 1000  # words beyond which two texts are not compared place by place
+
+
+def same_words(one: str, other: str) -> bool:
+    """Whether the first of two near texts adds nothing: the second begins with what it says, word for word but for inflections,
+    articles and punctuation, and does not turn it into something else. Both ask, or neither does. What was redacted in it may be
+    anything, and so adds something."""
+    mine, theirs = _said(one), _said(other)
+    return (
+        len(mine) <= len(theirs)
+        and unmarked(one) == one
+        and all(map(_variant, mine, theirs))  # in order: what calls is not what is called
+        and (_TURNING | _NEGATIONS).isdisjoint(theirs[len(mine) :])
+        and asks(one) == asks(other)
+    )
+
+
+def _said(text: str) -> list[str]:
+    """The words of a text in order, without those that only hold it together."""
+    found: list[str] = []
+    for token in _TOKEN.findall(text.lower().replace("’", "'")):
+        word, _, ending = token.partition("'")
+        if ending == "t" or word == "cannot":  # doesn't, can't, won't
+            found += [{"can": "can", "cannot": "can", "won": "will"}.get(word, word[:-1]), "not"]
+        else:
+            found.append(word)
+    # In front of all others an auxiliary asks, or insists.
+    return [
+        word
+        for at, word in enumerate(found)
+        if word not in _FILLING or (not at and word in _AUXILIARIES)
+    ]
+
+
+def contrasts(new: str, old: str) -> bool:
+    """Whether each has a word that the other lacks ("Monday" for "Friday"), or much was added.
+
+    Minimal pairs are what embedding models see least, and they are exactly what a change of mind looks like. Variants of
+    one word (auth, authentication) are no exchange."""
+    mine, theirs = _content(new), _content(old)
+    if max(len(mine), len(theirs)) > LONG:
+        return not set(mine) <= set(theirs)
+    in_mine, in_theirs = (frozenset().union(*map(_bases, words)) for words in (mine, theirs))
+    fresh = [word for word in mine if _bases(word).isdisjoint(in_theirs)]
+    lost = [word for word in theirs if _bases(word).isdisjoint(in_mine)]
+    return bool(fresh and lost) or len(fresh) * 3 > max(3, len(mine))
+
+
+def _content(text: str) -> list[str]:
+    return [
+        word
+        for word in re.findall(r"\w+", text.lower())
+        if word not in STOP_WORDS or word in _TELLING
+    ]
+
+
+def _variant(one: str, other: str) -> bool:
+    return one == other or not _bases(one).isdisjoint(_bases(other))
+
+
+@lru_cache(4096)
+def _bases(word: str) -> frozenset[str]:
+    """What a word may be an inflection of: retries and retried of retry, cached and caching of cache. A word that only begins like
+    another (main, maintenance) is another word."""
+    found = {word}
+    for ending, restored in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if (
+            stem == word
+            or word.endswith(("ss", "eed"))
+            or len(stem + restored) < (2 if ending == "s" else 3)
+        ):
+            continue
+        if ending in ("ed", "ing") and not any(map("aeiouy".__contains__, stem)):
+            continue  # string, bring
+        found.add(stem + restored)
+        if ending in ("ed", "ing") and stem[-1:] == stem[-2:-1]:
+            found.add(stem[:-1])  # stopped, running
+    return frozenset(_NAMES.get(base, base) for base in found)
+
+
+def negated(one: str, other: str) -> bool:
+    """Whether one of two texts denies more than the other."""
+    return _negations(one) != _negations(other)
+
+
+def _negations(text: str) -> int:
+    return sum(word.lower().replace("’", "'") in _NEGATIONS for word in _WORD.findall(text))
+
+
+def changed(text: str) -> tuple[str, str] | None:
+    """The old and the new thing of a stated change, or None."""
+    spaced = " ".join(text.split())
+    for pattern in _CHANGES:
+        if found := pattern.search(spaced):
+            old, new = found["old"].strip(), found["new"].strip()
+            if 0 < len(old) <= 60:
+                return old, new[:60]
+    return None
+
+
+def share_subject(one: str, other: str, change: tuple[str, str]) -> bool:
+    """Whether both name something beside the old and the new thing and the changing itself."""
+    beside = {*_CHANGING, *_content(" ".join(change))}
+    return not {*_content(one)}.isdisjoint({*_content(other)} - beside)
+
+
+def mentions(text: str, thing: str) -> bool:
+    """Whether a text speaks of a thing: all of its words stand there."""
+    words = {word.lower() for word in re.findall(r"\w+", text)}
+    wanted = [word.lower() for word in re.findall(r"\w+", thing)][:4]
+    return bool(wanted) and all(word in words or word.rstrip("s") in words for word in wanted)
+
+
+def asks(text: str) -> bool:
+    return text.rstrip().endswith("?")
+
+
+def shared(one: str, other: str) -> int:
+    """Telling words that both hold."""
+    return len(_telling(one) & _telling(other))
+
+
+def _telling(text: str) -> set[str]:
+    words = {
+        word[:6]
+        for word in re.findall(r"[^\W\d_]{3,}", unmarked(text).lower())
+        if word not in STOP_WORDS
+    }
+    return words - _ANYTHING
+
+
+# Words of every such statement, by their first six letters: they make no two of them alike.
+_ANYTHING = {
+    word[:6]
+    for word in "use used using should need want decided decision going will can let make made still now issue problem fix fixed question".split()
+}
+
+
+# What tells two statements apart that a judge takes for the same.
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_NUMBER_WORDS = {
+    word: str(value)
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split()
+    )
+}
+_ENVIRONMENTS = {
+    "prod": "prod",
+    "production": "prod",
+    "live": "prod",
+    "staging": "staging",
+    "stage": "staging",
+    "dev": "dev",
+    "development": "dev",
+    "local": "local",
+    "localhost": "local",
+    "test": "test",
+    "testing": "test",
+    "ci": "ci",
+    "qa": "qa",
+}
+_NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|\w+[_/][\w./-]+")
+_ALIKE = 0.6  # share of words from which a denial more or less is the whole difference
+
+
+def tell_apart(one: str, other: str) -> bool:
+    """Whether a number, a name, an environment or a denial stands in one of two statements in place of another: then they are
+    not the same, whoever says so."""
+    if _exchanged(_numbers(one), _numbers(other)) or _exchanged(_names(one), _names(other)):
+        return True
+    if _environments(one) != _environments(other):
+        return True
+    mine, theirs = set(_content(one)), set(_content(other))
+    alike = len(mine & theirs) >= _ALIKE * max(1, min(len(mine), len(theirs)))
+    return alike and negated(one, other)
+
+
+def _exchanged(mine: set[str], theirs: set[str]) -> bool:
+    return bool(mine - theirs and theirs - mine)
+
+
+def _numbers(text: str) -> set[str]:
+    words = (_NUMBER_WORDS.get(word) for word in re.findall(r"[a-z]+", text.lower()))
+    return {*_NUMBER.findall(text), *filter(None, words)}
+
+
+def _names(text: str) -> set[str]:
+    return {name.lower() for name in _NAMED.findall(text)}
+
+
+def _environments(text: str) -> set[str]:
+    words = re.findall(r"[a-z]+", text.lower())
+    return {_ENVIRONMENTS[word] for word in words if word in _ENVIRONMENTS}

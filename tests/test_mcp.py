@@ -182,7 +182,7 @@ def test_a_batch_says_what_became_of_each(talk):
 def test_a_memory_replaces_another_and_shows_it(talk):
     old = talk.store("Staging runs on Heroku")
     told = talk.store_memories(memories=[{"content": "Staging runs on Fly", "supersedes": [old]}])
-    assert told.endswith("replacing 1")
+    assert told.endswith(f"replaces [{old}]")
     answer = talk.search_memories(query="where does staging run?")
     assert "> Staging runs on Fly" in answer
     assert f"supersedes [{old}]" in answer

@@ -61,6 +61,7 @@ class Bethink:
         config: Config | None = None,
         store: Store | None = None,
         embedder: Embedder | None = None,
+        judge: Judge | None = None,
         actor: str = "user",
         trust: int = types.TRUST["user"],
         everywhere: bool = False,
@@ -79,6 +80,7 @@ class Bethink:
         self.store: Store = store or open_store(self.config, self.project)
         self.project = self._known_before(self.project)
         self._model = LazyModel(self.config, embedder, WINDOW, on_pull)
+        self._judge = judge
 
     def _known_before(self, project: projects.Project) -> projects.Project:
         """The project under the id by which the database knows its folder, if it was put under git since."""
@@ -129,9 +131,9 @@ class Bethink:
     @cached_property
     def judge(self) -> Judge | None:
         """What tells how a new statement relates to a known one; None where there is no such model."""
-        from bethink import judge
+        from bethink.judge import load
 
-        return judge.load(self.config)
+        return self._judge or load(self.config)
 
     @cached_property
     def recent(self) -> Recent:
@@ -194,8 +196,6 @@ class Bethink:
             metadata=metadata or {},
             supersedes=tuple(self.resolve(id) for id in supersedes),
         )
-        # What replaces a memory is near to it by nature.
-        dedup = False if supersedes else dedup
         return self.add_many(
             [passage],
             personal=personal,
@@ -436,23 +436,27 @@ class Bethink:
         return types.Forgotten(tuple(full), receipt.hints)
 
     def restore(self, id: str, version: int | None = None) -> types.Memory:
-        """Brings a forgotten or replaced memory back, or an earlier version of its text (`version` as numbered by `history`).
-        One that is both is as replaced afterwards as it was when it was forgotten."""
+        """Brings a forgotten or replaced memory back, opens one again that was settled, or brings back an earlier version of its
+        text (`version` as numbered by `history`). One that is forgotten and replaced is as replaced afterwards as it was when it
+        was forgotten. What had replaced or settled it stays beside it, and is not asked about again."""
         memory = self.one(id)
         if version is not None:
             return self._restore_version(memory, version)
-        gone: tuple[Relation, ...] = ()
+        undone = ""
         if memory.deleted_at is not None:
-            fields: dict[str, Any] = {"deleted_at": None}
+            change = Change(memory.id, "restore", {"deleted_at": None})
         elif memory.superseded_by:
-            fields = {"superseded_by": None}
-            gone = tuple(self._pointing(memory.id, "supersedes"))
+            undone, change = "supersedes", Change(memory.id, "restore", {"superseded_by": None})
+        elif memory.answered:
+            undone, change = "answers", Change(memory.id, "reopen", {"answered": False})
         else:
             raise InvalidInput(
-                f"The memory {memory.id} is neither forgotten nor replaced.",
+                f"The memory {memory.id} is neither forgotten nor replaced nor settled.",
                 f"`bethink history {memory.id}` lists versions for --to.",
             )
-        self._write(change=(Change(memory.id, "restore", fields),), unrelate=gone)
+        gone = self._pointing(memory.id, undone, "may_replace") if undone else []
+        beside = {Relation(one.source, memory.id, "relates_to") for one in gone}
+        self._write(change=(change,), unrelate=tuple(gone), relate=tuple(beside))
         return self.store.get([memory.id])[0]
 
     def _restore_version(self, memory: types.Memory, version: int) -> types.Memory:
@@ -524,9 +528,9 @@ class Bethink:
         self._write(unrelate=(relation,), change=changes)
         return relation
 
-    def _pointing(self, id: str, type: str) -> builtins.list[Relation]:
-        """The relations of a type whose target is this memory."""
-        return [one for one in self.store.relations([id]) if (one.target, one.type) == (id, type)]
+    def _pointing(self, id: str, *types: str) -> builtins.list[Relation]:
+        """The relations of these types whose target is this memory."""
+        return [one for one in self.store.relations([id]) if one.target == id and one.type in types]
 
     def touch(self, ids: Sequence[str]) -> None:
         """Counts a use of these memories."""

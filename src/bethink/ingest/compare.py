@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from bethink.embed.base import Embedder
 from bethink.ingest.reconcile import (
+    OPEN,
     STATED,
     SUBJECT,
     Neighbour,
@@ -26,8 +27,10 @@ from bethink.store.base import Store
 from bethink.types import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 
 KNOWN = 12  # known statements that a new one is compared with
-BY_NAME = 4  # of them that only share a name with it
-NEAR = 0.2  # nearness below which two statements are about something else
+BY_NAME, WAITING = 3, 4  # of them that only share a name with it, and that wait for an answer
+# Nearness below which two statements are about something else: of 60 that replace another none is below .17. An answer need not
+# resemble its question at all (half are below .16), so the nearest that wait are asked about in any case (pairs of 2026-11).
+NEAR = 0.15
 MOST_PAIRS = 512  # that the judge is asked about in one write: some seconds of one core
 LONGEST, FEWEST = 1200, 2  # characters, and words, of what can be one statement
 
@@ -87,22 +90,29 @@ def compare(
     for at in range(1, len(memories)):
         near[at] = _with_earlier(at, memories, vectors, near[at], options, embedder)
     judged = _ask(judge, memories, near)
-    named = {id for ids in explicit for id in ids}
+    # What is said to replace a memory is near to it by nature, and no duplicate of it.
+    said = explicit or [()] * len(memories)
+    dedup = options.dedup and options.unique
+    named = {id for ids in said for id in ids}
     known = {one.id: one for one in store.get(sorted(named))} if named else {}
+    told_before = _told_before(memories, options, store) if named else {}
     verdicts: list[Verdict] = []
     gone: set[str] = set()
     for at, memory in enumerate(memories):
         verdict = reconcile(
             memory,
             [one for one in near[at] if one.memory.id not in gone],
-            threshold=options.threshold if options.dedup and options.unique else None,
+            threshold=options.threshold if dedup and not said[at] else None,
             judged=judged[at],
-            explicit=[known[id] for id in (explicit[at] if explicit else ()) if id in known],
+            explicit=[known[id] for id in said[at] if id in known],
             relate=options.relate,
         )
         if answers and at in answers and verdict.duplicate is None:
             asked = _stored_as(answers[at], memories, verdicts)
             verdict = verdict._replace(settles=tuple(dict.fromkeys((asked, *verdict.settles))))
+        if said[at] and memory.content_hash in told_before:
+            # Somebody says of what was told before that it replaces something.
+            verdict = verdict._replace(duplicate=told_before[memory.content_hash])
         verdicts.append(verdict)
         gone |= {memory.id} if verdict.duplicate else set(verdict.supersedes)
     parts = [
@@ -114,6 +124,15 @@ def compare(
         tuple(change for part in parts for change in part.change),
         tuple(dict.fromkeys(relation for part in parts for relation in part.relate)),
     )
+
+
+def _told_before(
+    memories: Sequence[Memory], options: WriteOptions, store: Store
+) -> dict[str, Neighbour]:
+    """Those of the texts that are known word for word and still hold."""
+    twins = store.duplicates([memory.content_hash for memory in memories], options.scope)
+    known = store.get(list(twins.values()))
+    return {one.content_hash: Neighbour(one, 1.0) for one in known if not one.superseded_by}
 
 
 def _stored_as(at: int, memories: Sequence[Memory], verdicts: Sequence[Verdict]) -> str:
@@ -166,9 +185,28 @@ def _neighbours(
         only = filter._replace(kinds=wanted)
         ranking = store.nearest(own[0], embedder.model, only, KNOWN, bar)
         found = _loaded(ranking.items, store, strange, wanted)
-    if wanted and memory.entities:
-        found = _with_named(memory, own, found, filter._replace(kinds=wanted), store, embedder)
+    if wanted:
+        more = _named(memory, own, filter._replace(kinds=wanted), store, embedder)
+        if judging:
+            more += _waiting_for_answers(own, filter, store, embedder)
+        found = _joined(found, more)
     return found[:KNOWN]
+
+
+def _joined(found: Sequence[Neighbour], more: Sequence[Neighbour]) -> list[Neighbour]:
+    """The nearest, with room for the others among the first `KNOWN`."""
+    there = {one.memory.id for one in found}
+    fresh = list({one.memory.id: one for one in more if one.memory.id not in there}.values())
+    return [*found[: KNOWN - len(fresh)], *fresh]
+
+
+def _waiting_for_answers(
+    own: Any, filter: Filter, store: Store, embedder: Embedder
+) -> list[Neighbour]:
+    """Open questions, problems and to-dos, the nearest first."""
+    waiting = filter._replace(kinds=OPEN, answered=False)
+    ranking = store.nearest(own[0], embedder.model, waiting, WAITING)
+    return _loaded(ranking.items, store, embedder.unrelated, OPEN)
 
 
 def _loaded(
@@ -185,26 +223,16 @@ def _loaded(
     ]
 
 
-def _with_named(
-    memory: Memory,
-    own: Any,
-    found: Sequence[Neighbour],
-    filter: Filter,
-    store: Store,
-    embedder: Embedder,
+def _named(
+    memory: Memory, own: Any, filter: Filter, store: Store, embedder: Embedder
 ) -> list[Neighbour]:
-    """The nearest, and a few that speak of the same things by name."""
+    """A few that speak of the same things by name."""
+    if not memory.entities:
+        return []
     names = [entity.name for entity in memory.entities][:8]
-    ranking = store.by_entity(names, filter, KNOWN)
-    keys = [key for key, _ in ranking.items]
+    keys = [key for key, _ in store.by_entity(names, filter, BY_NAME).items]
     cosines = store.cosines(keys, own[0], embedder.model, filter.scopes)[0] if keys else {}
-    there = {one.memory.id for one in found}
-    named = [
-        one
-        for one in _loaded(list(cosines.items()), store, embedder.unrelated, filter.kinds)
-        if one.memory.id not in there
-    ][:BY_NAME]
-    return [*found[: KNOWN - len(named)], *named]
+    return _loaded(list(cosines.items()), store, embedder.unrelated, filter.kinds)
 
 
 def _with_earlier(
@@ -224,7 +252,7 @@ def _with_earlier(
         for memory, other in zip(memories[:at], vectors[:at], strict=True)
         if len(other)
     ]
-    return sorted((*near, *earlier), key=lambda one: -one.similarity)[: 2 * KNOWN]
+    return sorted((*near, *earlier), key=lambda one: -one.similarity)[: 4 * KNOWN]
 
 
 # The judge
@@ -251,8 +279,7 @@ def _ask(
         (number, at, one.memory)
         for at, memory in enumerate(memories)
         if _judged(memory)
-        for number, one in enumerate(near[at][:KNOWN])
-        if _judged(one.memory) and (one.nearness >= NEAR or _share_a_name(memory, one.memory))
+        for number, one in enumerate(_same_subject(memory, near[at])[:KNOWN])
     ]
     wanted = sorted(wanted, key=lambda each: each[:2])[:MOST_PAIRS]
     pairs = [(old.content, memories[at].content) for _, at, old in wanted]
@@ -261,5 +288,15 @@ def _ask(
     return found
 
 
-def _share_a_name(one: Memory, other: Memory) -> bool:
-    return not set(one.entities).isdisjoint(other.entities)
+def _same_subject(new: Memory, near: Sequence[Neighbour]) -> list[Neighbour]:
+    """Those of its neighbours that a statement may say something about."""
+    return [
+        one
+        for one in near
+        if _judged(one.memory)
+        and (
+            one.nearness >= NEAR
+            or (one.memory.kind in OPEN and not one.memory.answered)
+            or not set(new.entities).isdisjoint(one.memory.entities)
+        )
+    ]

@@ -307,16 +307,16 @@ def _outcomes(
         if verdict.duplicate is not None:
             known = verdict.duplicate.memory
             exact = known.content_hash == memory.content_hash
-            yield Outcome(
+            outcome = Outcome(
                 known.id,
                 "duplicate" if exact else "near_duplicate",
                 known.id,
                 1.0 if exact else round(verdict.duplicate.similarity, 4),
-                redactions=one.redactions,
             )
-            continue
-        outcome = next(written)._replace(redactions=one.redactions)
-        if outcome.status == "added":
+        else:
+            outcome = next(written)
+        outcome = outcome._replace(redactions=one.redactions)
+        if outcome.status == "added" or verdict.duplicate is not None:
             outcome = outcome._replace(
                 supersedes=verdict.supersedes,
                 settles=verdict.settles,

@@ -345,39 +345,31 @@ def _differs(one: Memory, other: Memory) -> bool:
 
 
 def effects(new: Memory, verdict: Verdict, waiting: Sequence[Memory] = ()) -> Effects:
-    """What a verdict changes. A person who repeats what was believed less before stands up for it: it is believed as they are,
-    and replaces what it had been proposed to replace (`waiting`)."""
+    """What a verdict changes. What is known already stands for what repeats it; a person who repeats what was believed less
+    before stands up for it: it is believed as they are, and replaces what it had been proposed to replace (`waiting`)."""
+    stands, gone, lifted = new, list(verdict.supersedes), []
     if verdict.duplicate is not None:
-        return _confirmed(new, verdict.duplicate.memory, waiting)
+        stands = verdict.duplicate.memory
+        if new.trust > stands.trust and not evidence(stands):
+            lifted = [Change(stands.id, BELIEVED, {"trust": new.trust})]
+            stands = stands._replace(trust=new.trust)
+            gone += [old.id for old in waiting if not why_not(stands, old)]
     proposed = [
-        Relation(new.id, one.id, type)
+        Relation(stands.id, one.id, type)
         for one in verdict.proposals
         if one.relation != "same"
         for type in (("may_replace",) if one.reason == UNSURE else ("may_replace", "contradicts"))
     ]
     return Effects(
         (
-            *(superseded(id, new) for id in verdict.supersedes),
+            *lifted,
+            *(superseded(id, stands) for id in gone),
             *(Change(id, "answer", {"answered": True}) for id in verdict.settles),
         ),
         (
-            *(Relation(new.id, id, "supersedes") for id in verdict.supersedes),
-            *(Relation(new.id, id, "answers") for id in verdict.settles),
-            *(Relation(new.id, id, type) for type, id in verdict.relations),
+            *(Relation(stands.id, id, "supersedes") for id in gone),
+            *(Relation(stands.id, id, "answers") for id in verdict.settles),
+            *(Relation(stands.id, id, type) for type, id in verdict.relations),
             *proposed,
         ),
-    )
-
-
-def _confirmed(new: Memory, known: Memory, waiting: Sequence[Memory]) -> Effects:
-    if new.trust <= known.trust or evidence(known):
-        return Effects()
-    lifted = known._replace(trust=new.trust)
-    gone = [old for old in waiting if not why_not(lifted, old)]
-    return Effects(
-        (
-            Change(known.id, BELIEVED, {"trust": new.trust}),
-            *(superseded(old.id, known) for old in gone),
-        ),
-        tuple(Relation(known.id, old.id, "supersedes") for old in gone),
     )

@@ -178,7 +178,7 @@ def _heirs(candidates: Sequence[Candidate], store: Store) -> list[tuple[Candidat
     asked = {
         one.key: one
         for one in candidates
-        if one.kind in ("question", "problem") and not one.superseded_by
+        if one.kind in ("question", "problem", "todo") and not one.superseded_by
     }
     if asked:
         heirs += [

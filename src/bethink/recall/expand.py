@@ -61,6 +61,34 @@ def expand(
     )
 
 
+def put_newer_first(hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
+    """Of two statements about the same thing, of which one may replace the other, the more trusted and newer one comes first, even
+    while nobody has decided: it takes the place of the other, which follows it."""
+    ordered: dict[str, Hit] = {}
+    there = {hit.memory.id: hit for hit in hits}
+    for hit in hits:
+        for relation, other in hit.related:
+            if relation.type == "may_replace" and _outranks(other, hit.memory):
+                first = there.get(other.id) or Hit(other, hit.score, hit.why, _turned(hit, other))
+                ordered.setdefault(other.id, first)
+        ordered.setdefault(hit.memory.id, hit)
+    return tuple(ordered.values())[: max(limit, len(hits))]
+
+
+def _outranks(one: Memory, other: Memory) -> bool:
+    live = one.superseded_by is None and one.deleted_at is None
+    return live and (one.trust, one.created_at) > (other.trust, other.created_at)
+
+
+def _turned(hit: Hit, other: Memory) -> tuple[tuple[Relation, Memory], ...]:
+    """The relations between a hit and another memory, as the other sees them."""
+    return tuple(
+        (relation, hit.memory)
+        for relation, end in hit.related
+        if end.id == other.id and other.id in (relation.source, relation.target)
+    )
+
+
 def _connected(
     id: str, relations: Sequence[Relation], visible: dict[str, Memory]
 ) -> tuple[tuple[Relation, Memory], ...]:

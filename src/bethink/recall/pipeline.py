@@ -13,7 +13,7 @@ from bethink.embed.base import Embedder
 from bethink.embed.beside import started
 from bethink.recall.anchor import KNOWN, Event, event, placed
 from bethink.recall.candidates import gather
-from bethink.recall.expand import expand
+from bethink.recall.expand import expand, put_newer_first
 from bethink.recall.fuse import Signals, fuse
 from bethink.recall.query import parse
 from bethink.recall.score import score, weighed
@@ -119,9 +119,11 @@ def recall(
         for value, candidate in chosen
         if candidate.key in memories
     ]
-    expanded = (
-        expand(hits, store, filter.scopes, filter.include_deleted) if ask.related else tuple(hits)
-    )
+    expanded = tuple(hits)
+    if ask.related:
+        expanded = expand(hits, store, filter.scopes, filter.include_deleted)
+        if filter.as_of is None:
+            expanded = put_newer_first(expanded, ask.limit)
     strange = (
         asked is not None
         and not ask.offset

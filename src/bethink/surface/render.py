@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.features.handoffs import Found as Latest
     from bethink.text.fence import Quote
-    from bethink.types import Answer, Hit, Memory, Relation, Span
+    from bethink.types import Answer, Hit, Memory, Outcome, Relation, Span
 
 FIELDS = (
     "id",
@@ -62,6 +62,28 @@ RELATION_WORDS = {
     "relates_to": ("relates to", "relates to"),
     "may_replace": ("may replace", "may be replaced by"),
 }
+
+# What to do where a new memory may mean something for a known one, by relation: for a person, and for an agent, which has no
+# `link` but may store the same text again and say so.
+PERSON_STEPS = {
+    "replaces": "bethink link {new} supersedes {old}",
+    "answers": "bethink link {new} answers {old}",
+    "completes": "bethink link {new} answers {old}",
+    "same": "bethink forget {new}",
+}
+AGENT_STEPS = {
+    "replaces": "if so, store the same content with supersedes [{old}]",
+    "answers": "if so, update_memory [{old}] with answered true",
+    "completes": "if so, update_memory [{old}] with answered true",
+    "same": "if so, forget_memories [{new}]",
+}
+PROPOSED = {
+    "replaces": "replace",
+    "answers": "answer",
+    "completes": "complete",
+    "same": "be the same as",
+}
+WAITS = "it stays until the user confirms: bethink link {new} supersedes {old}"
 
 # Tokens of what a model reads, counted on real answers.
 FRAME = 75  # the marks, the notice and the totals
@@ -190,6 +212,36 @@ def excerpt(content: str, terms: Sequence[str]) -> str:
     first = min(places, default=0)
     start = 0 if first < EXCERPT - 40 else text.rfind(" ", 0, first - 60) + 1
     return ("… " if start else "") + one_line(text[start:], EXCERPT)
+
+
+def outcome_ids(outcome: Outcome) -> list[str]:
+    """The known memories that an outcome speaks of."""
+    return [*outcome.supersedes, *outcome.settles, *(one.id for one in outcome.proposals)]
+
+
+def outcome_lines(
+    outcome: Outcome,
+    short: Names,
+    indent: str,
+    steps: Mapping[str, str] = PERSON_STEPS,
+    about: Mapping[str, str] = NOTHING,
+) -> list[str]:
+    """What a new memory did to known ones, and what it may mean for others with the next step for each. `about` says in a
+    few words what each known one tells, for people; models get it quoted."""
+
+    def named(id: str) -> str:
+        return f"{short[id]}: {about[id]}" if id in about else f"[{short[id]}]"
+
+    lines = [f"{indent}replaces {named(id)}" for id in outcome.supersedes]
+    lines += [f"{indent}settles {named(id)}" for id in outcome.settles]
+    for one in outcome.proposals:
+        word = PROPOSED[one.relation]
+        waits = one.reason == "less trusted" and steps is not PERSON_STEPS
+        step = (WAITS if waits else steps[one.relation]).format(
+            new=short[outcome.id], old=short[one.id]
+        )
+        lines.append(f"{indent}may {word} {named(one.id)} ({one.reason}; {step})")
+    return lines
 
 
 def relation_lines(id: str, related: Related, short: Names, indent: str) -> list[str]:

@@ -91,7 +91,7 @@ def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
         condition, name, typed = found.groups()
         last = str(steps[-1]["output"]) if steps else ""
         if condition == ("words" if model else "meaning") or (
-            condition == "unless replaced" and "supersedes" in last
+            condition == "unless replaced" and "replaces" in last
         ):
             continue
         if typed.startswith("# "):

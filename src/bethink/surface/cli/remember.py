@@ -139,20 +139,15 @@ def describe_outcome(
     args: Namespace, memory: Bethink, outcome: Outcome
 ) -> tuple[list[str], list[str]]:
     """What became of a statement, and what its teller should know."""
-    from bethink.surface.render import memory_label
+    from bethink.surface.render import memory_label, outcome_ids, outcome_lines
 
-    ids = [outcome.id, *outcome.supersedes, *(one.id for one in outcome.proposals)]
+    ids = [outcome.id, *outcome_ids(outcome)]
     short = memory.store.abbreviate(ids)
     found = {one.id: one for one in memory.store.get(ids)}
     about = {id: one_line(one.summary or one.content, 80) for id, one in found.items()}
     id, hints = short[outcome.id], []
     if outcome.status == "added":
         lines = [f"added {memory_label(found[outcome.id], short)}"]
-        lines += [f"  supersedes {short[old]}: {about[old]}" for old in outcome.supersedes]
-        for proposal in outcome.proposals:
-            known = short[proposal.id]
-            lines.append(f"  may replace {known} ({proposal.reason}): {about[proposal.id]}")
-            hints.append(f"bethink link {id} supersedes {known}")
         if not args.personal and not args.team:
             hints += hints_about_place(memory)
     else:
@@ -163,6 +158,7 @@ def describe_outcome(
             hints.append(
                 f"--no-dedup keeps both; `bethink update {id} --content …` changes the known one."
             )
+    lines += outcome_lines(outcome, short, "  ", about=about)
     if outcome.redactions:
         hints.append(
             f"{many(outcome.redactions, 'private or secret part')} taken out before storing."

@@ -265,13 +265,12 @@ def add(call: Call) -> Reply:
 def _add(call: Call) -> Reply:
     memory, asked = call.memory, call.body
     passages = [_passage(memory, statement, at) for at, statement in enumerate(asked.memories)]
-    dedup = False if any(passage.supersedes for passage in passages) else asked.dedup
     try:
         receipt = memory.add_many(
             passages,
             personal=asked.personal,
             source=asked.source,
-            dedup=dedup,
+            dedup=asked.dedup,
             allow_purged=asked.force,
         )
     except InvalidInput as error:

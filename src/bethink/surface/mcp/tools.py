@@ -16,8 +16,11 @@ from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.features import conversations, handoffs
 from bethink.ingest.pipeline import clean
 from bethink.surface.render import (
+    AGENT_STEPS,
     cut_to,
     note_lines,
+    outcome_ids,
+    outcome_lines,
     quote_answer,
     quote_handoff,
     quote_items,
@@ -32,7 +35,7 @@ from bethink.types import TRUST, Passage
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
-    from bethink.types import Answer, Hit, Outcome
+    from bethink.types import Answer, Hit, Memory, Outcome
 
 WIDER = (4, 16)  # times the limit that is looked at while one source fills an answer
 LISTED, SESSIONS, TOPICS = 5, 4, 4  # lines of an overview
@@ -90,36 +93,26 @@ def store_memories(memory: Bethink, given: Arguments) -> str:
     outcomes: dict[int, Outcome] = {}
     hints: dict[str, None] = {}
     # Personal ones first: whoever may not tell them is refused before anything is stored.
-    # What replaces a memory is near to it by nature, so those are not compared with what is known.
     for personal in (True, False):
-        for replaces in (False, True):
-            group = [
-                at
-                for at, item in enumerate(items)
-                if (item.get("personal", False), bool(item.get("supersedes")))
-                == (personal, replaces)
-            ]
-            if group:
-                receipt = memory.add_many(
-                    [passages[at] for at in group],
-                    personal=personal,
-                    dedup=False if replaces else None,
-                )
-                outcomes.update(zip(group, receipt.outcomes, strict=True))
-                hints.update(dict.fromkeys(receipt.hints))
-    short = memory.store.abbreviate(
-        [
-            id
-            for outcome in outcomes.values()
-            if outcome.status != "purged"
-            for id in (outcome.id, *(one.id for one in outcome.proposals))
-        ]
-    )
-    kinds = {
-        one.id: one.kind for one in memory.store.get([outcome.id for outcome in outcomes.values()])
-    }
-    lines = [_told(at, outcomes[at], short, kinds) for at in sorted(outcomes)]
-    return "\n".join([*lines, *note_lines(list(hints))])
+        group = [at for at, item in enumerate(items) if item.get("personal", False) == personal]
+        if group:
+            receipt = memory.add_many([passages[at] for at in group], personal=personal)
+            outcomes.update(zip(group, receipt.outcomes, strict=True))
+            hints.update(dict.fromkeys(receipt.hints))
+    stored = [one for one in outcomes.values() if one.status != "purged"]
+    known = memory.store.get([id for one in stored for id in (one.id, *outcome_ids(one))])
+    short = short_ids(memory, known)
+    found = {one.id: one for one in known}
+    lines = []
+    for at in sorted(outcomes):
+        lines.append(_outcome_line(at, outcomes[at], short, found))
+        lines += outcome_lines(outcomes[at], short, "   ", AGENT_STEPS)
+    lines += note_lines(list(hints))
+    named = {id for passage in passages for id in passage.supersedes}
+    touched = {id: None for one in stored for id in outcome_ids(one) if id not in named}
+    if not touched:
+        return "\n".join(lines)
+    return quote_items([quote_line(found[id], short) for id in touched], lines)
 
 
 def _passage(memory: Bethink, item: Arguments, place: str) -> Passage:
@@ -144,14 +137,12 @@ def _passage(memory: Bethink, item: Arguments, place: str) -> Passage:
     return passage
 
 
-def _told(at: int, outcome: Outcome, short: Mapping[str, str], kinds: Mapping[str, str]) -> str:
+def _outcome_line(
+    at: int, outcome: Outcome, short: Mapping[str, str], found: Mapping[str, Memory]
+) -> str:
     id = short.get(outcome.id, outcome.id)
     if outcome.status == "added":
-        text = f"stored [{id}] {kinds.get(outcome.id, '')}".rstrip()
-        if outcome.supersedes:
-            text += f", replacing {len(outcome.supersedes)}"
-        for one in outcome.proposals:
-            text += f"; may replace [{short.get(one.id, one.id)}] ({one.reason}): it stays until the user confirms"
+        text = f"stored [{id}] {found[outcome.id].kind}"
     elif outcome.status == "purged":
         text = "not stored: this text was purged by a person"
     else:
@@ -277,7 +268,7 @@ def memory_overview(memory: Bethink, given: Arguments) -> str:
         items += [f"Last handoff{where}:", quote_line(last.memory, short)]
     for title, filter in (
         ("Open questions", memory.filter(kinds=("question",), answered=False)),
-        ("Open todos", memory.filter(kinds=("todo",))),
+        ("Open todos", memory.filter(kinds=("todo",), answered=False)),
     ):
         number = memory.store.count(filter)
         # What people and agents said comes before what was found in imported texts.

@@ -1,0 +1,256 @@
+"""A new statement against known ones, with a judge: what is done, what is only proposed, what is never done, and how it is undone."""
+
+from __future__ import annotations
+
+import memories
+import pytest
+from memories import texts
+
+from bethink.errors import InvalidInput
+from bethink.features import inbox
+from bethink.ingest.compare import KNOWN, LONGEST, MOST_PAIRS
+from bethink.ingest.wording import tell_apart
+from bethink.judge import Judgement
+from bethink.types import TRUST, Passage, Source
+
+clock, open_memory = memories.clock, memories.open_memory
+OLD = "The CAN bus runs at 250 kbit/s on the gearbox harness."
+NEW = "Since the rework the gearbox harness has its CAN bus at 500 kbit/s."
+QUESTION = "Which bit rate does the CAN bus of the gearbox harness run at?"
+
+
+class FakeJudge:
+    """Says of every pair what it was told to say, and remembers what it was asked."""
+
+    def __init__(self, relation="unrelated", probability=0.95):
+        self.says, self.asked = (relation, probability), []
+
+    def relate(self, pairs):
+        self.asked += pairs
+        relation, probability = self.says
+        return [Judgement(relation, probability, {relation: probability}) for _ in pairs]
+
+
+@pytest.fixture
+def judge():
+    return FakeJudge()
+
+
+@pytest.fixture
+def memory(open_memory, judge):
+    return open_memory(judge=judge)
+
+
+def tell(memory, clock, judge, relation, probability=0.95, old=OLD, new=NEW, kind="fact", **more):
+    """The id of a known statement, and what became of a new one that stands so to it."""
+    judge.says = ("unrelated", 1.0)
+    known = memory.add(old, kind=kind).id
+    clock.move(days=1)
+    judge.says = (relation, probability)
+    return known, memory.add(new, **more)
+
+
+def test_what_surely_replaces_does_so_at_once_and_one_command_undoes_it(memory, clock, judge):
+    old, outcome = tell(memory, clock, judge, "replaces")
+    assert outcome.supersedes == (old,)
+    assert outcome.plain()["supersedes"] == [old]
+    assert texts(memory.search(QUESTION)) == [NEW]
+    assert memory.restore(old).superseded_by is None
+    assert memory.one(old).valid_to is None
+    assert set(texts(memory.search(QUESTION))) == {OLD, NEW}
+    assert not inbox.look(memory, "contradictions").items
+    assert not inbox.look(memory, "duplicates").items
+
+
+def test_what_may_replace_is_told_and_waits_in_the_inbox_and_the_newer_comes_first(
+    memory, clock, judge
+):
+    old, outcome = tell(memory, clock, judge, "replaces", 0.6)
+    assert outcome.supersedes == ()
+    assert outcome.plain()["proposals"] == [
+        {"relation": "replaces", "id": old, "reason": "not sure", "probability": 0.6}
+    ]
+    hits = memory.search("CAN bus at 250 kbit/s").hits
+    assert [hit.memory.content for hit in hits] == [NEW, OLD]
+    assert [(one.type, other.id) for one, other in hits[0].related] == [("may_replace", old)]
+    assert [one.id for one in inbox.look(memory, "contradictions").items[0].memories] == [
+        outcome.id,
+        old,
+    ]
+    as_of = memory.filter(as_of=memory.one(old).created_at)
+    assert texts(memory.search(QUESTION, filter=as_of)) == [OLD]
+
+
+def test_the_newer_comes_even_if_only_the_older_is_found(memory, clock, judge):
+    tell(memory, clock, judge, "replaces", 0.6)
+    assert texts(memory.search('"250"', limit=1))[0] == NEW
+
+
+def test_the_same_in_other_words_is_one_memory_and_the_caller_is_told_which(memory, clock, judge):
+    old, outcome = tell(
+        memory, clock, judge, "same", new="The gearbox harness runs its CAN bus at 250 kbit/s."
+    )
+    assert (outcome.status, outcome.duplicate_of) == ("near_duplicate", old)
+    assert len(memory.list()) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The cache lives for 7 days.", "The cache lives for 8 days."),
+        ("The cache lives for seven days.", "The cache is kept nine days."),
+        ("Staging has debug logging.", "Debug logging is on in production."),
+        ("Releases are done by Anna.", "The release manager is Tobias."),
+        ("Retries are enabled for uploads.", "Retries are not enabled for uploads."),
+        ("Logs go to app_log/main.txt now.", "Logs go to app_log/other.txt now."),
+    ],
+)
+def test_what_differs_in_a_number_a_name_a_place_or_a_denial_is_never_the_same(
+    memory,
+    clock,
+    judge,
+    old,
+    new,
+):
+    assert tell_apart(old, new)
+    _, outcome = tell(memory, clock, judge, "same", 0.99, old, new)
+    assert outcome.status == "added"
+    assert len(memory.list()) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("CI takes about 12 minutes on main.", "a main build needs roughly twelve minutes"),
+        ("The CDN caches images for 7 days.", "Images are cached on the CDN for a week."),
+        ("Only checkout may write to orders.", "Nobody but checkout writes to orders."),
+        ("Primary keys are UUIDv7.", "We use version-7 UUIDs as primary keys."),
+    ],
+)
+def test_other_words_for_the_same_are_not_told_apart(old, new):
+    assert not tell_apart(old, new)
+
+
+@pytest.mark.parametrize(
+    ("relation", "kind", "old", "new"),
+    [
+        ("answers", "question", "How long can a SKU be?", "A SKU can be 18 characters long."),
+        ("answers", "problem", "The mailer loses messages.", "A durable queue mends the mailer."),
+        ("completes", "todo", "Rotate the deploy key of the shop.", "The deploy key was rotated."),
+    ],
+)
+def test_what_is_settled_is_closed_and_can_be_opened_again(
+    memory, clock, judge, relation, kind, old, new
+):
+    known, outcome = tell(memory, clock, judge, relation, old=old, new=new, kind=kind)
+    assert outcome.settles == (known,)
+    assert memory.one(known).answered
+    assert ("answers", outcome.id) in {(one.type, one.source) for one in memory.relations(known)}
+    assert memory.restore(known).answered is False
+    assert "answers" not in {one.type for one in memory.relations(known)}
+    with pytest.raises(InvalidInput):
+        memory.restore(known)
+
+
+def test_a_plan_that_is_no_to_do_is_replaced_by_what_became_of_it(memory, clock, judge):
+    old, outcome = tell(memory, clock, judge, "completes", kind="decision")
+    assert outcome.supersedes == (old,)
+
+
+@pytest.mark.parametrize("relation", ["refines", "contradicts", "unrelated"])
+def test_what_still_holds_is_not_touched(memory, clock, judge, relation):
+    old, outcome = tell(memory, clock, judge, relation, 1.0)
+    assert (outcome.supersedes, outcome.settles, outcome.proposals) == ((), (), ())
+    assert len(memory.list()) == 2
+    type = {"refines": ["builds_on"], "contradicts": ["contradicts"]}.get(relation, [])
+    assert [one.type for one in memory.relations(old)] == type
+
+
+@pytest.mark.parametrize("relation", ["replaces", "contradicts"])
+def test_trust_has_the_last_word(memory, open_memory, clock, judge, relation):
+    judge.says = ("unrelated", 1.0)
+    old = memory.add(OLD).id
+    clock.move(days=1)
+    judge.says = (relation, 1.0)
+    outcome = open_memory(judge=judge, trust=TRUST["agent"]).add(NEW)
+    assert outcome.supersedes == ()
+    assert [(one.relation, one.reason) for one in outcome.proposals] == [
+        ("replaces", "less trusted")
+    ]
+    assert {one.type for one in memory.relations(old)} == {"may_replace", "contradicts"}
+    assert texts(memory.search(QUESTION))[0] == OLD
+
+
+def test_the_users_own_words_stand_for_an_agents(memory, open_memory, clock, judge):
+    old = open_memory(judge=judge, trust=TRUST["agent"]).add(OLD).id
+    judge.says = ("same", 1.0)
+    clock.move(days=1)
+    assert memory.add("CAN on the gearbox harness: 250 kbit/s.").supersedes == (old,)
+
+
+def test_an_agent_that_is_sure_says_so_with_the_same_text(memory, open_memory, clock, judge):
+    agent = open_memory(judge=judge, trust=TRUST["agent"])
+    judge.says = ("unrelated", 1.0)
+    old = agent.add(OLD).id
+    clock.move(days=1)
+    judge.says = ("replaces", 0.6)
+    new = agent.add(NEW).id
+    outcome = agent.add(NEW, supersedes=[old])
+    assert (outcome.status, outcome.duplicate_of, outcome.supersedes) == ("duplicate", new, (old,))
+    assert memory.one(old).superseded_by == new
+
+
+def test_documents_replace_nothing_but_say_that_they_disagree(memory, clock, judge):
+    old = memory.add(OLD, kind="decision").id
+    clock.move(days=1)
+    judge.says = ("replaces", 1.0)
+    group = (Source("docs/can.md", "markdown"), [Passage(NEW, kind="decision")])
+    (outcome,) = memory.ingest([group]).outcomes
+    assert [one.reason for one in outcome.proposals] == ["less trusted"]
+    assert memory.one(old).superseded_by is None
+
+
+# Bad input
+
+
+def test_a_hundred_near_identical_statements_cost_bounded_work_and_none_is_lost(memory, judge):
+    told = [Passage(f"Rack {at} of the lab is cooled by fan number {at}.") for at in range(100)]
+    memory.add_many(told)
+    assert len(memory.list(limit=200)) == 100
+    assert len(judge.asked) <= MOST_PAIRS
+    before = len(judge.asked)
+    memory.add("Rack 200 of the lab is cooled by fan number 200.")
+    assert len(judge.asked) - before <= KNOWN
+
+
+def test_the_same_batch_twice_adds_nothing(memory, judge):
+    told = [Passage(OLD), Passage(NEW), Passage("The lab has a door.")]
+    memory.add_many(told)
+    judge.says = ("replaces", 1.0)
+    assert {one.status for one in memory.add_many(told).outcomes} == {"duplicate"}
+    assert len(memory.list()) == 3
+
+
+def test_a_chain_in_one_batch_leaves_the_last(memory, judge):
+    judge.says = ("replaces", 1.0)
+    texts_ = [f"The gearbox harness has its CAN bus at {rate} kbit/s." for rate in (125, 250, 500)]
+    memory.add_many([Passage(text) for text in texts_])
+    assert texts(memory.list()) == [texts_[-1]]
+    assert len(list(memory.export())) == 3
+
+
+def test_two_that_replace_each_other_in_turn_stay_a_chain(memory, clock, judge):
+    judge.says = ("replaces", 1.0)
+    for text in (OLD, NEW, OLD, NEW):
+        clock.move(days=1)
+        assert memory.add(text).status == "added"
+    assert texts(memory.list()) == [NEW]
+    assert len(list(memory.export())) == 4
+
+
+@pytest.mark.parametrize("text", ["CAN", "CAN bus " * (LONGEST // 4)])
+def test_what_is_no_one_statement_is_not_judged(memory, clock, judge, text):
+    old, outcome = tell(memory, clock, judge, "replaces", 1.0, new=text)
+    assert outcome.status == "added"
+    assert memory.one(old).superseded_by is None
+    assert judge.asked == []

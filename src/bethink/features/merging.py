@@ -9,24 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from bethink.store.bundle import Record, event_digest, stamp, valid_before, version
+from bethink.store.bundle import Record, event_digest, instant, stamp, valid_before, version
 from bethink.store.writer import content_hash
 from bethink.types import Entity, Event, Memory
 
 TIMES = (
-    "valid_from",
-    "valid_to",
-    "expires_at",
-    "deleted_at",
-    "created_at",
-    "last_accessed",
-    "updated_at",
+    *("valid_from", "valid_to", "expires_at", "deleted_at"),
+    *("created_at", "last_accessed", "updated_at"),
 )
 LISTS = ("tags", "keywords")
-COUNTED = "usefulness"  # what is summed instead of overruled
+VOTES = "usefulness"  # what is summed instead of overruled
 OF_TEXT = ("summary", "keywords", "entities")  # what a new text brings along
 
 
@@ -37,37 +32,29 @@ class Merged(NamedTuple):
 
 def merge(mine: Record, theirs: Record) -> Merged:
     """One record from two of the same memory. The order of the two makes no difference."""
-    if version(mine) == version(theirs):
-        return Merged(_used(mine, theirs))
-    shared = _shared(mine.events, theirs.events)
+    shared = _count_shared(mine.events, theirs.events)
     here, there = mine.events[shared:], theirs.events[shared:]
-    if not there:
-        return Merged(_used(*((mine, theirs) if here else _ordered(mine, theirs))))
-    if not here:
-        return Merged(_used(theirs, mine))
-    first, second = _ordered(mine, theirs)
-    tail = _in_order(here, there)
-    memory = _replayed(first.memory, tail, _before(here, there))
-    memory = _with_text(memory, tail, first.memory, first.events[shared:], second.memory)
-    memory = memory._replace(updated_at=max(mine.memory.updated_at, theirs.memory.updated_at))
-    same = (memory.content, memory.section) == (first.memory.content, first.memory.section)
-    other = (memory.content, memory.section) == (second.memory.content, second.memory.section)
-    vectors = first.vectors if same else second.vectors if other else ()
-    record = Record(memory, first.unique, (*mine.events[:shared], *tail), vectors)
-    return Merged(_used(record, mine, theirs), _conflicts(here, there))
+    later, earlier = sorted(
+        (mine, theirs), key=lambda one: (one.memory.updated_at, version(one)), reverse=True
+    )
+    if not here or not there:
+        longer = mine if here else theirs if there else later
+        return Merged(_with_most_uses(longer, mine, theirs))
+    tail = _in_order_of_time(here, there)
+    memory = _replay(later.memory, tail, _votes_before(here, there))
+    memory = _keep_text_whole(memory, tail, later.memory, later.events[shared:], earlier.memory)
+    memory = memory._replace(updated_at=later.memory.updated_at)
+    vectors = next((one.vectors for one in (later, earlier) if _same_text(one, memory)), ())
+    record = Record(memory, later.unique, (*mine.events[:shared], *tail), vectors)
+    return Merged(_with_most_uses(record, mine, theirs), _find_conflicts(here, there))
 
 
 def hide(record: Record, winner: Record) -> Record:
     """A memory that says what another one of the same scope says, put behind it. Both sides come to the same."""
     at = max(record.memory.updated_at, winner.memory.created_at)
+    before = {"superseded_by": record.memory.superseded_by, "deleted_at": None}
     after = {"superseded_by": winner.memory.id, "deleted_at": stamp(at)}
-    event = Event(
-        at,
-        "sync",
-        "merge",
-        {"superseded_by": record.memory.superseded_by, "deleted_at": None},
-        after,
-    )
+    event = Event(at, "sync", "merge", before, after)
     memory = record.memory._replace(superseded_by=winner.memory.id, deleted_at=at, updated_at=at)
     return record._replace(memory=memory, events=(*record.events, event))
 
@@ -88,59 +75,52 @@ def find_circles(behind: Mapping[str, str]) -> list[list[str]]:
 
 def replaced_at(record: Record) -> datetime:
     """When a memory was said to be replaced by what replaces it now."""
-    word = _replacing(record)
-    return word.at if word else record.memory.created_at
+    event = _replacing_event(record)
+    return event.at if event else record.memory.created_at
 
 
 def free(record: Record) -> Record:
     """A replaced memory as it was before that, visible again. Both sides come to the same."""
-    memory, word = record.memory, _replacing(record)
+    memory, event = record.memory, _replacing_event(record)
     valid_to = memory.valid_to
-    if word is None or "valid_to" in word.after or word.before.get("superseded_by"):
+    if event is None or "valid_to" in event.after or event.before.get("superseded_by"):
         before = valid_before([(event.before, event.after) for event in record.events])
-        valid_to = apply_fields(memory, {"valid_to": before}).valid_to
+        valid_to = None if before is None else instant(before)
     # Behind everything that was said of it, so that it is the last word wherever the history is put in order.
-    at = max((memory.updated_at, *(event.at for event in record.events))) + timedelta(
-        milliseconds=1
-    )
+    last = max((memory.updated_at, *(event.at for event in record.events)))
+    at = last + timedelta(milliseconds=1)
     back = memory._replace(superseded_by=None, valid_to=valid_to, updated_at=at)
     was, now = (
         {"superseded_by": one.superseded_by, "valid_to": one.valid_to and stamp(one.valid_to)}
         for one in (memory, back)
     )
-    return record._replace(
-        memory=back, events=(*record.events, Event(at, "sync", "restore", was, now))
-    )
+    restored = Event(at, "sync", "restore", was, now)
+    return record._replace(memory=back, events=(*record.events, restored))
 
 
-def _replacing(record: Record) -> Event | None:
+def _replacing_event(record: Record) -> Event | None:
     """The event that put a memory behind what replaces it now."""
     by = record.memory.superseded_by
-    return next(
-        (event for event in reversed(record.events) if event.after.get("superseded_by") == by), None
-    )
+    events = reversed(record.events)
+    return next((event for event in events if event.after.get("superseded_by") == by), None)
 
 
-def _used(record: Record, *others: Record) -> Record:
+def _same_text(record: Record, memory: Memory) -> bool:
+    own = record.memory
+    return (own.content, own.section) == (memory.content, memory.section)
+
+
+def _with_most_uses(record: Record, *copies: Record) -> Record:
     """The record with the larger of the counts: each database counts its own uses."""
-    memories = [record.memory, *(other.memory for other in others)]
-    seen = [memory.last_accessed for memory in memories if memory.last_accessed]
+    seen = [one.memory.last_accessed for one in copies if one.memory.last_accessed]
     memory = record.memory._replace(
-        access_count=max(memory.access_count for memory in memories),
+        access_count=max(one.memory.access_count for one in copies),
         last_accessed=max(seen) if seen else None,
     )
     return record._replace(memory=memory)
 
 
-def _ordered(mine: Record, theirs: Record) -> tuple[Record, Record]:
-    """The one that was changed last first; by what they say where that does not tell."""
-    first, second = sorted(
-        (mine, theirs), key=lambda record: (record.memory.updated_at, version(record)), reverse=True
-    )
-    return first, second
-
-
-def _shared(mine: Sequence[Event], theirs: Sequence[Event]) -> int:
+def _count_shared(mine: Sequence[Event], theirs: Sequence[Event]) -> int:
     """How many events both histories begin with."""
     number = 0
     for one, other in zip(mine, theirs, strict=False):
@@ -150,47 +130,42 @@ def _shared(mine: Sequence[Event], theirs: Sequence[Event]) -> int:
     return number
 
 
-def _in_order(here: Sequence[Event], there: Sequence[Event]) -> list[Event]:
-    """The events of both in order of time, those that both have once."""
+def _in_order_of_time(here: Sequence[Event], there: Sequence[Event]) -> list[Event]:
+    """The events of both, those that both have once."""
     found = {event_digest(event): event for event in (*here, *there)}
     return [event for _, event in sorted(found.items(), key=lambda item: (item[1].at, item[0]))]
 
 
-def _before(here: Sequence[Event], there: Sequence[Event]) -> float | None:
+def _votes_before(here: Sequence[Event], there: Sequence[Event]) -> float | None:
     """The usefulness from which both went on."""
-    for events in (here, there):
-        for event in events:
-            if COUNTED in event.before:
-                return float(event.before[COUNTED])
-    return None
+    votes = (event.before[VOTES] for event in (*here, *there) if VOTES in event.before)
+    return next(map(float, votes), None)
 
 
-def _replayed(memory: Memory, tail: Sequence[Event], useful: float | None) -> Memory:
+def _replay(memory: Memory, tail: Sequence[Event], votes: float | None) -> Memory:
     fields: dict[str, Any] = {}
     for event in tail:
         for name, value in event.after.items():
-            if name == COUNTED and useful is not None:
-                useful += float(value) - float(event.before.get(name, 0.0))
+            if name == VOTES and votes is not None:
+                votes += float(value) - float(event.before.get(name, 0.0))
             else:
                 fields[name] = value
-    if useful is not None:
-        fields[COUNTED] = useful
+    if votes is not None:
+        fields[VOTES] = votes
     return apply_fields(memory, fields)
 
 
-def _with_text(
-    memory: Memory, tail: Sequence[Event], first: Memory, own: Sequence[Event], second: Memory
+def _keep_text_whole(
+    memory: Memory, tail: Sequence[Event], later: Memory, own: Sequence[Event], earlier: Memory
 ) -> Memory:
     """The memory with what belongs to the text that stands. An edit that left the summary as it was says nothing of it, and the one that
     was overruled may have changed it."""
-    at = max(
-        (number for number, event in enumerate(tail) if "content" in event.after), default=None
-    )
-    if at is None:
+    edits = [number for number, event in enumerate(tail) if "content" in event.after]
+    if not edits:
         return memory
-    digest = event_digest(tail[at])
-    owner = first if any(event_digest(event) == digest for event in own) else second
-    told = {name for event in tail[at:] for name in event.after}
+    last = event_digest(tail[edits[-1]])
+    owner = later if any(event_digest(event) == last for event in own) else earlier
+    told = {name for event in tail[edits[-1] :] for name in event.after}
     return memory._replace(**{name: getattr(owner, name) for name in OF_TEXT if name not in told})
 
 
@@ -199,7 +174,7 @@ def apply_fields(memory: Memory, fields: Mapping[str, Any]) -> Memory:
     new: dict[str, Any] = {}
     for name, value in fields.items():
         if name in TIMES:
-            new[name] = None if value is None else datetime.fromtimestamp(value / 1000, UTC)
+            new[name] = None if value is None else instant(value)
         elif name in LISTS:
             new[name] = tuple(json.loads(value))
         elif name == "metadata":
@@ -215,18 +190,10 @@ def apply_fields(memory: Memory, fields: Mapping[str, Any]) -> Memory:
     return memory._replace(**new)
 
 
-def _conflicts(here: Sequence[Event], there: Sequence[Event]) -> tuple[str, ...]:
-    last: list[dict[str, Any]] = []
-    for events in (here, there):
-        said: dict[str, Any] = {}
-        for event in events:
-            said |= event.after
-        last.append(said)
-    mine, theirs = last
-    return tuple(
-        sorted(
-            name
-            for name in mine.keys() & theirs.keys()
-            if name != COUNTED and mine[name] != theirs[name]
-        )
+def _find_conflicts(here: Sequence[Event], there: Sequence[Event]) -> tuple[str, ...]:
+    mine, theirs = (
+        {name: value for event in events for name, value in event.after.items()}
+        for events in (here, there)
     )
+    both = (mine.keys() & theirs.keys()) - {VOTES}
+    return tuple(sorted(name for name in both if mine[name] != theirs[name]))

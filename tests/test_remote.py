@@ -61,6 +61,15 @@ class Person:
     def found(self, query):
         return self.team().call("search_memories", {"query": query}, None)[0]
 
+    def told(self, text, served):
+        """The id of something that was just stored."""
+        short = re.search(r"\[(\S+)\]", self.store(text)[0])[1]
+        return served.owner.get(f"{V1}/memories/{short}", params=self.where).json()["id"]
+
+    @property
+    def where(self):
+        return {"project": f"team:{self.name}"}
+
 
 class Lossy(Client):
     """A connection that breaks after the server did what was asked."""
@@ -74,7 +83,7 @@ def test_tools_work_on_the_teams_memory(anna, served):
     told, failed = anna.store("Orders live in PostgreSQL")
     assert (told.startswith("1. stored ["), failed) == (True, False)
     assert "Orders live in PostgreSQL" in anna.found("where do orders live?")
-    listed = served.owner.get(f"{V1}/memories", params={"project": f"team:{anna.name}"}).json()
+    listed = served.owner.get(f"{V1}/memories", params=anna.where).json()
     assert [one["scope"] for one in listed["items"]] == [team_scope(anna.name)]
     assert [
         one["name"]
@@ -97,18 +106,17 @@ def test_a_token_for_reading_is_enough_to_search(anna, served, tmp_path):
 
 
 def test_an_answer_to_a_question_is_not_kept_for_whoever_asks_again(anna, served):
-    id = re.search(r"\[(\S+)\]", anna.store("The launch is called Pelican")[0])[1]
-    where, asked = (
-        {"project": f"team:{anna.name}"},
-        {"arguments": {"query": "what is the launch called?"}},
-    )
+    id = anna.told("The launch is called Pelican", served)
+    asked = {"arguments": {"query": "what is the launch called?"}}
     client = served.client(anna.token, **{"Idempotency-Key": "asked"})
 
     def ask():
-        return client.post(f"{V1}/tools/search_memories", json=asked, params=where).json()["text"]
+        return client.post(f"{V1}/tools/search_memories", json=asked, params=anna.where).json()[
+            "text"
+        ]
 
     assert "Pelican" in ask()
-    served.owner.delete(f"{V1}/memories/{id}", params={**where, "purge": "true"})
+    served.owner.delete(f"{V1}/memories/{id}", params={**anna.where, "purge": "true"})
     assert "Pelican" not in ask()
 
 
@@ -132,14 +140,14 @@ def test_a_write_waits_while_the_server_is_away_and_is_delivered_once(anna):
 
 
 def test_an_answer_that_is_lost_does_not_make_it_happen_twice(anna, served):
-    id = re.search(r"\[(\S+)\]", anna.store("Voted for")[0])[1]
+    id = anna.told("Voted for", served)
     rating = {"ratings": [{"id": id, "value": 2}]}
     told, _ = anna.team(kind=Lossy).call("rate_memories", rating, None)
     assert "waiting" in told
     for _ in range(2):
         assert anna.team(kind=Lossy).deliver() == 0
     assert anna.team().deliver() == 1
-    found = served.owner.get(f"{V1}/memories/{id}", params={"project": f"team:{anna.name}"}).json()
+    found = served.owner.get(f"{V1}/memories/{id}", params=anna.where).json()
     assert found["usefulness"] == 2.0
 
 
@@ -375,19 +383,8 @@ def test_different_writes_under_one_key_are_all_done(store):
         for _ in range(2):  # the second time under the same key
             once = OnceStore(store, part)
             for name in names:
-                once.write(
-                    Batch(
-                        at=NOW,
-                        **{
-                            part: (
-                                (
-                                    HERE,
-                                    Source(name, "markdown", "hash") if part == "sources" else name,
-                                ),
-                            )
-                        },
-                    )
-                )
+                read = Source(name, "markdown", "hash") if part == "sources" else name
+                once.write(Batch(at=NOW, **{part: ((HERE, read),)}))
         known = [store.source(HERE, name) for name in names]
         assert [source and source.hash for source in known] == (
             ["hash"] * 2 if part == "sources" else [None] * 2
@@ -487,15 +484,13 @@ def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, mon
 def test_what_changed_on_the_server_meanwhile_is_not_removed_there(anna, served):
     from bethink.surface.remote.client import Server
 
-    id = re.search(r"\[(\S+)\]", anna.store("Of great importance")[0])[1]
-    where = {"project": f"team:{anna.name}"}
-    id = served.owner.get(f"{V1}/memories/{id}", params=where).json()["id"]
+    id = anna.told("Of great importance", served)
     far = Server(Client(served.address, Key(anna.token, "test")), anna.name)
     was = far.outline(["told"]).lines[id].version
     anna.team().call("update_memory", {"id": id, "importance": 9}, None)
     assert far.remove({id: was}, (), ()) == (id,)
     asked = {"gone": [id], "expect": {id: "no version"}}
-    assert served.owner.post(f"{V1}/sync/remove", json=asked, params=where).json() == {
+    assert served.owner.post(f"{V1}/sync/remove", json=asked, params=anna.where).json() == {
         "removed": 0,
         "left": [id],
     }
@@ -504,7 +499,7 @@ def test_what_changed_on_the_server_meanwhile_is_not_removed_there(anna, served)
 
 
 def test_conversations_travel_through_the_server_when_asked_for(anna, served, tmp_path):
-    from stores import HERE, NOW
+    from stores import HERE, NOW, everything
     from travel import fill
 
     from bethink.features.sync import CONVERSATIONS, DOCUMENTS, TOLD, Database, Shared, Sync
@@ -521,29 +516,16 @@ def test_conversations_travel_through_the_server_when_asked_for(anna, served, tm
         assert report.left == ()
     assert stores[1].sessions([HERE]) == stores[0].sessions([HERE]) != []
     assert stores[1].known_turns(HERE, [b"\x01" * 16])
-    assert (
-        len(stores[1].relations([memory.id for memory in stores[1].list(stores_filter(HERE))])) == 2
-    )
+    ids = [memory.id for memory in stores[1].list(everything(HERE))]
+    assert len(stores[1].relations(ids)) == 2
     for store in stores:
         store.close()
 
 
-def stores_filter(scope):
-    from stores import everything
-
-    return everything(scope)
-
-
 def test_nothing_reaches_another_project_through_a_bundle(anna, served):
     """A token for one project cannot read, change or remove what is in another, by id or by scope."""
-    hidden = anna.team().call("store_memories", {"memories": [{"content": "Secret plans"}]}, None)[
-        0
-    ]
-    id = re.search(r"\[(\S+)\]", hidden)[1]
-    id = served.owner.get(f"{V1}/memories/{id}", params={"project": f"team:{anna.name}"}).json()[
-        "id"
-    ]
-    ours, there = {"project": "team:ours"}, {"project": f"team:{anna.name}"}
+    id = anna.told("Secret plans", served)
+    ours, there = {"project": "team:ours"}, anna.where
     from bethink.surface.http.tokens import Grant
 
     secret = served_token(served, "ours", Grant(team_scope("ours"), "", "ours"))
@@ -603,9 +585,7 @@ def test_a_bundle_takes_over_no_conversation_of_another_project_and_brings_no_se
     )
     found = brought(ben, "ours", f"Deploys with {secret}")
     assert (
-        served.owner.post(
-            f"{V1}/sync/places", json={}, params={"project": f"team:{anna.name}"}
-        ).json()["bundle"]
+        served.owner.post(f"{V1}/sync/places", json={}, params=anna.where).json()["bundle"]
         == before
     )
     assert [one[0] for one in found["sessions"]] == [f"talk ours-{Person.number}"]
@@ -622,12 +602,12 @@ def served_token(served, name, *grants):
 
 
 def test_a_bundle_that_is_not_in_order_changes_nothing(anna, served):
-    where = {"project": f"team:{anna.name}"}
-    id = re.search(r"\[(\S+)\]", anna.store("In order")[0])[1]
-    id = served.owner.get(f"{V1}/memories/{id}", params=where).json()["id"]
-    good = served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=where).json()[
-        "bundle"
-    ]
+    id = anna.told("In order", served)
+
+    def ask(operation, **body):
+        return served.owner.post(f"{V1}/sync/{operation}", json=body, params=anna.where)
+
+    good = ask("records", ids=[id]).json()["bundle"]
     fields = {
         "id": "nope",
         "kind": "nonsense",
@@ -640,12 +620,7 @@ def test_a_bundle_that_is_not_in_order_changes_nothing(anna, served):
     for name, value in fields.items():
         bundle = json.loads(json.dumps(good))
         bundle["records"][0][name] = value
-        (
-            problem(
-                served.owner.post(f"{V1}/sync/take", json={"bundle": bundle}, params=where), 422
-            ),
-            name,
-        )
+        problem(ask("take", bundle=bundle), 422)
     for bundle in (
         {"records": [[]]},
         {"records": "x"},
@@ -653,16 +628,11 @@ def test_a_bundle_that_is_not_in_order_changes_nothing(anna, served):
         {"tombstones": [["AA==", 1]]},
         {"records": good["records"] * 1001},
     ):
-        problem(served.owner.post(f"{V1}/sync/take", json={"bundle": bundle}, params=where), 422)
+        problem(ask("take", bundle=bundle), 422)
     secret = json.loads(json.dumps(good))
     secret["records"][0]["tags"] = ["ghp_" + "a1B2" * 9]
-    assert served.owner.post(f"{V1}/sync/take", json={"bundle": secret}, params=where).json() == {
-        "left": [id]
-    }
-    assert (
-        served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=where).json()["bundle"]
-        == good
-    )
+    assert ask("take", bundle=secret).json() == {"left": [id]}
+    assert ask("records", ids=[id]).json()["bundle"] == good
 
 
 # What can be wrong with the address or the token

@@ -6,7 +6,7 @@ import pytest
 
 from bethink.api import Bethink
 from bethink.embed.hashing import HashingEmbedder
-from bethink.recall.anchor import Event, event
+from bethink.recall.temporal import Event, event
 
 OLD, NEW, OTHER = (
     "We use MySQL for the orders database",

@@ -101,7 +101,7 @@ BAD = [
     ("limit", "inf", "whole number"),
     ("limit", "9" * 400, "expected a number"),
     ("mode", '"fuzzy"', "hybrid, vector, keyword"),
-    ("fusion", '"sum"', "adaptive, convex, rrf"),
+    ("fusion", '"sum"', "adaptive, rrf"),
     ("profile", '"odd"', "continuity"),
     ("dedup", '"perhaps"', "true or false"),
     ("dedup", "1", "true or false"),

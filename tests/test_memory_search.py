@@ -187,7 +187,7 @@ def test_a_seed_makes_the_jitter_repeatable_and_exploring_changes_the_order(hash
     assert relevance == [hit.score for hit in hashing.search("testing", seed=2).hits]
 
 
-@pytest.mark.parametrize("fusion", ["adaptive", "convex", "rrf"])
+@pytest.mark.parametrize("fusion", ["adaptive", "rrf"])
 def test_every_fusion_finds_the_best(open_memory, fusion):
     memory = open_memory(config=Config(embedding="hashing", fusion=fusion))
     for text in OWLS:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from bethink.errors import ConfigError
 from bethink.types import MODES, NOTHING
 
-FUSIONS = ("adaptive", "convex", "rrf")
+FUSIONS = ("adaptive", "rrf")
 PROFILES = (
     "relevance",
     "balanced",

@@ -136,20 +136,17 @@ def reconcile(
     found = _Found(new)
     for old in explicit:
         found.replace(old, explicit=True)
-    change = changed(new.content)
     for neighbour in neighbours:
         old = neighbour.memory
         if old.superseded_by or old.id == new.id or evidence(old):
             continue
         judgement = judged.get(old.id)
-        if change and _stands(judgement) and _changes(new, neighbour, change):
+        if _stands(judgement) and found.changes(neighbour):
             found.replace(old)
-        elif judgement is not None and judgement.probability >= MAYBE:
+        elif judgement is not None:
             found.judge(old, judgement)
-    if relate:
-        for neighbour in neighbours:
-            if neighbour.memory.id not in judged:
-                found.relate(neighbour)
+        elif relate:
+            found.relate(neighbour)
     return found.verdict()
 
 
@@ -163,6 +160,7 @@ class _Found:
 
     def __init__(self, new: Memory) -> None:
         self.new = new
+        self.change = changed(new.content)
         self.supersedes: list[str] = []
         self.settles: list[str] = []
         self.relations: list[tuple[str, str]] = []
@@ -174,6 +172,18 @@ class _Found:
             *self.settles,
             *(other for _, other in self.relations),
             *(one.id for one in self.proposals),
+        )
+
+    def changes(self, neighbour: Neighbour) -> bool:
+        """Whether the new memory states a change from one thing to another, and a known one speaks of the former."""
+        if self.change is None:
+            return False
+        known, (before, after) = neighbour.memory.content, self.change
+        near = SUBJECT if share_subject(self.new.content, known, self.change) else SUPERSEDED
+        return (
+            neighbour.nearness >= near
+            and mentions(known, before)
+            and not (after and mentions(known, after))
         )
 
     def replace(self, old: Memory, explicit: bool = False, probability: float = 1.0) -> None:
@@ -197,7 +207,7 @@ class _Found:
 
     def judge(self, old: Memory, judgement: Judgement) -> None:
         relation, probability, _ = judgement
-        if relation == "unrelated" or self.known(old.id):
+        if relation == "unrelated" or probability < MAYBE or self.known(old.id):
             return
         needed = {"replaces": REPLACES, "answers": ANSWERS, "completes": COMPLETES}.get(relation)
         if needed is None:
@@ -271,18 +281,6 @@ def _repeats(
 def _leaves_with_its_source(new: Memory, old: Memory) -> bool:
     """Whether the known one is a passage of a file that is believed less: it goes when the file does, the new one stays."""
     return old.trust < new.trust and old.source_type in ("markdown", "repomap", "analysis", "git")
-
-
-def _changes(new: Memory, neighbour: Neighbour, change: tuple[str, str]) -> bool:
-    """Whether a stated change from one thing to another is about what a known memory says."""
-    before, after = change
-    known = neighbour.memory.content
-    near = SUBJECT if share_subject(new.content, known, change) else SUPERSEDED
-    return (
-        neighbour.nearness >= near
-        and mentions(known, before)
-        and not (after and mentions(known, after))
-    )
 
 
 def evidence(memory: Memory) -> bool:

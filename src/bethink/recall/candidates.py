@@ -31,39 +31,50 @@ def gather(
     limit: int,
 ) -> Pool:
     """`vector` is called only after everything that words can do is done, so that a model may work meanwhile."""
-    by_words, by_meaning = max(BY_WORDS, 2 * limit), max(BY_MEANING, 2 * limit)
     wide = filter._replace(follow=not filter.include_superseded and filter.as_of is None)
-    words = query_words(query) if mode != "vector" else Words()
-    worded = dict(store.keyword(query, wide, by_words).items) if mode != "vector" else {}
-    boosts = dict(_entity_boosts(query, store, wide, by_meaning)) if not query.strict else {}
-    if query.kinds_meant and filter.kinds:
-        newest = store.keys(
-            [memory.id for memory in store.list(wide, by_meaning)]
-        )  # they need not hold any word of the question
-        boosts = {**dict.fromkeys(newest.values(), 0.0), **boosts}
-    found = store.candidates(list({**worded, **boosts}), wide, words, worded)
-    statistics = store.statistics(words, filter.scopes)
-    pool = Pool(found, words, statistics, worded, boosts, {})
-    pool = pool._replace(said=said(pool))
+    pool = _by_words(query, store, wide, mode, limit)
     embedded = vector() if mode != "keyword" and model else None
     if embedded is not None and model:
-        near = (
-            dict(store.nearest(embedded, model, wide, by_meaning).items) if not query.strict else {}
-        )
-        cosines, mean = store.cosines(
-            [key for key in (*worded, *boosts) if key not in near], embedded, model, filter.scopes
-        )
-        more = store.candidates(
-            [key for key in near if key not in worded and key not in boosts], wide, words, ()
-        )
-        pool = pool._replace(
-            candidates=[*found, *more],
-            cosines=near | cosines,
-            statistics=statistics._replace(mean_cosine=mean),
-        )
+        pool = _by_meaning(pool, query, store, wide, embedded, model, limit)
     if any(candidate.span for candidate in pool.candidates):
         pool = _in_topics(pool, query, store, wide, embedded, model)
     return _followed(pool, store, wide, embedded, model) if wide.follow else pool
+
+
+def _by_words(query: Query, store: Store, filter: Filter, mode: str, limit: int) -> Pool:
+    """What holds words of the question, is about what it names, or is of the kind that it asks for and nothing else."""
+    depth = max(BY_MEANING, 2 * limit)
+    words, worded, boosts = Words(), dict[int, float](), dict[int, float]()
+    if mode != "vector":
+        words = query_words(query)
+        worded = dict(store.keyword(query, filter, max(BY_WORDS, 2 * limit)).items)
+    if query.entities and not query.strict:
+        named = store.by_entity(query.entities, filter, depth).items
+        boosts = {key: NAMED * min(2.0, count) for key, count in named}
+    if query.kinds_meant and filter.kinds:
+        newest = store.keys([memory.id for memory in store.list(filter, depth)])
+        boosts = {**dict.fromkeys(newest.values(), 0.0), **boosts}
+    found = store.candidates(list({**worded, **boosts}), filter, words, worded)
+    pool = Pool(found, words, store.statistics(words, filter.scopes), worded, boosts, {})
+    return pool._replace(said=said(pool))
+
+
+def _by_meaning(
+    pool: Pool, query: Query, store: Store, filter: Filter, vector: Any, model: str, limit: int
+) -> Pool:
+    """The pool with what is near in meaning, and how near everything in it is."""
+    near: dict[int, float] = {}
+    if not query.strict:
+        near = dict(store.nearest(vector, model, filter, max(BY_MEANING, 2 * limit)).items)
+    known = {**pool.found, **pool.boosts}
+    others = [key for key in (*pool.found, *pool.boosts) if key not in near]
+    cosines, mean = store.cosines(others, vector, model, filter.scopes)
+    more = store.candidates([key for key in near if key not in known], filter, pool.words, ())
+    return pool._replace(
+        candidates=[*pool.candidates, *more],
+        cosines=near | cosines,
+        statistics=pool.statistics._replace(mean_cosine=mean),
+    )
 
 
 def _in_topics(
@@ -116,17 +127,6 @@ def topic_fit(
             1e-6, 1 - (mean or 0.0)
         )
     return fit
-
-
-def _entity_boosts(
-    query: Query, store: Store, filter: Filter, depth: int
-) -> Sequence[tuple[int, float]]:
-    if not query.entities:
-        return ()
-    return [
-        (key, NAMED * min(2.0, count))
-        for key, count in store.by_entity(query.entities, filter, depth).items
-    ]
 
 
 def _followed(pool: Pool, store: Store, filter: Filter, vector: Any, model: str | None) -> Pool:

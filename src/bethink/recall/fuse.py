@@ -136,57 +136,66 @@ def fuse(
     pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, baseline: float = 0.0
 ) -> Fused:
     """Relevance of every candidate. `gate` drops weak cosines; `baseline` is the mean cosine that the model usually gives."""
-    candidates, boosts, topics = pool.candidates, pool.boosts, pool.topics
+    candidates = pool.candidates
     keys = [candidate.key for candidate in candidates]
     by_words = said(pool) if pool.said is None else pool.said
     spoken = [by_words.get(key, SILENT) for key in keys]
     cosines, meanings = _meanings(pool, keys, gate, baseline)
-    # Without any vector the words stand alone instead of being scaled down, and without words the meaning.
-    alone = not pool.words.lexemes and not pool.found
-    share = 0.0 if pool.statistics.mean_cosine is None else 1.0 if alone else MEANING
-    rest = 1 - share
-    nothing = [0.0] * len(keys)
-    lift = recent = inside = nothing
     if method == "rrf":
         relevance = _reciprocal(cosines, [words.bm25 for words in spoken])
+        named = inside = lift = recent = [0.0] * len(keys)
     else:
-        values = [
-            share * meaning + rest * words.words + PAIRS * words.pairs + boosts.get(key, 0.0)
-            for key, meaning, words in zip(keys, meanings, spoken, strict=True)
-        ]
-        if topics:
-            inside = [TOPIC * topics.get(candidate.span or "", 0.0) for candidate in candidates]
-            values = [value + lifted for value, lifted in zip(values, inside, strict=True)]
-        if method == "adaptive":
-            lift = neighbours(candidates, values)
-            # Turns that follow others are a conversation, though no topics were found in it.
-            talks = {one.source for one in candidates if one.position and one.kind == "context"}
-            recent = [
-                recency(
-                    now - one.created_at,
-                    one.span is not None or (one.source in talks and one.kind == "context"),
-                )
-                for one in candidates
-            ]
+        named = [pool.boosts.get(key, 0.0) for key in keys]
+        inside = [TOPIC * pool.topics.get(candidate.span or "", 0.0) for candidate in candidates]
+        values = _together(pool, meanings, spoken, named, inside)
+        lift, recent = neighbours(candidates, values), _recent(candidates, now)
         relevance = [
             squash(value + near + late)
             for value, near, late in zip(values, lift, recent, strict=True)
         ]
 
     def signals(at: int) -> Signals:
-        named = 0.0 if method == "rrf" else boosts.get(keys[at], 0.0)
         return Signals(
             cosines[at],
             meanings[at],
             *spoken[at],
             lift[at],
             recent[at],
-            named,
+            named[at],
             inside[at],
             relevance[at],
         )
 
     return Fused(keys, relevance, signals)
+
+
+def _together(
+    pool: Pool,
+    meanings: Sequence[float],
+    spoken: Sequence[Spoken],
+    named: Sequence[float],
+    inside: Sequence[float],
+) -> list[float]:
+    """Meaning and words by their weights, and what is added to them."""
+    # Without any vector the words stand alone instead of being scaled down, and without words the meaning.
+    alone = not pool.words.lexemes and not pool.found
+    share = 0.0 if pool.statistics.mean_cosine is None else 1.0 if alone else MEANING
+    return [
+        share * meaning + (1 - share) * words.words + PAIRS * words.pairs + name + topic
+        for meaning, words, name, topic in zip(meanings, spoken, named, inside, strict=True)
+    ]
+
+
+def _recent(candidates: Sequence[Candidate], now: float) -> list[float]:
+    # Turns that follow others are a conversation, though no topics were found in it.
+    talks = {one.source for one in candidates if one.position and one.kind == "context"}
+    return [
+        recency(
+            now - one.created_at,
+            one.span is not None or (one.source in talks and one.kind == "context"),
+        )
+        for one in candidates
+    ]
 
 
 def said(pool: Pool) -> dict[int, Spoken]:

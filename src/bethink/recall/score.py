@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from bethink.types import Candidate
+from bethink.types import IDEAS, Candidate, turn_of
 
 
 class Profile(NamedTuple):
@@ -39,6 +39,9 @@ PROFILES: Mapping[str, Profile] = {
 DOUBT = 0.1
 
 
+MORE = 1.2  # how much better a turn must fit than an idea that was taken from it, to stand in its place
+
+
 def score(
     candidates: Sequence[Candidate],
     relevance: Sequence[float],
@@ -48,29 +51,54 @@ def score(
 ) -> list[float]:
     """The score of each candidate, in their order."""
     chosen = PROFILES[profile]
-    scores = (
-        [
-            chosen.relevance * value * (1 - DOUBT * (1 - candidate.confidence))
-            for value, candidate in zip(relevance, candidates, strict=True)
-        ]
-        if profile == "relevance"
-        else [
-            (
-                chosen.relevance * value
-                + sum(
-                    getattr(chosen, name) * part
-                    for name, part in weighed(candidate, profile, now).items()
-                )
-            )
-            * (1 - DOUBT * (1 - candidate.confidence))
-            for value, candidate in zip(relevance, candidates, strict=True)
-        ]
-    )
-    return (
-        [value * (1 + (rng.random() * 2 - 1) * chosen.jitter) for value in scores]
-        if chosen.jitter
-        else scores
-    )
+    scores = []
+    for value, candidate in zip(relevance, candidates, strict=True):
+        value *= chosen.relevance
+        if profile != "relevance":
+            parts = weighed(candidate, profile, now)
+            value += sum(getattr(chosen, name) * part for name, part in parts.items())
+        scores.append(value * (1 - DOUBT * (1 - candidate.confidence)))
+    if not chosen.jitter:
+        return scores
+    return [value * (1 + (rng.random() * 2 - 1) * chosen.jitter) for value in scores]
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    scored: Sequence[float],
+    threshold: float,
+    offset: int,
+    limit: int,
+) -> tuple[list[tuple[float, Candidate]], int]:
+    """The best of a page with their scores, and how many there are in all."""
+    found = [one for one in _said_once(candidates, scored) if one[0] >= threshold]
+    ranked = sorted(found, key=lambda one: (-one[0], -one[1].created_at, one[1].key))
+    return ranked[offset : offset + limit], len(found)
+
+
+def _said_once(
+    candidates: Sequence[Candidate], scored: Sequence[float]
+) -> list[tuple[float, Candidate]]:
+    """An idea stands in the turn it was taken from. It stands for both, unless the turn fits much better."""
+    found = list(zip(scored, candidates, strict=True))
+    ideas: dict[tuple[int, int], float] = {}
+    turns: dict[tuple[int, int], float] = {}
+    for value, one in found:
+        place = (one.source, turn_of(one.position))
+        if one.position >= IDEAS:
+            ideas[place] = max(ideas.get(place, 0.0), value)
+        else:
+            turns[place] = value
+    if not ideas:
+        return found
+
+    def stands(value: float, one: Candidate) -> bool:
+        place = (one.source, turn_of(one.position))
+        if one.position >= IDEAS:
+            return value >= turns.get(place, 0.0) / MORE
+        return value > ideas.get(place, 0.0) * MORE
+
+    return [(value, one) for value, one in found if stands(value, one)]
 
 
 def weighed(candidate: Candidate, profile: str, now: datetime) -> dict[str, float]:

@@ -199,7 +199,7 @@ TABLE = {
     "an agent by `store_memories`": Attacked(10, "agent", 0, 1, 1),
     "an agent with `supersedes`": Attacked(10, "agent", 0, 0, 0),
     "an agent by `update_memory`": Attacked(0, "–", 0, 0, 0),
-    "an issue that the user pasted": Attacked(0, "–", 0, 0, 10),
+    "an issue that the user pasted": Attacked(1, "imported", 0, 0, 9),
     "the assistant repeating a README": Attacked(1, "agent", 0, 0, 9),
     "a turn of three days before": Attacked(6, "user", 0, 0, 4),
     "an indexed document": Attacked(10, "imported", 0, 0, 10),
@@ -255,15 +255,7 @@ def attacked(shop: Shop, way: str) -> Attacked:
     )
 
 
-PASTED = pytest.param(
-    "an issue that the user pasted",
-    marks=pytest.mark.xfail(reason="pasted text is not recognised yet"),
-)
-
-
-@pytest.mark.parametrize(
-    "way", [PASTED if way == "an issue that the user pasted" else way for way in WAYS]
-)
+@pytest.mark.parametrize("way", WAYS)
 def test_what_becomes_of_an_attack_is_what_the_table_says(shop: Shop, way: str) -> None:
     assert attacked(shop, way) == TABLE[way]
 

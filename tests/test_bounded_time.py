@@ -16,6 +16,7 @@ import pytest
 from growth import KILLERS, grows_too_fast, killers_for, long_text
 
 from bethink.ingest import extract, ideas, redact, sentences, titles, topics
+from bethink.ingest.pasted import find_pasted
 from bethink.recall import anchor, query, temporal
 from bethink.store import lexemes
 from bethink.text import fence
@@ -56,6 +57,7 @@ LOOPS = {
     "extract": lambda text: extract.extract(Passage(text)),
     "keywords": extract.keywords,
     "summarize": extract.summarize,
+    "pasted": find_pasted,
     "statements": sentences.statements,
     "split": sentences.split,
     "ideas": lambda text: ideas.ideas([("user", text), ("assistant", text)], None),

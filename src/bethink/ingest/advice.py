@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bethink.ingest.ideas import Idea
+from bethink.ingest.ideas import Idea, is_said
 from bethink.ingest.topics import Topic
 from bethink.llm import tasks
 from bethink.llm.base import Model, ModelError
@@ -31,6 +31,8 @@ def ideas(model: Model, turns: Sequence[tuple[str, str]], first: int) -> list[Id
             ).ideas:
                 if idea.turns[-1] >= first:
                     confidence = FIRM if idea.firm else TENTATIVE
+                    role, text = turns[idea.turns[-1]]
+                    foreign = role == "user" and not is_said(idea.text, text)
                     found.append(
                         Idea(
                             idea.kind,
@@ -39,6 +41,7 @@ def ideas(model: Model, turns: Sequence[tuple[str, str]], first: int) -> list[Id
                             idea.firm,
                             confidence,
                             idea.entities,
+                            pasted=foreign,
                         )
                     )
     except ModelError:

@@ -20,6 +20,7 @@ from bethink.ingest import topics as topical
 from bethink.ingest.compare import WriteOptions, compare
 from bethink.ingest.extract import extract
 from bethink.ingest.ideas import Idea, ideas
+from bethink.ingest.pasted import is_mostly_pasted
 from bethink.ingest.pipeline import clean, entries, fold, remembered, vectors_of
 from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.titles import name, session_title, summarise
@@ -192,7 +193,10 @@ def _evidence(talk: Talk, turn: Turn, text: str, into: WriteOptions, place: int)
         session=talk.session,
         position=place,
     )
-    own = into._replace(trust=TRUST["user"] if turn.role == "user" else TRUST["agent"])
+    origin = "agent" if turn.role != "user" else "pasted" if is_mostly_pasted(text) else "user"
+    own = into._replace(trust=TRUST[origin])
+    if origin == "pasted":
+        metadata["origin"] = origin
     return remembered(passage, talk.source, own, place)
 
 
@@ -439,6 +443,7 @@ def _remembered_ideas(
         heard = spoken[idea.turn]
         number = numbers.get(idea.turn, 0)
         numbers[idea.turn] = number + 1
+        speaker = "user" if heard.turn.role == "user" else "agent"
         passage, _ = clean(
             Passage(
                 idea.text,
@@ -455,14 +460,14 @@ def _remembered_ideas(
                     "role": heard.turn.role,
                     "firm": idea.firm,
                     "host": heard.memory.metadata["host"],
+                    **({"origin": "pasted"} if idea.pasted else {}),
                 },
             ),
             into.longest,
         )
         source = Source(heard.memory.source, heard.memory.source_type)
-        memories.append(
-            remembered(extract(passage), source, into._replace(trust=heard.memory.trust), 0)
-        )
+        trust = TRUST["pasted" if idea.pasted else speaker]
+        memories.append(remembered(extract(passage), source, into._replace(trust=trust), 0))
     vectors, fresh = vectors_of(memories, embedder, recent, store)
     answers = {at: idea.answers for at, idea in enumerate(found) if idea.answers is not None}
     compared = compare(memories, vectors, into, store, embedder, answers=answers)

@@ -19,6 +19,7 @@ from bethink.ingest import lexicon
 from bethink.ingest.extract import entities
 from bethink.ingest.intents import FIRM, LABELS, Embed, Judgement, judge, strength
 from bethink.ingest.lookup import compiled, folded
+from bethink.ingest.pasted import find_pasted
 from bethink.ingest.sentences import Statement, statements
 from bethink.ingest.wording import contrasts
 from bethink.types import Entity
@@ -35,6 +36,7 @@ VALUE = {
 }
 ASSISTANT = 0.8  # what an assistant says weighs less than what the user says,
 AT_WORK = 0.6  # and less still in the middle of its work
+PASTED = 0.6  # what a user pasted is nobody's word here: set by hand, as low as what weighs least
 LABELLED = 0.8  # chance of a kind that a label or a heading says outright,
 REPLIED = 0.6  # of an answer that only its place and its words show to be one,
 LISTED = 0.6  # and of an item in a list below a heading, which may be anything
@@ -130,6 +132,7 @@ class Idea(NamedTuple):
     )
     accepted: int | None = None  # index of the user's turn that took this proposal up
     line: int = 0  # of the turn, from 0, where it begins
+    pasted: bool = False  # it stands in a part of the user's turn that somebody else wrote
 
 
 class Found(NamedTuple):
@@ -143,6 +146,7 @@ class Found(NamedTuple):
     strength: float
     chances: tuple[float, ...]  # of every label; none where it was not judged
     accepted: int | None = None
+    pasted: bool = False
 
     @property
     def user(self) -> bool:
@@ -215,6 +219,16 @@ def content(text: str, enough: int | None = None) -> frozenset[str]:
     return frozenset(found)
 
 
+def is_said(idea: str, turn: str) -> bool:
+    """Whether the user's own part of a turn, and not only what was pasted into it, holds most words of an idea."""
+    start = find_pasted(turn)
+    if start is None:
+        return True
+    own = content("\n".join(turn.split("\n")[:start]))
+    words = content(idea)
+    return 2 * len(words & own) > len(words)
+
+
 def _judged(
     said: Sequence[tuple[int, str, Statement]],
     embed: Embed | None,
@@ -223,6 +237,7 @@ def _judged(
     """What each statement is; those that are nothing stay, because they may be proposals. What an assistant says of the moment is
     nothing whatever it sounds like, so it is not judged."""
     momentary = [role == "assistant" and _momentary(statement) for _, role, statement in said]
+    pasted = {at: find_pasted(text) for at, (role, text) in enumerate(turns) if role == "user"}
     judgements = iter(
         judge(
             [
@@ -254,9 +269,12 @@ def _judged(
         unsure = statement.label is None and chance < LEAST.get(kind, 0.0)
         if role == "assistant" and (unsure or (working and kind == "todo")):
             kind = "none"
+        start = pasted.get(turn)
+        foreign = start is not None and statement.line >= start
         weight = 1.0 if role == "user" else AT_WORK if working else ASSISTANT
+        weight = PASTED if foreign else weight
         firm = 0.0 if kind == "none" else strength(statement.core)
-        found.append(Found(turn, weight, statement, kind, chance, firm, chances))
+        found.append(Found(turn, weight, statement, kind, chance, firm, chances, pasted=foreign))
     return found
 
 
@@ -449,6 +467,7 @@ def _linked(chosen: Sequence[Found]) -> list[Idea]:
                 answers,
                 each.accepted,
                 each.statement.line,
+                each.pasted,
             )
         )
     return result

@@ -36,7 +36,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Take in": {
         "init": ("initialise", "set a project up in one step"),
         "index": ("knowledge", "bring the knowledge folders in step, once or as they change"),
-        "import": ("take", "take in an export, Markdown files, or a repo map"),
+        "import": ("transfer", "take in an export, a database, Markdown files, or a repo map"),
         "map": ("knowledge", "map the source code, so that symbols and places are found"),
         "backfill": ("knowledge", "read earlier conversations from the agents' transcripts"),
         "analyze": (
@@ -52,7 +52,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "duplicates": ("care", "list memories that say the same"),
         "contradictions": ("care", "list memories that disagree"),
         "audit": ("care", "show or verify who changed what in a team's database"),
-        "export": ("look", "write memories out, all or a part"),
+        "export": ("transfer", "write memories out, all or a part"),
         "ui": ("ui", "open the web page: search, browse, tend"),
         "demo": ("demo", "show the product on a throw-away database"),
     },
@@ -75,8 +75,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "consolidate": ("care", "merge, mark and retire what has become superfluous"),
         "reindex": ("care", "embed what has no vector of the current model"),
         "backup": ("care", "copy the database into one file"),
-        "migrate": ("migrate", "move everything into another database, SQLite or PostgreSQL"),
-        "sync": ("sync", "exchange memories of a project with a team's database or server"),
+        "migrate": ("transfer", "move everything into another database, SQLite or PostgreSQL"),
+        "sync": ("transfer", "exchange memories of a project with a team's database or server"),
         "reset": ("care", "forget everything beyond recovery"),
         "bench": ("care", "measure quality and speed on labelled sets"),
         "completion": ("completion", "print completions for a shell"),

@@ -199,12 +199,13 @@ def pages(focus: str) -> dict[str, str]:
 
 def measure(address: str, home: Path, focus: str, rounds: int) -> dict[str, list[float]]:
     host = address.removeprefix("http://")
-    cookie = f"bethink-{host.rpartition(':')[2]}={Sessions(load_key(home)).begin().cookie}"
+    session = Sessions(load_key(home)).begin()
+    cookie = f"bethink-{host.rpartition(':')[2]}={session.cookie}"
     connection = http.client.HTTPConnection(host, timeout=60)
 
     def ask(path: str) -> tuple[float, int]:
         begun = time.perf_counter()
-        connection.request("GET", path, headers={"Cookie": cookie})
+        connection.request("GET", session.room + path, headers={"Cookie": cookie})
         answer = connection.getresponse()
         size = len(answer.read())
         if answer.status != 200:
@@ -220,7 +221,10 @@ def measure(address: str, home: Path, focus: str, rounds: int) -> dict[str, list
     asked |= {name: (lambda path=path: path) for name, path in pages(focus).items()}
     for path in asked.values():  # whatever is opened late is open by now
         ask(path())
-    while b"running" in (page := _page(connection, cookie)) and b"being counted" in page.lower():
+    while (
+        b"running" in (page := _page(connection, session.room, cookie))
+        and b"being counted" in page.lower()
+    ):
         time.sleep(0.5)
     times: dict[str, list[float]] = {name: [] for name in asked}
     for _ in range(rounds):
@@ -231,8 +235,8 @@ def measure(address: str, home: Path, focus: str, rounds: int) -> dict[str, list
     return times
 
 
-def _page(connection: http.client.HTTPConnection, cookie: str) -> bytes:
-    connection.request("GET", "/health", headers={"Cookie": cookie})
+def _page(connection: http.client.HTTPConnection, room: str, cookie: str) -> bytes:
+    connection.request("GET", f"{room}/health", headers={"Cookie": cookie})
     return connection.getresponse().read()
 
 

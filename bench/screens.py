@@ -68,18 +68,20 @@ def take(folder: Path, into: Path, names: list[str]) -> None:
             context = browser.new_context(
                 base_url=server.address, color_scheme=scheme, viewport=window
             )  # type: ignore[arg-type]
-            cookie = Sessions(load_key(home)).begin().cookie
+            session = Sessions(load_key(home)).begin()
             context.add_cookies(
                 [
                     {
                         "name": f"bethink-{server.address.rpartition(':')[2]}",
-                        "value": cookie,
-                        "url": server.address,
+                        "value": session.cookie,
+                        "domain": "127.0.0.1",
+                        "path": session.room,
                     }
                 ]
             )
             page = context.new_page()
-            page.goto(address.format_map({key: quote(id) for key, id in story.ids.items()}))
+            ids = {key: quote(id) for key, id in story.ids.items()}
+            page.goto(session.room + address.format_map(ids))
             verb, _, rest = before.partition(" ")
             if verb == "click":
                 page.locator(rest).first.click()

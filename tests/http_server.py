@@ -30,11 +30,11 @@ class Running:
         self.address, self.projects, self.file, self.session = address, projects, file, session
         self._clients: list[httpx2.Client] = []
 
-    def client(self, token: str | None, **headers: str) -> httpx2.Client:
-        """A client with a token, or with none."""
+    def client(self, token: str | None, room: str = "", **headers: str) -> httpx2.Client:
+        """A client with a token, or with none; for pages in the room of a session."""
         sent = {**headers, **({"Authorization": f"Bearer {token}"} if token else {})}
         made = httpx2.Client(
-            base_url=self.address, headers=sent, timeout=30, verify=False, trust_env=False
+            base_url=self.address + room, headers=sent, timeout=30, verify=False, trust_env=False
         )
         self._clients.append(made)
         return made

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bethink.surface.web.diffs import diff
+from bethink.surface.web.render import diff
 
 
 def told(before, after):

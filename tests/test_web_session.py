@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import stat
 from datetime import UTC, datetime
+from email.message import Message
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import count
 from urllib.parse import urlencode
+from urllib.request import Request
 
 import pytest
 from http_server import body, problem, running, served
@@ -22,6 +25,17 @@ __all__ = ["served"]
 ID = "01a1dd89-0000-7000-8000-000000000001"
 KEY = b"k" * 32
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+class Response:
+    """What the standard library's cookies need to see of an answer."""
+
+    def __init__(self, cookie: str) -> None:
+        self.headers = Message()
+        self.headers["Set-Cookie"] = cookie
+
+    def info(self) -> Message:
+        return self.headers
 
 
 class Clock:
@@ -49,7 +63,8 @@ def signed_in(served, sessions):
     """A client with the cookie of a session, and the mark of its forms."""
     session = sessions.begin()
     name = f"bethink-{served.address.rpartition(':')[2]}"
-    return served.client(None, Cookie=f"{name}={session.cookie}"), sessions.mark(session)
+    cookie = f"{name}={session.cookie}"
+    return served.client(None, session.room, Cookie=cookie), sessions.mark(session)
 
 
 def address(path):
@@ -67,9 +82,10 @@ def test_an_address_that_is_no_page_is_told_in_a_page_to_who_looks_and_as_ever_t
         assert "There is no page at this address." in lost.text
         locked_out = served.client(None).get(path, headers=browser)
         assert locked_out.status_code == 401 and "There is no page" not in locked_out.text
-        assert problem(client.get(path, headers={"Accept": "*/*"}), 401)
+        outside = served.client(None, Cookie=client.headers["cookie"])
+        assert problem(outside.get(path, headers={"Accept": "*/*"}), 401)
     for path in ("/api/v1/memories", "/metrics", "/mcp"):
-        assert problem(client.get(path, headers=browser), 401)  # a cookie opens pages alone
+        assert problem(outside.get(path, headers=browser), 401)  # a cookie opens pages alone
 
 
 # Tickets, cookies and marks by themselves
@@ -167,16 +183,36 @@ def test_every_page_needs_a_session_and_says_how_to_get_one(served):
             assert answer.headers["content-type"].startswith("text/html")
 
 
-def test_a_cookie_opens_pages_and_nothing_of_the_api(signed_in):
+def test_a_cookie_opens_pages_and_nothing_of_the_api(served, signed_in):
     client, _ = signed_in
     assert client.get("/").status_code == 200
     for path in ("/api/v1/memories", "/metrics", "/mcp"):
-        problem(client.get(path), 401)
+        assert client.get(path).status_code == 404
+        problem(served.client(None, Cookie=client.headers["cookie"]).get(path), 401)
+
+
+def test_a_cookie_is_sent_to_no_other_port_and_opens_nothing_outside_of_its_room(served, sessions):
+    entered = served.client(None).get(f"/enter?ticket={sessions.new_ticket()}")
+    pair, *attributes = entered.headers["set-cookie"].split("; ")
+    (room,) = [part.removeprefix("Path=") for part in attributes if part.startswith("Path=")]
+    assert re.fullmatch(r"/~[\w-]{22}", room)
+    assert f"url={room}/" in entered.text
+    port = int(served.address.rpartition(":")[2])
+    jar = CookieJar(DefaultCookiePolicy(strict_ns_domain=0))
+    jar.extract_cookies(Response(entered.headers["set-cookie"]), Request(served.address))
+    for other in (port + 1, port):  # a browser does not tell ports apart, but it does paths
+        for path in ("/", "/~", "/~guess/", "/memory/x"):
+            request = Request(f"http://127.0.0.1:{other}{path}")
+            jar.add_cookie_header(request)
+            assert not request.has_header("Cookie")
+    for elsewhere in ("", "/~guess", sessions.begin().room):
+        assert served.client(None, elsewhere, Cookie=pair).get("/").status_code == 401
+    assert served.client(None, room, Cookie=pair).get("/").status_code == 200
 
 
 def test_cookies_of_other_servers_do_not_get_in_the_way(served, signed_in):
     client, _ = signed_in
-    ours = client.headers["cookie"]
+    ours, room = client.headers["cookie"], client.base_url.path.rstrip("/")
     name = ours.partition("=")[0]
     for theirs in (
         f"{name}=planted; {ours}",
@@ -184,8 +220,8 @@ def test_cookies_of_other_servers_do_not_get_in_the_way(served, signed_in):
         f"=; ;;; x; {ours}",
         f"{ours}; {name}=",
     ):
-        assert served.client(None, Cookie=theirs).get("/").status_code == 200, theirs
-    assert served.client(None, Cookie=f"{name}=planted").get("/").status_code == 401
+        assert served.client(None, room, Cookie=theirs).get("/").status_code == 200, theirs
+    assert served.client(None, room, Cookie=f"{name}=planted").get("/").status_code == 401
 
 
 def test_every_change_needs_the_mark_of_its_session_and_an_address_alone_changes_nothing(
@@ -243,7 +279,10 @@ def test_a_change_with_its_mark_is_made_by_the_owner_and_leads_back_to_the_page(
     answer = client.post(
         f"/memory/{id}/forget", content=f"mark={mark}", headers={**FORM, "Origin": served.address}
     )
-    assert (answer.status_code, answer.headers["location"]) == (303, f"/memory/{id}?done=forgotten")
+    assert (answer.status_code, answer.headers["location"]) == (
+        303,
+        f"{client.base_url.path}memory/{id}?done=forgotten",
+    )
     found = body(served.owner.get(f"/api/v1/memories/{id}/history"))["items"][-1]
     assert (found["action"], found["actor"]) == ("forget", "user")
 
@@ -260,12 +299,12 @@ def test_what_was_replaced_and_is_brought_back_is_replaced_again_by_undo(served,
     before = body(served.owner.get(f"/api/v1/memories/{old}", params={"count": False}))
     assert before["superseded_by"] == new
     answer = client.post(f"/memory/{old}/restore", content=f"mark={mark}", headers=FORM)
-    page = client.get(answer.headers["location"]).text
+    page = client.get(served.address + answer.headers["location"]).text
     assert body(served.owner.get(f"/api/v1/memories/{old}"))["superseded_by"] is None
     form = page.partition("Brought back.")[2].partition("</form>")[0]
     action = re.search(r'action="([^"]+)"', form)[1]
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
-    client.post(action, content=urlencode(fields), headers=FORM)
+    client.post(served.address + action, content=urlencode(fields), headers=FORM)
     after = body(served.owner.get(f"/api/v1/memories/{old}", params={"count": False}))
     assert {
         name
@@ -322,7 +361,7 @@ def test_a_ticket_gives_a_cookie_that_neither_scripts_nor_other_sites_can_use(se
     answer = client.get(f"/enter?ticket={ticket}")
     assert answer.status_code == 200
     cookie = answer.headers["set-cookie"]
-    assert {"HttpOnly", "SameSite=strict", "Path=/"} <= {part.strip() for part in cookie.split(";")}
+    assert {"HttpOnly", "SameSite=strict"} <= {part.strip() for part in cookie.split(";")}
     assert "Domain" not in cookie
     assert client.get(f"/enter?ticket={ticket}").status_code == 401
 

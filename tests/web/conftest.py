@@ -17,7 +17,7 @@ from http_server import Running, running
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from story import Story, tell
 
-from bethink.surface.web.session import Sessions, load_key
+from bethink.surface.web.session import Session, Sessions, load_key
 
 CHROMIUM = (
     os.environ.get("CHROMIUM")
@@ -44,14 +44,9 @@ class World(NamedTuple):
         """An address that signs a browser in, as `bethink ui` makes it."""
         return f"{self.address}/enter?ticket={Sessions(load_key(self.home)).new_ticket()}"
 
-    def cookie(self) -> dict[str, str]:
+    def session(self) -> Session:
         """What a browser has after it came in with a ticket."""
-        name = f"bethink-{self.address.rpartition(':')[2]}"
-        return {
-            "name": name,
-            "value": Sessions(load_key(self.home)).begin().cookie,
-            "url": self.address,
-        }
+        return Sessions(load_key(self.home)).begin()
 
     def id(self, name: str) -> str:
         return self.story.ids[name]
@@ -112,7 +107,11 @@ def window(browser: Browser, world: World | str, **options: Any) -> Iterator[Win
     address = world if isinstance(world, str) else world.address
     context = browser.new_context(base_url=address, **options)
     if isinstance(world, World):
-        context.add_cookies([world.cookie()])  # type: ignore[list-item]
+        session = world.session()
+        name = f"bethink-{address.rpartition(':')[2]}"
+        where = {"domain": "127.0.0.1", "path": session.room}
+        context.add_cookies([{"name": name, "value": session.cookie, **where}])  # type: ignore[list-item]
+        context.on("page", lambda page: _stay_in(page, session.room))
     context.set_default_timeout(PATIENCE)
     wrong: list[str] = []
     context.on("weberror", lambda error: wrong.append(f"script: {error.error}"))
@@ -130,6 +129,14 @@ def window(browser: Browser, world: World | str, **options: Any) -> Iterator[Win
         yield Window(context.new_page(), context, wrong)
     finally:
         context.close()
+
+
+def _stay_in(page: Page, room: str) -> None:
+    """Addresses that a test opens are meant for the pages of its session."""
+    goto = page.goto
+    page.goto = lambda url, **options: goto(  # type: ignore[method-assign]
+        room + url if url.startswith("/") else url, **options
+    )
 
 
 def _matters(message: Any) -> bool:

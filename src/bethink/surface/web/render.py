@@ -1,7 +1,8 @@
 """Templates → pages. Text of memories is escaped piece by piece, so that it can never become markup, and what would be unseen
 in it, or would turn the text around it, is shown as what it is.
 
-Knows no store and no request. Times are told as distances from now, with the exact time beside them.
+Knows no store and no request. Times are told as distances from now, with the exact time beside them. What changed between two
+texts is shown as pieces that were kept, taken out or put in.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from bethink import __version__
@@ -53,7 +56,7 @@ class Renderer:
         self._environment = _environment()
 
     def __call__(self, template: str, values: Mapping[str, Any]) -> bytes:
-        shared = {"now": datetime.now(UTC), "visit": None, "mark": ""}
+        shared = {"now": datetime.now(UTC), "visit": None, "room": "", "mark": ""}
         text = self._environment.get_template(template).render({**shared, **values})
         return text.encode("utf-8", "replace")
 
@@ -140,16 +143,22 @@ def _distance(seconds: float, at: datetime) -> str:
     return f"{told} ago" if seconds > 0 else f"in {told}"
 
 
-def address(memory: Mapping[str, Any], **more: str) -> str:
+@pass_context
+def address(context: Context, memory: Mapping[str, Any], **more: str) -> str:
     """Where a memory's page is. Anything with an id and a scope will do."""
-    asked = urlencode({**place(str(memory.get("scope", ""))), **more})
-    return f"/memory/{memory['id']}{'?' if asked else ''}{asked}"
+    return _address(f"{context['room']}/memory/{memory['id']}", memory, more)
 
 
-def session_address(session: Mapping[str, Any], **more: str) -> str:
+@pass_context
+def session_address(context: Context, session: Mapping[str, Any], **more: str) -> str:
     """Where the page of a conversation is."""
-    asked = urlencode({**place(str(session.get("scope", ""))), **more})
-    return f"/session/{quote(str(session['id']), safe='')}{'?' if asked else ''}{asked}"
+    id = quote(str(session["id"]), safe="")
+    return _address(f"{context['room']}/session/{id}", session, more)
+
+
+def _address(path: str, of: Mapping[str, Any], more: Mapping[str, str]) -> str:
+    asked = urlencode({**place(str(of.get("scope", ""))), **more})
+    return f"{path}?{asked}" if asked else path
 
 
 def spelled(text: str) -> str:
@@ -169,11 +178,8 @@ def origin(memory: Mapping[str, Any]) -> str:
     """The same in few words."""
     host = memory["metadata"].get("host")
     if memory["session"] and host:
-        return (
-            f"{host} conversation, line {memory['lines'][0]}"
-            if memory["lines"]
-            else f"{host} conversation"
-        )
+        line = f", line {memory['lines'][0]}" if memory["lines"] else ""
+        return f"{host} conversation{line}"
     if memory["source"].startswith("note:"):
         return f"told by {memory['source'].removeprefix('note:').removeprefix('agent:')}"
     cited = citation(memory)
@@ -199,3 +205,54 @@ def size(value: float) -> str:
 def worded(names: Sequence[str] | str) -> str:
     """A name of ours as people write it: builds_on → builds on."""
     return names.replace("_", " ") if isinstance(names, str) else ", ".join(names)
+
+
+# What changed
+
+MOST_PIECES = 2_000  # of a text that are compared with each other; more would take seconds
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+class Piece(NamedTuple):
+    change: str  # kept, gone or new
+    text: str
+
+
+def diff(before: str, after: str) -> list[Piece]:
+    """Word by word where that is affordable, else line by line, else the one text and then the other."""
+    for cut in (_WORDS.findall, lambda text: text.splitlines(keepends=True)):
+        old, new = cut(before[: MOST_PIECES * 50]), cut(after[: MOST_PIECES * 50])
+        if (
+            len(old) <= MOST_PIECES
+            and len(new) <= MOST_PIECES
+            and len(before) + len(after) < MOST_PIECES * 100
+        ):
+            return _compare(old, new)
+    return [Piece("gone", before), Piece("new", after)]
+
+
+def _compare(old: list[str], new: list[str]) -> list[Piece]:
+    """What both begin and end with is set aside first: what is left is mostly short, and words that stand everywhere in it would
+    otherwise be compared with each other, all with all."""
+    begins = _common(old, new)
+    ends = _common(old[begins:][::-1], new[begins:][::-1])
+    before, after = old[begins : len(old) - ends], new[begins : len(new) - ends]
+    pieces = [Piece("kept", "".join(old[:begins]))]
+    for change, start, end, begin, stop in SequenceMatcher(None, before, after).get_opcodes():
+        if change == "equal":
+            pieces.append(Piece("kept", "".join(before[start:end])))
+        else:
+            pieces += [
+                Piece("gone", "".join(before[start:end])),
+                Piece("new", "".join(after[begin:stop])),
+            ]
+    pieces.append(Piece("kept", "".join(old[len(old) - ends :])))
+    return [piece for piece in pieces if piece.text]
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    """How many pieces two lists begin with together."""
+    return next(
+        (at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right),
+        min(len(one), len(other)),
+    )

@@ -39,6 +39,15 @@ class Session(NamedTuple):
     def name(self) -> str:
         return self.cookie.split(".")[1]
 
+    @property
+    def room(self) -> str:
+        """What the paths of this session's pages begin with.
+
+        A browser sends a cookie to every port of a host, so whoever serves on another port would see it, and could use it
+        here or plant one of their own. A cookie that has a path goes only where the path is asked for, and this one nobody
+        can guess. So a cookie opens nothing outside of its own room."""
+        return f"/~{self.name}"
+
 
 class Sessions:
     """Makes and reads what is signed with one key. Remembers the tickets that were used."""

@@ -1,13 +1,15 @@
 """The pages as one application beside the API: who is let in, which page it is, and what is shown when that fails.
 
 `Gate` has checked Host and Origin before. Here a cookie is needed for everything but the files that a page is made of, and the
-mark of its session for every change.
+mark of its session for every change. Everybody's pages stand under a path of their own, their room (`Session.room`); a server
+that asks for no token has none.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 import secrets
 import time
 from functools import cached_property
@@ -26,7 +28,7 @@ from starlette.types import Receive, Scope, Send
 
 from bethink.errors import BethinkError, NotFound, StoreBusy, StoreError
 from bethink.surface.http import problems
-from bethink.surface.http.api import LONGEST_ID, stream
+from bethink.surface.http.api import check_ids, stream
 from bethink.surface.http.operation import Tools
 from bethink.surface.http.problems import Refusal
 from bethink.surface.http.security import (
@@ -37,10 +39,12 @@ from bethink.surface.http.security import (
     client_address,
     read_body,
 )
-from bethink.surface.web import conditions, deciding, graphs, memories, places, searching, timelines
+from bethink.surface.web import memory_page, pages
 from bethink.surface.web.render import Renderer
 from bethink.surface.web.session import COOKIE_SECONDS, Session, Sessions, load_key
-from bethink.surface.web.visit import Answered, Go, Page, Sent, Streamed, Visit
+from bethink.surface.web.visit import PAGES, Go, Page, PageAnswer, Sent, Visit
+
+__all__ = ["PAGES", "Site", "memory_page", "pages"]
 
 STATIC = Path(__file__).parent / "static"
 MEDIA_TYPES = {
@@ -64,16 +68,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-
-PAGES: tuple[Page, ...] = (
-    *searching.PAGES,
-    *memories.PAGES,
-    *timelines.PAGES,
-    *graphs.PAGES,
-    *deciding.PAGES,
-    *conditions.PAGES,
-    *places.PAGES,
-)
+_ROOM = re.compile(r"/~[\w-]{1,64}(?=/)")
 
 log = logging.getLogger("bethink")
 
@@ -85,9 +80,8 @@ class Site:
         self._tools, self._door = tools, door
         self._began = time.time()
         self._render = Renderer()
-        self._files = {
-            file.name: _file(file) for file in STATIC.iterdir() if file.suffix in MEDIA_TYPES
-        }
+        files = [file for file in STATIC.iterdir() if file.suffix in MEDIA_TYPES]
+        self._files = {file.name: _read_static(file) for file in files}
         routes = [
             Route("/static/{name}", self._static, methods=["GET"]),
             Route(ENTER, self._enter, methods=["GET"]),
@@ -96,38 +90,42 @@ class Site:
         ]
         self._app = Starlette(routes=routes, exception_handlers={HTTPException: self._unrouted})
         self._app.router.redirect_slashes = False
-        self._begin = frozenset(route.path.split("/")[1] for route in routes)
+        self._first_parts = frozenset(route.path.split("/")[1] for route in routes)
 
     def owns(self, path: str) -> bool:
         """Whether an address is a page and not part of the API."""
-        return path.split("/", 2)[1:2] != [] and path.split("/", 2)[1] in self._begin
+        parts = path.split("/", 2)
+        return len(parts) > 1 and (parts[1] in self._first_parts or bool(_ROOM.match(path)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if room := _ROOM.match(scope["path"]):
+            scope["root_path"] = room.group()
         await self._app(scope, receive, send)
 
     def _route(self, path: str) -> Route:
-        pages = {page.method: page for page in PAGES if page.path == path}
+        by_method = {page.method: page for page in PAGES if page.path == path}
 
         async def endpoint(request: Request) -> Response:
             request.scope["bethink.route"] = path
-            return await self._answer(
-                request, pages["GET" if request.method == "HEAD" else request.method]
-            )
+            method = "GET" if request.method == "HEAD" else request.method
+            return await self._answer(request, by_method[method])
 
-        return Route(path, endpoint, methods=list(pages))
+        return Route(path, endpoint, methods=list(by_method))
 
     async def _answer(self, request: Request, page: Page) -> Response:
         session = self._session(request)
         if session is None:
             return self._locked_out(request)
-        caller = request.scope["bethink.caller"] = ANYBODY if self._door.open else SESSION
+        caller = ANYBODY if self._door.open else SESSION
+        request.scope["bethink.caller"] = caller
         path = {name: str(value) for name, value in request.path_params.items()}
         visit = Visit(
             caller,
             self._tools,
+            request.scope["root_path"],
             self._sessions.mark(session),
             page.method,
-            request.url.path,
+            request.url.path.removeprefix(request.scope["root_path"]),
             path,
             request.query_params,
         )
@@ -139,8 +137,7 @@ class Site:
                 return self._trouble(visit, error)
 
         try:
-            if any(len(value) > LONGEST_ID for value in path.values()):
-                raise NotFound("There is nothing with so long an id.")
+            check_ids(path)
             if page.method == "POST":
                 visit = visit._replace(form=await self._form(request, session))
             response = await self._tools.projects.run(work)
@@ -148,7 +145,7 @@ class Site:
             response = self._trouble(visit, error)
         due = self._sessions.renewed(session) if session.cookie in _cookies(request) else session
         if due is not None:
-            _sign_in(response, request, due)
+            self._sign_in(response, request, due)
         return response
 
     # Who
@@ -159,11 +156,27 @@ class Site:
         return Sessions(_key(self._door.tokens.file.parent), began=self._began)
 
     def _session(self, request: Request) -> Session | None:
-        found = next(
-            (session for cookie in _cookies(request) if (session := self._sessions.find(cookie))),
-            None,
+        """Whose visit it is: a cookie of ours, in its own room."""
+        room = request.scope["root_path"]
+        for cookie in _cookies(request):
+            session = self._sessions.find(cookie)
+            if session and (self._door.open or session.room == room):
+                return session
+        return self._sessions.begin() if self._door.open else None
+
+    def _room(self, session: Session) -> str:
+        return "" if self._door.open else session.room
+
+    def _sign_in(self, response: Response, request: Request, session: Session) -> None:
+        response.set_cookie(
+            _cookie_name(request),
+            session.cookie,
+            COOKIE_SECONDS,
+            path=self._room(session) or "/",
+            secure=request.url.scheme == "https",
+            httponly=True,
+            samesite="strict",
         )
-        return found if found or not self._door.open else self._sessions.begin()
 
     async def _form(self, request: Request, session: Session) -> dict[str, str]:
         """The fields of a form that is ours."""
@@ -171,18 +184,12 @@ class Site:
         if kind != "application/x-www-form-urlencoded":
             raise Refusal(415, "This is no form that is read here.", "Use the form on the page.")
         raw = await read_body(request.receive, request.headers, LARGEST_FORM)
+        text = raw.decode("utf-8", "replace")
         try:
-            fields = dict(
-                parse_qsl(
-                    raw.decode("utf-8", "replace"),
-                    keep_blank_values=True,
-                    max_num_fields=MOST_FIELDS,
-                )
-            )
+            fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
         except ValueError:
-            raise Refusal(
-                413, f"The form has more than {MOST_FIELDS} fields.", "Use the form on the page."
-            ) from None
+            message = f"The form has more than {MOST_FIELDS} fields."
+            raise Refusal(413, message, "Use the form on the page.") from None
         if not self._sessions.genuine(session, fields.pop("mark", "")):
             raise Refusal(
                 403,
@@ -195,24 +202,19 @@ class Site:
         """Takes a ticket and gives a cookie for it. The page goes on by itself, which takes the ticket out of the address and the
         history; a redirect would not do, because a browser that came from a program or another site keeps the cookie back then."""
         request.scope["bethink.route"] = ENTER
-        session = (
-            self._sessions.enter(request.query_params.get("ticket", ""))
-            if request.method == "GET"
-            else None
-        )
+        ticket = request.query_params.get("ticket", "") if request.method == "GET" else ""
+        session = self._sessions.enter(ticket)
         if session is None:
             wrong = WrongToken(401, "The ticket is not known.", "`bethink ui` makes a new one.")
             refused = self._door.brake.refuse(client_address(request.scope), wrong)
             if refused is wrong:
                 return self._locked_out(request)
-            return self._page("trouble.html", _told(refused, False), refused.status)
+            return self._page("trouble.html", _explain(refused, False), refused.status)
         project = request.query_params.get("project", "")
-        response = self._page(
-            "enter.html",
-            {"address": f"/?{urlencode({'project': project})}" if project else "/"},
-            200,
-        )
-        _sign_in(response, request, session)
+        asked = f"?{urlencode({'project': project})}" if project else ""
+        room = self._room(session)
+        response = self._page("enter.html", {"room": room, "address": f"{room}/{asked}"}, 200)
+        self._sign_in(response, request, session)
         return response
 
     async def _leave(self, request: Request) -> Response:
@@ -223,71 +225,64 @@ class Site:
         try:
             await self._form(request, session)
         except Refusal as error:
-            return self._page("trouble.html", _told(error, False), error.status)
-        response = self._locked_out(request)
-        response.delete_cookie(_name(request), path="/", httponly=True, samesite="strict")
+            return self._page("trouble.html", _explain(error, False), error.status)
+        response = self._page("signin.html", {"address": "/", "left": True}, 401)
+        path = self._room(session) or "/"
+        response.delete_cookie(_cookie_name(request), path, httponly=True, samesite="strict")
         return response
 
     def _locked_out(self, request: Request) -> Response:
-        return self._page(
-            "signin.html", {"address": request.url.path if request.method == "GET" else "/"}, 401
-        )
+        address = request.url.path if request.method == "GET" else "/"
+        return self._page("signin.html", {"address": address, "left": False}, 401)
 
     # What
 
-    def _response(self, visit: Visit, answered: Answered) -> Response:
-        if isinstance(answered, Go):
-            return RedirectResponse(answered.address, 303, HEADERS)
-        if isinstance(answered, Streamed):
-            kept = {"Content-Disposition": f'attachment; filename="{answered.name}"'}
-            lines = stream(answered.values, self._tools.projects.run)
-            return StreamingResponse(lines, 200, {**HEADERS, **kept}, answered.media_type)
-        if isinstance(answered, Sent):
-            kept = (
-                {"Content-Disposition": f'attachment; filename="{answered.name}"'}
-                if answered.name
-                else {}
-            )
-            return Response(answered.content, 200, {**HEADERS, **kept}, answered.media_type)
-        return self._page(
-            answered.template,
-            {"visit": visit, "mark": visit.mark, **answered.values},
-            answered.status,
-        )
+    def _response(self, visit: Visit, answer: PageAnswer) -> Response:
+        if isinstance(answer, Go):
+            return RedirectResponse(answer.address, 303, HEADERS)
+        if isinstance(answer, Sent):
+            kept = f'attachment; filename="{answer.name}"'
+            headers = {**HEADERS, **({"Content-Disposition": kept} if answer.name else {})}
+            if isinstance(answer.content, bytes):
+                return Response(answer.content, 200, headers, answer.media_type)
+            lines = stream(answer.content, self._tools.projects.run)
+            return StreamingResponse(lines, 200, headers, answer.media_type)
+        return self._visited(visit, answer.template, answer.values, answer.status)
+
+    def _visited(self, visit: Visit, template: str, values: Any, status: int) -> Response:
+        own = {"visit": visit, "room": visit.room, "mark": visit.mark}
+        return self._page(template, {**own, **values}, status)
 
     def _page(self, template: str, values: dict[str, Any], status: int) -> Response:
         return Response(self._render(template, values), status, HEADERS, "text/html; charset=utf-8")
 
     def _trouble(self, visit: Visit, error: Exception) -> Response:
-        told = _told(error, visit.caller.owner)
-        if (
-            visit.method == "POST" and told["again"]
-        ):  # a page that loads itself again would not send the form again
-            told |= {"again": "", "hint": "Nothing was changed. Go back and try again in a moment."}
-        response = self._page(
-            "trouble.html", {"visit": visit, "mark": visit.mark, **told}, told["status"]
-        )
-        if told["status"] == 503:
+        values = _explain(error, visit.caller.owner)
+        if visit.method == "POST" and values["again"]:
+            # A page that loads itself again would not send the form again.
+            hint = "Nothing was changed. Go back and try again in a moment."
+            values |= {"again": "", "hint": hint}
+        response = self._visited(visit, "trouble.html", values, values["status"])
+        if values["status"] == 503:
             response.headers["Retry-After"] = AGAIN
         return response
 
     async def _unrouted(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        if self._session(request) is None:
+        session = self._session(request)
+        if session is None:
             return self._locked_out(request)
-        about = (
-            "There is no page at this address."
-            if error.status_code == 404
-            else "This address is for forms."
-        )
-        told = {
-            "status": error.status_code,
+        missing = error.status_code == 404
+        values = {
+            "room": self._room(session),
             "title": "Not found",
-            "message": about,
+            "message": "There is no page at this address."
+            if missing
+            else "This address is for forms.",
             "hint": "Begin with the search.",
             "again": "",
         }
-        return self._page("trouble.html", told, error.status_code)
+        return self._page("trouble.html", values, error.status_code)
 
     async def _static(self, request: Request) -> Response:
         request.scope["bethink.route"] = "/static/{name}"
@@ -310,17 +305,15 @@ def _key(folder: Path) -> bytes:
         return secrets.token_bytes(32)
 
 
-def _file(file: Path) -> tuple[bytes, str, str]:
+def _read_static(file: Path) -> tuple[bytes, str, str]:
+    """Content, media type and ETag."""
     content = file.read_bytes()
-    return (
-        content,
-        f"{MEDIA_TYPES[file.suffix]}; charset=utf-8",
-        f'"{sha256(content).hexdigest()[:16]}"',
-    )
+    tag = f'"{sha256(content).hexdigest()[:16]}"'
+    return content, f"{MEDIA_TYPES[file.suffix]}; charset=utf-8", tag
 
 
-def _name(request: Request) -> str:
-    """Cookies do not know ports, so the name has to: two servers on one machine must not sign each other out."""
+def _cookie_name(request: Request) -> str:
+    """The name says the port, so that two servers on one machine do not sign each other out."""
     return f"bethink-{request.url.port or 0}"
 
 
@@ -331,25 +324,13 @@ def _cookies(request: Request) -> list[str]:
         for header in request.headers.getlist("cookie")
         for part in header[:LONGEST_COOKIES].split(";")
     )
-    return [value for name, _, value in parts if name == _name(request)]
+    return [value for name, _, value in parts if name == _cookie_name(request)]
 
 
-def _sign_in(response: Response, request: Request, session: Session) -> None:
-    response.set_cookie(
-        _name(request),
-        session.cookie,
-        COOKIE_SECONDS,
-        path="/",
-        secure=request.url.scheme == "https",
-        httponly=True,
-        samesite="strict",
-    )
-
-
-def _told(error: Exception, owner: bool) -> dict[str, Any]:
+def _explain(error: Exception, owner: bool) -> dict[str, Any]:
     """What a page says of an error: the API's words, and to the owner of the database what is wrong with it."""
     said = json.loads(bytes(problems.response(error).body))
-    told = {
+    values = {
         "status": said["status"],
         "title": said["title"],
         "message": said["detail"],
@@ -357,18 +338,15 @@ def _told(error: Exception, owner: bool) -> dict[str, Any]:
         "again": "",
     }
     if isinstance(error, StoreBusy):
-        told |= {
+        values |= {
             "title": "The database is busy",
             "message": "Another process is writing to it, or brings it to a newer form after an upgrade.",
             "hint": "This page tries again by itself. If it lasts, `bethink doctor` says what holds it.",
             "again": AGAIN,
         }
-    elif isinstance(error, StoreError) and owner and told["status"] == 500:
-        told |= {
-            "title": "The database cannot be used",
-            "message": error.message,
-            "hint": error.hint or "bethink doctor",
-        }
+    elif isinstance(error, StoreError) and owner and values["status"] == 500:
+        hint = error.hint or "bethink doctor"
+        values |= {"title": "The database cannot be used", "message": error.message, "hint": hint}
     elif isinstance(error, NotFound):
-        told["hint"] = "It may be of another project, or it was purged. Search for it."
-    return told
+        values["hint"] = "It may be of another project, or it was purged. Search for it."
+    return values

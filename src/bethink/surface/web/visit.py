@@ -11,20 +11,20 @@ from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
+from bethink.errors import UsageError
 from bethink.surface.http import api
-from bethink.surface.http.operation import Call, Operation, Reply, Tools
-from bethink.surface.http.projects import View, refuse_write
-from bethink.surface.http.security import ACCESS, Access, Caller
-from bethink.types import NOTHING, TRUST
+from bethink.surface.http.operation import Lines, Operation, Reply, Run, Tools
+from bethink.surface.http.security import Caller
+from bethink.types import NOTHING
 
-Run = Callable[[Call], Any]
 EVERY, PERSONAL = "all", "personal"  # in the place of a project: more than one, and none
 
 
 class Shown(NamedTuple):
-    """A template with what it shows. Every template also gets `visit`, `mark` and what `render` puts there."""
+    """A template with what it shows. Every template also gets `visit`, `room`, `mark` and what `render` puts there."""
 
     template: str
     values: Mapping[str, Any] = NOTHING
@@ -38,33 +38,30 @@ class Go(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """Something that is no page: a file to keep, or data for a script."""
+    """Something that is no page: data for a script, or a file to keep, which may be of any length."""
 
-    content: bytes
+    content: bytes | Iterator[Any]
     media_type: str
     name: str = ""  # under which a browser keeps it
 
 
-class Streamed(NamedTuple):
-    """A file of any length to keep: a JSON object on each line."""
-
-    values: Iterator[Any]
-    media_type: str
-    name: str
-
-
-Answered = Shown | Go | Sent | Streamed
+PageAnswer = Shown | Go | Sent
 
 
 class Visit(NamedTuple):
     caller: Caller
     tools: Tools
-    mark: str
+    room: str  # what every address of this visitor begins with
+    mark: str  # what every form of this visitor carries
     method: str
-    address: str  # the path, without what was asked
+    address: str  # the path, without the room and without what was asked
     path: Mapping[str, str]
     query: QueryParams
     form: Mapping[str, str] = NOTHING  # of a POST; of a field that is repeated the last
+
+    def asked(self, name: str) -> str:
+        """A parameter of the address; nothing where it was not given."""
+        return self.query.get(name, "").strip()
 
     @property
     def where(self) -> dict[str, str]:
@@ -74,18 +71,13 @@ class Visit(NamedTuple):
     @property
     def wide(self) -> dict[str, bool]:
         """The same for operations that can look beyond one project."""
-        chosen = self.query.get("project")
-        return (
-            {"all_projects": True}
-            if chosen == EVERY
-            else {"personal": True}
-            if chosen == PERSONAL
-            else {}
-        )
+        beyond = {EVERY: {"all_projects": True}, PERSONAL: {"personal": True}}
+        return beyond.get(self.query.get("project", ""), {})
 
     def ask(self, run: Run, query: Mapping[str, Any] = NOTHING, **more: Any) -> Any:
         """What an operation of the API answers: `visit.ask(memories.search, {"query": "deploy"})`. More: `path`, `body`, `headers`."""
-        return self.reply(run, query, **more).value
+        reply = self.reply(run, query, **more)
+        return reply.value if isinstance(reply, Reply) else reply.values
 
     def reply(
         self,
@@ -95,39 +87,20 @@ class Visit(NamedTuple):
         path: Mapping[str, str] = NOTHING,
         body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] = NOTHING,
-    ) -> Reply:
+    ) -> Reply | Lines:
         """The same with its headers."""
         operation = _operations()[run]
-        if operation.scope == "write" and not self.caller.may_write:
-            raise refuse_write()
-        where = {
-            name: value for name, value in self.where.items() if value not in (EVERY, PERSONAL)
-        }
-        asked: Any = operation.query.model_validate({**where, **query}, strict=False)
-        given = (
-            operation.body.model_validate(body)
-            if operation.body is not None and body is not None
-            else None
-        )
-        view = self.view(asked.project, asked.container, operation.meaning)
-        found = operation.run(Call(view, self.caller, self.tools, path, asked, given, headers))
-        return found if isinstance(found, Reply) else Reply(found, operation.status)
-
-    def view(
-        self, project: str | None = None, container: str | None = None, meaning: bool = False
-    ) -> View:
-        """The memory of a project, as this visitor sees it."""
-        access = Access(self.caller, project, container)
-        ACCESS.set(access)
-        actor = "user" if self.caller.owner else f"token:{self.caller.name}"
-        return self.tools.projects.view(
-            access, actor, TRUST["user" if self.caller.owner else "agent"], meaning
-        )
+        api.check_scope(operation, self.caller)
+        named = {name: one for name, one in self.where.items() if one not in (EVERY, PERSONAL)}
+        asked = operation.query.model_validate({**named, **query}, strict=False)
+        taken = operation.body if body is not None else None
+        given = taken.model_validate(body) if taken else None
+        return api.perform(operation, self.caller, self.tools, path, asked, given, headers)
 
     def at(self, address: str, **more: str | None) -> str:
         """An address of these pages, for the same project."""
         asked = urlencode({name: value for name, value in {**self.where, **more}.items() if value})
-        return f"{address}?{asked}" if asked else address
+        return f"{self.room}{address}?{asked}" if asked else f"{self.room}{address}"
 
 
 class Page(NamedTuple):
@@ -135,7 +108,22 @@ class Page(NamedTuple):
 
     method: str
     path: str
-    run: Callable[[Visit], Answered]
+    run: Callable[[Visit], PageAnswer]
+
+
+PAGES: list[Page] = []
+
+
+def page(
+    method: str, path: str
+) -> Callable[[Callable[[Visit], PageAnswer]], Callable[[Visit], PageAnswer]]:
+    """Makes a function a page."""
+
+    def register(run: Callable[[Visit], PageAnswer]) -> Callable[[Visit], PageAnswer]:
+        PAGES.append(Page(method, path, run))
+        return run
+
+    return register
 
 
 @cache
@@ -151,3 +139,13 @@ def place(scope: str) -> dict[str, str]:
         project, _, name = rest.partition("/")
         return {"project": f"project:{project}", "container": name}
     return {"project": scope} if kind == "project" else {}
+
+
+def explain(error: UsageError | ValueError) -> str:
+    """What is wrong with what somebody typed, in a sentence."""
+    if isinstance(error, UsageError):
+        return f"{error.message} {error.hint or ''}".strip()
+    if isinstance(error, ValidationError):
+        found = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        return f"{'.'.join(str(part) for part in found['loc'])[:60]}: {found['msg'][:200]}."
+    return "Importance is a number from 0 to 10."

@@ -10,6 +10,23 @@ const form = document.getElementById("search");
 const results = document.getElementById("results");
 const input = document.getElementById("q");
 
+// Where this browser's pages are
+//
+// The cookie of a session is sent to no other path, so that servers on other ports do not see it. Storage knows ports: an address
+// without the path, such as a bookmark, is led to it from here.
+
+const room = document.body.dataset.room;
+const signin = document.querySelector("[data-signin]");
+if (room) localStorage.setItem("room", room);
+if (signin) {
+  const known = localStorage.getItem("room");
+  const here = location.pathname.match(/^\/~[^/]+/)?.[0] ?? "";
+  const rest = location.pathname === "/enter" ? "/" : location.pathname.slice(here.length) + location.search;
+  if (signin.dataset.signin === "left" || known === here) localStorage.removeItem("room");
+  else if (known) location.replace(known + rest);
+}
+const root = `${room ?? ""}/`;
+
 // The server
 
 let alive = true;
@@ -61,11 +78,11 @@ async function search() {
   running?.abort();
   running = new AbortController();
   const fields = address(form);
-  const shown = fields.size ? `/?${fields}` : "/";
+  const shown = fields.size ? `${root}?${fields}` : root;
   fields.set("part", "results");
   results.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(`/?${fields}`, { signal: running.signal, cache: "no-store" });
+    const answer = await fetch(`${root}?${fields}`, { signal: running.signal, cache: "no-store" });
     const text = await answer.text();
     if (number !== asked) return; // a newer question is on its way
     say(true);
@@ -163,7 +180,7 @@ document.addEventListener("keydown", (event) => {
     if (event.target === input && input.value) { input.value = ""; event.preventDefault(); search(); }
     else if (input && document.activeElement !== input) { input.focus(); input.select(); }
     else if (inField) event.target.blur();
-    else if (!input && document.body.dataset.keys !== "own") history.length > 1 ? history.back() : location.assign("/");
+    else if (!input && document.body.dataset.keys !== "own") history.length > 1 ? history.back() : location.assign(root);
   } else if (event.key.length === 1 && !inField) {
     const pressed = document.querySelector(`main [data-key="${CSS.escape(event.key)}"]`);
     if (!pressed || document.body.dataset.keys === "own") return;

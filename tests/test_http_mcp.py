@@ -86,9 +86,7 @@ def test_resources_and_prompts_work_in_both_eras(served, era):
             assert "memory://deploy.md" in [
                 str(one.uri) for one in (await client.list_resources()).resources
             ]
-            assert len((await client.list_resource_templates()).resource_templates) == len(
-                schemas.TEMPLATES
-            )
+            assert len((await client.list_resource_templates()).resource_templates) == 3
             read = await client.read_resource("memory://deploy.md")
             assert read.contents[0].text == "# Deploying\n\nFrom main.\n"
             with pytest.raises(MCPError):

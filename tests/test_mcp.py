@@ -21,7 +21,7 @@ from bethink import Bethink, __version__
 from bethink.config import Config
 from bethink.hosts.speech import spoken
 from bethink.recall.shape import tokens
-from bethink.surface.mcp.prompts import PROMPTS
+from bethink.surface.mcp.offers import PROMPTS
 from bethink.surface.mcp.schemas import MOST_IDS, MOST_STORED, TOOLS
 from bethink.text.fence import NOTICE
 

@@ -19,10 +19,9 @@ from bethink.api import Bethink
 from bethink.embed.http import HttpEmbedder
 from bethink.hooks import failures, pause
 from bethink.project import find
-from bethink.surface.mcp.hook import prompted
-from bethink.surface.mcp.keeper import Keeper
+from bethink.surface.mcp.keeper import Keeper, answer_prompt_hook
 from bethink.surface.mcp.schemas import HOOK, TOOLS
-from bethink.surface.mcp.server import Desk, Places
+from bethink.surface.mcp.server import Handlers, Places
 
 DECISION = "The Valkey cluster gets a third replica"
 
@@ -47,7 +46,7 @@ def keeper(project: Path) -> Any:
 def asked(
     keeper: Keeper, text: str = "Valkey cluster replica", session: str = "s1", **more: Any
 ) -> str:
-    return prompted(keeper, {"prompt": text, "session_id": session, **more})
+    return answer_prompt_hook(keeper, {"prompt": text, "session_id": session, **more})
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -75,7 +74,7 @@ def test_a_host_can_call_the_hook_though_no_model_sees_it(
 def test_only_a_host_on_this_machine_can_call_it(keeper: Keeper) -> None:
     params = CallToolRequestParams(name=HOOK, arguments={"prompt": "Valkey", "cwd": "/"})
     with pytest.raises(MCPError, match="There is no tool"):
-        asyncio.run(Desk(keeper, Places(False)).call_tool(None, params))  # type: ignore[arg-type]
+        asyncio.run(Handlers(keeper, Places(False)).call_tool(None, params))  # type: ignore[arg-type]
 
 
 def test_it_answers_for_the_directory_that_the_session_is_in(
@@ -86,7 +85,7 @@ def test_it_answers_for_the_directory_that_the_session_is_in(
     with Bethink(directory=other) as memory:
         memory.add("The Kafka broker keeps a week of events", kind="fact")
     assert "Kafka" in asked(keeper, "how long does the Kafka broker keep events?", cwd=str(other))
-    assert asked(keeper, cwd=str(other)) == ""
+    assert asked(keeper, cwd=str(other)) == "{}"
     assert DECISION in asked(keeper, cwd=str(project / "gone"))
 
 
@@ -94,12 +93,12 @@ def test_the_same_switches_hold(
     keeper: Keeper, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BETHINK_HOOKS", "off")
-    assert asked(keeper) == ""
+    assert asked(keeper) == "{}"
     monkeypatch.delenv("BETHINK_HOOKS")
     pause.pause(pause.EVERYWHERE)
-    assert asked(keeper) == ""
+    assert asked(keeper) == "{}"
     pause.resume(pause.EVERYWHERE)
-    assert asked(keeper, source="schedule_wakeup") == ""
+    assert asked(keeper, source="schedule_wakeup") == "{}"
     assert DECISION in asked(keeper)
 
 
@@ -113,7 +112,7 @@ def test_outside_git_a_folder_of_the_servers_project_is_no_other_and_paused_with
     try:
         assert DECISION in asked(keeper, cwd=str(tmp_path / "notes" / "deep"))
         pause.pause(find(tmp_path / "notes").scope)
-        assert asked(keeper, session="s2", cwd=str(tmp_path / "notes" / "deep")) == ""
+        assert asked(keeper, session="s2", cwd=str(tmp_path / "notes" / "deep")) == "{}"
     finally:
         assert keeper.close(10)
 
@@ -144,10 +143,10 @@ def test_whatever_it_is_given_it_never_fails(keeper: Keeper, project: Path) -> N
         {"prompt": "Valkey", "cwd": ["/"], "host": {}},
         {"what": "?"},
     ):
-        assert prompted(keeper, arguments) == ""
+        assert answer_prompt_hook(keeper, arguments) == "{}"
     assert failures.read() == []
     keeper.directory = None
     keeper._database = str(project)  # a directory is no database
-    assert asked(keeper) == ""
+    assert asked(keeper) == "{}"
     (failure,) = failures.read()
     assert (failure.host, failure.event) == ("claude", "prompt") and "directory" in failure.message

@@ -17,7 +17,7 @@ from bethink import Bethink
 from bethink.errors import EmbeddingError
 from bethink.surface.mcp import keeper as keeping
 from bethink.surface.mcp.keeper import Keeper
-from bethink.surface.mcp.server import chosen
+from bethink.surface.mcp.server import choose_root
 
 STORE = {
     "name": "store_memories",
@@ -251,7 +251,7 @@ def test_a_call_that_fails_inside_is_told_and_the_server_lives_on(place):
 def test_a_resource_that_fails_inside_tells_nothing_of_the_inside(place):
     program = """
         from bethink.surface.mcp import resources
-        resources.listed = lambda memory, cursor: {}["a secret"]
+        resources.list_page = lambda memory, cursor: {}["a secret"]
         from bethink.surface.cli.main import main
         main(["mcp"])
     """
@@ -438,10 +438,10 @@ def test_a_root_counts_unless_the_server_already_is_in_one(tmp_path):
     for name in ("here", "there"):
         (tmp_path / name / "src").mkdir(parents=True)
     here, there, missing = tmp_path / "here", tmp_path / "there", tmp_path / "missing"
-    assert chosen([there, here], here / "src") is None
-    assert chosen([missing, there], here) == there
-    assert chosen([missing], here) is None
-    assert chosen([], here) is None
+    assert choose_root([there, here], here / "src") is None
+    assert choose_root([missing, there], here) == there
+    assert choose_root([missing], here) is None
+    assert choose_root([], here) is None
 
 
 def test_the_source_of_the_server_is_the_one_under_test():

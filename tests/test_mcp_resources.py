@@ -8,8 +8,8 @@ from memories import NOW, clock, open_memory  # noqa: F401
 
 from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NotFound
-from bethink.surface.mcp import prompts, resources
-from bethink.surface.mcp.resources import checked, completed, listed, read
+from bethink.surface.mcp import offers, resources
+from bethink.surface.mcp.resources import check_path, complete, list_page, read
 from bethink.types import Batch, Session, Span
 
 TEXT = "# Tea\n\nOolong is sold in tins.\n"
@@ -177,8 +177,8 @@ def test_what_is_refused_is_not_listed_and_what_is_listed_can_be_read(memory, pr
     for name in ("a b.md", "ü.md", "100%.md", "x%2e.md", "con.md", "tab\t.md", "UPPER.MD"):
         (folder / name).write_text(name)
     (folder / os.fsdecode(b"latin-\xe9.md")).write_text("no UTF-8")
-    page, cursor = listed(memory, None)
-    names = [one.name for one in page]
+    page, cursor = list_page(memory, None)
+    names = [one["name"] for one in page]
     assert cursor is None
     assert names == [
         "domain/tea.md",
@@ -191,8 +191,8 @@ def test_what_is_refused_is_not_listed_and_what_is_listed_can_be_read(memory, pr
         "notes.md",
     ]
     for one in page:
-        kind, text = read(memory, one.uri)
-        assert (kind, len(text.encode())) == ("text/markdown", one.size), one
+        kind, text = read(memory, one["uri"])
+        assert (kind, len(text.encode())) == ("text/markdown", one["size"]), one
 
 
 def test_a_long_list_has_pages(memory, project):
@@ -200,8 +200,8 @@ def test_a_long_list_has_pages(memory, project):
         (project / "docs" / f"page-{number:03}.md").write_text("x")
     seen, cursor, pages = [], None, 0
     while True:
-        page, cursor = listed(memory, cursor)
-        seen += [one.uri for one in page]
+        page, cursor = list_page(memory, cursor)
+        seen += [one["uri"] for one in page]
         pages += 1
         if cursor is None:
             break
@@ -224,11 +224,11 @@ def test_a_long_list_has_pages(memory, project):
 )
 def test_a_cursor_that_is_none_is_refused(memory, cursor):
     with pytest.raises(InvalidInput, match="cursor"):
-        listed(memory, cursor)
+        list_page(memory, cursor)
 
 
 def test_a_page_behind_the_last_is_empty(memory):
-    assert listed(memory, "from-100") == ([], None)
+    assert list_page(memory, "from-100") == ([], None)
 
 
 @pytest.fixture
@@ -268,8 +268,8 @@ def test_the_topics_of_a_conversation_are_read_by_the_beginning_of_its_id(talked
         in text
     )
     assert text.count("</bethink-memory") == 1
-    assert [one.uri for one in listed(talked, None)[0]][-1] == "bethink://topics/3f2a-session"
-    assert completed(talked, "bethink://topics/{session}", "3f") == ["3f2a-session"]
+    assert [one["uri"] for one in list_page(talked, None)[0]][-1] == "bethink://topics/3f2a-session"
+    assert complete(talked, "bethink://topics/{session}", "3f") == ["3f2a-session"]
     for uri in (
         "bethink://topics/",
         "bethink://topics/ffff",
@@ -306,14 +306,14 @@ def test_a_memory_as_a_resource_is_whole(memory):
 def test_completions_are_few_and_of_what_is_there(memory, project):
     for number in range(150):
         (project / "docs" / f"page-{number:03}.md").write_text("x")
-    assert len(completed(memory, "memory://{path}", "page")) == resources.COMPLETIONS
-    assert completed(memory, "memory://{path}", "DOM") == ["domain/tea.md"]
-    assert completed(memory, "memory://{path}", "../") == []
-    assert completed(memory, "unknown://{x}", "") == ()
+    assert len(complete(memory, "memory://{path}", "page")) == resources.COMPLETIONS
+    assert complete(memory, "memory://{path}", "DOM") == ["domain/tea.md"]
+    assert complete(memory, "memory://{path}", "../") == []
+    assert complete(memory, "unknown://{x}", "") == ()
     memory.add("Ada likes Valkey", entities=["person:Ada"])
-    assert prompts.completed(memory, "query", "topic", "ad") == ["Ada"]
-    assert prompts.completed(memory, "query", "topic", "") == ()
-    assert prompts.completed(memory, "nothing", "x", "y") == ()
+    assert offers.complete(memory, "query", "topic", "ad") == ["Ada"]
+    assert offers.complete(memory, "query", "topic", "") == ()
+    assert offers.complete(memory, "nothing", "x", "y") == ()
 
 
 @pytest.mark.parametrize(
@@ -332,4 +332,4 @@ def test_completions_are_few_and_of_what_is_there(memory, project):
     ],
 )
 def test_ordinary_names_are_not_refused(path):
-    assert checked(path)
+    assert check_path(path)

@@ -33,8 +33,8 @@ class Argument(NamedTuple):
     type: str  # text, whole, number, object, objects, choice or switch
     many: str  # how many values: one (""), perhaps one ("?"), any number ("*"), one or more ("+")
     default: str | None
-    low: float | None
-    high: float | None
+    low: int | None
+    high: int | None
     choices: tuple[str, ...]
     help: str
     group: str
@@ -78,7 +78,7 @@ def _parse_argument(head: str, about: str, group: str, alone: bool) -> Argument:
     found = _TYPE.fullmatch(form)
     kind = "choice" if form and not found else found[1] if found else "text"
     low, high = (
-        (float(bound) if bound else None for bound in found.groups()[1:]) if found else (None, None)
+        (int(bound) if bound else None for bound in found.groups()[1:]) if found else (None, None)
     )
     if not is_option:
         names, many = [value], many or ("?" if default else "")

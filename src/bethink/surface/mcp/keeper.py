@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
+import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future as Job
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 THREADS = 4
 PATIENCE = 10.0  # seconds that a call waits for the embedding model
+PROMPT, PROMPT_HOST = "prompt", "claude"  # what the prompt hook is, and whose unless it says so
 AGAIN = 60.0  # seconds after which a model that failed is tried again
 
 Result = TypeVar("Result")
@@ -176,3 +178,49 @@ def open_model(memory: Bethink, ready: threading.Event) -> None:
         log.exception("The embedding model could not be opened.")
     finally:
         ready.set()
+
+
+def answer_prompt_hook(keeper: Keeper, arguments: Mapping[str, Any]) -> str:
+    """The prompt hook without a process: a host that can calls it as a tool of the server that runs anyway (`"type": "mcp_tool"` in
+    Claude Code). It answers what `bethink hook prompt` prints, and uses the embedding model if that is on this machine and open
+    already; it never waits for it, and sends no prompt anywhere. Like every hook it never fails: what goes wrong is counted.
+
+    Arguments: prompt, session_id, cwd, and if the host gives them source and host."""
+    from bethink.hooks import event, run
+
+    nothing = "{}"  # for an empty text Claude Code tells the model that the hook completed
+    if run.switched_off():
+        return nothing
+    # A host that has no value for a placeholder may leave it as it is.
+    given = {
+        name: value
+        for name, value in arguments.items()
+        if not (isinstance(value, str) and value.startswith("${"))
+    }
+    host = given.get("host")
+    host = host if isinstance(host, str) and host in event.HOSTS else PROMPT_HOST
+    try:
+        return _answer_prompt(keeper, event.from_fields(PROMPT, host, given)) or nothing
+    except Exception as error:  # noqa: BLE001 - the outermost boundary of a hook
+        run.count(PROMPT, host, f"{type(error).__name__}: {error}")
+        return nothing
+
+
+def _answer_prompt(keeper: Keeper, hook: Any) -> str:
+    from bethink.hooks import run
+    from bethink.hooks.pause import paused
+
+    actor = f"hook:{hook.host}"
+    memory = keeper.memory(None, actor)
+    place = None
+    # By its folder, also where a team knows the project by its name.
+    found = own = projects.find(memory.project.worktree)
+    if hook.directory and os.path.isdir(hook.directory):  # noqa: PTH112  (false, not an error, for what no file can be named)
+        found = run.project_of(hook, str(own.worktree))
+        if found.scope != own.scope:  # another project than the server was started in
+            place = found.worktree
+            memory = keeper.memory(place, actor)
+    if paused(hook.directory or str(own.worktree), found.scope):
+        return ""
+    here = memory.config.embedding.strip() != "http"
+    return run.answered(hook, memory, "hybrid" if here and keeper.has_model(place) else "keyword")

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import quote as encoded
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote as encode
 from urllib.parse import unquote_to_bytes
 
 from bethink.errors import InvalidInput, NotFound
 from bethink.features import conversations, knowledge
-from bethink.surface.mcp.schemas import FILE, MEMORY, TOPICS
+from bethink.surface.mcp.offers import FILE, MEMORY, TOPICS
 from bethink.surface.render import quote_items, quote_memories
 
 if TYPE_CHECKING:
@@ -37,15 +37,7 @@ _STILL_ENCODED = re.compile(r"%(?:25|2e|2f|5c|00|3a)", re.IGNORECASE)
 _CURSOR = re.compile(r"from-([1-9][0-9]{0,6})")
 
 
-class Listed(NamedTuple):
-    uri: str
-    name: str
-    about: str
-    type: str = "text/markdown"
-    size: int | None = None
-
-
-def listed(memory: Bethink, cursor: str | None) -> tuple[list[Listed], str | None]:
+def list_page(memory: Bethink, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
     """A page of what there is, and the cursor of the next one."""
     start = 0
     if cursor is not None:
@@ -55,26 +47,27 @@ def listed(memory: Bethink, cursor: str | None) -> tuple[list[Listed], str | Non
                 f"'{cursor[:60]}' is not a cursor of this list.", "Start again without one."
             )
         start = int(found[1])
-    page = list(islice(_all(memory), start, start + PAGE + 1))
+    page = list(islice(_list_all(memory), start, start + PAGE + 1))
     return page[:PAGE], f"from-{start + PAGE}" if len(page) > PAGE else None
 
 
-def _all(memory: Bethink) -> Iterator[Listed]:
+def _list_all(memory: Bethink) -> Iterator[dict[str, Any]]:
     for name, file in islice(_files(memory).items(), FILES):
-        yield Listed(
-            FILE + encoded(name),
-            name,
-            "knowledge file",
-            size=file.stat().st_size if file.exists() else None,
-        )
+        yield {
+            "uri": FILE + encode(name),
+            "name": name,
+            "description": "knowledge file",
+            "mime_type": "text/markdown",
+            "size": file.stat().st_size if file.exists() else None,
+        }
     for session in conversations.sessions(memory, SESSIONS):
         day = f"{session.started_at:%Y-%m-%d}, " if session.started_at else ""
-        yield Listed(
-            TOPICS + encoded(session.id),
-            f"topics-{session.id[:13]}",
-            f"topics of a conversation: {day}{session.host}",
-            "text/plain",
-        )
+        yield {
+            "uri": TOPICS + encode(session.id),
+            "name": f"topics-{session.id[:13]}",
+            "description": f"topics of a conversation: {day}{session.host}",
+            "mime_type": "text/plain",
+        }
 
 
 def read(memory: Bethink, uri: str) -> tuple[str, str]:
@@ -112,7 +105,7 @@ def _topics(memory: Bethink, prefix: str) -> str:
 # Files
 
 
-def checked(path: str) -> str:
+def check_path(path: str) -> str:
     """A path that cannot lead out of a folder by its form, decoded once."""
     if len(path) > LONGEST_PATH:
         raise InvalidInput(
@@ -153,7 +146,7 @@ def _text(memory: Bethink, uri: str) -> str:
     from bethink.ingest.files import Found, read_text
     from bethink.ingest.sync import Skipped
 
-    name = checked(uri[len(FILE) :])
+    name = check_path(uri[len(FILE) :])
     found = read_text(Found(_inside(memory, name), name), LARGEST)
     if isinstance(found, Skipped):
         raise NotFound(
@@ -211,7 +204,7 @@ def _files(memory: Bethink) -> dict[str, Path]:
 # Completion
 
 
-def completed(memory: Bethink, template: str, value: str) -> Sequence[str]:
+def complete(memory: Bethink, template: str, value: str) -> Sequence[str]:
     """What the variable of a template may be, given its beginning."""
     value = value[:LONGEST_PATH]
     if template.startswith(FILE):

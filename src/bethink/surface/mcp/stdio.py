@@ -27,7 +27,7 @@ from pydantic import ValidationError
 
 from bethink.hosts import copilot
 from bethink.surface.mcp.keeper import Keeper
-from bethink.surface.mcp.server import Desk, Places, build
+from bethink.surface.mcp.server import Handlers, Places, build
 
 LEVELS = ("debug", "info", "warning", "error")
 # A client that closes stdin waits about two seconds before it kills.
@@ -40,7 +40,7 @@ _PIECES = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++')
 log = logging.getLogger("bethink")
 
 
-Make = Callable[[Keeper, Places], Desk]
+Make = Callable[[Keeper, Places], Handlers]
 
 
 def serve(
@@ -49,7 +49,7 @@ def serve(
     container: str | None = None,
     make: Make | None = None,
 ) -> NoReturn:
-    """Speaks the protocol until the client is gone, and ends the process. `make` gives another desk than the usual one."""
+    """Speaks the protocol until the client is gone, and ends the process. `make` gives other handlers than the usual ones."""
     _prepare_log()
     home = os.environ.get("CLAUDE_PROJECT_DIR", "") or copilot.directory(os.environ, Path.home())
     keeper = Keeper(

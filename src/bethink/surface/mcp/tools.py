@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.features import conversations, handoffs
 from bethink.ingest.pipeline import clean
+from bethink.surface.mcp import schemas
 from bethink.surface.render import (
     AGENT_STEPS,
     cut_to,
@@ -58,7 +59,7 @@ def search_memories(memory: Bethink, given: Arguments) -> str:
         from bethink.ingest.redact import redact
 
         log.debug("search_memories: %s", redact(given["reason_for_search"][:500]).text)
-    answer = found(
+    answer = find_spread(
         memory,
         given["query"],
         given.get("limit", 10),
@@ -69,7 +70,7 @@ def search_memories(memory: Bethink, given: Arguments) -> str:
     return quote_answer(memory, answer, given.get("max_tokens", memory.config.max_tokens))
 
 
-def found(memory: Bethink, query: str, limit: int, **how: Any) -> Answer:
+def find_spread(memory: Bethink, query: str, limit: int, **how: Any) -> Answer:
     """The answer to a question in which no imported document crowds out the rest, as far as there is a rest."""
     how["seed"] = secrets.randbits(32)  # the same chance in every search
     cap = max(CAP, limit // 3)
@@ -204,12 +205,13 @@ def forget_memories(memory: Bethink, given: Arguments) -> str:
     ids, missing = _resolved(memory, given["ids"])
     known = {one.id: one for one in memory.store.get(ids)}
     short = memory.store.abbreviate(ids)
-    memory.forget(*ids)
+    done = memory.forget(*ids)
     lines = [
         f"[{short[id]}] {'was forgotten before' if known[id].deleted_at else 'forgotten'}"
         for id in ids
     ]
-    return "\n".join([*lines, *missing, "`bethink restore ID` brings a memory back."])
+    back = "`bethink restore ID` brings a memory back."
+    return "\n".join([*lines, *missing, back, *note_lines(done.hints)])
 
 
 def rate_memories(memory: Bethink, given: Arguments) -> str:
@@ -301,13 +303,9 @@ def _topics(memory: Bethink) -> list[Quote | str]:
 
 
 TOOLS: dict[str, Callable[[Bethink, Arguments], str]] = {
-    "search_memories": search_memories,
-    "store_memories": store_memories,
-    "get_memories": get_memories,
-    "update_memory": update_memory,
-    "forget_memories": forget_memories,
-    "rate_memories": rate_memories,
-    "store_handoff": store_handoff,
-    "get_handoff": get_handoff,
-    "memory_overview": memory_overview,
+    name: globals()[name] for name in schemas.TOOLS
 }
+
+
+def call(memory: Bethink, name: str, given: Arguments) -> str:
+    return TOOLS[name](memory, given)

@@ -13,12 +13,12 @@ import mcp_types as types
 from bethink.errors import BethinkError
 from bethink.surface.mcp import schemas
 from bethink.surface.mcp.keeper import Keeper
-from bethink.surface.mcp.server import Context, Desk, Places
+from bethink.surface.mcp.server import Context, Handlers, Places
 from bethink.surface.remote.client import Unreachable
 from bethink.surface.remote.outbox import Team
 
 
-class RemoteTools(Desk):
+class RemoteTools(Handlers):
     """Answers tools from the team's server. Resources and prompts are of this machine's own project."""
 
     def __init__(self, keeper: Keeper, places: Places, team: Team) -> None:

@@ -28,7 +28,7 @@ LEVELS = [
     ["ingest", "recall"],
     ["api"],
     ["features.language"],
-    ["features", "surface.layout", "surface.render"],
+    ["features", "surface.arguments", "surface.layout", "surface.render"],
     [
         "bench",
         "features.condition",

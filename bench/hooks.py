@@ -294,8 +294,8 @@ def load(memory: Bethink, folder: Path) -> None:
         memory.ingest([(Source(session, "transcript"), passages)], replace_sources=False)
 
 
-def given(memory: Bethink, text: str, meaning: bool) -> prompt.Told:
-    return prompt.told(
+def given(memory: Bethink, text: str, meaning: bool) -> prompt.Context:
+    return prompt.recall_for_prompt(
         event.Hook("prompt", "claude", prompt=text), memory, "hybrid" if meaning else "keyword"
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bethink.install import command
+from bethink.hosts import place
 
 HOSTS = ("claude", "codex", "opencode", "copilot", "gemini", "cursor")
 PROGRAM = "/opt/my tools/bethink"
@@ -83,7 +83,7 @@ def home_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     ):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "no programs"))
-    monkeypatch.setattr(command, "running", lambda: (PROGRAM,))
+    monkeypatch.setattr(place, "running_command", lambda: (PROGRAM,))
     return folder
 
 

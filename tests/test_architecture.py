@@ -22,6 +22,7 @@ LEVELS = [
         "embed.base",
         "llm.base",
         "hosts.base",
+        "hosts.edit",
         "hooks.pause",
     ],
     ["store", "embed", "llm", "hosts", "judge"],
@@ -38,7 +39,7 @@ LEVELS = [
         "surface.remote",
         "hooks",
     ],
-    ["install"],
+    ["hosts.install", "hosts.check"],
     ["surface", "__main__"],
 ]
 

@@ -9,9 +9,8 @@ import pytest
 from hooking import Shop
 
 from bethink.errors import InvalidInput
-from bethink.hooks import event, failures, given, pause, spool
-from bethink.hooks.dialects import render
-from bethink.hooks.event import EVENTS, HOSTS, Hook
+from bethink.hooks import event, pause, spool, state
+from bethink.hooks.event import EVENTS, HOSTS, Hook, render_answer
 from bethink.hooks.run import KEEP, run
 from bethink.text.fence import NOTICE
 
@@ -71,13 +70,13 @@ def test_a_turn_whose_agent_is_killed_is_read_at_the_next_hook(shop: Shop) -> No
             "claude",
             "post-compact",
             {"trigger": "auto", "compact_summary": "We moved."},
-            Hook("post-compact", "claude", trigger="auto", summary="We moved."),
+            Hook("post-compact", "claude", summary="We moved."),
         ),
         (
             "claude",
             "pre-tool",
             {"tool_name": "Edit", "tool_input": {"file_path": "/p/a.py", "old_string": "x"}},
-            Hook("pre-tool", "claude", tool="Edit", files=("/p/a.py",)),
+            Hook("pre-tool", "claude", files=("/p/a.py",)),
         ),
         (
             "codex",
@@ -95,7 +94,7 @@ def test_a_turn_whose_agent_is_killed_is_read_at_the_next_hook(shop: Shop) -> No
             "copilot",
             "pre-tool",
             {"toolName": "edit", "toolArgs": '{"path": "b.py"}'},
-            Hook("pre-tool", "copilot", tool="edit", files=("b.py",)),
+            Hook("pre-tool", "copilot", files=("b.py",)),
         ),
         (
             "cursor",
@@ -163,7 +162,7 @@ def test_what_is_no_object_is_refused_in_a_sentence(data: bytes) -> None:
 def test_one_plugin_for_several_hosts_knows_who_is_calling(
     told: dict, environment: dict[str, str], host: str
 ) -> None:
-    assert event.whose(told, environment) == host
+    assert event.find_host(told, environment) == host
 
 
 # Answering
@@ -211,25 +210,27 @@ def test_one_plugin_for_several_hosts_knows_who_is_calling(
     ],
 )
 def test_each_host_is_answered_in_its_dialect(host: str, name: str, expected: dict) -> None:
-    printed = render(Hook(name, host), "é")
+    printed = render_answer(Hook(name, host), "é")
     assert json.loads(printed) == expected
     assert printed.isascii()
 
 
 def test_claude_code_reads_what_to_keep_as_plain_text() -> None:
-    assert render(Hook("pre-compact", "claude"), "Keep it.") == "Keep it."
+    assert render_answer(Hook("pre-compact", "claude"), "Keep it.") == "Keep it."
 
 
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("name", EVENTS)
 def test_no_context_is_no_output_and_an_end_is_never_answered(host: str, name: str) -> None:
-    assert render(Hook(name, host), "") == ""
+    assert render_answer(Hook(name, host), "") == ""
     if name in ("stop", "subagent-stop", "session-end", "post-compact"):
-        assert render(Hook(name, host), "text") == ""
+        assert render_answer(Hook(name, host), "text") == ""
 
 
 def test_halves_of_characters_cannot_break_an_answer() -> None:
-    assert json.loads(render(Hook("prompt", "copilot"), "a\ud800b")) == {"additionalContext": "a?b"}
+    assert json.loads(render_answer(Hook("prompt", "copilot"), "a\ud800b")) == {
+        "additionalContext": "a?b"
+    }
 
 
 # Noting
@@ -266,7 +267,7 @@ def test_a_sub_agent_is_noted_by_its_own_transcript_and_a_call_of_the_hosts_own_
 
 
 def test_before_a_compaction_the_transcript_is_noted_and_what_to_keep_is_said(shop: Shop) -> None:
-    assert shop.printed("pre-compact", transcript_path="/talks/a.jsonl", trigger="auto") == KEEP
+    assert shop.printed("pre-compact", transcript_path="/talks/a.jsonl") == KEEP
     assert shop.printed("pre-compact", "codex", transcript_path="/talks/b.jsonl") == ""
     assert len(spool.waiting()) == 2
 
@@ -296,7 +297,7 @@ def test_hooks_that_are_switched_off_do_nothing(
         == shop.printed("stop", transcript_path="/talks/a.jsonl")
         == ""
     )
-    assert spool.waiting() == [] and failures.read() == []
+    assert spool.waiting() == [] and state.read_failures() == []
 
 
 def test_a_pause_is_kept(shop: Shop) -> None:
@@ -313,7 +314,7 @@ def test_a_pause_is_kept(shop: Shop) -> None:
 def test_hooks_never_make_a_database(shop: Shop) -> None:
     assert shop.start() == shop.ask("how do we deploy?") == ""
     assert not (shop.home / "memory.db").exists()
-    assert failures.read() == []
+    assert state.read_failures() == []
 
 
 # What goes wrong is counted
@@ -332,18 +333,18 @@ def test_what_a_hook_cannot_do_is_counted_and_never_said(
     shop: Shop, name: str, host: str, data: bytes, row: tuple[str, str]
 ) -> None:
     assert run(name, host, data) == run(name, host, data) == ""
-    (failure,) = failures.read()
+    (failure,) = state.read_failures()
     assert (failure.host, failure.event, failure.count) == (*row, 2)
     assert failure.first <= failure.last and failure.message
-    failures.clear()
-    assert failures.read() == []
+    state.clear_failures()
+    assert state.read_failures() == []
 
 
 def test_settings_that_cannot_be_read_are_counted(shop: Shop) -> None:
     shop.add("We deploy from main", "decision")
     (shop.home / "config.toml").write_text("nonsense = 1\n")
     assert shop.ask("how do we deploy?") == ""
-    assert "Unknown setting 'nonsense'" in failures.read()[0].message
+    assert "Unknown setting 'nonsense'" in state.read_failures()[0].message
 
 
 @pytest.mark.parametrize(
@@ -358,15 +359,13 @@ def test_settings_that_cannot_be_read_are_counted(shop: Shop) -> None:
     ],
 )
 def test_counters_that_were_damaged_start_anew(shop: Shop, text: str) -> None:
-    failures.file().parent.mkdir(parents=True, exist_ok=True)
-    failures.file().write_text(text)
-    assert failures.read() == []
-    failures.note("claude", "stop", "It broke.\n" * 100)
-    (failure,) = failures.read()
+    state.failures_file().parent.mkdir(parents=True, exist_ok=True)
+    state.failures_file().write_text(text)
+    assert state.read_failures() == []
+    state.note_failure("claude", "stop", "It broke.\n" * 100)
+    (failure,) = state.read_failures()
     assert (
-        failure.count == 1
-        and len(failure.message) <= failures.LONGEST
-        and "\n" not in failure.message
+        failure.count == 1 and len(failure.message) <= state.LONGEST and "\n" not in failure.message
     )
 
 
@@ -374,7 +373,7 @@ def test_a_database_of_another_program_is_left_alone(shop: Shop) -> None:
     (shop.home / "memory.db").parent.mkdir(parents=True, exist_ok=True)
     (shop.home / "memory.db").write_bytes(b"This is no database at all." * 100)
     assert shop.start() == shop.ask("how do we deploy?") == ""
-    assert {failure.event for failure in failures.read()} == {"session-start", "prompt"}
+    assert {failure.event for failure in state.read_failures()} == {"session-start", "prompt"}
 
 
 # What a session was given
@@ -385,22 +384,24 @@ def test_old_sessions_are_cleaned_away_and_very_many_too(
 ) -> None:
     import os
 
-    monkeypatch.setattr(given, "FILES", 3)
+    monkeypatch.setattr(state, "MOST_SESSIONS", 3)
     hooks = [Hook("prompt", "claude", session=str(number)) for number in range(6)]
     for number, hook in enumerate(hooks):
-        given.note(hook, [f"id-{number}"])
-        os.utime(given._file(hook), (1, 1) if number == 5 else None)
-    given.clean()
-    assert len(list(given.folder().iterdir())) == 3
-    assert given.read(hooks[5]) == given.Given()
+        state.note_given(hook, [f"id-{number}"])
+        os.utime(state._given_file(hook), (1, 1) if number == 5 else None)
+    state.remove_old_given()
+    assert len(list((state.folder() / "given").iterdir())) == 3
+    assert state.read_given(hooks[5]) == state.Given()
 
 
 def test_a_session_keeps_only_so_many_ids(shop: Shop) -> None:
     hook = Hook("prompt", "claude", session="../../etc/passwd")
-    given.note(hook, map(str, range(given.MOST + 5)))
-    assert given.read(hook).ids == tuple(map(str, range(5, given.MOST + 5)))
-    assert [path.parent for path in given.folder().iterdir()] == [given.folder()]
-    assert given.read(Hook("prompt", "codex", session="../../etc/passwd")) == given.Given()
+    state.note_given(hook, map(str, range(state.MOST_IDS + 5)))
+    assert state.read_given(hook).ids == tuple(map(str, range(5, state.MOST_IDS + 5)))
+    assert [path.parent for path in (state.folder() / "given").iterdir()] == [
+        (state.folder() / "given")
+    ]
+    assert state.read_given(Hook("prompt", "codex", session="../../etc/passwd")) == state.Given()
 
 
 def test_recalled_text_is_fenced_with_its_origin(shop: Shop) -> None:

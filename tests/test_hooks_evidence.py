@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bethink.hooks.evidence import asked, confidence
-from bethink.hooks.vocabulary import telling
+from bethink.hooks.vocabulary import is_telling
 from bethink.store.base import Statistics
 from bethink.store.lexemes import tokenize
 from bethink.types import Words
@@ -124,4 +124,4 @@ def test_meaning_lifts_what_few_words_say_and_lowers_what_is_about_something_els
     ],
 )
 def test_a_prompt_of_common_words_alone_is_not_even_looked_up(prompt: str, expected: bool) -> None:
-    assert telling(prompt) == expected
+    assert is_telling(prompt) == expected

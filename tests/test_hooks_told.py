@@ -395,7 +395,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Bethink:
 
 
 def fits(memory: Bethink, text: str) -> list[str]:
-    told = prompt.told(Hook("prompt", "claude", prompt=text), memory)
+    told = prompt.recall_for_prompt(Hook("prompt", "claude", prompt=text), memory)
     return [str(one.metadata["document"]) for one in memory.store.get(list(told.ids))]
 
 

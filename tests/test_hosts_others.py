@@ -87,7 +87,7 @@ def test_copilot_tells_a_plugins_server_where_its_session_works(
         "COPILOT_AGENT_SESSION_ID": "s1",
         **environment,
     }
-    assert copilot.directory(given, tmp_path / "home") == directory
+    assert copilot.find_directory(given, tmp_path / "home") == directory
 
 
 def test_copilot_follows_the_session_into_another_folder():

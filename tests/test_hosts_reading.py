@@ -6,6 +6,7 @@ import json
 import random
 import time
 import tracemalloc
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -81,7 +82,7 @@ def test_pages_of_any_size_give_the_same_turns_and_each_can_be_gone_on_from(name
     pages = list(hosts.read(path, host=host).pages(**limits))
     assert [turn for page in pages for turn in page.turns] == expected
     assert sum(page.lines for page in pages) == transcript.lines
-    assert sum((base.Counter(page.skipped) for page in pages), base.Counter()) == transcript.skipped
+    assert sum((Counter(page.skipped) for page in pages), Counter()) == transcript.skipped
     for number, page in enumerate(pages):
         rest, _ = read(path, stored(page.position), host)
         after = [turn for later in pages[number + 1 :] for turn in later.turns]
@@ -300,7 +301,7 @@ def test_a_line_beyond_the_bound_is_passed_over_in_little_memory(tmp_path):
         file.write(b'"}}\n')
         file.write(json.dumps(claude_line(3, "behind")).encode() + b"\n")
     tracemalloc.start()
-    transcript = hosts.reader("claude").read(path, base.START, 4 << 20)
+    transcript = hosts.agent("claude").read(path, base.START, 4 << 20)
     turns = list(transcript.turns())
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -311,7 +312,7 @@ def test_a_line_beyond_the_bound_is_passed_over_in_little_memory(tmp_path):
 
 def test_a_line_beyond_the_bound_that_is_still_growing_is_not_consumed(tmp_path):
     path = written(tmp_path / "s.jsonl", claude_line(1, "before"), "x" * 5000, end="")
-    transcript = hosts.reader("claude").read(path, base.START, 1000)
+    transcript = hosts.agent("claude").read(path, base.START, 1000)
     assert [turn.text for turn in transcript.turns()] == ["before"]
     assert transcript.skipped == {base.HALF: 1}
     assert transcript.position.line == 1
@@ -389,13 +390,12 @@ def made(host, number, text):
 def test_lines_are_the_same_whatever_the_block(data, bound, block, tmp_path):
     path = tmp_path / "x"
     path.write_bytes(data)
-    stream = lines.opened(path)
     before, lines.BLOCK = lines.BLOCK, block
     try:
-        found = list(lines.lines(stream, bound=bound))
+        with lines.open_stream(path) as stream:
+            found = list(lines.read_lines(stream, bound=bound))
     finally:
         lines.BLOCK = before
-        stream.close()
     expected = data.split(b"\n")
     if not expected[-1]:
         expected.pop()
@@ -413,7 +413,7 @@ def test_lines_are_the_same_whatever_the_block(data, bound, block, tmp_path):
 
 def test_a_file_that_may_not_be_read_is_said_in_a_sentence(tmp_path):
     with pytest.raises(BethinkError, match="cannot be read"):
-        lines.opened(tmp_path)
+        lines.read_head(tmp_path)
 
 
 def test_nothing_is_left_open():

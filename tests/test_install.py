@@ -17,8 +17,8 @@ from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, home_of, laid, tree
 from bethink import skills
 from bethink.errors import BethinkError
 from bethink.hooks import run
-from bethink.install import command, host
-from bethink.surface.cli.install import warnings
+from bethink.hosts import AGENTS, agent, place
+from bethink.surface.cli.install import command_notes
 from bethink.text import textfile
 
 pytest_plugins = ["cli_runner"]
@@ -194,7 +194,7 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(
     settings = laid(home, ".claude/settings.json", text)
     cli.ok("install", "--claude")
     settings.write_text(settings.read_text().replace('"opus"', '"haiku"'))
-    monkeypatch.setattr(command, "running", lambda: ("/new/bethink",))
+    monkeypatch.setattr(place, "running_command", lambda: ("/new/bethink",))
     cli.ok("install", "--claude")
     assert PROGRAM not in settings.read_text()
     assert settings.read_text().count("/new/bethink") == 7
@@ -559,7 +559,7 @@ def test_a_project_names_the_bare_command_where_that_leads_here(
 ) -> None:
     program = laid(tmp_path, "programs/bethink", "#!/bin/sh\n", 0o755)
     monkeypatch.setenv("PATH", str(program.parent))
-    monkeypatch.setattr(command, "running", lambda: (str(program),))
+    monkeypatch.setattr(place, "running_command", lambda: (str(program),))
     cli.ok("install", "--claude", "--project")
     assert (
         json.loads((cli.project / ".mcp.json").read_text())["mcpServers"]["bethink"]["command"]
@@ -673,12 +673,12 @@ def test_an_unwritable_data_directory_is_told_and_nothing_is_changed(
 
 
 def test_every_host_has_what_the_installer_asks_for() -> None:
-    place = host.Place(Path("/h"), {}, None, ("bethink",))
-    for name in host.HOSTS:
-        module = host.module(name)
-        assert module.NAME and module.PROGRAM
-        assert {target.part for target in module.targets(place)} == {"mcp", "hooks", "skills"}
-        assert all(note.endswith(".") for note in module.notes(place))
+    where = place.Place(Path("/h"), {}, None, ("bethink",))
+    for name in AGENTS:
+        module = agent(name)
+        assert module.PROGRAM
+        assert {target.part for target in module.targets(where)} == {"mcp", "hooks", "skills"}
+        assert all(note.endswith(".") for note in module.notes(where))
 
 
 def test_a_program_of_a_passing_environment_is_passed_over_or_told(
@@ -690,11 +690,11 @@ def test_a_program_of_a_passing_environment_is_passed_over_or_told(
     monkeypatch.setattr("sys.argv", [str(passing)])
     monkeypatch.setattr("sys.executable", str(passing.parent / "python"))
     monkeypatch.setenv("PATH", f"{passing.parent}{os.pathsep}{lasting.parent}")
-    assert command.running() == (str(lasting),)
+    assert place.running_command() == (str(lasting),)
     monkeypatch.setenv("PATH", str(passing.parent))
-    assert command.running() == (str(passing.parent / "python"), "-P", "-m", "bethink")
-    place = host.Place(home, {}, None, command.running())
-    assert "uv tool install" in warnings(place)[0]
+    assert place.running_command() == (str(passing.parent / "python"), "-P", "-m", "bethink")
+    where = place.Place(home, {}, None, place.running_command())
+    assert "uv tool install" in command_notes(where)[0]
 
 
 @pytest.mark.parametrize(
@@ -708,7 +708,7 @@ def test_the_running_program_is_named_as_it_was_started(
     monkeypatch.setattr("sys.argv", [started.format(bin=tmp_path)])
     monkeypatch.setattr("sys.executable", str(tmp_path / "elsewhere" / "python"))
     monkeypatch.setenv("PATH", os.devnull)
-    words = command.running()
+    words = place.running_command()
     assert words == (
         (str(program),)
         if expected

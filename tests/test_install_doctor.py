@@ -12,8 +12,8 @@ import pytest
 from agent_files import HOSTS, home_of, laid, tree
 
 from bethink import __version__
-from bethink.hooks import failures, pause, spool
-from bethink.install import check, command, host, probe
+from bethink.hooks import pause, spool, state
+from bethink.hosts import agent, check, place
 
 pytest_plugins = ["cli_runner"]
 
@@ -34,7 +34,7 @@ def program(cli, home: Path, monkeypatch, tmp_path) -> Path:
         f'#!/bin/sh\nPYTHONPATH="{SOURCE}" exec "{sys.executable}" -m bethink "$@"\n',
         0o755,
     )
-    monkeypatch.setattr(command, "running", lambda: (str(path),))
+    monkeypatch.setattr(place, "running_command", lambda: (str(path),))
     monkeypatch.setenv("PATH", os.defpath)
     return path
 
@@ -76,7 +76,7 @@ def test_a_capture_and_what_is_not_read_yet_are_told(cli, home: Path, monkeypatc
     monkeypatch.setattr(spool, "captures", lambda: {"claude": time.time() - 42})
     monkeypatch.setattr(spool, "lag", lambda name: 7)
     assert (
-        check._captured("claude").message
+        check._check_capture("claude").message
         == "last capture 42 seconds ago; the index is behind by 7 lines"
     )
 
@@ -88,7 +88,7 @@ def test_a_program_that_is_gone_is_a_problem_and_fix_names_the_new_one(
     newer = program.parent.parent / "newer" / "bethink"
     newer.parent.mkdir()
     program.rename(newer)
-    monkeypatch.setattr(command, "running", lambda: (str(newer),))
+    monkeypatch.setattr(place, "running_command", lambda: (str(newer),))
     found = findings(cli)
     assert not found["claude program"]["ok"]
     assert "is not there" in found["claude program"]["message"]
@@ -106,7 +106,7 @@ def test_another_version_is_a_problem(
     cli, home: Path, program: Path, monkeypatch, tmp_path
 ) -> None:
     cli.ok("install", "--cursor", "--no-skills", "--no-mcp")
-    monkeypatch.setattr(command, "running", lambda: ("/another/bethink",))
+    monkeypatch.setattr(place, "running_command", lambda: ("/another/bethink",))
     assert findings(cli)["cursor program"]["ok"], "another place, the same version"
     program.write_text("#!/bin/sh\necho bethink 0.0.1\n")
     found = findings(cli)["cursor program"]
@@ -237,11 +237,11 @@ def test_a_directory_that_vanished_is_no_matter(
 
 def test_old_failures_are_history(cli, home: Path, monkeypatch) -> None:
     monkeypatch.setattr(
-        failures,
-        "read",
-        lambda: [failures.Failure("claude", "stop", 2, 0.0, time.time() - 3 * 86400, "no space")],
+        state,
+        "read_failures",
+        lambda: [state.Failure("claude", "stop", 2, 0.0, time.time() - 3 * 86400, "no space")],
     )
-    (found,) = check._failed("claude")
+    (found,) = check._check_failures("claude")
     assert found.ok
     assert found.message == "stop failed 2 times, last 3 days ago: no space"
 
@@ -344,7 +344,7 @@ def test_what_install_wrote_into_a_project_is_proven_and_mended(
     newer = program.parent.parent / "newer" / "bethink"
     newer.parent.mkdir()
     program.rename(newer)
-    monkeypatch.setattr(command, "running", lambda: (str(newer),))
+    monkeypatch.setattr(place, "running_command", lambda: (str(newer),))
     assert not findings(cli)[f"{name} entries"]["ok"]
     found = findings(cli, "--fix")
     assert all(one["ok"] for one in found.values()), found
@@ -352,7 +352,7 @@ def test_what_install_wrote_into_a_project_is_proven_and_mended(
 
 def test_a_hook_in_a_shell_that_is_too_slow_leaves_no_process(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    ran = probe.run(f"(sleep 1; echo late > '{mark}') & wait", b"", 0.2, os.environ)
+    ran = check.run_command(f"(sleep 1; echo late > '{mark}') & wait", b"", 0.2, os.environ)
     assert ran.code is None
     assert "did not end within" in ran.trouble
     deadline = time.monotonic() + 1.3
@@ -395,6 +395,6 @@ def test_every_host_tells_which_hooks_it_should_have() -> None:
         "session-end",
     }
     for name in HOSTS:
-        events = getattr(host.module(name), "EVENTS", {})
+        events = getattr(agent(name), "EVENTS", {})
         assert set(events.values()) <= known
         assert name == "opencode" or {"session-start", "prompt", "stop"} <= set(events.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,16 +11,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bethink.errors import InvalidInput
-from bethink.install import entries, host, jsonc, toml
-from bethink.install.entries import Entry, State
+from bethink.hosts import agent, edit
+from bethink.hosts.edit import Entry, put_entries, take_entries
+from bethink.hosts.place import Place
 
-PLACE = host.Place(Path("/home/ü ser"), {}, None, ("/opt/my tools/bethink",), tool_hooks=True)
+PLACE = Place(Path("/home/ü ser"), {}, None, ("/opt/my tools/bethink",), tool_hooks=True)
 
 
 def wanted(name: str, part: str) -> tuple[Entry, ...]:
     return next(
         target.entries
-        for target in host.module(name).targets(PLACE)
+        for target in agent(name).targets(PLACE)
         if target.part == part and target.entries
     )
 
@@ -35,8 +35,8 @@ JSON_ENTRIES = {f"{name} hooks": (name, found) for name, found in HOOKS.items()}
 }
 
 
-def parsed(text: str) -> object:
-    return {} if jsonc.empty(text) else jsonc.plain(jsonc.parse(text))
+# Where there was no value, there is an empty one afterwards.
+NO_VALUE = ("empty", "one line end", "only a comment", "a comment without a line end")
 
 
 @pytest.mark.parametrize("case", JSON_ENTRIES)
@@ -44,15 +44,14 @@ def parsed(text: str) -> object:
 def test_what_was_put_into_json_can_be_taken_out_to_the_byte(case: str, document: str) -> None:
     name, found = JSON_ENTRIES[case]
     text = DOCUMENTS[document]
-    put = entries.put(text, found, name, State())
+    put = put_entries(text, found, name)
     assert put.kept == ()
-    assert entries.put(put.text, found, name, put.state) == put, "a second time changes nothing"
-    assert entries.take(put.text, put.state.entries, name, put.state) == text
-    before, after = parsed(text), parsed(put.text)
+    assert put_entries(put.text, found, name, put.keys) == put, "a second time changes nothing"
+    taken = take_entries(put.text, put.keys, name, text)
+    assert taken == text or (document in NO_VALUE and edit.read_value(taken) == {})
+    before, after = edit.read_value(text), edit.read_value(put.text)
     for entry in found:
-        place = after
-        for key in entry.path:
-            place = place[key]
+        place = edit.value_at(after, entry.path)
         assert entry.value in place if entry.kind == "hook" else place == entry.value
     assert list(before) == [key for key in after if key in before], "the order stays"
 
@@ -69,7 +68,7 @@ def test_strict_json_stays_strict_json(document: str) -> None:
     text = DOCUMENTS[document]
     if document == "trailing commas":
         return
-    put = entries.put(text, HOOKS["claude"], "claude", State()).text
+    put = put_entries(text, HOOKS["claude"], "claude").text
     assert json.loads(put.lstrip("\ufeff"))["hooks"]["Stop"]
 
 
@@ -95,13 +94,11 @@ def test_strict_json_stays_strict_json(document: str) -> None:
     ],
 )
 def test_what_is_put_in_looks_like_the_rest(document: str, expected: str) -> None:
-    assert entries.put(DOCUMENTS[document], SERVERS["cursor"], "cursor", State()).text.endswith(
-        expected
-    )
+    assert put_entries(DOCUMENTS[document], SERVERS["cursor"], "cursor").text.endswith(expected)
 
 
 def test_crlf_files_get_no_other_line_ends() -> None:
-    text = entries.put(DOCUMENTS["CRLF"], HOOKS["claude"], "claude", State()).text
+    text = put_entries(DOCUMENTS["CRLF"], HOOKS["claude"], "claude").text
     assert text.count("\n") == text.count("\r\n")
 
 
@@ -128,9 +125,9 @@ def test_crlf_files_get_no_other_line_ends() -> None:
 def test_one_member_is_taken_out_and_its_surroundings_stay_whole(
     text: str, index: int, expected: str
 ) -> None:
-    shorter = jsonc.remove(text, jsonc.parse(text), index)
+    shorter = edit.remove(text, edit.parse(text), index)
     assert shorter == expected
-    jsonc.parse(shorter)
+    edit.parse(shorter)
 
 
 EDITS = {
@@ -145,47 +142,36 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("edit", EDITS)
-def test_what_the_user_changed_meanwhile_stays(edit: str) -> None:
+@pytest.mark.parametrize("made", EDITS)
+def test_what_the_user_changed_meanwhile_stays(made: str) -> None:
     text = DOCUMENTS["other tools' hooks"].replace(
         '{\n  "hooks"', '{\n  "model": "opus",\n  "hooks"'
     )
     found = (*HOOKS["claude"], *SERVERS["claude"])
-    put = entries.put(text, found, "claude", State())
-    changed = put.text.replace(*EDITS[edit])
+    put = put_entries(text, found, "claude")
+    changed = put.text.replace(*EDITS[made])
     assert changed != put.text
-    shorter = entries.take(changed, put.state.entries, "claude", put.state)
-    assert shorter == text.replace(*EDITS[edit])
-    assert entries.prove_take(changed, shorter, put.state.entries, "claude", put.state)
+    assert take_entries(changed, put.keys, "claude", text) == text.replace(*EDITS[made])
 
 
 def test_a_group_that_the_user_shares_with_our_hook_keeps_theirs() -> None:
-    put = entries.put("{}\n", HOOKS["claude"], "claude", State())
+    put = put_entries("{}\n", HOOKS["claude"], "claude")
     document = json.loads(put.text)
     document["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "mine"})
     changed = json.dumps(document, indent=2)
-    assert json.loads(entries.take(changed, put.state.entries, "claude", put.state)) == {
+    assert json.loads(take_entries(changed, put.keys, "claude", "{}\n")) == {
         "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}
     }
 
 
 def test_an_upgrade_changes_our_command_and_nothing_else() -> None:
     text = DOCUMENTS["other tools' hooks"]
-    put = entries.put(text, HOOKS["claude"], "claude", State())
+    put = put_entries(text, HOOKS["claude"], "claude")
     tuned = put.text.replace('"timeout": 10', '"timeout": 33')
-    newer = host.module("claude").targets(PLACE._replace(words=("/new/bethink",)))[1].entries
-    upgraded = entries.put(tuned, newer, "claude", put.state)
+    newer = agent("claude").targets(PLACE._replace(words=("/new/bethink",)))[1].entries
+    upgraded = put_entries(tuned, newer, "claude", put.keys)
     assert upgraded.text == tuned.replace("/opt/my tools/bethink", "/new/bethink")
-    assert entries.take(upgraded.text, upgraded.state.entries, "claude", upgraded.state) == text
-
-
-def test_hooks_that_are_no_longer_wanted_go() -> None:
-    put = entries.put("{}", HOOKS["claude"], "claude", State())
-    fewer = tuple(entry for entry in HOOKS["claude"] if entry.path[-1] != "PreToolUse")
-    less = entries.put(put.text, fewer, "claude", put.state)
-    assert "PreToolUse" in put.text
-    assert "PreToolUse" not in less.text
-    assert "Stop" in less.text
+    assert take_entries(upgraded.text, upgraded.keys, "claude", text) == text
 
 
 @pytest.mark.parametrize(
@@ -194,10 +180,10 @@ def test_hooks_that_are_no_longer_wanted_go() -> None:
 )
 def test_a_server_of_our_name_that_somebody_else_made_is_kept(value: str) -> None:
     text = '{"mcpServers": {"bethink": %s}}' % value  # noqa: UP031
-    put = entries.put(text, SERVERS["claude"], "claude", State())
-    assert put.text == text
-    assert put.state.entries == ()
-    assert len(put.kept) == 1
+    put = put_entries(text, SERVERS["claude"], "claude")
+    assert (put.text, put.keys, len(put.kept)) == (text, (), 1)
+    forced = put_entries(text, SERVERS["claude"], "claude", force=True)
+    assert edit.read_value(forced.text)["mcpServers"]["bethink"] == SERVERS["claude"][0].value
 
 
 @pytest.mark.parametrize(
@@ -225,7 +211,7 @@ def test_a_server_of_our_name_that_somebody_else_made_is_kept(value: str) -> Non
 )
 def test_what_cannot_be_understood_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        entries.put(text, HOOKS["claude"], "claude", State())
+        put_entries(text, HOOKS["claude"], "claude")
     assert caught.value.message.endswith(".")
     assert caught.value.hint
 
@@ -304,12 +290,9 @@ def test_any_json_document_is_given_back_as_it_was(
     for document in (plain, text.replace("\n", end)):
         if not document.isascii():
             document = document.encode("utf-8", "replace").decode()
-        put = entries.put(document, found, name, State())
-        assert entries.take(put.text, put.state.entries, name, put.state) == document
-        assert entries.without(parsed(put.text), put.state.entries, name, put.state) == parsed(
-            document
-        )
-        assert entries.put(put.text, found, name, put.state).text == put.text
+        put = put_entries(document, found, name)
+        assert take_entries(put.text, put.keys, name, document) == document
+        assert put_entries(put.text, found, name, put.keys).text == put.text
 
 
 # TOML
@@ -320,12 +303,12 @@ CODEX = wanted("codex", "mcp")
 @pytest.mark.parametrize("document", TOMLS)
 def test_what_was_put_into_toml_can_be_taken_out_to_the_byte(document: str) -> None:
     text = TOMLS[document]
-    put = entries.put(text, CODEX, "codex", State())
-    found = toml.parse(put.text)["mcp_servers"]["bethink"]
+    put = put_entries(text, CODEX, "codex")
+    found = edit.parse_toml(put.text)["mcp_servers"]["bethink"]
     assert found == {"command": "/opt/my tools/bethink", "args": ["mcp"]}
     assert put.text.startswith(text)
-    assert entries.put(put.text, CODEX, "codex", put.state).text == put.text
-    assert entries.take(put.text, put.state.entries, "codex", put.state) == text
+    assert put_entries(put.text, CODEX, "codex", put.keys) == put
+    assert take_entries(put.text, put.keys, "codex", text) == text
 
 
 @pytest.mark.parametrize("document", [name for name in TOMLS if name != "empty"])
@@ -337,20 +320,18 @@ def test_what_was_put_into_toml_can_be_taken_out_to_the_byte(document: str) -> N
     ],
 )
 def test_what_codex_adds_behind_our_table_is_understood(document: str, added: str) -> None:
-    put = entries.put(TOMLS[document], CODEX, "codex", State())
-    changed = put.text + added
-    shorter = entries.take(changed, put.state.entries, "codex", put.state)
-    assert entries.prove_take(changed, shorter, put.state.entries, "codex", put.state)
-    assert "bethink" not in json.dumps(toml.parse(shorter).get("mcp_servers", {}))
+    put = put_entries(TOMLS[document], CODEX, "codex")
+    shorter = take_entries(put.text + added, put.keys, "codex", TOMLS[document])
+    assert "bethink" not in json.dumps(edit.parse_toml(shorter).get("mcp_servers", {}))
     assert ("trust_level" in added) == ('projects."/x"' in shorter)
     assert shorter.startswith(TOMLS[document].rstrip("\n"))
 
 
 def test_a_newer_command_goes_into_the_same_table_and_keeps_what_the_user_set() -> None:
-    put = entries.put(TOMLS["a table"], CODEX, "codex", State())
+    put = put_entries(TOMLS["a table"], CODEX, "codex")
     tuned = put.text + "tool_timeout_sec = 90 # slow\n\n[tui]\nx = 1\n"
-    newer = host.module("codex").targets(PLACE._replace(words=("/new/bethink",)))[0].entries
-    upgraded = entries.put(tuned, newer, "codex", put.state).text
+    newer = agent("codex").targets(PLACE._replace(words=("/new/bethink",)))[0].entries
+    upgraded = put_entries(tuned, newer, "codex", put.keys).text
     assert upgraded == tuned.replace("/opt/my tools/bethink", "/new/bethink")
 
 
@@ -366,47 +347,4 @@ def test_a_newer_command_goes_into_the_same_table_and_keeps_what_the_user_set() 
 )
 def test_toml_that_cannot_be_extended_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
-        entries.put(text, CODEX, "codex", State())
-
-
-TOML_VALUE = st.recursive(
-    st.booleans()
-    | st.integers(-(2**62), 2**62)
-    | st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
-    lambda inside: st.lists(inside, max_size=3),
-    max_leaves=5,
-)
-TOML_KEY = st.text("abz_-é .\"[#]'", min_size=1, max_size=5)
-
-
-@given(
-    st.dictionaries(TOML_KEY, TOML_VALUE, max_size=3),
-    st.lists(
-        st.tuples(
-            st.lists(TOML_KEY, min_size=1, max_size=2),
-            st.dictionaries(TOML_KEY, TOML_VALUE, max_size=2),
-        ),
-        max_size=3,
-    ),
-    st.sampled_from(["\n", "\r\n"]),
-    st.booleans(),
-)
-def test_any_toml_document_is_given_back_as_it_was(top, tables, end, cut) -> None:
-    text = "".join(
-        f"{json.dumps(key, ensure_ascii=False)} = {toml._value(value)}{end}"
-        for key, value in top.items()
-    )
-    text += "".join(
-        toml.table(("t", str(number), *path), values, end)
-        for number, (path, values) in enumerate(tables)
-    )
-    text = text.rstrip("\r\n") if cut else text
-    try:
-        before = tomllib.loads(text.replace("\r\n", "\n"))
-    except ValueError:
-        return
-    put = entries.put(text, CODEX, "codex", State())
-    assert entries.take(put.text, put.state.entries, "codex", put.state) == text
-    after = tomllib.loads(put.text.replace("\r\n", "\n"))
-    del after["mcp_servers"]
-    assert after == before
+        put_entries(text, CODEX, "codex")

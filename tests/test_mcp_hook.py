@@ -17,7 +17,7 @@ from mcp_types import CallToolRequestParams
 
 from bethink.api import Bethink
 from bethink.embed.http import HttpEmbedder
-from bethink.hooks import failures, pause
+from bethink.hooks import pause, state
 from bethink.project import find
 from bethink.surface.mcp.keeper import Keeper, answer_prompt_hook
 from bethink.surface.mcp.schemas import HOOK, TOOLS
@@ -144,9 +144,9 @@ def test_whatever_it_is_given_it_never_fails(keeper: Keeper, project: Path) -> N
         {"what": "?"},
     ):
         assert answer_prompt_hook(keeper, arguments) == "{}"
-    assert failures.read() == []
+    assert state.read_failures() == []
     keeper.directory = None
     keeper._database = str(project)  # a directory is no database
     assert asked(keeper) == "{}"
-    (failure,) = failures.read()
+    (failure,) = state.read_failures()
     assert (failure.host, failure.event) == ("claude", "prompt") and "directory" in failure.message

@@ -41,31 +41,33 @@ def test_a_project_is_paused_in_all_of_its_folders_and_no_other(cli, tmp_path): 
     (cli.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (cli.project / "deep" / "down").mkdir(parents=True)
     (tmp_path / "bakery").mkdir()
-    assert not pause.paused(str(cli.project))
+    assert not pause.is_paused(str(cli.project))
     assert cli.ok("pause") == "paused shop\n"
     assert [
-        pause.paused(str(path))
+        pause.is_paused(str(path))
         for path in (cli.project, cli.project / "deep" / "down", tmp_path / "bakery")
     ] == [True, True, False]
     assert cli.ok("resume") == "resumed shop\n"
-    assert not pause.paused(str(cli.project))
+    assert not pause.is_paused(str(cli.project))
 
 
 def test_everywhere_is_everywhere_and_is_told_apart_from_a_project(cli, tmp_path):  # noqa: F811
     cli.ok("pause", "--everywhere")
     assert (
-        pause.paused(str(cli.project)) and pause.paused(str(tmp_path)) and pause.paused("/nowhere")
+        pause.is_paused(str(cli.project))
+        and pause.is_paused(str(tmp_path))
+        and pause.is_paused("/nowhere")
     )
     result = cli("resume")
     assert "shop was not paused" in result.out and "resume --everywhere" in result.err
-    assert pause.paused(str(cli.project))
+    assert pause.is_paused(str(cli.project))
     cli.ok("pause")
     told = cli.json("resume", "--everywhere")
     assert ([one["scope"] for one in told["resumed"]], told["still_paused"]) == (
         ["everywhere", find(cli.project).scope],
         [],
     )
-    assert not pause.paused(str(cli.project))
+    assert not pause.is_paused(str(cli.project))
     assert cli.ok("resume", "--everywhere") == "Nothing was paused.\n"
 
 
@@ -73,16 +75,16 @@ def test_a_pause_for_some_time_ends_by_itself(cli, monkeypatch):  # noqa: F811
     told = cli.json("pause", "--for", "2h")["paused"]
     since, until = (datetime.fromisoformat(told[name]) for name in ("since", "until"))
     assert timedelta(hours=1.99) < until - since < timedelta(hours=2.01)
-    assert pause.paused(str(cli.project))
+    assert pause.is_paused(str(cli.project))
     now = time.time()
     monkeypatch.setattr(pause.time, "time", lambda: now + 7300)
-    assert not pause.paused(str(cli.project))
+    assert not pause.is_paused(str(cli.project))
 
 
 @pytest.mark.parametrize("span", ["soon", "-2h", "0h", "2020-01-01", " "])
 def test_a_time_that_is_none_is_refused(cli, span):  # noqa: F811
     cli.fails("pause", f"--for={span}", code=2)
-    assert not pause.paused(str(cli.project))
+    assert not pause.is_paused(str(cli.project))
 
 
 def test_pausing_twice_is_one_pause_and_the_last_word_counts(cli):  # noqa: F811
@@ -90,7 +92,7 @@ def test_pausing_twice_is_one_pause_and_the_last_word_counts(cli):  # noqa: F811
     cli.ok("pause", "--for", "1h")
     assert [one.until is None for one in pause.read() if one.holds(time.time())] == [False]
     cli.ok("resume")
-    assert not pause.paused(str(cli.project))
+    assert not pause.is_paused(str(cli.project))
 
 
 def test_reading_a_chat_without_times_while_memory_is_paused_is_warned_of(cli, tmp_path):  # noqa: F811
@@ -342,18 +344,6 @@ def test_where_the_host_does_not_name_the_file_either_nothing_said_meanwhile_is_
     assert desk.turns() == TEXTS[:2] + MORE_TEXTS
 
 
-def test_what_version_0_3_0_noted_to_be_passed_over_is_passed_over(desk: Desk) -> None:
-    cursor = Cursor(desk)
-    cursor.say(*SAID)
-    cursor.stop()
-    (path,) = spool.entries(desk.database)
-    entry = json.loads(path.read_text())
-    del entry["ends"]
-    path.write_text(json.dumps({**entry, "silent": True}))
-    desk.work()
-    assert (desk.turns(), spool.waiting()) == ([], [])
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -369,7 +359,7 @@ def test_what_version_0_3_0_noted_to_be_passed_over_is_passed_over(desk: Desk) -
 def test_a_file_that_cannot_be_understood_is_a_pause_that_says_how_to_end(cli, content):  # noqa: F811
     pause.file().parent.mkdir(parents=True)
     pause.file().write_text(content)
-    assert pause.paused(str(cli.project))
+    assert pause.is_paused(str(cli.project))
     with pytest.raises(BethinkError, match="counts as paused"):
         pause.read()
     assert "pauses.json" in cli.fails("resume", "--everywhere", code=1)

@@ -14,7 +14,7 @@ import pytest
 from capturing import MORE, SAID, Desk
 
 from bethink.errors import BethinkError
-from bethink.hooks import failures, spool
+from bethink.hooks import spool, state
 from bethink.hooks.event import Hook
 
 
@@ -30,7 +30,7 @@ def test_a_note_is_one_private_file_that_says_what_to_read(desk: Desk) -> None:
     assert entry.database == desk.database
     (file,) = (path for path in spool.folder().iterdir() if path.is_file())
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    spool.captured("claude", "/talks/a.jsonl", 1, 1)
+    spool.note_capture("claude", "/talks/a.jsonl", 1, 1)
     folders = [path for path in desk.home.rglob("*") if path.is_dir()]
     assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
 
@@ -56,7 +56,7 @@ def test_threads_of_one_process_write_the_same_file_without_getting_in_each_othe
 ) -> None:
     def put(number: int) -> None:
         for _ in range(100):
-            failures.put(tmp_path / "given.json", [number] * 1000)
+            state.write_json(tmp_path / "given.json", [number] * 1000)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(put, range(8)))  # raises what a thread raised
@@ -88,11 +88,11 @@ def test_the_same_database_has_one_name_wherever_it_is_named_from(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert (
-        spool.key("team.db")
-        == spool.key(str(tmp_path / "team.db"))
-        == spool.key(str(tmp_path / "x" / ".." / "team.db"))
+        spool.key_of("team.db")
+        == spool.key_of(str(tmp_path / "team.db"))
+        == spool.key_of(str(tmp_path / "x" / ".." / "team.db"))
     )
-    assert spool.named("postgresql://ada@db/team") == "postgresql://ada@db/team"
+    assert spool.full_name("postgresql://ada@db/team") == "postgresql://ada@db/team"
 
 
 def test_tenants_of_one_database_have_entries_of_their_own(
@@ -182,13 +182,13 @@ def test_a_broken_entry_is_set_aside_and_counted(desk: Desk, content: bytes) -> 
     file = desk.talk("a", *SAID)
     desk.note(file)
     (path,) = spool.entries(desk.database)
-    broken = path.with_name(f"{spool.key(desk.database)}-broken.json")
+    broken = path.with_name(f"{spool.key_of(desk.database)}-broken.json")
     broken.write_bytes(content)
     assert len(spool.waiting()) == 1
     desk.work()
     assert spool.entries(desk.database) == []
     assert [kept.read_bytes() for kept in spool.set_aside()] == [content]
-    assert "set aside" in failures.read()[0].message
+    assert "set aside" in state.read_failures()[0].message
     assert len(desk.turns()) == len(SAID)
 
 
@@ -196,7 +196,7 @@ def test_what_is_set_aside_does_not_grow_without_end(desk: Desk) -> None:
     for number in range(spool.MOST_ASIDE + 5):
         desk.note(f"/talks/{number}.jsonl")
     for path in spool.entries(desk.database):
-        spool.aside(path)
+        spool.put_aside(path)
     assert len(spool.set_aside()) == spool.MOST_ASIDE
 
 
@@ -242,7 +242,7 @@ def test_a_worker_keeps_settings_and_keys_of_the_environment_and_nothing_of_the_
     ):
         monkeypatch.setenv(name, "left")
     monkeypatch.setenv("PYTHONPATH", "relative")
-    found = spool.surroundings()
+    found = spool.worker_environment()
     assert "left" not in found.values()
     assert {name for name, value in found.items() if value == "kept"} == {
         "BETHINK_LIMIT",
@@ -277,7 +277,7 @@ def test_a_broken_record_of_captures_is_no_capture(desk: Desk, content: str) -> 
     file.parent.mkdir(parents=True)
     file.write_text(content)
     assert (spool.captures(), spool.lag("claude")) == ({}, 0)
-    spool.captured("claude", "/talks/a.jsonl", 1, 1)
+    spool.note_capture("claude", "/talks/a.jsonl", 1, 1)
     assert list(json.loads(file.read_text())["ends"]) in (
         ["/talks/a.jsonl"],
         ["x.jsonl", "/talks/a.jsonl"],

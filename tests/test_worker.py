@@ -15,9 +15,9 @@ from transcripts import written
 
 from bethink import Bethink
 from bethink.errors import EmbeddingError, InvalidInput, UsageError
-from bethink.hooks import event, failures, spool, worker
+from bethink.hooks import event, spool, state, worker
 from bethink.hooks.event import Hook
-from bethink.hooks.prompt import own
+from bethink.hooks.prompt import is_own
 
 TEXTS = [text for _, text in SAID]
 MORE_TEXTS = [text for _, text in MORE]
@@ -43,7 +43,7 @@ def test_a_noted_transcript_becomes_memory_and_leaves_the_spool(desk: Desk) -> N
         (decision,) = memory.list(filter=memory.filter(kinds=("decision",)))
         assert "RabbitMQ" in decision.content and decision.session == "a"
         assert memory.search("durable exchange for outgoing mail", mode="vector").hits
-    assert failures.read() == []
+    assert state.read_failures() == []
 
 
 def test_a_second_capture_adds_only_what_is_new(desk: Desk) -> None:
@@ -129,7 +129,7 @@ def test_a_missing_transcript_is_tried_a_few_times_then_counted_and_set_aside(
     assert asked.count("/talks/gone.jsonl") == worker.ATTEMPTS
     assert desk.turns() == TEXTS
     assert (spool.waiting(), len(spool.set_aside())) == ([], 1)
-    (failure,) = failures.read()
+    (failure,) = state.read_failures()
     assert (failure.host, failure.event, failure.count) == ("claude", "stop", 1)
     assert "/talks/gone.jsonl" in failure.message
 
@@ -141,7 +141,7 @@ def test_a_transcript_that_appears_a_moment_later_is_read(
     desk.note(desk.folder / "late.jsonl")
     desk.work()
     assert desk.turns() == TEXTS
-    assert failures.read() == []
+    assert state.read_failures() == []
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_transcript_that_breaks_the_reader_is_set_aside_and_the_others_are_rea
     desk.note(desk.talk("a", *SAID))
     desk.work()
     assert desk.turns() == TEXTS
-    assert "ZeroDivisionError: a bug" in failures.read()[0].message
+    assert "ZeroDivisionError: a bug" in state.read_failures()[0].message
     assert (spool.waiting(), len(spool.set_aside())) == ([], 1)
 
 
@@ -197,7 +197,7 @@ def test_a_text_that_takes_too_long_is_given_up_and_the_others_are_read(
     desk.note(desk.talk("a", *SAID))
     desk.work()
     assert desk.turns() == TEXTS
-    assert "seconds of work" in failures.read()[0].message
+    assert "seconds of work" in state.read_failures()[0].message
     assert (spool.waiting(), len(spool.set_aside())) == ([], 1)
 
 
@@ -217,13 +217,13 @@ def test_what_files_folders_and_sessions_are_named_leaves_no_secret(
     with desk.memory() as memory:
         assert len(list(memory.store.sessions(memory.scopes, 9, 0))) == 1
         prompt = event.from_fields("prompt", "claude", told | {"prompt": "RabbitMQ?"})
-        assert all(own(prompt, one) for one in memory.list(limit=9))
+        assert all(is_own(prompt, one) for one in memory.list(limit=9))
     written(tmp_path / "talk.jsonl", {"role": "unknown"})
     talk.unlink()
     desk.note(talk)
     desk.work()
     assert len(spool.set_aside()) == 1
-    assert failures.read()
+    assert state.read_failures()
     files = [path for path in offline.rglob("*") if path.is_file()]
     assert [path for path in files if secret.encode() in path.read_bytes()] == []
     desk.talk(secret, *SAID, *MORE)
@@ -241,7 +241,7 @@ def test_an_entry_that_ends_its_worker_every_time_is_given_up(desk: Desk) -> Non
         spool.take(path)  # and the process is gone before anything was read
     desk.work()
     assert (spool.waiting(), len(spool.set_aside()), desk.turns()) == ([], 1, [])
-    assert "never got anywhere" in failures.read()[0].message
+    assert "never got anywhere" in state.read_failures()[0].message
     desk.note(desk.talk("a", *MORE, append=True))
     desk.work()
     assert desk.turns() == TEXTS + MORE_TEXTS
@@ -296,8 +296,8 @@ def test_a_locked_database_is_tried_again_until_it_is_free(
     job = threading.Thread(target=desk.work)
     job.start()
     try:
-        assert eventually(lambda: failures.read())
-        assert "Another process is writing" in failures.read()[0].message
+        assert eventually(lambda: state.read_failures())
+        assert "Another process is writing" in state.read_failures()[0].message
     finally:
         writer.execute("COMMIT")
         writer.close()
@@ -330,7 +330,7 @@ def test_what_somebody_has_to_mend_first_keeps_what_waits(desk: Desk, damage: st
     for _ in range(worker.ATTEMPTS + 2):
         assert desk.work() == 0
     assert (len(spool.waiting()), spool.set_aside()) == (1, [])
-    assert failures.read()[0].count == worker.ATTEMPTS + 2
+    assert state.read_failures()[0].count == worker.ATTEMPTS + 2
     broken.unlink()
     assert desk.work() == 1
     assert desk.turns() == TEXTS
@@ -419,7 +419,11 @@ def test_opencode_names_a_session_and_its_database_is_read(
     with desk.memory() as memory:
         (session,) = memory.store.sessions(memory.every_scope(), 5, 0)
         assert (session.id, session.host) == ("ses_1", "opencode")
-    assert (spool.waiting(), failures.read(), list(spool.captures())) == ([], [], ["opencode"])
+    assert (spool.waiting(), state.read_failures(), list(spool.captures())) == (
+        [],
+        [],
+        ["opencode"],
+    )
 
 
 def test_the_summary_of_a_compaction_is_kept_once_per_session_and_counts_little(desk: Desk) -> None:

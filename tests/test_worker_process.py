@@ -14,7 +14,7 @@ import apsw
 import pytest
 from capturing import SAID, Desk, eventually
 
-from bethink.hooks import failures, spool
+from bethink.hooks import spool, state
 
 # An agent's session whose Stop hook notes the transcript and wakes the worker; then it waits to be killed.
 SESSION = """
@@ -241,7 +241,7 @@ def test_twenty_sessions_ended_at_once_lose_nothing_and_leave_no_process(desk: D
     )
     assert spool.set_aside() == []
     assert [
-        failure for failure in failures.read() if "Another process" not in failure.message
+        failure for failure in state.read_failures() if "Another process" not in failure.message
     ] == []
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bethink import hosts
-from bethink.hosts.base import START, Position, Transcript, Turn
+from bethink.hosts.base import START, Position, Turn
+from bethink.hosts.transcript import Transcript
 
 FIXTURES = Path(__file__).parent / "fixtures" / "transcripts"
 CLAUDE = FIXTURES / "claude" / "-home-ada-shop"

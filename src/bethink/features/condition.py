@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.features import language
-from bethink.hooks import failures, spool
+from bethink.hooks import spool, state
 from bethink.types import Session
 
 WEEKS = 12
@@ -90,7 +90,7 @@ def captures(memory: Bethink) -> tuple[Capture, ...]:
     captured = {host: datetime.fromtimestamp(at, UTC) for host, at in spool.captures().items()}
     waiting = Counter(entry.host for entry in spool.waiting())
     failed = Counter[str]()
-    for failure in failures.read():
+    for failure in state.read_failures():
         failed[failure.host] += failure.count
     hosts = [host for host in {*counts, *captured, *waiting, *failed} if host]
     found = [

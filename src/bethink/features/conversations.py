@@ -18,12 +18,13 @@ from bethink import project as projects
 from bethink.api import Bethink
 from bethink.errors import BethinkError, NotFound, Overtaken
 from bethink.features import language
-from bethink.hooks.pause import Pause, covered
+from bethink.hooks.pause import Pause, is_covered
 from bethink.hooks.pause import read as read_pauses
 from bethink.types import NOTHING, Batch, Memory, Session, Source, Span
 
 if TYPE_CHECKING:
-    from bethink.hosts.base import Page, Position, Transcript, Turn
+    from bethink.hosts.base import Page, Position, Turn
+    from bethink.hosts.transcript import Transcript
     from bethink.ingest.compare import WriteOptions
 
 COLLECTION = "transcripts"
@@ -202,7 +203,7 @@ class _Quiet(NamedTuple):
         return (
             self.silent
             if turn.at is None
-            else covered(self.pauses, turn.at.timestamp(), scope, turn.cwd)
+            else is_covered(self.pauses, turn.at.timestamp(), scope, turn.cwd)
         )
 
 

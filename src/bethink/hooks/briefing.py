@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.features import handoffs
-from bethink.hooks import given
+from bethink.hooks import state
 from bethink.hooks.event import Hook
-from bethink.hooks.prompt import Told, always_told, own, quoted
+from bethink.hooks.prompt import Context, is_always_told, is_own, quote
 from bethink.recall.shape import cut, tokens
 from bethink.text.fence import Quote, fenced, new_marker
 from bethink.types import TRUST
@@ -52,11 +52,11 @@ USEFUL, HERE, BRANCH, SURE = 0.3, 0.6, 0.2, 0.4
 KINDS = {"decision": 0.4, "gotcha": 0.5, "preference": 0.4, "architecture": 0.2, "pattern": 0.2}
 
 
-def told(hook: Hook, memory: Bethink) -> Told:
+def render_briefing(hook: Hook, memory: Bethink) -> Context:
     """The briefing, and the ids of the memories that stand in it whole."""
     budget = memory.config.briefing_tokens
     if not budget:
-        return Told()
+        return Context()
     marker = new_marker()
     frame = tokens(fenced([], marker))
     left = budget - frame - tokens(MORE) - 2
@@ -78,9 +78,9 @@ def told(hook: Hook, memory: Bethink) -> Told:
     for section, chosen in zip(sections, taken, strict=True):
         items += [section.title, *(line.quote for line in chosen)] if chosen else []
     if not items:
-        return Told()
+        return Context()
     whole = tuple(line.whole for chosen in taken for line in chosen if line.whole)
-    return Told(f"{fenced(items, marker)}\n{MORE}", whole, given.digest(fenced(items, "")))
+    return Context(f"{fenced(items, marker)}\n{MORE}", whole, state.digest(fenced(items, "")))
 
 
 class Line(NamedTuple):
@@ -100,30 +100,15 @@ def _handoff(memory: Bethink, room: int) -> Section:
         return Section("", [])
     handoff = last.handoff
     parts = [handoff.summary.strip()]
-    for title, items in (
-        ("In progress or blocked", handoff.in_progress_blocked),
-        ("Next", handoff.next_steps),
-    ):
-        parts += (
-            [
-                f"{title}: "
-                + "; ".join(
-                    cut(item, ITEM) if tokens(item) > ITEM else item for item in items[:NEXT]
-                )
-            ]
-            if items
-            else []
-        )
+    lists = {"In progress or blocked": handoff.in_progress_blocked, "Next": handoff.next_steps}
+    for title, items in lists.items():
+        short = [cut(item, ITEM) if tokens(item) > ITEM else item for item in items[:NEXT]]
+        parts += [f"{title}: {'; '.join(short)}"] if short else []
     text = "\n".join(parts)
-    quote = quoted(
-        last.memory,
-        memory.store.abbreviate([last.memory.id]),
-        text if tokens(text) <= room else cut(text, room),
-    )
-    return Section(
-        f"Last handoff{f' of branch {handoff.branch}' if handoff.branch else ''}:",
-        [Line(quote._replace(brief=False))],
-    )
+    text = text if tokens(text) <= room else cut(text, room)
+    told = quote(last.memory, memory.store.abbreviate([last.memory.id]), text)
+    branch = f" of branch {handoff.branch}" if handoff.branch else ""
+    return Section(f"Last handoff{branch}:", [Line(told._replace(brief=False))])
 
 
 def _sections(hook: Hook, memory: Bethink) -> list[Section]:
@@ -150,8 +135,8 @@ def _line(one: Memory, short: dict[str, str], disputed: dict[str, str]) -> Line:
     whole = tokens(text) <= LINE
     if not whole:
         text = one.summary if 0 < tokens(one.summary) <= LINE else cut(text, LINE)
-    quote = quoted(one, short, text)._replace(note=disputed.get(one.id, ""))
-    return Line(quote, one.id if whole else "")
+    note = disputed.get(one.id, "")
+    return Line(quote(one, short, text)._replace(note=note), one.id if whole else "")
 
 
 def _best(
@@ -166,8 +151,8 @@ def _best(
         for one in memory.list(filter=memory.filter(kinds=(kind,), scopes=(scope,)), limit=LOOKED)
         if one.trust >= TRUST["agent"]
         and not one.answered
-        and not always_told(one)
-        and not (hook.source == "resume" and own(hook, one))
+        and not is_always_told(one)
+        and not (hook.source == "resume" and is_own(hook, one))
     ]
     found = memory.undisputed(found)
     worth = {one.id: _worth(one, now, *place) for one in found}

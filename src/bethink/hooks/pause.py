@@ -36,17 +36,17 @@ def file() -> Path:
     return data_directory() / "pauses.json"
 
 
-def paused(directory: str, scope: str | None = None) -> bool:
+def is_paused(directory: str, scope: str | None = None) -> bool:
     """Whether memory is paused now where a session works, or in the project that it belongs to, which outside git may be another."""
     try:
         known = read()
     except BethinkError:
         return True
     current = [pause for pause in known if pause.holds(time.time())]
-    return bool(current) and covered(current, time.time(), scope, directory)
+    return bool(current) and is_covered(current, time.time(), scope, directory)
 
 
-def turned(since: float) -> bool:
+def has_turned(since: float) -> bool:
     """Whether memory was paused or resumed anywhere since then."""
     now = time.time()
     return any(
@@ -55,7 +55,9 @@ def turned(since: float) -> bool:
     )
 
 
-def covered(pauses: Sequence[Pause], at: float, scope: str | None, directory: str | None) -> bool:
+def is_covered(
+    pauses: Sequence[Pause], at: float, scope: str | None, directory: str | None
+) -> bool:
     """Whether something was paused at a time, by the scope it belongs to or by the directory it was said in."""
     scopes = {pause.scope for pause in pauses if pause.holds(at)}
     if EVERYWHERE in scopes or scope in scopes:

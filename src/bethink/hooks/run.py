@@ -1,205 +1,185 @@
 """A hook from what its host said to what it prints. It never fails: whatever is broken, it says nothing and counts it for `doctor`.
 
+`run_alone` is `bethink hook` as hosts start it: a process of its own that ends with 0, in time, whatever happens. Hosts wait for it at
+every prompt, so the command line comes here before it imports anything else.
+
 Reading events tell the model something; the others note the transcript and wake the worker. Nothing is written but the spool, what a
 session was given, and the counters. A database that does not exist yet is not made, a locked one is not waited for, and no model is loaded.
 """
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
+import time
+from _thread import allocate_lock, start_new_thread
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.hooks import event as events
-from bethink.hooks.event import Hook
+from bethink.hooks.event import AUTO, Hook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from bethink.api import Bethink
     from bethink.config import Config
-    from bethink.hooks.prompt import Told
+    from bethink.hooks.prompt import Context
     from bethink.project import Project
 
+WORK = "work"
 OFF = "BETHINK_HOOKS"
+SECONDS = 5.0  # until the settings are read, which may say otherwise
+LOOK = 0.05  # seconds between two looks at the clock
+COUNTING = 0.3  # seconds that counting a failure may take
 BUSY = 1.0  # seconds to wait for a lock of another process
 NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
 EMPTIED = ("compact", "clear")  # sources of a session that has lost its context
-HOMES = (
-    "CLAUDE_PROJECT_DIR",
-    "CURSOR_PROJECT_DIR",
-    "COPILOT_PROJECT_DIR",
-    "GEMINI_PROJECT_DIR",
-)  # where a host's session began
+# Where a host's session began.
+HOMES = ("CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 KEEP = (
     "Keep in the summary: decisions with their reasons, open questions, problems with what solved them, what is half done, and the next"
     " steps; with the names of files, commands and identifiers as they are."
 )
 
 
+# A process of its own
+
+
+class Limit:
+    """Ends the process when its time is up, whatever it is doing: waiting for stdin, a lock or a disk."""
+
+    def __init__(self, event: str, host: str) -> None:
+        self.event, self.host = event, host
+        self.started, self.seconds = time.monotonic(), SECONDS
+        with suppress(ValueError):
+            told = float(os.environ.get("BETHINK_HOOK_SECONDS", SECONDS))
+            self.seconds = min(SECONDS, max(0.0, told))
+
+    def watch(self) -> None:
+        while (left := self.started + self.seconds - time.monotonic()) > 0:
+            time.sleep(min(LOOK, left))
+        counted = allocate_lock()
+        counted.acquire()
+
+        def count() -> None:
+            late = f"It took longer than {self.seconds:g} seconds and was given up."
+            count_failure(self.event, self.host, late)
+            counted.release()
+
+        start_new_thread(count, ())
+        counted.acquire(timeout=COUNTING)
+        os._exit(0)
+
+    def set(self, seconds: float) -> None:
+        self.seconds = seconds
+
+
+def run_alone(words: Sequence[str]) -> None:
+    """The hook as a process of its own. Never returns, except for what is no hook: help, and the worker."""
+    if not words or words[0].startswith("-") or words[0] == WORK or {"--help", "-h"} & set(words):
+        return
+    gc.disable()  # nothing lives long enough to be worth collecting, and looking for it takes a tenth of the time
+    event, host = words[0], _option(words, "--host", AUTO)
+    limit = Limit(event, host)
+    start_new_thread(limit.watch, ())
+    try:
+        if database := _option(words, "--database", ""):
+            os.environ["BETHINK_DATABASE"] = database
+        answer = run(event, host, read_message(), limit.set)
+        printed = f"{answer}\n".encode("utf-8", "replace") if answer else b""
+        while printed:
+            printed = printed[os.write(1, printed) :]
+    except BaseException as error:  # noqa: BLE001 - nothing may reach the host but an answer
+        if not isinstance(error, OSError):  # that is a host which did not wait for it
+            count_failure(event, host, f"{type(error).__name__}: {error}")
+    # Without the interpreter's own end, which takes longer than a hook that says nothing, and would flush into a closed pipe.
+    os._exit(0)
+
+
+def _option(words: Sequence[str], name: str, missing: str) -> str:
+    for at, word in enumerate(words):
+        if word == name and at + 1 < len(words):
+            return words[at + 1]
+        if word.startswith(f"{name}="):
+            return word[len(name) + 1 :]
+    return missing
+
+
+def read_message() -> bytes:
+    """What the host says; nothing if a person typed the command."""
+    try:
+        if sys.stdin is None or sys.stdin.isatty():
+            return b""
+        return sys.stdin.buffer.read(events.LONGEST_INPUT + 1)
+    except (OSError, ValueError):
+        return b""
+
+
+# The hook
+
+
 class Place(NamedTuple):
+    """The project and the database that a session works with."""
+
     project: Project
     config: Config
     database: str  # path or URL
 
     @property
-    def known(self) -> bool:
+    def exists(self) -> bool:
         """Whether there is a database to read."""
         return "://" in self.database or Path(self.database).exists()
 
 
-def run(event: str, host: str, data: bytes, limited: Callable[[float], None] | None = None) -> str:
-    """What to print. `limited` is told the seconds that the settings give a hook."""
-    if switched_off() or (host == "claude" and borrowed()):
+def run(event: str, host: str, data: bytes, limit: Callable[[float], None] | None = None) -> str:
+    """What to print. `limit` is told the seconds that the settings give a hook."""
+    if is_switched_off() or (host == "claude" and _is_borrowed()):
         return ""
     try:
         hook = events.read(event, host, data)
-        return noted(hook, limited) if hook.event in NOTED else read(hook, limited)
+        place = find_place(hook)
+        if limit:
+            limit(place.config.hook_seconds)
+        if hook.event in NOTED:
+            return _note(hook, place)
+        return _tell(hook, place, closing=limit is None)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: an agent must never notice what is wrong with its memory
-        count(event, host, f"{type(error).__name__}: {error}")
+        count_failure(event, host, f"{type(error).__name__}: {error}")
         return ""
 
 
-def switched_off() -> bool:
+def is_switched_off() -> bool:
     """Whether the environment says that hooks are to do nothing, as it does where Bethink asks an agent something itself."""
     return os.environ.get(OFF, "").strip().lower() in ("off", "0", "false", "no")
 
 
-def borrowed() -> bool:
+def _is_borrowed() -> bool:
     """Whether another host runs what a project has for Claude Code, as Copilot CLI and Cursor do: they have hooks of their own."""
-    return not os.environ.get("CLAUDECODE") and bool(
-        os.environ.get("COPILOT_CLI") or os.environ.get("CURSOR_VERSION")
-    )
+    others = os.environ.get("COPILOT_CLI") or os.environ.get("CURSOR_VERSION")
+    return not os.environ.get("CLAUDECODE") and bool(others)
 
 
-def count(event: str, host: str, message: str) -> None:
+def count_failure(event: str, host: str, message: str) -> None:
     with suppress(Exception):  # nothing is left to tell it to
-        from bethink.hooks import failures
+        from bethink.hooks.state import note_failure
 
-        failures.note(host, event, message)
-
-
-def noted(hook: Hook, limited: Callable[[float], None] | None = None) -> str:
-    """Notes that a transcript grew, and wakes the worker that reads it."""
-    if hook.event == "subagent-stop" and not hook.agent and hook.host == "claude":
-        return ""  # a call of the host's own, whose transcript is never written
-    from bethink.hooks import pause, spool
-
-    place = located(hook)
-    if limited:
-        limited(place.config.hook_seconds)
-    spool.note(hook, place.database, place.project)
-    spool.wake(place.database)
-    if hook.event != "pre-compact" or pause.paused(hook.directory, place.project.scope):
-        return ""
-    from bethink.hooks.dialects import render
-
-    return render(hook, KEEP)
+        note_failure(host, event, message)
 
 
-def read(hook: Hook, limited: Callable[[float], None] | None = None) -> str:
-    """What to tell a session."""
-    from bethink.hooks.pause import paused
-
-    place = located(hook)
-    if limited:
-        limited(place.config.hook_seconds)
-    if hook.event == "prompt":
-        _note_begun(hook, place)
-    if paused(hook.directory, place.project.scope):
-        return ""
-    text = ""
-    if place.known and _wanted(hook, place.config):
-        from bethink.api import Bethink
-
-        config = place.config._replace(
-            database=place.database, busy_timeout=min(BUSY, place.config.busy_timeout)
-        )
-        memory = Bethink(directory=place.project.worktree, config=config, actor=f"hook:{hook.host}")
-        text = answered(hook, memory)
-        if not limited:  # a process of its own ends without: closing might first put the writes of others into the database file
-            memory.close()
-    if hook.event == "session-start":
-        _tidy(hook, place.database)
-    return text
-
-
-def _note_begun(hook: Hook, place: Place) -> None:
-    """Notes the transcript of a turn that begins now: if its agent is killed, the next hook of any session has it read."""
-    from bethink.errors import BethinkError
-    from bethink.hooks import spool
-
-    if hook.source in ("", "user", "sdk") and hook.transcript:
-        try:
-            spool.note(hook, place.database, place.project)
-        except BethinkError as error:
-            count(hook.event, hook.host, str(error))
-
-
-def _tidy(hook: Hook, database: str) -> None:
-    """Has what a session that was killed left behind read. Its failing is no reason to keep a briefing back."""
-    from bethink.errors import BethinkError
-    from bethink.hooks import given, spool
-
-    try:
-        given.clean()
-        spool.wake(database)
-    except (OSError, BethinkError) as error:
-        count(hook.event, hook.host, str(error))
-
-
-def _wanted(hook: Hook, config: Config) -> bool:
-    if hook.event == "session-start":
-        return config.briefing_tokens > 0
-    if hook.event == "prompt":
-        from bethink.hooks.vocabulary import telling
-
-        return config.prompt_tokens > 0 and config.prompt_bar < 1 and telling(hook.prompt)
-    return config.tool_hooks and bool(hook.files)
-
-
-def answered(hook: Hook, memory: Bethink, mode: str = "keyword") -> str:
-    """What a host is told in answer to a hook, in its dialect, noted as given."""
-    from bethink.hooks import given
-    from bethink.hooks.dialects import render
-
-    result = _told(hook, memory, mode)
-    if hook.event == "session-start" and hook.source in EMPTIED:
-        given.forget(hook)
-    elif hook.source == "resume" and result.digest and result.digest == given.read(hook).briefing:
-        return ""  # it stands in the session that is resumed
-    output = render(hook, result.text)
-    if output:
-        given.note(hook, result.ids, result.digest or None)
-    return output
-
-
-def _told(hook: Hook, memory: Bethink, mode: str) -> Told:
-    if hook.event == "session-start":
-        from bethink.hooks import briefing
-
-        return briefing.told(hook, memory)
-    if hook.event == "prompt":
-        from bethink.hooks import prompt
-
-        return prompt.told(hook, memory, mode)
-    from bethink.hooks import tool
-
-    return tool.told(hook, memory)
-
-
-def located(hook: Hook) -> Place:
+def find_place(hook: Hook) -> Place:
     """The project and the database that a session works with. Opens nothing."""
     from bethink import config as configuration
-    from bethink.store import located as database
+    from bethink.store import located
 
-    found = project_of(hook)
-    config = configuration.load(found.root)
-    return Place(found, config, database(config, found))
+    project = find_project(hook)
+    config = configuration.load(project.root)
+    return Place(project, config, located(config, project))
 
 
-def project_of(hook: Hook, began: str = "") -> Project:
+def find_project(hook: Hook, began: str = "") -> Project:
     """The project that a session belongs to. Outside git, a folder inside the one that it began in is of the same project; where that
     was the host says, or `began`."""
     from bethink import project as projects
@@ -208,7 +188,112 @@ def project_of(hook: Hook, began: str = "") -> Project:
     if (found.worktree / ".git").exists() or (found.root / ".bethink").is_dir():
         return found
     for home in filter(None, (*map(os.environ.get, HOMES), began)):
-        begun = projects.find(Path(home))
-        if found.root.is_relative_to(begun.root):
-            return begun
+        project = projects.find(Path(home))
+        if found.root.is_relative_to(project.root):
+            return project
     return found
+
+
+def _note(hook: Hook, place: Place) -> str:
+    """Notes that a transcript grew, and wakes the worker that reads it."""
+    from bethink.hooks import pause, spool
+
+    if hook.event == "subagent-stop" and not hook.agent and hook.host == "claude":
+        return ""  # a call of the host's own, whose transcript is never written
+    spool.note(hook, place.database, place.project)
+    spool.wake(place.database)
+    if hook.event != "pre-compact" or pause.is_paused(hook.directory, place.project.scope):
+        return ""
+    return events.render_answer(hook, KEEP)
+
+
+def _tell(hook: Hook, place: Place, closing: bool) -> str:
+    """What to tell a session."""
+    from bethink.hooks.pause import is_paused
+
+    if hook.event == "prompt":
+        _attempt(hook, lambda: _note_start(hook, place))
+    if is_paused(hook.directory, place.project.scope):
+        return ""
+    text = ""
+    if place.exists and _is_wanted(hook, place.config):
+        from bethink.api import Bethink
+
+        busy = min(BUSY, place.config.busy_timeout)
+        config = place.config._replace(database=place.database, busy_timeout=busy)
+        memory = Bethink(directory=place.project.worktree, config=config, actor=f"hook:{hook.host}")
+        text = answer(hook, memory)
+        if closing:  # a process of its own ends without: that might first put the writes of others into the database file
+            memory.close()
+    if hook.event == "session-start":
+        _attempt(hook, lambda: _clean_up(place.database))
+    return text
+
+
+def _attempt(hook: Hook, action: Callable[[], None]) -> None:
+    """Does what is no reason to keep an answer back if it fails."""
+    from bethink.errors import BethinkError
+
+    try:
+        action()
+    except (OSError, BethinkError) as error:
+        count_failure(hook.event, hook.host, str(error))
+
+
+def _note_start(hook: Hook, place: Place) -> None:
+    """Notes the transcript of a turn that begins now: if its agent is killed, the next hook of any session has it read."""
+    from bethink.hooks import spool
+
+    if hook.source in events.PEOPLE and hook.transcript:
+        spool.note(hook, place.database, place.project)
+
+
+def _clean_up(database: str) -> None:
+    """Has what a session that was killed left behind read."""
+    from bethink.hooks import spool, state
+
+    state.remove_old_given()
+    spool.wake(database)
+
+
+def _is_wanted(hook: Hook, config: Config) -> bool:
+    if hook.event == "session-start":
+        return config.briefing_tokens > 0
+    if hook.event == "prompt":
+        from bethink.hooks.vocabulary import is_telling
+
+        return config.prompt_tokens > 0 and config.prompt_bar < 1 and is_telling(hook.prompt)
+    return config.tool_hooks and bool(hook.files)
+
+
+def answer(hook: Hook, memory: Bethink, mode: str = "keyword") -> str:
+    """What a host is told in answer to a hook, in its dialect, noted as given."""
+    from bethink.hooks import state
+
+    context = _find_context(hook, memory, mode)
+    if hook.event == "session-start" and hook.source in EMPTIED:
+        state.forget_given(hook)
+    elif hook.source == "resume" and _is_known(hook, context.digest):
+        return ""  # it stands in the session that is resumed
+    output = events.render_answer(hook, context.text)
+    if output:
+        state.note_given(hook, context.ids, context.digest)
+    return output
+
+
+def _is_known(hook: Hook, briefing: str) -> bool:
+    from bethink.hooks.state import read_given
+
+    return bool(briefing) and briefing == read_given(hook).briefing
+
+
+def _find_context(hook: Hook, memory: Bethink, mode: str) -> Context:
+    if hook.event == "session-start":
+        from bethink.hooks.briefing import render_briefing
+
+        return render_briefing(hook, memory)
+    from bethink.hooks import prompt
+
+    if hook.event == "prompt":
+        return prompt.recall_for_prompt(hook, memory, mode)
+    return prompt.recall_for_files(hook, memory)

@@ -8,11 +8,10 @@ Writing an entry survives a kill of the process, not a power cut: the transcript
 This module knows no store and reads no transcript beyond counting lines.
 """
 
-# ruff: noqa: PTH100, PTH111
+# ruff: noqa: PTH100, PTH111, PTH116
 # Paths are strings where a hook passes, whose whole time is counted in milliseconds.
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.config import data_directory
 from bethink.errors import BethinkError
-from bethink.hooks import failures, pause
+from bethink.hooks import pause, state
 
 if TYPE_CHECKING:
     from bethink.hooks.event import Hook
@@ -75,42 +74,37 @@ def folder() -> Path:
 def note(hook: Hook, database: str, project: Project | None = None) -> None:
     """Notes that a transcript grew, of a session that belongs to that project. Where memory is paused, only that what was said has to
     be passed over."""
-    silent = pause.paused(hook.directory, project.scope if project else None)
+    silent = pause.is_paused(hook.directory, project.scope if project else None)
     if (silent and hook.host not in UNTIMED) or not (hook.transcript or hook.session):
         return
     if hook.event == "subagent-stop" and not hook.agent:
         return  # a call that the host made for itself, such as a compaction: its transcript is never written
-    directory = str(project.worktree) if project else hook.directory
     entry = Waiting(
         hook.host,
         _absolute(hook.transcript),
         hook.session,
-        directory,
+        str(project.worktree) if project else hook.directory,
         hook.event,
         time.time(),
-        named(database),
+        full_name(database),
     )
     if hook.host in UNTIMED:
-        entry = entry._replace(ends=_ends(entry, silent))
+        entry = entry._replace(ends=_extend_ends(entry, silent))
     elif hook.event == "prompt" and _file(entry).exists():
         return  # it waits already
     write(_file(entry), entry)
     if hook.event == "post-compact" and hook.summary and not silent:
-        entry = entry._replace(summary=_redacted(hook.summary))
+        # The spool is a file too: nothing goes into it that the database may not have. Half a secret is not known for one, so the
+        # summary is cut last.
+        from bethink.ingest.redact import redact
+
+        entry = entry._replace(summary=redact(hook.summary).text[:LONGEST_SUMMARY])
         write(_file(entry), entry)
 
 
-def _redacted(text: str) -> str:
-    from bethink.ingest.redact import (
-        redact,  # the spool is a file too: nothing goes into it that the database may not have
-    )
-
-    return redact(text).text[:LONGEST_SUMMARY]  # cut last: half a secret is not known for one
-
-
-def _ends(entry: Waiting, silent: bool) -> tuple[tuple[int, bool], ...]:
+def _extend_ends(entry: Waiting, silent: bool) -> tuple[tuple[int, bool], ...]:
     """How long the transcript is now, behind what earlier notes say that still wait."""
-    path, length = _file(entry), size(entry.transcript)
+    path, length = _file(entry), size_of(entry.transcript)
     before = read(path) or read(path.with_suffix(TAKEN))
     ends = before.ends if before else ()
     if not entry.transcript:  # which is yet to be looked for: what waits with something to be passed over is passed over too
@@ -121,24 +115,23 @@ def _ends(entry: Waiting, silent: bool) -> tuple[tuple[int, bool], ...]:
     return (*known, (length, silent))
 
 
-def size(path: str) -> int:
+def size_of(path: str) -> int:
     """Of a file, in bytes; 0 where there is none."""
     try:
-        return os.stat(path).st_size if path else 0  # noqa: PTH116
+        return os.stat(path).st_size if path else 0
     except (OSError, ValueError):
         return 0
 
 
 def _file(entry: Waiting) -> Path:
-    about = "\0".join(
-        (entry.host, entry.transcript or entry.session, "summary" if entry.summary else "")
-    )
-    return folder() / f"{key(entry.database)}-{_hash(about)}{NEW}"
+    what = "summary" if entry.summary else ""
+    about = "\0".join((entry.host, entry.transcript or entry.session, what))
+    return folder() / f"{key_of(entry.database)}-{_hash(about)}{NEW}"
 
 
 def write(path: Path, entry: Waiting) -> None:
     try:
-        failures.put(path, entry._asdict())
+        state.write_json(path, entry._asdict())
     except OSError as error:
         raise BethinkError(
             f"{path} cannot be written: {error.strerror or error}.",
@@ -146,26 +139,21 @@ def write(path: Path, entry: Waiting) -> None:
         ) from error
 
 
-def named(database: str) -> str:
+def full_name(database: str) -> str:
     """A database under the one name that all processes give it, wherever they were started."""
-    return (
-        database if "://" in database or not database else _absolute(os.path.expanduser(database))
-    )
+    is_url = "://" in database or not database
+    return database if is_url else _absolute(os.path.expanduser(database))
 
 
 def _absolute(path: str) -> str:
     return os.path.abspath(path) if path else ""
 
 
-def key(database: str) -> str:
+def key_of(database: str) -> str:
     """What the entries and the lock of a database are called. Who somebody is in a team's database the environment may say, which a
     worker inherits: what one tenant noted is no other's to read."""
-    whose = (
-        [os.environ.get(name, "") for name in ("BETHINK_TENANT", "BETHINK_USER")]
-        if "://" in database
-        else []
-    )
-    return _hash("\0".join((named(database), *whose)))[:12]
+    who = ("BETHINK_TENANT", "BETHINK_USER") if "://" in database else ()
+    return _hash("\0".join((full_name(database), *(os.environ.get(name, "") for name in who))))[:12]
 
 
 def _hash(text: str) -> str:
@@ -177,13 +165,12 @@ def _hash(text: str) -> str:
 
 def waiting() -> list[Waiting]:
     """Everything that waits for a worker, of all databases, the oldest first."""
-    found = (read(path) for path in _listed(""))
-    return sorted((entry for entry in found if entry), key=lambda entry: entry.noted_at)
+    return sorted(filter(None, map(read, _list(""))), key=lambda entry: entry.noted_at)
 
 
 def entries(database: str) -> list[Path]:
     """The entries of one database, the oldest first: those that nobody took, and those that a worker took and did not finish."""
-    return sorted(_listed(key(database)), key=_age)
+    return sorted(_list(key_of(database)), key=_age)
 
 
 def set_aside() -> list[Path]:
@@ -193,14 +180,12 @@ def set_aside() -> list[Path]:
     return []
 
 
-def _listed(prefix: str) -> list[Path]:
+def _list(prefix: str) -> list[Path]:
     where = folder()
     with suppress(OSError):
-        return [
-            where / name
-            for name in os.listdir(where)  # noqa: PTH208
-            if name.startswith(prefix) and name.endswith((NEW, TAKEN))
-        ]
+        names = os.listdir(where)  # noqa: PTH208
+        ours = (name for name in names if name.startswith(prefix) and name.endswith((NEW, TAKEN)))
+        return [where / name for name in ours]
     return []
 
 
@@ -213,41 +198,17 @@ def _age(path: Path) -> tuple[float, str]:
 
 def read(path: Path) -> Waiting | None:
     """An entry, or None if it is broken or gone."""
+    row = state.read_json(path)
     try:
-        row = json.loads(path.read_bytes())
-        texts = [
-            row[name]
-            for name in ("host", "transcript", "session", "directory", "event", "database")
-        ]
-        texts.append(row.get("summary", ""))  # from here on what another version may not know
-        if not all(isinstance(text, str) for text in texts):
-            return None
-        host, transcript, session, directory, event, database, summary = texts
-        ends = tuple((int(length), bool(silent)) for length, silent in row.get("ends", ()))
-        if row.get("silent"):  # as 0.3.0 noted what is to be passed over
-            ends = ((sys.maxsize, True),)
-        return Waiting(
-            host,
-            transcript,
-            session,
-            directory,
-            event,
-            float(row["noted_at"]),
-            database,
-            summary,
-            ends,
-            int(row.get("attempts", 0)),
-        )
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ):
+        entry = Waiting(**{name: row[name] for name in Waiting._fields if name in row})
+        texts = (*entry[:5], entry.database, entry.summary)
+        ends = tuple((int(length), bool(silent)) for length, silent in entry.ends)
+        noted_at, attempts = float(entry.noted_at), int(entry.attempts)
+    except (ValueError, TypeError, OverflowError):
         return None
+    is_whole = all(isinstance(text, str) for text in texts)
+    whole = entry._replace(ends=ends, noted_at=noted_at, attempts=attempts)
+    return whole if is_whole else None
 
 
 # Taking away, for the worker
@@ -264,28 +225,26 @@ def take(path: Path) -> tuple[Path, Waiting] | None:
         return None
     entry = read(taken)
     if entry is None:
-        failures.note(
-            "", "", f"The entry {taken.name} of the spool cannot be read and was set aside."
-        )
-        aside(taken)
+        broken = f"The entry {taken.name} of the spool cannot be read and was set aside."
+        state.note_failure("", "", broken)
+        put_aside(taken)
         return None
     entry = entry._replace(attempts=max(entry.attempts, left.attempts if left else 0) + 1)
     write(taken, entry)
     return taken, entry
 
 
-def aside(path: Path) -> None:
-    """Sets an entry aside that nothing can be made of."""
+def put_aside(path: Path) -> None:
+    """Sets an entry aside that nothing can be made of. It stays for long, so a path that is named like a secret loses that name."""
     from bethink.ingest.redact import redact_value
 
-    kept = folder() / ASIDE / path.with_suffix(NEW).name
-    entry = read(path)
+    kept, entry = folder() / ASIDE / path.with_suffix(NEW).name, read(path)
     with suppress(OSError):
-        if entry:  # it stays for a long time, so a path that is named like a secret loses that name
-            failures.put(kept, redact_value(entry._asdict())[0])
+        if entry:
+            state.write_json(kept, redact_value(entry._asdict())[0])
             path.unlink()
         else:
-            failures.make_private(kept.parent)
+            state.make_private(kept.parent)
             path.replace(kept)
     for old in set_aside()[:-MOST_ASIDE]:
         with suppress(OSError):
@@ -299,9 +258,9 @@ def aside(path: Path) -> None:
 def lock(database: str, inherited: int | None = None) -> Iterator[bool]:
     """Whether this process is the one worker of a database, for as long as the block lasts. The system lets go of a lock when its
     process ends, however it ends."""
-    held = (
-        inherited if inherited is not None and _is_lock(inherited, database) else _locked(database)
-    )
+    held = inherited
+    if inherited is None or not _is_lock(inherited, database):
+        held = _acquire(database)
     try:
         yield held is not None
     finally:
@@ -311,49 +270,42 @@ def lock(database: str, inherited: int | None = None) -> Iterator[bool]:
 
 def _is_lock(descriptor: int, database: str) -> bool:
     try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(_lock_file(database)))  # noqa: PTH116
+        return os.path.samestat(os.fstat(descriptor), os.stat(_lock_file(database)))
     except OSError:
         return False
 
 
 def _lock_file(database: str) -> Path:
-    return folder() / f"{key(database)}.lock"
+    return folder() / f"{key_of(database)}.lock"
 
 
-def _locked(database: str) -> int | None:
-    where = folder()
+def _acquire(database: str) -> int | None:
     try:
-        failures.make_private(where)
+        state.make_private(folder())
         held = os.open(_lock_file(database), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise BethinkError(
-            f"{where} cannot be written: {error.strerror or error}.", "Check its permissions."
+            f"{folder()} cannot be written: {error.strerror or error}.", "Check its permissions."
         ) from error
-    try:
-        if _try_lock(held):
-            return held
-    except OSError:
-        return (
-            held  # a file system without locks: two workers do no harm, they only do the same work
-        )
-    os.close(held)
-    return None
+    # On a file system without locks two workers do no harm, they only do the same work.
+    with suppress(OSError):
+        if not _try_lock(held):
+            os.close(held)
+            return None
+    return held
 
 
 def _try_lock(held: int) -> bool:
-    if sys.platform == "win32":
-        import msvcrt
-
-        try:
-            msvcrt.locking(held, msvcrt.LK_NBLCK, 1)
-        except PermissionError:
-            return False
-        return True
-    import fcntl
-
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(held, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
         return False
     return True
 
@@ -366,18 +318,16 @@ def wake(database: str) -> None:
     its lock, so that nothing noted before this call is left lying."""
     if not entries(database) or not sys.executable:
         return
-    held = _locked(database)
+    held = _acquire(database)
     if held is None:
         return
-    environment = surroundings()
+    environment = worker_environment()
     # -P: whatever lies in the folder that a worker is started in is not its program.
     command = [sys.executable, "-P", "-m", "bethink.hooks.worker"]
-    if "://" in database:
-        environment["BETHINK_DATABASE"] = (
-            database  # it may hold a password, and everybody can read a command line
-        )
+    if "://" in database:  # it may hold a password, and everybody can read a command line
+        environment["BETHINK_DATABASE"] = database
     else:
-        command += ["--database", named(database)]
+        command += ["--database", full_name(database)]
     try:
         if sys.platform == "win32":
             _spawn(command, environment)
@@ -393,9 +343,8 @@ def _fork(command: list[str], environment: dict[str, str], held: int) -> None:
     import warnings
 
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # about threads: the child does nothing but become another program
+        # About threads: the child does nothing but become another program.
+        warnings.simplefilter("ignore")
         child = os.fork()
     if child:
         os.waitpid(child, 0)
@@ -412,10 +361,7 @@ def _fork(command: list[str], environment: dict[str, str], held: int) -> None:
         nothing = os.open(os.devnull, os.O_RDWR)
         for standard in range(3):
             os.dup2(nothing, standard)
-        for opened in _descriptors():
-            if opened > LOCK:
-                with suppress(OSError):
-                    os.close(opened)
+        os.closerange(LOCK + 1, os.sysconf("SC_OPEN_MAX"))
         os.execve(command[0], command, environment)
     finally:
         os._exit(127)
@@ -427,33 +373,16 @@ def yield_to_others() -> None:
         os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
 
 
-def _descriptors() -> list[int]:
-    for place in ("/proc/self/fd", "/dev/fd"):
-        with suppress(OSError):
-            return [int(name) for name in os.listdir(place) if name.isdigit()]  # noqa: PTH208
-    return list(range(LOCK + 1, 1024))
-
-
 def _spawn(command: list[str], environment: dict[str, str]) -> None:
     import subprocess
 
-    flags = sum(
-        getattr(subprocess, name, 0)
-        for name in ("DETACHED_PROCESS", "CREATE_NEW_PROCESS_GROUP", "BELOW_NORMAL_PRIORITY_CLASS")
-    )
-    nothing = subprocess.DEVNULL
-    subprocess.Popen(
-        command,
-        stdin=nothing,
-        stdout=nothing,
-        stderr=nothing,
-        creationflags=flags,
-        env=environment,
-        close_fds=True,
-    )
+    names = ("DETACHED_PROCESS", "CREATE_NEW_PROCESS_GROUP", "BELOW_NORMAL_PRIORITY_CLASS")
+    flags = sum(getattr(subprocess, name, 0) for name in names)
+    no = subprocess.DEVNULL
+    subprocess.Popen(command, stdin=no, stdout=no, stderr=no, creationflags=flags, env=environment)
 
 
-def surroundings() -> dict[str, str]:
+def worker_environment() -> dict[str, str]:
     """The environment of a worker. The same version of Bethink as this one is found, also where it is not installed."""
     kept = {
         name: value
@@ -472,72 +401,53 @@ def surroundings() -> dict[str, str]:
 # What was captured, for `doctor`
 
 
-def captured(host: str, transcript: str, offset: int, line: int) -> None:
+def note_capture(host: str, transcript: str, offset: int, line: int) -> None:
     """Keeps when a transcript of a host was last read, and how far."""
     from bethink.ingest.redact import redact_name
 
     if redact_name(transcript) != transcript:
         return  # the file stays, and must not hold a path that is named like a secret
-    path = _captures() / f"{host}{NEW}"
-    known = _capture(path)
-    ends = {name: end for name, end in known.get("ends", {}).items() if name != transcript} | {
-        transcript: [offset, line]
-    }
+    ends = _read_capture(host).get("ends", {})
+    ends.pop(transcript, None)
+    newest = dict(list(ends.items())[1 - KNOWN :]) | {transcript: [offset, line]}
     with suppress(OSError):  # only `doctor` misses it
-        failures.put(path, {"at": time.time(), "ends": dict(list(ends.items())[-KNOWN:])})
+        state.write_json(_capture_file(host), {"at": time.time(), "ends": newest})
 
 
 def captures() -> dict[str, float]:
     """When something of each host was last captured, in seconds since the epoch."""
+    found = {}
     with suppress(OSError):
-        found = {
-            path.stem: _capture(path).get("at") for path in sorted(_captures().glob(f"*{NEW}"))
-        }
-        return {host: float(at) for host, at in found.items() if isinstance(at, int | float)}
-    return {}
+        for path in sorted(_capture_file("").parent.glob(f"*{NEW}")):
+            at = _read_capture(path.stem).get("at")
+            if isinstance(at, int | float):
+                found[path.stem] = float(at)
+    return found
 
 
 def lag(host: str) -> int:
     """How many lines of a host's transcripts are not read yet: of those that were captured before, and of those that wait."""
-    ends = _capture(_captures() / f"{host}{NEW}").get("ends", {})
-    names = [
-        *ends,
-        *(
-            entry.transcript
-            for entry in waiting()
-            if entry.host == host and entry.transcript and not entry.summary
-        ),
-    ]
-    return sum(
-        _lines_behind(name, ends.get(name))
-        for name in dict.fromkeys(names)
-        if name.endswith((".jsonl", ".json"))
-    )
+    ends = _read_capture(host).get("ends", {})
+    noted = (entry.transcript for entry in waiting() if entry.host == host and not entry.summary)
+    names = dict.fromkeys((*ends, *noted))
+    lined = [name for name in names if name.endswith((".jsonl", ".json"))]
+    return sum(_count_lines(name, ends.get(name)) for name in lined)
 
 
-def _captures() -> Path:
-    return data_directory() / "hooks" / "captures"
+def _capture_file(host: str) -> Path:
+    return state.folder() / "captures" / f"{host}{NEW}"
 
 
-def _capture(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
+def _read_capture(host: str) -> dict[str, Any]:
+    value = state.read_json(_capture_file(host))
     return value if isinstance(value, dict) and isinstance(value.get("ends", {}), dict) else {}
 
 
-def _lines_behind(name: str, end: Any) -> int:
-    offset = (
-        end[0] if isinstance(end, list) and end and isinstance(end[0], int) and end[0] >= 0 else 0
-    )
-    count = left = 0
-    try:
-        with open(name, "rb") as stream:  # noqa: PTH123
-            stream.seek(offset)
-            left = MOST_COUNTED
-            while left > 0 and (block := stream.read(min(left, 1 << 20))):
-                count, left = count + block.count(b"\n"), left - len(block)
-    except (OSError, ValueError):
-        return 0
+def _count_lines(name: str, end: Any) -> int:
+    """The lines of a transcript behind its end, as [offset, line]."""
+    count, left = 0, MOST_COUNTED
+    with suppress(OSError, ValueError, TypeError), Path(name).open("rb") as stream:
+        stream.seek(max(0, int(end[0])) if end else 0)
+        while left > 0 and (block := stream.read(min(left, 1 << 20))):
+            count, left = count + block.count(b"\n"), left - len(block)
     return count

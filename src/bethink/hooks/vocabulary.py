@@ -46,7 +46,7 @@ md txt py js ts tsx jsx json yaml yml toml html css sh
 LONG = 2000  # characters of a prompt that surely says something
 
 
-def telling(prompt: str) -> bool:
+def is_telling(prompt: str) -> bool:
     """Whether a prompt may be about something: "yes, do it again" is not. Asked before anything is opened, so a guess on the safe side."""
     words = re.findall(r"[^\W_]{1,60}", prompt[:LONG].lower())
     return len(prompt) > LONG or not STOP_WORDS.union(COMMON.split()).issuperset(words)

@@ -27,8 +27,9 @@ from bethink.errors import (
     StoreError,
     UsageError,
 )
-from bethink.hooks import failures, pause, spool
+from bethink.hooks import pause, spool
 from bethink.hooks.spool import Waiting
+from bethink.hooks.state import note_failure
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -96,7 +97,7 @@ def main(words: Sequence[str]) -> int:
     try:
         run(database, int(lock) if lock.isdecimal() else None, seconds)
     except (OSError, BethinkError) as error:
-        failures.note("", "", str(error))  # nobody reads what this process prints
+        note_failure("", "", str(error))  # nobody reads what this process prints
         raise
     return 0
 
@@ -130,14 +131,14 @@ def run(database: str, lock: int | None = None, seconds: float = 600.0) -> int:
 def _drain(database: str, until: float) -> int:
     """Goes through the entries until none is left, or none can be finished now. Returns how many were."""
     done, wait = 0, FIRST_WAIT
-    desk = Desk(database)
+    opened = OpenMemory(database)
     try:
         for _ in range(ROUNDS):
             outcomes: list[str] = []
             for path in spool.entries(database):
                 if time.monotonic() >= until:
                     return done + outcomes.count(DONE)
-                outcomes.append(_work(desk, path, until))
+                outcomes.append(_work(opened, path, until))
             done += outcomes.count(DONE)
             if LEFT in outcomes or AGAIN not in outcomes or time.monotonic() + wait >= until:
                 return done
@@ -145,10 +146,10 @@ def _drain(database: str, until: float) -> int:
             wait = min(wait * 2, LONGEST_WAIT)
         return done
     finally:
-        desk.close()
+        opened.close()
 
 
-class Desk:
+class OpenMemory:
     """Owns the database and the embedding model for as long as the work lasts. Both are opened when first needed."""
 
     def __init__(self, database: str) -> None:
@@ -193,7 +194,7 @@ def _installed(config: Config) -> Embedder | None:
         return None
 
 
-def _work(desk: Desk, path: Path, until: float) -> str:
+def _work(opened: OpenMemory, path: Path, until: float) -> str:
     """One entry: DONE with, to be tried AGAIN, or LEFT for the next worker."""
     taken = spool.take(path)
     if taken is None:
@@ -205,19 +206,19 @@ def _work(desk: Desk, path: Path, until: float) -> str:
                 f"Reading {entry.transcript or entry.session} was begun {ATTEMPTS} times and never got anywhere."
             )
         with bounded(entry) as begin_page:
-            finished = _read(desk, path, entry, until, begin_page)
+            finished = _read(opened, path, entry, until, begin_page)
             if finished and entry.summary:
-                _keep_summary(desk, entry)
+                _keep_summary(opened, entry)
         if finished:
             path.unlink(missing_ok=True)
         return DONE if finished else LEFT
     except (StoreBusy, Overtaken) as error:
         spool.write(path, entry._replace(attempts=entry.attempts - 1))
-        failures.note(entry.host, entry.event, error.message)
+        note_failure(entry.host, entry.event, error.message)
         return AGAIN
     except (StoreError, ConfigError) as error:
         spool.write(path, entry._replace(attempts=entry.attempts - 1))
-        failures.note(entry.host, entry.event, error.message)
+        note_failure(entry.host, entry.event, error.message)
         return LEFT
     except Exception as error:  # noqa: BLE001 - the outermost boundary: one transcript must not keep the others from being read
         if entry.attempts < (SLOW_ATTEMPTS if isinstance(error, SlowText) else ATTEMPTS):
@@ -225,19 +226,19 @@ def _work(desk: Desk, path: Path, until: float) -> str:
         said = (
             error.message if isinstance(error, BethinkError) else f"{type(error).__name__}: {error}"
         )
-        failures.note(entry.host, entry.event, said)
-        spool.aside(path)
+        note_failure(entry.host, entry.event, said)
+        spool.put_aside(path)
         return DONE
 
 
 def _read(
-    desk: Desk, path: Path, entry: Waiting, until: float, begin_page: Callable[[], None]
+    opened: OpenMemory, path: Path, entry: Waiting, until: float, begin_page: Callable[[], None]
 ) -> bool:
     """Reads a transcript on to its end, or as far as the time allows."""
     from bethink.features import conversations
 
     transcript = _transcript(entry)
-    memory = desk.memory(entry.directory)
+    memory = opened.memory(entry.directory)
     for end, silent in _stretches(entry, transcript):
         for embed in (True, False):
             try:
@@ -256,7 +257,7 @@ def _read(
                     raise
                 # By words for now: `bethink reindex` makes up for it.
     _captured(memory, entry.host, transcript)
-    _builtin(desk, memory, entry)
+    _builtin(opened, memory, entry)
     return True
 
 
@@ -264,12 +265,12 @@ def _stretches(entry: Waiting, transcript: Path) -> list[tuple[int | None, bool]
     """How far to read, and whether that is to be passed over. What came after the last note is like what came before it only if memory
     was neither paused nor resumed since."""
     if not entry.ends:
-        return [(None, entry.host in spool.UNTIMED and pause.turned(entry.noted_at))]
-    length = spool.size(
+        return [(None, entry.host in spool.UNTIMED and pause.has_turned(entry.noted_at))]
+    length = spool.size_of(
         str(transcript)
     )  # before the look at pauses, so that nothing said after it counts
     *earlier, (end, silent) = entry.ends
-    return [*earlier, (end if pause.turned(entry.noted_at) else max(end, length), silent)]
+    return [*earlier, (end if pause.has_turned(entry.noted_at) else max(end, length), silent)]
 
 
 def _transcript(entry: Waiting) -> Path:
@@ -299,28 +300,28 @@ def _captured(memory: Bethink, host: str, transcript: Path) -> None:
     known = memory.store.find_source(uri_of(transcript))
     left = known[1].metadata.get("position") if known else None
     if left:
-        spool.captured(host, str(transcript), int(left["offset"]), int(left["line"]))
+        spool.note_capture(host, str(transcript), int(left["offset"]), int(left["line"]))
 
 
-def _builtin(desk: Desk, memory: Bethink, entry: Waiting) -> None:
+def _builtin(opened: OpenMemory, memory: Bethink, entry: Waiting) -> None:
     """What the agent remembers by itself may have grown with the conversation."""
     from bethink.features import builtin
 
     if (
-        memory.project.scope in desk.looked_at
+        memory.project.scope in opened.looked_at
         or not entry.directory
         or not memory.project.worktree.is_dir()
-        or pause.paused(entry.directory)
+        or pause.is_paused(entry.directory)
     ):
         return
-    desk.looked_at.add(memory.project.scope)
+    opened.looked_at.add(memory.project.scope)
     try:
         builtin.sync(memory)
     except (OSError, BethinkError) as error:
-        failures.note(entry.host, entry.event, str(error))
+        note_failure(entry.host, entry.event, str(error))
 
 
-def _keep_summary(desk: Desk, entry: Waiting) -> None:
+def _keep_summary(opened: OpenMemory, entry: Waiting) -> None:
     """The summary that a compaction made, as one memory of its session; the next one replaces it. Nothing is derived from it: every
     turn that it sums up is kept already, with what was decided in it, and would count twice. Like them it belongs to the project that
     the session began in, wherever the agent stands."""
@@ -329,7 +330,7 @@ def _keep_summary(desk: Desk, entry: Waiting) -> None:
     from bethink.ingest.redact import redact
     from bethink.types import TRUST, Passage, Source
 
-    memory = desk.memory(entry.directory)
+    memory = opened.memory(entry.directory)
     # Without what Bethink itself had told the session, and without the draft that a host's model wrote first.
     text = shortened(redact(spoken(without_blocks(entry.summary, ("analysis",))[0]).text).text)
     scope = _scope(memory, entry)

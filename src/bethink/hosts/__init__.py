@@ -1,7 +1,9 @@
-"""What differs per agent host: one module each, all giving the same turns. `base` says what a turn is and what all readers share.
+"""Agent hosts: one module each says how its transcripts read and what it needs to be connected.
 
-claude  codex  copilot  gemini  opencode  cursor   transcripts as these hosts write them
+claude  codex  copilot  gemini  opencode  cursor   agents: `Reader`s of their transcripts, and `targets` that `install` writes
 plain                                              exported chats, in Markdown or JSON
+base  lines  transcript  speech                    what readers share
+place  edit  install  check                        connecting agents, and proving that they are connected
 """
 
 from __future__ import annotations
@@ -9,66 +11,80 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bethink.errors import InvalidInput
-from bethink.hosts import lines as bytewise
-from bethink.hosts.base import START, Position, Transcript
+
+if TYPE_CHECKING:
+    from bethink.hosts.base import Position
+    from bethink.hosts.transcript import Transcript
 
 # In the order in which they are asked whether a file is theirs.
 HOSTS = ("claude", "codex", "copilot", "gemini", "opencode", "cursor", "plain")
-PEEK = 64 << 10
-TRIED = 40
+# Those that can be connected, and what people call them.
+AGENTS = {
+    "claude": "Claude Code",
+    "codex": "Codex",
+    "opencode": "opencode",
+    "copilot": "Copilot CLI",
+    "gemini": "Gemini CLI",
+    "cursor": "Cursor",
+}
+PEEK = 64 << 10  # bytes of a file that are looked at to tell whose it is
+TRIED = 40  # lines of it
 
 
-def reader(host: str) -> Any:
-    """The module of a host: NAME, read(path, position, bound), recognises(entry), locate(environment, home)."""
+def agent(host: str) -> Any:
+    """The module of a host. Reading: read(path, position, bound), recognises(entry), locate(environment, home). Connecting:
+    PROGRAM, EVENTS, folder(place), targets(place), notes(place), and in some plugin(place), why_blocked(place)."""
     if host not in HOSTS:
         raise InvalidInput(f"There is no agent host '{host}'.", f"One of: {', '.join(HOSTS)}.")
     return import_module(f"bethink.hosts.{host}")
 
 
-def read(path: Path, position: Position = START, host: str | None = None) -> Transcript:
+def read(path: Path, position: Position | None = None, host: str | None = None) -> Transcript:
     """A transcript, ready to give its pages. Without a host, the file tells whose it is."""
-    found = host or detect(path)
-    if not found:
+    from bethink.hosts.base import START
+
+    name = host or detect(path)
+    if not name:
         raise InvalidInput(
             f"{path} is no transcript of a known host.",
             f"Say whose it is: --host {'|'.join(HOSTS)}; or take a document in by `bethink import`.",
         )
-    transcript: Transcript = reader(found).read(path, position)
+    transcript: Transcript = agent(name).read(path, position or START)
     return transcript
 
 
 def detect(path: Path) -> str | None:
     """Whose transcript a file is, by what stands in its first lines."""
-    stream = bytewise.opened(path)
-    try:
-        head = stream.read(PEEK)
-    finally:
-        stream.close()
-    if head.startswith(reader("opencode").HEADER):
+    from bethink.hosts.lines import read_head
+
+    head = read_head(path, PEEK)
+    if head.startswith(agent("opencode").HEADER):
         return "opencode" if path.name.startswith("opencode") else None
-    for entry in _entries(head):
+    for entry in _read_first_entries(head):
         for host in HOSTS:
-            if reader(host).recognises(entry):
+            if agent(host).recognises(entry):
                 return host
-    return "plain" if reader("plain").looks_like(path, head) else None
+    return "plain" if agent("plain").looks_like(path, head) else None
 
 
-def _entries(head: bytes) -> Iterator[dict[str, Any]]:
+def _read_first_entries(head: bytes) -> Iterator[dict[str, Any]]:
     """The first objects of a file: the keys of its one value if that goes over many lines, otherwise its lines."""
-    whole = head.lstrip(b"\xef\xbb\xbf \t\r\n").splitlines()[:TRIED]
-    if whole and not bytewise.objects(whole[0])[1]:
-        yield bytewise.outline(head)
-    for line in whole:
-        yield from (value for value in bytewise.objects(line)[0] if isinstance(value, dict))
+    from bethink.hosts.lines import read_objects, read_outline
+
+    lines = head.lstrip(b"\xef\xbb\xbf \t\r\n").splitlines()[:TRIED]
+    if lines and not read_objects(lines[0])[1]:
+        yield read_outline(head)
+    for line in lines:
+        yield from (value for value in read_objects(line)[0] if isinstance(value, dict))
 
 
 def locate(host: str, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
     """A host's transcripts where it keeps them, newest first."""
     found: dict[Path, float] = {}
-    for path in reader(host).locate(environment, home):
+    for path in agent(host).locate(environment, home):
         try:
             found[path] = path.stat().st_mtime
         except OSError:

@@ -1,11 +1,11 @@
 """What every reader of transcripts gives: turns, in pages, with the position from which to go on.
 
-A page and its position are meant to be written in one transaction. A crash in between repeats the page, and because a turn's id is the
-identity of the message, the same in forks, resumes and copies, nothing is counted twice. Ids of one reading are compared by the
+A page and its position are meant to be written in one transaction. A crash in between repeats the page, and because a turn's id is
+the identity of the message, the same in forks, resumes and copies, nothing is counted twice. Ids of one reading are compared by the
 reader; ids of earlier ones only the store knows.
 
-The small accessors below are for JSON of which nothing can be taken for granted. This module knows no host's format, no project
-and no store.
+The accessors below are for JSON of which nothing can be taken for granted: `text_of(entry, "type")` is the string under that key,
+and "" where there is none. This module knows no host's format, no project and no store.
 """
 
 from __future__ import annotations
@@ -13,20 +13,14 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.types import NOTHING
 
-PAGE_BYTES = 2 << 20
-PAGE_TURNS = 200
-WHOLE = 128 << 20
-
+# Why a line gives no turn.
 BROKEN = "broken line"
 HALF = "half-written last line"
 LONG = "too long"
@@ -45,26 +39,14 @@ OFF = "memory off"
 REPEATED = "repeated"
 UNKNOWN = "unknown type"
 
-NAMED = (
-    "project",
-    "cwd",
-    "branch",
-    "used",
-)  # of a state: names of places, files and tools. The rest are ids, hashes and numbers.
+# Of a state: names of places, files and tools. The rest are ids, hashes and numbers.
+NAMED = ("project", "cwd", "branch", "used")
 
 # Where tools name the files they work on. A folder to search in is no file.
-_PATHS = (
-    "file_path",
-    "filePath",
-    "notebook_path",
-    "absolute_path",
-    "target_file",
-    "path",
-    "filename",
-)
+_PATHS = "file_path filePath notebook_path absolute_path target_file path filename".split()
+_SEARCHES = ("grep", "glob", "ls", "list", "search", "find")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
-_SEARCHES = ("grep", "glob", "ls", "list", "search", "find")
 
 
 class Turn(NamedTuple):
@@ -91,9 +73,7 @@ class Position(NamedTuple):
     offset: int = 0
     line: int = 0
     tail: str = ""
-    state: Mapping[str, Any] = (
-        NOTHING  # small, JSON-able, and nothing that was said; of what it holds only `NAMED` is redacted
-    )
+    state: Mapping[str, Any] = NOTHING  # small, JSON-able, and nothing that was said
 
 
 class Page(NamedTuple):
@@ -116,45 +96,41 @@ def clean(text: str) -> str:
         text = text.replace("\0", "")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            text = text.encode("utf-8", "replace").decode()
-    return text
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 
-def text_of(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+def make_id(*parts: object) -> str:
+    """An identity for a message that its host gave none."""
+    return digest("\0".join(map(str, parts)).encode("utf-8", "replace"))
 
 
-def dict_of(value: Any) -> dict[str, Any]:
+# JSON of which nothing can be taken for granted
+
+
+def as_dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def list_of(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def as_text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
-def name_of(value: Any, length: int = 200) -> str | None:
+def as_name(value: Any, length: int = 200) -> str | None:
     """A short string that can be shown and stored (an id, a path, a branch), or nothing."""
-    return (
-        _named(value.strip(), length)
-        if isinstance(value, str) and len(value) < 2 * length
-        else None
-    )
+    short = isinstance(value, str) and len(value) < 2 * length
+    return _clean_name(value.strip(), length) if short else None
 
 
 @lru_cache(maxsize=1 << 12)  # every line of a transcript names the same few again
-def _named(text: str, length: int) -> str | None:
+def _clean_name(text: str, length: int) -> str | None:
     return clean(text) if text and len(text) <= length and not _CONTROL.search(text) else None
 
 
-def time_of(value: Any) -> datetime | None:
+def as_time(value: Any) -> datetime | None:
     """An ISO time, or seconds or milliseconds since 1970, in UTC. What is no time is None."""
     try:
         if isinstance(value, str):
@@ -167,79 +143,62 @@ def time_of(value: Any) -> datetime | None:
     return None
 
 
+def text_of(fields: Mapping[str, Any], key: str) -> str:
+    return as_text(fields.get(key))
+
+
+def dict_of(fields: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return as_dict(fields.get(key))
+
+
+def list_of(fields: Mapping[str, Any], key: str) -> list[Any]:
+    value = fields.get(key)
+    return value if isinstance(value, list) else []
+
+
+def dicts_of(fields: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """The items of a list as objects; what is none is an empty one."""
+    return list(map(as_dict, list_of(fields, key)))
+
+
+def name_of(fields: Mapping[str, Any], *keys: str, length: int = 200) -> str | None:
+    """The name under the first key that has one."""
+    return next((name for key in keys if (name := as_name(fields.get(key), length))), None)
+
+
+def time_of(fields: Mapping[str, Any], *keys: str) -> datetime | None:
+    return next((time for key in keys if (time := as_time(fields.get(key)))), None)
+
+
 def texts_of(content: Any, types: tuple[str, ...] = ("text",)) -> list[str]:
     """The texts of a message: itself, or its blocks of those types."""
     if isinstance(content, str):
         return [content]
-    found = [
-        block if isinstance(block, str) else _block_text(block, types) for block in list_of(content)
-    ]
-    return [text for text in found if text]
+    blocks = content if isinstance(content, list) else []
+    texts = [one if isinstance(one, str) else _block_text(as_dict(one), types) for one in blocks]
+    return [text for text in texts if text]
 
 
-def _block_text(block: Any, types: tuple[str, ...]) -> str:
-    fields = dict_of(block)
-    return text_of(fields.get("text")) if fields.get("type", types[0]) in types else ""
+def _block_text(block: dict[str, Any], types: tuple[str, ...]) -> str:
+    return text_of(block, "text") if block.get("type", types[0]) in types else ""
 
 
-def hashed(*parts: object) -> str:
-    """An identity for a message that its host gave none."""
-    return digest("\0".join(map(str, parts)).encode("utf-8", "replace"))
+# Tools
 
 
-def paths_of(tool: str, arguments: Any) -> list[str]:
+def find_paths(tool: str, arguments: Any) -> list[str]:
     if tool.lower().startswith(_SEARCHES):
         return []
-    fields = dict_of(arguments)
-    return [path for key in _PATHS if (path := name_of(fields.get(key), 1000))]
+    fields = as_dict(arguments)
+    return [path for key in _PATHS if (path := name_of(fields, key, length=1000))]
 
 
-def ours(tool: str, arguments: Any = None) -> bool:
+def is_our_tool(tool: str, arguments: Any = None) -> bool:
     """Whether a tool call is one of Bethink: its MCP tools under any host's prefix, or its command in a shell."""
     if "bethink" in tool.lower():
         return True
-    fields = dict_of(arguments)
+    fields = as_dict(arguments)
     command = fields.get("command") or fields.get("cmd")
-    words = (" ".join(map(str, command)) if isinstance(command, list) else text_of(command))[
-        :200
-    ].split()
-    return any(word.strip("'\"").rpartition("/")[2] == "bethink" for word in words[:4])
-
-
-class Transcript(ABC):
-    """One file of a host. `pages` reads on from `position`; afterwards `position` is where it stands now."""
-
-    host = ""
-    path: Path
-    position: Position
-    skipped: Counter[str]  # by reason, in all pages
-    lines: int
-    restarted: (
-        str  # why it was read from its start again: replaced, truncated, rewritten; or nothing
-    )
-    end: int | None = (
-        None  # the byte from which on no line is read that begins there; only of transcripts in lines
-    )
-    rename: Callable[[str], str] = str  # takes secrets out of the ids that hosts give
-    session: str
-    project: str | None  # the directory in which the session began
-    cwd: str | None
-    branch: str | None
-
-    @abstractmethod
-    def pages(self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS) -> Iterator[Page]:
-        """What is new, in pieces of about so many bytes of the file or so many turns."""
-
-    @abstractmethod
-    def title_of(self, session: str) -> str | None:
-        """What the host calls a session, if this reading met it and nothing of the session was kept from memory."""
-
-    @property
-    def title(self) -> str | None:
-        return self.title_of(self.session)
-
-    def turns(self) -> Iterator[Turn]:
-        for page in self.pages():
-            yield from page.turns
-
-    __iter__ = turns
+    line = " ".join(map(str, command)) if isinstance(command, list) else as_text(command)
+    programs = (word.strip("'\"").rpartition("/")[2] for word in line[:200].split()[:4])
+    return "bethink" in programs

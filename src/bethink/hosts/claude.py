@@ -12,6 +12,10 @@ the sub-agent answers is given.
 
 `memory-mode` lines are obeyed, in a sub-agent's file those of its session. Which lines form the live branch of a conversation is not
 worked out: what was said on an abandoned one was said too.
+
+It is connected by hooks in its settings, the MCP server beside them (user) or in `.mcp.json` (project), and skills in its own folder.
+With `warm` a prompt is answered by the MCP server that runs anyway, instead of a process of its own. Never both: they run at the
+same time, so neither would know what the other gave.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bethink.hosts import lines as bytewise
+from bethink.hosts import lines, place
 from bethink.hosts.base import (
     BOOKKEEPING,
     COMMAND,
@@ -37,29 +41,38 @@ from bethink.hosts.base import (
     UNKNOWN,
     Position,
     Turn,
+    as_time,
     dict_of,
-    hashed,
+    dicts_of,
     list_of,
+    make_id,
     name_of,
     text_of,
     texts_of,
     time_of,
 )
+from bethink.hosts.edit import PROMPT_TOOL, SERVER, Entry
+from bethink.hosts.place import Place, Target
 from bethink.hosts.speech import block, memory_mode, notice, split_private, without_blocks
 from bethink.hosts.transcript import LineTranscript
+from bethink.skills import NAMES as OWN_COMMANDS
 from bethink.text.fence import TAG
 
-NAME = "claude"
+PROGRAM = "claude"
+EVENTS = place.USUAL_EVENTS
 
-BOOKKEEPING_TYPES = frozenset(
+# What lines are that say nothing.
+TYPES = dict.fromkeys(
     "mode permission-mode last-prompt tag agent-name agent-color agent-setting file-history-snapshot file-history-delta pr-link frame-link "
     "attribution-snapshot content-replacement worktree-state relocated bridge-session cost-state tools-used continued-in derived-from "
     "fork-context-ref ended-by-model history-suppression api-request api-request-shape api-request-blob atis-latch isolation-latch "
-    "session-owner started result".split()
-)
+    "session-owner started result".split(),
+    BOOKKEEPING,
+) | {"progress": PROGRESS}
+SPOKEN_TYPES = ("user", "assistant", "system", "attachment", "progress")
+TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 # Our skill that answers from memory, in a sub-agent of its own: what it says is known already, and must not confirm itself.
 RECALLING = ("remember", "bethink:remember")
-TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 # Commands whose arguments set something up and say nothing.
 SETTINGS = frozenset(
     "add-dir agents clear compact config context copy cost doctor effort exit export fast feedback help hooks ide init install-github-app "
@@ -67,26 +80,24 @@ SETTINGS = frozenset(
     "reload-plugins remote-control rename resume rewind sandbox stats status statusline tasks terminal-setup theme todos upgrade usage "
     "vim".split()
 )
-OWN_COMMANDS = frozenset(
-    "remember memory-stats memory-topics memory-backfill memory-add memory-search resolve-duplicates resolve-contradictions".split()
-)
+PLANS = ("exitplanmode", "exit_plan_mode")
 REFUSED = "The user doesn't want to proceed with this tool use."
 REASONS = ("the user said:\n", "The user provided the following reason for the rejection:")
 ANSWERED = ("User has answered your questions:", "Your questions have been answered:")
 NOTE = "\n\nNote: The user's next message may contain a correction or preference."
-QUEUED = 16
+QUEUED = 16  # prompts in the queue that are followed
 
 
-def read(path: Path, position: Position = START, bound: int = bytewise.BOUND) -> ClaudeTranscript:
+def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> ClaudeTranscript:
     return ClaudeTranscript(path, position, bound)
 
 
 def recognises(entry: Mapping[str, Any]) -> bool:
     """Whether a line is one of Claude Code's."""
-    type = text_of(entry.get("type"))
-    if type in ("user", "assistant", "system", "attachment", "progress"):
-        return "uuid" in entry or "parentUuid" in entry or "sessionId" in entry
-    return type in TITLES or type in BOOKKEEPING_TYPES or type in ("queue-operation", "memory-mode")
+    type = text_of(entry, "type")
+    if type in SPOKEN_TYPES:
+        return not entry.keys().isdisjoint(("uuid", "parentUuid", "sessionId"))
+    return type in TITLES or type in TYPES or type in ("queue-operation", "memory-mode")
 
 
 def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
@@ -97,217 +108,176 @@ def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
 
 
 class Queued(NamedTuple):
-    hash: str
+    """A prompt typed while the agent was busy. Its text is not kept with the position: it is read again where it stands."""
+
+    hash: str  # of the text
     at: str
     line: int
     offset: int
-    left: bool = False
-
-
-def _queued(value: Any) -> Queued | None:
-    item = list_of(value)
-    if [type(part) for part in item] != [str, str, int, int, bool]:
-        return None
-    return Queued(*item)
+    left: bool = False  # the queue
 
 
 class ClaudeTranscript(LineTranscript):
-    host = NAME
+    host = "claude"
 
     def begin(self, state: Mapping[str, Any]) -> None:
         super().begin(state)
-        # Prompts typed while the agent was busy: hash of the text, time, line, its offset, whether they left the queue. The text itself
-        # is not kept with the position, which is stored as it is: it is read again where it stands.
-        self.queue = [item for item in map(_queued, list_of(state.get("queue"))) if item]
-        self.texts: dict[int, str] = {}
+        self.queue = [
+            Queued(*item)
+            for item in list_of(state, "queue")
+            if isinstance(item, list)
+            and [type(part) for part in item] == [str, str, int, int, bool]
+        ]
+        self.texts: dict[int, str] = {}  # of the queue, by line
         self.idle = set(texts_of(state.get("idle")))  # sub-agents that were only warmed up
         self.parents: set[str] = set()
-        self.entitle(task_of(self.path), "")
+        if self.path.name.startswith("agent-"):  # what a sub-agent was started for stands beside it
+            about = self.path.with_suffix(".meta.json")
+            told = lines.read_object(about.read_bytes()) if about.is_file() else {}
+            self.set_title(told.get("description"), "")
 
-    def state(self) -> dict[str, Any]:
-        kept = {"queue": [list(item) for item in self.queue], "idle": sorted(self.idle)}
-        return super().state() | {key: value for key, value in kept.items() if value}
+    def own_state(self) -> dict[str, Any]:
+        return {"queue": [list(item) for item in self.queue], "idle": sorted(self.idle)}
 
     def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
-        type = text_of(entry.get("type"))
-        self.where(entry.get("cwd"), entry.get("gitBranch"), entry.get("sessionId"))
+        type = text_of(entry, "type")
+        self.locate(entry.get("cwd"), entry.get("gitBranch"), entry.get("sessionId"))
+        session = name_of(entry, "sessionId")
         if type == "assistant":
-            return self.assistant(entry, number)
+            return self.take_assistant(entry, number)
         if type == "user":
-            return self.user(entry, number)
+            return self.take_user(entry, number)
         if type == "attachment":
-            return self.attachment(entry, number)
+            return (self.take_attachment(entry, number),)
         if type == "system":
-            return self.system(entry, number)
+            return (self.take_system(entry, number),)
         if type == "queue-operation":
-            return self.queued(entry, number)
+            self.follow_queue(entry, number)
+            return (BOOKKEEPING,)
         if type == "memory-mode":
-            session = name_of(entry.get("sessionId")) or self.session
-            self.remember(entry.get("mode") == "off", time_of(entry.get("timestamp")), session)
+            off, at = entry.get("mode") == "off", time_of(entry, "timestamp")
+            self.switch_memory(off, at, session or self.session)
             return (BOOKKEEPING,)
         if type in TITLES:
-            self.entitle(entry.get(TITLES[type]), name_of(entry.get("sessionId")))
+            self.set_title(entry.get(TITLES[type]), session)
             return (BOOKKEEPING,)
-        return (
-            PROGRESS
-            if type == "progress"
-            else BOOKKEEPING
-            if type in BOOKKEEPING_TYPES
-            else UNKNOWN,
-        )
+        return (TYPES.get(type, UNKNOWN),)
 
-    def said(
-        self, entry: dict[str, Any], role: str, text: str, number: int, summary: bool = False
+    def say(
+        self, entry: dict[str, Any], role: str, texts: list[str], number: int, summary: bool = False
     ) -> Turn | str:
-        session = name_of(entry.get("sessionId")) or self.session
-        agent = agent_of(entry)
+        session, agent = name_of(entry, "sessionId") or self.session, agent_of(entry)
         if agent and session and session not in self.parents:
             self.parents.add(session)
             self.obey_parent(session)
-        return self.give(
-            name_of(entry.get("uuid")),
+        return self.make_turn(
+            name_of(entry, "uuid"),
             role,
-            text,
-            time_of(entry.get("timestamp")),
+            "\n\n".join(texts),
+            time_of(entry, "timestamp"),
             number,
             session=session,
             agent=agent,
             summary=summary,
         )
 
-    def assistant(self, entry: dict[str, Any], number: int) -> Iterator[Turn | str]:
-        message, agent = dict_of(entry.get("message")), agent_of(entry)
+    def take_assistant(self, entry: dict[str, Any], number: int) -> Iterator[Turn | str]:
+        message, agent = dict_of(entry, "message"), agent_of(entry)
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
             yield ERROR
             return
-        yield from self.delivered()
+        yield from self.deliver()
         texts, reason = texts_of(message.get("content")), EMPTY
-        for item in list_of(message.get("content")):
-            fields = dict_of(item)
-            if fields.get("type") in ("tool_use", "server_tool_use"):
-                self.use(fields.get("name"), fields.get("input"), agent)
-                texts += plan_of(fields)
+        for item in dicts_of(message, "content"):
+            if item.get("type") in ("tool_use", "server_tool_use"):
+                self.add_call(item.get("name"), item.get("input"), agent)
+                plan = text_of(dict_of(item, "input"), "plan")
+                texts += [plan] if plan and text_of(item, "name").lower() in PLANS else []
                 reason = TOOL_CALL
-            elif fields.get("type") in ("thinking", "redacted_thinking"):
+            elif item.get("type") in ("thinking", "redacted_thinking"):
                 reason = THINKING
         if agent and (agent in self.idle or entry.get("parentUuid", "") is None):
             # Warmed up: an answer to "Warmup", or to nothing at all. The first line of real work is the prompt.
             yield MACHINE
         elif agent and entry.get("attributionSkill") in RECALLING:
             yield INJECTED
-        elif texts:
-            yield self.said(entry, "assistant", "\n\n".join(texts), number)
         else:
-            yield reason
+            yield self.say(entry, "assistant", texts, number) if texts else reason
 
-    def user(self, entry: dict[str, Any], number: int) -> Iterator[Turn | str]:
-        message, agent = dict_of(entry.get("message")), agent_of(entry)
-        content = message.get("content")
-        texts = texts_of(content)
+    def take_user(self, entry: dict[str, Any], number: int) -> Iterator[Turn | str]:
+        message, agent = dict_of(entry, "message"), agent_of(entry)
+        texts = texts_of(message.get("content"))
         if entry.get("isCompactSummary") is True:
-            yield self.said(entry, "assistant", "\n\n".join(texts), number, summary=True)
-        elif made_by_machine(entry):
+            yield self.say(entry, "assistant", texts, number, summary=True)
+        elif is_made_by_machine(entry):
             yield MACHINE
         elif agent:
             if any(text.strip() == "Warmup" for text in texts):
                 self.idle.add(agent)
             yield TOOL_RESULT if not texts else MACHINE
         else:
-            reason = (
-                TOOL_RESULT
-                if any(dict_of(item).get("type") == "tool_result" for item in list_of(content))
-                else EMPTY
-            )
-            texts, commands = typed(texts)
-            texts += answers_of(entry, content)
-            self.unqueue("\n\n".join(texts))
-            if reason != TOOL_RESULT:
-                yield from self.delivered()
+            results = [
+                item for item in dicts_of(message, "content") if item.get("type") == "tool_result"
+            ]
+            texts, reason = find_typed(texts)
+            texts += find_answers(dict_of(entry, "toolUseResult"), results)
+            self.unqueue(texts)
+            if not results:
+                yield from self.deliver()
+            planned = bool(text_of(entry, "planContent"))
             if texts:
-                yield self.said(
-                    entry,
-                    "user",
-                    "\n\n".join(texts),
-                    number,
-                    summary=bool(text_of(entry.get("planContent"))),
-                )
+                yield self.say(entry, "user", texts, number, summary=planned)
             else:
-                yield commands or reason
+                yield reason or (TOOL_RESULT if results else EMPTY)
 
-    def attachment(self, entry: dict[str, Any], number: int) -> Iterator[Turn | str]:
-        attachment = dict_of(entry.get("attachment"))
-        kind = text_of(attachment.get("type"))
-        if (
-            kind == "queued_command"
-            and attachment.get("commandMode", "prompt") == "prompt"
-            and not agent_of(entry)
-        ):
-            texts, commands = typed(texts_of(attachment.get("prompt")))
-            self.unqueue("\n\n".join(texts))
-            yield (
-                self.said(entry, "user", "\n\n".join(texts), number)
-                if texts
-                else commands or MACHINE
-            )
-        elif kind.startswith("hook_") and f"<{TAG}" in str(attachment.get("content")):
-            yield INJECTED
-        else:
-            yield CONTEXT
+    def take_attachment(self, entry: dict[str, Any], number: int) -> Turn | str:
+        attachment = dict_of(entry, "attachment")
+        kind = text_of(attachment, "type")
+        typed = attachment.get("commandMode", "prompt") == "prompt" and not agent_of(entry)
+        if kind == "queued_command" and typed:
+            texts, reason = find_typed(texts_of(attachment.get("prompt")))
+            self.unqueue(texts)
+            return self.say(entry, "user", texts, number) if texts else reason or MACHINE
+        recalled = kind.startswith("hook_") and f"<{TAG}" in str(attachment.get("content"))
+        return INJECTED if recalled else CONTEXT
 
-    def system(self, entry: dict[str, Any], number: int) -> Iterator[Turn | str]:
+    def take_system(self, entry: dict[str, Any], number: int) -> Turn | str:
         kind = entry.get("subtype")
         if kind == "away_summary":
-            text = text_of(entry.get("content")).removesuffix("(disable recaps in /config)")
-            yield self.said(entry, "assistant", text, number, summary=True)
-        else:
-            yield (
-                ERROR
-                if kind == "api_error"
-                else COMMAND
-                if kind == "local_command"
-                else BOOKKEEPING
-            )
+            text = text_of(entry, "content").removesuffix("(disable recaps in /config)")
+            return self.say(entry, "assistant", [text], number, summary=True)
+        return {"api_error": ERROR, "local_command": COMMAND}.get(str(kind), BOOKKEEPING)
 
-    def queued(self, entry: dict[str, Any], number: int) -> Iterator[str]:
+    def follow_queue(self, entry: dict[str, Any], number: int) -> None:
         """Follows the queue of prompts. One that is dequeued becomes a `user` line. One that is removed went to the model in the middle
-        of its work: newer versions write it as an attachment, older ones nowhere else, so it is given by `delivered`."""
-        operation = entry.get("operation")
-        text = prompt_of(entry)
+        of its work: newer versions write it as an attachment, older ones nowhere else, so it is given by `deliver`."""
+        operation, text = entry.get("operation"), queued_prompt(entry)
         if operation == "enqueue" and text and not text.startswith(("<", '{"task_id"', "/")):
-            item = Queued(hashed(text), text_of(entry.get("timestamp")), number, self.start)
+            item = Queued(make_id(text), text_of(entry, "timestamp"), number, self.start)
             self.queue = [*self.queue, item][-QUEUED:]
-            self.texts = {
-                kept.line: self.texts[kept.line] for kept in self.queue if kept.line in self.texts
-            } | {number: text}
+            known = {kept.line for kept in self.queue}
+            self.texts = {line: one for line, one in self.texts.items() if line in known}
+            self.texts[number] = text
         elif operation == "remove":
-            waiting = next(
-                (place for place, item in enumerate(self.queue) if not item.left), len(self.queue)
-            )
-            left = [item._replace(left=True) for item in self.queue[waiting : waiting + 1]]
-            self.queue = [*self.queue[:waiting], *left, *self.queue[waiting + 1 :]]
+            waiting = [at for at, item in enumerate(self.queue) if not item.left]
+            for at in waiting[:1]:
+                self.queue[at] = self.queue[at]._replace(left=True)
         elif operation == "popAll":
             self.queue = [item for item in self.queue if item.left]
-        yield BOOKKEEPING
 
-    def unqueue(self, text: str) -> None:
+    def unqueue(self, texts: list[str]) -> None:
         """What stands in a line of its own is given under that line's identity."""
-        self.queue = [item for item in self.queue if item.hash != hashed(text.strip())]
+        hash = make_id("\n\n".join(texts).strip())
+        self.queue = [item for item in self.queue if item.hash != hash]
 
-    def delivered(self) -> Iterator[Turn]:
+    def deliver(self) -> Iterator[Turn]:
         """Prompts that left the queue and have no line of their own, now that the model speaks again."""
-        left, self.queue = (
-            [item for item in self.queue if item.left],
-            [item for item in self.queue if not item.left],
-        )
+        left = [item for item in self.queue if item.left]
+        self.queue = [item for item in self.queue if not item.left]
         for item in left:
-            text = self.texts.pop(item.line, "") or prompt_of(self.entry_at(item.offset))
-            turn = self.give(
-                hashed(self.session, "queued", item.at, item.hash),
-                "user",
-                text,
-                time_of(item.at),
-                item.line,
-            )
+            text = self.texts.pop(item.line, "") or queued_prompt(self.read_entry(item.offset))
+            id = make_id(self.session, "queued", item.at, item.hash)
+            turn = self.make_turn(id, "user", text, as_time(item.at), item.line)
             if isinstance(turn, Turn):
                 yield turn
 
@@ -316,8 +286,8 @@ class ClaudeTranscript(LineTranscript):
         for folder in self.path.parents[:5]:
             parent = folder / f"{session}.jsonl"
             if "/" not in session and parent != self.path and parent.is_file():
-                for at, off in switches(parent, self.bound):
-                    self.remember(off, time_of(at), session)
+                for entry, off in find_switches(parent, self.bound):
+                    self.switch_memory(off, time_of(entry, "timestamp"), session)
                 # Only the times count here: what the session's file says last may be later than what stands in this one.
                 self.off.discard(self.rename(session))
                 return
@@ -325,26 +295,11 @@ class ClaudeTranscript(LineTranscript):
 
 def agent_of(entry: Mapping[str, Any]) -> str | None:
     """Which sub-agent a line belongs to. Before 2.0.28 they had no id and stood in the file of the session."""
-    return name_of(entry.get("agentId")) or (
-        "sidechain" if entry.get("isSidechain") is True else None
-    )
+    return name_of(entry, "agentId") or ("sidechain" if entry.get("isSidechain") is True else None)
 
 
-def task_of(path: Path) -> str | None:
-    """What a sub-agent was started for, as the file beside its transcript says."""
-    try:
-        found, _ = (
-            bytewise.objects(path.with_suffix(".meta.json").read_bytes())
-            if path.name.startswith("agent-")
-            else ([], True)
-        )
-    except OSError:
-        return None
-    return name_of(dict_of(found[0]).get("description"), 500) if found else None
-
-
-def made_by_machine(entry: Mapping[str, Any]) -> bool:
-    origin = dict_of(entry.get("origin")).get("kind")
+def is_made_by_machine(entry: Mapping[str, Any]) -> bool:
+    origin = dict_of(entry, "origin").get("kind")
     return (
         entry.get("isMeta") is True
         or entry.get("isVisibleInTranscriptOnly") is True
@@ -353,91 +308,124 @@ def made_by_machine(entry: Mapping[str, Any]) -> bool:
     )
 
 
-def typed(texts: list[str]) -> tuple[list[str], str]:
+def find_typed(texts: list[str]) -> tuple[list[str], str]:
     """What a person typed: slash commands become their arguments. With it the reason if a command leaves nothing."""
     found, reason = [], ""
     for text in texts:
-        if text.lstrip().startswith("<user-memory-input>"):
+        start = text.lstrip()
+        if start.startswith("<user-memory-input>"):
             found.append(block(text, "user-memory-input") or "")
-        elif text.lstrip().startswith(("<command-name>", "<command-message>")):
-            name = (block(text, "command-name") or "").lstrip("/").rpartition(":")
-            if name[2] in OWN_COMMANDS or "bethink" in name[0]:
+        elif start.startswith(("<command-name>", "<command-message>")):
+            plugin, _, name = (block(text, "command-name") or "").lstrip("/").rpartition(":")
+            if name in OWN_COMMANDS or "bethink" in plugin:
                 reason = INJECTED
             else:
                 reason = COMMAND
-                found.append("" if name[2] in SETTINGS else block(text, "command-args") or "")
+                found.append("" if name in SETTINGS else block(text, "command-args") or "")
         elif notice(text):
             reason = ERROR if text.startswith("[") else MACHINE
-        elif "<" in text:
-            words, removed = without_blocks(text)
-            if not words.strip() and removed:
-                reason = (
-                    COMMAND if text.lstrip().startswith(("<local-command", "<bash-")) else MACHINE
-                )
-            found.append(words)
         else:
-            found.append(text)
+            words, removed = without_blocks(text) if "<" in text else (text, 0)
+            if removed and not words.strip():
+                reason = COMMAND if start.startswith(("<local-command", "<bash-")) else MACHINE
+            found.append(words)
     return [text for text in found if text.strip()], reason
 
 
-def prompt_of(entry: Mapping[str, Any]) -> str:
+def queued_prompt(entry: Mapping[str, Any]) -> str:
     """The prompt of a `queue-operation`."""
-    return "\n\n".join(typed(texts_of(entry.get("content")))[0]).strip()
+    return "\n\n".join(find_typed(texts_of(entry.get("content")))[0]).strip()
 
 
-def plan_of(call: Mapping[str, Any]) -> list[str]:
-    plan = text_of(dict_of(call.get("input")).get("plan"))
-    return (
-        [plan]
-        if plan and text_of(call.get("name")).lower() in ("exitplanmode", "exit_plan_mode")
-        else []
-    )
-
-
-def answers_of(entry: Mapping[str, Any], content: Any) -> list[str]:
-    """What the user said in a tool result: answers to questions, and why a call was refused."""
-    result = dict_of(entry.get("toolUseResult"))
-    answers = dict_of(result.get("answers"))
+def find_answers(result: dict[str, Any], results: list[dict[str, Any]]) -> list[str]:
+    """What the user said in tool results: answers to questions, and why a call was refused."""
+    answers = dict_of(result, "answers")
     if answers and "questions" in result:
-        return [
-            f"{question}\n{', '.join(texts_of(answer)) or answer}"
-            for question, answer in answers.items()
-        ]
+        said = {asked: ", ".join(texts_of(answer)) or answer for asked, answer in answers.items()}
+        return [f"{asked}\n{answer}" for asked, answer in said.items()]
     found = []
-    for item in list_of(content):
-        fields = dict_of(item)
-        text = (
-            "\n".join(texts_of(fields.get("content")))
-            if fields.get("type") == "tool_result"
-            else ""
-        )
+    for item in results:
+        text = "\n".join(texts_of(item.get("content")))
         if text.startswith(REFUSED):
-            found += [
-                text.partition(reason)[2].partition(NOTE)[0].strip()
-                for reason in REASONS
-                if reason in text
-            ][:1]
+            given = [text.partition(reason)[2] for reason in REASONS if reason in text]
+            found += [one.partition(NOTE)[0].strip() for one in given[:1]]
         elif text.startswith(ANSWERED):
             found.append(text.partition(":")[2].partition(" You can now continue")[0].strip())
     return [text for text in found if text]
 
 
-def switches(path: Path, bound: int) -> Iterator[tuple[Any, bool]]:
-    """When memory was switched in a session: (time, whether off)."""
-    stream = bytewise.opened(path)
+def find_switches(path: Path, bound: int) -> Iterator[tuple[dict[str, Any], bool]]:
+    """The lines in which memory was switched in a session, and whether off."""
     hidden = False  # by a `<private>` that is not closed yet
-    try:
-        for line in bytewise.lines(stream, bound=bound):
+    with lines.open_stream(path) as stream:
+        for line in lines.read_lines(stream, bound=bound):
             if not line.data or not (b"memory-mode" in line.data or b"rivate>" in line.data):
                 continue
-            for entry in map(dict_of, bytewise.objects(line.data)[0]):
-                mode = entry.get("mode") if entry.get("type") == "memory-mode" else None
-                if entry.get("type") == "user" and not made_by_machine(entry):
-                    text = "\n".join(texts_of(dict_of(entry.get("message")).get("content")))
-                    mode, text = memory_mode(text)
-                    was, (_, hidden) = hidden, split_private(text, hidden)
-                    mode = mode or (("off" if hidden else "on") if hidden != was else None)
-                if mode:
-                    yield entry.get("timestamp"), mode == "off"
-    finally:
-        stream.close()
+            entry = lines.read_object(line.data)
+            mode = entry.get("mode") if entry.get("type") == "memory-mode" else None
+            if entry.get("type") == "user" and not is_made_by_machine(entry):
+                mode, text = memory_mode(
+                    "\n".join(texts_of(dict_of(entry, "message").get("content")))
+                )
+                was, (_, hidden) = hidden, split_private(text, hidden)
+                mode = mode or (("off" if hidden else "on") if hidden != was else None)
+            if mode:
+                yield entry, mode == "off"
+
+
+# Connecting
+
+EDITING = (
+    "Edit|MultiEdit|Write|NotebookEdit"  # the tools before which gotchas about a file are told
+)
+# What the MCP tool is told about a prompt.
+INPUT = {name: f"${{{name}}}" for name in ("prompt", "session_id", "cwd", "source")}
+
+
+def folder(where: Place) -> Path:
+    return where.folder(".claude", "CLAUDE_CONFIG_DIR")
+
+
+def targets(where: Place) -> list[Target]:
+    moved = where.environment.get("CLAUDE_CONFIG_DIR")
+    servers = (Path(moved).expanduser() if moved else where.home) / ".claude.json"
+    if where.root is not None:
+        servers = where.root / ".mcp.json"
+    hooks = [
+        Entry("hook", ("hooks", name), {"hooks": [_hook(where, event)]})
+        for name, event in EVENTS.items()
+    ]
+    if where.tool_hooks:
+        group = {"matcher": EDITING, "hooks": [_hook(where, "pre-tool")]}
+        hooks.append(Entry("hook", ("hooks", "PreToolUse"), group))
+    return [
+        place.server_target(servers, {"type": "stdio", **where.server()}, strict=True),
+        Target("hooks", folder(where) / "settings.json", tuple(hooks), strict=True),
+        *place.skill_targets("claude", folder(where) / "skills"),
+    ]
+
+
+def _hook(where: Place, event: str) -> dict[str, Any]:
+    seconds = {"timeout": place.SECONDS}
+    if event == "prompt" and where.warm:
+        return {"type": "mcp_tool", "server": SERVER, "tool": PROMPT_TOOL, "input": INPUT} | seconds
+    if where.root is not None:
+        # Copilot CLI reads a project's file as well, and would run the command without its arguments.
+        return {"type": "command", "command": where.hook_line(event, "claude")} | seconds
+    program, *args = where.hook_words(event, "claude")
+    return {"type": "command", "command": program, "args": args} | seconds
+
+
+def plugin(where: Place) -> str:
+    return place.find_plugin(folder(where) / "settings.json")
+
+
+def why_blocked(where: Place) -> str:
+    off = place.read_settings(folder(where) / "settings.json").get("disableAllHooks") is True
+    return "disableAllHooks is set in the settings, so no hook runs." if off else ""
+
+
+def notes(where: Place) -> list[str]:
+    asks = "Claude Code asks once whether it may use the server of .mcp.json."
+    running = "Claude Code sessions that run already are not connected; new ones are."
+    return [running] if where.root is None else [asks, running]

@@ -8,6 +8,8 @@ Every text stands in a rollout twice, as `response_item` and as `event_msg`. Onl
 `user` only those are a person's whose content is marked `user.text`; in files without such marks, those that do not begin with
 one of the blocks Codex adds. A review and other sub-agents have prompts of the machine and answer in threads of their own; the
 JSON of a review is given as text.
+
+It is connected by the MCP server in `config.toml`, hooks in `hooks.json` beside it, skills where several agents look for them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import lines as bytewise
+from bethink.hosts import lines, place
 from bethink.hosts.base import (
     BOOKKEEPING,
     CONTEXT,
@@ -30,34 +32,27 @@ from bethink.hosts.base import (
     UNKNOWN,
     Position,
     Turn,
+    as_name,
     dict_of,
-    hashed,
+    dicts_of,
     list_of,
+    make_id,
     name_of,
     text_of,
     texts_of,
     time_of,
 )
+from bethink.hosts.edit import SERVER, Entry
+from bethink.hosts.place import Place, Target
 from bethink.hosts.speech import without_blocks
 from bethink.hosts.transcript import LineTranscript
 
-NAME = "codex"
-TYPES = (
-    "session_meta",
-    "turn_context",
-    "response_item",
-    "event_msg",
-    "compacted",
-    "world_state",
-    "token_usage_record",
-)
+PROGRAM = "codex"
+EVENTS = place.USUAL_EVENTS
+TYPES = "session_meta turn_context response_item event_msg compacted world_state token_usage_record".split()
 CALLS = (
-    "function_call",
-    "custom_tool_call",
-    "local_shell_call",
-    "web_search_call",
-    "tool_search_call",
-    "image_generation_call",
+    "function_call custom_tool_call local_shell_call web_search_call tool_search_call "
+    "image_generation_call".split()
 )
 # The editor's extension puts what is open in front of what was typed.
 REQUEST = "## My request for Codex:\n"
@@ -70,7 +65,7 @@ PREAMBLES = (
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,500})$", re.MULTILINE)
 
 
-def read(path: Path, position: Position = START, bound: int = bytewise.BOUND) -> CodexTranscript:
+def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> CodexTranscript:
     return CodexTranscript(path, position, bound)
 
 
@@ -81,89 +76,83 @@ def recognises(entry: Mapping[str, Any]) -> bool:
 
 
 def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-    folder = Path(environment.get("CODEX_HOME") or home / ".codex")
-    for place in ("sessions", "archived_sessions"):
+    base = Path(environment.get("CODEX_HOME") or home / ".codex")
+    for kept in ("sessions", "archived_sessions"):
         for ending in ("jsonl", "jsonl.zst"):
-            yield from (folder / place).rglob(f"rollout-*.{ending}")
+            yield from (base / kept).rglob(f"rollout-*.{ending}")
 
 
 class CodexTranscript(LineTranscript):
-    host = NAME
+    host = "codex"
 
     def begin(self, state: Mapping[str, Any]) -> None:
         super().begin(state)
-        self.agent = name_of(state.get("agent"))
-        self.thread = (
-            name_of(state.get("thread")) or ""
-        )  # what identities of messages without one are counted in
+        self.agent = name_of(state, "agent")
+        # What identities of messages without one are counted in.
+        self.thread = name_of(state, "thread") or ""
         count = state.get("messages")
         self.messages = count if isinstance(count, int) else 0
 
-    def state(self) -> dict[str, Any]:
-        kept = {"agent": self.agent, "thread": self.thread, "messages": self.messages}
-        return super().state() | {key: value for key, value in kept.items() if value}
+    def own_state(self) -> dict[str, Any]:
+        return {"agent": self.agent, "thread": self.thread, "messages": self.messages}
 
     def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
-        type, payload = text_of(entry.get("type")), dict_of(entry.get("payload"))
+        type, payload = text_of(entry, "type"), dict_of(entry, "payload")
         if "payload" not in entry and type != "compacted":
             # The first rollouts had items without an envelope, behind a line with the session's id.
-            if "instructions" in entry or entry.get("record_type") == "state":
-                return self.meta(entry)
-            type, payload = "response_item", entry
+            is_head = "instructions" in entry or entry.get("record_type") == "state"
+            type, payload = "session_meta" if is_head else "response_item", entry
         if type == "response_item":
-            return self.item(payload, entry, number)
+            return (self.take_item(payload, entry, number),)
         if type == "event_msg":
-            return self.event(payload)
+            return (self.take_event(payload),)
         if type == "session_meta":
-            return self.meta(payload)
+            return (self.take_head(payload),)
         if type == "turn_context":
-            self.where(payload.get("cwd"))
-            return (BOOKKEEPING,)
-        if type == "compacted":
-            text = text_of(payload.get("message"))
-            at = time_of(entry.get("timestamp"))
+            self.locate(payload.get("cwd"))
+        text = text_of(payload, "message") if type == "compacted" else ""
+        if text:
+            at = time_of(entry, "timestamp")
             return (
-                self.give(None, "assistant", text, at, number, agent=self.agent, summary=True)
-                if text
-                else BOOKKEEPING,
+                self.make_turn(None, "assistant", text, at, number, agent=self.agent, summary=True),
             )
-        return (BOOKKEEPING if type in TYPES or type else UNKNOWN,)
+        return (BOOKKEEPING if type else UNKNOWN,)
 
-    def meta(self, payload: dict[str, Any]) -> Iterable[str]:
+    def take_head(self, payload: dict[str, Any]) -> str:
         """The head of a rollout. A fork may repeat that of the thread it came from; the first one counts."""
-        git = dict_of(payload.get("git"))
-        self.where(payload.get("cwd") or git.get("cwd"), git.get("branch"))
+        git = dict_of(payload, "git")
+        self.locate(payload.get("cwd") or git.get("cwd"), git.get("branch"))
         if not self.thread:
-            id = name_of(payload.get("id")) or ""
-            parent = name_of(payload.get("parent_thread_id"))
-            self.thread = name_of(payload.get("forked_from_id")) or id
-            self.session = parent or name_of(payload.get("session_id")) or id
+            id, parent = name_of(payload, "id") or "", name_of(payload, "parent_thread_id")
+            self.thread = name_of(payload, "forked_from_id") or id
+            self.session = parent or name_of(payload, "session_id") or id
             if parent or payload.get("thread_source") == "subagent":
-                self.agent = agent_of(payload) or id
+                source = dict_of(payload, "source").get("subagent")
+                kind = next(iter(source), None) if isinstance(source, dict) else source
+                self.agent = name_of(payload, "agent_nickname", "agent_role") or as_name(kind) or id
         if payload.get("memory_mode") in ("off", "disabled"):
-            self.remember(True, time_of(payload.get("timestamp")), self.session)
-        return (BOOKKEEPING,)
+            self.switch_memory(True, time_of(payload, "timestamp"), self.session)
+        return BOOKKEEPING
 
-    def item(
-        self, payload: dict[str, Any], entry: dict[str, Any], number: int
-    ) -> Iterator[Turn | str]:
-        type = text_of(payload.get("type"))
+    def take_item(self, payload: dict[str, Any], entry: dict[str, Any], number: int) -> Turn | str:
+        type = text_of(payload, "type")
         if type == "message":
-            yield self.message(payload, entry, number)
-        elif type in CALLS:
-            self.use(
-                text_of(payload.get("namespace")) + text_of(payload.get("name")) or type,
-                called(payload),
-                self.agent,
-            )
-            self.keep((), patched(payload), self.agent)
-            yield TOOL_CALL
-        elif type.endswith("_output"):
-            yield TOOL_RESULT
-        else:
-            yield THINKING if type == "reasoning" else BOOKKEEPING if type else UNKNOWN
+            return self.take_message(payload, entry, number)
+        if type in CALLS:
+            arguments = payload.get("arguments")
+            if isinstance(arguments, str):  # JSON inside a string
+                arguments = lines.read_object(arguments)
+            name = text_of(payload, "namespace") + text_of(payload, "name")
+            self.add_call(name or type, arguments, self.agent)
+            self.add_used((), find_patched(payload), self.agent)
+            return TOOL_CALL
+        if type.endswith("_output"):
+            return TOOL_RESULT
+        return THINKING if type == "reasoning" else BOOKKEEPING if type else UNKNOWN
 
-    def message(self, payload: dict[str, Any], entry: dict[str, Any], number: int) -> Turn | str:
+    def take_message(
+        self, payload: dict[str, Any], entry: dict[str, Any], number: int
+    ) -> Turn | str:
         role = payload.get("role")
         if role not in ("user", "assistant"):
             return CONTEXT
@@ -172,56 +161,33 @@ class CodexTranscript(LineTranscript):
         if role == "user":
             if self.agent:
                 return MACHINE
-            texts = typed(
-                texts,
-                list_of(
-                    dict_of(payload.get("internal_chat_message_metadata_passthrough")).get(
-                        "content_item_kinds"
-                    )
-                ),
-            )
+            marks = dict_of(payload, "internal_chat_message_metadata_passthrough")
+            texts = find_typed(texts, list_of(marks, "content_item_kinds"))
             if not texts:
                 return CONTEXT
-        text = "\n\n".join(map(reviewed, texts) if self.agent else texts)
-        at = time_of(entry.get("timestamp") or payload.get("timestamp"))
-        id = name_of(payload.get("id")) or hashed(self.thread, self.messages, role, text)
-        return self.give(id, str(role), text, at, number, agent=self.agent)
+        text = "\n\n".join(map(render_review, texts) if self.agent else texts)
+        at = time_of(entry, "timestamp") or time_of(payload, "timestamp")
+        id = name_of(payload, "id") or make_id(self.thread, self.messages, role, text)
+        return self.make_turn(id, str(role), text, at, number, agent=self.agent)
 
-    def event(self, payload: dict[str, Any]) -> Iterator[str]:
+    def take_event(self, payload: dict[str, Any]) -> str:
         """Events repeat what was said, but know best which files a command read or a patch changed."""
-        item = dict_of(payload.get("item")) or payload
-        changed = [path for path in dict_of(item.get("changes")) if name_of(path, 1000)]
-        commands = [dict_of(command) for command in list_of(item.get("parsed_cmd"))]
-        seen = [
-            path
-            for command in commands
-            if command.get("type") == "read" and (path := name_of(command.get("path"), 1000))
-        ]
+        item = dict_of(payload, "item") or payload
+        changed = [path for path in dict_of(item, "changes") if as_name(path, 1000)]
+        reads = [one for one in dicts_of(item, "parsed_cmd") if one.get("type") == "read"]
+        seen = [path for one in reads if (path := name_of(one, "path", length=1000))]
         if changed or seen:
-            self.keep((), [*changed, *seen], self.agent)
+            self.add_used((), [*changed, *seen], self.agent)
         if payload.get("type") == "thread_name_updated":
-            self.entitle(payload.get("thread_name"))
-        yield PROGRESS
+            self.set_title(payload.get("thread_name"))
+        return PROGRESS
 
 
-def agent_of(payload: Mapping[str, Any]) -> str | None:
-    source = dict_of(payload.get("source")).get("subagent")
-    kind = source if isinstance(source, str) else next(iter(dict_of(source)), None)
-    return (
-        name_of(payload.get("agent_nickname"))
-        or name_of(payload.get("agent_role"))
-        or name_of(kind)
-    )
-
-
-def typed(texts: list[str], kinds: list[Any]) -> list[str]:
+def find_typed(texts: list[str], kinds: list[Any]) -> list[str]:
     """Which texts of a `user` message a person typed."""
     if kinds:
-        texts = [
-            text
-            for text, kind in zip(texts, kinds, strict=False)
-            if isinstance(kind, str) and kind.startswith("user.")
-        ]
+        marked = zip(texts, kinds, strict=False)
+        texts = [text for text, kind in marked if str(kind).startswith("user.")]
     found = []
     for text in texts:
         if text.startswith(EDITOR) and REQUEST in text:
@@ -233,32 +199,65 @@ def typed(texts: list[str], kinds: list[Any]) -> list[str]:
     return found
 
 
-def reviewed(text: str) -> str:
+def render_review(text: str) -> str:
     """A review as its reader sees it; the reviewer answers in JSON."""
     if not text.lstrip().startswith("{") or '"overall_correctness"' not in text:
         return text
-    found, _ = bytewise.objects(text.encode("utf-8", "replace"))
-    review = dict_of(found[0]) if found else {}
-    findings = [dict_of(finding) for finding in list_of(review.get("findings"))]
-    parts = [
-        f"**{text_of(finding.get('title'))}**\n{text_of(finding.get('body'))}"
-        for finding in findings
-    ]
-    verdict = [text_of(review.get(key)) for key in ("overall_correctness", "overall_explanation")]
-    return "\n\n".join([*parts, ": ".join(part for part in verdict if part)]).strip() or text
+    review = lines.read_object(text)
+    findings = dicts_of(review, "findings")
+    parts = [f"**{text_of(one, 'title')}**\n{text_of(one, 'body')}" for one in findings]
+    verdict = [text_of(review, key) for key in ("overall_correctness", "overall_explanation")]
+    return "\n\n".join([*parts, ": ".join(filter(None, verdict))]).strip() or text
 
 
-def called(payload: Mapping[str, Any]) -> Any:
-    """The arguments of a call, which are JSON inside a string."""
-    arguments = payload.get("arguments")
-    values, _ = (
-        bytewise.objects(arguments.encode("utf-8", "replace"))
-        if isinstance(arguments, str)
-        else ([arguments], True)
-    )
-    return values[0] if values else None
-
-
-def patched(payload: Mapping[str, Any]) -> list[str]:
-    text = text_of(payload.get("input")) or text_of(payload.get("arguments")).replace("\\n", "\n")
+def find_patched(payload: Mapping[str, Any]) -> list[str]:
+    text = text_of(payload, "input") or text_of(payload, "arguments").replace("\\n", "\n")
     return [path.strip() for path in PATCHED.findall(text)] if "*** Begin Patch" in text else []
+
+
+# Connecting
+
+LAST_SECONDS = 3  # the most that Codex gives a hook at the end of a session
+EDITING = "apply_patch|Edit|Write"
+
+
+def folder(where: Place) -> Path:
+    return where.folder(".codex", "CODEX_HOME")
+
+
+def targets(where: Place) -> list[Target]:
+    hooks = [
+        Entry("hook", ("hooks", name), {"hooks": [_hook(where, event)]})
+        for name, event in EVENTS.items()
+    ]
+    if where.tool_hooks:
+        group = {"matcher": EDITING, "hooks": [_hook(where, "pre-tool")]}
+        hooks.append(Entry("hook", ("hooks", "PreToolUse"), group))
+    table = Entry("table", ("mcp_servers", SERVER), where.server())
+    return [
+        Target("mcp", folder(where) / "config.toml", (table,)),
+        Target("hooks", folder(where) / "hooks.json", tuple(hooks), strict=True),
+        *place.skill_targets("codex", where.folder(".agents") / "skills"),
+    ]
+
+
+def _hook(where: Place, event: str) -> dict[str, Any]:
+    seconds = LAST_SECONDS if event == "session-end" else place.SECONDS
+    return {"type": "command", "command": where.hook_line(event, "codex"), "timeout": seconds}
+
+
+def plugin(where: Place) -> str:
+    return place.find_plugin(folder(where) / "config.toml", "plugins")
+
+
+def notes(where: Place) -> list[str]:
+    found = []
+    if where.root is not None:
+        found.append("Codex reads a project's files only if you trust the project.")
+    hooks = dict_of(place.read_settings(folder(where) / "config.toml"), "hooks")
+    if any(isinstance(one, list) for one in hooks.values()):
+        found.append(
+            "Codex has hooks in config.toml as well; it warns about two places and runs those of both."
+        )
+    trust = "Codex runs hooks only after you trust them: start it once and say yes when it asks, or type /hooks there."
+    return [*found, trust]

@@ -4,15 +4,19 @@ Identity is `messageId` where a message has one, otherwise the `id` of the event
 are `content`; `transformedContent` is what the model got to see, with the date and reminders around it. Messages of a sub-agent name
 the tool call that started it; they are given under it, and its prompt is the machine's. The summary of a compaction comes as a
 turn that says so.
+
+It is connected by a file of MCP servers, a hooks file of our own, skills where several agents look for them. Event names as Claude
+Code writes them make Copilot send what Claude Code sends.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import lines as bytewise
+from bethink.hosts import lines, place
 from bethink.hosts.base import (
     BOOKKEEPING,
     CONTEXT,
@@ -26,15 +30,19 @@ from bethink.hosts.base import (
     UNKNOWN,
     Position,
     Turn,
+    as_dict,
     dict_of,
-    list_of,
+    dicts_of,
     name_of,
     text_of,
     time_of,
 )
+from bethink.hosts.edit import Entry
+from bethink.hosts.place import Place, Target
 from bethink.hosts.transcript import LineTranscript
 
-NAME = "copilot"
+PROGRAM = "copilot"
+EVENTS = {name: event for name, event in place.USUAL_EVENTS.items() if name != "PostCompact"}
 REASONS = {
     "tool.execution_complete": TOOL_RESULT,
     "tool.execution_start": TOOL_CALL,
@@ -45,40 +53,37 @@ REASONS = {
 }
 
 
-def read(path: Path, position: Position = START, bound: int = bytewise.BOUND) -> CopilotTranscript:
+def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> CopilotTranscript:
     return CopilotTranscript(path, position, bound)
 
 
 def recognises(entry: Mapping[str, Any]) -> bool:
-    return "." in text_of(entry.get("type")) and isinstance(entry.get("data"), dict)
+    return "." in text_of(entry, "type") and isinstance(entry.get("data"), dict)
 
 
 def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-    folder = _sessions(environment, home)
-    yield from folder.glob("*/events.jsonl")
-    yield from folder.glob("*.jsonl")
+    sessions = _sessions(environment, home)
+    yield from sessions.glob("*/events.jsonl")
+    yield from sessions.glob("*.jsonl")
 
 
-def directory(environment: Mapping[str, str], home: Path) -> str:
+def find_directory(environment: Mapping[str, str], home: Path) -> str:
     """The directory of the session that started this process as a plugin's MCP server, '' where none did. Copilot starts those in
     the plugin's own folder and names no roots; what it wrote down about the session tells."""
     session = environment.get("COPILOT_AGENT_SESSION_ID", "")
     if (
         not environment.get("COPILOT_PLUGIN_ROOT")
-        or not session
-        or session in (".", "..")
-        or "/" in session
-        or "\\" in session
+        or not session.strip(".")
+        or set(session) & {*"/\\"}
     ):
         return ""
     import yaml
 
     try:
         with (_sessions(environment, home) / session / "workspace.yaml").open("rb") as stream:
-            told = yaml.safe_load(stream.read(64 << 10))
+            return text_of(as_dict(yaml.safe_load(stream.read(64 << 10))), "cwd")
     except (OSError, ValueError, yaml.YAMLError, RecursionError):
         return ""
-    return text_of(dict_of(told).get("cwd"))
 
 
 def _sessions(environment: Mapping[str, str], home: Path) -> Path:
@@ -86,50 +91,74 @@ def _sessions(environment: Mapping[str, str], home: Path) -> Path:
 
 
 class CopilotTranscript(LineTranscript):
-    host = NAME
+    host = "copilot"
 
     def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
-        type, data = text_of(entry.get("type")), dict_of(entry.get("data"))
-        at = time_of(entry.get("timestamp"))
-        if type in ("session.start", "session.resume", "session.context_changed"):
-            context = dict_of(data.get("context")) or data
-            self.where(context.get("cwd"), context.get("branch"), data.get("sessionId"))
-            return (BOOKKEEPING,)
-        if type == "session.title_changed":
-            self.entitle(data.get("title"))
-            return (BOOKKEEPING,)
-        id = name_of(data.get("messageId")) or name_of(entry.get("id"))
-        agent = name_of(data.get("parentToolCallId"))
+        return (self.take_event(text_of(entry, "type"), dict_of(entry, "data"), entry, number),)
+
+    def take_event(
+        self, type: str, data: dict[str, Any], entry: dict[str, Any], number: int
+    ) -> Turn | str:
+        id = name_of(data, "messageId") or name_of(entry, "id")
+        at, agent = time_of(entry, "timestamp"), name_of(data, "parentToolCallId")
         if type == "user.message":
             # What was typed has no source; skills and notices name themselves in it.
-            machine = agent or (name_of(data.get("source")) not in (None, "user"))
-            return (
-                MACHINE
-                if machine
-                else self.give(id, "user", text_of(data.get("content")), at, number),
-            )
+            if agent or name_of(data, "source") not in (None, "user"):
+                return MACHINE
+            return self.make_turn(id, "user", text_of(data, "content"), at, number)
         if type == "assistant.message":
-            return self.assistant(id, data, at, number, agent)
+            calls = dicts_of(data, "toolRequests")
+            for call in calls:
+                self.add_call(call.get("name"), call.get("arguments"), agent)
+            text = text_of(data, "content")
+            if text.strip():
+                return self.make_turn(id, "assistant", text, at, number, agent=agent)
+            return TOOL_CALL if calls else EMPTY
+        if type in ("session.start", "session.resume", "session.context_changed"):
+            context = dict_of(data, "context") or data
+            self.locate(context.get("cwd"), context.get("branch"), data.get("sessionId"))
+            return BOOKKEEPING
+        if type == "session.title_changed":
+            self.set_title(data.get("title"))
+            return BOOKKEEPING
         if type == "session.compaction_complete":
-            text = text_of(data.get("summaryContent"))
-            return (
-                self.give(id, "assistant", text, at, number, summary=True) if text else BOOKKEEPING,
-            )
-        if type in REASONS:
-            return (REASONS[type],)
-        return (PROGRESS if "." in type else UNKNOWN,)
+            text = text_of(data, "summaryContent")
+            summary = self.make_turn(id, "assistant", text, at, number, summary=True)
+            return summary if text else BOOKKEEPING
+        return REASONS.get(type, PROGRESS if "." in type else UNKNOWN)
 
-    def assistant(
-        self, id: str | None, data: dict[str, Any], at: Any, number: int, agent: str | None
-    ) -> Iterator[Turn | str]:
-        calls = [dict_of(call) for call in list_of(data.get("toolRequests"))]
-        for call in calls:
-            self.use(call.get("name"), call.get("arguments"), agent)
-        text = text_of(data.get("content"))
-        yield (
-            self.give(id, "assistant", text, at, number, agent=agent)
-            if text.strip()
-            else TOOL_CALL
-            if calls
-            else EMPTY
-        )
+
+# Connecting
+
+
+def folder(where: Place) -> Path:
+    return where.folder(".github" if where.root is not None else ".copilot", "COPILOT_HOME")
+
+
+def targets(where: Place) -> list[Target]:
+    servers = folder(where) / ("mcp.json" if where.root is not None else "mcp-config.json")
+    hooks = [Entry("hook", ("hooks", name), _hook(where, event)) for name, event in EVENTS.items()]
+    entries = (Entry("frame", ("version",), 1), *hooks)
+    return [
+        place.server_target(servers, {"type": "local", **where.server(), "tools": ["*"]}),
+        Target("hooks", folder(where) / "hooks" / "bethink.json", entries, strict=True),
+        *place.skill_targets("copilot", where.folder(".agents") / "skills"),
+    ]
+
+
+def _hook(where: Place, event: str) -> dict[str, Any]:
+    seconds = {"timeoutSec": place.SECONDS}
+    if os.name != "nt":
+        return {"type": "command", "bash": where.hook_line(event, "copilot")} | seconds
+    words = (word.replace("'", "''") for word in where.hook_words(event, "copilot"))
+    line = "& " + " ".join(f"'{word}'" for word in words)
+    return {"type": "command", "powershell": line} | seconds
+
+
+def plugin(where: Place) -> str:
+    return place.find_plugin(folder(where) / "settings.json")
+
+
+def notes(where: Place) -> list[str]:
+    trust = "Copilot CLI runs hooks of a project only in folders that you trust."
+    return [trust] if where.root is not None else []

@@ -3,6 +3,8 @@
 The format is not published. A line has a `role` and a `message` with `content` blocks; there are no ids, no times, no tool output. So
 identity is the session (the name of the file), the number of the message and its text. What was typed stands in `<user_query>`.
 The chats of the editor (`state.vscdb`) and of the command line (`store.db`) are databases without any documented schema and are not read.
+
+It is connected by a file of MCP servers, a file of hooks, a folder of skills.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import lines as bytewise
+from bethink.hosts import lines, place
 from bethink.hosts.base import (
     CONTEXT,
     EMPTY,
@@ -22,36 +24,38 @@ from bethink.hosts.base import (
     Position,
     Turn,
     dict_of,
-    hashed,
-    list_of,
+    dicts_of,
+    make_id,
     texts_of,
     time_of,
 )
+from bethink.hosts.edit import Entry
+from bethink.hosts.place import Place, Target
 from bethink.hosts.speech import block, without_blocks
 from bethink.hosts.transcript import LineTranscript
 
-NAME = "cursor"
-ADDED = (
-    "attached_files",
-    "open_and_recently_viewed_files",
-    "additional_data",
-    "user_info",
-    "rules",
-    "git_status",
-    "agent_skills",
+PROGRAM = "cursor-agent"
+EVENTS = {
+    "sessionStart": "session-start",
+    "beforeSubmitPrompt": "prompt",
+    "stop": "stop",
+    "subagentStop": "subagent-stop",
+    "preCompact": "pre-compact",
+    "sessionEnd": "session-end",
+}
+# Blocks that the editor puts around what was typed.
+ADDED = tuple(
+    "attached_files open_and_recently_viewed_files additional_data user_info rules git_status agent_skills".split()
 )
 
 
-def read(path: Path, position: Position = START, bound: int = bytewise.BOUND) -> CursorTranscript:
+def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> CursorTranscript:
     return CursorTranscript(path, position, bound)
 
 
 def recognises(entry: Mapping[str, Any]) -> bool:
-    return (
-        entry.get("role") in ("user", "assistant")
-        and isinstance(entry.get("message"), dict)
-        and "type" not in entry
-    )
+    speaks = entry.get("role") in ("user", "assistant") and "type" not in entry
+    return speaks and isinstance(entry.get("message"), dict)
 
 
 def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
@@ -59,7 +63,7 @@ def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
 
 
 class CursorTranscript(LineTranscript):
-    host = NAME
+    host = "cursor"
 
     def begin(self, state: Mapping[str, Any]) -> None:
         super().begin(state)
@@ -68,30 +72,46 @@ class CursorTranscript(LineTranscript):
         self.agent = None
         if "subagents" in folders:
             above = self.path.parents[folders.index("subagents") + 1].name
-            self.session, self.agent = (
-                (self.path.stem if above == "agent-transcripts" else above),
-                self.path.stem,
-            )
+            self.agent = self.path.stem
+            self.session = self.path.stem if above == "agent-transcripts" else above
 
     def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
-        role, content = entry.get("role"), dict_of(entry.get("message")).get("content")
+        role, message = entry.get("role"), dict_of(entry, "message")
         if role not in ("user", "assistant"):
             return (CONTEXT if role in ("system", "tool") else UNKNOWN,)
-        calls = [
-            dict_of(item) for item in list_of(content) if dict_of(item).get("type") == "tool_use"
-        ]
+        calls = [item for item in dicts_of(message, "content") if item.get("type") == "tool_use"]
         for call in calls:
-            self.use(call.get("name"), call.get("input"), self.agent)
-        text = "\n\n".join(texts_of(content))
+            self.add_call(call.get("name"), call.get("input"), self.agent)
+        text = "\n\n".join(texts_of(message.get("content")))
         if role == "user":
             if self.agent:
                 return (MACHINE,)
             text = block(text, "user_query") or without_blocks(text, ADDED)[0]
         if not text.strip():
             return (TOOL_CALL if calls else EMPTY,)
-        id = hashed(self.session, self.agent, number, role, text)
-        return (
-            self.give(
-                id, str(role), text, time_of(entry.get("timestamp")), number, agent=self.agent
-            ),
-        )
+        id, at = make_id(self.session, self.agent, number, role, text), time_of(entry, "timestamp")
+        return (self.make_turn(id, str(role), text, at, number, agent=self.agent),)
+
+
+# Connecting
+
+
+def folder(where: Place) -> Path:
+    return where.folder(".cursor")
+
+
+def targets(where: Place) -> list[Target]:
+    lines = {name: where.hook_line(event, "cursor") for name, event in EVENTS.items()}
+    hooks = [
+        Entry("hook", ("hooks", name), {"command": line, "timeout": place.SECONDS})
+        for name, line in lines.items()
+    ]
+    return [
+        place.server_target(folder(where) / "mcp.json", where.server()),
+        Target("hooks", folder(where) / "hooks.json", (Entry("frame", ("version",), 1), *hooks)),
+        *place.skill_targets("cursor", folder(where) / "skills"),
+    ]
+
+
+def notes(where: Place) -> list[str]:
+    return ["Cursor reads its hooks and servers when it starts."]

@@ -3,6 +3,8 @@
 Identity is the `id` of a message. A message is written again when its tool calls are known, and a resume writes the whole history
 again: by its id each is given once. If the words of a message changed, the newer ones are given too, under an identity of their own.
 A rewind takes nothing back; what was said was said. The path of the project stands in `.project_root` beside `chats/`.
+
+It is connected by hooks and the MCP server in its settings, skills where several agents look for them. It counts time in milliseconds.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import lines as bytewise
+from bethink.hosts import lines, place
 from bethink.hosts.base import (
     BOOKKEEPING,
     EMPTY,
@@ -23,175 +25,174 @@ from bethink.hosts.base import (
     TOOL_CALL,
     TOOL_RESULT,
     UNKNOWN,
-    WHOLE,
     Position,
     Turn,
+    as_dict,
+    as_text,
     dict_of,
-    hashed,
+    dicts_of,
     list_of,
+    make_id,
     name_of,
-    text_of,
     time_of,
 )
-from bethink.hosts.transcript import HostTranscript, LineTranscript, WholeTranscript
+from bethink.hosts.edit import Entry
+from bethink.hosts.place import Place, Target
+from bethink.hosts.transcript import LineTranscript, Transcript, WholeTranscript
 
-NAME = "gemini"
-KNOWN, RECENT = 50_000, 32
+PROGRAM = "gemini"
+EVENTS = {
+    "SessionStart": "session-start",
+    "BeforeAgent": "prompt",
+    "AfterAgent": "stop",
+    "PreCompress": "pre-compact",
+    "SessionEnd": "session-end",
+}
+KNOWN, RECENT = 50_000, 32  # messages whose words are compared, in one reading and in the next
 SNAPSHOT = "<state_snapshot>"
 # What follows a compression: the machine speaks for the model.
 ACKNOWLEDGED = "Got it. Thanks for the additional context!"
 
 
 def read(
-    path: Path, position: Position = START, bound: int = bytewise.BOUND
+    path: Path, position: Position = START, bound: int = lines.BOUND
 ) -> GeminiTranscript | GeminiObject:
-    return (
-        GeminiObject(path, position, max(bound, WHOLE))
-        if single(path)
-        else GeminiTranscript(path, position, bound)
-    )
+    # Whether a file is one object over many lines, whatever its name says.
+    first = lines.read_head(path).lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0].strip()
+    if first == b"{" or (path.suffix == ".json" and first.startswith(b"{")):
+        return GeminiObject(path, position)
+    return GeminiTranscript(path, position, bound)
 
 
 def recognises(entry: Mapping[str, Any]) -> bool:
-    if "sessionId" in entry and "projectHash" in entry:
-        return True
-    return (
-        "$set" in entry
-        or "$rewindTo" in entry
-        or (entry.get("type") in ("user", "gemini") and "content" in entry and "id" in entry)
-    )
+    is_message = entry.get("type") in ("user", "gemini") and "content" in entry and "id" in entry
+    is_head = "sessionId" in entry and "projectHash" in entry
+    return is_message or is_head or "$set" in entry or "$rewindTo" in entry
 
 
 def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-    folder = Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp"
+    base = Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp"
     for ending in ("jsonl", "json"):
-        yield from folder.glob(f"*/chats/**/*.{ending}")
+        yield from base.glob(f"*/chats/**/*.{ending}")
 
 
-def single(path: Path) -> bool:
-    """Whether a file is one object over many lines, whatever its name says."""
-    stream = bytewise.opened(path)
-    try:
-        first = (
-            stream.read(bytewise.FIRST).lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0].strip()
-        )
-    finally:
-        stream.close()
-    return first == b"{" or (path.suffix == ".json" and first.startswith(b"{"))
-
-
-class Messages(HostTranscript):
+class GeminiMessages(Transcript):
     """What both forms share: messages, and where the project is."""
 
-    host = NAME
+    host = "gemini"
 
     def begin(self, state: Mapping[str, Any]) -> None:
         super().begin(state)
-        self.words = {
-            id: text_of(words) for id, words in dict_of(state.get("words")).items()
-        }  # what messages said, hashed
+        # What messages said, hashed.
+        self.words = {id: as_text(words) for id, words in dict_of(state, "words").items()}
         if not self.project:
-            self.where(project_root(self.path))
-        self.agent = name_of(state.get("agent"))
+            self.locate(find_project(self.path))
+        self.agent = name_of(state, "agent")
 
-    def state(self) -> dict[str, Any]:
+    def own_state(self) -> dict[str, Any]:
         # Of the newest ones also the next reading must know: a message is written again when its tools are done.
-        kept = {"agent": self.agent, "words": dict(list(self.words.items())[-RECENT:])}
-        return super().state() | {key: value for key, value in kept.items() if value}
+        return {"agent": self.agent, "words": dict(list(self.words.items())[-RECENT:])}
 
-    def head(self, fields: dict[str, Any]) -> None:
-        folders = list_of(fields.get("directories"))
-        self.where(None if self.cwd or not folders else folders[0], None, fields.get("sessionId"))
+    def take_head(self, fields: dict[str, Any]) -> None:
+        folders = list_of(fields, "directories")
+        self.locate(None if self.cwd or not folders else folders[0], None, fields.get("sessionId"))
         if fields.get("kind") == "subagent":
-            self.agent = name_of(fields.get("sessionId")) or "subagent"
+            self.agent = name_of(fields, "sessionId") or "subagent"
             parent = self.path.parent.name
             self.session = self.session if parent == "chats" else parent
-        self.entitle(fields.get("summary"))
+        self.set_title(fields.get("summary"))
 
-    def message(self, fields: dict[str, Any], number: int, copied: bool = False) -> Turn | str:
-        type, id = fields.get("type"), name_of(fields.get("id"))
+    def take_message(self, fields: dict[str, Any], number: int, copied: bool = False) -> Turn | str:
+        type = fields.get("type")
         if type not in ("user", "gemini"):
-            return (
-                ERROR
-                if type in ("error", "warning")
-                else BOOKKEEPING
-                if isinstance(type, str)
-                else UNKNOWN
-            )
-        content = fields.get("content")
-        parts = [content] if isinstance(content, str) else list_of(content) or [content]
-        texts = [
-            part if isinstance(part, str) else text_of(dict_of(part).get("text"))
-            for part in parts
-            if not thought(part)
-        ]
+            known = BOOKKEEPING if isinstance(type, str) else UNKNOWN
+            return ERROR if type in ("error", "warning") else known
+        parts = list_of(fields, "content") or [fields.get("content")]
+        said = [part for part in parts if as_dict(part).get("thought") is not True]
+        texts = [as_text(as_dict(part).get("text", part)) for part in said]
         text = "\n\n".join(text for text in texts if text.strip())
-        calls = [dict_of(call) for call in list_of(fields.get("toolCalls"))]
+        calls = dicts_of(fields, "toolCalls")
         for call in () if copied else calls:
-            self.use(call.get("name"), call.get("args"), self.agent)
+            self.add_call(call.get("name"), call.get("args"), self.agent)
         if not text:
-            results = any("functionResponse" in dict_of(part) for part in parts)
+            results = any("functionResponse" in as_dict(part) for part in parts)
             return TOOL_RESULT if results else TOOL_CALL if calls else EMPTY
         if text == ACKNOWLEDGED or (type == "user" and self.agent):
             return MACHINE
-        words, known = hashed(text), id in self.words
-        if id and self.words.setdefault(id, words) != words:
-            id = hashed(id, words)
-            self.words.setdefault(id, words)
-        elif id and known:
+        id, words = name_of(fields, "id"), make_id(text)
+        if id and self.words.get(id) == words:
             return REPEATED
+        if id and id in self.words:
+            id = make_id(id, words)
+        if id:
+            self.words.setdefault(id, words)
         while len(self.words) > KNOWN:
             del self.words[next(iter(self.words))]
         summary = text.lstrip().startswith(SNAPSHOT)
         role = "user" if type == "user" and not summary else "assistant"
-        return self.give(
-            id,
-            role,
-            text,
-            time_of(fields.get("timestamp")),
-            number,
-            agent=self.agent,
-            summary=summary,
-        )
+        at = time_of(fields, "timestamp")
+        return self.make_turn(id, role, text, at, number, agent=self.agent, summary=summary)
 
 
-class GeminiTranscript(Messages, LineTranscript):
+class GeminiTranscript(GeminiMessages, LineTranscript):
     def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
-        update = dict_of(entry.get("$set"))
+        update = dict_of(entry, "$set")
         if update or "sessionId" in entry:
-            self.head(update or entry)
-            replaced = [dict_of(message) for message in list_of(update.get("messages"))]
-            return [self.message(message, number, copied=True) for message in replaced] or (
-                BOOKKEEPING,
-            )
+            self.take_head(update or entry)
+            copies = dicts_of(update, "messages")
+            return [self.take_message(one, number, copied=True) for one in copies] or (BOOKKEEPING,)
         if "$rewindTo" in entry or "$set" in entry:
             return (BOOKKEEPING,)
-        return (self.message(entry, number),)
+        return (self.take_message(entry, number),)
 
 
-class GeminiObject(Messages, WholeTranscript):
-    def everything(self, data: bytes) -> Iterable[Turn | str]:
+class GeminiObject(GeminiMessages, WholeTranscript):
+    def take_all(self, data: bytes) -> Iterable[Turn | str]:
         value = json.loads(data.decode("utf-8-sig", "replace"), strict=False)
         if not isinstance(value, dict):
             raise ValueError("no session")
-        self.head(value)
-        return [
-            self.message(dict_of(message), number)
-            for number, message in enumerate(list_of(value.get("messages")), 1)
-        ]
+        self.take_head(value)
+        messages = dicts_of(value, "messages")
+        return [self.take_message(message, number) for number, message in enumerate(messages, 1)]
 
 
-def thought(part: Any) -> bool:
-    return dict_of(part).get("thought") is True
-
-
-def project_root(path: Path) -> str | None:
-    for folder in path.parents[:4]:
-        if folder.name == "chats":
+def find_project(path: Path) -> str | None:
+    for above in path.parents[:4]:
+        if above.name == "chats":
             try:
-                return (
-                    (folder.parent / ".project_root").read_text("utf-8", "replace").strip()[:1000]
-                )
+                return (above.parent / ".project_root").read_text("utf-8", "replace").strip()[:1000]
             except (OSError, ValueError):
                 return None
     return None
+
+
+# Connecting
+
+
+def folder(where: Place) -> Path:
+    return where.folder(".gemini")
+
+
+def targets(where: Place) -> list[Target]:
+    settings = folder(where) / "settings.json"
+    hooks = [Entry("hook", ("hooks", name), _group(where, event)) for name, event in EVENTS.items()]
+    return [
+        place.server_target(settings, where.server()),
+        Target("hooks", settings, tuple(hooks)),
+        *place.skill_targets("gemini", where.folder(".agents") / "skills"),
+    ]
+
+
+def _group(where: Place, event: str) -> dict[str, Any]:
+    hook = {
+        "type": "command",
+        "name": f"bethink-{event}",
+        "command": where.hook_line(event, "gemini"),
+        "timeout": place.SECONDS * 1000,
+    }
+    return {"hooks": [hook]}
+
+
+def notes(where: Place) -> list[str]:
+    trust = "Gemini CLI runs hooks of a project only in folders that you trust."
+    return [trust] if where.root is not None else []

@@ -7,7 +7,7 @@ A position fits when the first line and the last bytes before the offset are wha
 and times. Otherwise the file was cut, replaced or rewritten, and is read from its start.
 
 Compressed transcripts (`.zst`) look the same from outside; their offsets count what was packed. This module knows no host's
-lines. `objects` only says which JSON objects stand on one, also when a torn write left a half in front of them.
+lines. `read_objects` only says which JSON objects stand on one, also when a torn write left a half in front of them.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple
 
 from bethink.errors import BethinkError, NotFound
-from bethink.hosts.base import digest
+from bethink.hosts.base import as_dict, digest
 
 BLOCK = 1 << 20
-BOUND = 16 << 20
+BOUND = 16 << 20  # bytes of a line; the longest that a host was seen to write has 7 MB
 PIECE = 1 << 16
 FIRST, LAST = 4096, 1024
-_DECODER = json.JSONDecoder(
-    strict=False
-)  # raw tabs and line breaks inside strings are read as they are
+# Raw tabs and line breaks inside strings are read as they are.
+_DECODER = json.JSONDecoder(strict=False)
 # An object that begins where no value can stand: a whole line written right behind a torn one.
 _BEHIND_TORN = re.compile(r"[^\s:,\[{\\](?=\{\")")
 _KEY = re.compile(r"[\s,]*(\"[^\"\\]{0,100}\")\s*:\s*")
@@ -41,25 +41,17 @@ class Line(NamedTuple):
     ended: bool = True  # whether its line break is there
 
 
-class Stream(Protocol):
-    """Bytes in order. `piece` looks elsewhere without moving; `move` goes forward and says whether there was so much."""
+class Stream:
+    """Bytes of a file in order. `piece` looks elsewhere without moving; `move` goes forward and says whether there was so much."""
 
-    def read(self, size: int) -> bytes: ...
-    def piece(self, start: int, size: int) -> bytes: ...
-    def move(self, offset: int) -> bool: ...
-    def close(self) -> None: ...
-
-
-class Plain:
     def __init__(self, file: IO[bytes], path: Path) -> None:
-        self.file = file
-        self.path = path
+        self.file, self.path = file, path
 
     def read(self, size: int) -> bytes:
         try:
             return self.file.read(size)
         except OSError as error:
-            raise unreadable(self.path, error) from None
+            raise _unreadable(self.path, error) from None
 
     def piece(self, start: int, size: int) -> bytes:
         here = self.file.tell()
@@ -73,24 +65,20 @@ class Plain:
         self.file.seek(offset)
         return reached
 
-    def close(self) -> None:
-        self.file.close()
 
-
-class Unpacked:
+class Unpacked(Stream):
     """A compressed file as what is in it. What cannot be unpacked ends the stream. Cold files do not change, so `piece` knows
     only their beginning."""
 
     def __init__(self, file: IO[bytes], path: Path) -> None:
+        super().__init__(file, path)
         try:
             import zstandard
         except ImportError:
-            file.close()
             raise BethinkError(
                 f"The transcript {path} is compressed, and the package zstandard is not installed.",
                 "pip install 'bethink[zstd]'",
             ) from None
-        self.file = file
         self.failure = zstandard.ZstdError
         self.reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
         self.first = self.waiting = self.unpack(FIRST)
@@ -103,10 +91,8 @@ class Unpacked:
             return b""
 
     def read(self, size: int) -> bytes:
-        if self.waiting:
-            found, self.waiting = self.waiting[:size], self.waiting[size:]
-            return found
-        return self.unpack(size)
+        found, self.waiting = self.waiting[:size], self.waiting[size:]
+        return found or self.unpack(size)
 
     def piece(self, start: int, size: int) -> bytes:
         return self.first[:size] if not start else b""
@@ -116,29 +102,34 @@ class Unpacked:
             offset -= len(block)
         return offset <= 0
 
-    def close(self) -> None:
-        self.file.close()
 
-
-def opened(path: Path) -> Stream:
+@contextmanager
+def open_stream(path: Path) -> Iterator[Stream]:
     try:
-        # The stream outlives this function and is closed by who reads it.
         file = path.open("rb", buffering=0)
     except FileNotFoundError:
         raise NotFound(f"There is no transcript {path}.", "bethink backfill PATH") from None
     except (OSError, ValueError) as error:
-        raise unreadable(path, error) from None
-    return Unpacked(file, path) if path.suffix == ".zst" else Plain(file, path)
+        raise _unreadable(path, error) from None
+    with file:
+        yield Unpacked(file, path) if path.suffix == ".zst" else Stream(file, path)
 
 
-def unreadable(path: Path, error: Exception) -> BethinkError:
+def read_head(path: Path, size: int = FIRST) -> bytes:
+    with open_stream(path) as stream:
+        return stream.read(size)
+
+
+def _unreadable(path: Path, error: Exception) -> BethinkError:
     return BethinkError(
         f"The transcript {path} cannot be read: {error}.",
         "Give another path, or the right to read this one.",
     )
 
 
-def lines(stream: Stream, offset: int = 0, number: int = 0, bound: int = BOUND) -> Iterator[Line]:
+def read_lines(
+    stream: Stream, offset: int = 0, number: int = 0, bound: int = BOUND
+) -> Iterator[Line]:
     """The lines from where the stream stands, which is at `offset`, behind line `number`."""
     pieces: list[bytes] = []
     size, at = 0, offset
@@ -147,11 +138,8 @@ def lines(stream: Stream, offset: int = 0, number: int = 0, bound: int = BOUND) 
         while (end := block.find(b"\n", start)) >= 0:
             number += 1
             size += end - start
-            yield Line(
-                number,
-                at + end + 1,
-                None if size > bound else b"".join([*pieces, block[start:end]]),
-            )
+            data = None if size > bound else b"".join([*pieces, block[start:end]])
+            yield Line(number, at + end + 1, data)
             pieces, size, start = [], 0, end + 1
         size += len(block) - start
         pieces = [] if size > bound else [*pieces, block[start:]]
@@ -160,35 +148,33 @@ def lines(stream: Stream, offset: int = 0, number: int = 0, bound: int = BOUND) 
         yield Line(number + 1, at, None if size > bound else b"".join(pieces), ended=False)
 
 
-def identity(stream: Stream) -> str:
+def identify(stream: Stream) -> str:
     return digest(stream.piece(0, FIRST).partition(b"\n")[0].rstrip(b"\r"))
 
 
-def tail(stream: Stream, offset: int) -> str:
+def digest_tail(stream: Stream, offset: int) -> str:
     start = max(0, offset - LAST)
     return digest(stream.piece(start, offset - start))
 
 
-def misfit(stream: Stream, offset: int, known: tuple[str, str]) -> str:
-    """Why reading cannot go on at an offset with that identity and tail, or nothing; then the stream stands there."""
+def find_misfit(stream: Stream, offset: int, identity: str, tail: str) -> str:
+    """Why reading cannot go on at an offset, or nothing; then the stream stands there."""
     if not stream.piece(0, 1):
         return "truncated"
-    if identity(stream) != known[0]:
+    if identify(stream) != identity:
         return "replaced"
     if not stream.move(offset):
         return "truncated"
-    return "" if tail(stream, offset) == known[1] else "rewritten"
+    return "" if digest_tail(stream, offset) == tail else "rewritten"
 
 
-def objects(data: bytes) -> tuple[list[Any], bool]:
+def read_objects(data: bytes) -> tuple[list[Any], bool]:
     """The JSON values of one line, and whether all of it could be read.
 
     Bytes that are no UTF-8 become U+FFFD, everything else stays. A crash can leave half a line with the next one behind it, and two
     writers can join theirs: what is whole is given. A value inside the torn half is not mistaken for a line of its own.
     """
     text = data.decode("utf-8", "replace").strip("\ufeff\0 \t\r")
-    if not text:
-        return [], True
     found: list[Any] = []
     at = attempts = 0
     while at < len(text):
@@ -206,20 +192,25 @@ def objects(data: bytes) -> tuple[list[Any], bool]:
     return found, not attempts
 
 
-def outline(head: bytes) -> dict[str, Any]:
+def read_object(data: Any) -> dict[str, Any]:
+    """The JSON object at the beginning of some bytes or of a text, {} where there is none."""
+    raw = data.encode("utf-8", "replace") if isinstance(data, str) else data
+    found = read_objects(raw)[0] if isinstance(raw, bytes) else []
+    return as_dict(found[0]) if found else {}
+
+
+def read_outline(head: bytes) -> dict[str, Any]:
     """The top-level keys of a JSON object of which only the beginning is at hand; values that are not scalars become empty ones."""
     text = head.decode("utf-8", "ignore").lstrip("\ufeff\0 \t\r\n")
-    if not text.startswith("{"):
-        return {}
     found: dict[str, Any] = {}
-    at = 1
+    at = 1 if text.startswith("{") else len(text)
     try:
         while match := _KEY.match(text, at):
             key, _ = _DECODER.raw_decode(text, match.start(1))
-            opening = text[match.end() : match.end() + 1]
-            found[str(key)] = {"{": {}, "[": []}.get(opening)
+            empty: Any = {"{": {}, "[": []}.get(text[match.end() : match.end() + 1])
+            found[str(key)] = empty
             value, at = _DECODER.raw_decode(text, match.end())
-            found[str(key)] = found[str(key)] if opening in "{[" else value
+            found[str(key)] = value if empty is None else empty
     except (ValueError, RecursionError):
-        return found
+        pass
     return found

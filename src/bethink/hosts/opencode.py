@@ -10,46 +10,54 @@ The database is opened read-only and only between pages, never held while a page
 Tables of credentials and accounts are never touched. The tables `session_message`, `event` and `session_input` repeat the same text
 and are not read. The prompt of a sub-agent (a session with a parent) is the machine's; its answers belong to the session that it
 worked for.
+
+It is connected by the MCP server in its configuration, a plugin file in place of hooks, and skills.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from bethink.errors import BethinkError
-from bethink.hosts import lines as bytewise
+from bethink.hosts import lines, place
 from bethink.hosts.base import (
     BOOKKEEPING,
     BROKEN,
     HALF,
     LONG,
     MACHINE,
-    PAGE_BYTES,
-    PAGE_TURNS,
     START,
     THINKING,
     TOOL_CALL,
     UNKNOWN,
-    WHOLE,
     Page,
     Position,
     Turn,
+    as_dict,
+    as_name,
+    as_text,
     dict_of,
+    dicts_of,
     list_of,
     name_of,
     text_of,
     time_of,
 )
-from bethink.hosts.transcript import HostTranscript, WholeTranscript
+from bethink.hosts.edit import SERVER, Entry
+from bethink.hosts.place import Place, Target
+from bethink.hosts.transcript import PAGE_BYTES, PAGE_TURNS, Transcript, WholeTranscript
+from bethink.skills import opencode_plugin
 
-NAME = "opencode"
+PROGRAM = "opencode"
+EVENTS: dict[str, str] = {}  # the plugin calls all hooks
 HEADER = b"SQLite format 3\0"
 BUSY = 3_000  # milliseconds to wait for a writer
-UNFINISHED = 200
+UNFINISHED = 200  # parts that are looked at again
 
 PARTS = """
 SELECT p.rowid, p.id, iif(length(p.data) <= :bound, p.data, NULL), m.id, iif(length(m.data) <= :bound, m.data, NULL),
@@ -58,43 +66,32 @@ FROM part p LEFT JOIN message m ON m.id = p.message_id LEFT JOIN session s ON s.
 """
 
 
-def read(path: Path, position: Position = START, bound: int = bytewise.BOUND) -> Database | Session:
-    return (
-        Database(path, position, bound)
-        if database(path)
-        else Session(path, position, max(bound, WHOLE))
-    )
-
-
-def database(path: Path) -> bool:
-    stream = bytewise.opened(path)
-    try:
-        return stream.read(len(HEADER)) == HEADER
-    finally:
-        stream.close()
+def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> Transcript:
+    if lines.read_head(path, len(HEADER)) == HEADER:
+        return OpencodeDatabase(path, position, bound)
+    return OpencodeSession(path, position)
 
 
 def recognises(entry: Mapping[str, Any]) -> bool:
-    return text_of(entry.get("id")).startswith("ses_") or (
-        "info" in entry and isinstance(entry.get("messages"), list)
-    )
+    exported = "info" in entry and isinstance(entry.get("messages"), list)
+    return text_of(entry, "id").startswith("ses_") or exported
 
 
 def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-    folder = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share") / "opencode"
+    data = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share") / "opencode"
     named = environment.get("OPENCODE_DB")
-    if named and named != ":memory:" and (folder / named).is_file():
-        yield folder / named
-    yield from folder.glob("opencode*.db")
-    yield from (folder / "storage" / "session").glob("*/ses_*.json")
+    if named and named != ":memory:" and (data / named).is_file():
+        yield data / named
+    yield from data.glob("opencode*.db")
+    yield from (data / "storage" / "session").glob("*/ses_*.json")
 
 
-class Parts(HostTranscript):
+class OpencodeParts(Transcript):
     """What all forms share: a part of a message of a session."""
 
-    host = NAME
+    host = "opencode"
 
-    def part(
+    def take_part(
         self,
         id: str,
         message: dict[str, Any],
@@ -103,92 +100,76 @@ class Parts(HostTranscript):
         session: str,
         parent: str | None,
     ) -> Turn | str:
-        self.where(dict_of(message.get("path")).get("cwd"))
+        if not part:
+            return BROKEN
+        if not is_finished(message, part):
+            return HALF
+        self.locate(dict_of(message, "path").get("cwd"))
         type, role = part.get("type"), message.get("role")
         if type == "tool":
-            self.use(part.get("tool"), dict_of(part.get("state")).get("input"), session)
+            self.add_call(part.get("tool"), dict_of(part, "state").get("input"), session)
             return TOOL_CALL
         if type != "text":
-            return (
-                THINKING
-                if type == "reasoning"
-                else BOOKKEEPING
-                if isinstance(type, str)
-                else UNKNOWN
-            )
+            named = BOOKKEEPING if isinstance(type, str) else UNKNOWN
+            return THINKING if type == "reasoning" else named
         if role not in ("user", "assistant"):
             return UNKNOWN
-        if (
-            part.get("synthetic") is True
-            or part.get("ignored") is True
-            or (role == "user" and parent)
-        ):
+        by_host = part.get("synthetic") is True or part.get("ignored") is True
+        if by_host or (role == "user" and parent):
             return MACHINE
-        at = time_of(
-            dict_of(part.get("time")).get("start") or dict_of(message.get("time")).get("created")
-        )
-        agent = (name_of(message.get("agent")) or session) if parent else None
-        return self.give(
-            name_of(part.get("id")) or id,
+        return self.make_turn(
+            name_of(part, "id") or id,
             str(role),
-            text_of(part.get("text")),
-            at,
+            text_of(part, "text"),
+            time_of(dict_of(part, "time"), "start") or time_of(dict_of(message, "time"), "created"),
             number,
             session=parent or session,
-            agent=agent,
+            agent=(name_of(message, "agent") or session) if parent else None,
             thread=session,
             summary=role == "assistant" and message.get("summary") is True,
         )
 
 
-def finished(message: dict[str, Any], part: dict[str, Any]) -> bool:
+def is_finished(message: dict[str, Any], part: dict[str, Any]) -> bool:
     """Whether a text will not change any more."""
-    if part.get("type") != "text" or message.get("role") != "assistant":
-        return True
-    return (
-        "end" in dict_of(part.get("time"))
-        or "completed" in dict_of(message.get("time"))
-        or bool(message.get("error"))
-    )
+    written = part.get("type") == "text" and message.get("role") == "assistant"
+    ended = "end" in dict_of(part, "time") or "completed" in dict_of(message, "time")
+    return not written or ended or bool(message.get("error"))
 
 
-class Database(Parts):
+class OpencodeDatabase(OpencodeParts):
     def begin(self, state: Mapping[str, Any]) -> None:
         super().begin(state)
-        self.waiting = [row for row in list_of(state.get("waiting")) if isinstance(row, int)]
+        self.waiting = [row for row in list_of(state, "waiting") if isinstance(row, int)]
         self.message: tuple[Any, dict[str, Any]] = (None, {})  # the one whose parts are being read
 
-    def state(self) -> dict[str, Any]:
-        return super().state() | ({"waiting": self.waiting} if self.waiting else {})
+    def own_state(self) -> dict[str, Any]:
+        return {"waiting": self.waiting}
 
     def pages(self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS) -> Iterator[Page]:
         known, self.restarted = self.position, ""
-        if known.offset and not self.rows(
-            "p.rowid = :row AND p.id = :id", {"row": known.offset, "id": known.tail}, 1
-        ):
+        last_row = {"row": known.offset, "id": known.tail}
+        if known.offset and not self.rows("p.rowid = :row AND p.id = :id", last_row, 1):
             self.restart("rewritten")
         waiting, self.waiting = self.waiting, []
-        again = [
-            row for number in waiting for row in self.rows("p.rowid = :row", {"row": number}, 1)
-        ]
+        again = [row for at in waiting for row in self.rows("p.rowid = :row", {"row": at}, 1)]
         while True:
             last = self.position
-            rows = self.rows(
-                "p.rowid > :row ORDER BY p.rowid LIMIT :rows",
-                {"row": last.offset, "rows": limit_turns},
-                limit_bytes,
-            )
+            limits = {"row": last.offset, "rows": limit_turns}
+            rows = self.rows("p.rowid > :row ORDER BY p.rowid LIMIT :rows", limits, limit_bytes)
             if not rows and not again:
                 return
             before, counted = Counter(self.skipped), self.lines
-            turns = [turn for row in [*again, *rows] for turn in self.row(*row)]
+            results = [self.take_row(*row) for row in [*again, *rows]]
+            self.skipped.update(result for result in results if isinstance(result, str))
+            turns = tuple(result for result in results if isinstance(result, Turn))
             if rows:
-                last = Position(NAME, rows[-1][0], rows[-1][0], rows[-1][1])
+                last = Position(self.host, rows[-1][0], rows[-1][0], rows[-1][1])
             again = []
             self.position = last._replace(state=self.state())
-            yield Page(tuple(turns), self.position, self.skipped - before, self.lines - counted)
+            yield Page(turns, self.position, self.skipped - before, self.lines - counted)
 
-    def row(
+    def take_row(
         self,
         row: int,
         id: Any,
@@ -199,48 +180,37 @@ class Database(Parts):
         parent: Any,
         directory: Any,
         title: Any,
-    ) -> Iterator[Turn]:
+    ) -> Turn | str:
         self.lines += 1
         if part is None:
-            self.skipped[LONG] += 1
-            return
+            return LONG
         if message != self.message[0] or message is None:
-            self.message = (message, parsed(about))
-        fields = parsed(part)
-        self.session, self.cwd, self.project = text_of(session), None, None
-        self.entitle(title)
-        self.where(directory)
-        if not finished(self.message[1], fields):
+            self.message = (message, lines.read_object(about))
+        self.session, self.cwd, self.project = as_text(session), None, None
+        self.set_title(title)
+        self.locate(directory)
+        fields = lines.read_object(part)
+        result = self.take_part(
+            as_text(id), self.message[1], fields, row, self.session, as_name(parent)
+        )
+        if result == HALF:
             self.waiting = [*self.waiting, row][-UNFINISHED:]
-            result: Turn | str = HALF
-        elif not fields:
-            result = BROKEN
-        else:
-            result = self.part(
-                text_of(id), self.message[1], fields, row, self.session, name_of(parent)
-            )
-        if isinstance(result, Turn):
-            yield result
-        else:
-            self.skipped[result] += 1
+        return result
 
     def rows(self, where: str, values: dict[str, Any], limit_bytes: int) -> list[tuple[Any, ...]]:
         """Some rows, read in one go so that no statement stays open."""
         import apsw
 
         found: list[tuple[Any, ...]] = []
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         try:
             # As in the writer's own process, a lock of a moment is waited for. A WAL is read along, not copied.
-            connection = apsw.Connection(
-                f"{self.path.absolute().as_uri()}?mode=ro",
-                apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
-            )
+            connection = apsw.Connection(f"{self.path.absolute().as_uri()}?mode=ro", flags)
             try:
                 connection.set_busy_timeout(BUSY)
                 size = 0
-                for row in connection.execute(
-                    f"{PARTS} WHERE {where}", values | {"bound": self.bound}
-                ):
+                bound = values | {"bound": self.bound}
+                for row in connection.execute(f"{PARTS} WHERE {where}", bound):
                     found.append(row)
                     size += len(row[2] or "")
                     if size >= limit_bytes:
@@ -255,66 +225,74 @@ class Database(Parts):
         return found
 
 
-class Session(Parts, WholeTranscript):
+class OpencodeSession(OpencodeParts, WholeTranscript):
     """One session: exported, or in the files of the time before the database."""
 
     def contents(self) -> bytes:
         data = super().contents()
-        info = parsed(data.decode("utf-8-sig", "replace"))
-        id = name_of(info.get("id"))
+        info = lines.read_object(data)
+        id = name_of(info, "id")
         if not id or "messages" in info or "/" in id:
             return data
         storage = self.path.parent.parent.parent
-        messages = [
-            {
-                "info": stored(message),
-                "parts": [
-                    stored(part)
-                    for part in sorted((storage / "part" / message.stem).glob("*.json"))
-                ],
-            }
-            for message in sorted((storage / "message" / id).glob("*.json"))
-        ]
+        messages = []
+        for message in sorted((storage / "message" / id).glob("*.json")):
+            parts = sorted((storage / "part" / message.stem).glob("*.json"))
+            messages.append({"info": read_file(message), "parts": list(map(read_file, parts))})
         return json.dumps({"info": info, "messages": messages}).encode("utf-8", "replace")
 
-    def everything(self, data: bytes) -> Iterable[Turn | str]:
-        value = json.loads(data.decode("utf-8-sig", "replace"), strict=False)
-        info = dict_of(dict_of(value).get("info"))
+    def take_all(self, data: bytes) -> Iterable[Turn | str]:
+        value = as_dict(json.loads(data.decode("utf-8-sig", "replace"), strict=False))
+        info = dict_of(value, "info")
         if not info:
             raise ValueError("no session")
-        self.session = name_of(info.get("id")) or ""
-        self.entitle(info.get("title"))
-        self.where(info.get("directory"))
-        number = 0
-        for message in map(dict_of, list_of(value.get("messages"))):
-            about = dict_of(message.get("info"))
-            for part in list_of(message.get("parts")):
+        self.session = name_of(info, "id") or ""
+        self.set_title(info.get("title"))
+        self.locate(info.get("directory"))
+        parent, number = name_of(info, "parentID"), 0
+        for message in dicts_of(value, "messages"):
+            about = dict_of(message, "info")
+            for part in dicts_of(message, "parts"):
                 number += 1
-                fields = dict_of(part)
-                if not fields:
-                    yield BROKEN
-                elif not finished(about, fields):
-                    yield HALF
-                else:
-                    id = f"{about.get('id')}/{number}"
-                    yield self.part(
-                        id, about, fields, number, self.session, name_of(info.get("parentID"))
-                    )
+                id = f"{about.get('id')}/{number}"
+                yield self.take_part(id, about, part, number, self.session, parent)
 
 
-def parsed(data: Any) -> dict[str, Any]:
-    found, _ = (
-        bytewise.objects(data.encode("utf-8", "replace")) if isinstance(data, str) else ([], True)
-    )
-    return dict_of(found[0]) if found else {}
-
-
-def stored(path: Path) -> dict[str, Any]:
+def read_file(path: Path) -> dict[str, Any]:
     try:
-        return (
-            parsed(path.read_text("utf-8", "replace"))
-            if path.stat().st_size <= bytewise.BOUND
-            else {}
-        )
+        return lines.read_object(path.read_bytes()) if path.stat().st_size <= lines.BOUND else {}
     except (OSError, ValueError):
         return {}
+
+
+# Connecting
+
+NAMES = ("opencode.jsonc", "opencode.json")
+SCHEMA = "https://opencode.ai/config.json"
+MILLISECONDS = 20_000  # in which the server has to list its tools
+
+
+def folder(where: Place) -> Path:
+    if where.root is not None:
+        return where.root / ".opencode"
+    base = where.environment.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else where.home / ".config") / "opencode"
+
+
+def targets(where: Place) -> list[Target]:
+    above = where.root if where.root is not None else folder(where)
+    there = [above / name for name in NAMES if os.path.lexists(above / name)]
+    path = there[0] if there else above / NAMES[-1]
+    command = [*where.words, "mcp"]
+    value = {"type": "local", "command": command, "enabled": True, "timeout": MILLISECONDS}
+    frame = () if there else (Entry("frame", ("$schema",), SCHEMA),)
+    script = folder(where) / "plugins" / "bethink.js"
+    return [
+        Target("mcp", path, (*frame, Entry("member", ("mcp", SERVER), value))),
+        Target("hooks", script, text=opencode_plugin(where.words)),
+        *place.skill_targets("opencode", where.folder(".agents") / "skills"),
+    ]
+
+
+def notes(where: Place) -> list[str]:
+    return ["opencode reads its configuration and plugins when it starts."]

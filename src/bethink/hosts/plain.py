@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import lines as bytewise
+from bethink.hosts import lines
 from bethink.hosts.base import (
     CONTEXT,
     EMPTY,
@@ -26,45 +26,34 @@ from bethink.hosts.base import (
     THINKING,
     TOOL_RESULT,
     UNKNOWN,
-    WHOLE,
     Position,
-    Transcript,
     Turn,
+    as_dict,
+    as_text,
     dict_of,
-    hashed,
-    list_of,
+    dicts_of,
+    make_id,
     name_of,
     text_of,
     texts_of,
     time_of,
 )
-from bethink.hosts.transcript import HostTranscript, LineTranscript, WholeTranscript
+from bethink.hosts.transcript import LineTranscript, Transcript, WholeTranscript
 
-NAME = "plain"
 ROLES = {
-    **dict.fromkeys(("user", "human", "you", "me", "prompt"), "user"),
-    **dict.fromkeys(
-        (
-            "assistant",
-            "ai",
-            "gpt",
-            "chatgpt",
-            "claude",
-            "gemini",
-            "copilot",
-            "codex",
-            "cursor",
-            "agent",
-            "bot",
-            "model",
-            "response",
-        ),
-        "assistant",
-    ),
-    **dict.fromkeys(("system", "developer"), "system"),
-    **dict.fromkeys(("tool", "function", "tool_result", "tool result"), "tool"),
-}
+    name: role
+    for role, names in {
+        "user": "user human you me prompt",
+        "assistant": "assistant ai gpt chatgpt claude gemini copilot codex cursor agent bot model response",
+        "system": "system developer",
+        "tool": "tool function tool_result",
+    }.items()
+    for name in names.split()
+} | {"tool result": "tool"}
 UNSPOKEN = {"system": CONTEXT, "tool": TOOL_RESULT}
+# Where exports keep their messages, and lists of conversations.
+HOLDERS = ("mapping", "chat_messages", "messages", "conversations")
+LONGEST_LINE = 20_000  # characters; a longer one names no speaker
 TEXT_SUFFIXES = (".md", ".markdown", ".txt", ".text")
 _NAME = rf"(?P<name>{'|'.join(sorted(ROLES, key=len, reverse=True))})(?:[ ]said)?"
 _NOTE = r"(?:[ ]{0,2}[(\[—–-][^\n]{0,80}?)?"
@@ -80,44 +69,39 @@ STYLES = tuple(
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
-def read(path: Path, position: Position = START, bound: int = bytewise.BOUND) -> Transcript:
-    stream = bytewise.opened(path)
-    try:
-        head = stream.read(bytewise.FIRST)
-    finally:
-        stream.close()
-    if one_per_line(path, head):
-        return JsonLines(path, position, bound)
-    return (Exported if is_json(head) else Named)(path, position, max(bound, WHOLE))
+def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> Transcript:
+    head = lines.read_head(path)
+    if is_one_per_line(path, head):
+        return ChatLines(path, position, bound)
+    return (ChatExport if is_json(head) else ChatText)(path, position)
 
 
-def one_per_line(path: Path, head: bytes) -> bool:
+def is_one_per_line(path: Path, head: bytes) -> bool:
     """Whether each line is a value. Names promise little: a list or an object over many lines is also found as `.jsonl`."""
     first, more, _ = head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")
-    values, whole = bytewise.objects(first)
+    values, whole = lines.read_objects(first)
     if path.suffix in (".jsonl", ".ndjson"):
-        chats = [
-            value
-            for value in values
-            if isinstance(value, list) and any(recognises(dict_of(item)) for item in value)
-        ]
-        return not chats and first.strip() not in (b"[", b"{")
-    return bool(more) and whole and len(values) == 1 and recognises(dict_of(values[0]))
+        items = (item for value in values if isinstance(value, list) for item in value)
+        is_list = any(recognises(as_dict(item)) for item in items)
+        return not is_list and first.strip() not in (b"[", b"{")
+    return bool(more) and whole and len(values) == 1 and recognises(as_dict(values[0]))
 
 
 def recognises(entry: Mapping[str, Any]) -> bool:
-    speaks = text_of(entry.get("role") or entry.get("sender") or entry.get("from")).lower() in ROLES
-    return (speaks and bool(entry.keys() & {"content", "text", "value"})) or any(
-        isinstance(entry.get(key), dict | list)
-        for key in ("mapping", "chat_messages", "messages", "conversations")
-    )
+    speaks = find_role(entry) and not entry.keys().isdisjoint(("content", "text", "value"))
+    return bool(speaks) or any(isinstance(entry.get(key), dict | list) for key in HOLDERS)
+
+
+def find_role(fields: Mapping[str, Any]) -> str | None:
+    author = fields.get("role") or fields.get("sender") or fields.get("from")
+    return ROLES.get(as_text(author or dict_of(fields, "author").get("role")).lower())
 
 
 def looks_like(path: Path, head: bytes) -> bool:
     """Whether a file that no host claims may be a chat."""
     if is_json(head):
         return any(mark in head for mark in (b'"role"', b'"mapping"', b'"chat_messages"'))
-    return path.suffix.lower() in TEXT_SUFFIXES and len(list(speakers(lines_of(head)))) > 1
+    return path.suffix.lower() in TEXT_SUFFIXES and len(find_speakers(split_lines(head))) > 1
 
 
 def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
@@ -125,191 +109,130 @@ def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
 
 
 def is_json(head: bytes) -> bool:
-    return decoded(head).lstrip()[:1] in ("{", "[")
+    return decode(head).lstrip()[:1] in ("{", "[")
 
 
-def decoded(data: bytes) -> str:
+def decode(data: bytes) -> str:
     """Text in the encoding its first bytes name. What is no text in it becomes U+FFFD."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace")
-    return data.decode("utf-8-sig", "replace")
+    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return data.decode("utf-16" if wide else "utf-8-sig", "replace")
 
 
-def lines_of(data: bytes) -> list[str]:
-    return decoded(data).replace("\r\n", "\n").split("\n")
+def split_lines(data: bytes) -> list[str]:
+    return decode(data).replace("\r\n", "\n").split("\n")
 
 
-class Chat(HostTranscript):
-    host = NAME
+class Chat(Transcript):
+    host = "plain"
 
     def begin(self, state: Mapping[str, Any]) -> None:
         super().begin(state)
         self.session = self.session or self.path.name.partition(".")[0]
         self.conversation = ""
 
-    def message(self, fields: dict[str, Any], number: int) -> Turn | str:
+    def take_message(self, fields: dict[str, Any], number: int) -> Turn | str:
         """One message of any export."""
-        author = (
-            fields.get("role")
-            or fields.get("sender")
-            or fields.get("from")
-            or dict_of(fields.get("author")).get("role")
-        )
-        role = ROLES.get(text_of(author).lower())
+        role = find_role(fields)
         if role not in ("user", "assistant"):
             return UNSPOKEN.get(role or "", UNKNOWN)
-        metadata, content = dict_of(fields.get("metadata")), fields.get("content")
-        if (
-            metadata.get("is_visually_hidden_from_conversation") is True
-            or fields.get("recipient", "all") != "all"
-        ):
+        hidden = dict_of(fields, "metadata").get("is_visually_hidden_from_conversation") is True
+        if hidden or fields.get("recipient", "all") != "all":
             return CONTEXT
-        if dict_of(content).get("content_type", "text") not in ("text", "multimodal_text"):
+        content = dict_of(fields, "content")
+        if content.get("content_type", "text") not in ("text", "multimodal_text"):
             return THINKING
-        text = (
-            "\n\n".join(said for said in _content(content) if said.strip())
-            or text_of(fields.get("text"))
-            or text_of(fields.get("value"))
-        )
+        texts = texts_of(content.get("parts", fields.get("content")))
+        text = "\n\n".join(text for text in texts if text.strip())
+        text = text or text_of(fields, "text") or text_of(fields, "value")
         if not text.strip():
             return EMPTY
-        at = next(
-            (
-                at
-                for key in ("timestamp", "created_at", "create_time", "time", "date")
-                if (at := time_of(fields.get(key)))
-            ),
-            None,
-        )
         session = self.conversation or self.session
-        id = (
-            name_of(fields.get("id"))
-            or name_of(fields.get("uuid"))
-            or hashed(session, number, text)
-        )
-        return self.give(id, role, text, at, number, session=session)
+        id = name_of(fields, "id", "uuid") or make_id(session, number, text)
+        at = time_of(fields, "timestamp", "created_at", "create_time", "time", "date")
+        return self.make_turn(id, role, text, at, number, session=session)
 
 
-def _content(content: Any) -> list[str]:
-    parts = dict_of(content).get("parts")
-    return (
-        [part for part in parts if isinstance(part, str)]
-        if isinstance(parts, list)
-        else texts_of(content)
-    )
-
-
-class JsonLines(Chat, LineTranscript):
+class ChatLines(Chat, LineTranscript):
     def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
-        self.where(entry.get("cwd"), entry.get("branch"))
-        return (self.message(entry, number),)
+        self.locate(entry.get("cwd"), entry.get("branch"))
+        return (self.take_message(entry, number),)
 
 
-class Exported(Chat, WholeTranscript):
-    def everything(self, data: bytes) -> Iterable[Turn | str]:
-        value = json.loads(decoded(data), strict=False)
+class ChatExport(Chat, WholeTranscript):
+    def take_all(self, data: bytes) -> Iterable[Turn | str]:
         number = 0
-        for fields, messages in conversations(value):
-            self.conversation = (
-                name_of(fields.get("conversation_id"))
-                or name_of(fields.get("uuid"))
-                or name_of(fields.get("id"))
-                or ""
-            )
-            self.entitle(
-                name_of(fields.get("title"), 500) or fields.get("name"),
-                self.conversation or self.session,
-            )
+        for fields, messages in find_conversations(json.loads(decode(data), strict=False)):
+            self.conversation = name_of(fields, "conversation_id", "uuid", "id") or ""
+            title = name_of(fields, "title", "name", length=500)
+            self.set_title(title, self.conversation or self.session)
             for message in messages:
                 number += 1
-                yield self.message(message, number)
+                yield self.take_message(message, number)
 
 
-def conversations(value: Any) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+def find_conversations(value: Any) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Each conversation of an export, with its messages in order."""
-    fields = dict_of(value)
+    fields = as_dict(value)
     if isinstance(fields.get("mapping"), dict):
-        yield fields, shown_branch(fields)
+        yield fields, find_shown_branch(fields)
     elif any(isinstance(fields.get(key), list) for key in ("chat_messages", "messages")):
-        yield (
-            fields,
-            [
-                dict_of(message)
-                for message in list_of(fields.get("chat_messages"))
-                or list_of(fields.get("messages"))
-            ],
-        )
+        yield fields, dicts_of(fields, "chat_messages") or dicts_of(fields, "messages")
     elif isinstance(fields.get("conversations"), list):
-        yield from conversations(fields["conversations"])
+        yield from find_conversations(fields["conversations"])
     elif isinstance(value, list):
-        items = [dict_of(item) for item in value]
-        if any(
-            recognises(item) and not item.keys() & {"mapping", "chat_messages", "messages"}
-            for item in items
-        ):
+        items = list(map(as_dict, value))
+        if any(recognises(item) and item.keys().isdisjoint(HOLDERS[:3]) for item in items):
             yield {}, items
         else:
             for item in items:
-                yield from conversations(item)
+                yield from find_conversations(item)
 
 
-def shown_branch(conversation: Mapping[str, Any]) -> list[dict[str, Any]]:
-    nodes = dict_of(conversation.get("mapping"))
+def find_shown_branch(conversation: Mapping[str, Any]) -> list[dict[str, Any]]:
+    nodes = dict_of(conversation, "mapping")
     branch: dict[str, dict[str, Any]] = {}
-    at = text_of(conversation.get("current_node"))
+    at = text_of(conversation, "current_node")
     while at in nodes and at not in branch:
-        branch[at] = dict_of(nodes[at])
-        at = text_of(branch[at].get("parent"))
-    messages = [dict_of(node.get("message")) for node in reversed(branch.values())] or [
-        dict_of(dict_of(node).get("message")) for node in nodes.values()
-    ]
-    return [message for message in messages if message]
+        branch[at] = dict_of(nodes, at)
+        at = text_of(branch[at], "parent")
+    shown = reversed(branch.values()) if branch else map(as_dict, nodes.values())
+    return [message for node in shown if (message := dict_of(node, "message"))]
 
 
-class Named(Chat, WholeTranscript):
+class ChatText(Chat, WholeTranscript):
     """Markdown or text in which the speakers are named."""
 
-    def everything(self, data: bytes) -> Iterable[Turn | str]:
-        lines = lines_of(data)
-        found = list(speakers(lines))
-        title = next(
-            (
-                line.lstrip("# ").strip()
-                for line in lines[: found[0][0] if found else 0]
-                if line.startswith("# ")
-            ),
-            None,
-        )
-        self.entitle(title)
-        for (start, role, rest), (end, _, _) in zip(
-            found, [*found[1:], (len(lines), "", "")], strict=True
-        ):
-            text = "\n".join([rest, *lines[start + 1 : end]]).strip().removesuffix("---").strip()
-            if role in UNSPOKEN:
-                yield UNSPOKEN[role]
-            else:
-                yield self.give(hashed(self.session, start + 1, text), role, text, None, start + 1)
+    def take_all(self, data: bytes) -> Iterable[Turn | str]:
+        text_lines = split_lines(data)
+        found = find_speakers(text_lines)
+        preface = text_lines[: found[0][0] if found else 0]
+        titles = [line.lstrip("# ").strip() for line in preface if line.startswith("# ")]
+        self.set_title(titles[0] if titles else None)
+        ends = [*(start for start, _, _ in found[1:]), len(text_lines)]
+        for (start, role, rest), end in zip(found, ends, strict=True) if found else ():
+            text = "\n".join([rest, *text_lines[start + 1 : end]])
+            text = text.strip().removesuffix("---").strip()
+            id = make_id(self.session, start + 1, text)
+            yield UNSPOKEN.get(role) or self.make_turn(id, role, text, None, start + 1)
         if not found:
             yield UNKNOWN
 
 
-def speakers(lines: list[str]) -> Iterator[tuple[int, str, str]]:
+def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:
     """Where somebody begins to speak: the line from 0, the role, and what is said on that line. Not inside fenced code."""
     marks: list[list[tuple[int, str, str]]] = [[] for _ in STYLES]
     fence = ""
-    for number, line in enumerate(lines):
+    for number, line in enumerate(text_lines):
         opening = _FENCE.match(line)
         if opening and (not fence or opening[1].startswith(fence)):
             fence = "" if fence else opening[1]
-        if fence or len(line) > 20_000:
+        if fence or len(line) > LONGEST_LINE:
             continue
-        for style, pattern in enumerate(STYLES):
-            if match := pattern.match(line):
-                marks[style].append(
-                    (number, ROLES[match["name"].lower()], match.groupdict().get("rest") or "")
-                )
+        matches = ((style, pattern.match(line)) for style, pattern in enumerate(STYLES))
+        for style, match in matches:
+            if match:
+                role, rest = ROLES[match["name"].lower()], match.groupdict().get("rest") or ""
+                marks[style].append((number, role, rest))
                 break
-    for found in marks:
-        if len(found) > 1 and "user" in {role for _, role, _ in found}:
-            yield from found
-            return
+    styles = (found for found in marks if len(found) > 1 and "user" in {one[1] for one in found})
+    return next(styles, [])

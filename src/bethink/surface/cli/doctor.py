@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink import __version__
 from bethink.errors import BethinkError, EmbeddingError
 from bethink.surface.cli import output
-from bethink.surface.cli.parsing import FORMATS, Command
+from bethink.surface.cli.output import Listing, Result
+from bethink.surface.cli.parsing import command
 from bethink.surface.cli.progress import Bar
 from bethink.surface.cli.session import opened, project
+from bethink.surface.layout import FORMATS, many, plain, size, style
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
+    from contextlib import AbstractContextManager
 
     from bethink.api import Bethink
-    from bethink.install.host import Place
+    from bethink.hosts.place import Place
 
 PACKAGES = ("apsw", "numpy", "onnxruntime", "tokenizers")
 LEAST_FREE = 200_000_000  # bytes: room for the write-ahead log and for a backup of a small database
@@ -56,18 +62,15 @@ class Finding(NamedTuple):
     fix: str = ""
 
 
-def doctor_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--deep", action="store_true", help="read every page, every memory and the model's files"
-    )
-    parser.add_argument(
-        "--fix",
-        action="store_true",
-        help="mend permissions, the index, missing vectors and agents' entries",
-    )
-
-
-def doctor(args: Namespace) -> int:
+@command(
+    "doctor",
+    """
+    --deep    read every page, every memory and the model's files
+    --fix     mend permissions, the index, missing vectors and agents' entries
+    """,
+    formats=FORMATS,
+)
+def doctor(args: Namespace) -> Result:
     """Check versions, settings, database, indexes, permissions, embedding model and free space; and for every connected agent
     that its entries are there, its hooks run, the MCP server answers, and when something was captured last. Ends with 0 only
     when all is well; each problem says how to mend it.
@@ -79,90 +82,61 @@ def doctor(args: Namespace) -> int:
       bethink doctor --json | jq '.[] | select(.ok | not)'
     """
     if args.fix:
-        mend(args)
+        mend_memory(args)
         mend_agents(args)
-    findings = [*examine(args), *agents(args)]
-
-    def text() -> None:
-        for finding in findings:
-            mark = (
-                output.style("ok     ", "green") if finding.ok else output.style("PROBLEM", "red")
-            )
-            output.out(f"{mark}  {finding.check}: {output.plain(finding.message)}")
-            if finding.fix and not finding.ok:
-                output.out(f"         mend: {output.plain(finding.fix)}")
-
-    output.show_list(
-        args,
-        [finding._asdict() for finding in findings],
-        Finding._fields,
-        text,
-        "findings",
-        "finding",
-    )
+    findings = [*examine_memory(args), *examine_agents(args)]
     problems = sum(not finding.ok for finding in findings)
-    if problems:
-        output.talk(f"{output.many(problems, 'problem')} found.")
-    return 1 if problems else 0
+    return Result(
+        [finding._asdict() for finding in findings],
+        lambda: render_findings(findings),
+        listing=Listing(Finding._fields, "findings", "finding"),
+        notes=[f"{many(problems, 'problem')} found."] if problems else [],
+        code=1 if problems else 0,
+    )
 
 
-def examine(args: Namespace) -> Iterator[Finding]:
-    yield from versions()
-    if not (yield from loaded(args)):
-        return
-    try:
-        with opened(quietly(args)) as memory:
-            path = path_of(memory)
-            yield Finding("database", True, f"opens: {path or getattr(memory.store, 'path', '')}")
-            yield from stored(memory, args.deep)
-            if path is not None:
-                yield from folder(path)
-            yield from embedding(memory, args.deep)
-            if path is not None:
-                yield from space(path)
-    except BethinkError as error:
-        yield Finding("database", False, error.message, error.hint or "")
+def render_findings(findings: Sequence[Finding]) -> Iterator[str]:
+    for finding in findings:
+        mark = style("ok     ", "green") if finding.ok else style("PROBLEM", "red")
+        yield f"{mark}  {finding.check}: {plain(finding.message)}"
+        if finding.fix and not finding.ok:
+            yield f"         mend: {plain(finding.fix)}"
 
 
-def agents(args: Namespace) -> Iterator[Finding]:
+# Agents
+
+
+def examine_agents(args: Namespace) -> Iterator[Finding]:
     """Every agent that is connected, from its files to what was captured."""
-    from bethink import __version__
-    from bethink.install import check, command
+    from bethink.hosts import check, place
 
     try:
-        found = check.connected(agent_places(args))
+        found = list(check.find_connections(agent_places(args)))
         if not found:
             yield Finding("agents", True, "none is connected; `bethink install` does it")
-        for one in check.examine(found, command.running(), __version__):
-            yield Finding(f"{one.host} {one.name}", one.ok, one.message, one.fix)
-        for one in check.paused():
-            yield Finding(one.name, one.ok, one.message, one.fix)
+        checks = check.examine(found, place.running_command(), __version__)
+        for one in (*checks, *check.check_pauses()):
+            yield Finding(f"{one.host} {one.name}".strip(), *one[2:])
     except BethinkError as error:
         yield Finding("agents", False, error.message, error.hint or "")
 
 
 def agent_places(args: Namespace) -> list[Place]:
     """Where agents are connected: for the user, and for the project that this is."""
-    from bethink.install import command
+    from bethink.hosts.place import portable_command
     from bethink.surface.cli.install import user_place
 
-    user = user_place()
-    root = project(args).worktree
-    return (
-        [user, user._replace(root=root, words=command.portable())]
-        if root != Path.home()
-        else [user]
-    )
+    user, root = user_place(), project(args).worktree
+    here = [] if root == Path.home() else [user._replace(root=root, words=portable_command())]
+    return [user, *here]
 
 
 def mend_agents(args: Namespace) -> None:
-    from bethink import __version__
-    from bethink.install import check, command
+    from bethink.hosts import check, place
 
     try:
-        for outcome in check.mend(
-            check.connected(agent_places(args)), command.running(), __version__
-        ):
+        found = list(check.find_connections(agent_places(args)))
+        for outcome in check.mend(found, place.running_command(), __version__):
             if outcome.status in ("made", "changed"):
                 output.note(args, f"fixed: entries in {outcome.path}")
             elif outcome.status == "failed":
@@ -171,10 +145,34 @@ def mend_agents(args: Namespace) -> None:
         output.talk(f"could not mend: {error.message}")
 
 
-def quietly(args: Namespace) -> Namespace:
+# Memory
+
+
+def examine_memory(args: Namespace) -> Iterator[Finding]:
+    yield from check_versions()
+    if not (yield from check_settings(args)):
+        return
+    try:
+        with open_quietly(args) as memory:
+            path = path_of(memory)
+            yield Finding("database", True, f"opens: {path or getattr(memory.store, 'path', '')}")
+            yield from check_store(memory, args.deep)
+            if path is not None and os.name == "posix":
+                loose = find_loose(path.parent)
+                message = loose or f"{path.parent} is yours"
+                yield Finding("folder", not loose, message, "bethink doctor --fix")
+            yield from check_model(memory, args.deep)
+            if path is not None:
+                yield check_space(path)
+    except BethinkError as error:
+        yield Finding("database", False, error.message, error.hint or "")
+
+
+def open_quietly(args: Namespace) -> AbstractContextManager[Bethink]:
+    """The memory without warnings about settings, which are findings here."""
     from argparse import Namespace
 
-    return Namespace(**{**vars(args), "quiet": True})  # warnings about settings are findings here
+    return opened(Namespace(**{**vars(args), "quiet": True}))
 
 
 def path_of(memory: Bethink) -> Path | None:
@@ -183,40 +181,31 @@ def path_of(memory: Bethink) -> Path | None:
     return None if "://" in found else Path(found)
 
 
-def versions() -> Iterator[Finding]:
+def check_versions() -> Iterator[Finding]:
     from importlib import metadata
 
-    from bethink import __version__
-
     found = ".".join(map(str, sys.version_info[:3]))
-    yield Finding(
-        "python",
-        sys.version_info >= (3, 11),
-        f"Python {found}, Bethink {__version__}",
-        "Use Python 3.11 or later.",
-    )
+    said = f"Python {found}, Bethink {__version__}"
+    yield Finding("python", sys.version_info >= (3, 11), said, "Use Python 3.11 or later.")
     for package in PACKAGES:
         try:
             yield Finding(package, True, metadata.version(package))
         except metadata.PackageNotFoundError:
             yield Finding(package, False, "not installed", f"pip install {package}")
+    fix = "pip install -U apsw"
     try:
         import apsw
 
         from bethink.store.connection import OLDEST_SQLITE
     except ImportError as error:
-        yield Finding("sqlite", False, f"cannot be loaded: {error}", "pip install -U apsw")
+        yield Finding("sqlite", False, f"cannot be loaded: {error}", fix)
         return
     sound = apsw.SQLITE_VERSION_NUMBER >= OLDEST_SQLITE
-    yield Finding(
-        "sqlite",
-        sound,
-        f"SQLite {apsw.sqlite_lib_version()}" + ("" if sound else " can corrupt a shared database"),
-        "pip install -U apsw",
-    )
+    risk = "" if sound else " can corrupt a shared database"
+    yield Finding("sqlite", sound, f"SQLite {apsw.sqlite_lib_version()}{risk}", fix)
 
 
-def loaded(args: Namespace) -> Generator[Finding, None, bool]:
+def check_settings(args: Namespace) -> Generator[Finding, None, bool]:
     """Returns whether the settings can be used."""
     from bethink import config
 
@@ -232,52 +221,36 @@ def loaded(args: Namespace) -> Generator[Finding, None, bool]:
     return True
 
 
-def stored(memory: Bethink, deep: bool) -> Iterator[Finding]:
+def check_store(memory: Bethink, deep: bool) -> Iterator[Finding]:
     problems = memory.check(deep)
     parts = SERVER_PARTS if path_of(memory) is None else PARTS
-    for part, well in parts.items():
-        bad = [problem for problem in problems if problem.part == part]
-        for problem in bad:
-            yield Finding(part, False, problem.message, MENDS.get(problem.repair, problem.repair))
-        if not bad and (deep or part not in DEEP):
-            yield Finding(part, True, well)
-    for problem in problems:
-        if problem.part not in parts:
-            yield Finding(
-                problem.part, False, problem.message, MENDS.get(problem.repair, problem.repair)
-            )
+    broken = {problem.part for problem in problems}
+    for part in dict.fromkeys((*parts, *broken)):
+        for problem in problems:
+            if problem.part == part:
+                fix = MENDS.get(problem.repair, problem.repair)
+                yield Finding(part, False, problem.message, fix)
+        if part not in broken and (deep or part not in DEEP):
+            yield Finding(part, True, parts[part])
 
 
-def folder(database: Path) -> Iterator[Finding]:
-    if os.name != "posix":
-        return
-    found = loose(database.parent)
-    yield Finding(
-        "folder", found is None, found or f"{database.parent} is yours", "bethink doctor --fix"
-    )
-
-
-def loose(path: Path) -> str | None:
+def find_loose(path: Path) -> str | None:
     """What is wrong with a folder's permissions. Our own folders are for the owner alone; others must only not be open to changes."""
     mode = path.stat().st_mode
-    if own(path):
-        return (
-            f"others can look into {path} (mode {stat.S_IMODE(mode):04o})" if mode & 0o077 else None
-        )
-    return (
-        f"others can change {path} (mode {stat.S_IMODE(mode):04o})"
-        if mode & 0o022 and not mode & stat.S_ISVTX
-        else None
-    )
+    shown = f"(mode {stat.S_IMODE(mode):04o})"
+    if is_ours(path):
+        return f"others can look into {path} {shown}" if mode & 0o077 else None
+    open_to_all = mode & 0o022 and not mode & stat.S_ISVTX
+    return f"others can change {path} {shown}" if open_to_all else None
 
 
-def own(path: Path) -> bool:
+def is_ours(path: Path) -> bool:
     from bethink.config import data_directory
 
     return path.name == ".bethink" or path.resolve() == data_directory().resolve()
 
 
-def embedding(memory: Bethink, deep: bool) -> Iterator[Finding]:
+def check_model(memory: Bethink, deep: bool) -> Iterator[Finding]:
     from bethink.embed import fingerprint, models
     from bethink.embed.base import WINDOW
 
@@ -285,63 +258,51 @@ def embedding(memory: Bethink, deep: bool) -> Iterator[Finding]:
     if name in ("none", ""):
         yield Finding("model", True, "none is set; memories are found by words")
         return
+    has_files = name not in ("hashing", "http")
     try:
-        if name not in ("hashing", "http"):
-            if not models.installed(name):
-                raise models.missing(name)
-            if deep:
-                models.verify(name)
+        if has_files and not models.installed(name):
+            raise models.missing(name)
+        if has_files and deep:
+            models.verify(name)
         model = fingerprint(memory.config, WINDOW)
     except EmbeddingError as error:
         yield Finding("model", False, error.message, error.hint or "bethink model pull")
         return
-    yield Finding(
-        "model",
-        True,
-        f"{model}" + (" with the right hashes" if deep and name not in ("hashing", "http") else ""),
-    )
+    hashes = " with the right hashes" if has_files and deep else ""
+    yield Finding("model", True, f"{model}{hashes}")
     missing = memory.store.count_unembedded(model) if model else 0
     others = [other for other in memory.store.models() if other != model]
+    said = "every memory has one"
     if missing:
-        said = f"{output.many(missing, 'memory', 'memories')} without a vector of {model}" + (
-            f"; there are vectors of {', '.join(others)}" if others else ""
-        )
-        yield Finding("vectors of the model", False, said, "bethink reindex")
-    else:
-        yield Finding("vectors of the model", True, "every memory has one")
+        said = f"{many(missing, 'memory', 'memories')} without a vector of {model}"
+        said += f"; there are vectors of {', '.join(others)}" if others else ""
+    yield Finding("vectors of the model", not missing, said, "bethink reindex" if missing else "")
 
 
-def space(path: Path) -> Iterator[Finding]:
-    import shutil
-
+def check_space(path: Path) -> Finding:
     free = shutil.disk_usage(path.parent).free
     needed = max(LEAST_FREE, path.stat().st_size if path.exists() else 0)
-    yield Finding(
-        "disk",
-        free >= needed,
-        f"{output.size(free)} free",
-        f"Free some space: at least {output.size(needed)} are wanted.",
-    )
+    fix = f"Free some space: at least {size(needed)} are wanted."
+    return Finding("disk", free >= needed, f"{size(free)} free", fix)
 
 
-def mend(args: Namespace) -> None:
+def mend_memory(args: Namespace) -> None:
     """Repairs what can be repaired without losing anything. What fails here shows up again in the findings."""
     try:
-        with opened(quietly(args)) as memory:
+        with open_quietly(args) as memory:
             path = path_of(memory)
-            if path and loose(path.parent) and own(path.parent):
-                attempt(args, f"set {path.parent} to mode 0700", lambda: path.parent.chmod(0o700))
             problems = memory.check()
+            if path and find_loose(path.parent) and is_ours(path.parent):
+                attempt(args, f"set {path.parent} to mode 0700", lambda: path.parent.chmod(0o700))
             for file in (Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm") if path):
                 if file.exists() and file.stat().st_mode & 0o077:
-                    attempt(args, f"set {file} to mode 0600", lambda file=file: file.chmod(0o600))  # type: ignore[misc]
+                    attempt(args, f"set {file} to mode 0600", partial(file.chmod, 0o600))
             if any(problem.repair in ("rebuild", "reindex") for problem in problems):
                 attempt(args, "made the full-text index anew", memory.store.rebuild)
             if memory.config.embedding.strip() not in ("none", ""):
                 with Bar(args, "embedding") as bar:
-                    attempt(
-                        args, "embedded what had no vector", lambda: memory.reindex(progress=bar)
-                    )
+                    embed = partial(memory.reindex, progress=bar)
+                    attempt(args, "embedded what had no vector", embed)
     except BethinkError as error:
         output.talk(f"could not mend: {error.message}")
 
@@ -352,8 +313,5 @@ def attempt(args: Namespace, what: str, action: Callable[[], object]) -> None:
     except (BethinkError, OSError) as error:
         output.talk(f"could not do it ({what}): {error}")
     else:
-        if done != 0 and not args.quiet:
-            output.talk(f"fixed: {what}")
-
-
-COMMANDS = {"doctor": Command(doctor, doctor_options, FORMATS)}
+        if done != 0:
+            output.note(args, f"fixed: {what}")

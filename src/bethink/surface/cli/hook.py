@@ -1,4 +1,4 @@
-"""`hook`: what agents' hooks call. A host's own call goes through `hooks.process`, past the parser; this is for people and their tests."""
+"""`hook`: what agents' hooks call. A host's own call goes to `hooks.run.run_alone`, past the parser; this is for people and their tests."""
 
 from __future__ import annotations
 
@@ -6,29 +6,22 @@ import os
 from typing import TYPE_CHECKING
 
 from bethink.hooks.event import AUTO, EVENTS, HOSTS
-from bethink.hooks.process import WORK, given
+from bethink.hooks.run import WORK, read_message, run
 from bethink.surface.cli import output
-from bethink.surface.cli.parsing import Command
+from bethink.surface.cli.parsing import command
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 
-def hook_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "event",
-        metavar="EVENT",
-        help=f"{', '.join(EVENTS)}; or `{WORK}`, to read what waits in the spool",
-    )
-    parser.add_argument(
-        "--host",
-        default=AUTO,
-        metavar="HOST",
-        help=f"{', '.join(HOSTS)}; by default told by what it says",
-    )
-    parser.add_argument("--lock", help="of the worker, which inherits it")
-
-
+@command(
+    "hook",
+    f"""
+    EVENT                   {", ".join(EVENTS)}; or `{WORK}`, to read what waits in the spool
+    --host HOST = {AUTO}    {", ".join(HOSTS)}; by default told by what it says
+    --lock LOCK             of the worker, which inherits it
+    """,
+)
 def hook(args: Namespace) -> int:
     """Do what an agent's hook asks for: give a briefing when a session starts, add what fits a prompt, note a transcript that grew.
     `bethink install` puts this into the agents' settings. Reads the host's message from stdin, prints what its model is to know,
@@ -42,15 +35,11 @@ def hook(args: Namespace) -> int:
     if args.event == WORK:
         from bethink.hooks import worker
 
-        lock = ["--lock", args.lock] if args.lock else []
-        return worker.main([*(["--database", args.database] if args.database else []), *lock])
-    from bethink.hooks.run import run
-
+        given = {"--database": args.database, "--lock": args.lock}
+        words = [word for name, value in given.items() if value for word in (name, value)]
+        return worker.main(words)
     if args.database:
         os.environ["BETHINK_DATABASE"] = args.database
-    if printed := run(args.event, args.host, given()):
-        output.out(printed)
+    if printed := run(args.event, args.host, read_message()):
+        output.out(printed)  # in the host's own form, whatever --format says
     return 0
-
-
-COMMANDS = {"hook": Command(hook, hook_options)}

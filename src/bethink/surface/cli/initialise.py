@@ -99,20 +99,21 @@ def init(args: Namespace) -> int:
 
 def offer_install(args: Namespace) -> None:
     """Connecting agents is the next step, where none is connected yet: asked at a terminal, otherwise said."""
-    from bethink.install import host, record
+    from bethink.hosts import AGENTS
+    from bethink.hosts.install import is_here, record_file
     from bethink.surface.cli import install
 
-    if record.path().exists():
+    if record_file().exists():
         return
     place = install.user_place()
-    found = [one for one in host.HOSTS if host.found(one, place)]
+    found = [host for host in AGENTS if is_here(host, place)]
     terminal = sys.stdin is not None and sys.stdin.isatty()
     if not found or args.format != "text" or args.quiet or not terminal:
         output.hint(
             args, "`bethink install` connects your agents, so that they remember by themselves."
         )
         return
-    names = [install.NAMES[one] for one in found]
+    names = [AGENTS[host] for host in found]
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     sys.stdout.flush()
     sys.stderr.write(

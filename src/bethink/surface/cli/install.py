@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.errors import BethinkError, NotFound, UsageError
+from bethink.hosts import AGENTS, agent
 from bethink.surface.cli import output
-from bethink.surface.cli.parsing import Command
+from bethink.surface.cli.output import Result
+from bethink.surface.cli.parsing import command
+from bethink.surface.layout import many, plain, style
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
-    from bethink.install.connect import Outcome
-    from bethink.install.host import Place
-    from bethink.install.record import Record
+    from bethink.hosts.install import Outcome
+    from bethink.hosts.place import Place
 
-NAMES = {
-    "claude": "Claude Code",
-    "codex": "Codex",
-    "opencode": "opencode",
-    "copilot": "Copilot CLI",
-    "gemini": "Gemini CLI",
-    "cursor": "Cursor",
-}
+LONGEST = 240  # characters of a line in a difference; some settings are one line
 PLANNED = {
     "made": "would make",
     "changed": "would change",
@@ -33,53 +28,34 @@ PLANNED = {
     "cleaned": "would clean",
     "removed": "would remove",
 }
-LONGEST = 240  # characters of a line in a difference; some settings are one line
+COLOURS = {"+": "green", "-": "red"}
+NO_LIBRARY = (
+    "The MCP server would not start: it needs the library mcp, which is not installed.",
+    "pip install 'bethink[mcp]' and repeat it; --no-mcp connects hooks and skills alone.",
+)
+HOST_OPTIONS = (
+    "\n".join(f"--{host}  {name}" for host, name in AGENTS.items())
+    + """
+    --all              all of these
+    --project [DIR]    for one project, in files that can be shared with it
+    --dry-run          show what would change; change nothing
+    """
+)
 
 
-def host_options(parser: ArgumentParser, user: str) -> None:
-    for host, name in NAMES.items():
-        parser.add_argument(f"--{host}", action="store_true", help=name)
-    parser.add_argument("--all", action="store_true", help="all of these")
-    parser.add_argument("--user", action="store_true", help=user)
-    parser.add_argument(
-        "--project",
-        nargs="?",
-        const=".",
-        metavar="DIR",
-        help="for one project, in files that can be shared with it",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would change; change nothing"
-    )
-
-
-def install_options(parser: ArgumentParser) -> None:
-    host_options(parser, "for you, in every project (default)")
-    parser.add_argument("--no-mcp", action="store_true", help="do not register the MCP server")
-    parser.add_argument("--no-hooks", action="store_true", help="do not add hooks")
-    parser.add_argument("--no-skills", action="store_true", help="do not add skills")
-    parser.add_argument(
-        "--warm",
-        action="store_true",
-        help="let the running MCP server answer Claude Code's prompt hook",
-    )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="also replace an MCP server named bethink that something else put there",
-    )
-
-
-def uninstall_options(parser: ArgumentParser) -> None:
-    host_options(parser, "only what is for you, in every project")
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="also remove entries of Bethink that `install` did not make",
-    )
-
-
-def install(args: Namespace) -> int:
+@command(
+    "install",
+    f"""
+    {HOST_OPTIONS}
+    --user         for you, in every project (default)
+    --no-mcp       do not register the MCP server
+    --no-hooks     do not add hooks
+    --no-skills    do not add skills
+    --warm         let the running MCP server answer Claude Code's prompt hook
+    --force        also replace an MCP server named bethink that something else put there
+    """,
+)
+def install(args: Namespace) -> Result:
     """Connect agents to this memory: register the MCP server, add hooks that brief them and note what was said, add skills.
     Without a name, those that are found here. Their files keep comments, order and everybody else's entries; each is backed up
     first, and every changed line is shown. Safe to repeat: what is there is brought up to date.
@@ -92,57 +68,52 @@ def install(args: Namespace) -> int:
     """
     from importlib.util import find_spec
 
-    from bethink.install import connect, host
+    from bethink.hosts import install as installer
 
-    place = placed(args)
-    chosen = asked(args) or [one for one in host.HOSTS if host.found(one, place)]
+    place, asked = find_place(args), asked_hosts(args)
+    chosen = asked or [host for host in AGENTS if installer.is_here(host, place)]
     if not chosen:
         raise NotFound(
             "None of the agents that can be connected was found here.",
             "Name one: `bethink install --claude`.",
         )
-    if not asked(args):
-        output.note(args, f"found: {', '.join(NAMES[one] for one in chosen)}")
-    parts = [part for part in connect.PARTS if not getattr(args, f"no_{part}")]
+    if not asked:
+        output.note(args, f"found: {', '.join(AGENTS[host] for host in chosen)}")
+    parts = [part for part in installer.PARTS if not getattr(args, f"no_{part}")]
     if args.warm and "mcp" not in parts:
         raise UsageError(
             "--warm needs the MCP server that --no-mcp leaves out.", "Leave one of them out."
         )
     if "mcp" in parts and find_spec("mcp") is None:
-        raise BethinkError(
-            "The MCP server would not start: it needs the library mcp, which is not installed.",
-            "pip install 'bethink[mcp]' and repeat it; --no-mcp connects hooks and skills alone.",
-        )
-    notes = warnings(place)
-    with connect.Files(args.dry_run) as files:
-        plugins = {one: plugin for one in chosen if (plugin := host.plugin(one, place))}
-        notes += [has_plugin(one, plugin) for one, plugin in plugins.items()]
-        chosen = [one for one in chosen if one not in plugins]
-        notes += doubled(files.records, chosen, place) if "hooks" in parts else []
-        outcomes = list(connect.install(files, chosen, place, parts, args.force))
+        raise BethinkError(*NO_LIBRARY)
+    notes = command_notes(place)
+    with installer.Files(args.dry_run) as files:
+        for host in list(chosen):
+            if plugin := installer.plugin_of(host, place):
+                chosen.remove(host)
+                notes.append(
+                    f"{AGENTS[host]} has the plugin {plugin}, which does all of this; nothing was added. "
+                    "Remove one before you add the other."
+                )
+        if "hooks" in parts:
+            notes += installer.doubled_hooks(files.records, chosen, str(place.root or ""))
+        outcomes = list(installer.install(files, chosen, place, parts, args.force))
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
-    notes += [note for one in chosen if one in done for note in host.module(one).notes(place)]
-    return show(args, outcomes, notes, "bethink doctor" if done else "")
+    notes += [note for host in chosen if host in done for note in agent(host).notes(place)]
+    return outcome_result(
+        args, outcomes, notes, "`bethink doctor` proves that it works." if done else ""
+    )
 
 
-def connect_found(args: Namespace, hosts: Sequence[str]) -> None:
-    """What `init` does after a yes: `install` for the user, with all its parts."""
-    from argparse import Namespace
-
-    chosen = {host: host in hosts for host in NAMES}
-    rest = {
-        "all": False,
-        "user": True,
-        "project": None,
-        "dry_run": False,
-        "warm": False,
-        "force": False,
-    }
-    parts = {"no_mcp": False, "no_hooks": False, "no_skills": False}
-    install(Namespace(**{**vars(args), **chosen, **rest, **parts}))
-
-
-def uninstall(args: Namespace) -> int:
+@command(
+    "uninstall",
+    f"""
+    {HOST_OPTIONS}
+    --user         only what is for you, in every project
+    --force        also remove entries of Bethink that `install` did not make
+    """,
+)
+def uninstall(args: Namespace) -> Result:
     """Disconnect agents. A file that nobody changed since gets its old bytes back; from others only what `install` added is
     taken out. What it made and is empty then is removed. Without a name, all agents; without --user or --project, everywhere.
 
@@ -151,41 +122,49 @@ def uninstall(args: Namespace) -> int:
       bethink uninstall --codex --dry-run
       bethink uninstall --all --project
     """
-    from bethink.install import connect, host
+    from bethink.hosts import install as installer
 
-    place = placed(args)
-    chosen = asked(args) or list(host.HOSTS)
+    place = find_place(args)
+    chosen = asked_hosts(args) or list(AGENTS)
     roots = None if not args.user and args.project is None else [str(place.root or "")]
-    with connect.Files(args.dry_run) as files:
-        outcomes = list(connect.uninstall(files, chosen, roots))
-        outcomes += connect.strays(files, chosen, place, args.force)
+    with installer.Files(args.dry_run) as files:
+        outcomes = list(installer.uninstall(files, chosen, roots))
+        outcomes += installer.find_strays(files, chosen, place, args.force)
     if not outcomes:
         output.note(args, "Nothing was installed.")
-    return show(args, outcomes, [])
+    return outcome_result(args, outcomes, [])
 
 
-def asked(args: Namespace) -> list[str]:
-    return [host for host in NAMES if args.all or getattr(args, host)]
+def connect_found(args: Namespace, hosts: Sequence[str]) -> None:
+    """What `init` does after a yes: `install` for the user, with all its parts."""
+    from argparse import Namespace
+
+    chosen = {host: host in hosts for host in AGENTS}
+    off = "all dry_run warm force no_mcp no_hooks no_skills".split()
+    options = dict.fromkeys(off, False) | chosen | {"user": True, "project": None}
+    output.present(args, install(Namespace(**{**vars(args), **options})))
+
+
+def asked_hosts(args: Namespace) -> list[str]:
+    return [host for host in AGENTS if args.all or getattr(args, host)]
 
 
 def user_place() -> Place:
-    from bethink.install import command
-    from bethink.install.host import Place
+    from bethink.hosts import place
 
-    return Place(Path.home(), os.environ, None, command.running())
+    return place.Place(Path.home(), os.environ, None, place.running_command())
 
 
-def placed(args: Namespace) -> Place:
+def find_place(args: Namespace) -> Place:
     """For whom and with what command hosts are connected."""
     from bethink import config, project
-    from bethink.install import command
-    from bethink.install.host import Place
+    from bethink.hosts import place
 
     if args.user and args.project is not None:
         raise UsageError("Give --user or --project, not both.", "bethink install --project")
-    root = None
+    where = user_place()._replace(warm=getattr(args, "warm", False))
     if args.project is not None:
-        start = Path(args.project).expanduser()
+        start = Path(args.project or ".").expanduser()
         if not start.is_dir():
             raise NotFound(f"There is no directory {start}.", "Give a directory of the project.")
         root = project.find(start).worktree
@@ -193,139 +172,81 @@ def placed(args: Namespace) -> Place:
             raise UsageError(
                 f"{root} holds everything of yours; it is not a project.", "bethink install --user"
             )
-    settings = config.load(root, {"database": args.database})
-    words = command.portable() if root is not None else command.running()
-    return Place(
-        Path.home(), os.environ, root, words, settings.tool_hooks, getattr(args, "warm", False)
-    )
+        where = where._replace(root=root, words=place.portable_command())
+    settings = config.load(where.root, {"database": args.database})
+    return where._replace(tool_hooks=settings.tool_hooks)
 
 
-def warnings(place: Place) -> list[str]:
-    from bethink.install import command
+def command_notes(where: Place) -> list[str]:
+    """What is to be said about the command that the entries name."""
+    from bethink.hosts.place import NAME, is_passing
 
-    found = []
-    if command.passing(place.words[0]):
-        found.append(
-            f"{place.words[0]} is in a place that is cleared now and then; `uv tool install bethink` gives a lasting one."
+    notes, program = [], where.words[0]
+    if is_passing(program):
+        notes.append(
+            f"{program} is in a place that is cleared now and then; `uv tool install bethink` gives a lasting one."
         )
-    if place.root is not None and place.words[0] != command.NAME:
-        found.append(
-            f"The project's files now name {place.words[0]}, which others may not have. Put `bethink` on your PATH and repeat it."
+    if where.root is not None and program != NAME:
+        notes.append(
+            f"The project's files now name {program}, which others may not have. Put `bethink` on your PATH and repeat it."
         )
-    return found
-
-
-def has_plugin(host: str, plugin: str) -> str:
-    return f"{NAMES[host]} has the plugin {plugin}, which does all of this; nothing was added. Remove one before you add the other."
-
-
-def doubled(records: Mapping[str, Record], hosts: Sequence[str], place: Place) -> list[str]:
-    """Hosts that are connected for the user and get hooks of a project as well, or the other way round."""
-    here, wanted = str(place.root or ""), "" if place.root is not None else None
-    found = []
-    for host in hosts:
-        others = {
-            one.root
-            for one in records.values()
-            if host in one.hosts and any(kind == "hook" for kind, _ in one.hosts[host])
-        } - {here}
-        for root in sorted(others) if wanted is None else sorted(others & {wanted}):
-            where = f"in {root}" if root else "for you everywhere"
-            found.append(
-                f"{NAMES[host]} is connected {where}, too: where both hold, every hook runs twice."
-            )
-    return found
+    return notes
 
 
 # The report
 
 
-def show(
+def outcome_result(
     args: Namespace, outcomes: Sequence[Outcome], notes: list[str], following: str = ""
-) -> int:
-    output.show(args, value(args, outcomes, notes), lambda: written(args, outcomes))
-    for note in notes:
-        output.hint(args, note)
+) -> Result:
     if args.dry_run and outcomes:
-        output.hint(args, "Nothing was changed. Without --dry-run it is done.")
-    elif following:
-        output.hint(args, f"`{following}` proves that it works.")
-    return 1 if any(outcome.status == "failed" for outcome in outcomes) else 0
+        following = "Nothing was changed. Without --dry-run it is done."
+    records = [
+        {
+            "host": one.host,
+            "part": one.part,
+            "path": str(one.path),
+            "status": one.status,
+            "reasons": list(one.reasons),
+            "backup": one.backup,
+            "diff": printable_diff(one.diff) if one.part != "skills" else "",
+        }
+        for one in outcomes
+    ]
+    return Result(
+        {"files": records, "notes": notes, "dry_run": args.dry_run},
+        lambda: render_outcomes(outcomes, PLANNED if args.dry_run else {}),
+        hints=[*notes, following] if following else notes,
+        code=1 if any(outcome.status == "failed" for outcome in outcomes) else 0,
+    )
 
 
-def value(args: Namespace, outcomes: Sequence[Outcome], notes: list[str]) -> dict[str, Any]:
-    return {
-        "files": [
-            {
-                "host": one.host,
-                "part": one.part,
-                "path": str(one.path),
-                "status": one.status,
-                "reasons": list(one.reasons),
-                "backup": one.backup,
-                "diff": shown(one.diff) if one.part != "skills" else "",
-            }
-            for one in outcomes
-        ],
-        "notes": notes,
-        "dry_run": args.dry_run,
-    }
-
-
-def written(args: Namespace, outcomes: Sequence[Outcome]) -> None:
+def render_outcomes(outcomes: Sequence[Outcome], words: dict[str, str]) -> Iterator[str]:
+    """Every file with its changed lines, by host; skills only as how many."""
     host = ""
     for outcome in outcomes:
         if outcome.host != host:
             host = outcome.host
-            output.out(output.style(NAMES[host], "bold"))
-            for status, paths in skills(outcomes, host).items():
-                output.out(
-                    f"  {worded(args, status):<14}{output.many(len(paths), 'skill')} in {output.plain(str(common(paths)))}"
-                )
+            yield style(AGENTS[host], "bold")
+            skills = [one for one in outcomes if one.host == host and one.part == "skills"]
+            for status in dict.fromkeys(one.status for one in skills):
+                paths = [one.path.parent.parent for one in skills if one.status == status]
+                folder = plain(os.path.commonpath(paths))
+                yield f"  {words.get(status, status):<14}{many(len(paths), 'skill')} in {folder}"
         if outcome.part != "skills":
-            output.out(f"  {worded(args, outcome.status):<14}{output.plain(str(outcome.path))}")
-            for line in shown(outcome.diff).splitlines():
-                output.out(
-                    output.style(
-                        f"    {line}",
-                        "green" if line[:1] == "+" else "red" if line[:1] == "-" else "dim",
-                    )
-                )
-        for reason in (
-            outcome.reasons
-            if outcome.status in ("kept", "failed") or outcome.part != "skills"
-            else ()
-        ):
-            output.out(f"    {output.plain(reason)}")
+            status = words.get(outcome.status, outcome.status)
+            yield f"  {status:<14}{plain(str(outcome.path))}"
+            for line in printable_diff(outcome.diff).splitlines():
+                yield style(f"    {line}", COLOURS.get(line[:1], "dim"))
+        if outcome.status in ("kept", "failed") or outcome.part != "skills":
+            yield from (f"    {plain(reason)}" for reason in outcome.reasons)
 
 
-def worded(args: Namespace, status: str) -> str:
-    return PLANNED.get(status, status) if args.dry_run else status
-
-
-def skills(outcomes: Sequence[Outcome], host: str) -> dict[str, list[Path]]:
-    found: dict[str, list[Path]] = {}
-    for one in outcomes:
-        if one.host == host and one.part == "skills":
-            found.setdefault(one.status, []).append(one.path)
-    return found
-
-
-def common(paths: Sequence[Path]) -> Path:
-    return Path(os.path.commonpath([path.parent.parent for path in paths]))
-
-
-def shown(diff: str) -> str:
+def printable_diff(diff: str) -> str:
     """A difference as it may be printed: the lines around a change may hold a key, or go on without end."""
     if not diff:
         return ""
     from bethink.ingest.redact import redact
 
     lines = (line if len(line) <= LONGEST else f"{line[:LONGEST]}…" for line in diff.splitlines())
-    return output.plain(redact("\n".join(lines)).text)
-
-
-COMMANDS = {
-    "install": Command(install, install_options),
-    "uninstall": Command(uninstall, uninstall_options),
-}
+    return plain(redact("\n".join(lines)).text)

@@ -94,9 +94,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if os.environ.get("HOME") == "":
         del os.environ["HOME"]  # an empty one would be taken for /; without it the system is asked
     if argv is None and words[:1] == ["hook"]:
-        from bethink.hooks.process import alone
+        from bethink.hooks.run import run_alone
 
-        alone(words[1:])  # ends the process, unless it is for the parser
+        run_alone(words[1:])  # ends the process, unless it is for the parser
     try:
         if words in (["--version"], ["--help"], ["-h"]):  # the shortest way for what is asked most
             sys.stdout.write(version() if words == ["--version"] else overview())

@@ -189,7 +189,7 @@ def answer_prompt_hook(keeper: Keeper, arguments: Mapping[str, Any]) -> str:
     from bethink.hooks import event, run
 
     nothing = "{}"  # for an empty text Claude Code tells the model that the hook completed
-    if run.switched_off():
+    if run.is_switched_off():
         return nothing
     # A host that has no value for a placeholder may leave it as it is.
     given = {
@@ -202,13 +202,13 @@ def answer_prompt_hook(keeper: Keeper, arguments: Mapping[str, Any]) -> str:
     try:
         return _answer_prompt(keeper, event.from_fields(PROMPT, host, given)) or nothing
     except Exception as error:  # noqa: BLE001 - the outermost boundary of a hook
-        run.count(PROMPT, host, f"{type(error).__name__}: {error}")
+        run.count_failure(PROMPT, host, f"{type(error).__name__}: {error}")
         return nothing
 
 
 def _answer_prompt(keeper: Keeper, hook: Any) -> str:
     from bethink.hooks import run
-    from bethink.hooks.pause import paused
+    from bethink.hooks.pause import is_paused
 
     actor = f"hook:{hook.host}"
     memory = keeper.memory(None, actor)
@@ -216,11 +216,11 @@ def _answer_prompt(keeper: Keeper, hook: Any) -> str:
     # By its folder, also where a team knows the project by its name.
     found = own = projects.find(memory.project.worktree)
     if hook.directory and os.path.isdir(hook.directory):  # noqa: PTH112  (false, not an error, for what no file can be named)
-        found = run.project_of(hook, str(own.worktree))
+        found = run.find_project(hook, str(own.worktree))
         if found.scope != own.scope:  # another project than the server was started in
             place = found.worktree
             memory = keeper.memory(place, actor)
-    if paused(hook.directory or str(own.worktree), found.scope):
+    if is_paused(hook.directory or str(own.worktree), found.scope):
         return ""
     here = memory.config.embedding.strip() != "http"
-    return run.answered(hook, memory, "hybrid" if here and keeper.has_model(place) else "keyword")
+    return run.answer(hook, memory, "hybrid" if here and keeper.has_model(place) else "keyword")

@@ -51,7 +51,9 @@ def serve(
 ) -> NoReturn:
     """Speaks the protocol until the client is gone, and ends the process. `make` gives other handlers than the usual ones."""
     _prepare_log()
-    home = os.environ.get("CLAUDE_PROJECT_DIR", "") or copilot.directory(os.environ, Path.home())
+    home = os.environ.get("CLAUDE_PROJECT_DIR", "") or copilot.find_directory(
+        os.environ, Path.home()
+    )
     keeper = Keeper(
         directory or (Path(home) if home and Path(home).is_dir() else None), database, container
     )

@@ -1,0 +1,174 @@
+"""Small files that hooks keep: what went wrong, for `doctor`, and which memories a session was given already.
+
+A hook itself never complains, because its agent would have to. Each file is written whole and put in place at once; of two writes in
+the same moment one may be lost, which means that a failure goes uncounted or that something is told twice. Where nothing can be
+written, nothing is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from _thread import get_ident
+from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bethink.config import data_directory
+from bethink.hooks.event import EVENTS, HOSTS, Hook
+
+LONGEST = 300  # characters of a message
+OTHER = "unknown"  # stands for hosts and events that do not exist, so that the rows stay few
+MOST_IDS = 1000  # of one session; the oldest go first
+OLD = 30 * 86400.0  # seconds after which a session is over
+MOST_SESSIONS = 500
+
+
+def folder() -> Path:
+    return data_directory() / "hooks"
+
+
+def make_private(path: Path) -> None:
+    """Makes a folder and those above it that are missing, for their owner alone."""
+    if not path.parent.is_dir():
+        make_private(path.parent)
+    path.mkdir(mode=0o700, exist_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """A JSON file in place at once, for its owner alone."""
+    make_private(path.parent)
+    # Calls of one MCP server are threads of one process.
+    fresh = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.new")
+    flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        with os.fdopen(os.open(fresh, flags, 0o600), "wb") as stream:
+            stream.write(json.dumps(value, ensure_ascii=True).encode())
+        fresh.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            fresh.unlink()
+        raise
+
+
+def read_json(path: Path) -> Any:
+    """What such a file holds, None if it is not there or broken."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+# Failures
+
+
+class Failure(NamedTuple):
+    host: str
+    event: str
+    count: int  # type: ignore[assignment]
+    first: float  # seconds since the epoch
+    last: float
+    message: str  # of the last one
+
+
+def failures_file() -> Path:
+    return folder() / "failures.json"
+
+
+def note_failure(host: str, event: str, message: str) -> None:
+    """Counts one. Never raises for want of a place to write."""
+    from bethink.ingest.redact import redact  # messages quote names of files and of sessions
+
+    host, event = host if host in HOSTS else OTHER, event if event in EVENTS else OTHER
+    now = time.time()
+    rows = {(row.host, row.event): row for row in read_failures()}
+    before = rows.get((host, event), Failure(host, event, 0, now, now, ""))
+    said = " ".join(redact(message).text.split())[:LONGEST]
+    rows[(host, event)] = before._replace(count=before.count + 1, last=now, message=said)
+    with suppress(OSError):
+        write_json(failures_file(), [row._asdict() for row in rows.values()])
+
+
+def read_failures() -> list[Failure]:
+    """What failed, the latest first."""
+    rows = read_json(failures_file())
+    found = map(_read_failure, rows if isinstance(rows, list) else [])
+    return sorted(filter(None, found), key=lambda row: -row.last)
+
+
+def _read_failure(row: Any) -> Failure | None:
+    try:
+        times = (int(row["count"]), float(row["first"]), float(row["last"]))
+        return Failure(str(row["host"]), str(row["event"]), *times, str(row["message"]))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def clear_failures() -> None:
+    with suppress(OSError):
+        failures_file().unlink()
+
+
+# What a session was given
+
+
+class Given(NamedTuple):
+    """What a session was told, so that it is not told twice."""
+
+    ids: tuple[str, ...] = ()
+    briefing: str = ""  # digest of the last one
+    emptied: bool = False  # whether its context was, so that it no longer knows what it said itself
+
+
+def read_given(hook: Hook) -> Given:
+    path = _given_file(hook)
+    kept: Any = read_json(path) if path else None
+    try:
+        return Given(tuple(map(str, kept["ids"])), str(kept["briefing"]), bool(kept["emptied"]))
+    except (TypeError, KeyError):
+        return Given()
+
+
+def note_given(hook: Hook, ids: Iterable[str], briefing: str = "") -> None:
+    """Keeps what this session is given now beside what it was given before."""
+    before = read_given(hook)
+    known = tuple(dict.fromkeys((*before.ids, *ids)))[-MOST_IDS:]
+    _write_given(hook, before._replace(ids=known, briefing=briefing or before.briefing))
+
+
+def forget_given(hook: Hook) -> None:
+    """After the session's context was emptied, it has nothing of what it was given."""
+    _write_given(hook, Given(emptied=True))
+
+
+def _write_given(hook: Hook, value: Given) -> None:
+    if path := _given_file(hook):
+        with suppress(OSError):
+            write_json(path, value._asdict())
+
+
+def remove_old_given() -> None:
+    """Removes the files of sessions that are over, and of all but the newest of very many."""
+    aged = []
+    with suppress(OSError):
+        for path in (folder() / "given").iterdir():
+            with suppress(OSError):
+                aged.append((path.stat().st_mtime, path))
+    limit = time.time() - OLD
+    for at, (changed, path) in enumerate(sorted(aged, reverse=True)):
+        if at >= MOST_SESSIONS or changed < limit:
+            with suppress(OSError):
+                path.unlink()
+
+
+def digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _given_file(hook: Hook) -> Path | None:
+    """Named by a hash, because a host may give anything as the name of a session."""
+    name = hook.session or hook.transcript
+    return folder() / "given" / f"{digest(f'{hook.host} {name}')}.json" if name else None

@@ -1,0 +1,523 @@
+"""install and uninstall: brings a host's files to what it needs, one file at a time, and back to what they were.
+
+`install.json` in the data directory records for every file what it held before (a backup), what it held right after, and which
+entries are ours. The record is written before the files, so that nothing is ever in a file that it does not know. Whatever goes
+wrong with one file leaves it as it was, and the others go on. `uninstall` gives back the very bytes where nobody changed the file
+since; otherwise it takes out our entries and nothing else. Nothing is printed here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from bethink.config import data_directory
+from bethink.errors import BethinkError, InvalidInput
+from bethink.hosts import AGENTS, agent
+from bethink.hosts.edit import Edited, Key, put_entries, take_entries
+from bethink.hosts.place import Place, Target, why_ignored
+from bethink.text import textfile
+
+PARTS = ("mcp", "hooks", "skills")
+WHOLE: Key = ("text", ())  # stands for a file that is ours from end to end
+
+
+class Outcome(NamedTuple):
+    """What became of one file."""
+
+    host: str
+    part: str  # mcp, hooks, skills; empty for several at once
+    path: Path
+    status: str  # made, changed, unchanged, kept; restored, cleaned, removed; failed
+    reasons: tuple[str, ...] = ()
+    diff: str = ""
+    backup: str = ""
+
+
+def is_here(host: str, place: Place) -> bool:
+    """Whether a host is on this machine: its folder, or its program."""
+    folder = agent(host).folder(place._replace(root=None))
+    there = os.path.isdir(folder)  # noqa: PTH112  (false, not an error, below an unreadable folder)
+    return (
+        there or shutil.which(agent(host).PROGRAM, path=place.environment.get("PATH")) is not None
+    )
+
+
+def plugin_of(host: str, place: Place) -> str:
+    """The name of an installed plugin of ours, which does what hooks, server and skills do."""
+    find = getattr(agent(host), "plugin", None)
+    return str(find(place._replace(root=None))) if find else ""
+
+
+# The record
+
+
+class Record(NamedTuple):
+    """One file, and what of it is ours."""
+
+    hosts: Mapping[str, tuple[Key, ...]]  # whose entries are in it
+    root: str = ""  # the project for which it was written, '' for the user
+    existed: bool = False  # whether the file was there before
+    folders: tuple[str, ...] = ()  # that were made for it, outermost first
+    original: str = ""  # name of the backup of what it held before
+    after: str = ""  # digest of what it held right after
+    before: str = ""  # digest of what a file that is ours as a whole held: it still does if the writing failed
+
+    def is_ours(self, text: str) -> bool:
+        """Whether a file that is ours as a whole is as we left it."""
+        return digest(text) in (self.after, self.before)
+
+
+def record_file() -> Path:
+    return data_directory() / "install.json"
+
+
+def digest(text: str | None) -> str:
+    return hashlib.sha256((text or "").encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def load_records() -> dict[str, Record]:
+    """By path. A record that cannot be read is an error: without it, `uninstall` would have to guess."""
+    text = textfile.read(record_file())
+    try:
+        files = json.loads(text)["files"] if text else {}
+        return {str(name): _read_record(fields) for name, fields in files.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BethinkError(
+            f"The record of what was installed, {record_file()}, is damaged: {error}.",
+            "Move it away; `bethink uninstall --force` then finds the entries by what they say.",
+        ) from None
+
+
+def _read_record(fields: dict[str, Any]) -> Record:
+    hosts = {
+        host: tuple((str(kind), tuple(map(str, path))) for kind, path in keys)
+        for host, keys in fields["hosts"].items()
+    }
+    known = {name: fields[name] for name in Record._fields if name in fields}
+    return Record(**known | {"hosts": hosts, "folders": tuple(fields.get("folders", ()))})
+
+
+def _save_records(records: Mapping[str, Record]) -> None:
+    if not records:
+        textfile.remove(record_file())
+        return
+    files = {name: one._asdict() for name, one in records.items()}
+    # ASCII, so that paths with bytes that are no UTF-8 can be kept.
+    text = json.dumps({"version": 2, "files": files}, indent=1)
+    while not textfile.write(record_file(), text, textfile.read(record_file()), 0o600):
+        pass  # only another of us writes this file, and the lock keeps it out
+
+
+def backup_folder() -> Path:
+    return data_directory() / "backups" / "agents"
+
+
+def _back_up(file: Path, text: str) -> str:
+    """Keeps what a file held, for its owner alone, and returns the name of the backup."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    name = f"{stamp}-{digest(str(file))[:8]}-{file.name.lstrip('.')[:80]}"
+    _make_folder(backup_folder())
+    for number in range(1000):
+        path = backup_folder() / (f"{name}.{number}" if number else name)
+        if textfile.read(path) == text or textfile.write(path, text, None, 0o600):
+            return path.name
+    raise BethinkError(
+        f"{backup_folder()} holds too many backups of {file}.", "Remove the old ones."
+    )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BethinkError(
+            f"{folder} cannot be made: {error.strerror or error}.",
+            "Set BETHINK_HOME to a folder of yours.",
+        ) from error
+
+
+class Files:
+    """The files of hosts, and the record of what is ours in them. With `dry` everything happens in memory only."""
+
+    def __init__(self, dry: bool = False) -> None:
+        self.dry = dry
+        self.held: dict[Path, str | None] = {}  # what a dry run would have written
+        self.stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        if not self.dry:
+            _make_folder(data_directory())
+            self.stack.enter_context(textfile.alone(data_directory()))
+        self.records = load_records()
+        self.saved = dict(self.records)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stack.close()
+
+    def read(self, path: Path) -> str | None:
+        return self.held[path] if path in self.held else textfile.read(path)
+
+    def write(self, path: Path, text: str | None, was: str | None) -> None:
+        """Replaces a file if it still holds what it was read as; without a text removes it."""
+        if self.dry:
+            self.held[path] = text
+        elif text is None:
+            textfile.remove(path)
+        elif not textfile.write(path, text, was):
+            raise BethinkError(
+                f"{path} was changed by something else at the same moment.", "Try again."
+            )
+
+    def note(self, path: Path, record: Record | None) -> None:
+        """Changes the record, which `save` then writes: one write for many files."""
+        if record is None or not record.hosts:
+            self.records.pop(str(path), None)
+        else:
+            self.records[str(path)] = record
+
+    def save(self) -> None:
+        if not self.dry and self.records != self.saved:
+            _save_records(self.records)
+            self.saved = dict(self.records)
+
+    def back_up(self, path: Path, text: str | None) -> str:
+        return "" if self.dry or text is None else _back_up(path, text)
+
+    def original(self, record: Record | None) -> str | None:
+        """What a file held before, '' if there was none, None where that is not known any more."""
+        if record is None or not record.existed:
+            return ""
+        return textfile.read(backup_folder() / record.original) if record.original else None
+
+
+# Changing files
+
+
+class Plan(NamedTuple):
+    """What becomes of one file."""
+
+    outcome: Outcome
+    file: Path  # behind links
+    text: str | None = None  # to be written; None removes it
+    was: str | None = None
+    meanwhile: Record | None = None  # what the record says until the file is written
+    record: Record | None = None  # and then
+
+
+def install(
+    files: Files,
+    hosts: Iterable[str],
+    place: Place,
+    parts: Sequence[str] = PARTS,
+    force: bool = False,
+) -> Iterator[Outcome]:
+    """Connects hosts: each file that changes, and each that need not. What is there of other parts is taken out."""
+    root = str(place.root or "")
+    for host in hosts:
+        wanted = merge_targets(one for one in agent(host).targets(place) if one.part in parts)
+        paths = {str(target.path) for target in wanted}
+        ours = [
+            name for name, one in files.records.items() if host in one.hosts and one.root == root
+        ]
+        leaving = [Target("", Path(name)) for name in ours if name not in paths]
+        yield from _change(files, host, [*leaving, *wanted], root, force)
+
+
+def uninstall(
+    files: Files, hosts: Sequence[str], roots: Sequence[str] | None = None
+) -> Iterator[Outcome]:
+    """Gives the files of these hosts back: of the user, of some projects, or with None of all."""
+    for at, host in enumerate(hosts):
+        ours = {
+            name: record
+            for name, record in files.records.items()
+            if host in record.hosts and (roots is None or record.root in roots)
+        }
+        later = set(hosts[at + 1 :])
+        for outcome in _change(files, host, [Target("", Path(name)) for name in ours]):
+            if not later & ours[str(outcome.path)].hosts.keys():  # or its turn is yet to come
+                yield outcome
+
+
+def merge_targets(targets: Iterable[Target]) -> list[Target]:
+    """Targets of which no two are the same file."""
+    found: dict[Path, Target] = {}
+    for target in targets:
+        one = found.get(target.path)
+        entries = (*one.entries, *target.entries) if one else target.entries
+        found[target.path] = target._replace(part="" if one else target.part, entries=entries)
+    return list(found.values())
+
+
+def _change(
+    files: Files, host: str, targets: Sequence[Target], root: str = "", force: bool = False
+) -> Iterator[Outcome]:
+    plans = [_plan(files, host, target, root, force) for target in targets]
+    for plan in plans:
+        if plan.meanwhile:
+            files.note(plan.outcome.path, plan.meanwhile)
+    files.save()
+    folders: set[str] = set()
+    try:
+        for plan in plans:
+            path, known = plan.outcome.path, files.records.get(str(plan.outcome.path))
+            try:
+                if plan.text != plan.was:
+                    files.write(plan.file, plan.text, plan.was)
+                if plan.outcome.status != "failed":
+                    files.note(path, plan.record)
+                if known and str(path) not in files.records:
+                    folders.update(known.folders)
+                yield plan.outcome
+            except BethinkError as error:
+                yield plan.outcome._replace(status="failed", reasons=(_sentence(error),), diff="")
+    finally:  # what is done is done, also if it is stopped here
+        files.save()
+    for folder in sorted(() if files.dry else folders, key=len, reverse=True):
+        with suppress(OSError):  # somebody's file is in it
+            Path(folder).rmdir()
+
+
+def _plan(files: Files, host: str, target: Target, root: str, force: bool) -> Plan:
+    path, known = target.path, files.records.get(str(target.path))
+    keys = known.hosts.get(host, ()) if known else ()
+    outcome = Outcome(host, target.part or _part_of(path, keys), path, "unchanged")
+    try:
+        file = follow(path, root or (known.root if known else ""))
+        was = files.read(file)
+        if target.text is None and WHOLE in keys:
+            return _plan_removal(outcome, file, was, known)
+        if target.text is not None:
+            return _plan_whole(outcome, file, was, target.text, known, root)
+        if was is None and not target.entries:
+            return Plan(outcome._replace(reasons=(f"{path} is no longer there.",)), file)
+        return _plan_entries(files, outcome, file, was, target, known, root, force)
+    except BethinkError as error:
+        return Plan(outcome._replace(status="failed", reasons=(_sentence(error),)), path)
+
+
+def _plan_entries(
+    files: Files,
+    outcome: Outcome,
+    file: Path,
+    was: str | None,
+    target: Target,
+    known: Record | None,
+    root: str,
+    force: bool,
+) -> Plan:
+    host, path = outcome.host, outcome.path
+    original, untouched = files.original(known), known is not None and known.after == digest(was)
+    mine = known.hosts.get(host, ()) if known else ()
+    others = {one: keys for one, keys in known.hosts.items() if one != host} if known else {}
+    needed = {entry.key for entry in target.entries} | {
+        key for keys in others.values() for key in keys if key[0] != "hook"
+    }
+    rest = take_entries(was or "", [key for key in mine if key not in needed], host, original)
+    edited = (
+        put_entries(rest, target.entries, host, mine, force) if target.entries else Edited(rest, ())
+    )
+    if not edited.keys and not others and known is not None:
+        return _plan_return(files, outcome, file, was, rest, known, untouched)
+    why = why_ignored(target, edited.text, AGENTS[host])
+    reasons = (*edited.kept, why) if why else edited.kept
+    if not edited.keys or (edited.text == was and set(edited.keys) == set(mine)):
+        status = "kept" if edited.kept else "unchanged"
+        return Plan(outcome._replace(status=status, reasons=reasons), file, was, was, known, known)
+    backup = files.back_up(path, was)
+    if known is None or was is None:
+        missing = () if was is not None else _missing_folders(file)
+        fresh = Record({}, root, was is not None, missing, backup)
+    elif untouched:
+        fresh = known
+    else:  # somebody edited it since: without our entries it is what it should become again
+        text = was
+        for one, keys in known.hosts.items():
+            text = take_entries(text, keys, one, original)
+        existed = known.existed or not _is_blank(text)
+        fresh = known._replace(
+            existed=existed, original=files.back_up(path, text) if existed else ""
+        )
+    record = fresh._replace(hosts={**others, host: edited.keys}, after=digest(edited.text))
+    both = tuple(dict.fromkeys((*mine, *edited.keys)))
+    outcome = outcome._replace(
+        status="made" if was is None else "unchanged" if edited.text == was else "changed",
+        reasons=reasons,
+        diff=difference(path, was, edited.text),
+        backup=backup,
+    )
+    meanwhile = record._replace(hosts={**others, host: both})
+    return Plan(outcome, file, edited.text, was, meanwhile, record)
+
+
+def _plan_return(
+    files: Files,
+    outcome: Outcome,
+    file: Path,
+    was: str | None,
+    rest: str,
+    known: Record,
+    untouched: bool,
+) -> Plan:
+    """Nothing of ours stays in the file: it becomes what it was, or is left without our entries."""
+    text: str | None = rest
+    status = "unchanged" if rest == was else "cleaned"
+    if untouched and not known.existed:
+        text, status = None, "removed"
+    elif untouched and (original := files.original(known)) is not None:
+        text, status = original, "restored"
+    elif not known.existed and _is_blank(rest):
+        text, status = None, "removed"
+    if not untouched:
+        files.back_up(outcome.path, was)
+    diff = difference(outcome.path, was, text)
+    return Plan(outcome._replace(status=status, diff=diff), file, text, was, known)
+
+
+def _plan_whole(
+    outcome: Outcome, file: Path, was: str | None, text: str, known: Record | None, root: str
+) -> Plan:
+    path = outcome.path
+    if was is not None and (was != text if known is None else not known.is_ours(was)):
+        kept = (
+            f"{path} is there already and is not ours; it was kept."
+            if known is None
+            else f"You changed {path}; it was kept. Remove it to get ours."
+        )
+        return Plan(outcome._replace(status="kept", reasons=(kept,)), file, was, was, known, known)
+    if was == text and known is None:
+        return Plan(outcome, file, was, was)
+    hosts = {**(known.hosts if known else {}), outcome.host: (WHOLE,)}
+    folders = known.folders if known and was is not None else _missing_folders(file)
+    before = digest(was) if was is not None else ""
+    record = Record(hosts, root, False, folders, "", digest(text), before)
+    status = "made" if was is None else "unchanged" if was == text else "changed"
+    outcome = outcome._replace(status=status, diff=difference(path, was, text))
+    return Plan(outcome, file, text, was, record, record)
+
+
+def _plan_removal(outcome: Outcome, file: Path, was: str | None, known: Record | None) -> Plan:
+    assert known is not None
+    others = {host: keys for host, keys in known.hosts.items() if host != outcome.host}
+    if others:
+        still = outcome._replace(reasons=(f"{', '.join(others)} still needs {outcome.path}.",))
+        return Plan(still, file, was, was, known, known._replace(hosts=others))
+    if was is not None and not known.is_ours(was):
+        kept = outcome._replace(
+            status="kept", reasons=(f"You changed {outcome.path}; it was kept.",)
+        )
+        return Plan(kept, file, was, was, known)
+    return Plan(outcome._replace(status="removed" if was else "unchanged"), file, None, was, known)
+
+
+def follow(path: Path, root: str = "") -> Path:
+    """The file behind a link, which is what is written: the link itself stays. What is put into a project stays inside of it."""
+    try:
+        real = textfile.inside(Path(root), path) if root else textfile.resolved(path)
+        if real.is_file() and not real.stat().st_mode & 0o200:
+            raise InvalidInput(
+                f"{path} is read-only.",
+                f"chmod u+w {path}, or let whatever made it add the entries.",
+            )
+    except (OSError, RuntimeError) as error:  # a circle of links, a folder that may not be entered
+        raise BethinkError(
+            f"{path} cannot be followed: {error}.", "Check the links and permissions on the way."
+        ) from error
+    return real
+
+
+def difference(path: Path, before: str | None, after: str | None) -> str:
+    old, new = ((text or "").splitlines(keepends=True) for text in (before, after))
+    was, now = (str(path) if text is not None else "/dev/null" for text in (before, after))
+    lines = difflib.unified_diff(old, new, was, now, n=2)
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def parts_of(path: Path, keys: Iterable[Key]) -> list[str]:
+    """What the entries in a file are for."""
+    whole = "skills" if path.name == "SKILL.md" else "hooks"
+    names = {"hook": "hooks", "member": "mcp", "table": "mcp", "text": whole}
+    return list(dict.fromkeys(names[kind] for kind, _ in keys if kind in names))
+
+
+def _part_of(path: Path, keys: Iterable[Key]) -> str:
+    parts = parts_of(path, keys)
+    return parts[0] if len(parts) == 1 else ""
+
+
+def _sentence(error: BethinkError) -> str:
+    return f"{error.message} {error.hint}" if error.hint else error.message
+
+
+def _is_blank(text: str) -> bool:
+    """Whether a file says nothing: no text, or an object without members and comments."""
+    return "".join(text.replace("\ufeff", "").split()) in ("", "{}")
+
+
+def _missing_folders(file: Path) -> tuple[str, ...]:
+    """The folders that have to be made for a file, outermost first."""
+    missing = [str(one) for one in file.parents if not os.path.lexists(one)]
+    return tuple(reversed(missing))
+
+
+# Entries that the record does not know
+
+
+def find_strays(files: Files, hosts: Iterable[str], place: Place, force: bool) -> Iterator[Outcome]:
+    """Entries of Bethink that `install` did not make: told, and with `force` taken out."""
+    for host in hosts:
+        for target in merge_targets(agent(host).targets(place)):
+            if target.entries and str(target.path) not in files.records:
+                yield from _stray(files, host, target, place, force)
+
+
+def _stray(files: Files, host: str, target: Target, place: Place, force: bool) -> Iterator[Outcome]:
+    path = target.path
+    outcome = Outcome(host, target.part, path, "kept")
+    keys = [one.key for one in target.entries if one.kind != "frame"]
+    try:
+        was = files.read(path.resolve()) or ""
+        text = take_entries(was, keys, host, None)
+        if text == was:
+            return
+        if not force:
+            reason = f"{path} starts Bethink by an entry that `install` did not make. `bethink uninstall --force` removes it."
+            yield outcome._replace(reasons=(reason,))
+            return
+        backup = files.back_up(path, was)
+        files.write(follow(path, str(place.root or "")), text, was)
+        diff = difference(path, was, text)
+        yield outcome._replace(status="cleaned", diff=diff, backup=backup)
+    except InvalidInput:  # a file that cannot be understood holds nothing that we could know
+        return
+    except (BethinkError, OSError) as error:
+        yield outcome._replace(status="failed", reasons=(str(error),))
+
+
+def doubled_hooks(records: Mapping[str, Record], hosts: Sequence[str], root: str) -> list[str]:
+    """Notes about hosts that are connected for the user and get hooks of a project as well, or the other way round."""
+    notes = []
+    for host in hosts:
+        others = {
+            one.root
+            for one in records.values()
+            if any(kind == "hook" for kind, _ in one.hosts.get(host, ()))
+        } - {root}
+        for other in sorted(others & {""} if root else others):
+            where = f"in {other}" if other else "for you everywhere"
+            notes.append(
+                f"{AGENTS[host]} is connected {where}, too: where both hold, every hook runs twice."
+            )
+    return notes

@@ -7,7 +7,7 @@ import pytest
 from memories import texts
 
 from bethink.errors import InvalidInput
-from bethink.features import inbox
+from bethink.features import inbox, tending
 from bethink.ingest.compare import KNOWN, LONGEST, MOST_PAIRS
 from bethink.ingest.wording import tell_apart
 from bethink.judge import Judgement
@@ -254,3 +254,63 @@ def test_what_is_no_one_statement_is_not_judged(memory, clock, judge, text):
     assert outcome.status == "added"
     assert memory.one(old).superseded_by is None
     assert judge.asked == []
+
+
+# Over what is there
+
+
+def stored(memory, clock, judge, old=OLD, new=NEW, kind="fact"):
+    """Two statements that nobody compared when they came."""
+    judge.says = ("unrelated", 1.0)
+    ids = []
+    for text, of in ((old, kind), (new, "fact")):
+        ids.append(memory.add(text, kind=of, dedup=False).id)
+        clock.move(days=1)
+    return ids
+
+
+@pytest.mark.parametrize(
+    ("relation", "kind", "action"),
+    [
+        ("replaces", "fact", "replace"),
+        ("answers", "question", "answer"),
+        ("completes", "todo", "answer"),
+        ("contradicts", "fact", "contradict"),
+    ],
+)
+def test_consolidation_does_what_the_judge_is_sure_of(memory, clock, judge, relation, kind, action):
+    old, new = stored(memory, clock, judge, kind=kind)
+    judge.says = (relation, 0.9)
+    (step,) = [step for step in tending.plan(memory) if step.action == action]
+    assert step.memories[0].id == new
+    assert tending.apply(memory, [step]) == 1
+    known = memory.one(old)
+    assert (known.superseded_by == new) is (action == "replace")
+    assert bool(known.answered) is (action == "answer")
+
+
+def test_the_same_in_other_words_is_merged_and_what_differs_is_not(memory, clock, judge):
+    same = "The gearbox harness runs its CAN bus at 250 kbit/s."
+    stored(memory, clock, judge, new=same)
+    judge.says = ("same", 0.9)
+    assert [step.action for step in tending.plan(memory)] == ["merge"]
+    judge.says = ("same", 0.6)
+    assert [step.action for step in tending.plan(memory)] == []
+
+
+def test_what_seems_to_disagree_by_its_words_alone_is_left_out(memory, clock, judge):
+    stored(
+        memory, clock, judge, "Uploads go to the north bucket.", "Uploads go to the south bucket."
+    )
+    judge.says = ("unrelated", 0.9)
+    assert tending.contradictions(memory) == []
+    judge.says = ("contradicts", 0.9)
+    assert len(tending.contradictions(memory)) == 1
+
+
+def test_consolidation_lets_no_agent_replace_the_user(memory, open_memory, clock, judge):
+    memory.add(OLD)
+    clock.move(days=1)
+    open_memory(judge=judge, trust=TRUST["agent"]).add(NEW)
+    judge.says = ("replaces", 1.0)
+    assert {step.action for step in tending.plan(memory)} == {"contradict"}

@@ -49,9 +49,11 @@ class Act(NamedTuple):
     label: str  # on a button
     key: str  # that does it
     done: str  # what is said afterwards
-    undo: str  # the name of the act that takes it back
-    run: Callable[..., str | None]  # may name another act that takes it back
+    undone: str  # what is said when it was taken back
+    run: Callable[..., object]
+    back: Callable[..., object]
     of: int = 1  # memories that it is about
+    undo: str = ""  # the name of the act that takes it back
 
 
 class Done(NamedTuple):
@@ -121,11 +123,9 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
     found: dict[tuple[str, ...], Pair] = {}
     done = False
     while not done and (page := memory.list(filter=seen, limit=AT_ONCE, offset=start)):
-        for one, near in tending.neighbourhoods(memory, page, near_by, NEAREST, quick=True):
+        for around in tending.survey(memory, page, near_by, NEAREST, quick=True):
             start += 1
-            for pair in find(
-                memory, one, [neighbour for neighbour in near if neighbour.memory.kind in COMPARED]
-            ):
+            for pair in find(memory, around):
                 if not (queue == "contradictions" and _settled(memory, pair)):
                     found.setdefault(tuple(sorted((pair.keep.id, pair.other.id))), pair)
             if len(found) >= limit or time.thread_time() > until:
@@ -162,57 +162,38 @@ def act(memory: Bethink, name: str, ids: Sequence[str]) -> Done:
         raise InvalidInput(
             f"'{name}' is for {wanted}, and {len(full)} were given.", "Give the ids of one item."
         )
-    return Done(full, chosen.done, chosen.run(memory, *full) or chosen.undo)
+    chosen.run(memory, *full)
+    return Done(full, chosen.done, chosen.undo)
+
+
+def _change(memory: Bethink, id: str, action: str, trust: int) -> None:
+    change = (Change(id, action, {"trust": trust}),)
+    memory.store.write(Batch(at=memory.clock(), actor=memory.actor, change=change))
 
 
 def _trust(memory: Bethink, id: str) -> None:
-    memory.store.write(
-        Batch(
-            at=memory.clock(),
-            actor=memory.actor,
-            change=(Change(id, BELIEVED, {"trust": memory.trust}),),
-        )
-    )
+    _change(memory, id, BELIEVED, memory.trust)
 
 
 def _distrust(memory: Bethink, id: str) -> None:
     before = [event.before.get("trust") for event in memory.history(id) if event.action == BELIEVED]
     trust = before[-1] if before and isinstance(before[-1], int) else TRUST["import"]
-    memory.store.write(
-        Batch(
-            at=memory.clock(), actor=memory.actor, change=(Change(id, "doubt", {"trust": trust}),)
-        )
-    )
+    _change(memory, id, "doubt", trust)
 
 
-def _keep(queue: str) -> Callable[[Bethink, str], None]:
-    def keep(memory: Bethink, id: str) -> None:
-        one = memory.one(id)
-        memory.update(id, metadata={**one.metadata, KEPT: sorted({*_kept(one), queue})})
-
-    return keep
-
-
-def _ask_again(queue: str) -> Callable[[Bethink, str], None]:
-    def ask_again(memory: Bethink, id: str) -> None:
-        one = memory.one(id)
-        left = sorted(_kept(one) - {queue})
-        others = {name: value for name, value in one.metadata.items() if name != KEPT}
-        memory.update(id, metadata={**others, KEPT: left} if left else others)
-
-    return ask_again
+def _mark(memory: Bethink, id: str, queue: str, keep: bool) -> None:
+    """Takes a memory out of a queue as it is, or lets it be asked about again."""
+    one = memory.one(id)
+    left = sorted({*_kept(one), queue} if keep else _kept(one) - {queue})
+    others = {name: value for name, value in one.metadata.items() if name != KEPT}
+    memory.update(id, metadata={**others, KEPT: left} if left else others)
 
 
-def _both(memory: Bethink, one: str, other: str) -> str:
-    marked = [
-        found
-        for found in memory.relations(one)
-        if {found.source, found.target} == {one, other} and found.type in tending.DISPUTES
-    ]
-    for found in marked:
-        memory.unlink(found.source, found.target, found.type)
+def _both(memory: Bethink, one: str, other: str) -> None:
+    for found in memory.relations(one):
+        if {found.source, found.target} == {one, other} and found.type in tending.DISPUTES:
+            memory.unlink(found.source, found.target, found.type)
     memory.link(one, other, "relates_to")
-    return "undo-both-marked" if marked else "undo-apart"
 
 
 def _not_both(memory: Bethink, one: str, other: str) -> None:
@@ -220,63 +201,27 @@ def _not_both(memory: Bethink, one: str, other: str) -> None:
     memory.link(one, other, "contradicts")
 
 
-def _first(memory: Bethink, one: str, other: str) -> None:
-    memory.link(one, other, "supersedes")
+def _keep(queue: str, label: str, done: str) -> Act:
+    return Act(
+        (queue,),
+        label,
+        "l",
+        done,
+        "It is asked about again.",
+        lambda memory, id: _mark(memory, id, queue, True),
+        lambda memory, id: _mark(memory, id, queue, False),
+    )
 
 
-def _undo_first(memory: Bethink, one: str, other: str) -> None:
-    memory.unlink(one, other, "supersedes")
-
-
-def _second(memory: Bethink, one: str, other: str) -> None:
-    memory.link(other, one, "supersedes")
-
-
-def _undo_second(memory: Bethink, one: str, other: str) -> None:
-    memory.unlink(other, one, "supersedes")
-
-
-def _apart(memory: Bethink, one: str, other: str) -> None:
-    memory.link(one, other, "relates_to")
-
-
-def _not_apart(memory: Bethink, one: str, other: str) -> None:
-    memory.unlink(one, other, "relates_to")
-
-
-def _forget(memory: Bethink, id: str) -> None:
-    memory.forget(id)
-
-
-def _restore(memory: Bethink, id: str) -> None:
-    memory.restore(id)
-
-
-def _answer(memory: Bethink, id: str) -> None:
-    memory.update(id, answered=True)
-
-
-def _reopen(memory: Bethink, id: str) -> None:
-    memory.update(id, answered=False)
-
-
-def _promote(memory: Bethink, id: str) -> None:
-    promotion.promote(memory, id)
-
-
-def _demote(memory: Bethink, id: str) -> None:
-    promotion.demote(memory, id)
-
-
-ONE = ("doubtful", "questions", "promotions")
-ACTS: Mapping[str, Act] = {
+_DECISIONS = {
     "first": Act(
         PAIRS,
         "Keep the first",
         "1",
         "The first stays, the second is replaced by it.",
-        "undo-first",
-        _first,
+        "Both are there again.",
+        lambda memory, one, other: memory.link(one, other, "supersedes"),
+        lambda memory, one, other: memory.unlink(one, other, "supersedes"),
         2,
     ),
     "second": Act(
@@ -284,8 +229,9 @@ ACTS: Mapping[str, Act] = {
         "Keep the second",
         "2",
         "The second stays, the first is replaced by it.",
-        "undo-second",
-        _second,
+        "Both are there again.",
+        lambda memory, one, other: memory.link(other, one, "supersedes"),
+        lambda memory, one, other: memory.unlink(other, one, "supersedes"),
         2,
     ),
     "apart": Act(
@@ -293,8 +239,9 @@ ACTS: Mapping[str, Act] = {
         "Keep both",
         "b",
         "Both stay, and are not compared again.",
-        "undo-apart",
-        _apart,
+        "They are compared again.",
+        lambda memory, one, other: memory.link(one, other, "relates_to"),
+        lambda memory, one, other: memory.unlink(one, other, "relates_to"),
         2,
     ),
     "both": Act(
@@ -302,8 +249,9 @@ ACTS: Mapping[str, Act] = {
         "Both hold",
         "b",
         "Both hold, and are not compared again.",
-        "undo-apart",
+        "They contradict each other again.",
         _both,
+        _not_both,
         2,
     ),
     "trust": Act(
@@ -311,62 +259,47 @@ ACTS: Mapping[str, Act] = {
         "Believe it",
         "t",
         "It counts as your word from now on.",
-        "undo-trust",
+        "It is believed no more than before.",
         _trust,
+        _distrust,
     ),
-    "keep-doubtful": Act(
-        ("doubtful",),
-        "Leave it",
-        "l",
-        "It stays as it is.",
-        "undo-keep-doubtful",
-        _keep("doubtful"),
-    ),
+    "keep-doubtful": _keep("doubtful", "Leave it", "It stays as it is."),
     "answered": Act(
-        ("questions",), "Settled", "a", "It counts as settled.", "undo-answered", _answer
-    ),
-    "keep-questions": Act(
         ("questions",),
-        "Still open",
-        "l",
-        "It stays open and is not asked again here.",
-        "undo-keep-questions",
-        _keep("questions"),
+        "Settled",
+        "a",
+        "It counts as settled.",
+        "It is open again.",
+        lambda memory, id: memory.update(id, answered=True),
+        lambda memory, id: memory.update(id, answered=False),
+    ),
+    "keep-questions": _keep(
+        "questions", "Still open", "It stays open and is not asked again here."
     ),
     "promote": Act(
         ("promotions",),
         "Make it a rule",
         "p",
         "It is a rule now that agents read at every start.",
-        "undo-promote",
-        _promote,
+        "It is no rule any more.",
+        lambda memory, id: promotion.promote(memory, id),
+        lambda memory, id: promotion.demote(memory, id),
     ),
-    "keep-promotions": Act(
-        ("promotions",),
-        "Not a rule",
-        "l",
-        "It stays a memory.",
-        "undo-keep-promotions",
-        _keep("promotions"),
-    ),
+    "keep-promotions": _keep("promotions", "Not a rule", "It stays a memory."),
     "forget": Act(
-        ONE, "Forget", "f", "Forgotten: no search finds it any more.", "undo-forget", _forget
+        ("doubtful", "questions", "promotions"),
+        "Forget",
+        "f",
+        "Forgotten: no search finds it any more.",
+        "Brought back.",
+        lambda memory, id: memory.forget(id),
+        lambda memory, id: memory.restore(id),
     ),
-    "undo-first": Act((), "", "", "Both are there again.", "first", _undo_first, 2),
-    "undo-second": Act((), "", "", "Both are there again.", "second", _undo_second, 2),
-    "undo-apart": Act((), "", "", "They are compared again.", "apart", _not_apart, 2),
-    "undo-both-marked": Act((), "", "", "They contradict each other again.", "both", _not_both, 2),
-    "undo-trust": Act((), "", "", "It is believed no more than before.", "trust", _distrust),
-    "undo-keep-doubtful": Act(
-        (), "", "", "It is asked about again.", "keep-doubtful", _ask_again("doubtful")
-    ),
-    "undo-answered": Act((), "", "", "It is open again.", "answered", _reopen),
-    "undo-keep-questions": Act(
-        (), "", "", "It is asked about again.", "keep-questions", _ask_again("questions")
-    ),
-    "undo-promote": Act((), "", "", "It is no rule any more.", "promote", _demote),
-    "undo-keep-promotions": Act(
-        (), "", "", "It is asked about again.", "keep-promotions", _ask_again("promotions")
-    ),
-    "undo-forget": Act((), "", "", "Brought back.", "forget", _restore),
+}
+# Each decision, and under its name with "undo-" the one that takes it back.
+ACTS: Mapping[str, Act] = {
+    name: act._replace(undo=f"undo-{name}") for name, act in _DECISIONS.items()
+} | {
+    f"undo-{name}": Act((), "", "", act.undone, act.done, act.back, act.run, act.of, name)
+    for name, act in _DECISIONS.items()
 }

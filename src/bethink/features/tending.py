@@ -2,24 +2,42 @@
 
 `duplicates` and `contradictions` list candidates for somebody to decide. `plan` works out what `consolidate` would do, and
 `apply` does it: everything through history, so that `restore` undoes each step. Documents, code and the turns of
-conversations repeat themselves by nature and are not compared.
+conversations repeat themselves by nature and are not compared. Where there is a judge it has a say in every pair; where a
+language model is set it is asked about those that stay doubtful.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.features import language
-from bethink.ingest.reconcile import OPPOSED, Neighbour, opposed, rule, why_not
-from bethink.ingest.wording import same_words, shared
+from bethink.ingest.compare import is_one_statement
+from bethink.ingest.reconcile import (
+    ANSWERS,
+    COMPLETES,
+    MAYBE,
+    OPEN,
+    OPPOSED,
+    RELATES,
+    REPLACES,
+    Neighbour,
+    may_settle,
+    opposed,
+    rule,
+    why_not,
+)
+from bethink.ingest.reconcile import SAME as SURELY_SAME
+from bethink.ingest.wording import same_words, shared, tell_apart
+from bethink.judge import Judgement
 from bethink.llm.base import Model
-from bethink.types import STATEMENTS, Batch, Change, Filter, Memory, Relation
+from bethink.types import STATEMENTS, Batch, Change, Filter, Memory, Relation, superseded
 
 COMPARED = STATEMENTS
 ALIKE = 0.6  # nearness from which two statements are worth a look
+JUDGED = 0.4  # and from which the judge is asked: one in ten that say the same is below (pairs of 2026-11)
 PAGE = 256
 NEAREST = 8  # that a statement is compared with
 ASKED = 20  # pairs that a language model is asked about in one run
@@ -41,40 +59,57 @@ class Pair(NamedTuple):
 class Step(NamedTuple):
     """One thing that consolidation would do, and why."""
 
-    action: str  # merge, contradict, answer, expire, retire
+    action: str  # merge, replace, contradict, answer, expire, retire
     memories: tuple[Memory, ...]
     reason: str
     text: str = ""  # what the first of merged memories says from then on, where it changes
 
 
+class Surroundings(NamedTuple):
+    """A statement, those nearest to it, and what the judge says of the newer of each pair, by the id of the neighbour."""
+
+    memory: Memory
+    near: Sequence[Neighbour]
+    judged: Mapping[str, Judgement]
+
+    def says(self, id: str, *relations: str, least: float = MAYBE) -> bool:
+        found = self.judged.get(id)
+        return found is not None and found.relation in relations and found.probability >= least
+
+
+# What to look at
+
+
 def duplicates(memory: Bethink, *, limit: int = 50, progress: Progress | None = None) -> list[Pair]:
     """Statements that say the same or nearly so, the surest first."""
-    found = [
-        pair for one, near in _neighbourhoods(memory, progress) for pair in twins(memory, one, near)
-    ]
-    found.sort(key=lambda pair: (pair.reason != SAME, -pair.similarity))
-    return found[:limit]
+    return _duplicates(memory, list(_survey(memory, progress)))[:limit]
 
 
-def twins(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> list[Pair]:
+def _duplicates(memory: Bethink, survey: Sequence[Surroundings]) -> list[Pair]:
+    found = [pair for around in survey for pair in twins(memory, around)]
+    return sorted(found, key=lambda pair: (pair.reason != SAME, -pair.similarity))
+
+
+def twins(memory: Bethink, around: Surroundings) -> list[Pair]:
     """Those older ones of its neighbours that say the same as a statement, or nearly so, and are not related to it."""
     found = []
-    for neighbour in near:
+    for neighbour in around.near:
         other = neighbour.memory
-        if neighbour.nearness < ALIKE or other.id >= one.id or _related(memory, one, other):
+        if other.id >= around.memory.id or _related(memory, around.memory, other):
             continue
-        keep, drop = _ordered(one, other)
-        sure = neighbour.similarity >= memory.config.dedup_threshold and same_words(
-            drop.content, keep.content
+        keep, drop = _ordered(around.memory, other)
+        sure = (
+            neighbour.similarity >= memory.config.dedup_threshold
+            and same_words(drop.content, keep.content)
+        ) or (
+            around.says(other.id, "same", least=SURELY_SAME)
+            and not tell_apart(drop.content, keep.content)
         )
-        found.append(
-            Pair(
-                keep,
-                drop,
-                neighbour.similarity,
-                SAME if sure else "much alike, but something differs",
-            )
-        )
+        judgement = around.judged.get(other.id)
+        differs = judgement and judgement.relation != "same" and judgement.probability >= RELATES
+        if sure or (neighbour.nearness >= ALIKE and not differs):
+            reason = SAME if sure else "much alike, but something differs"
+            found.append(Pair(keep, drop, neighbour.similarity, reason))
     return found
 
 
@@ -82,67 +117,87 @@ def contradictions(
     memory: Bethink, *, limit: int = 50, progress: Progress | None = None
 ) -> list[Pair]:
     """Statements that disagree: those known to, and those that look so. The more trusted stands first, then the newer."""
-    found: dict[tuple[str, str], Pair] = {}
-    for one, near in _neighbourhoods(memory, progress):
-        for pair in opposites(memory, one, near):
-            if pair.reason in (MARKED, PROPOSED):
-                found[_key(pair.keep, pair.other)] = pair
-            else:
-                found.setdefault(_key(pair.keep, pair.other), pair)
-    known = (MARKED, PROPOSED)
-    return sorted(found.values(), key=lambda pair: (pair.reason not in known, -pair.similarity))[
-        :limit
-    ]
+    return _contradictions(memory, list(_survey(memory, progress)))[:limit]
 
 
-def opposites(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> list[Pair]:
+def _contradictions(memory: Bethink, survey: Sequence[Surroundings]) -> list[Pair]:
+    found: dict[tuple[str, ...], Pair] = {}
+    for around in survey:
+        for pair in opposites(memory, around):
+            key = tuple(sorted((pair.keep.id, pair.other.id)))
+            if key not in found or _is_known(pair):
+                found[key] = pair
+    return sorted(found.values(), key=lambda pair: (not _is_known(pair), -pair.similarity))
+
+
+def _is_known(pair: Pair) -> bool:
+    return pair.reason in (MARKED, PROPOSED)
+
+
+def opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
     """What is known to contradict a statement or was proposed in its place, and those of its neighbours that seem to."""
-    known = {
-        end: MARKED if relation.type == "contradicts" else PROPOSED
-        for relation in sorted(
-            memory.store.relations([one.id]), key=lambda each: each.type, reverse=True
-        )
+    one = around.memory
+    types = {
+        (relation.target if relation.source == one.id else relation.source, relation.type)
+        for relation in memory.store.relations([one.id])
         if relation.type in DISPUTES
-        for end in (relation.source, relation.target)
     }
+    known = {id: MARKED if (id, "contradicts") in types else PROPOSED for id, _ in types}
     found = [
         Pair(*_preferred(one, other), 1.0, known[other.id])
-        for other in memory.store.get(sorted(known.keys() - {one.id}))
+        for other in memory.store.get(sorted(known))
         if other.deleted_at is None and other.superseded_by is None and other.scope in memory.scopes
     ]
     return found + [
         Pair(*_preferred(one, neighbour.memory), neighbour.similarity, "seems to say otherwise")
-        for neighbour in near
-        if neighbour.memory.id not in known
-        and neighbour.nearness >= OPPOSED
-        and opposed(one, neighbour.memory)
+        for neighbour in around.near
+        if neighbour.memory.id not in known and _seems_opposed(around, neighbour)
     ]
+
+
+def _seems_opposed(around: Surroundings, neighbour: Neighbour) -> bool:
+    """By the judge where it was asked; the rules take many for opposed that are about two things."""
+    if neighbour.memory.id in around.judged:
+        return around.says(neighbour.memory.id, "contradicts", "replaces")
+    return neighbour.nearness >= OPPOSED and opposed(around.memory, neighbour.memory)
+
+
+# Consolidation
 
 
 def plan(memory: Bethink, *, progress: Progress | None = None) -> list[Step]:
     """What consolidation would do. Changes nothing."""
+    survey = list(_survey(memory, progress))
+    alike = _duplicates(memory, survey)
     steps: list[Step] = []
-    merged: set[str] = set()
-    alike = duplicates(memory, limit=10_000, progress=progress)
-    for pair in alike:
-        if pair.reason == SAME and not {pair.keep.id, pair.other.id} & merged:
-            merged.add(pair.other.id)
-            steps.append(
-                Step("merge", (pair.keep, pair.other), f"{pair.reason} ({pair.similarity:.2f})")
-            )
-    for step in _joined(
-        memory, [pair for pair in alike if not {pair.keep.id, pair.other.id} & merged]
-    ):
-        if not {one.id for one in step.memories} & merged:
-            merged.update(one.id for one in step.memories)
-            steps.append(step)
+    taken: set[str] = set()
+
+    def take(found: Sequence[Step], of: slice = slice(None)) -> None:
+        for step in found:
+            ids = {one.id for one in step.memories}
+            if not ids & taken:
+                taken.update(one.id for one in step.memories[of])
+                steps.append(step)
+
+    sure = [pair for pair in alike if pair.reason == SAME]
+    # What stays may take in several.
+    merged = [
+        Step("merge", (pair.keep, pair.other), f"{pair.reason} ({pair.similarity:.2f})")
+        for pair in sure
+    ]
+    take(merged, slice(1, None))
+    take(_replaced(survey), slice(1, None))
+    rest = [pair for pair in alike if not {pair.keep.id, pair.other.id} & taken]
+    take(_joined(memory, rest))
     doubtful = [
         pair
-        for pair in contradictions(memory, limit=10_000)
-        if pair.reason not in (MARKED, PROPOSED) and not {pair.keep.id, pair.other.id} & merged
+        for pair in _contradictions(memory, survey)
+        if not _is_known(pair) and not {pair.keep.id, pair.other.id} & taken
     ]
     steps += _judged(memory, doubtful)
-    steps += [step for step in _answered(memory) if not {one.id for one in step.memories} & merged]
+    steps += [
+        step for step in _answered(memory, survey) if not {one.id for one in step.memories} & taken
+    ]
     return steps + _expired(memory) + _unused(memory)
 
 
@@ -150,37 +205,55 @@ def apply(memory: Bethink, steps: Sequence[Step]) -> int:
     """Does what was planned; but for texts that change, in one transaction. What changed meanwhile is left alone. Returns the number of
     steps done."""
     now = memory.clock()
-    current = {
-        one.id: one for one in memory.store.get([one.id for step in steps for one in step.memories])
-    }
+    ids = [one.id for step in steps for one in step.memories]
+    current = {one.id: one.updated_at for one in memory.store.get(ids)}
     change: list[Change] = []
     relate: list[Relation] = []
     done = 0
     for step in steps:
-        if any(
-            one.id not in current or current[one.id].updated_at != one.updated_at
-            for one in step.memories
-        ):
+        if any(current.get(one.id) != one.updated_at for one in step.memories):
             continue
         done += 1
         first, *rest = step.memories
+        if step.text:
+            memory.update(first.id, content=step.text)
+        if step.action in _RELATIONS:
+            relate.append(Relation(first.id, rest[0].id, _RELATIONS[step.action]))
         if step.action == "merge":
-            if step.text:
-                memory.update(first.id, content=step.text)
-            change.append(Change(rest[0].id, "merge", {"superseded_by": first.id, "valid_to": now}))
-            relate.append(Relation(first.id, rest[0].id, "supersedes"))
-        elif step.action == "contradict":
-            relate.append(Relation(first.id, rest[0].id, "contradicts"))
+            fields = {"superseded_by": first.id, "valid_to": now}
+            change.append(Change(rest[0].id, "merge", fields))
+        elif step.action == "replace":
+            change.append(superseded(rest[0].id, first))
         elif step.action == "answer":
-            relate.append(Relation(first.id, rest[0].id, "answers"))
             change.append(Change(rest[0].id, "answer", {"answered": True}))
-        else:
+        elif step.action in ("expire", "retire"):
             change += [Change(one.id, step.action, {"deleted_at": now}) for one in step.memories]
     if change or relate:
         memory.store.write(
             Batch(at=now, actor=memory.actor, change=tuple(change), relate=tuple(relate))
         )
     return done
+
+
+_RELATIONS = {
+    "merge": "supersedes",
+    "replace": "supersedes",
+    "contradict": "contradicts",
+    "answer": "answers",
+}
+
+
+def _replaced(survey: Sequence[Surroundings]) -> list[Step]:
+    """What the judge is sure of and trust allows."""
+    steps = {}
+    for around in survey:
+        for neighbour in around.near:
+            old, new = _by_age(around.memory, neighbour.memory)
+            if around.says(neighbour.memory.id, "replaces", least=REPLACES) and not why_not(
+                new, old
+            ):
+                steps[old.id] = Step("replace", (new, old), "replaced later")
+    return list(steps.values())
 
 
 def _joined(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
@@ -192,10 +265,11 @@ def _joined(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
     fit = [
         pair
         for pair in pairs
-        if pair.keep.trust == pair.other.trust and pair.keep.scope == pair.other.scope
+        if pair.keep.trust == pair.other.trust
+        and pair.keep.scope == pair.other.scope
+        and not opposed(pair.keep, pair.other)
     ]
-    asked = [pair for pair in fit if not opposed(pair.keep, pair.other)][:ASKED]
-    return [step for pair in asked if (step := _one_text(model, pair))]
+    return [step for pair in fit[:ASKED] if (step := _one_text(model, pair))]
 
 
 def _one_text(model: Model, pair: Pair) -> Step | None:
@@ -214,14 +288,11 @@ def _judged(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
             language.verdict(model, pair.keep, pair.other) if model and number < ASKED else None
         )
         reason = f"{pair.reason} ({pair.similarity:.2f})"
+        both = (pair.keep, pair.other)
         if verdict is None or verdict.relation == "contradicts":
-            steps.append(
-                Step("contradict", (pair.keep, pair.other), verdict.why if verdict else reason)
-            )
+            steps.append(Step("contradict", both, verdict.why if verdict else reason))
         elif verdict.relation == "supersedes":
-            keep, gone = (
-                (pair.other, pair.keep) if verdict.newer == "second" else (pair.keep, pair.other)
-            )
+            keep, gone = both[::-1] if verdict.newer == "second" else both
             action = "contradict" if why_not(keep, gone, explicit=True) else "merge"
             steps.append(Step(action, (keep, gone), verdict.why or reason))
         elif verdict.relation == "same" and model and pair.keep.trust == pair.other.trust:
@@ -229,32 +300,39 @@ def _judged(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
     return steps
 
 
-def _answered(memory: Bethink) -> list[Step]:
+def _answered(memory: Bethink, survey: Sequence[Surroundings]) -> list[Step]:
+    """What was asked, or had to be done, and was settled later."""
     steps = []
-    for one, near in _neighbourhoods(memory, None, ("question", "problem")):
-        if one.answered:
+    for around in survey:
+        one = around.memory
+        if one.kind not in OPEN or one.answered:
             continue
-        for neighbour in near:
+        for neighbour in around.near:
             other = neighbour.memory
-            if (
-                other.created_at > one.created_at
-                and rule(other, neighbour._replace(memory=one)) == "answers"
-            ):
-                steps.append(
-                    Step("answer", (other, one), f"answered later ({neighbour.similarity:.2f})")
-                )
+            if other.created_at > one.created_at and _settles(around, neighbour):
+                reason = f"answered later ({neighbour.similarity:.2f})"
+                steps.append(Step("answer", (other, one), reason))
                 break
     return steps
 
 
+def _settles(around: Surroundings, neighbour: Neighbour) -> bool:
+    old, new = around.memory, neighbour.memory
+    if new.id in around.judged:
+        return may_settle(new, old) and (
+            around.says(new.id, "answers", least=ANSWERS)
+            or around.says(new.id, "completes", least=COMPLETES)
+        )
+    return rule(new, neighbour._replace(memory=old)) == "answers"
+
+
 def _expired(memory: Bethink) -> list[Step]:
     now = memory.clock()
-    gone = [
-        one
+    return [
+        Step("expire", (one,), f"expired on {one.expires_at:%Y-%m-%d}")
         for one in memory.export(memory.filter(include_expired=True))
         if one.expires_at and one.expires_at <= now
     ]
-    return [Step("expire", (one,), f"expired on {one.expires_at:%Y-%m-%d}") for one in gone]
 
 
 def _unused(memory: Bethink) -> list[Step]:
@@ -263,90 +341,100 @@ def _unused(memory: Bethink) -> list[Step]:
     if not days:
         return []
     until = memory.clock() - timedelta(days=days)
-    cited = {
-        one.metadata.get("turn")
-        for one in memory.export(
-            memory.filter(kinds=tuple(kind for kind in COMPARED), include_superseded=True)
-        )
-        if one.session
-    }
-    old = memory.export(memory.filter(kinds=("context",), until=until))
+    ideas = memory.export(memory.filter(kinds=COMPARED, include_superseded=True))
+    cited = {one.metadata.get("turn") for one in ideas if one.session}
     idle = [
         one
-        for one in old
+        for one in memory.export(memory.filter(kinds=("context",), until=until))
         if one.session
         and not one.access_count
         and not one.usefulness
         and one.metadata.get("turn") not in cited
     ]
-    return [
-        Step(
-            "retire",
-            tuple(idle[at : at + PAGE]),
-            f"turns older than {days} days that nothing was taken from",
-        )
-        for at in range(0, len(idle), PAGE)
-    ]
+    reason = f"turns older than {days} days that nothing was taken from"
+    return [Step("retire", tuple(idle[at : at + PAGE]), reason) for at in range(0, len(idle), PAGE)]
 
 
-def _neighbourhoods(
-    memory: Bethink, progress: Progress | None, kinds: Sequence[str] = COMPARED
-) -> Iterator[tuple[Memory, list[Neighbour]]]:
+# Who stands near whom
+
+
+def _survey(memory: Bethink, progress: Progress | None) -> Iterator[Surroundings]:
     """Each statement with those nearest to it. Vectors come out of the cache; without a model, words have to do."""
-    everything = list(memory.export(memory.filter(kinds=tuple(kinds))))
+    everything = list(memory.export(memory.filter(kinds=COMPARED)))
     filter = Filter(scopes=memory.scopes, kinds=COMPARED, now=memory.clock())
     for start in range(0, len(everything), PAGE):
         page = everything[start : start + PAGE]
-        yield from neighbourhoods(memory, page, filter)
+        yield from survey(memory, page, filter)
         if progress:
             progress(start + len(page), len(everything))
 
 
-def neighbourhoods(
+def survey(
     memory: Bethink,
     page: Sequence[Memory],
     filter: Filter,
     number: int = NEAREST,
     quick: bool = False,
-) -> Iterator[tuple[Memory, list[Neighbour]]]:
+) -> Iterator[Surroundings]:
     """Each of these statements with those that are nearest to it among what the filter shows; with `quick` only those that are near
     enough to say the same or to disagree."""
-    embedder = memory.embedder
     vectors: dict[str, Any] = memory.vectors_of(page).get("vectors", {})
-    least = (
-        embedder.unrelated + min(ALIKE, OPPOSED) * (1 - embedder.unrelated)
-        if quick and embedder
-        else None
-    )
     for one in page:
-        if embedder and one.id in vectors:
-            ranking = memory.store.nearest(
-                vectors[one.id][0], embedder.model, filter, number, least
-            )
-            known = memory.store.load([key for key, _ in ranking.items])
-            near = [
-                Neighbour(known[key], min(1.0, similarity), embedder.unrelated)
-                for key, similarity in ranking.items
-                if key in known
-            ]
-        else:
-            near = _by_words(memory, one, filter)
-        yield one, [neighbour for neighbour in near if neighbour.memory.id != one.id]
+        near = (
+            _by_meaning(memory, vectors[one.id][0], filter, number, quick)
+            if one.id in vectors
+            else _by_words(memory, one, filter)
+        )
+        near = [
+            neighbour
+            for neighbour in near
+            if neighbour.memory.id != one.id and neighbour.memory.kind in COMPARED
+        ]
+        yield Surroundings(one, near, _ask(memory, one, near))
+
+
+def _by_meaning(
+    memory: Bethink, vector: Any, filter: Filter, number: int, quick: bool
+) -> list[Neighbour]:
+    embedder = memory.embedder
+    assert embedder is not None  # it made the vector
+    strange = embedder.unrelated
+    least = strange + min(ALIKE, OPPOSED) * (1 - strange) if quick else None
+    ranking = memory.store.nearest(vector, embedder.model, filter, number, least)
+    known = memory.store.load([key for key, _ in ranking.items])
+    return [
+        Neighbour(known[key], min(1.0, similarity), strange)
+        for key, similarity in ranking.items
+        if key in known
+    ]
 
 
 def _by_words(memory: Bethink, one: Memory, filter: Filter) -> list[Neighbour]:
     """Nearness where there is no model: the share of telling words that two statements have in common."""
     hits = memory.search(
-        one.content[:300], filter=filter, mode="keyword", limit=8, related=False
+        one.content[:300], filter=filter, mode="keyword", limit=NEAREST, related=False
     ).hits
-    return [Neighbour(hit.memory, _overlap(one, hit.memory)) for hit in hits]
+    found = []
+    for hit in hits:
+        mine, theirs = one.content, hit.memory.content
+        most = max(1, shared(mine, mine), shared(theirs, theirs))
+        found.append(Neighbour(hit.memory, shared(mine, theirs) / most))
+    return found
 
 
-def _overlap(one: Memory, other: Memory) -> float:
-    common = shared(one.content, other.content)
-    return common / max(
-        1, max(shared(one.content, one.content), shared(other.content, other.content))
-    )
+def _ask(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> dict[str, Judgement]:
+    """What the judge says of a statement and its neighbours, the older one of each pair first."""
+    wanted = [
+        neighbour.memory
+        for neighbour in near
+        if is_one_statement(neighbour.memory)
+        and (neighbour.nearness >= JUDGED or {one.kind, neighbour.memory.kind} & set(OPEN))
+    ]
+    if not wanted or not is_one_statement(one) or memory.judge is None:
+        return {}
+    pairs = [tuple(each.content for each in _by_age(one, other)) for other in wanted]
+    judgements = memory.judge.relate([(old, new) for old, new in pairs])
+    return {other.id: judgement for other, judgement in zip(wanted, judgements, strict=True)}
 
 
 def _related(memory: Bethink, one: Memory, other: Memory) -> bool:
@@ -376,5 +464,6 @@ def _preferred(one: Memory, other: Memory) -> tuple[Memory, Memory]:
     return (one, other) if mine >= theirs else (other, one)
 
 
-def _key(one: Memory, other: Memory) -> tuple[str, str]:
-    return (one.id, other.id) if one.id < other.id else (other.id, one.id)
+def _by_age(one: Memory, other: Memory) -> tuple[Memory, Memory]:
+    """The older first."""
+    return (one, other) if one.created_at <= other.created_at else (other, one)

@@ -82,7 +82,7 @@ def compare(
 ) -> Comparison:
     """Each memory against what is stored and against those before it. `explicit` are the ids that each is said outright to
     replace, `answers` which of them answers which other one."""
-    judge = options.judge() if embedder and any(map(_judged, memories)) else None
+    judge = options.judge() if embedder and any(map(is_one_statement, memories)) else None
     near = [
         _neighbours(memory, own, options, store, embedder, judge is not None)
         for memory, own in zip(memories, vectors, strict=True)
@@ -169,7 +169,7 @@ def _neighbours(
         return []
     filter = Filter(scopes=(options.scope,), now=options.now, include_quarantined=True)
     strange = embedder.unrelated
-    if options.relate or (judging and _judged(memory)):
+    if options.relate or (judging and is_one_statement(memory)):
         bar, wanted = strange + NEAR * (1 - strange), STATEMENTS
     elif options.unique:
         # Only what may be a duplicate, or may be replaced by a stated change, is worth reading.
@@ -258,7 +258,7 @@ def _with_earlier(
 # The judge
 
 
-def _judged(memory: Memory) -> bool:
+def is_one_statement(memory: Memory) -> bool:
     """Whether it can be one statement. A long text holds many, a single word none."""
     return (
         memory.kind in STATEMENTS
@@ -278,7 +278,7 @@ def _ask(
     wanted = [
         (number, at, one.memory)
         for at, memory in enumerate(memories)
-        if _judged(memory)
+        if is_one_statement(memory)
         for number, one in enumerate(_same_subject(memory, near[at])[:KNOWN])
     ]
     wanted = sorted(wanted, key=lambda each: each[:2])[:MOST_PAIRS]
@@ -293,7 +293,7 @@ def _same_subject(new: Memory, near: Sequence[Neighbour]) -> list[Neighbour]:
     return [
         one
         for one in near
-        if _judged(one.memory)
+        if is_one_statement(one.memory)
         and (
             one.nearness >= NEAR
             or (one.memory.kind in OPEN and not one.memory.answered)

@@ -25,6 +25,7 @@ NAMED = 20  # steps of one kind before "and more"
 AUDITED = 3  # ids of one kind of change that are named in a line
 STEP_WORDS = {
     "merge": "say the same: the second becomes part of the first",
+    "replace": "were replaced later: the second makes way for the first",
     "contradict": "disagree: marked as contradicting",
     "answer": "answered: the question is closed",
     "expire": "expired: forgotten",

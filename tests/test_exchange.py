@@ -11,7 +11,9 @@ import pytest
 from cli_runner import cli  # noqa: F401
 from test_conversations import CHOICE, transcript
 
-from bethink.errors import StoreError
+from bethink import Bethink
+from bethink.config import Config
+from bethink.errors import InvalidInput, StoreError
 from bethink.features import exchange
 from bethink.store.sqlite import SqliteStore
 
@@ -265,8 +267,9 @@ def test_an_imported_handoff_does_not_hide_ones_own(cli, tmp_path):  # noqa: F81
     cli.ok("handoff", "save", "--summary", "Mine: tests are red")
     later = {"created_at": "2999-01-01T00:00:00Z", "updated_at": "2999-01-01T00:00:00Z"}
     file = tmp_path / "stranger.json"
-    file.write_text(json.dumps([theirs | later]))
-    assert cli.json("import", str(file))["added"] == 1
+    many = [theirs | later | {"id": f"01900000-0000-7000-8000-{at:012}"} for at in range(510)]
+    file.write_text(json.dumps([one | {"content": one["content"] + one["id"]} for one in many]))
+    assert cli.json("import", str(file))["added"] == 510
     assert "tests are red" in cli.ok("handoff", "show")
 
 
@@ -419,6 +422,35 @@ def test_one_wrong_value_refuses_the_file(cli, tmp_path, change):  # noqa: F811
     file.write_text(json.dumps([first, {**second, **change}]))
     assert "Memory 2 of" in cli.fails("import", str(file), code=2)
     assert exported(cli) == {}
+
+
+ODD = (
+    *(None, "", "x" * 20_000, -1, 0, 1e308, float("nan"), True, 10**400, "\ud800", "\x00"),
+    *([], {}, [None], [[1, 2]], [{}], [1, 2, 3], [{"name": 1, "type": 2}], {"a": 1}),
+    *("9999-12-31T23:59:59Z", "0001-01-01", [{"at": "2026-01-01", "actor": "x"}]),
+    *([{"at": "2026-01-01", "actor": "", "action": "", "before": {"tags": 7}, "after": {}}],),
+)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_whatever_stands_in_a_field_is_taken_in_order_or_refused(tmp_path, trusted):
+    (tmp_path / "shop").mkdir()
+    config = Config(embedding="none")
+    with Bethink(tmp_path / "a.db", directory=tmp_path / "shop", config=config) as memory:
+        memory.add("Sessions are kept in Redis", tags=["a"], entities=["Redis"])
+        (good,) = exchange.export_records(memory, memory.export())
+        file, refused = tmp_path / "odd.json", 0
+        for name in (*good, "unique", "vectors"):
+            for at, value in enumerate(ODD):
+                id = {} if name == "id" else {"id": f"01900000-0000-7000-8000-{at:012}"}
+                file.write_text(json.dumps([good | id | {name: value}]))
+                try:
+                    exchange.import_file(memory, file, trusted=trusted, all_scopes=True)
+                except InvalidInput:
+                    refused += 1
+        assert refused > 300
+        assert memory.check(deep=True) == []
+        assert list(exchange.export_records(memory, memory.export()))
 
 
 def test_options_of_one_form_are_not_for_another(cli, tmp_path):  # noqa: F811

@@ -296,7 +296,14 @@ def _short(name: str, text: str, most: int) -> None:
 
 
 def _live(memory: Bethink) -> Sequence[Memory]:
-    return memory.list(filter=memory.filter(kinds=("handoff",), scopes=(memory.scope,)), limit=KEPT)
+    """The handoffs that hold, newest first: so many that imported ones, however many, do not keep the user's own out."""
+    wanted = memory.filter(kinds=("handoff",), scopes=(memory.scope,))
+    found: list[Memory] = []
+    while page := memory.list(filter=wanted, limit=KEPT, offset=len(found)):
+        found += page
+        if any(one.trust >= TRUST["agent"] for one in page):
+            break
+    return found
 
 
 def _place(found: Memory) -> tuple[str, str]:

@@ -14,10 +14,11 @@ from datetime import datetime
 from typing import Any
 
 from bethink.errors import InvalidInput
+from bethink.features.merging import VOTES, apply_fields
 from bethink.ingest.redact import redact_value
 from bethink.store.bundle import Bundle, Record, Stored, bundle_from_json
 from bethink.store.writer import content_hash
-from bethink.types import ENTITY_TYPES, KINDS, RELATIONS, TRUST, Entity, Span
+from bethink.types import ENTITY_TYPES, KINDS, RELATIONS, TRUST, Entity, Event, Memory, Span
 
 MOST = 1000  # items of one bundle; tags, keywords or entities of one memory
 LONGEST_SHORT = 10_000  # characters of anything that is not the text itself
@@ -81,13 +82,16 @@ def _are_vectors(vectors: Stored) -> bool:
     )
 
 
+_is_vote = _is_number(-1e9, 1e9)
 _RULES: dict[str, Callable[[Any], bool]] = {
     "id": _is_id,
     "scope": _is_text,
     "kind": lambda value: value in KINDS,
+    "created_at": lambda value: value is not None,
+    "updated_at": lambda value: value is not None,
     "importance": _is_number(0, 10),
     "confidence": _is_number(0, 1),
-    "usefulness": _is_number(-1e9, 1e9),
+    "usefulness": _is_vote,
     "access_count": _is_count,
     "superseded_by": _is_optional_text,
     "answered": lambda value: value in (None, True, False),
@@ -118,14 +122,23 @@ def wrong_field(record: Record, longest: int) -> str | None:
         return "summary"
     if memory.content_hash != content_hash(memory.content):
         return "content_hash"
-    states = [state for event in record.events for state in (event.before, event.after)]
-    if (
-        len(record.events) > MOST_EVENTS
-        or not all(_is_text(event.actor) and _is_text(event.action) for event in record.events)
-        or not all(isinstance(state, dict) for state in states)
-    ):
+    if len(record.events) > MOST_EVENTS or not all(_is_event(one, memory) for one in record.events):
         return "history"
     return None if _are_vectors(record.vectors) else "vectors"
+
+
+def _is_event(event: Event, memory: Memory) -> bool:
+    """Whether a line of a history can be read, and its values put back into the memory."""
+    if not _is_text(event.actor) or not _is_text(event.action):
+        return False
+    for state in (event.before, event.after):
+        if not isinstance(state, dict) or not _is_vote(state.get(VOTES, 0)):
+            return False
+        try:
+            apply_fields(memory, state)
+        except WRONG:
+            return False
+    return True
 
 
 # Secrets

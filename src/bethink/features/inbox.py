@@ -162,8 +162,8 @@ def act(memory: Bethink, name: str, ids: Sequence[str]) -> Done:
         raise InvalidInput(
             f"'{name}' is for {wanted}, and {len(full)} were given.", "Give the ids of one item."
         )
-    chosen.run(memory, *full)
-    return Done(full, chosen.done, chosen.undo)
+    undo = chosen.run(memory, *full)
+    return Done(full, chosen.done, undo if isinstance(undo, str) else chosen.undo)
 
 
 def _change(memory: Bethink, id: str, action: str, trust: int) -> None:
@@ -189,11 +189,17 @@ def _mark(memory: Bethink, id: str, queue: str, keep: bool) -> None:
     memory.update(id, metadata={**others, KEPT: left} if left else others)
 
 
-def _both(memory: Bethink, one: str, other: str) -> None:
-    for found in memory.relations(one):
-        if {found.source, found.target} == {one, other} and found.type in tending.DISPUTES:
-            memory.unlink(found.source, found.target, found.type)
+def _both(memory: Bethink, one: str, other: str) -> str:
+    """Both hold. Gives the act that takes it back, which depends on whether they were marked as contradicting."""
+    marked = [
+        found
+        for found in memory.relations(one)
+        if {found.source, found.target} == {one, other} and found.type in tending.DISPUTES
+    ]
+    for found in marked:
+        memory.unlink(found.source, found.target, found.type)
     memory.link(one, other, "relates_to")
+    return "undo-both-marked" if marked else "undo-both"
 
 
 def _not_both(memory: Bethink, one: str, other: str) -> None:
@@ -249,9 +255,9 @@ _DECISIONS = {
         "Both hold",
         "b",
         "Both hold, and are not compared again.",
-        "They contradict each other again.",
+        "They are compared again.",
         _both,
-        _not_both,
+        lambda memory, one, other: memory.unlink(one, other, "relates_to"),
         2,
     ),
     "trust": Act(
@@ -296,10 +302,14 @@ _DECISIONS = {
         lambda memory, id: memory.restore(id),
     ),
 }
-# Each decision, and under its name with "undo-" the one that takes it back.
-ACTS: Mapping[str, Act] = {
-    name: act._replace(undo=f"undo-{name}") for name, act in _DECISIONS.items()
-} | {
+_UNDONE = {
     f"undo-{name}": Act((), "", "", act.undone, act.done, act.back, act.run, act.of, name)
     for name, act in _DECISIONS.items()
+}
+_MARKED = _UNDONE["undo-both"]._replace(done="They contradict each other again.", run=_not_both)
+# Each decision, and under its name with "undo-" the one that takes it back.
+ACTS: Mapping[str, Act] = {
+    **{name: act._replace(undo=f"undo-{name}") for name, act in _DECISIONS.items()},
+    **_UNDONE,
+    "undo-both-marked": _MARKED,
 }

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -166,9 +167,18 @@ class Server:
                 return None
 
     def kill(self) -> None:
-        """As a power cut would, but for what the disk holds: every process of the server at once."""
+        """As a power cut would, but for what the disk holds: every process of the server. Each has a session of its own, so the
+        first is halted while its children are looked up, lest it make new ones."""
         assert self.process is not None
-        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.send_signal(signal.SIGSTOP)
+        found = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True
+        )
+        children = [int(pid) for pid in found.stdout.split()]
+        assert children, "a server has processes of its own"
+        for pid in (*children, self.process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.process.wait()
 
     def stop(self, remove: bool = True) -> None:
@@ -245,7 +255,11 @@ def _template() -> str:
 def migrated() -> str:
     """The same with the schema in it, which takes less time to copy than to make."""
     name = f"bethink_{os.getpid()}_{next(_names)}"
-    run(server_url(), f"CREATE DATABASE {name} TEMPLATE {_template()} STRATEGY file_copy")
+    run(
+        server_url(),
+        f"CREATE DATABASE {name} TEMPLATE {_template()} STRATEGY file_copy",
+        f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC",  # rights on a database are not copied
+    )
     return on(server_url(), name)
 
 

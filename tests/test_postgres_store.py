@@ -1,9 +1,7 @@
-"""What only the PostgreSQL store can get wrong: servers, roles, migrations, pooled connections, lost answers, the audit trail, replicas."""
+"""What only the PostgreSQL store can get wrong: servers, roles, migrations, pooled connections, lost answers, the audit trail."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -32,8 +30,8 @@ from bethink.config import Config, explain
 from bethink.errors import InvalidInput, StoreBusy, StoreError, StoreTooNew
 from bethink.project import find
 from bethink.store import open_store
-from bethink.store.pg import connection as connections
-from bethink.store.pg import health, schema
+from bethink.store import postgres as postgres_store
+from bethink.store.pg import connection as schema
 from bethink.store.pg.connection import Database, shown
 from bethink.store.postgres import PostgresStore
 from bethink.types import Batch, Entry, Source
@@ -110,7 +108,7 @@ def test_a_url_that_is_none_is_told(tmp_path):
 )
 def test_a_url_is_shown_without_its_password(url, expected):
     assert shown(url) == expected
-    said = str(explain(Config(database=url, read_url=url)))
+    said = str(explain(Config(database=url)))
     assert "hunter2" not in said and "hun%40ter2" not in said and "team" in said
 
 
@@ -355,7 +353,7 @@ def test_the_clock_of_a_writer_that_is_off_is_a_finding_and_reorders_nothing(ten
         2.0,
     ]
     ahead = time.time() + 3600
-    monkeypatch.setattr(health.time, "time", lambda: ahead)
+    monkeypatch.setattr(postgres_store.time, "time", lambda: ahead)
     (problem,) = tenant.check()
     assert problem.part == "clock" and "ahead of" in problem.message
 
@@ -477,7 +475,7 @@ def test_the_word_index_is_used_in_spite_of_row_level_security(tenant):
         embed=False,
     )
     with tenant.database.connect() as connection:
-        connection.execute("ANALYZE bethink.text.words")
+        connection.execute("ANALYZE bethink.words")
     with tenant.transaction() as connection:
         connection.execute("SET LOCAL enable_seqscan = off")
         mark = f"{tenant.tenant:x}.{tenant._scopes([HERE])[0]:x}:"
@@ -486,10 +484,10 @@ def test_the_word_index_is_used_in_spite_of_row_level_security(tenant):
         plan = "\n".join(
             row[0]
             for row in connection.execute(
-                f"EXPLAIN SELECT key FROM bethink.text.words WHERE tenant = {tenant.tenant} AND lexed @@ $q$'{mark}reed'$q$::tsquery".encode()
+                f"EXPLAIN SELECT key FROM bethink.words WHERE tenant = {tenant.tenant} AND lexed @@ $q$'{mark}reed'$q$::tsquery".encode()
             )
         )
-    assert "lexed_idx" in plan and "Seq Scan" not in plan
+    assert "words_lexed" in plan and "Seq Scan" not in plan
     assert len(by_words(tenant, term("reed"))) == 1
 
 
@@ -551,7 +549,7 @@ def test_a_damaged_text_is_found_when_looking_deep(trail):
     assert problem.part == "memory"
     postgres.run(
         trail.database.url,
-        "DELETE FROM bethink.text.words WHERE key = (SELECT max(key) FROM bethink.text.words)",
+        "DELETE FROM bethink.words WHERE key = (SELECT max(key) FROM bethink.words)",
     )
     assert {problem.repair for problem in trail.check()} >= {"rebuild"}
     trail.rebuild()
@@ -561,76 +559,3 @@ def test_a_damaged_text_is_found_when_looking_deep(trail):
 def test_a_wall_that_was_taken_down_is_a_finding(trail):
     postgres.run(trail.database.url, "ALTER TABLE bethink.memories NO FORCE ROW LEVEL SECURITY")
     assert [problem.part for problem in trail.check()] == ["tenants"]
-
-
-# Replicas
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory):
-    """A primary and a standby that follows it."""
-    primary = postgres.Server()
-    standby = object.__new__(postgres.Server)
-    standby.folder, standby.user, standby.bin, standby.port = (
-        primary.folder / "standby",
-        primary.user,
-        primary.bin,
-        postgres.free_port(),
-    )
-    standby.settings, standby.process, standby.data = (
-        primary.settings,
-        None,
-        standby.folder / "data",
-    )
-    standby.folder.mkdir()
-    if primary.user:
-        os.chown(standby.folder, postgres.NOBODY, postgres.NOBODY)
-    copy = [
-        str(primary.bin / "pg_basebackup"),
-        "-d",
-        primary.url,
-        "-D",
-        str(standby.data),
-        "-R",
-        "-X",
-        "stream",
-        "--checkpoint=fast",
-        "--no-sync",
-    ]
-    subprocess.run(copy, check=True, capture_output=True, cwd=primary.folder, **primary.user)
-    standby.start()
-    yield primary, standby
-    standby.stop(remove=False)
-    primary.stop()
-
-
-def test_reads_go_to_the_replica_but_never_behind_the_own_writes(pair):
-    primary, standby = pair
-    store = opened(primary.url, read_url=standby.url)
-    asked: list[str] = []
-    real = Database.read
-
-    def read(self, who, sql, values=()):
-        asked.append(self.shown)
-        return real(self, who, sql, values)
-
-    postgres.run(standby.url, "SELECT pg_wal_replay_pause()")
-    put(store, memory := make("a heron"))
-    connections.Database.read = read
-    try:
-        assert by_words(store, "heron") == [memory.id]  # the replica has not seen it yet
-        assert set(asked) == {shown(primary.url)}
-        postgres.run(standby.url, "SELECT pg_wal_replay_resume()")
-        deadline = time.monotonic() + 20
-        while shown(standby.url) not in asked:
-            assert time.monotonic() < deadline
-            assert by_words(store, "heron") == [memory.id]
-        asked.clear()
-        assert by_words(store, "heron") == [memory.id]
-        assert set(asked) == {shown(standby.url)}
-        standby.stop(remove=False)
-        assert by_words(store, "heron") == [memory.id]  # the primary answers for it
-        standby.start()
-    finally:
-        connections.Database.read = real
-        store.close()

@@ -31,6 +31,7 @@ from stores import (
 
 from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError
 from bethink.store.postgres import PostgresStore
+from bethink.store.rules import cache_key, vector_text
 from bethink.types import PERSONAL, Batch, Change, Entity, Relation, Source, Words
 
 OPERATIONS = int(
@@ -38,7 +39,7 @@ OPERATIONS = int(
 )  # 10,000 were run once; see bench/LOG.md
 TABLES = [
     "scopes",
-    "facts",
+    "meta",
     "models",
     "sources",
     "sessions",
@@ -144,17 +145,17 @@ def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(two):
         ).fetchone() == (0,)
     with pytest.raises(StoreError), one.outside() as connection:
         connection.execute(
-            "INSERT INTO facts(tenant, name, value) VALUES (%s, 'x', 'y')", (one.tenant,)
+            "INSERT INTO meta(tenant, scope, key, value) VALUES (%s, 0, 'x', 'y')", (one.tenant,)
         )
 
 
 @pytest.mark.parametrize(
     "statement",
     [
-        "INSERT INTO facts(tenant, name, value) VALUES ({other}, 'x', 'y')",
-        "UPDATE facts SET tenant = {other}",
+        "INSERT INTO meta(tenant, scope, key, value) VALUES ({other}, 0, 'x', 'y')",
+        "UPDATE meta SET tenant = {other}",
         "UPDATE memories SET tenant = {other}",
-        "INSERT INTO tombstones(tenant, hash, at) VALUES ({other}, 'x', 0)",
+        "INSERT INTO tombstones(tenant, scope, hash, at) VALUES ({other}, 0, 'x', 0)",
         "UPDATE tenants SET seal = ''",
         "DELETE FROM tenants",
         "UPDATE audit SET actor = 'nobody'",
@@ -163,7 +164,12 @@ def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(two):
         "ALTER TABLE memories DISABLE ROW LEVEL SECURITY",
         "DROP TABLE audit",
         "SET ROLE bethink_keeper",
-        "SELECT * FROM memories_0",
+        "UPDATE history SET actor = 'nobody'",
+        "DELETE FROM history",
+        "TRUNCATE history",
+        "INSERT INTO logins(role, tenant, person) VALUES ('x', {other}, 'x')",
+        "CREATE TEMPORARY TABLE mine (a int)",
+        "SELECT bind('bethink_app', 'default', 'x')",
         "CREATE TABLE mine (a int)",
         "TRUNCATE memories",
         "ALTER TABLE audit DISABLE TRIGGER ALL",
@@ -173,7 +179,7 @@ def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(two):
 def test_the_role_that_serves_cannot_step_over_the_walls(two, statement):
     one, other = two
     fill(one, "heron")
-    if "UPDATE facts" in statement:
+    if "UPDATE meta" in statement:
         one.take(type(one.export("scopes", "", 1)[0])(), note=("a", "b"))
     with (
         one.database.connect() as connection
@@ -212,10 +218,77 @@ def test_every_key_of_a_tenants_table_leads_with_the_tenant():
         " JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'bethink'::regnamespace AND i.indisunique AND NOT c.relispartition",
     )
     # A token is looked up before it is known whose it is.
-    apart = {"bethink.tenants": "id", "bethink.migrations": "number", "bethink.tokens": "hash"}
+    apart = {
+        "bethink.logins": "role",
+        "bethink.tenants": "id",
+        "bethink.migrations": "number",
+        "bethink.tokens": "hash",
+    }
     assert {
         (table, column) for table, column in rows if column not in ("tenant", apart.get(table))
     } <= {("bethink.tenants", "name")}
+
+
+ATTACK = (
+    "CREATE DOMAIN pg_temp.{name} AS pg_catalog.{name}"
+    " CHECK (pg_catalog.set_config('attack.who', current_user, true) IS NOT NULL)"
+)
+
+
+def attack(store: PostgresStore, name: str, call: str, careless: str = "") -> str:
+    """Tries to have a domain of the caller's own evaluated by a function; as whom it was."""
+    url = store.database.url
+    with psycopg.connect(url) as connection:
+        connection.execute(f"GRANT TEMPORARY ON DATABASE {url.rpartition('/')[2]} TO bethink_app")
+        if careless:
+            connection.execute(f"ALTER FUNCTION {careless} SET search_path = pg_catalog")
+        connection.execute("SELECT set_config('bethink.tenant', %s, true)", (str(store.tenant),))
+        connection.execute("SET LOCAL search_path = bethink, public")
+        connection.execute("SET LOCAL SESSION AUTHORIZATION bethink_app")
+        connection.execute(ATTACK.format(name=name))
+        connection.execute("SELECT set_config('attack.who', '', true)")
+        connection.execute("SAVEPOINT attempt")
+        try:
+            connection.execute(call)
+        except psycopg.Error:
+            connection.execute("ROLLBACK TO attempt")
+        found = connection.execute("SELECT current_setting('attack.who', true)").fetchone()
+        connection.rollback()
+    return found[0] or ""
+
+
+@pytest.mark.parametrize("name", ["timestamptz", "int4", "int8", "text", "bytea"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "SELECT enter('another')",
+        "SELECT * FROM token('x')",
+        "SELECT * FROM find(ARRAY['x'::tsquery], ARRAY[1.0::float8], 1)",
+        "SELECT * FROM find_spans('x'::tsquery)",
+        "SELECT drop_history(NULL)",
+        "SELECT expunge(ARRAY['x'::bytea])",
+        "INSERT INTO audit(number, at, person, actor, mark, changes, hash) VALUES (0, now(), '', 'a', 'b', '{}', '')",
+    ],
+)
+def test_a_type_of_the_callers_own_is_never_evaluated_with_the_keepers_rights(two, name, call):
+    """Whoever could make temporary objects would put a domain of the same name before ours, with a check that does as it likes."""
+    assert attack(two[0], name, call) in ("", "bethink_app")
+
+
+def test_the_attack_above_is_a_real_one(two):
+    assert (
+        attack(two[0], "timestamptz", "SELECT enter('another')", "bethink.enter(text)")
+        == "bethink_keeper"
+    )
+
+
+def test_every_function_with_the_keepers_rights_looks_among_temporary_objects_last():
+    found = postgres.run(
+        postgres.shared().database.url,
+        "SELECT proname, proconfig FROM pg_proc WHERE pronamespace = 'bethink'::regnamespace AND prosecdef",
+    )
+    assert len(found) > 6
+    assert {tuple(config) for _, config in found} == {("search_path=pg_catalog, pg_temp",)}
 
 
 # People
@@ -239,6 +312,99 @@ def test_what_is_personal_is_seen_by_that_person_alone():
     assert put(ben, make("We deploy on Fridays")).outcomes[0].status == "duplicate"
     assert anna.reset() == 2
     assert ben.count(everything(PERSONAL)) == 1 and len(ben.history(next(ben.scan(every)).id)) == 1
+
+
+def test_nothing_that_is_derived_from_what_is_personal_is_seen_by_others():
+    """Rows of any table, asked for behind the application's back as direct access to the database allows."""
+    tenant = postgres.new_tenant()
+    anna, ben = (postgres.shared().acting(tenant, name) for name in ("anna", "ben"))
+    put(ben, make("We deploy on Fridays"))
+    before = counts(ben)
+    diary = make("A numbat ate ants", scope=PERSONAL, entities=(Entity("Numbat"),))
+    other = make(
+        "It slept all day", scope=PERSONAL, session="s", source="log", source_type="transcript"
+    )
+    put(
+        anna,
+        diary,
+        other,
+        relate=(Relation(diary.id, other.id, "builds_on"),),
+        cache={"00" * 16: [vector("x")]},
+    )
+    anna.write(Batch(at=NOW, purge=(other.id,), once="key"))
+    seen_by_ben = counts(ben)
+    assert {name for name in TABLES if seen_by_ben[name] != before[name]} <= {"audit", "meta"}
+    assert seen_by_ben["meta"] <= before["meta"] + 1  # the tenant's secret
+    mark = f"{anna.tenant:x}.{anna._scopes([PERSONAL])[0]:x}:numbat"
+    with ben.transaction() as connection:
+        asked = f"SELECT count(*) FROM find(ARRAY[$q$'{mark}'$q$::tsquery], ARRAY[1.0::float8], 9)"
+        assert connection.execute(asked.encode()).fetchone() == (0,)
+    with anna.transaction() as connection:
+        assert connection.execute(asked.encode()).fetchone() == (1,)
+
+
+def test_a_purge_of_what_is_personal_binds_nobody_else_and_one_of_what_is_shared_binds_all():
+    tenant = postgres.new_tenant()
+    anna, ben = (postgres.shared().acting(tenant, name) for name in ("anna", "ben"))
+    mine, shared = make("I like tea", scope=PERSONAL), make("The old plan")
+    put(anna, mine, shared)
+    put(ben, make("something else"), cache={"11" * 16: [vector("y")]})
+    anna.write(Batch(at=NOW, purge=(mine.id, shared.id)))
+    assert put(ben, make("I like tea", scope=PERSONAL)).outcomes[0].status == "added"
+    assert put(anna, make("I like tea", scope=PERSONAL)).outcomes[0].status == "purged"
+    assert put(ben, make("The old plan")).outcomes[0].status == "purged"
+
+
+def test_a_purge_empties_everybodys_cache_of_its_text():
+    tenant = postgres.new_tenant()
+    anna, ben = (postgres.shared().acting(tenant, name) for name in ("anna", "ben"))
+    memory = make("The old plan")
+    key = cache_key(vector_text(None, memory.content))
+    put(anna, memory)
+    put(ben, make("something else"), cache={key.hex(): [vector("y")]})
+    assert set(ben.cached([key], MODEL)) == {key} and anna.cached([key], MODEL) == {}
+    anna.write(Batch(at=NOW, purge=(memory.id,)))
+    assert ben.cached([key], MODEL) == {}
+
+
+def test_what_is_personal_is_refused_where_nobody_is_named(two):
+    with pytest.raises(InvalidInput, match="belongs to somebody") as caught:
+        put(two[0], make("I like tea", scope=PERSONAL))
+    assert "`user`" in caught.value.hint
+    assert two[0].count(everything(PERSONAL)) == 0
+
+
+def test_a_login_that_is_bound_to_a_person_acts_for_that_person_alone():
+    url = postgres.migrated()
+    role = f"anna_{url.rpartition('/')[2]}"
+    owner = PostgresStore(url, tenant="team", user="anna")
+    put(owner, make("I like tea", scope=PERSONAL), make("We deploy on Fridays"))
+    ben = owner.acting("team", "ben")
+    put(ben, make("I like coffee", scope=PERSONAL))
+    owner.acting("others", "anna")
+    postgres.run(
+        url,
+        f"CREATE ROLE {role} LOGIN PASSWORD 'pass'",
+        f"GRANT bethink_app TO {role}",
+        f"SELECT bethink.bind('{role}', 'team', 'anna')",
+    )
+    own = f"postgresql://{role}:pass@{url.rpartition('@')[2]}"
+    anna = PostgresStore(own, tenant="team", user="anna")
+    assert anna.count(everything(HERE, PERSONAL)) == 2
+    put(anna, make("and cake", scope=PERSONAL))
+    for tenant, user in (("team", "ben"), ("others", "anna"), ("new", "anna"), ("team", "")):
+        with pytest.raises(StoreError, match=r"bound to one person|not open to this role"):
+            PostgresStore(own, tenant=tenant, user=user)
+    with psycopg.connect(own) as connection:  # whatever it tells the database
+        connection.execute("SET LOCAL search_path = bethink, public")
+        connection.execute("SELECT set_config('bethink.tenant', %s, true)", (str(ben.tenant),))
+        connection.execute("SELECT set_config('bethink.person', 'ben', true)")
+        for table in ("memories", "words", "scopes", "tenants"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT bind(session_user, 'team', 'ben')")
+    for store in (anna, owner):
+        store.close()
 
 
 def test_whoever_makes_the_indexes_anew_leaves_those_of_what_is_personal_to_others():
@@ -322,7 +488,7 @@ class Player:
 
     def __init__(self, number: int) -> None:
         self.random = random.Random(number)
-        self.store = postgres.shared().acting(postgres.new_tenant(), "")
+        self.store = postgres.shared().acting(postgres.new_tenant(), f"person {number}")
         self.secret = f"secret{number:04d}"
         self.living: dict[str, str] = {}
         self.known: dict[str, str] = {}

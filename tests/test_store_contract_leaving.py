@@ -26,8 +26,7 @@ from bethink.config import Config
 from bethink.errors import InvalidInput
 from bethink.features import conversations
 from bethink.store.bundle import Bundle
-from bethink.store.spans import topic_text
-from bethink.store.writer import cache_key
+from bethink.store.rules import cache_key, topic_text
 from bethink.types import TRUST, Batch, Change, Relation, Session, Source, Span
 
 

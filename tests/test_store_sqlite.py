@@ -323,9 +323,9 @@ def test_the_write_ahead_log_stays_small(path, opened):
 
 
 def test_the_log_of_removed_vectors_does_not_grow_for_ever(opened, monkeypatch):
-    from bethink.store import writer
+    from bethink.store import sqlite
 
-    monkeypatch.setattr(writer, "REMOVALS_KEPT", 20)
+    monkeypatch.setattr(sqlite, "REMOVALS_KEPT", 20)
     keeper, reader = make("the one that stays"), SqliteStore(opened.path)
     put(opened, keeper)
     for n in range(40):

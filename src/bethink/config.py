@@ -46,9 +46,6 @@ SETTINGS: dict[str, Setting] = {
     "user": Setting(
         "Who you are in a team's database: what is personal is seen by you alone, and changes carry your name."
     ),
-    "read_url": Setting(
-        "A replica of the PostgreSQL database that reads may go to; never behind this process's own writes."
-    ),
     "embedding": Setting(
         "Embedding model by name, a folder with model.onnx, `http`, `hashing`, or `none`."
     ),
@@ -159,7 +156,6 @@ PERSONAL = (
     "database",
     "tenant",
     "user",
-    "read_url",
     "team",
     "embedding",
     "embedding_url",
@@ -177,7 +173,6 @@ class Config(NamedTuple):
     database: str = ""
     tenant: str = "default"
     user: str = ""
-    read_url: str = ""
     embedding: str = "snowflake-arctic-embed-s"
     embedding_url: str = "https://api.openai.com/v1"
     embedding_model: str = "text-embedding-3-small"

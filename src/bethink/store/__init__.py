@@ -27,7 +27,6 @@ def open_store(config: Config, project: Project) -> Store:
             target,
             tenant=config.tenant,
             user=config.user,
-            read_url=config.read_url,
             timeout=config.busy_timeout,
         )
     if "://" in target:

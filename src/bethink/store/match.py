@@ -8,7 +8,6 @@ from math import log
 from typing import Any
 
 from bethink.store import lexemes
-from bethink.store.writer import scope_token
 from bethink.types import Query, Term, Words
 
 COLUMNS = "{content section tags}"
@@ -22,6 +21,11 @@ RANK = "bm25(1.0, 0.01, 1.0, 1.0, 0.0)"
 # are scored. (bench/LOG.md, 2026-11-15)
 POSTINGS = 4_000
 TOGETHER = 3  # how many of the commoner words are tried two by two
+
+
+def scope_token(scope: int) -> str:
+    """The word under which the full-text index knows a scope. Digits at its end keep the stemmer away."""
+    return f"zq{scope}"
 
 
 def expression(query: Query, scopes: Sequence[int]) -> str | None:

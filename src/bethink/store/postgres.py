@@ -1,8 +1,8 @@
-"""The PostgreSQL store: reads here, writes in `pg/writer.py` and `pg/changing.py`, care in `pg/health.py`. For teams and fleets.
+"""The PostgreSQL store, for teams and fleets: one tenant of a database, as one person sees it. What is common to all stores is in
+`reading`, `rules` and `transfer`.
 
-One store acts for one person of one tenant; many of them share the connections of a process. What is `personal` is a scope of
-that person alone; every other scope is seen by the whole tenant. Reads may go to a replica, but never behind the last write of
-this process.
+Many stores share the connections of a process. What is `personal` is a scope of that person alone; every other scope is seen by the
+whole tenant. No statement here says so: row-level security decides which rows there are.
 """
 
 from __future__ import annotations
@@ -10,54 +10,329 @@ from __future__ import annotations
 import builtins
 import json
 import secrets
-from collections.abc import Callable, Collection, Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
 
-from bethink.errors import StoreError
-from bethink.store import lexemes, rows
-from bethink.store import prefix as prefixes
-from bethink.store.base import Overview, Problem, Statistics
-from bethink.store.pg import audit, changing, health, search, spans, words
-from bethink.store.pg import rows as own
-from bethink.store.pg.connection import Database, Who, translated, unknown
-from bethink.store.pg.replica import Reader
-from bethink.store.pg.schema import prepare
-from bethink.store.pg.transfer import Transfers
-from bethink.store.pg.writer import Writer, gone
-from bethink.text.ids import new_id
-from bethink.types import (
-    Batch,
-    Candidate,
-    Event,
-    Filter,
-    Held,
-    Memory,
-    Query,
-    Ranking,
-    Receipt,
-    Relation,
-    Session,
-    Source,
-    Span,
-    Words,
-    turn_of,
+from bethink.errors import InvalidInput, StoreError
+from bethink.store import health, lexemes, rows
+from bethink.store.base import Problem
+from bethink.store.bundle import PARTS, Stored
+from bethink.store.pg import audit, search, words
+from bethink.store.pg.connection import Database, Who, prepare, translated, unknown
+from bethink.store.rules import (
+    MEMORIES,
+    OFTEN,
+    Texts,
+    Vectors,
+    Window,
+    Worded,
+    Writer,
 )
+from bethink.store.transfer import Transfers
+from bethink.text.ids import new_id
+from bethink.types import PERSONAL, Batch, Filter, Query, Ranking, Receipt
 
 Result = TypeVar("Result")
 
 LONGEST_NAME = 200
-UNEMBEDDED = (
-    f"m.tenant = %s AND coalesce({own.json_of('m.metadata')} ->> 'vector_index', '') NOT IN ('false', '0') AND NOT EXISTS (SELECT 1 FROM vectors v"
-    " JOIN models d ON d.tenant = v.tenant AND d.id = v.model WHERE v.tenant = m.tenant AND v.memory = m.key AND d.name = %s)"
-)
-SOURCE = "SELECT o.uri, o.type, o.hash, o.position, o.metadata FROM sources o JOIN scopes s ON s.tenant = o.tenant AND s.id = o.scope"
+SKEW = 5.0  # seconds that clocks of writers may differ before it is a problem; set by hand
+SAMPLE = 200  # rows whose size stands for that of all
+SIZED = ("memories", "words", "vectors", "span_vectors", "history", "sources", "embedding_cache")
+
+# The types of columns, where they are not text: rows are inserted by the array, and arrays have a type.
+TYPES = {
+    **dict.fromkeys(
+        (
+            "key id scope source created_at updated_at last_accessed valid_from valid_to expires_at deleted_at access_count"
+            " position line_start line_end started_at ended_at read_at model memory span entity number at hash_count memories"
+        ).split(),
+        "bigint",
+    ),
+    **dict.fromkeys(("trust", "answered", "length", "depth", "dimensions", "part"), "int"),
+    **dict.fromkeys(("importance", "confidence", "usefulness"), "float8"),
+    **dict.fromkeys(("row_hash", "lexemes", "identity"), "bytea"),
+    "scale": "float4",
+}
+TABLE_TYPES = {
+    "memories": {"id": "text", "span": "text"},
+    "sessions": {"id": "text"},
+    "spans": {"id": "text"},
+    "relations": {"source": "text"},
+    "meta": {"key": "text"},
+    "scopes": {"key": "text"},
+    "embedding_cache": {"hash": "bytea", "data": "bytea"},
+    "tombstones": {"hash": "bytea"},
+    "lexeme_counts": {"hash": "bigint"},
+}
+CASTS = {"lexed": "::tsvector", "data": "::vector"}
+
+# Text in PostgreSQL holds no zero bytes. They are written as two characters of the private area, and the first of these as itself twice.
+_MARK, _ZERO = "\ue0ff", "\ue0ff0"
+
+
+def _inward(value: Any) -> Any:
+    if isinstance(value, str) and ("\x00" in value or _MARK in value):
+        return value.replace(_MARK, _MARK * 2).replace("\x00", _ZERO)
+    return value
+
+
+def _outward(value: Any) -> Any:
+    if isinstance(value, str) and _MARK in value:
+        return _MARK.join(part.replace(_ZERO, "\x00") for part in value.split(_MARK * 2))
+    return value
+
+
+def encode(values: Any) -> Any:
+    """Parameters as PostgreSQL takes them."""
+    if isinstance(values, Mapping):
+        return {name: _inward(value) for name, value in values.items()}
+    return [
+        [_inward(one) for one in value] if isinstance(value, list) else _inward(value)
+        for value in values
+    ]
+
+
+def decode(found: Sequence[Sequence[Any]]) -> list[Any]:
+    return [tuple(_outward(value) for value in row) for row in found]
+
+
+@cache
+def translate(sql: str) -> bytes:
+    return sql.replace("?", "%s").encode()
+
+
+@cache
+def _insert(table: str, names: tuple[str, ...]) -> bytes:
+    """Many rows in one statement. (COPY would be faster, but knows no row-level security.)"""
+    types = {
+        name: TABLE_TYPES.get(table, {}).get(name) or TYPES.get(name, "text") for name in names
+    }
+    taken = ", ".join(
+        f"u.{name}{CASTS.get(name, '') if types[name] == 'text' else ''}" for name in names
+    )
+    marks = ", ".join(f"%s::{types[name]}[]" for name in names)
+    listed = ", ".join(names)
+    again = " ON CONFLICT DO NOTHING" if table in OFTEN else ""
+    return f"INSERT INTO {table}({listed}) SELECT {taken} FROM unnest({marks}) AS u({listed}){again}".encode()
+
+
+def signed(actor: str, person: str) -> str:
+    """Who did it, as history keeps it: a person, or an agent on behalf of one."""
+    return actor if not person else person if actor == "user" else f"{actor} for {person}"
+
+
+class PostgresWriter(Writer):
+    """A write into PostgreSQL. Writers of one tenant come one after the other, as in SQLite: the first thing each does is to lock the
+    tenant's row. So numbers can be given out here, what was read stays true to the end, and no two writers wait for each other in a
+    circle. Tenants do not wait for one another."""
+
+    def __init__(self, connection: psycopg.Connection[Any], who: Who, batch: Batch) -> None:
+        super().__init__(batch, signed(batch.actor, who.person))
+        self.connection, self.who = connection, who
+        self.totals: dict[tuple[int, int], tuple[int, Any]] = {}
+        self.done: dict[str, list[Any]] = {}
+        row = self.one("SELECT last, sealed FROM tenants FOR UPDATE")
+        if row is None:
+            raise tenant_gone()
+        self.last, self.sealed = int(row[0]), int(row[1])
+        self.given = self.last
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        cursor = self.connection.execute(translate(sql), encode(values))
+        # Only what gives rows is waited for: the rest goes out with it, and comes to light there if it fails.
+        return decode(cursor.fetchall()) if sql.startswith(("SELECT", "WITH")) else []
+
+    def put(self, table: str, given: Sequence[Mapping[str, Any]]) -> None:
+        if given:
+            names = tuple(given[0])
+            columns = [[row[name] for row in given] for name in names]
+            self.connection.execute(_insert(table, names), encode(columns))
+
+    def number(self, table: str) -> int:
+        self.last += 1
+        return self.last
+
+    def new_scope(self, key: str, name: str, path: str) -> int:
+        if key == PERSONAL and not self.who.person:
+            raise InvalidInput(
+                "What is personal belongs to somebody, and this database was opened for nobody.",
+                "Set `user` to your name.",
+            )
+        id = -self.number("scopes") if key == PERSONAL else self.number("scopes")
+        owner = self.who.person if key == PERSONAL else ""
+        self.put("scopes", [{"id": id, "key": key, "owner": owner, "name": name, "path": path}])
+        return id
+
+    def shelf(self, scope: int) -> int:
+        return min(scope, 0)
+
+    def own_shelf(self) -> int:
+        return self.scope(PERSONAL) if self.who.person else 0
+
+    def salt(self) -> str:
+        known = self.one("SELECT value FROM meta WHERE key = 'salt'")
+        if known:
+            return str(known[0])
+        salt = secrets.token_hex(16)
+        self.put("meta", [{"scope": 0, "key": "salt", "value": salt}])
+        return salt
+
+    def known_entities(self, folded: Sequence[str]) -> dict[tuple[int, str, str], int]:
+        sql = "SELECT scope, folded, type, id FROM entities WHERE folded = ANY(?)"
+        return {(scope, name, type): id for scope, name, type, id in self.run(sql, (list(folded),))}
+
+    # Words
+
+    def mark(self, scope: int) -> str:
+        return words.mark(self.who.tenant or 0, scope)
+
+    def worded(self, texts: Texts) -> Worded:
+        lexed, counted = words.lexed_memory(self.mark(texts.scope), *texts[2:])
+        return Worded(lexemes.pack(counted), len(counted), lexed)
+
+    def index_words(self, words: Sequence[tuple[int, int, Worded]]) -> None:
+        given = [{"key": key, "scope": scope, "lexed": one.indexed} for key, scope, one in words]
+        self.put("words", given)
+
+    def drop_words(self, keys: Sequence[int]) -> None:
+        self.run("DELETE FROM words WHERE key = ANY(?)", (list(keys),))
+
+    def index_topics(self, topics: Sequence[tuple[int, int, str, str]]) -> None:
+        given = [
+            {"key": key, "scope": scope, "lexed": words.topic(self.mark(scope), name, summary)}
+            for key, scope, name, summary in topics
+        ]
+        self.put("span_words", given)
+
+    def drop_topic_words(self, keys: Sequence[int]) -> None:
+        self.run("DELETE FROM span_words WHERE key = ANY(?)", (list(keys),))
+
+    def add_counts(self, changes: Sequence[tuple[int, int, int]]) -> None:
+        if changes:
+            self.run(
+                "INSERT INTO lexeme_counts(scope, hash, memories)"
+                " SELECT * FROM unnest(?::bigint[], ?::bigint[], ?::bigint[])"
+                " ON CONFLICT (tenant, scope, hash) DO UPDATE SET memories = lexeme_counts.memories + excluded.memories",
+                [list(column) for column in zip(*changes, strict=True)],
+            )
+
+    # Vectors
+
+    def put_vectors(self, which: Vectors, windows: Sequence[Window]) -> None:
+        import numpy as np
+
+        from bethink.store.scan import decode as numbers_of
+
+        given, parts = [], dict[tuple[int, int], int]()
+        for key, scope, model, data in windows:
+            values = numbers_of(data)
+            if not np.isfinite(values).all():
+                raise InvalidInput(
+                    "A vector holds something that is no number.",
+                    "Check the embedding model; nothing was stored.",
+                )
+            part = parts[key, model] = parts.get((key, model), -1) + 1
+            given.append(
+                {
+                    which.owner: key,
+                    "model": model,
+                    "scope": scope,
+                    "part": part,
+                    "dimensions": len(values),
+                    "scale": float(np.frombuffer(data, np.float32, 1)[0]),
+                    "data": search.vector_text(values),
+                }
+            )
+            if which == MEMORIES:
+                self._total(model, scope, values, +1)
+        self.put(which.table, given)
+
+    def _total(self, model: int, scope: int, values: Any, sign: int) -> None:
+        import numpy as np
+
+        count, total = self.totals.get((model, scope), (0, 0.0))
+        self.totals[model, scope] = count + sign, total + sign * np.asarray(values, np.float64)
+
+    def drop_vectors(self, which: Vectors, keys: Sequence[int], model: int | None = None) -> None:
+        found = self.run(
+            f"WITH gone AS (DELETE FROM {which.table} WHERE {which.owner} = ANY(?)"
+            " AND (?::bigint IS NULL OR model = ?::bigint) RETURNING model, scope, data)"
+            " SELECT model, scope, vector_send(data) FROM gone",
+            (list(keys), model, model),
+        )
+        if which == MEMORIES and found:
+            import numpy as np
+
+            for number, scope, data in found:
+                self._total(number, scope, np.frombuffer(data, ">f4", offset=4), -1)
+
+    # Leaving
+
+    def drop_history(self, keys: Sequence[int] | None) -> None:
+        given = None if keys is None else list(keys)
+        self.run("SELECT drop_history(?::bigint[])", (given,))
+
+    def expunge(self, hashes: Sequence[bytes]) -> None:
+        self.run("SELECT expunge(?::bytea[])", (list(hashes),))
+
+    # The end
+
+    def settle(self) -> None:
+        super().settle()
+        for (model, scope), (count, total) in self.totals.items():
+            self.run(
+                "INSERT INTO vector_totals(model, scope, vectors, total) VALUES (?, ?, ?, ?::vector)"
+                " ON CONFLICT (tenant, model, scope) DO UPDATE SET vectors = vector_totals.vectors + excluded.vectors,"
+                " total = vector_totals.total + excluded.total",
+                (model, scope, count, search.vector_text(total)),
+            )
+        if any(count < 0 for count, _ in self.totals.values()):
+            self.run("DELETE FROM vector_totals WHERE vectors <= 0")
+        self.totals.clear()
+
+    def audit(self, action: str, *what: Any) -> None:
+        self.done.setdefault(action, []).extend(what)
+
+    def seal(self, name: str) -> None:
+        """The numbers given out, and one line in the audit trail under the name of this write."""
+        if self.last != self.given:
+            self.run("UPDATE tenants SET last = ?", (self.last,))
+        if self.done:
+            self.run(
+                "INSERT INTO audit(number, at, person, actor, mark, changes, hash) VALUES (0, now(), '', ?, ?, ?, '')",
+                (self.actor, name, json.dumps(self.done, ensure_ascii=True)),
+            )
+
+    def landed(self, name: str, after: int) -> bool:
+        """Whether a write of this name went in, which found the audit trail at this number. (The try itself holds the tenant, so one that
+        is still on its way in is waited for; and its commit waits for a standby, so what is seen here is there as well.)"""
+        return bool(self.one("SELECT 1 FROM audit WHERE number > ? AND mark = ?", (after, name)))
+
+
+def tenant_gone() -> StoreError:
+    return StoreError(
+        "This tenant does not exist any more; nothing was changed.",
+        "Ask who runs the database, or set another `tenant`.",
+    )
+
+
+def _now() -> Batch:
+    """A write that says nothing of its own."""
+    return Batch(at=datetime.now(UTC))
 
 
 class PostgresStore(Transfers):
     """One tenant of a PostgreSQL database, as one person sees it."""
+
+    columns = rows.COLUMNS.format("json_agg(json_build_array(e.name, e.type) ORDER BY e.id)::text")
 
     def __init__(
         self,
@@ -65,47 +340,49 @@ class PostgresStore(Transfers):
         *,
         tenant: str = "default",
         user: str = "",
-        read_url: str = "",
         timeout: float = 30.0,
         shared: PostgresStore | None = None,
     ) -> None:
+        super().__init__()
         _check_name("tenant", tenant, required=True)
         _check_name("user", user)
         self._shared = shared is not None
-        if shared is None:
-            self.database = Database(url, timeout)
-            try:
-                prepare(self.database)
-            except BaseException:
-                self.database.close()
-                raise
-            self.reader = Reader(self.database, read_url, timeout)
-        else:
-            self.database, self.reader = shared.database, shared.reader
+        self.database: Database = shared.database if shared else Database(url, timeout)
         self.name, self.person, self.timeout = tenant, user, timeout
         self.path = self.database.shown  # what people are told where memories are
-        self._scope_ids: dict[str, int] = {}
         self._models: dict[str, int] = {}
-        self.who = Who(self._enter(), user)
+        self._open = threading.local()  # the write that this thread is in
+        try:
+            if shared is None:
+                prepare(self.database)
+            self.who = Who(self._enter(), user)
+            self._check_person()
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_person(self) -> None:
+        if not self.database.read(self.who, "SELECT allowed()")[0][0]:
+            raise StoreError(
+                f"The role that opens {self.path} is bound to one person, and that is not '{self.person}'.",
+                "Set `user` to the name that the role is bound to.",
+            )
 
     def acting(self, tenant: str, user: str) -> PostgresStore:
         """The same database for another tenant or person, on the same connections."""
         return PostgresStore("", tenant=tenant, user=user, timeout=self.timeout, shared=self)
 
     def _enter(self) -> int:
-        found = self.database.read(
-            Who(None), "SELECT enter(%s, %s)", (self.name, secrets.token_hex(16))
-        )[0][0]
+        found = self.database.read(Who(None), "SELECT enter(%s)", (self.name,))[0][0]
         if found is None:
             raise StoreError(
-                f"The tenant '{self.name}' was deleted.",
+                f"The tenant '{self.name}' was deleted, or is not open to this role.",
                 "Ask who runs the database, or set another `tenant`.",
             )
         return int(found)
 
     def close(self) -> None:
         if not self._shared:
-            self.reader.close()
             self.database.close()
 
     @contextmanager
@@ -121,499 +398,302 @@ class PostgresStore(Transfers):
             yield connection
 
     def _run(self, sql: str, values: Any = ()) -> list[Any]:
-        found = self.reader.read(self.who, sql, values)
-        if not found and not self.database.read(
-            self.who, "SELECT 1 FROM tenants WHERE id = %s", (self.tenant,)
-        ):
-            raise gone()
-        return found
+        writer: PostgresWriter | None = getattr(self._open, "writer", None)
+        if writer is not None:
+            return writer.run(sql, values)
+        text = sql if isinstance(values, Mapping) else sql.replace("?", "%s")
+        found = self.database.read(self.who, text, encode(values))
+        if not found and not self.database.read(self.who, "SELECT 1 FROM tenants"):
+            raise tenant_gone()
+        return decode(found)
+
+    def _last_key(self) -> int:
+        return int(self._run("SELECT coalesce(max(key), 0) FROM memories")[0][0])
 
     @property
     def tenant(self) -> int:
         return self.who.tenant or 0
 
-    def _scopes(self, keys: Sequence[str]) -> list[int]:
-        """The numbers of these scopes. A scope never changes its number, so they are asked for once."""
-        unknown = [key for key in dict.fromkeys(keys) if key not in self._scope_ids]
-        if unknown:
-            self._scope_ids.update(
-                self._run(
-                    "SELECT key, id FROM scopes WHERE tenant = %s AND key = ANY(%s)",
-                    (self.tenant, unknown),
-                )
-            )
-        return [self._scope_ids[key] for key in dict.fromkeys(keys) if key in self._scope_ids]
-
-    def _where(self, filter: Filter) -> tuple[str, list[Any]]:
-        return own.where(filter, self.tenant, self._scopes(filter.scopes))
-
-    def _memories(self, condition: str, values: Sequence[Any]) -> list[Memory]:
-        return [
-            rows.memory(own.readable(row))
-            for row in self._run(f"SELECT {own.COLUMNS} FROM {own.JOINS} WHERE {condition}", values)
-        ]
-
     # Writing
 
     def write(self, batch: Batch) -> Receipt:
-        return self._written(batch, changing.apply)
+        return self._written(batch, lambda writer: writer.apply())
 
-    def _written(self, batch: Batch, action: Callable[[Writer], Result]) -> Result:
+    def _written(self, batch: Batch, action: Callable[[PostgresWriter], Result]) -> Result:
         """One transaction. A connection lost on the way leaves it open whether the write went in: the next try asks for its name first."""
         name = new_id()
-        sent: list[
-            tuple[Result, int]
-        ] = []  # what a try gave whose answer is out, and where it found the audit trail
+        sent: list[tuple[Result, int]] = []  # what a try gave, and where it found the audit trail
 
         def once() -> Result:
-            with self.database.transaction(self.who) as connection:
-                writer = Writer(connection, self.who, batch)
+            with self.database.transaction(self.who) as connection, connection.pipeline():
+                writer = PostgresWriter(connection, self.who, batch)
                 if sent and writer.landed(name, sent[0][1]):
                     return sent[0][0]
                 sent.clear()
-                result = action(writer)
+                self._open.writer = writer
+                try:
+                    result = action(writer)
+                finally:
+                    self._open.writer = None
                 writer.seal(name)
                 sent.append((result, writer.sealed))
             return result
 
         with translated(self.path):
             try:
-                result = self.database.retried(once)
+                return self.database.retried(once)
             except (psycopg.OperationalError, psycopg.InterfaceError, StoreError) as error:
                 if sent:
                     raise unknown(self.path) from error
                 raise
-        self.reader.wrote()
-        return result
-
-    # One memory at a time
-
-    def resolve(self, prefix: str, scopes: Sequence[str] | None = None) -> str:
-        text = prefixes.spelled(prefix)
-        inside = None if scopes is None else self._scopes(scopes)
-        found = self._run(
-            "SELECT id FROM memories WHERE tenant = %s AND id >= %s AND id < %s AND (%s::bigint[] IS NULL OR scope = ANY(%s::bigint[]))"
-            f" ORDER BY id LIMIT {prefixes.MOST}",
-            (self.tenant, text, text + "g", inside, inside),
-        )
-        return prefixes.only(prefix, [row[0] for row in found], self.abbreviate)
-
-    def get(self, ids: Sequence[str]) -> list[Memory]:
-        if not ids:
-            return []
-        found = {
-            memory.id: memory
-            for memory in self._memories(
-                "m.tenant = %s AND m.id = ANY(%s)", (self.tenant, list(ids))
-            )
-        }
-        return [found[id] for id in ids if id in found]
-
-    def history(self, id: str) -> list[Event]:
-        found = self._run(
-            "SELECT h.at, h.actor, h.action, h.before, h.after, h.number FROM memories m JOIN history h ON h.tenant = m.tenant AND h.memory = m.key"
-            " WHERE m.tenant = %s AND m.id = %s ORDER BY h.number",
-            (self.tenant, id),
-        )
-        return [
-            Event(
-                rows.moment(at),  # type: ignore[arg-type]
-                actor,
-                action,
-                json.loads(before) if before else {},
-                json.loads(after) if after else {},
-                number,
-            )
-            for at, actor, action, before, after, number in found
-        ]
-
-    def relations(self, ids: Sequence[str]) -> list[Relation]:
-        if not ids:
-            return []
-        found = self._run(
-            "SELECT source, target, type, created_at FROM relations WHERE tenant = %s AND source = ANY(%s)"
-            " UNION SELECT source, target, type, created_at FROM relations WHERE tenant = %s AND target = ANY(%s) ORDER BY 4, 1, 2",
-            (self.tenant, list(ids), self.tenant, list(ids)),
-        )
-        return [
-            Relation(source, target, type, rows.moment(at)) for source, target, type, at in found
-        ]
-
-    def abbreviate(self, ids: Sequence[str]) -> dict[str, str]:
-        found = (
-            self._run(
-                "SELECT u.id, (SELECT max(id) FROM memories m WHERE m.tenant = %s AND m.id < u.id), (SELECT min(id) FROM memories m WHERE m.tenant = %s AND m.id > u.id)"
-                " FROM unnest(%s::text[]) AS u(id)",
-                (self.tenant, self.tenant, list(ids)),
-            )
-            if ids
-            else []
-        )
-        near = {id: others for id, *others in found}
-        return {id: prefixes.shortened(id, near.get(id, ())) for id in ids}
-
-    # Many memories
-
-    def list(
-        self, filter: Filter, limit: int = 50, offset: int = 0, order: str = "created"
-    ) -> builtins.list[Memory]:
-        orders = {
-            "created": "m.created_at DESC, m.key DESC",
-            "oldest": "m.created_at, m.key",
-            "importance": "m.importance DESC, m.key DESC",
-            "used": "m.access_count DESC, m.key DESC",
-            "useful": "m.usefulness DESC, m.key DESC",
-            "updated": "m.updated_at DESC, m.key DESC",
-            "position": "m.position, m.key",
-        }
-        sql, values = self._where(filter)
-        return self._memories(
-            f"{sql} ORDER BY {orders[order]} LIMIT %s OFFSET %s", (*values, limit, offset)
-        )
-
-    def count(self, filter: Filter) -> int:
-        sql, values = self._where(filter)
-        return int(self._run(f"SELECT count(*) FROM memories m WHERE {sql}", values)[0][0])
-
-    def scan(self, filter: Filter, lost: builtins.list[str] | None = None) -> Iterator[Memory]:
-        sql, values = self._where(filter)
-        last = 0
-        while page := self._run(
-            f"SELECT {own.COLUMNS} FROM {own.JOINS} WHERE {sql} AND m.key > %s ORDER BY m.key LIMIT 500",
-            (*values, last),
-        ):
-            last = page[-1][0]
-            yield from (rows.memory(own.readable(row)) for row in page)
-
-    def duplicates(self, hashes: Sequence[str], scope: str) -> dict[str, str]:
-        if not hashes:
-            return {}
-        return dict(
-            self._run(
-                "SELECT content_hash, id FROM memories WHERE tenant = %s AND scope = ANY(%s) AND deleted_at IS NULL AND dedup = ANY(%s)",
-                (self.tenant, self._scopes([scope]), [own.dedup(hash) for hash in hashes]),
-            )
-        )
-
-    def tombstoned(self, hashes: Sequence[str]) -> set[str]:
-        return health.tombstoned(self._run, self.tenant, hashes)
-
-    def source(self, scope: str, uri: str) -> Source | None:
-        found = self._run(
-            f"{SOURCE} WHERE o.tenant = %s AND s.key = %s AND md5(o.uri) = md5(%s) AND o.uri = %s",
-            (self.tenant, scope, uri, uri),
-        )
-        return _source(found[0]) if found else None
-
-    def find_source(self, uri: str) -> tuple[str, Source] | None:
-        found = self._run(
-            f"{SOURCE.replace('SELECT ', 'SELECT s.key, ')} WHERE o.tenant = %s AND md5(o.uri) = md5(%s) AND o.uri = %s ORDER BY o.position DESC, o.id LIMIT 1",
-            (self.tenant, uri, uri),
-        )
-        return (found[0][0], _source(found[0][1:])) if found else None
-
-    def sources(self, scope: str, collection: str | None = None) -> builtins.list[Source]:
-        found = self._run(
-            f"{SOURCE} WHERE o.tenant = %s AND s.key = %s AND (%s::text IS NULL OR {own.json_of('o.metadata')} ->> 'collection' = %s) ORDER BY o.id",
-            (self.tenant, scope, collection, collection),
-        )
-        return [_source(row) for row in found]
-
-    def held(self, scope: str, uri: str) -> builtins.list[Held]:
-        found = self._run(
-            f"SELECT {own.COLUMNS}, (SELECT action FROM history h WHERE h.tenant = m.tenant AND h.memory = m.key ORDER BY number DESC LIMIT 1)"
-            f" FROM {own.JOINS} WHERE m.tenant = %s AND s.key = %s AND md5(o.uri) = md5(%s) AND o.uri = %s"
-            f" AND NOT {rows.TOLD} ORDER BY m.position, m.key",
-            (self.tenant, scope, uri, uri),
-        )
-        return [Held(rows.memory(own.readable(row[:-1])), row[-1] or "") for row in found]
-
-    def around(self, id: str, before: int, after: int) -> builtins.list[Memory]:
-        found = self._run(
-            f"SELECT m.source, m.position, {rows.TYPE} FROM memories m JOIN sources o ON o.tenant = m.tenant AND o.id = m.source"
-            " WHERE m.tenant = %s AND m.id = %s",
-            (self.tenant, id),
-        )
-        if not found or found[0][2] == "note":  # what was told has no place: thousands may share it
-            return [one for one in self.get([id]) if one.deleted_at is None]
-        source, position, _ = found[0]
-        place = turn_of(position)
-        return self._memories(
-            "m.tenant = %s AND m.source = %s AND m.position BETWEEN %s AND %s AND m.deleted_at IS NULL"
-            f" AND NOT {rows.TOLD} ORDER BY m.position, m.key LIMIT 200",
-            (self.tenant, source, place - before, place + after),
-        )
-
-    # Conversations
-
-    def sessions(
-        self, scopes: Sequence[str], limit: int = 50, offset: int = 0, prefix: str | None = None
-    ) -> builtins.list[Session]:
-        return spans.sessions(self._run, self.tenant, self._scopes(scopes), limit, offset, prefix)
-
-    def spans(self, session: str, scopes: Sequence[str]) -> builtins.list[Span]:
-        return spans.of_session(self._run, self.tenant, session, self._scopes(scopes))
-
-    def spans_by_id(self, ids: Sequence[str], scopes: Sequence[str]) -> dict[str, Span]:
-        return spans.by_id(self._run, self.tenant, ids, self._scopes(scopes)) if ids else {}
-
-    def known_turns(self, scope: str, identities: Sequence[bytes]) -> set[bytes]:
-        found = self._run(
-            "SELECT identity FROM turns WHERE tenant = %s AND scope = ANY(%s) AND identity = ANY(%s)",
-            (self.tenant, self._scopes([scope]), list(identities)),
-        )
-        return {bytes(row[0]) for row in found}
-
-    def keyword_spans(
-        self, query: Query, scopes: Sequence[str], limit: int
-    ) -> builtins.list[tuple[str, float]]:
-        marks = [words.mark(self.tenant, scope) for scope in self._scopes(scopes)]
-        counted = [words.bounded(mark, word) for mark in marks for word in words.leaves(query)]
-        return spans.keyword(
-            self._run, self.tenant, words.topics(query, marks), counted, self._scopes(scopes), limit
-        )
-
-    def in_spans(self, ids: Sequence[str], filter: Filter, limit: int) -> builtins.list[int]:
-        sql, values = self._where(filter)
-        found = self._run(
-            f"SELECT m.key FROM memories m WHERE {sql} AND m.span = ANY(%s) AND m.kind <> 'context' ORDER BY m.importance DESC, m.key LIMIT %s",
-            (*values, list(ids), limit),
-        )
-        return [row[0] for row in found]
-
-    def nearest_spans(
-        self, vector: Any, model: str, scopes: Sequence[str], limit: int
-    ) -> builtins.list[tuple[str, float]]:
-        known = self._model(model)
-        if known is None:
-            return []
-        return self._run(
-            "SELECT p.id, max(-(v.data <#> %s::vector)) AS cosine FROM span_vectors v JOIN spans p ON p.tenant = v.tenant AND p.key = v.span"
-            " WHERE v.tenant = %s AND v.model = %s AND v.scope = ANY(%s) GROUP BY p.id, p.key ORDER BY cosine DESC, p.key LIMIT %s",
-            (own.vector_text(vector), self.tenant, known, self._scopes(scopes), limit),
-        )
 
     # The signals of a search
 
     def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking:
         scopes = self._scopes(filter.scopes)
-        where = own.where(filter, self.tenant, scopes)
-        found = (
-            search.keyword(self._run, self.tenant, scopes, query, filter.narrow, where, limit)
-            if scopes
-            else []
-        )
+        if not scopes:
+            return Ranking("keyword", ())
+        where = rows.where(filter, scopes, by_key=True)
+        found = search.keyword(self._run, self.tenant, scopes, query, filter.narrow, where, limit)
         return Ranking("keyword", tuple(found))
+
+    def keyword_spans(
+        self, query: Query, scopes: Sequence[str], limit: int
+    ) -> builtins.list[tuple[str, float]]:
+        return search.keyword_topics(self._run, self.tenant, self._scopes(scopes), query, limit)
 
     def nearest(
         self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None
     ) -> Ranking:
-        known, scopes = self._model(model), self._scopes(filter.scopes)
-        if known is None or not scopes:
+        known, scopes = self._model_id(model), self._scopes(filter.scopes)
+        if known < 0 or not scopes:
             return Ranking("vector", ())
-        where = own.where(filter, self.tenant, scopes)
-        found = search.nearest(
-            self._run, self.tenant, scopes, known, vector, filter.narrow, where, limit
-        )
+        where = rows.where(filter, scopes, by_key=not filter.narrow)
+        found = search.nearest(self._run, scopes, known, vector, filter.narrow, where, limit)
         return Ranking("vector", tuple(row for row in found if least is None or row[1] >= least))
+
+    def nearest_spans(
+        self, vector: Any, model: str, scopes: Sequence[str], limit: int
+    ) -> builtins.list[tuple[str, float]]:
+        return self._run(
+            "SELECT p.id, max(-(v.data <#> ?::vector)) AS cosine FROM span_vectors v JOIN spans p ON p.key = v.span"
+            f" WHERE v.model = ? AND {rows.within('v.scope', self._scopes(scopes))}"
+            " GROUP BY p.id, p.key ORDER BY cosine DESC, p.key LIMIT ?",
+            (search.vector_text(vector), self._model_id(model), limit),
+        )
 
     def ready(self, model: str, scopes: Sequence[str]) -> None:
         """Nothing is held here that could be behind."""
 
-    def _model(self, name: str) -> int | None:
+    def _model_id(self, name: str) -> int:
         """A model never changes its number, so it is asked for once."""
         if name not in self._models:
-            found = self._run(
-                "SELECT id FROM models WHERE tenant = %s AND name = %s", (self.tenant, name)
-            )
-            if not found:
-                return None
-            self._models[name] = found[0][0]
+            found = super()._model_id(name)
+            if found < 0:
+                return found
+            self._models[name] = found
         return self._models[name]
-
-    def by_entity(self, names: Sequence[str], filter: Filter, limit: int) -> Ranking:
-        sql, values = self._where(filter)
-        found = (
-            self._run(
-                "SELECT m.key, count(*)::float8 AS n FROM entities e JOIN memory_entities me ON me.tenant = e.tenant AND me.entity = e.id"
-                " JOIN memories m ON m.tenant = me.tenant AND m.key = me.memory"
-                f" WHERE e.tenant = %s AND md5(e.folded) = ANY(SELECT md5(n) FROM unnest(%s::text[]) n) AND {sql} GROUP BY m.key, m.created_at"
-                " ORDER BY n DESC, m.created_at DESC LIMIT %s",
-                (self.tenant, [name.casefold() for name in names], *values, limit),
-            )
-            if names
-            else []
-        )
-        return Ranking("entity", tuple(found))
-
-    def statistics(self, words: Words, scopes: Sequence[str]) -> Statistics:
-        hashes = [lexemes.hashed(word) for word in words.lexemes]
-        inside = self._scopes(scopes)
-        found = self._run(
-            "SELECT NULL::bigint, coalesce(sum(memories), 0)::bigint, coalesce(sum(words), 0)::bigint FROM scopes WHERE tenant = %s AND id = ANY(%s)"
-            " UNION ALL SELECT hash, sum(memories)::bigint, 0 FROM lexeme_counts WHERE tenant = %s AND scope = ANY(%s) AND hash = ANY(%s) GROUP BY hash",
-            (self.tenant, inside, self.tenant, inside, hashes),
-        )
-        counts = {hash: count for hash, count, _ in found}
-        memories, length = next((count, length) for hash, count, length in found if hash is None)
-        return Statistics(
-            memories,
-            length / memories if memories else 0.0,
-            tuple(counts.get(hash, 0) for hash in hashes),
-        )
-
-    def candidates(
-        self, keys: Sequence[int], filter: Filter, words: Words, worded: Collection[int]
-    ) -> builtins.list[Candidate]:
-        if not keys:
-            return []
-        sql, values = self._where(filter)
-        found = self._run(
-            "SELECT m.key, m.kind, m.importance, m.confidence, m.usefulness, m.access_count, m.created_at / 1000.0::float8,"
-            " coalesce(m.last_accessed, m.created_at) / 1000.0::float8, m.trust, m.source, m.position, m.superseded_by, m.span, m.length,"
-            f" CASE WHEN m.key = ANY(%s) THEN m.lexemes END FROM memories m WHERE m.key = ANY(%s) AND {sql}",
-            (list(worded), list(keys), *values),
-        )
-        place = {key: at for at, key in enumerate(keys)}
-        single = [lexemes.hashed(word) for word in words.lexemes]
-        double = [lexemes.pair_hash(pair) for pair in words.pairs]
-        return [
-            Candidate._make((*row[:14], *lexemes.occurrences(row[14], single, double)))
-            for row in sorted(found, key=lambda row: place[row[0]])
-        ]
 
     def cosines(
         self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]
     ) -> tuple[dict[int, float], float]:
-        known, inside = self._model(model), self._scopes(scopes)
-        if known is None or not inside:
-            return {}, 0.0
-        text = own.vector_text(vector)
+        known, inside = self._model_id(model), rows.within("scope", self._scopes(scopes))
+        text = search.vector_text(vector)
         found = self._run(
-            "SELECT NULL::bigint, sum(-(total <#> %s::vector)) / nullif(sum(vectors), 0) FROM vector_totals WHERE tenant = %s AND model = %s AND scope = ANY(%s)"
-            " UNION ALL SELECT memory, max(-(data <#> %s::vector)) FROM vectors WHERE tenant = %s AND memory = ANY(%s) AND model = %s AND scope = ANY(%s) GROUP BY memory",
-            (text, self.tenant, known, inside, text, self.tenant, list(keys), known, inside),
+            "SELECT NULL::bigint, sum(-(total <#> ?::vector)) / nullif(sum(vectors), 0) FROM vector_totals"
+            f" WHERE model = ? AND {inside} UNION ALL"
+            f" SELECT memory, max(-(data <#> ?::vector)) FROM vectors WHERE memory = ANY(?) AND model = ? AND {inside}"
+            " GROUP BY memory",
+            (text, known, text, list(keys), known),
         )
         mean = next((value for key, value in found if key is None), None)
         return {key: cosine for key, cosine in found if key is not None}, float(mean or 0.0)
 
-    def answers(self, keys: Sequence[int]) -> builtins.list[tuple[int, str]]:
-        return self._run(
-            "SELECT m.key, r.source FROM memories m JOIN relations r ON r.tenant = m.tenant AND r.target = m.id AND r.type = 'answers'"
-            " WHERE m.tenant = %s AND m.key = ANY(%s) ORDER BY m.key, r.source",
-            (self.tenant, list(keys)),
-        )
-
-    def keys(self, ids: Sequence[str]) -> dict[str, int]:
-        return (
-            dict(
-                self._run(
-                    "SELECT id, key FROM memories WHERE tenant = %s AND id = ANY(%s)",
-                    (self.tenant, list(ids)),
-                )
-            )
-            if ids
-            else {}
-        )
-
-    def load(self, keys: Sequence[int]) -> dict[int, Memory]:
+    def _stored_vectors(self, which: Vectors, keys: Sequence[int]) -> dict[int, Stored]:
         if not keys:
             return {}
-        found = self._run(
-            f"SELECT {own.COLUMNS} FROM {own.JOINS} WHERE m.tenant = %s AND m.key = ANY(%s)",
-            (self.tenant, list(keys)),
+        import numpy as np
+
+        found: dict[int, Stored] = {}
+        sql = (
+            f"SELECT v.{which.owner}, d.name, d.dimensions, v.scale, vector_send(v.data) FROM {which.table} v"
+            f" JOIN models d ON d.id = v.model WHERE v.{which.owner} = ANY(?) ORDER BY v.{which.owner}, v.part, v.model"
         )
-        return {row[0]: rows.memory(own.readable(row)) for row in found}
-
-    # Vectors
-
-    def models(self) -> builtins.list[str]:
-        found = self._run(
-            "SELECT d.name FROM models d WHERE d.tenant = %s"
-            f" AND EXISTS (SELECT 1 FROM vector_totals t WHERE t.{health.SEEN} AND t.model = d.id) ORDER BY d.id",
-            (self.tenant, self.tenant, self.tenant),
-        )
-        return [row[0] for row in found]
-
-    def cached(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]:
-        from bethink.store.scan import decode, encoded_size
-
-        found = (
-            self._run(
-                "SELECT c.hash, c.data, d.dimensions FROM embedding_cache c JOIN models d ON d.tenant = c.tenant AND d.id = c.model"
-                " WHERE c.tenant = %s AND d.name = %s AND c.hash = ANY(%s)",
-                (self.tenant, model, list(hashes)),
+        for key, model, dimensions, scale, data in self._run(sql, (list(keys),)):
+            size = np.float32(scale)
+            floats = np.frombuffer(data, ">f4", offset=4).astype(np.float32)
+            window = (
+                model,
+                dimensions,
+                size.tobytes() + np.rint(floats / size).astype(np.int16).tobytes(),
             )
-            if hashes
-            else []
-        )
-        return {
-            bytes(hash): [
-                decode(data[at : at + encoded_size(size)])
-                for at in range(0, len(data), encoded_size(size))
-            ]
-            for hash, data, size in found
-            if len(data) % encoded_size(size) == 0
-        }
-
-    def unembedded(self, model: str, limit: int) -> builtins.list[Memory]:
-        return self._memories(f"{UNEMBEDDED} ORDER BY m.key LIMIT %s", (self.tenant, model, limit))
-
-    def count_unembedded(self, model: str) -> int:
-        return int(
-            self._run(f"SELECT count(*) FROM memories m WHERE {UNEMBEDDED}", (self.tenant, model))[
-                0
-            ][0]
-        )
-
-    def unembedded_spans(self, model: str, limit: int) -> builtins.list[Span]:
-        return spans.unembedded(self._run, self.tenant, model, limit)
+            found[key] = (*found.get(key, ()), window)
+        return found
 
     # Care
 
-    def scopes(self) -> builtins.list[str]:
-        return [
-            row[0]
-            for row in self._run(
-                "SELECT key FROM scopes WHERE tenant = %s ORDER BY key", (self.tenant,)
-            )
-        ]
-
-    def overview(self, scopes: Sequence[str] | None = None) -> Overview:
-        return health.overview(
-            self._run, self.tenant, None if scopes is None else self._scopes(scopes)
+    def _size(self) -> int:
+        """About how many bytes this tenant's rows take, without indexes: the size of the whole database would tell about the others."""
+        parts = " + ".join(
+            f"(SELECT count(*) FROM {table}) * coalesce((SELECT avg(pg_column_size(t.*))"
+            f" FROM (SELECT * FROM {table} LIMIT {SAMPLE}) t), 0)"
+            for table in SIZED
         )
-
-    def check(self, deep: bool = False) -> builtins.list[Problem]:
-        return health.check(self._run, self.tenant, deep)
+        return int(self._run(f"SELECT {parts}")[0][0])
 
     def audit(self, limit: int) -> builtins.list[audit.Line]:
         """The newest lines of the audit trail, newest first."""
-        return audit.lines(self._run, self.tenant, limit)
+        return audit.lines(self._run, limit)
 
     def check_audit(self) -> builtins.list[Problem]:
         """Goes along the whole audit trail."""
         return audit.check(self._run, self.tenant)
 
+    def check(self, deep: bool = False) -> builtins.list[Problem]:
+        problems = [*self._check_clock(), *self._check_walls(), *self._check_indexes()]
+        return problems + (self._check_rows() + self.check_audit() if deep else [])
+
+    def _check_clock(self) -> builtins.list[Problem]:
+        """History is ordered by numbers, not by clocks; but times are told by the writers' clocks."""
+        before = time.time()
+        there = float(self._run("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
+        apart = there - (before + time.time()) / 2
+        if abs(apart) <= SKEW:
+            return []
+        way = "behind" if apart > 0 else "ahead of"
+        return [
+            Problem(
+                "clock",
+                f"This machine's clock is {abs(apart):.0f} s {way} the server's; times of memories will be off.",
+            )
+        ]
+
+    def _check_walls(self) -> builtins.list[Problem]:
+        """What keeps tenants apart must stand: row-level security on every table, and a role that cannot pass it."""
+        bare = self._run(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'bethink'::regnamespace AND relkind = 'r'"
+            " AND relname <> 'migrations' AND NOT (relrowsecurity AND relforcerowsecurity) ORDER BY 1"
+        )
+        problems = [
+            Problem("tenants", f"Row-level security is off on the table {name}.")
+            for (name,) in bare
+        ]
+        role = self._run(
+            "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+        )
+        if not role or role[0][0]:
+            problems.append(
+                Problem("tenants", "The role that reads and writes may pass row-level security.")
+            )
+        if self._run(
+            "SELECT has_database_privilege(current_user, current_database(), 'TEMPORARY')"
+        )[0][0]:
+            problems.append(
+                Problem(
+                    "tenants",
+                    "The role that reads and writes may make temporary objects; as the owner:"
+                    " REVOKE TEMPORARY ON DATABASE … FROM PUBLIC.",
+                )
+            )
+        return problems
+
+    def _check_indexes(self) -> builtins.list[Problem]:
+        """The derived parts must agree with the rows they were made from."""
+        *numbers, kept, summed = self._run(
+            "SELECT (SELECT count(*) FROM memories), (SELECT count(*) FROM words w JOIN memories m ON m.key = w.key),"
+            " (SELECT coalesce(sum(memories), 0)::bigint FROM scopes), (SELECT count(*) FROM spans),"
+            " (SELECT count(*) FROM span_words),"
+            " (SELECT count(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM words w WHERE w.key = v.memory)),"
+            " (SELECT count(*) FROM vectors), (SELECT coalesce(sum(vectors), 0)::bigint FROM vector_totals)"
+        )[0]
+        problems = health.compare_numbers(*numbers)
+        if kept != summed:
+            problems.append(
+                Problem("vectors", f"{kept} vectors, but {summed} are counted.", "rebuild")
+            )
+        return problems
+
+    def _check_rows(self) -> builtins.list[Problem]:
+        problems, last = list[Problem](), 0
+        sql = f"SELECT {self.columns} FROM {rows.JOINS} WHERE m.key > ? ORDER BY m.key LIMIT 500"
+        while page := self._run(sql, (last,)):
+            last = page[-1][0]
+            problems += [health.damaged_row(row[1]) for row in page if not rows.is_intact(row)]
+        damaged = self._run(
+            "SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE v.dimensions <> d.dimensions"
+            " OR vector_dims(v.data) <> d.dimensions OR abs(vector_norm(v.data) - 1) > 0.01 AND vector_norm(v.data) > 0"
+        )[0][0]
+        return problems + ([health.damaged_vectors(damaged)] if damaged else [])
+
     def rebuild(self) -> int:
-        return self._written(health.NOW(), health.rebuild)
+        """Words, counts and sums anew from the rows: of what this person sees, since what is personal to others could not be read here."""
+
+        def anew(writer: PostgresWriter) -> int:
+            for table in ("words", "span_words"):
+                writer.run(f"DELETE FROM {table}")
+            writer.run(
+                "DELETE FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = v.memory)"
+            )
+            writer.run(
+                "DELETE FROM vectors v USING models d WHERE d.id = v.model AND (v.dimensions <> d.dimensions"
+                " OR abs(vector_norm(v.data) - 1) > 0.01 AND vector_norm(v.data) > 0)"
+            )
+            # A sum that is right but for its last digits stays as it is.
+            writer.run(
+                "WITH fresh AS (SELECT model, scope, count(*) AS vectors, sum(data) AS total FROM vectors GROUP BY model, scope),"
+                " gone AS (DELETE FROM vector_totals t WHERE NOT EXISTS"
+                " (SELECT 1 FROM fresh f WHERE f.model = t.model AND f.scope = t.scope)), kept AS"
+                " (INSERT INTO vector_totals(model, scope, vectors, total) SELECT model, scope, vectors, total FROM fresh"
+                " ON CONFLICT (tenant, model, scope) DO UPDATE SET vectors = excluded.vectors, total = excluded.total"
+                " WHERE vector_totals.vectors <> excluded.vectors OR vector_totals.total <-> excluded.total > 0.001)"
+                " SELECT 1"
+            )
+            return writer.rebuild()
+
+        return self._written(_now(), anew)
 
     def drop_vectors(self, model: str | None = None) -> int:
-        return self._written(health.NOW(), lambda writer: health.drop_vectors(writer, model))
+        """The vectors of what this person sees. The row of their model stays: every process keeps its number."""
+
+        def dropped(writer: PostgresWriter) -> int:
+            some = "1 = 1" if model is None else f"model = {self._model_id(model)}"
+            number = writer.one(f"SELECT count(*) FROM vectors WHERE {some}")[0]
+            for table in ("vectors", "span_vectors", "vector_totals", "embedding_cache"):
+                writer.run(f"DELETE FROM {table} WHERE {some}")
+            if number:
+                writer.audit("drop_vectors", model or "all")
+            return int(number)
+
+        return self._written(_now(), dropped)
 
     def backup(self, path: str) -> int:
-        return health.backup(self, path)
+        """Everything that this person sees of the tenant in one file: a SQLite database that opens anywhere."""
+        from bethink.store.sqlite import SqliteStore
+
+        partial = health.claim_backup(Path(path))
+        try:
+            copy = SqliteStore(partial)
+            try:
+                for part in PARTS:
+                    bundle, after = self.export(part, "", 500)
+                    while getattr(bundle, part):
+                        copy.take(bundle, allow_purged=True)
+                        bundle, after = self.export(part, after, 500)
+            finally:
+                copy.close()
+            partial.replace(path)
+        finally:
+            for suffix in ("", "-wal", "-shm"):
+                Path(f"{partial}{suffix}").unlink(missing_ok=True)
+        return Path(path).stat().st_size
 
     def reset(self, scopes: Sequence[str] | None = None) -> int:
-        inside = None if scopes is None else self._scopes(scopes)
-        return self._written(health.NOW(), lambda writer: health.reset(writer, inside))
+        inside = self._scopes(self.scopes() if scopes is None else scopes)
+        return self._written(
+            _now(), lambda writer: writer.reset(None if scopes is None else inside)
+        )
 
 
 def _check_name(what: str, name: str, required: bool = False) -> None:
     if (required and not name.strip()) or len(name) > LONGEST_NAME or not name.isprintable():
         raise StoreError(f"{name[:40]!r} cannot name a {what}.", f"Set `{what}` to a short word.")
-
-
-def _source(row: Sequence[Any]) -> Source:
-    uri, type, hash, position, metadata = row
-    return Source(uri, type, hash, position, json.loads(metadata))

@@ -1,4 +1,8 @@
-"""Between SQLite's rows and the values of `types`: columns, times, filters and the hash that guards a row."""
+"""Between rows and the values of `types`, for both databases: columns, times, filters and the hash that guards a row.
+
+SQL is written once for both: parameters are marked with `?`, a list is asked for by `= ANY(?)`, and each store translates
+these two when it runs a statement. Scopes are whole numbers and stand in the text, so that an index is used in its order.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,17 @@ from typing import Any
 
 from bethink.errors import StoreCorrupt
 from bethink.store import bundle
-from bethink.types import READINGS, TRUST, Entity, Filter, Memory
+from bethink.types import (
+    READINGS,
+    TRUST,
+    Entity,
+    Event,
+    Filter,
+    Memory,
+    Session,
+    Source,
+    Span,
+)
 
 # What somebody told, whatever source it names: as against a passage that a reader found there, or an idea of a conversation.
 TOLD = "(m.dedup IS NOT NULL AND m.session IS NULL)"
@@ -20,25 +34,53 @@ TYPE = f"CASE WHEN {TOLD} THEN 'note' ELSE o.type END"
 # The words of history that reading a source anew leaves by itself; any other is somebody's.
 READING = "('add', 'reread', 'restore', 'retire')"
 
+# `{}` is how a database puts the rows of a subquery into one text of JSON.
 COLUMNS = (
-    "m.key, m.id, s.key, m.kind, m.content, m.summary, m.created_at, m.updated_at, m.importance, m.confidence, m.usefulness,"
-    " m.access_count, m.last_accessed, m.valid_from, m.valid_to, m.expires_at, m.deleted_at, m.superseded_by, m.answered,"
-    f" m.content_hash, o.uri, {TYPE}, m.line_start, m.line_end, m.section, m.span, m.session, m.tags, m.keywords, m.metadata,"
-    " m.trust, m.row_hash,"
-    " (SELECT json_group_array(json_array(e.name, e.type)) FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE me.memory = m.key),"
-    " m.position"
+    "m.key, m.id, s.key, m.kind, m.content, m.summary, m.created_at, m.updated_at, m.importance, m.confidence,"
+    " m.usefulness, m.access_count, m.last_accessed, m.valid_from, m.valid_to, m.expires_at, m.deleted_at,"
+    f" m.superseded_by, m.answered, m.content_hash, o.uri, {TYPE}, m.line_start, m.line_end, m.section, m.span,"
+    " m.session, m.tags, m.keywords, m.metadata, m.trust, m.row_hash,"
+    " (SELECT {} FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE me.memory = m.key), m.position"
 )
 JOINS = "memories m JOIN scopes s ON s.id = m.scope JOIN sources o ON o.id = m.source"
+SOURCE = (
+    "SELECT o.uri, o.type, o.hash, o.position, o.metadata, s.key"
+    " FROM sources o JOIN scopes s ON s.id = o.scope"
+)
+SESSION = (
+    "SELECT n.id, s.key, n.host, n.title, o.uri, n.started_at, n.ended_at, n.metadata"
+    " FROM sessions n JOIN scopes s ON s.id = n.scope LEFT JOIN sources o ON o.id = n.source"
+)
+SPAN = (
+    "SELECT p.id, s.key, p.session, p.parent, p.name, p.summary, p.line_start, p.line_end, p.depth, p.created_at,"
+    " p.metadata, p.key FROM spans p JOIN scopes s ON s.id = p.scope"
+)
 
 # What makes a memory invisible to an ordinary search, in the words of the index `memories_hidden`.
-HIDDEN = "deleted_at IS NOT NULL OR superseded_by IS NOT NULL OR valid_to IS NOT NULL OR expires_at IS NOT NULL OR trust = 0"
-
+HIDDEN = (
+    "deleted_at IS NOT NULL OR superseded_by IS NOT NULL OR valid_to IS NOT NULL"
+    " OR expires_at IS NOT NULL OR trust = 0"
+)
+FORGOTTEN = f"({HIDDEN}) AND m.deleted_at IS NOT NULL"
 # What a partial index answers only when it is asked in the index's own words: `memories_used`, `memories_doubted`.
 USED = "(m.usefulness <> 0 OR m.access_count > 0)"
 DOUBTED = f"m.trust <= {TRUST['import']}"
+# Memories that are to have no vector, in the words of the index `memories_unvectored`, and those that have none.
+UNWANTED = (
+    "instr(m.metadata, '\"vector_index\"') > 0 AND instr(m.metadata, '\"vector_index\": false') > 0"
+)
+BARE = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.key)"
+BARE_OF = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.key AND v.model = ?)"
 
-# As many values as there may be, where marks of their own would run out.
-LISTED = "(SELECT value FROM json_each(?))"
+ORDERS = {
+    "created": "m.created_at DESC, m.key DESC",
+    "oldest": "m.created_at, m.key",
+    "importance": "m.importance DESC, m.key DESC",
+    "used": "m.access_count DESC, m.key DESC",
+    "useful": "m.usefulness DESC, m.key DESC",
+    "updated": "m.updated_at DESC, m.key DESC",
+    "position": "m.position, m.key",
+}
 
 # Columns that a Change may set directly, with how a value is stored.
 PLAIN = (
@@ -64,25 +106,33 @@ TIMES = (
     "updated_at",
 )
 JSONS = ("tags", "keywords", "metadata")
+EDITABLE = (*PLAIN, *TIMES, *JSONS, "content", "content_hash")
 
-# What the row hash covers: all that was said, nothing that use changes.
-GUARDED = (
-    "id",
-    "kind",
-    "content",
-    "summary",
-    "created_at",
-    "importance",
-    "confidence",
-    "valid_from",
-    "valid_to",
-    "expires_at",
-    "line_start",
-    "line_end",
-    "section",
-    "tags",
-    "metadata",
-)
+# What a change and a purge look at. Each name is a column in both databases.
+ROW = (
+    "key id scope kind content summary section importance confidence usefulness access_count created_at updated_at"
+    " last_accessed valid_from valid_to expires_at deleted_at superseded_by answered trust source line_start line_end"
+    " position span session dedup content_hash tags keywords metadata"
+).split()
+
+# What the row hash covers: all that was said, nothing that use changes. With its place in COLUMNS.
+GUARDED = {
+    "id": 1,
+    "kind": 3,
+    "content": 4,
+    "summary": 5,
+    "created_at": 6,
+    "importance": 8,
+    "confidence": 9,
+    "valid_from": 13,
+    "valid_to": 14,
+    "expires_at": 15,
+    "line_start": 22,
+    "line_end": 23,
+    "section": 24,
+    "tags": 27,
+    "metadata": 29,
+}
 
 
 def stamp(moment: datetime | None) -> int | None:
@@ -96,14 +146,13 @@ def moment(stamp: int | None) -> datetime | None:
     return None if stamp is None else instant(stamp)
 
 
-def last(found: Sequence[Any]) -> str:
-    """The cursor behind a page of rows that begin with their key."""
-    return str(found[-1][0]) if found else ""
-
-
 _json = json.JSONEncoder(
     ensure_ascii=False
 ).encode  # `json.dumps` would make an encoder for every value
+
+
+def json_text(value: Mapping[str, Any] | None) -> str | None:
+    return None if value is None else _json(dict(value))
 
 
 def stored(field: str, value: Any) -> Any:
@@ -111,57 +160,35 @@ def stored(field: str, value: Any) -> Any:
     if field in TIMES:
         return stamp(value)
     if field in JSONS:
-        return _json(
-            value
-            if isinstance(value, dict)
-            else list(value)
-            if not isinstance(value, Mapping)
-            else dict(value)
-        )
+        return _json(dict(value) if isinstance(value, Mapping) else list(value))
     if field == "answered":
         return None if value is None else int(value)
     return value
 
 
 def values(memory: Memory, scope: int, source: int) -> dict[str, Any]:
-    """What the columns hold of a memory in every backend."""
+    """What the columns hold of a memory."""
     lines = memory.lines or (None, None)
+    given = {name: stored(name, getattr(memory, name)) for name in (*PLAIN, *TIMES, *JSONS)}
     return {
+        **given,
         "id": memory.id,
         "scope": scope,
-        "kind": memory.kind,
+        "source": source,
         "importance": float(memory.importance),
         "confidence": float(memory.confidence),
         "usefulness": float(memory.usefulness),
         "access_count": memory.access_count,
-        "created_at": stamp(memory.created_at),
-        "updated_at": stamp(memory.updated_at),
-        "last_accessed": stamp(memory.last_accessed),
-        "valid_from": stamp(memory.valid_from),
-        "valid_to": stamp(memory.valid_to),
-        "expires_at": stamp(memory.expires_at),
-        "deleted_at": stamp(memory.deleted_at),
-        "superseded_by": memory.superseded_by,
-        "answered": stored("answered", memory.answered),
-        "trust": memory.trust,
-        "source": source,
         "line_start": lines[0],
         "line_end": lines[1],
         "position": memory.position,
-        "span": memory.span,
-        "session": memory.session,
         "content_hash": memory.content_hash,
-        "section": memory.section,
-        "summary": memory.summary,
-        "tags": stored("tags", memory.tags),
-        "keywords": stored("keywords", memory.keywords),
-        "metadata": stored("metadata", memory.metadata),
         "content": memory.content,
     }
 
 
 def row_hash(values: Mapping[str, Any]) -> bytes:
-    """Guards a row against silent corruption: SQLite's own checks see the page, not the meaning."""
+    """Guards a row against silent corruption: a database's own checks see the page, not the meaning."""
     text = "\x1f".join(
         ""
         if values[name] is None
@@ -171,6 +198,11 @@ def row_hash(values: Mapping[str, Any]) -> bytes:
         for name in GUARDED
     )
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+def is_intact(row: Sequence[Any]) -> bool:
+    """Whether a row of COLUMNS says what was written."""
+    return row_hash({name: row[at] for name, at in GUARDED.items()}) == bytes(row[31])
 
 
 def memory(row: Sequence[Any]) -> Memory:
@@ -184,14 +216,15 @@ def memory(row: Sequence[Any]) -> Memory:
 
 
 def _memory(row: Sequence[Any]) -> Memory:
+    entities = row[32] or "[]"
     return Memory(
         id=row[1],
         scope=row[2],
         kind=row[3],
         content=row[4],
         summary=row[5],
-        created_at=moment(row[6]),  # type: ignore[arg-type]
-        updated_at=moment(row[7]),  # type: ignore[arg-type]
+        created_at=instant(row[6]),
+        updated_at=instant(row[7]),
         importance=row[8],
         confidence=row[9],
         usefulness=row[10],
@@ -215,43 +248,76 @@ def _memory(row: Sequence[Any]) -> Memory:
         keywords=tuple(json.loads(row[28])) if row[28] != "[]" else (),
         metadata=json.loads(row[29]) if row[29] != "{}" else {},
         trust=row[30],
-        entities=tuple(Entity(name, type) for name, type in json.loads(row[32]))
-        if row[32] != "[]"
+        entities=tuple(Entity(name, type) for name, type in json.loads(entities))
+        if entities != "[]"
         else (),
     )
 
 
-def guarded(row: Sequence[Any]) -> dict[str, Any]:
-    """The guarded values of a row of COLUMNS, for checking its hash."""
-    names = {
-        "id": 1,
-        "kind": 3,
-        "content": 4,
-        "summary": 5,
-        "created_at": 6,
-        "importance": 8,
-        "confidence": 9,
-        "valid_from": 13,
-        "valid_to": 14,
-        "expires_at": 15,
-        "line_start": 22,
-        "line_end": 23,
-        "section": 24,
-        "tags": 27,
-        "metadata": 29,
-    }
-    return {name: row[at] for name, at in names.items()}
+def event(at: int, actor: str, action: str, before: str, after: str, number: int) -> Event:
+    return Event(
+        instant(at),
+        actor,
+        action,
+        json.loads(before) if before else {},
+        json.loads(after) if after else {},
+        number,
+    )
 
 
-def listed(values: Iterable[str]) -> str:
-    """Any number of values as the one parameter of LISTED."""
-    return json.dumps(list(values))
+def source(row: Sequence[Any]) -> Source:
+    """A row of SOURCE."""
+    uri, type, hash, position, metadata = row[:5]
+    return Source(uri, type, hash, position, json.loads(metadata))
 
 
-def where(filter: Filter, scopes: Sequence[int]) -> tuple[str, list[Any]]:
-    """A filter as SQL over `memories m`, with its parameters."""
-    marks = ",".join("?" * len(scopes))
-    parts, values = [f"m.scope IN ({marks})"], list[Any](scopes)
+def session(row: Sequence[Any]) -> Session:
+    """A row of SESSION."""
+    id, scope, host, title, source, started, ended, metadata = row
+    return Session(
+        id,
+        scope,
+        host,
+        title,
+        source or "",
+        moment(started),
+        moment(ended),
+        json.loads(metadata),
+    )
+
+
+def span(row: Sequence[Any]) -> Span:
+    """A row of SPAN."""
+    id, scope, session, parent, name, summary, first, last, depth, created, metadata = row[:11]
+    return Span(
+        id,
+        scope,
+        session,
+        parent,
+        name,
+        summary,
+        (first, first if last is None else last),
+        depth,
+        instant(created),
+        json.loads(metadata),
+    )
+
+
+def within(column: str, scopes: Sequence[int] | None) -> str:
+    """A condition that a column names one of these scopes; none named is none seen, None is all."""
+    if scopes is None:
+        return "1 = 1"
+    return f"{column} IN ({','.join(map(str, scopes)) or 'NULL'})"
+
+
+def marks(values: Iterable[Any]) -> str:
+    return ",".join("?" for _ in values)
+
+
+def where(filter: Filter, scopes: Sequence[int], by_key: bool = False) -> tuple[str, list[Any]]:
+    """A filter as SQL over `memories m`, with its parameters. `by_key` is for statements that look memories up by their keys: the
+    plus keeps the index of scopes out of that."""
+    parts, values = [within("+m.scope" if by_key else "m.scope", scopes)], list[Any]()
     now = stamp(filter.now) if filter.now else int(time.time() * 1000)
 
     def also(sql: str, *parameters: Any) -> None:
@@ -264,11 +330,8 @@ def where(filter: Filter, scopes: Sequence[int]) -> tuple[str, list[Any]]:
         also("m.trust > 0")
     if filter.as_of:
         at = stamp(filter.as_of)
-        also(
-            "coalesce(m.valid_from, m.created_at) <= ? AND (m.valid_to IS NULL OR m.valid_to > ?)",
-            at,
-            at,
-        )
+        also("coalesce(m.valid_from, m.created_at) <= ?", at)
+        also("(m.valid_to IS NULL OR m.valid_to > ?)", at)
         now = at
     elif filter.follow:
         also("(m.superseded_by IS NOT NULL OR m.valid_to IS NULL OR m.valid_to > ?)", now)
@@ -277,9 +340,10 @@ def where(filter: Filter, scopes: Sequence[int]) -> tuple[str, list[Any]]:
     if not filter.include_expired:
         also("(m.expires_at IS NULL OR m.expires_at > ?)", now)
     if filter.kinds:
-        # The plus leaves the choice of an index to the rarer condition.
-        rare = "+" * (filter.used or filter.max_trust is not None)
-        also(f"{rare}m.kind IN ({','.join('?' * len(filter.kinds))})", *filter.kinds)
+        # Where a rarer condition has an index, the one of kinds is kept out of it.
+        rarer = filter.used or filter.max_trust is not None
+        kind = "coalesce(m.kind, '')" if rarer else "m.kind"
+        also(f"{kind} IN ({marks(filter.kinds)})", *filter.kinds)
     if filter.min_importance is not None:
         also("m.importance >= ?", filter.min_importance)
     if filter.since:
@@ -291,29 +355,27 @@ def where(filter: Filter, scopes: Sequence[int]) -> tuple[str, list[Any]]:
     if filter.session:
         also("m.session = ?", filter.session)
     if filter.max_trust is not None:
-        also(
-            f"{DOUBTED} AND m.trust <= ?"
-            if filter.max_trust <= TRUST["import"]
-            else "m.trust <= ?",
-            filter.max_trust,
-        )
+        also("m.trust <= ?", filter.max_trust)
+        if filter.max_trust <= TRUST["import"]:
+            also(DOUBTED)
     if filter.used:
         also(USED)
     if filter.transcribed:
         also("EXISTS (SELECT 1 FROM sources r WHERE r.id = m.source AND r.type = 'transcript')")
     if filter.hosts:
-        also(f"m.session IN (SELECT id FROM sessions WHERE host IN {LISTED})", listed(filter.hosts))
+        also("m.session IN (SELECT id FROM sessions WHERE host = ANY(?))", list(filter.hosts))
     if filter.tags:
         also(
-            f"EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE lower(t.value) IN {LISTED})",
-            listed(tag.lower() for tag in filter.tags),
+            "EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE lower(t.value) = ANY(?))",
+            [tag.lower() for tag in filter.tags],
         )
     if filter.sources:
         uris = [prefix + uri for uri in filter.sources for prefix in ("", *READINGS)]
-        also(f"m.source IN (SELECT id FROM sources WHERE uri IN {LISTED})", listed(uris))
+        also("m.source IN (SELECT id FROM sources WHERE uri = ANY(?))", uris)
     if filter.entities:
         also(
-            f"m.key IN (SELECT me.memory FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE e.folded IN {LISTED})",
-            listed(name.casefold() for name in filter.entities),
+            "m.key IN (SELECT me.memory FROM entities e JOIN memory_entities me ON me.entity = e.id"
+            " WHERE e.folded = ANY(?))",
+            [name.casefold() for name in filter.entities],
         )
     return " AND ".join(parts), values

@@ -13,10 +13,10 @@ from bethink.store.scan import Partition
 Run = Callable[..., list[Any]]
 
 
-class Vectors:
+class VectorIndex:
     """Those of one table: of memories, or of the topics of conversations."""
 
-    def __init__(self, table: str = "vectors", owner: str = "memory") -> None:
+    def __init__(self, table: str, owner: str) -> None:
         self._newest = (
             f"SELECT (SELECT coalesce(max(id), 0) FROM {table}), (SELECT coalesce(max(number), 0) FROM {table}_removed),"
             f" (SELECT coalesce(min(number), 0) FROM {table}_removed)"
@@ -25,7 +25,6 @@ class Vectors:
         self._removals = f"SELECT vector FROM {table}_removed WHERE number > ? AND number <= ?"
         self._lock = threading.RLock()
         self._parts: dict[tuple[int, int], Partition] = {}
-        self._models: dict[str, tuple[int, int]] = {}
         self._seen = (
             -1,
             -1,
@@ -81,20 +80,20 @@ class Vectors:
 
     def _current(self, run: Run, model: str, scopes: Sequence[int]) -> list[Partition]:
         newest, removed, oldest = run(self._newest)[0]
-        if model not in self._models:
-            found = run("SELECT id, dimensions FROM models WHERE name = ?", (model,))
-            if not found:
-                return []
-            self._models[model] = found[0]
+        found = run("SELECT id, dimensions FROM models WHERE name = ?", (model,))
+        if not found:
+            return []
+        number, dimensions = found[0]
         if (newest, removed) != self._seen:
             self._forget(run, removed, oldest)
             self._seen = (newest, removed)
             self._fresh.clear()
-        number, dimensions = self._models[model]
         for scope in scopes:
             key = (number, scope)
             if key not in self._fresh:
-                part = self._parts.setdefault(key, Partition(dimensions))
+                if key not in self._parts or self._parts[key].dimensions != dimensions:
+                    self._parts[key] = Partition(dimensions)
+                part = self._parts[key]
                 part.add(run(self._page, (number, scope, part.last)))
                 self._fresh.add(key)
         return [self._parts[number, scope] for scope in scopes]

@@ -28,11 +28,11 @@ class Line(NamedTuple):
     changes: dict[str, Any]
 
 
-def lines(run: Run, tenant: int, limit: int) -> list[Line]:
+def lines(run: Run, limit: int) -> list[Line]:
     """The newest lines, newest first."""
     found = run(
-        "SELECT number, at, person, actor, changes FROM audit WHERE tenant = %s ORDER BY number DESC LIMIT %s",
-        (tenant, limit),
+        "SELECT number, at, person, actor, changes FROM audit ORDER BY number DESC LIMIT ?",
+        (limit,),
     )
     return [
         Line(number, at, person, actor, json.loads(changes))
@@ -42,7 +42,7 @@ def lines(run: Run, tenant: int, limit: int) -> list[Line]:
 
 def check(run: Run, tenant: int) -> list[Problem]:
     """Goes along the whole chain. One problem at most: behind the first broken link nothing can be said."""
-    sealed, last = run("SELECT sealed, seal FROM tenants WHERE id = %s", (tenant,))[0]
+    sealed, last = run("SELECT sealed, seal FROM tenants")[0]
     seal, reached = b"", 0
     for number, given, text in _chain(run, tenant):
         if number > sealed:
@@ -67,8 +67,8 @@ def _chain(run: Run, tenant: int) -> Iterator[tuple[int, bytes, str]]:
     last = 0
     while page := run(
         "SELECT number, hash, (extract(epoch FROM at) * 1000000)::bigint, person, actor, mark, changes FROM audit"
-        " WHERE tenant = %s AND number > %s ORDER BY number LIMIT %s",
-        (tenant, last, PAGE),
+        " WHERE number > ? ORDER BY number LIMIT ?",
+        (last, PAGE),
     ):
         last = page[-1][0]
         for number, hash, at, person, actor, mark, changes in page:

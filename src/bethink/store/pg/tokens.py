@@ -48,8 +48,8 @@ def add(store: PostgresStore, row: Row) -> None:
     try:
         _change(
             store,
-            f"INSERT INTO tokens (tenant, {', '.join(COLUMNS)}) VALUES (%s, {', '.join(['%s'] * len(COLUMNS))}) ON CONFLICT (tenant, id) DO NOTHING",
-            (store.tenant, *(row[name] for name in COLUMNS)),
+            f"INSERT INTO tokens ({', '.join(COLUMNS)}) VALUES ({', '.join(['%s'] * len(COLUMNS))}) ON CONFLICT (tenant, id) DO NOTHING",
+            [row[name] for name in COLUMNS],
         )
     except StoreError as error:
         if isinstance(error.__cause__, errors.UniqueViolation):

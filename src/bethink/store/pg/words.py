@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 from bethink.store import lexemes
 from bethink.store.match import _searchable, _spaced
@@ -22,22 +22,15 @@ SAID = 200  # words of a phrase that are looked for; what agrees in so many agre
 GAP = 5  # positions between two columns, so that no phrase reaches over
 
 
-class Worded(NamedTuple):
-    """A memory's words as the index takes them."""
-
-    lexed: str
-    lexemes: bytes
-    length: int
-
-    @classmethod
-    def of(cls, mark: str, content: str, summary: str, section: str | None, tags: str) -> Worded:
-        texts = {"content": content, "section": section or "", "tags": tags, "summary": summary}
-        words = {column: lexemes.tokenize(text) if text else [] for column, text in texts.items()}
-        counted = [*words["content"], *words["section"], *words["tags"]]
-        columns = [(mark, LABELS[column], words[column]) for column in LABELS] + [
-            (of_summary(mark), "B", words["summary"])
-        ]
-        return cls(lexed(columns), lexemes.pack(counted), len(counted))
+def lexed_memory(
+    mark: str, content: str, summary: str, section: str | None, tags: str
+) -> tuple[str, list[str]]:
+    """A memory's words as the index takes them, and those that are counted."""
+    texts = {"content": content, "section": section or "", "tags": tags, "summary": summary}
+    words = {column: lexemes.tokenize(text) if text else [] for column, text in texts.items()}
+    columns = [(mark, LABELS[column], words[column]) for column in LABELS]
+    columns.append((of_summary(mark), "B", words["summary"]))
+    return lexed(columns), [*words["content"], *words["section"], *words["tags"]]
 
 
 def mark(tenant: int, scope: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
 from bethink.ingest.pipeline import remembered
-from bethink.store.rules import cache_key
+from bethink.store.places import cache_key
 from bethink.types import Batch, Entry, Passage, Source
 
 BATCH = 2000

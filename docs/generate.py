@@ -255,8 +255,8 @@ def schema() -> str:
 
 # Tables of PostgreSQL that SQLite has not, or that hold something else there.
 SERVER_TABLES = {
-    "tenants": "Who shares the database: name, the newest number given out, the salt of the tombstones, and the last seal of the audit trail.",
-    "facts": "Small facts about a tenant by name: keys of writes that are done once, notes of `migrate`.",
+    "tenants": "Who shares the database: name, the newest number given out, and the last seal of the audit trail.",
+    "logins": "Roles that log in and may act for one person of one tenant only.",
     "words": "Derived: the words of memories as tsvector with a GIN index; each lexeme begins with its tenant and scope.",
     "span_words": "Derived: the same for topics.",
     "vectors": "Derived: one row per window of a memory's text, 32-bit floats and their scale, with HNSW indexes over half-precision numbers.",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from http_server import body, conforms, problem, served
 
-from bethink.store.rules import content_hash
+from bethink.store.places import content_hash
 from bethink.surface.http import api as http_api
 from bethink.surface.http.api import OPERATIONS
 from bethink.text.ids import new_id

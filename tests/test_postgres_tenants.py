@@ -30,8 +30,8 @@ from stores import (
 )
 
 from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError
+from bethink.store.places import cache_key, vector_text
 from bethink.store.postgres import PostgresStore
-from bethink.store.rules import cache_key, vector_text
 from bethink.types import PERSONAL, Batch, Change, Entity, Relation, Source, Words
 
 OPERATIONS = int(

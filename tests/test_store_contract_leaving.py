@@ -26,7 +26,7 @@ from bethink.config import Config
 from bethink.errors import InvalidInput
 from bethink.features import conversations
 from bethink.store.bundle import Bundle
-from bethink.store.rules import cache_key, topic_text
+from bethink.store.places import cache_key, topic_text
 from bethink.types import TRUST, Batch, Change, Relation, Session, Source, Span
 
 
@@ -323,9 +323,9 @@ def test_what_somebody_words_anew_is_believed_as_far_as_they_are(store, memory, 
     )
     id = memory.add("Deploys need a review").id
     assert agent.update(id, importance=9, tags=["a"]).trust == TRUST["user"]
-    assert agent.update(id, content="Deploys need no review").trust == TRUST["agent"]
-    assert memory.update(id, content="Deploys need no review at all").trust == TRUST["agent"]
+    with pytest.raises(InvalidInput, match="the user's own word"):
+        agent.update(id, content="Deploys need no review")
+    assert memory.update(id, content="Deploys need no review at all").trust == TRUST["user"]
     assert memory.restore(id, version=1).trust == TRUST["user"]
-    assert agent.update(id, summary="No review").trust == TRUST["agent"]
     change(store, id, "doubt", trust=0)
     assert memory.restore(id, version=1).trust == 0

@@ -403,7 +403,7 @@ class Bethink:
     def vectors_of(self, memories: Sequence[types.Memory]) -> dict[str, Any]:
         """The parts of a batch that give memories new vectors; nothing where there is no model."""
         from bethink.ingest.vectors import parts_of
-        from bethink.store.rules import vector_text
+        from bethink.store.places import vector_text
 
         embedder = self.embedder
         if embedder is None:

@@ -38,7 +38,7 @@ from bethink.store.bundle import (
     record_to_json,
     version,
 )
-from bethink.store.rules import content_hash
+from bethink.store.places import content_hash
 from bethink.text.ids import new_id
 from bethink.types import (
     PERSONAL,

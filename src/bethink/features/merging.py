@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from bethink.store.bundle import Record, event_digest, instant, stamp, valid_before, version
-from bethink.store.rules import content_hash
+from bethink.store.places import content_hash
 from bethink.types import Entity, Event, Memory
 
 TIMES = (

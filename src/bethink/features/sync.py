@@ -31,7 +31,7 @@ from bethink.store.bundle import (
     texts,
     version,
 )
-from bethink.store.rules import content_hash
+from bethink.store.places import content_hash
 from bethink.types import Batch, Memory, Relation
 
 PAGE = 200

@@ -27,7 +27,7 @@ from bethink.ingest.titles import name, session_title, summarise
 from bethink.ingest.vectors import Recent
 from bethink.llm.base import Model
 from bethink.store.base import Store
-from bethink.store.rules import topic_text
+from bethink.store.places import topic_text
 from bethink.text.ids import new_id
 from bethink.types import (
     ASKED_IMPORTANCE,

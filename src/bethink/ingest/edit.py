@@ -10,7 +10,7 @@ from typing import Any
 from bethink.errors import InvalidInput
 from bethink.ingest.extract import entities, keywords, summarize
 from bethink.ingest.pipeline import clean
-from bethink.store.rules import content_hash
+from bethink.store.places import content_hash
 from bethink.text.checks import as_entity, check_kind, check_range
 from bethink.types import Entity, Event, Memory, Passage
 

@@ -17,7 +17,7 @@ from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.reread import Read, Reread, match_existing, was_forgotten
 from bethink.ingest.vectors import Recent, start_embedding
 from bethink.store.base import Store
-from bethink.store.rules import content_hash, vector_text
+from bethink.store.places import content_hash, vector_text
 from bethink.text.ids import new_id
 from bethink.types import (
     NOTHING,

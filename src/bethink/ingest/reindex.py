@@ -11,7 +11,7 @@ from typing import Any
 from bethink.embed.base import Embedder
 from bethink.ingest.vectors import Recent, parts_of
 from bethink.store.base import Store
-from bethink.store.rules import topic_text, vector_text
+from bethink.store.places import topic_text, vector_text
 
 PAGE = 64
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bethink.store.rules import content_hash, vector_text
+from bethink.store.places import content_hash, vector_text
 from bethink.types import Batch, Change, Held, Memory, Passage, Source
 
 

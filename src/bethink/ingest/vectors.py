@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.embed.base import Embedder
 from bethink.embed.beside import started
-from bethink.store.rules import cache_key
+from bethink.store.places import cache_key
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

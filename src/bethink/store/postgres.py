@@ -27,15 +27,15 @@ from bethink.store.base import Problem
 from bethink.store.bundle import PARTS, Stored
 from bethink.store.pg import audit, search, words
 from bethink.store.pg.connection import Database, Who, prepare, translated, unknown
-from bethink.store.rules import (
+from bethink.store.places import (
     MEMORIES,
     OFTEN,
     Texts,
     Vectors,
     Window,
     Worded,
-    Writer,
 )
+from bethink.store.rules import Writer
 from bethink.store.transfer import Transfers
 from bethink.text.ids import new_id
 from bethink.types import PERSONAL, Batch, Filter, Query, Ranking, Receipt

@@ -19,9 +19,7 @@ from bethink.store import health, lexemes, match, rows
 from bethink.store.base import Problem
 from bethink.store.bundle import Stored
 from bethink.store.connection import connect, immediate, translated
-from bethink.store.rules import (
-    ANSWERS,
-    ANSWERS_END,
+from bethink.store.places import (
     MEMORIES,
     OFTEN,
     TOPICS,
@@ -29,8 +27,8 @@ from bethink.store.rules import (
     Vectors,
     Window,
     Worded,
-    Writer,
 )
+from bethink.store.rules import ANSWERS, ANSWERS_END, Writer
 from bethink.store.transfer import Transfers
 from bethink.types import Batch, Filter, Query, Ranking, Receipt
 

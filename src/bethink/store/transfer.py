@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 from bethink.errors import InvalidInput, StoreError
 from bethink.store import rows
 from bethink.store.bundle import Bundle, Record, Stored, texts, version
+from bethink.store.places import MEMORIES, TOPICS, Vectors, Window, content_hash
 from bethink.store.reading import Reading
-from bethink.store.rules import MEMORIES, TOPICS, Vectors, Window, Writer, content_hash
+from bethink.store.rules import Writer
 from bethink.types import Batch, Event, Relation, Session, Span
 
 NOTE = "note:"  # before the names of notes among the other facts about the database

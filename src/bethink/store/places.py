@@ -1,0 +1,564 @@
+"""Every place where a memory stands, for every database: its row, the word index, the word counts of its scope, its vectors, its
+entities, its history and its relations. What is put into one of them is put into all, here and nowhere else.
+
+`Places` is one write on its way in, inside one open transaction that it neither opens nor commits. `rules` says what a write may do;
+what a database does in its own words is at the end, as methods that `sqlite` and `postgres` fill in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b, sha256
+from typing import Any, NamedTuple
+
+from bethink.errors import InvalidInput
+from bethink.store import lexemes, rows
+from bethink.store.reading import tombstone
+from bethink.types import Batch, Entity, Memory, Relation, Source, Span, path_of
+
+OFTEN = ("turns", "relations", "memory_entities", "tombstones", "embedding_cache")
+
+
+def cache_key(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def content_hash(text: str) -> str:
+    """Identity of a text: line endings and outer white space do not count."""
+    return sha256(text.replace("\r\n", "\n").strip().encode("utf-8", "replace")).hexdigest()
+
+
+def vector_text(section: str | None, content: str) -> str:
+    """What is embedded for a memory: its heading helps a passage to be found by what it is about."""
+    return f"{section}\n{content}" if section else content
+
+
+def topic_text(name: str, summary: str) -> str:
+    """What is embedded for a topic."""
+    return f"{name}\n{summary}"
+
+
+def index_tags(tags: Sequence[str], uri: str, type: str) -> str:
+    """Tags are searchable words, and so is the path of a document or source file. A transcript's path says nothing."""
+    return " ".join(
+        (*tags, *((path_of(uri),) if type in ("markdown", "repomap", "analysis") else ()))
+    )
+
+
+class Texts(NamedTuple):
+    """What of a memory is found by its words."""
+
+    key: int
+    scope: int
+    content: str
+    summary: str
+    section: str | None
+    tags: str
+
+
+class Worded(NamedTuple):
+    """The words of a memory: as scoring reads them, how many, and as the database's own index takes them."""
+
+    lexemes: bytes
+    length: int
+    indexed: Any
+
+
+class Vectors(NamedTuple):
+    """Which vectors are meant: those of memories or those of topics."""
+
+    table: str
+    owner: str
+
+
+MEMORIES, TOPICS = Vectors("vectors", "memory"), Vectors("span_vectors", "span")
+Window = tuple[int, int, int, bytes]  # key of the memory or topic, scope, model, encoded vector
+
+
+class Places:
+    """One write on its way in, and what it changes in the statistics."""
+
+    def __init__(self, batch: Batch, actor: str) -> None:
+        self.batch, self.actor = batch, actor
+        self.at = rows.stamp(batch.at) or 0
+        self.counts: Counter[tuple[int, int]] = Counter()  # (scope, hash of a word) → memories
+        self.scope_memories: Counter[int] = Counter()
+        self.scope_words: Counter[int] = Counter()
+        self.scope_ids: dict[str, int] = {}
+        self.source_ids: dict[tuple[int, str], int] = {}
+        self.model_ids: dict[str, tuple[int, int]] = {}
+        self.refused: set[bytes] = set()  # cache keys of purged texts: their vectors are not kept
+
+    def one(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        found = self.run(sql, values)
+        return found[0] if found else None
+
+    # What a memory belongs to
+
+    def scope(self, key: str) -> int:
+        if key not in self.scope_ids:
+            name, path = (*self.batch.scopes.get(key, ()), "", "")[:2]
+            known = self.one("SELECT id, name, path FROM scopes WHERE key = ?", (key,))
+            if known is None:
+                self.scope_ids[key] = self.new_scope(key, name, path)
+            else:
+                self.scope_ids[key] = known[0]
+                if name not in ("", known[1]) or path not in ("", known[2]):
+                    self.run(
+                        "UPDATE scopes SET name = ?, path = ? WHERE id = ?",
+                        (name or known[1], path or known[2], known[0]),
+                    )
+        return self.scope_ids[key]
+
+    def source_id(self, scope: int, uri: str) -> int | None:
+        row = self.one("SELECT id FROM sources WHERE scope = ? AND uri = ?", (scope, uri))
+        return int(row[0]) if row else None
+
+    def source(self, scope: int, uri: str, type: str) -> int:
+        """The number of a source, which is made where there is none."""
+        if (scope, uri) not in self.source_ids:
+            self.source_ids[scope, uri] = self.source_id(scope, uri) or self._new_source(
+                scope, Source(uri, type)
+            )
+        return self.source_ids[scope, uri]
+
+    def sources(self, wanted: Iterable[tuple[int, str, str]]) -> None:
+        """Makes the sources (scope, uri, type) of many memories known at once."""
+        fresh = {
+            (scope, uri): type for scope, uri, type in wanted if (scope, uri) not in self.source_ids
+        }
+        if len(fresh) < 2:
+            return
+        sql = "SELECT scope, uri, id FROM sources WHERE uri = ANY(?)"
+        found = {(scope, uri): id for scope, uri, id in self.run(sql, ([uri for _, uri in fresh],))}
+        self.source_ids.update({place: found[place] for place in fresh if place in found})
+
+    def _new_source(self, scope: int, source: Source, at: int | None = None) -> int:
+        id = self.number("sources")
+        self.put(
+            "sources",
+            [
+                {
+                    "id": id,
+                    "scope": scope,
+                    "uri": source.uri,
+                    "type": source.type,
+                    "hash": source.hash,
+                    "position": source.position,
+                    "read_at": self.at if at is None else at,
+                    "metadata": rows.stored("metadata", source.metadata),
+                }
+            ],
+        )
+        return id
+
+    def read_source(self, scope: int, source: Source, at: int | None = None) -> None:
+        """Notes how a source was read, by default just now."""
+        id = self.source_id(scope, source.uri)
+        if id is None:
+            id = self._new_source(scope, source, at)
+        else:
+            self.run(
+                "UPDATE sources SET type = ?, hash = ?, position = ?, read_at = ?, metadata = ? WHERE id = ?",
+                (
+                    source.type,
+                    source.hash,
+                    source.position,
+                    self.at if at is None else at,
+                    rows.stored("metadata", source.metadata),
+                    id,
+                ),
+            )
+        self.source_ids[scope, source.uri] = id
+        self.audit("source", source.uri)
+
+    def model(self, name: str, dimensions: int) -> int:
+        if name not in self.model_ids:
+            known = self.one("SELECT id, dimensions FROM models WHERE name = ?", (name,))
+            if known is None:
+                known = (self.number("models"), dimensions)
+                self.put("models", [{"id": known[0], "name": name, "dimensions": dimensions}])
+            elif known[1] != dimensions and not self.one(
+                "SELECT 1 FROM vectors WHERE model = ? LIMIT 1", (known[0],)
+            ):
+                # A model that no memory has a vector of may come back under its name with another size.
+                for table in ("span_vectors", "embedding_cache"):
+                    self.run(f"DELETE FROM {table} WHERE model = ?", (known[0],))
+                self.run("UPDATE models SET dimensions = ? WHERE id = ?", (dimensions, known[0]))
+                known = (known[0], dimensions)
+            self.model_ids[name] = known
+        id, size = self.model_ids[name]
+        if size != dimensions:
+            raise InvalidInput(
+                f"The model {name} makes vectors of {size} dimensions here, not of {dimensions}.",
+                "`bethink reindex` after a change of model.",
+            )
+        return id
+
+    # The rows of memories, with their words and names
+
+    def insert(self, chosen: Sequence[tuple[int, int, Memory, bool]]) -> None:
+        """The rows of memories (key, scope, memory, unique), with their words and names."""
+        self.sources((scope, one.source, one.source_type) for _, scope, one, _ in chosen)
+        given, words = [], []
+        for key, scope, memory, unique in chosen:
+            tags = index_tags(memory.tags, memory.source, memory.source_type)
+            worded = self.worded(
+                Texts(key, scope, memory.content, memory.summary, memory.section, tags)
+            )
+            source = self.source(scope, memory.source, memory.source_type)
+            row = rows.values(memory, scope, source)
+            given.append(
+                {
+                    "key": key,
+                    **row,
+                    "row_hash": rows.row_hash(row),
+                    "dedup": memory.content_hash if unique else None,
+                    "length": worded.length,
+                    "lexemes": worded.lexemes,
+                }
+            )
+            words.append((key, scope, worded))
+        self.put("memories", given)
+        self._count_in(words)
+        self.entities([(key, scope, memory.entities) for key, scope, memory, _ in chosen])
+
+    def _count_in(self, words: Sequence[tuple[int, int, Worded]]) -> None:
+        self.index_words(words)
+        for _, scope, worded in words:
+            self._count(scope, worded.lexemes, worded.length, +1)
+
+    def index(self, texts: Sequence[Texts]) -> None:
+        """Makes the words of rows that are there already findable."""
+        words = [(text.key, text.scope, self.worded(text)) for text in texts]
+        for key, _, worded in words:
+            self.run(
+                "UPDATE memories SET length = ?, lexemes = ? WHERE key = ?",
+                (worded.length, worded.lexemes, key),
+            )
+        self._count_in(words)
+
+    def unindex(self, keys: Sequence[int]) -> None:
+        """Takes memories out of the word index and out of the counts. Before their texts, tags or source change: an index may have
+        to be told what their words were."""
+        found = self.run(
+            "SELECT scope, lexemes, length FROM memories WHERE key = ANY(?)", (list(keys),)
+        )
+        self.drop_words(keys)
+        for scope, packed, length in found:
+            self._count(scope, packed, length, -1)
+
+    def _count(self, scope: int, packed: bytes, length: int, sign: int) -> None:
+        for hash in lexemes.unpack(packed):
+            self.counts[scope, hash] += sign
+        self.scope_memories[scope] += sign
+        self.scope_words[scope] += sign * length
+
+    def entities(self, named: Sequence[tuple[int, int, Sequence[Entity]]]) -> None:
+        """The names (key, scope, entities) of memories."""
+        wanted: dict[tuple[int, str, str], str] = {}
+        for _, scope, entities in named:
+            for entity in entities:
+                wanted.setdefault(
+                    (self.shelf(scope), entity.name.casefold(), entity.type), entity.name
+                )
+        if not wanted:
+            return
+        known = self.known_entities(sorted({folded for _, folded, _ in wanted}))
+        fresh = [(place, self.number("entities")) for place in wanted if place not in known]
+        self.put(
+            "entities",
+            [
+                {
+                    "id": id,
+                    "scope": place[0],
+                    "name": wanted[place],
+                    "folded": place[1],
+                    "type": place[2],
+                }
+                for place, id in fresh
+            ],
+        )
+        known.update(fresh)
+        pairs = {
+            (key, scope, known[self.shelf(scope), entity.name.casefold(), entity.type])
+            for key, scope, entities in named
+            for entity in entities
+        }
+        self.put(
+            "memory_entities",
+            [{"memory": key, "scope": scope, "entity": id} for key, scope, id in sorted(pairs)],
+        )
+
+    def vectors(self, which: Vectors, given: Sequence[tuple[int, int, Sequence[Any]]]) -> None:
+        """(key, scope, vectors) of memories or topics, of the batch's model."""
+        model = self.batch.model
+        wanted = [(key, scope, vectors) for key, scope, vectors in given if len(vectors)]
+        if model is None or not wanted:
+            return
+        from bethink.store.scan import encode
+
+        windows = [
+            (key, scope, self.model(model, len(vector)), encode(vector))
+            for key, scope, vectors in wanted
+            for vector in vectors
+        ]
+        self.put_vectors(which, windows)
+
+    def record(
+        self,
+        events: Sequence[tuple[int, int, str, Mapping[str, Any] | None, Mapping[str, Any] | None]],
+    ) -> None:
+        """(memory, scope, action, before, after) into history."""
+        self.put(
+            "history",
+            [
+                {
+                    "number": self.number("history"),
+                    "memory": key,
+                    "scope": scope,
+                    "at": self.at,
+                    "actor": self.actor,
+                    "action": action,
+                    "before": rows.json_text(before),
+                    "after": rows.json_text(after),
+                }
+                for key, scope, action, before, after in events
+            ],
+        )
+
+    def put_relations(self, given: Sequence[tuple[Relation, int, str]]) -> None:
+        """(relation, when, by whom). One that is there already stays as it is."""
+        ends = {end for one, _, _ in given for end in (one.source, one.target)}
+        scopes: dict[str, int] = {}
+        if ends:
+            sql = "SELECT id, scope FROM memories WHERE id = ANY(?)"
+            scopes = {id: self.shelf(scope) for id, scope in self.run(sql, (sorted(ends),))}
+        self.put(
+            "relations",
+            [
+                {
+                    "scope": min(scopes.get(one.source, 0), scopes.get(one.target, 0)),
+                    "source": one.source,
+                    "target": one.target,
+                    "type": one.type,
+                    "created_at": at,
+                    "actor": actor,
+                }
+                for one, at, actor in given
+            ],
+        )
+
+    def texts(self, keys: Sequence[int]) -> list[Texts]:
+        """What the word index holds of memories, from their rows as they are now."""
+        found = self.run(
+            f"SELECT m.key, m.scope, m.content, m.summary, m.section, m.tags, o.uri, {rows.TYPE}"
+            " FROM memories m JOIN sources o ON o.id = m.source WHERE m.key = ANY(?)",
+            (list(keys),),
+        )
+        return [
+            Texts(key, scope, content, summary, section, index_tags(json.loads(tags), uri, type))
+            for key, scope, content, summary, section, tags, uri, type in found
+        ]
+
+    def put_span_rows(self, spans: Sequence[Span]) -> dict[str, int]:
+        """The rows of topics and their words. Gives their keys."""
+        sql = "SELECT id, key FROM spans WHERE id = ANY(?)"
+        known: dict[str, int] = dict(self.run(sql, ([span.id for span in spans],)))
+        self.drop_topic_words(list(known.values()))
+        fresh, keys = [], dict(known)
+        for span in spans:
+            row = {
+                "scope": self.scope(span.scope),
+                "session": span.session,
+                "parent": span.parent,
+                "name": span.name,
+                "summary": span.summary,
+                "line_start": span.lines[0],
+                "line_end": span.lines[1],
+                "depth": span.depth,
+                "created_at": rows.stamp(span.created_at),
+                "metadata": rows.stored("metadata", span.metadata),
+            }
+            if span.id in known:
+                self.run(
+                    f"UPDATE spans SET {', '.join(f'{name} = ?' for name in row)} WHERE id = ?",
+                    (*row.values(), span.id),
+                )
+            else:
+                keys[span.id] = self.number("spans")
+                fresh.append({"key": keys[span.id], "id": span.id, **row})
+        self.put("spans", fresh)
+        self.index_topics(
+            [(keys[one.id], self.scope(one.scope), one.name, one.summary) for one in spans]
+        )
+        self.audit("topic", *(span.id for span in spans))
+        return keys
+
+    def remove(self, keys: Sequence[int]) -> None:
+        """Takes memories out of every place but the relations, without a trace in history."""
+        if not keys:
+            return
+        keys = list(keys)
+        self.unindex(keys)
+        self.drop_vectors(MEMORIES, keys)
+        self.run("DELETE FROM memory_entities WHERE memory = ANY(?)", (keys,))
+        self.run("DELETE FROM memories WHERE key = ANY(?)", (keys,))
+        self.drop_history(keys)
+
+    # What is known already
+
+    def living(self, wanted: set[tuple[int, str]]) -> dict[tuple[int, str], str]:
+        """(scope, content hash) → id of the memory that says it already."""
+        found: dict[tuple[int, str], str] = {}
+        for scope in {scope for scope, _ in wanted}:
+            sql = f"SELECT dedup, id FROM memories WHERE scope = {scope} AND dedup = ANY(?) AND deleted_at IS NULL"
+            hashes = [hash for place, hash in wanted if place == scope]
+            found |= {(scope, hash): id for hash, id in self.run(sql, (hashes,))}
+        return found
+
+    def salt(self) -> str:
+        """The secret of this database's tombstones."""
+        return str(self.one("SELECT value FROM meta WHERE key = 'salt'")[0])
+
+    def tombstoned(self, hashes: Iterable[str]) -> set[str]:
+        if not self.one("SELECT 1 FROM tombstones LIMIT 1"):
+            return set()
+        salt = self.salt()
+        stones = {tombstone(hash, salt): hash for hash in hashes}
+        found = self.run("SELECT hash FROM tombstones WHERE hash = ANY(?)", (list(stones),))
+        return {stones[bytes(hash)] for (hash,) in found}
+
+    def note_fact(self, key: str, value: str) -> None:
+        self.run("DELETE FROM meta WHERE key = ?", (key,))
+        self.put("meta", [{"scope": self.own_shelf(), "key": key, "value": value}])
+
+    # Derived numbers
+
+    def cache(self) -> None:
+        model, given = self.batch.model, self.batch.cache
+        if not given or model is None:
+            return
+        from bethink.store.scan import encode
+
+        self.put(
+            "embedding_cache",
+            [
+                {
+                    "scope": self.own_shelf(),
+                    "hash": bytes.fromhex(hash),
+                    "model": self.model(model, len(vectors[0])),
+                    "data": b"".join(encode(vector) for vector in vectors),
+                }
+                for hash, vectors in given.items()
+                if bytes.fromhex(hash) not in self.refused
+            ],
+        )
+
+    def settle(self) -> None:
+        """Word counts. The last thing that a write does."""
+        changes = sorted((*place, change) for place, change in self.counts.items() if change)
+        self.add_counts(changes)
+        for scope in {scope for scope, _, change in changes if change < 0}:
+            fewer = [hash for place, hash, change in changes if place == scope and change < 0]
+            self.run(
+                f"DELETE FROM lexeme_counts WHERE scope = {scope} AND hash = ANY(?) AND memories <= 0",
+                (fewer,),
+            )
+        for scope, change in self.scope_memories.items():
+            if change or self.scope_words[scope]:
+                self.run(
+                    "UPDATE scopes SET memories = memories + ?, words = words + ? WHERE id = ?",
+                    (change, self.scope_words[scope], scope),
+                )
+        self.counts.clear()
+        self.scope_memories.clear()
+        self.scope_words.clear()
+
+    def rebuild(self) -> int:
+        """Words and counts anew from the texts: they are derived and may always be thrown away. Whoever calls has emptied them."""
+        self.run("DELETE FROM lexeme_counts")
+        self.run("UPDATE scopes SET memories = 0, words = 0")
+        done, last = 0, 0
+        while page := self.run(
+            "SELECT key FROM memories WHERE key > ? ORDER BY key LIMIT 500", (last,)
+        ):
+            keys = [key for (key,) in page]
+            last, done = keys[-1], done + len(keys)
+            self.index(self.texts(keys))
+        self.index_topics(self.run("SELECT key, scope, name, summary FROM spans"))
+        self.settle()
+        return done
+
+    # What each database does in its own words
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of a statement; `?` and `= ANY(?)` as in `rows`."""
+        raise NotImplementedError
+
+    def put(self, table: str, given: Sequence[Mapping[str, Any]]) -> None:
+        """Inserts rows. Into the tables of OFTEN a row may come again: what is there already stays as it is."""
+        raise NotImplementedError
+
+    def number(self, table: str) -> int:
+        """The number of the next row of a table. None is given out twice, not even after a row is gone."""
+        raise NotImplementedError
+
+    def new_scope(self, key: str, name: str, path: str) -> int:
+        raise NotImplementedError
+
+    def shelf(self, scope: int) -> int:
+        """The scope that what belongs to no scope by itself is kept under, where others must not see it; else 0."""
+        return 0
+
+    def own_shelf(self) -> int:
+        """The same for what belongs to whoever writes."""
+        return 0
+
+    def known_entities(self, folded: Sequence[str]) -> dict[tuple[int, str, str], int]:
+        """(shelf, folded name, type) → id of the entities of these names."""
+        raise NotImplementedError
+
+    def worded(self, texts: Texts) -> Worded:
+        raise NotImplementedError
+
+    def index_words(self, words: Sequence[tuple[int, int, Worded]]) -> None:
+        """(key, scope, words) of memories into the word index."""
+        raise NotImplementedError
+
+    def drop_words(self, keys: Sequence[int]) -> None:
+        raise NotImplementedError
+
+    def index_topics(self, topics: Sequence[tuple[int, int, str, str]]) -> None:
+        """(key, scope, name, summary) of topics into their word index."""
+        raise NotImplementedError
+
+    def drop_topic_words(self, keys: Sequence[int]) -> None:
+        raise NotImplementedError
+
+    def add_counts(self, changes: Sequence[tuple[int, int, int]]) -> None:
+        """(scope, hash of a word, change) to the number of memories that hold it."""
+        raise NotImplementedError
+
+    def put_vectors(self, which: Vectors, windows: Sequence[Window]) -> None:
+        raise NotImplementedError
+
+    def drop_vectors(self, which: Vectors, keys: Sequence[int], model: int | None = None) -> None:
+        raise NotImplementedError
+
+    def drop_history(self, keys: Sequence[int] | None) -> None:
+        """The history of these memories, or of all, that are no more."""
+        raise NotImplementedError
+
+    def expunge(self, hashes: Sequence[bytes]) -> None:
+        """Takes out the vectors kept under these cache keys, and every answer kept for a request that may come again: any may quote
+        what is gone."""
+        raise NotImplementedError
+
+    def purged(self) -> None:
+        """Something was purged: whatever the database has to do so that no page of a file keeps it."""
+
+    def audit(self, action: str, *what: Any) -> None:
+        """A line for the audit trail, where the database keeps one."""

@@ -27,6 +27,7 @@ from bethink.features import incoming
 from bethink.features.memorytool import SOURCE as TOOL_FILES
 from bethink.features.merging import merge
 from bethink.ingest.conversation import identity as turn_identity
+from bethink.ingest.redact import redact_value
 from bethink.store import located, open_copy
 from bethink.store.base import Store
 from bethink.store.bundle import (
@@ -163,7 +164,9 @@ def _read_file(
     if start == SQLITE:
         with open_copy(file) as store:
             found = list(_of_database(store))
-            names = {key: (name, path) for key, name, path in _all(store, "scopes")}
+            for key, *called in _all(store, "scopes"):
+                name, path = redact_value(called)[0]
+                names[key] = name, path
     else:
         found = [_of_json(value, at, file) for at, value in enumerate(_values(file), start=1)]
     checked = [_check(one, at, file, memory, trusted) for at, one in enumerate(found, start=1)]

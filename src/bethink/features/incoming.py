@@ -33,7 +33,14 @@ WRONG = (
     *(ValueError, KeyError, TypeError, IndexError, AttributeError),
     *(OverflowError, OSError, RecursionError),
 )
-_AS_IT_IS = ("id", "scope", "kind", "content_hash", "superseded_by", "source_type", "span")
+_AS_IT_IS = (
+    "id",
+    "scope",
+    "kind",
+    "content_hash",
+    "superseded_by",
+)  # of which `_RULES` knows the form
+_READERS = ("note", "markdown", "repomap", "transcript", "analysis", "git", "import")
 
 
 # Values
@@ -93,7 +100,7 @@ _RULES: dict[str, Callable[[Any], bool]] = {
     "confidence": _is_number(0, 1),
     "usefulness": _is_vote,
     "access_count": _is_count,
-    "superseded_by": _is_optional_text,
+    "superseded_by": lambda value: value is None or _is_id(value),
     "answered": lambda value: value in (None, True, False),
     "source": _is_text,
     "source_type": _is_text,
@@ -215,6 +222,7 @@ def limit_stranger(record: Record, now: datetime) -> Record:
         access_count=min(memory.access_count, MOST_USES),
         trust=min(memory.trust, TRUST["import"]),
         source="import" if told else memory.source,
+        source_type=memory.source_type if memory.source_type in _READERS else "import",
         entities=tuple(one for one in memory.entities if one.type in ENTITY_TYPES),
     )
     return record._replace(memory=memory, events=(), vectors=())

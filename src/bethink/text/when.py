@@ -7,10 +7,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from bethink.errors import InvalidInput
 
-_SPAN = re.compile(
-    r"(?P<number>\d{1,6})\s*(?P<unit>s|sec|second|min|minute|h|hour|d|day|w|week|mo|month|y|year)s?(?:\s+ago)?",
-    re.IGNORECASE,
-)
+# Compiled when first needed: most commands are given no time.
+_SPAN = r"(?i)(?P<number>\d{1,6})\s*(?P<unit>s|sec|second|min|minute|h|hour|d|day|w|week|mo|month|y|year)s?(?:\s+ago)?"
 _SECONDS = {
     "s": 1,
     "sec": 1,
@@ -71,7 +69,7 @@ LOCAL = Local()
 def moment(text: str, now: datetime, future: bool = False) -> datetime:
     """The moment meant by `text`, in UTC. A bare span of time lies in the past, or with `future` ahead."""
     plain = text.strip()
-    if found := _SPAN.fullmatch(plain):
+    if found := re.fullmatch(_SPAN, plain):
         seconds = int(found["number"]) * _SECONDS[found["unit"].lower()]
         try:
             return now.astimezone(UTC) + timedelta(seconds=seconds if future else -seconds)

@@ -14,6 +14,7 @@ from bethink.surface.arguments import SWITCH, Argument, parse_arguments
 from bethink.surface.cli import output
 from bethink.surface.cli.main import COMMANDS, version
 from bethink.surface.layout import FORMATS as FORMATS
+from bethink.surface.layout import width
 
 PATHS = (
     "database",
@@ -106,7 +107,8 @@ def build(name: str) -> tuple[Command, Parser]:
         description="\n".join(line.strip() for line in about.strip().splitlines()),
         epilog="examples:\n"
         + "\n".join(f"  {line.strip()}" for line in examples.strip().splitlines()),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        # With a width of its own it does not import `shutil`, which costs as much as a search.
+        formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=width() - 2),
         allow_abbrev=False,
     )
     if callable(found.arguments):

@@ -53,13 +53,13 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "contradictions": ("care", "list memories that disagree"),
         "audit": ("care", "show or verify who changed what in a team's database"),
         "export": ("transfer", "write memories out, all or a part"),
-        "ui": ("ui", "open the web page: search, browse, tend"),
+        "ui": ("serve", "open the web page: search, browse, tend"),
         "demo": ("demo", "show the product on a throw-away database"),
     },
     "Serve": {
         "mcp": ("serve", "speak the Model Context Protocol on stdin and stdout"),
-        "serve": ("server", "serve the web page, MCP and a REST API over HTTP"),
-        "token": ("server", "create, list and revoke tokens for the server"),
+        "serve": ("serve", "serve the web page, MCP and a REST API over HTTP"),
+        "token": ("serve", "create, list and revoke tokens for the server"),
         "hook": ("hook", "do what an agent's hook asks for"),
     },
     "Connect": {

@@ -1,40 +1,45 @@
-"""`mcp`: the surfaces that other programs talk to."""
+"""`mcp`, `serve`, `ui` and `token`: the surfaces that other programs and browsers talk to, and who may."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bethink.errors import BethinkError, UsageError
+from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.surface.cli import output
-from bethink.surface.cli.parsing import Command
-from bethink.surface.cli.session import directory
+from bethink.surface.cli.output import Listing, Result
+from bethink.surface.cli.parsing import command
+from bethink.surface.cli.session import directory, project, settings
+from bethink.surface.layout import FORMATS, columns, date, json_text
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
+
+    from bethink.surface.http.tokens import Grant, Register, Token
+
+HOST, PORT = "127.0.0.1", 7377
+PATIENCE = 3.0  # seconds for a server that runs to answer
+LARGEST = 1_000_000  # bytes of an answer about projects
+EXAMPLE = "bethink token create --name laptop"
+# Of `token create` alone.
+MAKING = ("name", "also", "all_projects", "personal", "expires", "team", "person")
+
+Announce = Callable[["Namespace", str, str, str], None]
 
 
-def mcp_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--remote",
-        nargs="?",
-        const="",
-        metavar="URL",
-        help="the tools of a team's server; by default of the setting `team`",
-    )
-    parser.add_argument(
-        "--as",
-        dest="name",
-        metavar="NAME",
-        help="what the team calls this project (default: the name of its folder)",
-    )
-    parser.add_argument(
-        "--token-file",
-        metavar="FILE",
-        help="a file that holds the token for the server (default: $BETHINK_TOKEN)",
-    )
-
-
+@command(
+    "mcp",
+    """
+    --remote [URL]      the tools of a team's server; by default of the setting `team`
+    --as NAME           what the team calls this project (default: the name of its folder)
+    --token-file FILE   a file that holds the token for the server (default: $BETHINK_TOKEN)
+    """,
+)
 def mcp(args: Namespace) -> None:
     """Speak the Model Context Protocol on stdin and stdout, for agents that start it themselves. The project is --project, else
     what the client says, else the current directory. Ends with its client. BETHINK_LOG=debug tells more on stderr.
@@ -47,9 +52,9 @@ def mcp(args: Namespace) -> None:
       bethink mcp --project ~/code/shop
       claude mcp add -s user team -e BETHINK_TOKEN=rcl_… -- bethink mcp --remote https://memory.example
     """
-    project = directory(args)
+    place = directory(args)
     try:
-        from bethink.surface.mcp.stdio import serve
+        from bethink.surface.mcp.stdio import serve as serve_stdio
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
         if missing.startswith("bethink"):
@@ -59,18 +64,14 @@ def mcp(args: Namespace) -> None:
             "pip install 'bethink[mcp]'",
         ) from error
     if sys.stdin is not None and sys.stdin.isatty():
-        output.note(
-            args,
-            "Waiting for an MCP client on stdin; agents start this command themselves. Ctrl-C ends it.",
-        )
-    serve(
-        project, args.database, args.container, _remote(args) if args.remote is not None else None
-    )
+        waiting = "Waiting for an MCP client on stdin; agents start this command themselves."
+        output.note(args, f"{waiting} Ctrl-C ends it.")
+    remote = None if args.remote is None else remote_tools(args)
+    serve_stdio(place, args.database, args.container, remote)
 
 
-def _remote(args: Namespace) -> Any:
+def remote_tools(args: Namespace) -> Any:
     """How calls are answered by a team's server."""
-    from bethink.surface.cli.session import settings
     from bethink.surface.remote.client import Client, read_token
     from bethink.surface.remote.outbox import Team
     from bethink.surface.remote.tools import RemoteTools
@@ -78,8 +79,412 @@ def _remote(args: Namespace) -> Any:
     url = args.remote or settings(args).team
     if not url.startswith(("http://", "https://")):
         raise UsageError("Which server is not said.", "bethink mcp --remote https://memory.example")
-    team = Team(Client(url, read_token(args.token_file)), args.name, args.container)
+    team = Team(Client(url, read_token(args.token_file)), vars(args)["as"], args.container)
     return lambda keeper, places: RemoteTools(keeper, places, team)
 
 
-COMMANDS = {"mcp": Command(mcp, mcp_options)}
+@command(
+    "serve",
+    f"""
+    --host ADDRESS = {HOST}          the address to listen on (default: {HOST}, this machine only)
+    --port N whole 0..65535 = {PORT}     default: {PORT}; 0 takes any that is free
+    --tls-cert FILE     certificate (PEM) for https
+    --tls-key FILE      its private key (PEM)
+    --allow-host NAME*  another name it is called by; may be repeated
+    --no-auth           no tokens: every program on this machine may read and write
+    --insecure-bind     another address than this machine's own without TLS
+    """,
+)
+def serve(args: Namespace) -> None:
+    """Serve memory over HTTP until stopped: the web page (`bethink ui` opens it), MCP at /mcp, REST under /api/v1 with a page
+    that describes it at /api/v1/docs, /healthz, /readyz and /metrics. By default for this machine only, with a token made at start for you, and those of
+    `bethink token create` for others. The project is --project, else the current directory. Logs go to stderr.
+
+    Examples:
+      bethink serve
+      bethink serve --port 0 --json
+      bethink token create --name laptop && bethink serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
+    """
+    check_libraries()
+    check_exposure(args)
+    run_server(args, announce_server, args.quiet)
+
+
+def run_server(args: Namespace, announce: Announce, quiet: bool) -> None:
+    """Serves until stopped. `announce` is called once requests are taken, with the address, the project's name and the owner's
+    token. A `quiet` server logs only trouble."""
+    from bethink.surface.http import app, security, serving, tokens
+    from bethink.surface.http.projects import Projects
+
+    local = security.is_loopback(args.host)
+    session = tokens.new_secret() if local and not args.no_auth else ""
+    serving.prepare_log(quiet)
+    name = project(args).name
+    projects = Projects(directory(args) or Path.cwd(), args.database, args.container)
+    # A database that cannot be opened is told here and not in the log.
+    known = tokens.register_of(projects.base.store)
+    door = security.door_of(args.host, args.allow_host, known, session, open=args.no_auth)
+    bound = serving.Serving(args.host, args.port, args.tls_cert, args.tls_key, session)
+    serving.run(
+        app.build(projects, door), bound, lambda address: announce(args, address, name, session)
+    )
+    output.note(args, "stopped")
+    if not projects.ended:
+        serving.leave()
+
+
+def check_libraries() -> None:
+    try:
+        import jinja2  # noqa: F401
+        import mcp.server.streamable_http_manager  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        missing = (error.name or "").partition(".")[0]
+        raise BethinkError(
+            f"The server needs the library {missing}, which cannot be used.",
+            "pip install 'bethink[server]'",
+        ) from error
+
+
+def check_exposure(args: Namespace) -> None:
+    """Refuses to be reached from elsewhere without tokens and TLS, unless that is asked for by name."""
+    from bethink.surface.http import security
+
+    host = args.host
+    if bool(args.tls_cert) != bool(args.tls_key):
+        raise UsageError("--tls-cert and --tls-key belong together.", "Give both, or neither.")
+    for file in filter(None, (args.tls_cert, args.tls_key)):
+        if not Path(file).is_file():
+            raise NotFound(
+                f"There is no file {file}.", "Give a certificate and its key in PEM form."
+            )
+    if not security.is_address(host) and host.lower() != "localhost":
+        raise UsageError(
+            f"'{host}' is not an address of this machine.",
+            f"Give an address such as {HOST} or 0.0.0.0; --allow-host takes names.",
+        )
+    if security.is_loopback(host):
+        return
+    if args.no_auth:
+        raise UsageError(
+            f"--no-auth would let everybody who reaches {host} read and write.",
+            "Leave it out; `bethink token create` makes tokens.",
+        )
+    if args.insecure_bind:
+        if not args.tls_cert:
+            read = f"Without TLS everything sent to {host} can be read on the way, tokens too."
+            output.warn(args, read)
+        return
+    with open_register(args) as known:
+        active = [token for token in known.known() if token.state(_now()) == "active"]
+    if not active:
+        raise UsageError(
+            f"{host} can be reached from elsewhere, and there is no token yet.", EXAMPLE
+        )
+    if not args.tls_cert:
+        raise UsageError(
+            f"{host} can be reached from elsewhere, and without TLS tokens can be read on the way.",
+            "Give --tls-cert and --tls-key; behind a proxy that does TLS, --insecure-bind.",
+        )
+
+
+def announce_server(args: Namespace, address: str, name: str, session: str) -> None:
+    mcp_address = f"{address}/mcp"
+    if args.format == "json":
+        output.out(json_text({"url": address, "project": name, "mcp": mcp_address}, None))
+        sys.stdout.flush()
+    places = f"MCP {mcp_address}, REST {address}/api/v1/docs, web page: bethink ui"
+    output.note(args, f"Bethink serves {name} at {address}  ({places})")
+    if args.no_auth:
+        output.warn(
+            args, "--no-auth: every program on this machine may read and write your memories."
+        )
+    elif session:
+        from bethink.surface.http.serving import session_file
+
+        # A token belongs on the screen of whoever started this, not in a log file.
+        file = session_file(int(address.rpartition(":")[2]))
+        secret = session if sys.stderr.isatty() else f"in {file}"
+        output.note(args, f"Token for you while it runs: {secret}")
+    output.note(args, "Ctrl-C ends it.")
+
+
+# The web page
+
+
+@command(
+    "ui",
+    f"""
+    --no-open           only print the address, for a browser that you open yourself
+    --port N whole 0..65535     for a server that has to be started; default: {PORT}, or any free one
+    """,
+)
+def ui(args: Namespace) -> None:
+    """Open the web page: search as you type, memories with their sources and history, timeline, graph, inbox, health. Uses the
+    server that runs already, or starts one and serves until Ctrl-C. The address signs one browser in, once, within two minutes.
+
+    Examples:
+      bethink ui
+      bethink ui --no-open --port 8080
+      bethink ui --project ~/code/shop
+    """
+    check_libraries()
+    new_ticket()  # a key that cannot be used is told before anything is started
+    if not (args.database or args.container or args.port is not None):
+        running = find_server(project(args).scope)
+        if running:
+            show_page(args, *running)
+            return
+    vars(args).update(
+        host=HOST, tls_cert=None, tls_key=None, allow_host=[], no_auth=False, insecure_bind=False
+    )
+    args.port = free_port() if args.port is None else args.port
+    check_exposure(args)
+    run_server(args, announce_page, quiet=True)
+
+
+def announce_page(args: Namespace, address: str, name: str, session: str) -> None:
+    show_page(args, address, "")
+    output.note(args, f"This is the web page of {name}. Ctrl-C ends it.")
+
+
+def new_ticket() -> str:
+    from bethink.config import data_directory
+    from bethink.surface.web.session import Sessions, load_key
+
+    return Sessions(load_key(data_directory())).new_ticket()
+
+
+def show_page(args: Namespace, url: str, project: str) -> None:
+    """Prints an address that signs a browser in, and opens it if that does not take over the terminal."""
+    from urllib.parse import urlencode
+
+    asked = {"ticket": new_ticket(), **({"project": project} if project else {})}
+    address = f"{url}/enter?{urlencode(asked)}"
+    output.out(json_text({"url": address}, None) if args.format == "json" else address)
+    sys.stdout.flush()
+    windows = sys.platform in ("darwin", "win32")
+    if not args.no_open and (
+        windows or any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
+    ):
+        from threading import Thread
+        from webbrowser import open as browse
+
+        Thread(target=browse, args=(address,), daemon=True).start()
+
+
+def find_server(scope: str) -> tuple[str, str] | None:
+    """A server that other commands of this user have noted, if it answers and knows the project: its address, and the project
+    as it has to be named there, nothing for the server's own."""
+    from bethink.surface.http.serving import session_file, still_runs
+
+    for note in sorted(session_file(0).parent.glob("*.json")):
+        try:
+            if not still_runs(note):
+                continue
+            known = json.loads(note.read_text("utf-8"))
+            url, token = str(known["url"]), str(known["token"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # ended meanwhile
+        for one in projects_at(url, token):
+            if one.get("scope") == scope:
+                return url, "" if one.get("default") else scope
+    return None
+
+
+def projects_at(url: str, token: str) -> list[dict[str, Any]]:
+    """The projects that a server knows; none where nobody answers."""
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection
+    from urllib.parse import urlsplit
+
+    place = urlsplit(url)
+    connect = HTTPSConnection if place.scheme == "https" else HTTPConnection
+    try:
+        connection = connect(place.hostname or "", place.port, timeout=PATIENCE)
+        connection.request("GET", "/api/v1/projects", headers={"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        found = json.loads(answer.read(LARGEST)) if answer.status == 200 else {}
+        connection.close()
+    except (OSError, HTTPException, ValueError):
+        return []
+    items = found.get("items", []) if isinstance(found, dict) else []
+    return [one for one in items if isinstance(one, dict)]
+
+
+def free_port() -> int:
+    """The usual port, or any if another program has it."""
+    from bethink.surface.http.serving import listen
+
+    try:
+        listen(HOST, PORT).close()
+    except BethinkError:
+        return 0
+    return PORT
+
+
+# Tokens
+
+
+@command(
+    "token",
+    """
+    action create|list|revoke = list     default: list
+    [TOKEN]             of revoke: its name or id
+    create:
+    --name NAME         what it is for: laptop, ci
+    --scope SCOPE read|write = read      read (the default) or write
+    --also DIR*         for the project of this folder too; may be repeated
+    --all-projects      for every project, not only the one of --project or this folder
+    --team PROJECT*     for a project that a team shares, by its name there, instead
+    --person NAME       whose it is, in a team's database: personal memories are theirs
+    --personal          for personal memories too
+    --expires TIME      90d, or a date; otherwise it holds until it is revoked
+    """,
+    formats=FORMATS,
+)
+def token(args: Namespace) -> Result:
+    """Make, list and revoke the tokens by which programs may call `bethink serve`. A token is for the project it is made in, for
+    reading only and without personal memories, unless the options say more. It is shown once; only its hash is kept. A
+    revoked token is refused from the next request on.
+
+    Examples:
+      bethink token create --name laptop
+      bethink token create --name ci --scope write --expires 90d --also ../website
+      bethink token create --name anna --person anna --scope write --team shop --personal
+      bethink token revoke laptop
+    """
+    if args.action == "create":
+        return create_token(args)
+    if any(getattr(args, option) for option in MAKING):
+        raise UsageError(
+            f"These options belong to `token create`, not to `token {args.action}`.", EXAMPLE
+        )
+    if args.action == "list":
+        if args.token:
+            raise UsageError("`token list` takes no name.", "bethink token list")
+        return list_tokens(args)
+    if not args.token:
+        raise UsageError("Which token is not said.", "bethink token revoke NAME")
+    with open_register(args) as known:
+        ended = known.revoke(args.token, _now())
+    return _one_token(args, token_record(ended), f"revoked {ended.name} ({ended.id})")
+
+
+def _one_token(args: Namespace, record: dict[str, Any], line: str, *notes: str) -> Result:
+    listing = Listing(tuple(record), "tokens", "token") if args.format != "json" else None
+    return Result([record] if listing else record, [line], notes, listing=listing)
+
+
+@contextmanager
+def open_register(args: Namespace) -> Iterator[Register]:
+    """Where the tokens are: in a team's database, or in a file of this machine."""
+    from bethink.surface.http import tokens
+
+    known = tokens.open_register(settings(args), project(args))
+    try:
+        yield known
+    finally:
+        known.close()
+
+
+def _now() -> Any:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC)
+
+
+def create_token(args: Namespace) -> Result:
+    from bethink.text.when import LOCAL, expiry
+
+    if args.token:
+        raise UsageError(
+            f"A token's name is given with --name, not as '{args.token}'.",
+            f"bethink token create --name {args.token}",
+        )
+    if not args.name:
+        raise UsageError("A token needs a name, so that it can be told from others.", EXAMPLE)
+    if args.all_projects and (args.also or args.team):
+        raise UsageError(
+            "--all-projects takes in what --also and --team name.", "Give one of them."
+        )
+    now = _now()
+    with open_register(args) as known:
+        secret, made = known.create(
+            args.name,
+            args.scope,
+            None if args.all_projects else granted_projects(args),
+            personal=args.personal,
+            now=now,
+            expires=expiry(args.expires, now.astimezone(LOCAL)) if args.expires else None,
+            person=args.person or "",
+        )
+    record = {**token_record(made), "token": secret}
+    return _one_token(
+        args, record, secret, f"{made.name} may {what_it_may(made)}. It is shown this once."
+    )
+
+
+def granted_projects(args: Namespace) -> list[Grant]:
+    """The projects that a token is made for: the one it is made in, and those that are named."""
+    from bethink import project as projects
+    from bethink.features.sync import team_scope
+    from bethink.surface.http.tokens import Grant
+
+    shared = [Grant(team_scope(name), "", name.strip()) for name in args.team]
+    found = [] if shared else [project(args)]
+    for name in args.also:
+        path = Path(name).expanduser()
+        if not path.is_dir():
+            raise NotFound(f"There is no directory {name}.", "Give an existing one to --also.")
+        found.append(projects.find(path))
+    if args.container:
+        raise InvalidInput("A token is for whole projects.", "Leave --container out.")
+    if settings(args).shared:
+        found = [projects.of_team(one) for one in found]
+    own = [Grant(one.scope, str(one.root), one.name) for one in found]
+    return list(dict.fromkeys([*shared, *own]))
+
+
+def what_it_may(token: Token) -> str:
+    names = [grant.name for grant in token.projects or ()]
+    projects = "every project" if token.projects is None else ", ".join(names)
+    may = "read and write" if token.scope == "write" else "read"
+    until = f", until {date(token.expires)}" if token.expires else ""
+    return f"{may} {projects}{' and personal memories' if token.personal else ''}{until}"
+
+
+def token_record(token: Token) -> dict[str, Any]:
+    from bethink.recall.shape import iso
+
+    projects = token.projects and [
+        {"scope": one.scope, "name": one.name, "path": one.root} for one in token.projects
+    ]
+    return {
+        "name": token.name,
+        "id": token.id,
+        "scope": token.scope,
+        "projects": projects,
+        "personal": token.personal,
+        "person": token.person or None,
+        "state": token.state(_now()),
+        "created": iso(token.created),
+        "expires": iso(token.expires),
+        "used": token.used or None,
+    }
+
+
+def list_tokens(args: Namespace) -> Result:
+    with open_register(args) as known:
+        found = known.known()
+    records = [token_record(one) for one in found]
+    table = [("name", "id", "state", "used", "may")]
+    for one, record in zip(found, records, strict=True):
+        table.append((one.name, one.id, record["state"], one.used or "never", what_it_may(one)))
+    fields = "name id scope projects personal person state created expires used".split()
+    return Result(
+        records,
+        columns(table) if found else (),
+        notes=() if found else ["There are no tokens."],
+        hints=() if found else [EXAMPLE],
+        listing=Listing(fields, "tokens", "token"),
+    )

@@ -34,7 +34,6 @@ MOST_ROUTES = 2_000
 MOST_PER_FILE = 600
 SMALL = 5  # routes; files with no more are told together with their neighbours
 OVERVIEW = 25  # routes from which on an overview helps
-DEEPEST_BLOCK = 30  # of Rails, blocks in blocks
 DEEPEST = 6  # routers in routers that are followed
 METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
 _NAMED_TYPES = ("keyword_argument", "element_value_pair", "pair")
@@ -146,9 +145,6 @@ def find_routes(tree: Tree) -> list[Route]:
 def _read(file: str, text: str, language: str, rules: Mapping[str, Any]) -> Reading:
     source, root = parse_source(text, language)
     reading = Reading(file, source, rules, {}, {}, [], [], [])
-    if language == "ruby":
-        reading.places.extend(_rails(root, source))
-        return reading
     readers = {
         "router": _add_router,
         "route": _add_route,
@@ -158,6 +154,8 @@ def _read(file: str, text: str, language: str, rules: Mapping[str, Any]) -> Read
         "django": _add_django,
         "import": _add_import,
         "global": _add_global,
+        "rails_block": _add_rails_block,
+        "rails_route": _add_rails_route,
     }
     for name in rules["queries"]:
         for settings, captures in find_matches(f"routes/{name}", language, root):
@@ -490,8 +488,12 @@ def _module_file(
 
 
 def join_paths(*parts: str) -> str:
-    """Prefixes and a path as one path: `/api/` and `users` are `/api/users`. A trailing slash of the last part stays."""
-    path = "/".join(part.strip("/") for part in parts if part.strip("/"))
+    """Prefixes and a path as one path: `/api/` and `users` are `/api/users`, and `..` takes one part back. A trailing slash of
+    the last part stays."""
+    found: list[str] = []
+    for part in "/".join(parts).split("/"):
+        found = found[:-1] if part == ".." else [*found, *([part] if part else [])]
+    path = "/".join(found)
     slash = "/" if parts and len(parts[-1]) > 1 and parts[-1].endswith("/") and path else ""
     return re.sub(r"\s+", " ", f"/{path}{slash}")[:160]
 
@@ -527,121 +529,35 @@ def _exported_routes(tree: Tree, file: str, framework: str, path: str) -> Iterat
         yield Route(match[1], path, match[1], file, line, framework)
 
 
-_ACTIONS = ("index", "create", "new", "show", "edit", "update", "destroy")
+def _add_rails_block(reading: Reading, nodes: Mapping[str, Node], texts: Mapping[str, str]) -> None:
+    placed, named = _arguments(nodes.get("args"), reading.source)
+    first = _literal(placed[0], reading.source) if placed else ""
+    prefix = _named_literal(named, reading.source, "path") or first or ""
+    # A collection's routes stand beside the id of the resource around it.
+    endings = {"resources": f"{prefix}/:id", "collection": ".."}
+    scope = nodes["scope"]
+    prefix = endings.get(texts["verb"], prefix)
+    reading.scopes.append(Scope(scope.start_byte, scope.end_byte, "", prefix))
 
 
-class RailsBlock(NamedTuple):
-    path: str = ""
-    module: str = ""
-    resource: str = ""  # the resource whose member routes may stand inside
-    plural: bool = True
-    instead: bool = False  # stands in the place of the block around it
-
-
-def _rails(root: Node, source: Source) -> Iterator[Place]:
-    """`config/routes.rb` block by block. Constraints, concerns and engines are not followed."""
-    pending: list[tuple[Node, tuple[RailsBlock, ...]]] = [(root, ())]
-    while pending:
-        node, blocks = pending.pop()
-        inner = blocks
-        if node.type == "call" and not node.child_by_field_name("receiver"):
-            block, made = _rails_call(node, source, blocks)
-            yield from made
-            if block and len(blocks) < DEEPEST_BLOCK:
-                inner = (*(blocks[:-1] if block.instead else blocks), block)
-        holders = ("call", "do_block", "body_statement", "block")
-        pending += [
-            (child, inner) for child in reversed(node.named_children) if child.type in holders
-        ]
-
-
-def _rails_call(
-    node: Node, source: Source, blocks: Sequence[RailsBlock]
-) -> tuple[RailsBlock | None, list[Place]]:
-    method_node = node.child_by_field_name("method")
-    method = source.text_of(method_node) if method_node else ""
-    placed, named = _arguments(node.child_by_field_name("arguments"), source)
+def _add_rails_route(reading: Reading, nodes: Mapping[str, Node], texts: Mapping[str, str]) -> None:
+    source, verb = reading.source, texts["verb"]
+    placed, named = _arguments(nodes["args"], source)
+    options = {key: _literal(value, source) or "" for key, value in named.items()}
+    # `post "login" => "sessions#create"` and `mount Engine => "/path"` name one by the other.
+    key, value = next(iter(options.items()), ("", ""))
     first = _literal(placed[0], source) if placed else None
-    options = {
-        key: _literal(value, source) or source.text_of(value) for key, value in named.items()
-    }
-    prefix = join_paths(*(block.path for block in blocks))
-    module = "/".join(block.module for block in blocks if block.module)
-    line, at = source.first(node) + 1, node.start_byte
-
-    def place(verb: str, path: str, handler: str) -> Place:
-        return Place("", at, verb, path, handler, line)
-
-    if method == "namespace" and first:
-        return RailsBlock(options.get("path", first), first), []
-    if method == "scope":
-        return RailsBlock(options.get("path", first or ""), options.get("module", "")), []
-    if method in ("member", "collection") and blocks and blocks[-1].resource:
-        # The id of a nested route is not that of a member: `posts/:post_id` gives way to `posts/:id` or `posts`.
-        own = blocks[-1]
-        ending = "/:id" if method == "member" and own.plural else ""
-        return RailsBlock(f"{own.resource}{ending}", instead=True), []
-    if method in ("resources", "resource"):
-        plural = method == "resources"
-        names = [name for one in placed if (name := _literal(one, source))]
-        made = []
-        for name in names:
-            controller = options.get("controller", name if plural else f"{name}s")
-            handler = _rails_actions(options, f"{module}/{controller}".strip("/"), plural)
-            made.append(place("REST", join_paths(prefix, options.get("path", name)), handler))
-        if not names:
-            return None, []
-        own_path = options.get("path", names[-1])
-        nested = f"{own_path}/:{names[-1].removesuffix('s')}_id" if plural else own_path
-        return RailsBlock(nested, "", own_path, plural), made
-    if method in ("get", "post", "put", "patch", "delete", "match", "root"):
-        return None, _rails_single(method, first, options, blocks, module, place)
-    if method == "mount" and named:
-        engine, path = next(iter(options.items()))
-        return None, [place("", join_paths(prefix, path), engine)]
-    if method == "devise_for" and first:
-        return None, [place("REST", join_paths(prefix, first), "devise")]
-    return None, []
-
-
-def _rails_actions(options: Mapping[str, str], controller: str, plural: bool) -> str:
-    actions = [action for action in _ACTIONS if plural or action != "index"]
-    named = {key: re.findall(r"\w+", options.get(key, "")) for key in ("only", "except")}
-    if named["only"]:
-        actions = [action for action in actions if action in named["only"]]
-    elif named["except"]:
-        actions = [action for action in actions if action not in named["except"]]
-    else:
-        return f"{controller}#all actions"
-    return f"{controller}#{', '.join(actions)}"
-
-
-def _rails_single(
-    verb: str,
-    first: str | None,
-    options: Mapping[str, str],
-    blocks: Sequence[RailsBlock],
-    module: str,
-    place: Any,
-) -> list[Place]:
-    # `post "login" => "sessions#create"` names the path as a key.
-    arrow = next(((key, to) for key, to in options.items() if "#" in to and key != "to"), None)
-    path = first if first is not None else arrow[0] if arrow else None
-    to = options.get("to") or (arrow[1] if arrow else "")
-    prefix = [block.path for block in blocks]
-    if "on" in options and blocks and blocks[-1].resource:
-        own = blocks[-1].resource
-        prefix[-1] = f"{own}/:id" if options["on"] == "member" else own
+    path = first if first is not None else value if verb == "mount" else key
+    handler = options.get("to") or (key if verb == "mount" else value if first is None else path)
+    via = ", ".join(re.findall(rf"(?i)\b(?:{METHODS})\b", texts["args"])) if verb == "match" else ""
+    methods = {"match": via.upper() or "ANY", "root": "GET", "mount": ""}
+    method = "REST" if verb.startswith("resource") else methods.get(verb, verb.upper())
     if verb == "root":
-        return [place("GET", join_paths(*prefix), first or to)]
-    if path is None:
-        return []
-    via = ", ".join(re.findall(r"\w+", options.get("via", ""))).upper()
-    method = (via or "ANY") if verb == "match" else verb.upper()
-    handler = to or path.strip("/").replace("/", "#", 1)
-    if module and to:
-        handler = f"{module}/{handler}"
-    return [place(method, join_paths(*prefix, path), handler)]
+        path = ""
+    elif options.get("on") == "collection":
+        path = f"../{path}"
+    at, line = nodes["place"].start_byte, source.first(nodes["place"]) + 1
+    reading.places.append(Place("", at, method, path, handler, line))
 
 
 # What is told

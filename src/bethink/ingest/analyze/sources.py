@@ -159,23 +159,49 @@ class Export(NamedTuple):
 
 def _interfaces(tree: Tree) -> Iterator[Finding]:
     made = 0
-    for reader in (_python_exports, _script_exports, _rust_exports, _go_exports):
-        for name, file, exports in reader(tree):
-            if not exports or made >= MOST_INTERFACES:
-                continue
-            made += 1
-            shown = [_show(export, file, at < DESCRIBED) for at, export in enumerate(exports)]
-            inside = [export.line for export in exports if export.file == file] or [1]
-            yield finding(
-                file,
-                (min(inside), max(inside)),
-                "component",
-                "export",
-                f"The public interface of {name} ({file}) is {listed(shown, MOST_NAMES)}.",
-                importance=6,
-                section=f"{name} › public interface",
-                entities=[Entity(export.name, "symbol") for export in exports[:10]],
-            )
+    for name, files in _entry_points(tree):
+        exports = [export for file in files for export in _exported(tree, file, 0)]
+        exports = list({export.name: export for export in reversed(exports[:200])}.values())[::-1]
+        exports.sort(key=lambda export: files[0].endswith(".py") and not export.about)
+        if not exports or made == MOST_INTERFACES:
+            continue
+        made += 1
+        file = files[0]
+        shown = [_show(export, file, at < DESCRIBED) for at, export in enumerate(exports)]
+        inside = [export.line for export in exports if export.file == file] or [1]
+        yield finding(
+            file,
+            (min(inside), max(inside)),
+            "component",
+            "export",
+            f"The public interface of {name} ({file}) is {listed(shown, MOST_NAMES)}.",
+            importance=6,
+            section=f"{name} › public interface",
+            entities=[Entity(export.name, "symbol") for export in exports[:10]],
+        )
+
+
+def _entry_points(tree: Tree) -> Iterator[tuple[str, list[str]]]:
+    """The packages of the project by name, each with the files that tell what it exports."""
+    for path in tree.named("__init__.py"):
+        folder = folder_of(path)
+        if folder and f"{folder_of(folder)}/__init__.py".lstrip("/") not in tree:
+            yield name_of(folder), [path]
+    for manifest in manifests(tree):
+        folder, files = folder_of(manifest.path), []
+        if name_of(manifest.path) == "package.json":
+            value = table(tree.parse(manifest.path, read_json))
+            stated = [string(value.get(key)) for key in ("source", "types", "module", "main")]
+            guesses = [*filter(None, stated), *load_table("analyze")["entry_points"]]
+            paths = (posixpath.normpath(posixpath.join(folder, guess)) for guess in guesses)
+            files = [path for path in paths if path in tree.own and path.endswith(SOURCES)][:1]
+        elif manifest.language == "Rust":
+            files = [path for path in (f"{folder}/src/lib.rs".lstrip("/"),) if path in tree]
+        elif name_of(manifest.path) == "go.mod":
+            own = [path for path in tree.suffixed(".go") if folder_of(path) == folder]
+            files = [path for path in own if not re.search(r"(?m)^package main\b", tree.text(path))]
+        if files:
+            yield manifest.name or name_of(folder) or "the package", files
 
 
 def _show(export: Export, file: str, described: bool) -> str:
@@ -184,10 +210,46 @@ def _show(export: Export, file: str, described: bool) -> str:
     return f"{export.name} ({', '.join(filter(None, about))})" if any(about) else export.name
 
 
+def _language(file: str) -> str:
+    return SUFFIXES[file[file.rindex(".") :]]
+
+
+def _exported(tree: Tree, file: str, depth: int) -> list[Export]:
+    """What a file gives to others: what it defines for them, lists, or hands on."""
+    visible = re.compile(load_table("analyze")["visible"].get(_language(file), "(?!)"))
+    names = [
+        symbol.name
+        for symbol in _outline(tree, file).symbols
+        if not symbol.parent and visible.search(f"{symbol.signature}\n{symbol.name}")
+    ]
+    matches = list(_matches(tree, file))
+    listed_names = [texts["name"] for role, texts in matches if role == "listed"]
+    found = [_follow(tree, file, name, 0) for name in (*names, *listed_names)]
+    for role, texts in matches:
+        target = _module_file(tree, file, texts.get("module", ""))
+        if role == "everything" and target and depth < 2:
+            found += _exported(tree, target, depth + 1)
+        elif role == "imported" and target and not listed_names and texts["name"][0] != "_":
+            found.append(_follow(tree, file, texts["name"], 0))
+    return [export for export in found if export.name != "default" and export.name[:2] != "__"]
+
+
+def _follow(tree: Tree, file: str, name: str, depth: int) -> Export:
+    """A name with where it is defined, through at most three re-exports."""
+    for symbol in _outline(tree, file).symbols:
+        if symbol.name == name and not symbol.parent:
+            kind = load_table("analyze")["kinds"].get(symbol.kind, symbol.kind)
+            return Export(name, kind, file, symbol.lines[0], sentence(symbol.doc, 120))
+    for _, texts in _matches(tree, file) if depth < 3 else ():
+        target = _module_file(tree, file, texts.get("module", ""))
+        if texts.get("name") == name and target:
+            original = texts.get("original", name)
+            return _follow(tree, target, original, depth + 1)._replace(name=name)
+    return Export(name, "", file, 1)
+
+
 def _outline(tree: Tree, file: str) -> Outline:
-    language = SUFFIXES[file[file.rindex(".") :]]
-    found = tree.parse(file, _OUTLINES[language])
-    return found or Outline([])
+    return tree.parse(file, _OUTLINES[_language(file)]) or Outline([])
 
 
 _OUTLINES = {
@@ -196,19 +258,12 @@ _OUTLINES = {
 }
 
 
-def _defined(tree: Tree, file: str, name: str) -> Export | None:
-    """The symbol of that name at the top of a file."""
-    for symbol in _outline(tree, file).symbols:
-        if symbol.name == name and not symbol.parent:
-            kinds = load_table("analyze")["kinds"]
-            kind = kinds.get(symbol.kind, symbol.kind)
-            return Export(name, kind, file, symbol.lines[0], sentence(symbol.doc, 120))
-    return None
-
-
-def _matches(tree: Tree, file: str, query: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """What a query finds in a file: the role of each match, and the texts of its captures."""
-    language = SUFFIXES[file[file.rindex(".") :]]
+def _matches(tree: Tree, file: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """What the query of a file's language finds: the role of each match, and the texts of its captures."""
+    language = _language(file)
+    query = load_table("analyze")["export_queries"].get(language)
+    if not query:
+        return
     source, root = parse_source(tree.text(file), language)
     for settings, captures in find_matches(f"exports/{query}", language, root):
         texts = {name: source.text_of(node) for name, node in captures.items()}
@@ -216,138 +271,24 @@ def _matches(tree: Tree, file: str, query: str) -> Iterator[tuple[str, Mapping[s
             yield settings["role"], texts
 
 
-Package = tuple[str, str, list[Export]]  # its name, the file that tells, what it exports
-
-
-def _python_exports(tree: Tree) -> Iterator[Package]:
-    for path in tree.named("__init__.py"):
-        folder = folder_of(path)
-        if not folder or f"{folder_of(folder)}/__init__.py".lstrip("/") in tree:
-            continue  # a package inside a package
-        names, imported = _python_names(tree, path, folder)
-        own = names or [name for name, (source, _) in imported.items() if source and name[0] != "_"]
-        found = [
-            _python_definition(tree, name, path, folder)
-            for name in dict.fromkeys(own[:200])
-            if not name.startswith("__")
-        ]
-        yield name_of(folder), path, sorted(found, key=lambda export: not export.about)
-
-
-def _python_names(tree: Tree, file: str, top: str) -> tuple[list[str], dict[str, tuple[str, str]]]:
-    """The names in `__all__`, and each imported name with the path, without a suffix, of its module and its name there."""
-    names: list[str] = []
-    imported: dict[str, tuple[str, str]] = {}
-    for role, texts in _matches(tree, file, "python"):
-        if role == "listed":
-            names.append(texts["name"])
-            continue
-        module = texts["module"]
-        dots = len(module) - len(module.lstrip("."))
-        parts = [part for part in module.split(".") if part]
-        base = folder_of(file).split("/")
-        source = ""  # somebody else's
-        if dots:
-            source = "/".join([*base[: max(len(base) - dots + 1, 0)], *parts])
-        elif parts and parts[0] == name_of(top):
-            source = "/".join([top, *parts[1:]])
-        imported[texts["name"]] = (source, texts.get("original", texts["name"]))
-    return names, imported
-
-
-def _python_definition(tree: Tree, name: str, file: str, top: str) -> Export:
-    """Follows a name to where it is defined, through at most three re-exports."""
-    place, wanted = file, name
-    for _ in range(3):
-        if found := _defined(tree, place, wanted):
-            return found._replace(name=name)
-        source, original = _python_names(tree, place, top)[1].get(wanted, ("", ""))
-        candidates = (f"{source}.py", f"{source}/__init__.py", f"{source}/{original}.py")
-        following = next((path for path in candidates if source and path in tree), None)
-        if following is None:
-            break
-        if following == candidates[2]:
-            return Export(name, "module", following, 1)
-        place, wanted = following, original
-    return Export(name, "", place, 1)
-
-
-def _script_exports(tree: Tree) -> Iterator[Package]:
-    for manifest in manifests(tree):
-        if name_of(manifest.path) != "package.json":
-            continue
-        folder, value = folder_of(manifest.path), table(tree.parse(manifest.path, read_json))
-        stated = [string(value.get(key)) for key in ("source", "types", "module", "main")]
-        guesses = [*filter(None, stated), *load_table("analyze")["entry_points"]]
-        paths = (posixpath.normpath(posixpath.join(folder, guess)) for guess in guesses)
-        known = (path for path in paths if path in tree.own and path.endswith(SOURCES))
-        if entry := next(known, None):
-            yield manifest.name or folder or "the package", entry, _script_names(tree, entry, 0)
-
-
-def _script_names(tree: Tree, file: str, depth: int) -> list[Export]:
-    found = [
-        export
-        for symbol in _outline(tree, file).symbols
-        if not symbol.parent and re.search(r"(?:^|\s)export\s", symbol.signature)
-        if (export := _defined(tree, file, symbol.name))
-    ]
-    for role, texts in _matches(tree, file, "javascript"):
-        module = texts.get("module", "").strip("'\"")
-        target = _script_file(tree, file, module)
-        if role == "everything":
-            if target and depth < 2:
-                found += _script_names(tree, target, depth + 1)
-            elif module:
-                found.append(Export(module, "module", file, 1))
-        elif texts["name"] != "default":
-            name, original = texts["name"], texts.get("original", texts["name"])
-            defined = _defined(tree, target, original) if target else None
-            found.append(defined._replace(name=name) if defined else Export(name, "", file, 1))
-    return list({export.name: export for export in reversed(found[:200])}.values())[::-1]
-
-
-def _script_file(tree: Tree, file: str, module: str) -> str | None:
-    if not module.startswith("."):
+def _module_file(tree: Tree, file: str, module: str) -> str | None:
+    """The file of a module that belongs to the same package: `./errors`, `.a`, `shop.orders`."""
+    module = re.sub(r"\.[cm]?[jt]sx?$", "", module.strip("'\""))
+    python = file.endswith(".py")
+    inside = python and f"/{module.split('.')[0]}/" in f"/{file}"
+    if not module.startswith(".") and not inside:
         return None
-    base = posixpath.normpath(
-        posixpath.join(folder_of(file), re.sub(r"\.[cm]?[jt]sx?$", "", module))
+    tail = (module.replace(".", "/") if python else module).strip("./")
+    endings = (
+        (".py", "/__init__.py") if python else (".ts", ".tsx", ".js", "/index.ts", "/index.js")
     )
-    candidates = (base + ending for ending in (".ts", ".tsx", ".js", "/index.ts", "/index.js"))
-    return next((path for path in candidates if path in tree), None)
-
-
-def _rust_exports(tree: Tree) -> Iterator[Package]:
-    for manifest in manifests(tree):
-        file = f"{folder_of(manifest.path)}/src/lib.rs".lstrip("/")
-        if manifest.language != "Rust" or file not in tree:
-            continue
-        found = [
-            export
-            for symbol in _outline(tree, file).symbols
-            if not symbol.parent and re.search(r"(?:^|\s)pub\s", symbol.signature)
-            if (export := _defined(tree, file, symbol.name))
-        ]
-        found += [Export(texts["name"], "", file, 1) for _, texts in _matches(tree, file, "rust")]
-        yield manifest.name or "the crate", file, found
-
-
-def _go_exports(tree: Tree) -> Iterator[Package]:
-    for manifest in manifests(tree):
-        folder = folder_of(manifest.path)
-        if name_of(manifest.path) != "go.mod":
-            continue
-        files = [file for file in tree.suffixed(".go") if folder_of(file) == folder]
-        found = [
-            export
-            for file in files
-            if not re.search(r"(?m)^package main\b", tree.text(file))
-            for symbol in _outline(tree, file).symbols
-            if not symbol.parent and symbol.name[:1].isupper()
-            if (export := _defined(tree, file, symbol.name))
-        ]
-        if found:
-            yield manifest.name, found[0].file, found
+    top = file.split("/")[0]
+    fitting = [
+        path
+        for path in tree.paths
+        if path.startswith(top) and f"/{path}".endswith(tuple(f"/{tail}{end}" for end in endings))
+    ]
+    return min(fitting, key=len, default=None)
 
 
 # Warnings beside the code

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from bethink.errors import InvalidInput
 from bethink.ingest import symbols
 from bethink.ingest.comments import comment, docstring, summary
-from bethink.ingest.languages import GRAMMARS, language_of
-from bethink.ingest.symbols import Outline, outline, read
+from bethink.ingest.symbols import LANGUAGES, Outline, language_of, outline, read
 
 CODE = Path(__file__).parent / "fixtures" / "code"
 
@@ -397,7 +396,7 @@ def table(found: list[symbols.Symbol]) -> list[str]:
 
 def test_every_fixture_has_a_table_and_every_language_a_fixture():
     assert {path.name for path in CODE.iterdir()} == set(EXPECTED)
-    assert {language_of(name) for name in EXPECTED} == set(GRAMMARS)
+    assert {language_of(name) for name in EXPECTED} == set(LANGUAGES)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -475,7 +474,7 @@ def test_a_syntax_error_costs_only_what_stands_at_it(language, text, names):
     assert names <= {symbol.name for symbol in read(text, language)}
 
 
-@pytest.mark.parametrize("language", GRAMMARS)
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
     "text", ["", "\n", "   \n\t\n", "\ufeff", "\0", "\ud800 half a pair", "密码 = 1\n", "\r\r\r"]
 )
@@ -483,7 +482,7 @@ def test_texts_without_definitions_have_none(language, text):
     assert [symbol for symbol in read(text, language) if symbol.name != "密码"] == []
 
 
-@pytest.mark.parametrize("language", GRAMMARS)
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
     ("begin", "end"),
     [("(", ")"), ("{", "}"), ("[", "]"), ("if (x) {", "}"), ("a.b(", ")"), ("namespace a {", "}")],
@@ -593,7 +592,7 @@ attr_reader task private /** */ // # @a #[a] /// //! \" ' ` { } ( ) [ ] < > : ; 
 """.split(" ")
 
 
-@pytest.mark.parametrize("language", GRAMMARS)
+@pytest.mark.parametrize("language", LANGUAGES)
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     text=st.one_of(
@@ -752,12 +751,12 @@ def test_cleaning_takes_no_longer_for_hostile_comments(text):
 
 def test_without_tree_sitter_there_is_a_hint(monkeypatch):
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
-    symbols._language.cache_clear()
+    symbols._grammar.cache_clear()
     try:
         with pytest.raises(InvalidInput, match="needs tree-sitter") as caught:
             read("def f(): pass", "python")
     finally:
-        symbols._language.cache_clear()
+        symbols._grammar.cache_clear()
     assert caught.value.hint == "pip install 'bethink[code]'"
 
 
@@ -774,7 +773,7 @@ def test_importing_the_reader_loads_no_grammar():
 def test_places_are_never_asked_of_the_nodes():
     """Reading `Point.row` or `.column` frees integers that are in use in tree-sitter 0.26.0, and a crash follows much later."""
     ingest = Path(symbols.__file__).parent
-    for name in ("symbols.py", "defines.py"):
+    for name in ("symbols.py", "analyze/routes.py"):
         assert (
             re.findall(
                 r"\.(?:start_point|end_point)\b|(?<!Node)\.text\b(?!\()",

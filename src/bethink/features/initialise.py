@@ -408,7 +408,7 @@ def take(memory: Bethink, part: str, progress: Progress | None = None) -> Taken:
 def would_take(project: Project, config: Config, part: str) -> int:
     """How many files a part would look at."""
     from bethink.ingest.files import Found, walk
-    from bethink.ingest.languages import SUFFIXES
+    from bethink.ingest.symbols import SUFFIXES
 
     root = project.worktree
     starts = (

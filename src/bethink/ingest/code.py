@@ -15,8 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from bethink.ingest.languages import GRAMMARS
-from bethink.ingest.symbols import Symbol
+from bethink.ingest.symbols import LANGUAGES, Symbol
 from bethink.store.lexemes import parts
 from bethink.types import Entity, Passage
 
@@ -93,7 +92,7 @@ def skeleton(entry: Entry) -> str:
 
 
 def qualified(entry: Entry, symbol: Symbol) -> str:
-    separator = GRAMMARS[entry.language].separator if entry.language in GRAMMARS else "."
+    separator = LANGUAGES.get(entry.language, {}).get("separator", ".")
     return f"{symbol.parent}{separator}{symbol.name}" if symbol.parent else symbol.name
 
 

@@ -21,10 +21,9 @@ from typing import Any, NamedTuple, NoReturn
 from bethink.errors import InvalidInput
 from bethink.ingest.code import ENTITIES, Entry, passages, skeleton
 from bethink.ingest.files import Found, read_text
-from bethink.ingest.languages import language_of
 from bethink.ingest.markdown import redacted
 from bethink.ingest.redact import redact
-from bethink.ingest.symbols import Symbol, outline
+from bethink.ingest.symbols import Symbol, language_of, outline
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Entity, Passage
 

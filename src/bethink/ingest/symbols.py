@@ -1,48 +1,61 @@
 """Source text → its outline: what is defined where, by tree-sitter.
 
-What stands at the top of a file and inside types is found; function bodies are passed over, except that the functions
-within a JavaScript module's functions are named too. A file with syntax errors gives what can be parsed. The walk keeps
-its own stack, so nesting of any depth is safe.
-
-What counts as a definition is told by `languages` and `defines`. This module opens no file and knows no passages.
+Which nodes define something is data: queries in `data/queries/symbols`, one file a language, listed in `data/languages.toml`. This
+module asks them and puts the answers together: what stands in what, where a signature ends, which comment belongs to it. Function
+bodies are passed over, except that the functions within a JavaScript module's functions are named too. A file with syntax errors
+gives what can be parsed; nesting of any depth is safe, because nothing here recurses.
 """
 
 from __future__ import annotations
 
 import re
 import time
+import tomllib
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.ingest.comments import comment, docstring, shortened, summary
-from bethink.ingest.defines import Defined, Scope, defined
-from bethink.ingest.languages import GRAMMARS, Grammar
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
+DATA = Path(__file__).parent / "data"
 SIGNATURE = 300  # characters
 VALUE = 120  # characters of a constant and its value
 MARK = 80  # a longer decorator or annotation is left out of the signature
 MOST = 20_000  # symbols of one file
+MATCHES = 200_000  # of all queries in one file
+NAME = 200  # characters
+LOOKED = 8_000  # bytes of a definition that are searched for the end of its signature
 # The parser reads 10 MB of code in a second, but on some garbage its time grows with the square of the length. It is given the
 # text piece by piece, and no more of it once it falls behind this pace: seconds of this thread, then bytes in a second.
 PATIENCE, PACE = 0.5, 250_000
 PIECE = 2_048
-MATCHES = 20_000  # of one query in one file
-QUERIES = Path(__file__).parent / "data" / "queries"
 UNCLOSED = 1_000  # `<` without `>` in Java or C#, from where on memory grows with the square; in all of java.util no file has 100
-NAME = 200  # characters
-LOOKED = 8_000  # bytes of a definition that are searched for the end of its signature
+HEAD = 8_192  # characters of a file that tell its language
 VALUES = frozenset(("constant", "field", "variable", "type", "property"))
-OVERLOADS = frozenset(("function_signature", "method_signature"))
-EXPORTS = frozenset(("export_statement", "ambient_declaration"))
+CALLABLE = frozenset(("function", "method", "task"))
+OPEN = frozenset(("namespace", "module"))
+KINDS = (
+    VALUES
+    | CALLABLE
+    | OPEN
+    | frozenset(
+        "class interface struct enum union trait record annotation delegate concept macro scope".split()
+    )
+)
+LISTS = frozenset(
+    "lexical_declaration variable_declaration const_declaration var_declaration type_declaration".split()
+)
+_CONSTANT = re.compile(r"_{0,2}[A-Z][A-Z0-9_]*")
+_ARGUMENTS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
+_DECLARATORS = ("parenthesized_declarator", "reference_declarator", "attributed_declarator")
 # Macros that C's grammars cannot know: between `class` and its name, and alone on a line. Blanked, so that places stay.
 _MACROS = re.compile(
     rb"(?<=class )[A-Z][A-Z0-9_]{2,60}(?:\([^()\n]{0,60}\))?(?=[ \t]+[A-Za-z_][\w:]{0,200}\s*(?:final\s*)?[:{])"
@@ -54,6 +67,14 @@ _SPOKEN = re.compile(
     rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)'", re.DOTALL
 )  # comments and strings
 _TRAILING = re.compile(r"[ \t;,)]{0,80}((?://|#|/\*).{0,600})")
+_PROGRAM = re.compile(r"(?<=[/\s])[a-z]{2,10}(?=[\d.]{0,8}(?:\s|$))")
+# What C does not have. `class` and `namespace` are fine names for a field in C, so they need what follows them in C++.
+_CPP_ONLY = re.compile(
+    r"^[ \t]{0,40}(?:class\s+\w+\s*(?:final\s*)?[:{;]|namespace\s+[\w:]*\s*\{|template\s*<|using\s+(?:namespace\s+)?\w+"
+    r"|(?:public|private|protected)\s*:|#include\s+<(?:string|vector|memory|map|utility|functional|iostream|cstd\w{2,6})>)"
+    r"|\b(?:constexpr|nullptr|noexcept|std::\w)",
+    re.MULTILINE,
+)
 
 
 class Symbol(NamedTuple):
@@ -73,59 +94,52 @@ class Outline(NamedTuple):
     doc: str = ""  # what the file says of itself
 
 
-class Look(NamedTuple):
-    """A node whose children are to be looked at."""
+# Languages
 
-    node: Node
-    scope: Scope
-    outer: Node | None = None  # the wrapper that the definition within begins with
-    comments: tuple[Node, ...] = ()
+LANGUAGES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    (DATA / "languages.toml").read_text("utf-8")
+)
 
 
-def read(text: str, language: str) -> list[Symbol]:
-    """The symbols of a source text, in the order of the text."""
-    return outline(text, language).symbols
+def _by_word(field: str) -> dict[str, str]:
+    return {word: name for name, row in LANGUAGES.items() for word in row.get(field, "").split()}
 
 
-@cache
-def _language(language: str) -> Language:
-    import importlib
-
-    grammar = GRAMMARS[language]
-    try:
-        from tree_sitter import Language
-
-        module = importlib.import_module(grammar.module)
-    except ImportError:
-        raise InvalidInput(
-            "The code map needs tree-sitter, which is not installed.", "pip install 'bethink[code]'"
-        ) from None
-    return Language(getattr(module, grammar.function)())
+SUFFIXES, NAMES, INTERPRETERS = map(_by_word, ("suffixes", "names", "interpreters"))
 
 
-def _patient(data: bytes) -> Callable[[int, object], bytes]:
-    """Hands the parser its text, and an early end when it falls behind."""
-    until = time.thread_time() + PATIENCE
-    return lambda at, _: data[at : at + PIECE] if time.thread_time() < until + at / PACE else b""
+def language_of(path: str, text: str = "") -> str | None:
+    """The language of a file by its name and, where the name leaves it open, by the beginning of its text. None for other files."""
+    name = PurePosixPath(path).name
+    suffix = PurePosixPath(name).suffix
+    if not suffix:
+        programs = _PROGRAM.findall(text[:200].split("\n")[0]) if text.startswith("#!") else ()
+        known = (INTERPRETERS[program] for program in programs if program in INTERPRETERS)
+        return NAMES.get(name) or next(known, None)
+    if suffix == ".h" and _CPP_ONLY.search(text[:HEAD]):
+        return "cpp"
+    return SUFFIXES.get(suffix) or SUFFIXES.get(suffix.lower())
+
+
+# Parsing
 
 
 class Source(NamedTuple):
     """A text being read."""
 
     language: str
-    grammar: Grammar
     data: bytes
     breaks: array[int]  # where its line breaks are
 
     def text(self, start: int, end: int) -> str:
         return self.data[start:end].decode("utf-8", "replace")
 
+    def text_of(self, node: Node) -> str:
+        return self.text(node.start_byte, node.end_byte)
+
     def row(self, at: int) -> int:
         """The line of a place, from 0. Not asked of the nodes: reading `Point.row` damages memory in tree-sitter 0.26.0."""
         return bisect_left(self.breaks, at)
-
-    def text_of(self, node: Node) -> str:
-        return self.text(node.start_byte, node.end_byte)
 
     def first(self, node: Node) -> int:
         return self.row(node.start_byte)
@@ -135,20 +149,20 @@ class Source(NamedTuple):
         return self.row(max(node.start_byte, node.end_byte - 1))
 
 
-class Taken(NamedTuple):
-    at: int
-    symbol: Symbol
-    declared: bool  # only announced here: a C prototype, a TypeScript overload
+@cache
+def _grammar(language: str) -> Language:
+    import importlib
 
+    row = LANGUAGES[language]
+    try:
+        from tree_sitter import Language
 
-def parse_source(text: str, language: str) -> tuple[Source, Node]:
-    """A source text and the root of its syntax tree."""
-    grammar = _language(language)
-    from tree_sitter import Parser
-
-    source = _source(text, language)
-    # A parser of its own: one cannot serve two threads.
-    return source, Parser(grammar).parse(_patient(source.data)).root_node
+        module = importlib.import_module(row["module"])
+    except ImportError:
+        raise InvalidInput(
+            "The code map needs tree-sitter, which is not installed.", "pip install 'bethink[code]'"
+        ) from None
+    return Language(getattr(module, row.get("function", "language"))())
 
 
 @cache
@@ -156,289 +170,438 @@ def _query(name: str, language: str) -> tuple[Any, list[dict[str, str]]]:
     """A query of `data/queries` and the settings of each of its patterns."""
     from tree_sitter import Query
 
-    query = Query(_language(language), (QUERIES / f"{name}.scm").read_text("utf-8"))
+    query = Query(_grammar(language), (DATA / "queries" / f"{name}.scm").read_text("utf-8"))
     settings = [query.pattern_settings(at) for at in range(query.pattern_count)]
     return query, [{key: str(value) for key, value in one.items()} for one in settings]
 
 
-def find_matches(
-    name: str, language: str, root: Node
-) -> Iterator[tuple[dict[str, str], dict[str, Node]]]:
-    """What a query finds below a node: the settings of the pattern, and the first node of each capture, in the order of the text.
-    Settings stand for predicates, because the text that predicates look at is not kept."""
-    from tree_sitter import QueryCursor
-
-    query, settings = _query(name, language)
-    found = QueryCursor(query, match_limit=MATCHES).matches(root)
-    for pattern, captures in found[:MATCHES]:
-        yield settings[pattern], {key: nodes[0] for key, nodes in captures.items() if nodes}
+def _patient(data: bytes) -> Callable[[int, object], bytes]:
+    """Hands the parser its text, and an early end when it falls behind."""
+    until = time.thread_time() + PATIENCE
+    return lambda at, _: data[at : at + PIECE] if time.thread_time() < until + at / PACE else b""
 
 
-def read_file_doc(text: str, language: str) -> tuple[str, int]:
-    """What the beginning of a file says of it, and the line where it says so."""
-    source, root = parse_source(text, language)
-    doc = _file_doc(root, source)
-    begin = doc.split("\n")[0][:20]
-    lines = text.split("\n")
-    return doc, next((number for number, line in enumerate(lines, 1) if begin in line), 1)
+def parse_source(text: str, language: str) -> tuple[Source, Node]:
+    """A source text and the root of its syntax tree."""
+    grammar = _grammar(language)
+    from tree_sitter import Parser
 
-
-def outline(text: str, language: str) -> Outline:
-    """The symbols of a source text and what it says of itself. Never fails on a text, whatever it holds."""
-    source, root = parse_source(text, language)
-    taken: list[Taken] = []
-    looks = [Look(root, Scope())]
-    while looks:
-        looks += _look(looks.pop(), source, taken)
-    taken.sort(key=lambda item: item.at)
-    return Outline(_once(taken), _file_doc(root, source))
-
-
-def _once(taken: list[Taken]) -> list[Symbol]:
-    """What is announced and defined in one file counts once, where it is defined, with the documentation of either."""
-    docs: dict[tuple[str, str], str] = {}
-    bodies = {(item.symbol.parent, item.symbol.name) for item in taken if not item.declared}
-    symbols = []
-    for item in taken:
-        key = (item.symbol.parent, item.symbol.name)
-        if item.declared and key in bodies:
-            docs[key] = docs.get(key) or item.symbol.doc
-        else:
-            symbols.append(
-                item.symbol if item.symbol.doc else item.symbol._replace(doc=docs.pop(key, ""))
-            )
-    return symbols
-
-
-def _source(text: str, language: str) -> Source:
     data = text.removeprefix("\ufeff").encode("utf-8", "replace")
     if language in ("c", "cpp"):
         data = _MACROS.sub(lambda match: b" " * len(match[0]), data)
     elif language in ("java", "csharp") and data.count(b"<") > UNCLOSED:
         bare = _SPOKEN.sub(b"", data)
         data = b"" if bare.count(b"<") - bare.count(b">") > UNCLOSED else data
-    return Source(
-        language,
-        GRAMMARS[language],
-        data,
-        array("L", (match.start() for match in re.finditer(b"\n", data))),
+    breaks = array("L", (match.start() for match in re.finditer(b"\n", data)))
+    # A parser of its own: one cannot serve two threads.
+    return Source(language, data, breaks), Parser(grammar).parse(_patient(data)).root_node
+
+
+class Match(NamedTuple):
+    """What a pattern of a query found: its settings, and the first node of each capture."""
+
+    pattern: int
+    settings: Mapping[str, str]
+    captures: Mapping[str, Node]
+
+
+def find_matches(name: str, language: str, root: Node) -> Iterator[Match]:
+    """What a query finds below a node. Settings stand for predicates, because the text that predicates look at is not kept."""
+    from tree_sitter import QueryCursor
+
+    query, settings = _query(name, language)
+    for pattern, captures in QueryCursor(query).matches(root)[:MATCHES]:
+        first = {key: nodes[0] for key, nodes in captures.items() if nodes}
+        yield Match(pattern, settings[pattern], first)
+
+
+# Reading
+
+
+class Definition(NamedTuple):
+    """What one match of a query defines."""
+
+    node: Node
+    kind: str
+    name: str
+    order: int  # of its pattern: the first that fits a node counts
+    end: int  # where the signature ends
+    closes: int  # where what it encloses ends
+    owner: str | None
+    holds: bool  # whether it may hold others
+    settings: Mapping[str, str]
+
+
+class Found(NamedTuple):
+    """What the queries of a language found in a file."""
+
+    definitions: list[Definition]
+    opaque: set[tuple[int, int]]  # what is passed over: bodies of functions, arguments
+    docs: dict[int, Node]  # docstrings by where their block begins
+    comments: list[Node]
+    marks: list[Node]
+
+
+class Enclosing(NamedTuple):
+    """What is open around a place while the definitions are gone through in their order."""
+
+    end: int
+    definition: Definition | None  # None for what is passed over
+    name: str = ""
+    kind: str = ""
+    depth: int = 0
+    hidden: int = 0  # how many things that are passed over are open, this one included
+    holder: Enclosing | None = None  # the nearest definition around it
+
+
+def read(text: str, language: str) -> list[Symbol]:
+    """The symbols of a source text, in the order of the text."""
+    return outline(text, language).symbols
+
+
+def outline(text: str, language: str) -> Outline:
+    """The symbols of a source text and what it says of itself. Never fails on a text, whatever it holds."""
+    source, root = parse_source(text, language)
+    found = _ask_queries(source, root)
+    taken: list[tuple[Symbol, bool]] = []
+    begins: set[int] = set()
+    for definition, parent, kind, depth in _nest(found, source):
+        begin = _begin(definition, found, source)
+        begins.add(begin)
+        symbol = Symbol(
+            definition.name[:NAME],
+            kind,
+            _signature(definition, kind, begin, found, source),
+            (source.row(begin) + 1, source.last(definition.node) + 1),
+            _doc(definition, kind, begin, found, source),
+            parent,
+            depth,
+        )
+        taken.append((symbol, "announced" in definition.settings))
+    return Outline(_once(taken), _file_doc(root, begins, found, source))
+
+
+def read_file_doc(text: str, language: str) -> tuple[str, int]:
+    """What the beginning of a file says of it, and the line where it says so."""
+    doc = outline(text, language).doc
+    begin = doc.split("\n")[0][:20]
+    lines = text.split("\n")
+    return doc, next((number for number, line in enumerate(lines, 1) if begin in line), 1)
+
+
+def _ask_queries(source: Source, root: Node) -> Found:
+    found = Found([], set(), {}, [], [])
+    transparent: set[tuple[int, int]] = set()
+    names = LANGUAGES[source.language].get("queries", [source.language])
+    for number, name in enumerate(names):
+        for pattern, settings, captures in find_matches(f"symbols/{name}", source.language, root):
+            order = number * 1_000 + pattern
+            if "comment" in captures:
+                found.comments.append(captures["comment"])
+            elif "mark" in captures:
+                found.marks.append(captures["mark"])
+            elif "doc" in captures:
+                doc = captures["doc"]
+                block = doc.parent.parent if doc.parent else None
+                found.docs[block.start_byte if block else 0] = doc
+            elif _fits(settings, captures, source):
+                for capture, places in (("opaque", found.opaque), ("open", transparent)):
+                    if node := captures.get(capture):
+                        places.add((node.start_byte, node.end_byte))
+                kind = next((name for name in captures if name in KINDS), None)
+                if kind and (one := _define(kind, captures, settings, order, source)):
+                    found.definitions.append(one)
+    found.opaque.difference_update(transparent)
+    for nodes in (found.comments, found.marks):
+        nodes.sort(key=lambda node: node.start_byte)
+    return found
+
+
+def _fits(settings: Mapping[str, str], captures: Mapping[str, Node], source: Source) -> bool:
+    return all(
+        re.fullmatch(pattern, source.text_of(captures[key])[:2_000])
+        for key, pattern in settings.items()
+        if key in captures
     )
 
 
-def _look(look: Look, source: Source, taken: list[Taken]) -> list[Look]:
-    """Takes what a node's children define, and says where to look next."""
-    grammar, scope, outer = source.grammar, look.scope, look.outer
-    further: list[Look] = []
-    comments: list[Node] = list(look.comments)
-    marks: list[Node] = []
-    last = -1  # row on which the child before ended
-    for child in look.node.named_children:
-        if len(taken) >= MOST:
-            return []
-        type = child.type
-        if type in grammar.comments:
-            if source.first(child) != last:
-                comments.append(child)
-            continue
-        if type in grammar.marks:
-            if outer is None:
-                marks.append(child)
-            continue
-        last = source.last(child)
-        if type in grammar.wrappers:
-            inner = scope._replace(exported=True) if type in EXPORTS else scope
-            grouped = any(part.type == "(" for part in child.children)
-            further.append(Look(child, inner, None if grouped else outer or child, tuple(comments)))
-        elif type in grammar.definitions:
-            begin = outer or (marks[0] if marks else child)
-            for item in defined(child, grammar.definitions[type], scope, source.data):
-                within = _take(item, scope, begin, comments, source, taken)
-                if item.inner is not None:
-                    further.append(Look(item.inner, within))
-                if item.kind == "namespace" and child.child_by_field_name("body") is None:
-                    scope = within  # it holds for the rest of the file
-            outer = (
-                None if type == "variable_declarator" else outer
-            )  # of several, the first has the keyword
-        elif type in grammar.opened or type == "ERROR":
-            further.append(Look(child, scope, None, tuple(comments)))
-        elif look.outer is not None:
-            continue  # the parameters of a template, the name of an ambient module
-        comments, marks = [], []
-    return further
-
-
-def _take(
-    item: Defined,
-    scope: Scope,
-    begin: Node,
-    comments: list[Node],
+def _define(
+    kind: str,
+    captures: Mapping[str, Node],
+    settings: Mapping[str, str],
+    order: int,
     source: Source,
-    taken: list[Taken],
-) -> Scope:
-    """Notes a symbol, and returns the scope of what stands in it."""
-    parent, depth = scope.parent, scope.depth
-    if item.parent is not None:
-        parent, depth = _joined(parent, item.parent, scope, source), depth + 1
-    name = item.name[:NAME]
-    if not name:
-        return Scope(parent, depth, item.inside)
-    symbol = Symbol(
-        name,
-        "constant" if item.kind == "field" and not parent else item.kind,  # C's nameless enums
-        _signature(item, begin, source),
-        (source.first(begin) + 1, source.last(item.node) + 1),
-        _doc(item, begin, comments, source),
-        parent,
-        depth,
+) -> Definition | None:
+    node, owner = captures[kind], None
+    if "declarator" in captures:
+        leaf, callable = _dig(captures["declarator"])
+        if leaf is None or (
+            settings.get("callable", "yes" if callable else "no") != ("yes" if callable else "no")
+            and kind != "type"
+        ):
+            return None
+        owner, name = _qualified(leaf, source)
+        if not re.fullmatch(settings.get("named", ".*"), name):
+            return None
+    else:
+        name = " ".join(source.text_of(captures["name"])[:1_000].split()).strip("'\"`:$ ")
+        name = _bare(name) if kind in ("class", "struct", "scope", "type", "interface") else name
+    if "owner" in captures and settings.get("owned") != "no":
+        owner = _bare(source.text_of(captures["owner"])).removesuffix(".prototype")
+    end = node.end_byte
+    if "until" in captures:
+        end = captures["until"].end_byte
+    elif "body" in captures:
+        end = captures["body"].start_byte
+    closes = len(source.data) + 1 if "rest" in settings else node.end_byte
+    holds = "body" in captures or kind not in VALUES | {"macro"}
+    return (
+        Definition(node, kind, name, order, end, closes, owner, holds, settings) if name else None
     )
-    prototype = item.node.type == "declaration" and item.kind == "function"
-    taken.append(Taken(item.node.start_byte, symbol, prototype or item.node.type in OVERLOADS))
-    return Scope(_joined(parent, name, scope, source), depth + 1, item.inside)
 
 
-def _joined(parent: str, name: str, scope: Scope, source: Source) -> str:
-    separator = (
-        "\\"
-        if source.language == "php" and scope.inside in ("", "namespace")
-        else source.grammar.separator
-    )
-    return f"{parent}{separator}{name}" if parent else name
+def _bare(name: str) -> str:
+    """A type's name without its arguments: `Cache[K, V]` → Cache, `Foo<T<U>>` → Foo."""
+    for _ in range(8):
+        shorter = _ARGUMENTS.sub("", name)
+        if shorter == name:
+            break
+        name = shorter
+    return name.strip("*& ")
 
 
-def _signature(item: Defined, begin: Node, source: Source) -> str:
-    """From the first decorator to where the body begins, on one line; long decorators and comments are left out."""
-    end = max(item.end, begin.start_byte)
-    pieces, at = [], begin.start_byte
-    for start, stop in _cuts(begin, item.node, end, source):
-        pieces.append(source.text(at, start))
-        at = max(at, stop)
-    pieces.append(source.text(at, min(end, at + LOOKED)))
-    text = (
-        " ".join(" ".join(pieces).split()).rstrip(" {:;,=\\").removesuffix("=>").rstrip()
-        + item.tail
-    )
-    text = text.replace("( ", "(").replace(" )", ")").replace(",)", ")")
-    whole = item.end == item.node.end_byte
-    return shortened(text, VALUE if whole and item.kind in VALUES else SIGNATURE)
+def _dig(node: Node) -> tuple[Node | None, bool]:
+    """The identifier within a C declarator, and whether a function is declared, and not a pointer to one."""
+    callable = False
+    for _ in range(64):  # deeper ones are nobody's code
+        inner = node.child_by_field_name("declarator")
+        if inner is None and node.type in _DECLARATORS:
+            inner = next(iter(node.named_children), None)
+        if node.type == "operator_cast":
+            return node, True
+        if node.type == "function_declarator":
+            callable = callable or inner is None or inner.type != "parenthesized_declarator"
+        if inner is None:
+            return node, callable
+        node = inner
+    return None, callable
 
 
-def _cuts(begin: Node, node: Node, end: int, source: Source) -> list[tuple[int, int]]:
-    """The places of comments and of long decorators before the body."""
-    grammar = source.grammar
-    head = source.data[begin.start_byte : min(end, begin.start_byte + LOOKED)]
-    if not (grammar.marks or b"//" in head or b"/*" in head or b"#" in head):
-        return []
-    found: list[tuple[int, int]] = []
-    nodes = [begin, node] if begin.end_byte <= node.start_byte else [begin]
-    if begin.type in grammar.marks and begin.end_byte - begin.start_byte > MARK:
-        found.append((begin.start_byte, begin.end_byte))
-    while nodes:
-        for child in nodes.pop().named_children:
-            if child.start_byte >= end:
-                break
-            type = child.type
-            if type in grammar.comments or (
-                type in grammar.marks and child.end_byte - child.start_byte > MARK
-            ):
-                found.append((child.start_byte, min(child.end_byte, end)))
-            elif child.child_count:
-                nodes.append(child)
-    return sorted(found)
+def _qualified(leaf: Node, source: Source) -> tuple[str | None, str]:
+    """`Solver::Inner::solve` → its owner and its own name."""
+    if leaf.type == "operator_cast":
+        type = leaf.child_by_field_name("type")
+        return None, "operator " + (source.text_of(type) if type else "")
+    text = " ".join(source.text_of(leaf)[:1_000].split())
+    if leaf.type != "qualified_identifier":
+        return None, text
+    owner, _, name = _bare(text).rpartition("::")
+    return owner or None, name
 
 
-def _doc(item: Defined, begin: Node, comments: list[Node], source: Source) -> str:
-    """What is said about a symbol: its docstring, the comment right above it, or the one behind it on its line."""
-    if source.language == "python" and item.kind in ("class", "function", "method"):
-        body = item.node.child_by_field_name("body")
-        if body is not None and (told := _docstring(body, source)):
-            return summary(told)
-    row = source.first(begin)
-    if (
-        comments
-        and source.last(comments[-1]) == row - 2
-        and source.text(comments[-1].start_byte, comments[-1].start_byte + 3) == "/**"
-    ):
-        row -= 1  # some leave a line free below such a comment
-    # `//!` is about the file.
-    about = [
-        node for node in comments if source.text(node.start_byte, node.start_byte + 3) != "//!"
+def _nest(found: Found, source: Source) -> Iterator[tuple[Definition, str, str, int]]:
+    """The definitions that count, each with the name of what it stands in, its kind there, and how deep."""
+    row = LANGUAGES[source.language]
+    joint = row.get("joined", row.get("separator", "."))
+    script = source.language in ("javascript", "typescript", "tsx")
+    seen: set[tuple[int, int, str]] = set()
+    around: list[Enclosing] = []
+    count = 0
+    # What encloses comes before what it holds; of one node the first pattern counts.
+    events: list[tuple[int, int, int, Definition | None]] = [
+        (one.node.start_byte, -one.closes, one.order, one) for one in found.definitions
     ]
-    if told := summary(_said(_adjacent(about, row, source), source)):
+    events += [(start, -end, MATCHES * 9, None) for start, end in found.opaque]
+    for start, closes, _, definition in sorted(events, key=lambda event: event[:3]):
+        while around and around[-1].end <= start:
+            around.pop()
+        near = around[-1] if around else None
+        holder = near if near is None or near.definition else near.holder
+        hidden = near.hidden if near else 0
+        if definition is None:
+            around.append(Enclosing(-closes, None, hidden=hidden + 1, holder=holder))
+            continue
+        key = (start, definition.node.end_byte, definition.name)
+        if key in seen or not _counts(definition, holder, hidden, script, source):
+            continue
+        seen.add(key)
+        parent, depth = (holder.name, holder.depth + 1) if holder else ("", 0)
+        if definition.owner is not None:
+            parent = f"{parent}{joint}{definition.owner}" if parent else definition.owner
+            depth += 1
+        kind = _kind_here(definition, holder, parent)
+        scope = definition.kind == "scope"
+        whole = f"{parent}{joint}{definition.name}" if parent else definition.name
+        if definition.holds:
+            around.append(Enclosing(-closes, definition, whole, kind, depth, hidden, holder))
+        if scope:
+            continue
+        count += 1
+        if count > MOST:
+            return
+        yield definition, parent, kind, depth
+
+
+def _counts(
+    definition: Definition, holder: Enclosing | None, hidden: int, script: bool, source: Source
+) -> bool:
+    """Whether a definition is one where it stands."""
+    top = holder is None or holder.kind in OPEN
+    within = definition.settings.get("within")
+    if (within == "top" and not top) or (within == "type" and top):
+        return False
+    if hidden:
+        # The functions within a module's own functions are named, those within them no more.
+        closure = script and hidden == 1 and holder is not None and holder.kind == "function"
+        return closure and definition.kind in CALLABLE
+    if definition.settings.get("exported"):
+        before = definition.node.parent.parent if definition.node.parent else None
+        exported = before is not None and before.type in ("export_statement", "ambient_declaration")
+        return exported or bool(_CONSTANT.fullmatch(definition.name))
+    return True
+
+
+def _kind_here(definition: Definition, holder: Enclosing | None, parent: str) -> str:
+    kind = definition.kind
+    typed = definition.owner is not None or (
+        holder is not None and holder.kind not in OPEN | CALLABLE
+    )
+    if kind in ("function", "method"):
+        return "method" if typed else "function"
+    return "constant" if kind == "field" and not parent else kind  # C's nameless enums
+
+
+def _once(taken: list[tuple[Symbol, bool]]) -> list[Symbol]:
+    """What is announced and defined in one file counts once, where it is defined, with the documentation of either."""
+    docs: dict[tuple[str, str], str] = {}
+    bodies = {(symbol.parent, symbol.name) for symbol, announced in taken if not announced}
+    symbols = []
+    for symbol, announced in taken:
+        key = (symbol.parent, symbol.name)
+        if announced and key in bodies:
+            docs[key] = docs.get(key) or symbol.doc
+        else:
+            symbols.append(symbol if symbol.doc else symbol._replace(doc=docs.pop(key, "")))
+    return symbols
+
+
+# Signatures and documentation
+
+
+def _begin(definition: Definition, found: Found, source: Source) -> int:
+    """Where a definition begins: with what wraps it (export, template, decorator), or the marks before it."""
+    node, wrappers = definition.node, LANGUAGES[source.language].get("wrappers", "").split()
+    begin = node.start_byte
+    for _ in range(8):
+        above = node.parent
+        if above is None or above.type not in wrappers:
+            break
+        # Of several in one statement the first has the keyword; in brackets none has it.
+        between = source.data[above.start_byte : begin]
+        if above.type in LISTS and not re.fullmatch(rb"\w+\s+", between):
+            break
+        node, begin = above, above.start_byte
+    at = bisect_left(found.marks, begin, key=lambda mark: mark.start_byte) - 1
+    while at >= 0 and not source.data[found.marks[at].end_byte : begin].strip():
+        begin = found.marks[at].start_byte
+        at -= 1
+    return begin
+
+
+def _signature(definition: Definition, kind: str, begin: int, found: Found, source: Source) -> str:
+    """From the first decorator to where the body begins, on one line; long decorators and comments are left out."""
+    end = max(definition.end, begin)
+    pieces, at = [], begin
+    for start, stop in sorted(
+        (*_within(found.comments, begin, end, 0), *_within(found.marks, begin, end, MARK))
+    ):
+        pieces.append(source.text(at, start))
+        at = max(at, min(stop, end))
+    pieces.append(source.text(at, min(end, at + LOOKED)))
+    text = " ".join(" ".join(pieces).split()).rstrip(" {:;,=\\").removesuffix("=>").rstrip()
+    if "tail" in definition.settings:
+        text += f" {definition.name}"
+    text = text.replace("( ", "(").replace(" )", ")").replace(",)", ")")
+    whole = definition.end == definition.node.end_byte
+    return shortened(text, VALUE if whole and kind in VALUES else SIGNATURE)
+
+
+def _within(nodes: Sequence[Node], begin: int, end: int, least: int) -> Iterator[tuple[int, int]]:
+    """The places of nodes between two others that are longer than so many bytes."""
+    for node in nodes[bisect_left(nodes, begin, key=lambda node: node.start_byte) :]:
+        if node.start_byte >= end:
+            break
+        if node.end_byte - node.start_byte > least:
+            yield node.start_byte, node.end_byte
+
+
+def _doc(definition: Definition, kind: str, begin: int, found: Found, source: Source) -> str:
+    """What is said about a symbol: its docstring, the comment right above it, or the one behind it on its line."""
+    body = definition.node.child_by_field_name("body")
+    if body is not None and body.start_byte in found.docs:
+        return summary(docstring(source.text_of(found.docs[body.start_byte])))
+    if told := summary(_say(_comments_above(begin, found, source), source)):
         return told
-    if item.kind in VALUES or item.kind == "macro":
-        at = item.end if item.kind == "macro" else item.node.end_byte
+    if kind in VALUES or kind == "macro":
+        at = definition.end if kind == "macro" else definition.node.end_byte
         line_end = source.data.find(b"\n", at, at + 1000)
         trailing = _TRAILING.match(source.text(at, line_end if line_end >= 0 else at + 1000))
         return summary(comment(trailing[1])) if trailing else ""
     return ""
 
 
-def _said(comments: list[Node], source: Source) -> str:
-    return comment("\n".join(source.text(node.start_byte, node.end_byte) for node in comments))
+def _say(comments: Sequence[Node], source: Source) -> str:
+    return comment("\n".join(source.text_of(node) for node in comments))
 
 
-def _docstring(body: Node, source: Source) -> str:
-    """The string with which a Python module or body begins."""
-    for child in body.named_children:
-        if child.type == "comment":
-            continue
-        literal = child.named_child(0) if child.type == "expression_statement" else child
-        if literal is None or literal.type != "string":
-            return ""
-        return docstring(source.text(literal.start_byte, literal.end_byte))
-    return ""
-
-
-def _adjacent(comments: list[Node], row: int, source: Source) -> list[Node]:
-    """The comments that stand right above a row, without a blank line between."""
+def _comments_above(begin: int, found: Found, source: Source) -> list[Node]:
+    """The comments that stand right above a place, on lines of their own, without a blank line between; `//!` is about the file."""
+    row = source.row(begin)
+    at = bisect_left(found.comments, begin, key=lambda node: node.start_byte) - 1
     near: list[Node] = []
-    for node in reversed(comments):
-        if not row - 1 <= source.last(node) <= row:
+    while at >= 0:
+        node = found.comments[at]
+        sign = source.data[node.start_byte : node.start_byte + 3]
+        # Some leave a line free below `/** … */`.
+        free = 2 if not near and sign == b"/**" else 1
+        line = source.data.rfind(b"\n", 0, node.start_byte) + 1
+        alone = not source.data[line : node.start_byte].strip()
+        if not row - free <= source.last(node) <= row or not alone or sign == b"//!":
             break
         near.append(node)
         row = source.first(node)
+        at -= 1
     return near[::-1]
 
 
-def _file_doc(root: Node, source: Source) -> str:
+def _file_doc(root: Node, begins: set[int], found: Found, source: Source) -> str:
     """What a file says of itself: its docstring, or the first comment that is neither a licence nor about a definition."""
-    grammar = source.grammar
-    if source.language == "python" and (told := _docstring(root, source)):
-        return summary(told, paragraphs=10)
+    if root.start_byte in found.docs or 0 in found.docs:
+        doc = found.docs.get(root.start_byte) or found.docs[0]
+        if told := summary(docstring(source.text_of(doc)), paragraphs=10):
+            return told
+    known = {node.start_byte for node in found.comments}
     leading: list[Node] = []
     for child in root.named_children:
-        if child.type in grammar.comments:
+        directive = source.text(child.start_byte, child.start_byte + 5) in ("'use ", '"use ')
+        if child.start_byte in known:
             leading.append(child)
-        elif (
-            child.type in grammar.definitions.keys() | grammar.wrappers | grammar.marks
-            and not _directive(child, source)
-        ):
-            about = _adjacent(leading, source.first(child), source)
-            if not any(
-                source.text(node.start_byte, node.start_byte + 3) == "//!" for node in about
-            ):
-                leading = leading[: len(leading) - len(about)]
+        elif child.start_byte in begins and not directive:
+            above = {node.start_byte for node in _comments_above(child.start_byte, found, source)}
+            leading = [node for node in leading if node.start_byte not in above]
             break
-        elif child.type not in ("php_tag", "hash_bang_line") and not _directive(child, source):
+        elif child.type not in ("php_tag", "hash_bang_line") and not directive:
             break
-    blocks = (_said(block, source) for block in _blocks(leading, source))
+    blocks = (_say(block, source) for block in _blocks(leading, source))
     return next((told for block in blocks if (told := summary(block, paragraphs=10))), "")
-
-
-def _directive(node: Node, source: Source) -> bool:
-    """`"use strict"` and its like, which may stand before what a file says of itself."""
-    return source.text(node.start_byte, node.start_byte + 5) in ("'use ", '"use ')
 
 
 def _blocks(nodes: list[Node], source: Source) -> list[list[Node]]:
     """Comments of one sort that follow each other without a blank line belong together."""
     blocks = [nodes[:1]] if nodes else []
     for before, node in pairwise(nodes):
-        marks = {
-            source.text(each.start_byte, each.start_byte + 3).strip() for each in (before, node)
-        }
-        if source.first(node) > source.last(before) + 1 or len(marks) > 1:
+        signs = {source.text(one.start_byte, one.start_byte + 3).strip() for one in (before, node)}
+        if source.first(node) > source.last(before) + 1 or len(signs) > 1:
             blocks.append([])
         blocks[-1].append(node)
     return blocks

@@ -158,7 +158,7 @@ def _read(file: str, text: str, language: str, rules: Mapping[str, Any]) -> Read
         "rails_route": _add_rails_route,
     }
     for name in rules["queries"]:
-        for settings, captures in find_matches(f"routes/{name}", language, root):
+        for _, settings, captures in find_matches(f"routes/{name}", language, root):
             texts = {key: source.text_of(node) for key, node in captures.items()}
             fits = all(
                 re.fullmatch(pattern, texts[key])

@@ -31,8 +31,14 @@ from bethink.ingest.analyze.tree import (
     table,
     words,
 )
-from bethink.ingest.languages import SUFFIXES
-from bethink.ingest.symbols import Outline, find_matches, outline, parse_source, read_file_doc
+from bethink.ingest.symbols import (
+    SUFFIXES,
+    Outline,
+    find_matches,
+    outline,
+    parse_source,
+    read_file_doc,
+)
 from bethink.types import Entity
 
 MOST_FOLDERS = 14  # that are described; set by hand, as all of these
@@ -265,7 +271,7 @@ def _matches(tree: Tree, file: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     if not query:
         return
     source, root = parse_source(tree.text(file), language)
-    for settings, captures in find_matches(f"exports/{query}", language, root):
+    for _, settings, captures in find_matches(f"exports/{query}", language, root):
         texts = {name: source.text_of(node) for name, node in captures.items()}
         if all(texts[name] == value for name, value in settings.items() if name in texts):
             yield settings["role"], texts

@@ -39,6 +39,7 @@ from bethink.types import (
 )
 
 if TYPE_CHECKING:
+    from bethink.ingest.compare import WriteOptions
     from bethink.ingest.sync import Document, Skipped, SourceUpdate, Synced
     from bethink.ingest.vectors import Recent
     from bethink.judge import Judge
@@ -221,19 +222,18 @@ class Bethink:
                 "This database is yours alone; there is no team in it.",
                 "Set `database` to the team's postgresql:// URL.",
             )
-        into = self._options(
+        options = self.write_options(
             PERSONAL if personal else TEAM if team else self.scope,
-            unique=True,
             dedup=self.config.dedup if dedup is None else dedup,
             allow_purged=allow_purged,
         )
         for passage in passages:
-            if passage.expires_at and stamp(passage.expires_at) <= stamp(into.now):
+            if passage.expires_at and stamp(passage.expires_at) <= stamp(options.now):
                 raise InvalidInput(
                     f"The expiry {passage.expires_at.isoformat()} is in the past.",
                     "Give a later time, such as 30d.",
                 )
-        return self._ingest([(Source(source or f"note:{self.actor}", "note"), passages)], into)
+        return self._ingest([(Source(source or f"note:{self.actor}", "note"), passages)], options)
 
     def ingest(
         self,
@@ -245,9 +245,9 @@ class Bethink:
         progress: Callable[[int], None] | None = None,
     ) -> Receipt:
         """Takes in sources of many passages in one transaction; they replace what each source held before."""
-        into = self._options(scope or self.scope, unique=False, dedup=False, allow_purged=False)
-        into = into._replace(trust=types.TRUST["import"] if trust is None else trust)
-        return self._ingest(groups, into, progress, replace_sources)
+        believed = types.TRUST["import"] if trust is None else trust
+        options = self.write_options(scope or self.scope, unique=False, trust=believed)
+        return self._ingest(groups, options, progress, replace_sources)
 
     def sync(
         self,
@@ -263,14 +263,14 @@ class Bethink:
         """Brings the memories of a collection of sources in step with what its reader finds now (`ingest/sync.py`)."""
         from bethink.ingest.sync import Collection, sync
 
-        into = self._options(self.scope, unique=False, dedup=False, allow_purged=False)
-        into = into._replace(trust=types.TRUST["import"] if trust is None else trust, lenient=True)
+        believed = types.TRUST["import"] if trust is None else trust
+        options = self.write_options(self.scope, unique=False, trust=believed, lenient=True)
 
         def write(steps: Sequence[SourceUpdate]) -> Receipt:
             moved = {step.source.uri: step.moved_from for step in steps if step.moved_from}
             return self._ingest(
                 [(step.source, step.passages) for step in steps],
-                into._replace(now=self.clock()),
+                options._replace(now=self.clock()),
                 None,
                 True,
                 moved,
@@ -289,23 +289,23 @@ class Bethink:
         )
         return sync(documents, target, looked=looked, progress=progress)
 
-    def _options(self, scope: str, unique: bool, dedup: bool, allow_purged: bool) -> Any:
+    def write_options(self, scope: str, **changes: Any) -> WriteOptions:
+        """How something is written into a scope from here, but for what the caller changes."""
         from bethink.ingest.compare import WriteOptions
 
-        config = self.config
-        return WriteOptions(
+        options = WriteOptions(
             scope=scope,
             now=self.clock(),
             actor=self.actor,
             trust=self.trust,
-            dedup=dedup,
-            threshold=config.dedup_threshold,
-            unique=unique,
-            longest=config.max_characters,
-            allow_purged=allow_purged,
-            scopes=self.names_of(scope),
+            dedup=self.config.dedup,
+            threshold=self.config.dedup_threshold,
+            longest=self.config.max_characters,
             judge=lambda: self.judge,
         )
+        if "scopes" not in changes:
+            changes["scopes"] = self.names_of(scope)
+        return options._replace(**changes)
 
     def names_of(self, scope: str) -> dict[str, tuple[str, str]]:
         """What a scope is called and where its project lies, for a batch that may be the first to speak of it."""
@@ -324,30 +324,24 @@ class Bethink:
     def _ingest(
         self,
         groups: Sequence[tuple[Source, Sequence[Passage]]],
-        into: Any,
+        options: WriteOptions,
         progress: Callable[[int], None] | None = None,
         replace_sources: bool = False,
         moved: Mapping[str, str] = types.NOTHING,
     ) -> Receipt:
         from bethink.ingest.pipeline import ingest
 
+        def write(embedder: Embedder | None) -> Receipt:
+            store, recent = self.store, self.recent
+            return ingest(
+                groups, options, store, embedder, recent, progress, replace_sources, moved
+            )
+
         try:
-            receipt = ingest(
-                groups,
-                into,
-                self.store,
-                self.embedder,
-                self.recent,
-                progress,
-                replace_sources,
-                moved,
-            )
+            receipt = write(self.embedder)
         except EmbeddingError as error:
-            # What was told is kept all the same.
             self._model.failed(error)
-            receipt = ingest(
-                groups, into, self.store, None, self.recent, progress, replace_sources, moved
-            )
+            receipt = write(None)  # what was told is kept all the same
         return receipt._replace(hints=(*receipt.hints, *self.hints))
 
     def update(
@@ -510,7 +504,7 @@ class Bethink:
 
     def unlink(self, source: str, target: str, type: str = "relates_to") -> Relation:
         """Takes a relation back, and what it had changed, unless another one of its type still says so."""
-        from bethink.ingest.replaced import replaced_before
+        from bethink.ingest.edit import replaced_before
 
         relation = Relation(self.resolve(source), self.resolve(target), type)
         known = self._pointing(relation.target, type)
@@ -689,7 +683,7 @@ class Bethink:
         self, *, full: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> int:
         """Gives every memory and every topic a vector of the current model. May be stopped at any moment and goes on where it was."""
-        from bethink.ingest.reindex import reindex
+        from bethink.ingest.vectors import reindex
 
         embedder = self.embedder
         if embedder is None:

@@ -25,7 +25,6 @@ from bethink.types import NOTHING, Batch, Memory, Session, Source, Span
 if TYPE_CHECKING:
     from bethink.hosts.base import Page, Position, Turn
     from bethink.hosts.transcript import Transcript
-    from bethink.ingest.compare import WriteOptions
 
 COLLECTION = "transcripts"
 OPEN = 8  # sessions of one file whose open topic is remembered: one database may hold thousands of sessions
@@ -246,7 +245,12 @@ def _take(
             session, transcript.host, place, heard, title or "", state if "turns" in state else {}
         )
         made: Prepared = prepare(
-            talk, _into(memory, scope, names), memory.store, embedder, memory.recent, model
+            talk,
+            memory.write_options(scope, scopes=names, relate=True),
+            memory.store,
+            embedder,
+            memory.recent,
+            model,
         )
         states.pop(session, None)  # the sessions spoken in last stand last
         states[session] = {
@@ -330,25 +334,6 @@ def _scope(
     return project.scope, {
         project.scope: (redact_name(project.name), redact_name(str(project.root)))
     }
-
-
-def _into(memory: Bethink, scope: str, names: dict[str, tuple[str, str]]) -> WriteOptions:
-    from bethink.ingest.compare import WriteOptions
-
-    config = memory.config
-    return WriteOptions(
-        scope=scope,
-        now=memory.clock(),
-        actor=memory.actor,
-        trust=memory.trust,
-        dedup=config.dedup,
-        threshold=config.dedup_threshold,
-        unique=True,
-        longest=config.max_characters,
-        scopes=names,
-        relate=True,
-        judge=lambda: memory.judge,
-    )
 
 
 # Looking

@@ -1,18 +1,21 @@
-"""Changes to a memory that exists: the same redaction and extraction as for a new one. Pure: a memory in, new values out."""
+"""Changes to a memory that exists: the same redaction and extraction as for a new one, an earlier version of it, and what it goes back to
+when what replaced it does not any more. Nothing here writes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from bethink.errors import InvalidInput
 from bethink.ingest.extract import entities, keywords, summarize
 from bethink.ingest.pipeline import clean
+from bethink.store.base import Store
+from bethink.store.bundle import EPOCH
 from bethink.store.places import content_hash
 from bethink.text.checks import as_entity, check_kind, check_range
-from bethink.types import Entity, Event, Memory, Passage
+from bethink.types import Change, Entity, Event, Memory, Passage, Relation, superseded
 
 EDITABLE = frozenset(
     "content summary kind importance confidence tags entities expires_at valid_from valid_to answered metadata".split()
@@ -112,3 +115,21 @@ def _told(name: str, value: Any) -> Any:
         found = json.loads(value)
         return tuple(found) if name == "tags" else found
     return value
+
+
+def replaced_before(store: Store, id: str, others: Iterable[Relation]) -> Change:
+    """Gives a memory back to the newest of what else replaces it, or to nobody."""
+    newest = sorted(others, key=lambda one: one.created_at or EPOCH, reverse=True)
+    for new in store.get([one.source for one in newest]):
+        if not _leads_to(store, new, id):
+            return superseded(id, new)
+    return Change(id, "restore", {"superseded_by": None})
+
+
+def _leads_to(store: Store, memory: Memory, id: str) -> bool:
+    seen, at = set[str](), memory.superseded_by
+    while at and at != id and at not in seen:
+        seen.add(at)
+        found = store.get([at])
+        at = found[0].superseded_by if found else None
+    return at == id

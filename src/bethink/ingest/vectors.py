@@ -1,4 +1,5 @@
-"""Text → vectors through two levels of cache, so that the same text is never embedded twice for a model."""
+"""Text → vectors through two levels of cache, so that the same text is never embedded twice for a model; and vectors of the current model
+for whatever has none of it."""
 
 from __future__ import annotations
 
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.embed.base import Embedder
 from bethink.embed.beside import started
-from bethink.store.places import cache_key
+from bethink.store.base import Store
+from bethink.store.places import cache_key, topic_text, vector_text
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+PAGE = 64  # memories that are embedded anew in one write
 HELD = 2048  # texts whose vectors a process keeps at hand
 
 Lookup = Callable[[Sequence[bytes], str], dict[bytes, Any]]
@@ -121,3 +124,39 @@ def pooled(matrix: Any) -> Any:
     mean = matrix.mean(axis=0)
     mean /= np.linalg.norm(mean) or 1.0
     return (matrix + mean) / 2
+
+
+def reindex(
+    store: Store,
+    embedder: Embedder,
+    recent: Recent,
+    write: Callable[..., Any],
+    full: bool,
+    progress: Callable[[int, int], None] | None,
+) -> int:
+    """Embeds the memories and topics that have no vector of this model, and drops the vectors of others; with `full` everything derived is
+    made anew. Returns how many memories it embedded.
+
+    Page by page, each a write of its own, so it may be stopped at any moment and goes on where it was. What somebody changes
+    while its old text is being embedded is left alone, and comes again if the change brought no vector."""
+    if full:
+        store.rebuild()
+        store.drop_vectors()
+    done, total = 0, store.count_unembedded(embedder.model)
+    while page := store.unembedded(embedder.model, PAGE):
+        texts = {memory.id: vector_text(memory.section, memory.content) for memory in page}
+        write(**parts_of("vectors", texts, embedder, recent, store.cached))
+        done += len(page)
+        if progress:
+            progress(done, total)
+    while topics := store.unembedded_spans(embedder.model, PAGE):
+        texts = {topic.id: topic_text(topic.name, topic.summary) for topic in topics}
+        parts = parts_of("span_vectors", texts, embedder, recent, store.cached)
+        parts["span_vectors"] = {
+            id: vectors[:1] for id, vectors in parts["span_vectors"].items()
+        }  # a topic has one, as when it was made
+        write(**parts)
+    for model in store.models():
+        if model != embedder.model:
+            store.drop_vectors(model)
+    return done

@@ -64,13 +64,13 @@ def test_a_turn_whose_agent_is_killed_is_read_at_the_next_hook(shop: Shop) -> No
             "claude",
             "stop",
             {"agent_type": "Explore", "last_assistant_message": "Done."},
-            Hook("stop", "claude", summary="Done."),
+            Hook("stop", "claude"),
         ),
         (
             "claude",
             "post-compact",
             {"trigger": "auto", "compact_summary": "We moved."},
-            Hook("post-compact", "claude", summary="We moved."),
+            Hook("post-compact", "claude"),
         ),
         (
             "claude",
@@ -106,7 +106,7 @@ def test_a_turn_whose_agent_is_killed_is_read_at_the_next_hook(shop: Shop) -> No
             "gemini",
             "stop",
             {"session_id": "g", "cwd": "/p", "prompt": "why?", "prompt_response": "So."},
-            Hook("stop", "gemini", "g", "", "/p", summary="So."),
+            Hook("stop", "gemini", "g", "", "/p"),
         ),
         (
             "opencode",
@@ -270,17 +270,6 @@ def test_before_a_compaction_the_transcript_is_noted_and_what_to_keep_is_said(sh
     assert shop.printed("pre-compact", transcript_path="/talks/a.jsonl") == KEEP
     assert shop.printed("pre-compact", "codex", transcript_path="/talks/b.jsonl") == ""
     assert len(spool.waiting()) == 2
-
-
-def test_after_a_compaction_its_summary_is_kept(shop: Shop) -> None:
-    shop.printed(
-        "post-compact",
-        transcript_path="/talks/a.jsonl",
-        compact_summary="We moved the cache to Valkey.",
-    )
-    assert [entry.summary for entry in spool.waiting() if entry.summary] == [
-        "We moved the cache to Valkey."
-    ]
 
 
 # Saying and doing nothing

@@ -46,7 +46,6 @@ FILES = [
         "b0500000-0000-4000-8000-000000000005.jsonl",  # early 2.1
         [
             (1, "user", "Fix the shipping costs."),
-            (4, "user", "do not touch the islands"),
             (7, "assistant", "The islands stay as they are."),
             (10, "user", "thanks, that was it"),
         ],

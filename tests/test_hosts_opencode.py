@@ -238,37 +238,17 @@ def test_a_database_of_something_else_is_refused_in_a_sentence(tmp_path):
         list(hosts.read(path).turns())
 
 
-def test_the_export_and_the_old_files_give_the_same_turns(tmp_path, opencode):
-    info = {"id": "ses_1", "title": "Caches", "directory": "/home/ada/shop"}
+def test_an_export_gives_the_same_turns(tmp_path, opencode):
     messages = {id: [] for id, _, _ in SESSION}
     for number, (id, _, part) in enumerate(SESSION, 1):
         messages[id].append({"id": f"prt_{number:03}"} | part)
     about = {id: fields | {"id": id} for id, fields, _ in SESSION}
+    value = {
+        "info": {"id": "ses_1", "title": "Caches", "directory": "/home/ada/shop"},
+        "messages": [{"info": about[id], "parts": parts} for id, parts in messages.items()],
+    }
     export = tmp_path / "export.json"
-    export.write_text(
-        json.dumps(
-            {
-                "info": info,
-                "messages": [{"info": about[id], "parts": parts} for id, parts in messages.items()],
-            },
-            indent=2,
-        )
-    )
-    storage = tmp_path / "opencode" / "storage"
-    for id, parts in messages.items():
-        for name, value in [
-            (f"message/ses_1/{id}", about[id]),
-            *((f"part/{id}/{part['id']}", part) for part in parts),
-        ]:
-            path = storage / f"{name}.json"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(value))
-    session = storage / "session" / "project" / "ses_1.json"
-    session.parent.mkdir(parents=True)
-    session.write_text(json.dumps(info))
-    expected = [turn.id for turn in read(opencode.path)[0]]
-    for path in (export, session):
-        assert hosts.detect(path) == "opencode"
-        assert [turn.id for turn in read(path)[0]] == expected
-        assert [text for _, _, text in table(path)] == [text for _, text in SAID]
-    assert list(hosts.locate("opencode", {"XDG_DATA_HOME": str(tmp_path)}, tmp_path)) == [session]
+    export.write_text(json.dumps(value, indent=2))
+    assert hosts.detect(export) == "opencode"
+    assert [turn.id for turn in read(export)[0]] == [turn.id for turn in read(opencode.path)[0]]
+    assert [text for _, _, text in table(export)] == [text for _, text in SAID]

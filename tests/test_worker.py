@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import threading
 from pathlib import Path
@@ -95,11 +94,6 @@ def test_private_parts_of_a_prompt_and_secrets_never_arrive(desk: Desk) -> None:
         SAID[1],
     )
     desk.note(file)
-    desk.note(
-        file,
-        "post-compact",
-        summary=f"The user talked about <private>the villa in Nice</private> and {key}.",
-    )
     kept = b"".join(path.read_bytes() for path in desk.home.rglob("*") if path.is_file())
     assert b"villa" not in kept and key.encode() not in kept
     desk.work()
@@ -120,7 +114,7 @@ def test_a_missing_transcript_is_tried_a_few_times_then_counted_and_set_aside(
     asked: list[str] = []
     monkeypatch.setattr(
         worker,
-        "_transcript",
+        "_find_transcript",
         lambda entry: asked.append(entry.transcript) or Path(entry.transcript),
     )
     desk.note("/talks/gone.jsonl")
@@ -424,54 +418,6 @@ def test_opencode_names_a_session_and_its_database_is_read(
         [],
         ["opencode"],
     )
-
-
-def test_the_summary_of_a_compaction_is_kept_once_per_session_and_counts_little(desk: Desk) -> None:
-    file = desk.talk("a", *SAID)
-    recalled = "<bethink-memory-1a2b>The bakery uses Kafka.</bethink-memory-1a2b>"
-    desk.note(
-        file,
-        "post-compact",
-        summary=f"<analysis>Kafka?</analysis>{recalled}Early digest: the mailer got RabbitMQ.",
-    )
-    desk.work()
-    with desk.memory() as memory:
-        (digest,) = memory.list(filter=memory.filter(tags=("compaction",)))
-        assert digest.content == "Early digest: the mailer got RabbitMQ."
-    desk.note(
-        file, "post-compact", summary="Later digest: the mailer got RabbitMQ and durable queues."
-    )
-    desk.note(file)  # takes nothing of it away
-    desk.work()
-    assert desk.turns() == TEXTS
-    with desk.memory() as memory:
-        (digest,) = memory.list(filter=memory.filter(tags=("compaction",)))
-        assert (digest.content[:12], digest.kind, digest.session, digest.importance) == (
-            "Later digest",
-            "context",
-            "a",
-            2.0,
-        )
-        assert digest.source == "compaction:claude:a"
-
-
-def test_a_summary_goes_where_the_turns_went_wherever_the_agent_stands(
-    desk: Desk, tmp_path: Path
-) -> None:
-    other = Desk(tmp_path, desk.home, "bakery")
-    hook = desk.hook(desk.talk("a", *SAID), "post-compact", summary="The mailer got RabbitMQ.")
-    spool.note(hook._replace(directory=str(other.project)), desk.database)
-    summary = next(
-        path for path in spool.entries(desk.database) if "got RabbitMQ" in path.read_text()
-    )
-    os.utime(summary, (0, 0))  # it comes before the transcript
-    desk.work()
-    assert (desk.turns(), other.turns()) == (TEXTS, [])
-    for one, expected in ((desk, ["The mailer got RabbitMQ."]), (other, [])):
-        with one.memory() as memory:
-            assert [
-                found.content for found in memory.list(filter=memory.filter(tags=("compaction",)))
-            ] == expected
 
 
 def test_what_is_noted_meanwhile_is_read_also_if_something_else_has_to_wait(

@@ -27,7 +27,6 @@ class Capture(NamedTuple):
     sessions: int
     last: datetime | None  # when something was last said in one that is known
     captured: datetime | None  # when a hook last brought something in
-    behind: int  # lines that are not read yet
     waiting: int  # transcripts that wait to be read
     failures: int
 
@@ -99,7 +98,6 @@ def captures(memory: Bethink) -> tuple[Capture, ...]:
             counts[host],
             last.get(host),
             captured.get(host),
-            spool.lag(host),
             waiting[host],
             failed[host],
         )

@@ -143,9 +143,8 @@ def read_on(
     *,
     embed: bool = True,
     silent: bool = False,
-    end: int | None = None,
 ) -> Iterator[Indexed]:
-    """What is new in one transcript, page by page, or what of it begins before byte `end`. What was said while memory was paused is
+    """What is new in one transcript, page by page. What was said while memory was paused is
     passed over; with `silent` also what the host gives no time for."""
     from bethink import hosts
     from bethink.hosts.base import Position
@@ -156,7 +155,7 @@ def read_on(
     home, source = known if known else (None, None)
     left = source.metadata.get("position") if source else None
     transcript = hosts.read(path, Position(**left) if left else Position(), host or None)
-    transcript.end, transcript.rename = end, redact_name
+    transcript.rename = redact_name
     states: dict[str, Any] = dict(source.metadata.get("sessions") or {}) if source else {}
     expected = source.position if source else 0
     quiet = _Quiet(read_pauses(), silent)

@@ -35,7 +35,7 @@ PEOPLE = (
     "sdk",
 )  # sources of a prompt behind which a person may stand; the others are timers and notices
 LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
-LONGEST_TEXT = 200_000  # characters of a prompt or a summary
+LONGEST_TEXT = 200_000  # characters of a prompt
 LONGEST_NAME = 4096  # characters of a path or an identifier
 FILES = 20
 HARMLESS = 12  # characters of a session's id that is too short for a secret
@@ -46,7 +46,6 @@ SESSION = ("session_id", "sessionId", "sessionID", "conversation_id")
 TRANSCRIPT = ("transcript_path", "transcriptPath")
 DIRECTORY = ("cwd", "directory", "workspace_roots")
 PROMPT = ("prompt", "initial_prompt", "initialPrompt")
-SUMMARY = ("compact_summary", "last_assistant_message", "prompt_response", "summary")
 AGENT = ("agent_type", "agentName", "subagent_type")
 TOOL_INPUT = ("tool_input", "toolArgs", "tool_args", "arguments")
 PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path", "file")
@@ -65,7 +64,6 @@ class Hook(NamedTuple):
         ""  # where a session or a prompt came from: startup, resume, user, schedule_wakeup …
     )
     agent: str = ""  # a sub-agent's type
-    summary: str = ""  # what a compaction kept, or the last thing the agent said
     files: tuple[str, ...] = ()  # that the tool is about to touch, or touched
 
 
@@ -106,7 +104,6 @@ def from_fields(event: str, host: str, fields: Mapping[str, Any]) -> Hook:
         prompt=_first(fields, PROMPT)[:LONGEST_TEXT] if event == "prompt" else "",
         source=_name(fields, ("source",)),
         agent=_name(fields, AGENT) if inside else "",
-        summary=_first(fields, SUMMARY)[:LONGEST_TEXT],
         files=_files(fields),
     )
 

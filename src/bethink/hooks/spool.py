@@ -5,7 +5,7 @@ there is one for each database at a time. An entry that the worker has in hand i
 its own; one that a killed worker leaves behind is taken up by the next. What no worker can make anything of is set aside, not lost.
 
 Writing an entry survives a kill of the process, not a power cut: the transcript is the truth, and the next turn notes it again.
-This module knows no store and reads no transcript beyond counting lines.
+This module knows no store and reads no transcript.
 """
 
 # ruff: noqa: PTH100, PTH111, PTH116
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.config import data_directory
 from bethink.errors import BethinkError
@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 NEW, TAKEN = ".json", ".taken"
 ASIDE = "aside"
 MOST_ASIDE = 100  # files; the oldest go first
-LONGEST_SUMMARY = 20_000  # characters
 UNTIMED = ("cursor",)  # hosts whose transcripts do not tell when something was said
-KNOWN = 64  # transcripts of a host whose end is remembered, for `lag`
-MOST_COUNTED = 64 << 20  # bytes in which lines are counted
 NICE = 10
 LOCK = 3  # the file descriptor under which a worker inherits its lock
 
@@ -58,9 +55,7 @@ class Waiting(NamedTuple):
     event: str
     noted_at: float  # seconds since the epoch
     database: str
-    summary: str = ""  # of a compaction, without its secrets; such an entry is about nothing else
-    # Of a host that tells no times: how long the transcript was at each note since it was read, and whether memory was paused then.
-    ends: tuple[tuple[int, bool], ...] = ()
+    silent: bool = False  # of a host that tells no times: whether what is unread was said while memory was paused
     attempts: int = 0  # begun by a worker without getting any further
 
 
@@ -75,7 +70,8 @@ def note(hook: Hook, database: str, project: Project | None = None) -> None:
     """Notes that a transcript grew, of a session that belongs to that project. Where memory is paused, only that what was said has to
     be passed over."""
     silent = pause.is_paused(hook.directory, project.scope if project else None)
-    if (silent and hook.host not in UNTIMED) or not (hook.transcript or hook.session):
+    untimed = hook.host in UNTIMED
+    if (silent and not untimed) or not (hook.transcript or hook.session):
         return
     if hook.event == "subagent-stop" and not hook.agent:
         return  # a call that the host made for itself, such as a compaction: its transcript is never written
@@ -87,45 +83,19 @@ def note(hook: Hook, database: str, project: Project | None = None) -> None:
         hook.event,
         time.time(),
         full_name(database),
+        silent,
     )
-    if hook.host in UNTIMED:
-        entry = entry._replace(ends=_extend_ends(entry, silent))
-    elif hook.event == "prompt" and _file(entry).exists():
+    path = _file(entry)
+    if hook.event == "prompt" and not untimed and path.exists():
         return  # it waits already
-    write(_file(entry), entry)
-    if hook.event == "post-compact" and hook.summary and not silent:
-        # The spool is a file too: nothing goes into it that the database may not have. Half a secret is not known for one, so the
-        # summary is cut last.
-        from bethink.ingest.redact import redact
-
-        entry = entry._replace(summary=redact(hook.summary).text[:LONGEST_SUMMARY])
-        write(_file(entry), entry)
-
-
-def _extend_ends(entry: Waiting, silent: bool) -> tuple[tuple[int, bool], ...]:
-    """How long the transcript is now, behind what earlier notes say that still wait."""
-    path, length = _file(entry), size_of(entry.transcript)
-    before = read(path) or read(path.with_suffix(TAKEN))
-    ends = before.ends if before else ()
-    if not entry.transcript:  # which is yet to be looked for: what waits with something to be passed over is passed over too
-        return ((sys.maxsize, True),) if ends or silent else ()
-    known = [end for end in ends if end[0] <= length]
-    if known and known[-1][1] == silent:
-        known.pop()
-    return (*known, (length, silent))
-
-
-def size_of(path: str) -> int:
-    """Of a file, in bytes; 0 where there is none."""
-    try:
-        return os.stat(path).st_size if path else 0
-    except (OSError, ValueError):
-        return 0
+    if untimed:
+        before = [one for one in (read(path), read(path.with_suffix(TAKEN))) if one]
+        entry = entry._replace(silent=silent or any(one.silent for one in before))
+    write(path, entry)
 
 
 def _file(entry: Waiting) -> Path:
-    what = "summary" if entry.summary else ""
-    about = "\0".join((entry.host, entry.transcript or entry.session, what))
+    about = f"{entry.host}\0{entry.transcript or entry.session}"
     return folder() / f"{key_of(entry.database)}-{_hash(about)}{NEW}"
 
 
@@ -201,14 +171,12 @@ def read(path: Path) -> Waiting | None:
     row = state.read_json(path)
     try:
         entry = Waiting(**{name: row[name] for name in Waiting._fields if name in row})
-        texts = (*entry[:5], entry.database, entry.summary)
-        ends = tuple((int(length), bool(silent)) for length, silent in entry.ends)
+        texts = (*entry[:5], entry.database)
         noted_at, attempts = float(entry.noted_at), int(entry.attempts)
     except (ValueError, TypeError, OverflowError):
         return None
-    is_whole = all(isinstance(text, str) for text in texts)
-    whole = entry._replace(ends=ends, noted_at=noted_at, attempts=attempts)
-    return whole if is_whole else None
+    whole = all(isinstance(text, str) for text in texts)
+    return entry._replace(noted_at=noted_at, attempts=attempts) if whole else None
 
 
 # Taking away, for the worker
@@ -401,53 +369,16 @@ def worker_environment() -> dict[str, str]:
 # What was captured, for `doctor`
 
 
-def note_capture(host: str, transcript: str, offset: int, line: int) -> None:
-    """Keeps when a transcript of a host was last read, and how far."""
-    from bethink.ingest.redact import redact_name
-
-    if redact_name(transcript) != transcript:
-        return  # the file stays, and must not hold a path that is named like a secret
-    ends = _read_capture(host).get("ends", {})
-    ends.pop(transcript, None)
-    newest = dict(list(ends.items())[1 - KNOWN :]) | {transcript: [offset, line]}
+def note_capture(host: str) -> None:
+    """Keeps when a transcript of a host was last read."""
     with suppress(OSError):  # only `doctor` misses it
-        state.write_json(_capture_file(host), {"at": time.time(), "ends": newest})
+        state.write_json(state.folder() / "captures" / f"{host}{NEW}", time.time())
 
 
 def captures() -> dict[str, float]:
     """When something of each host was last captured, in seconds since the epoch."""
-    found = {}
     with suppress(OSError):
-        for path in sorted(_capture_file("").parent.glob(f"*{NEW}")):
-            at = _read_capture(path.stem).get("at")
-            if isinstance(at, int | float):
-                found[path.stem] = float(at)
-    return found
-
-
-def lag(host: str) -> int:
-    """How many lines of a host's transcripts are not read yet: of those that were captured before, and of those that wait."""
-    ends = _read_capture(host).get("ends", {})
-    noted = (entry.transcript for entry in waiting() if entry.host == host and not entry.summary)
-    names = dict.fromkeys((*ends, *noted))
-    lined = [name for name in names if name.endswith((".jsonl", ".json"))]
-    return sum(_count_lines(name, ends.get(name)) for name in lined)
-
-
-def _capture_file(host: str) -> Path:
-    return state.folder() / "captures" / f"{host}{NEW}"
-
-
-def _read_capture(host: str) -> dict[str, Any]:
-    value = state.read_json(_capture_file(host))
-    return value if isinstance(value, dict) and isinstance(value.get("ends", {}), dict) else {}
-
-
-def _count_lines(name: str, end: Any) -> int:
-    """The lines of a transcript behind its end, as [offset, line]."""
-    count, left = 0, MOST_COUNTED
-    with suppress(OSError, ValueError, TypeError), Path(name).open("rb") as stream:
-        stream.seek(max(0, int(end[0])) if end else 0)
-        while left > 0 and (block := stream.read(min(left, 1 << 20))):
-            count, left = count + block.count(b"\n"), left - len(block)
-    return count
+        files = sorted((state.folder() / "captures").glob(f"*{NEW}"))
+        times = {path.stem: state.read_json(path) for path in files}
+        return {host: float(at) for host, at in times.items() if isinstance(at, int | float)}
+    return {}

@@ -41,8 +41,9 @@ SLOW_ATTEMPTS = 2  # the same, if it took too long each time
 ROUNDS = 8  # times that a worker goes through entries that have to wait
 FIRST_WAIT, LONGEST_WAIT = 0.2, 5.0  # seconds between them
 GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
-
-PAGE_SECONDS = 120.0  # of processor time for one page; the slowest page of real transcripts took 15
+PAGE_SECONDS = (
+    120.0  # of processor time for one page; by hand, far beyond what an ordinary one takes
+)
 
 DONE, AGAIN, LEFT = "done", "again", "left"
 
@@ -52,20 +53,16 @@ class SlowText(BethinkError):
 
 
 @contextmanager
-def bounded(entry: Waiting) -> Iterator[Callable[[], None]]:
+def limit_pages(transcript: str) -> Iterator[Callable[[], None]]:
     """Ends the work on a transcript whose page takes too much processor time, so that the others get their turn. The function that it
     gives begins a new page. Patterns look for signals while they work; what does not is ended by the alarm of `main`."""
-    if (
-        not hasattr(signal, "setitimer")
-        or threading.current_thread() is not threading.main_thread()
-    ):
+    main_thread = threading.current_thread() is threading.main_thread()
+    if not hasattr(signal, "setitimer") or not main_thread:
         yield lambda: None
         return
 
     def give_up(*_: object) -> None:
-        raise SlowText(
-            f"A page of {entry.transcript} took more than {PAGE_SECONDS:g} seconds of work."
-        )
+        raise SlowText(f"A page of {transcript} took more than {PAGE_SECONDS:g} seconds of work.")
 
     def begin_page() -> None:
         signal.setitimer(signal.ITIMER_VIRTUAL, PAGE_SECONDS)
@@ -158,7 +155,7 @@ class OpenMemory:
         self._first: Bethink | None = None
         self._embedder: Embedder | None = None
 
-    def memory(self, directory: str) -> Bethink:
+    def see(self, directory: str) -> Bethink:
         """The memory seen from where a session works, or worked: the directory may be gone."""
         from bethink import config
         from bethink.api import Bethink
@@ -168,7 +165,7 @@ class OpenMemory:
         own = config.load(find(where).root, {"database": self.database})
         own = own._replace(threads=own.threads or 1)  # nobody waits for this work
         if self._first is None:
-            self._embedder = _installed(own)
+            self._embedder = _open_installed(own)
         if self._embedder is None:
             own = own._replace(embedding="none")  # or `Bethink` would fetch a model
         store = self._first.store if self._first else None
@@ -183,7 +180,7 @@ class OpenMemory:
             self._first.close()
 
 
-def _installed(config: Config) -> Embedder | None:
+def _open_installed(config: Config) -> Embedder | None:
     """The embedding model, if it is there: a download is for people to start."""
     from bethink.embed import open_embedder
     from bethink.embed.base import WINDOW
@@ -202,78 +199,53 @@ def _work(opened: OpenMemory, path: Path, until: float) -> str:
     path, entry = taken
     try:
         if entry.attempts > ATTEMPTS:
-            raise BethinkError(
-                f"Reading {entry.transcript or entry.session} was begun {ATTEMPTS} times and never got anywhere."
-            )
-        with bounded(entry) as begin_page:
-            finished = _read(opened, path, entry, until, begin_page)
-            if finished and entry.summary:
-                _keep_summary(opened, entry)
-        if finished:
-            path.unlink(missing_ok=True)
-        return DONE if finished else LEFT
-    except (StoreBusy, Overtaken) as error:
+            name = entry.transcript or entry.session
+            raise BethinkError(f"Reading {name} was begun {ATTEMPTS} times and never got anywhere.")
+        if not _read(opened, path, entry, until):
+            return LEFT
+        path.unlink(missing_ok=True)
+        return DONE
+    except (StoreError, ConfigError) as error:  # what only has to wait
         spool.write(path, entry._replace(attempts=entry.attempts - 1))
         note_failure(entry.host, entry.event, error.message)
-        return AGAIN
-    except (StoreError, ConfigError) as error:
-        spool.write(path, entry._replace(attempts=entry.attempts - 1))
-        note_failure(entry.host, entry.event, error.message)
-        return LEFT
+        return AGAIN if isinstance(error, StoreBusy | Overtaken) else LEFT
     except Exception as error:  # noqa: BLE001 - the outermost boundary: one transcript must not keep the others from being read
         if entry.attempts < (SLOW_ATTEMPTS if isinstance(error, SlowText) else ATTEMPTS):
             return AGAIN
-        said = (
-            error.message if isinstance(error, BethinkError) else f"{type(error).__name__}: {error}"
-        )
-        note_failure(entry.host, entry.event, said)
+        name = "" if isinstance(error, BethinkError) else f"{type(error).__name__}: "
+        note_failure(entry.host, entry.event, f"{name}{error}")
         spool.put_aside(path)
         return DONE
 
 
-def _read(
-    opened: OpenMemory, path: Path, entry: Waiting, until: float, begin_page: Callable[[], None]
-) -> bool:
+def _read(opened: OpenMemory, path: Path, entry: Waiting, until: float) -> bool:
     """Reads a transcript on to its end, or as far as the time allows."""
-    from bethink.features import conversations
+    from bethink.features.conversations import read_on
 
-    transcript = _transcript(entry)
-    memory = opened.memory(entry.directory)
-    for end, silent in _stretches(entry, transcript):
-        for embed in (True, False):
-            try:
-                parts = conversations.read_on(
-                    memory, transcript, entry.host, embed=embed, silent=silent, end=end
-                )
+    transcript = _find_transcript(entry)
+    memory = opened.see(entry.directory)
+    # Without times nobody can tell what was said while memory was paused, so all that is unread is passed over.
+    silent = entry.silent or (entry.host in spool.UNTIMED and pause.has_turned(entry.noted_at))
+    for embed in (True, False):
+        try:
+            with limit_pages(entry.transcript) as begin_page:
+                parts = read_on(memory, transcript, entry.host, embed=embed, silent=silent)
                 for number, _ in enumerate(parts):
                     begin_page()
                     if not number and entry.attempts > 1:
                         spool.write(path, entry._replace(attempts=0))  # it does get further
                     if time.monotonic() >= until:
                         return False
-                break
-            except EmbeddingError:
-                if not embed:
-                    raise
-                # By words for now: `bethink reindex` makes up for it.
-    _captured(memory, entry.host, transcript)
-    _builtin(opened, memory, entry)
+            break
+        except EmbeddingError:  # by words for now: `bethink reindex` makes up for it
+            if not embed:
+                raise
+    spool.note_capture(entry.host)
+    _read_builtin(opened, memory, entry)
     return True
 
 
-def _stretches(entry: Waiting, transcript: Path) -> list[tuple[int | None, bool]]:
-    """How far to read, and whether that is to be passed over. What came after the last note is like what came before it only if memory
-    was neither paused nor resumed since."""
-    if not entry.ends:
-        return [(None, entry.host in spool.UNTIMED and pause.has_turned(entry.noted_at))]
-    length = spool.size_of(
-        str(transcript)
-    )  # before the look at pauses, so that nothing said after it counts
-    *earlier, (end, silent) = entry.ends
-    return [*earlier, (end if pause.has_turned(entry.noted_at) else max(end, length), silent)]
-
-
-def _transcript(entry: Waiting) -> Path:
+def _find_transcript(entry: Waiting) -> Path:
     """The file to read. A host that names none is asked for the one of the session."""
     if entry.transcript:
         return Path(entry.transcript)
@@ -281,10 +253,8 @@ def _transcript(entry: Waiting) -> Path:
     from bethink.errors import NotFound
 
     found = list(hosts.locate(entry.host, os.environ, Path.home()))
-    for part in (
-        entry.session,
-        entry.session[:8] if entry.host == "gemini" else entry.session,
-    ):  # which cuts it short
+    short = entry.session[:8] if entry.host == "gemini" else entry.session  # which cuts it
+    for part in (entry.session, short):
         for path in found:
             if part in str(path) or path.suffix == ".db":
                 return path
@@ -294,94 +264,20 @@ def _transcript(entry: Waiting) -> Path:
     )
 
 
-def _captured(memory: Bethink, host: str, transcript: Path) -> None:
-    from bethink.features.conversations import uri_of
-
-    known = memory.store.find_source(uri_of(transcript))
-    left = known[1].metadata.get("position") if known else None
-    if left:
-        spool.note_capture(host, str(transcript), int(left["offset"]), int(left["line"]))
-
-
-def _builtin(opened: OpenMemory, memory: Bethink, entry: Waiting) -> None:
+def _read_builtin(opened: OpenMemory, memory: Bethink, entry: Waiting) -> None:
     """What the agent remembers by itself may have grown with the conversation."""
     from bethink.features import builtin
 
-    if (
-        memory.project.scope in opened.looked_at
-        or not entry.directory
-        or not memory.project.worktree.is_dir()
-        or pause.is_paused(entry.directory)
-    ):
+    scope, there = memory.project.scope, memory.project.worktree.is_dir()
+    if scope in opened.looked_at or not there or not entry.directory:
         return
-    opened.looked_at.add(memory.project.scope)
+    if pause.is_paused(entry.directory):
+        return
+    opened.looked_at.add(scope)
     try:
         builtin.sync(memory)
     except (OSError, BethinkError) as error:
         note_failure(entry.host, entry.event, str(error))
-
-
-def _keep_summary(opened: OpenMemory, entry: Waiting) -> None:
-    """The summary that a compaction made, as one memory of its session; the next one replaces it. Nothing is derived from it: every
-    turn that it sums up is kept already, with what was decided in it, and would count twice. Like them it belongs to the project that
-    the session began in, wherever the agent stands."""
-    from bethink.features.conversations import uri_of
-    from bethink.hosts.speech import shortened, spoken, without_blocks
-    from bethink.ingest.redact import redact
-    from bethink.types import TRUST, Passage, Source
-
-    memory = opened.memory(entry.directory)
-    # Without what Bethink itself had told the session, and without the draft that a host's model wrote first.
-    text = shortened(redact(spoken(without_blocks(entry.summary, ("analysis",))[0]).text).text)
-    scope = _scope(memory, entry)
-    if not text or scope is None:
-        return
-    passage = Passage(
-        text,
-        kind="context",
-        importance=2.0,
-        tags=("compaction",),
-        session=entry.session or None,
-        metadata={"host": entry.host},
-    )
-    about = entry.session or uri_of(Path(entry.transcript))
-    source = Source(f"compaction:{entry.host}:{about}", "note")
-    memory.ingest([(source, [passage])], scope=scope, trust=TRUST["agent"])
-
-
-def _scope(memory: Bethink, entry: Waiting) -> str | None:
-    """Where the turns of a session went, as its transcript was read. None if that cannot be told, or if something of the session was not
-    for memory: its summary may tell it."""
-    from bethink.features.conversations import uri_of
-    from bethink.project import find
-
-    known = memory.store.find_source(uri_of(_transcript(entry)))
-    about = known[1].metadata if known else {}
-    states = about.get("sessions") or {}
-    mine = [states[entry.session]] if entry.session in states else list(states.values())
-    scopes = {str(state["scope"]) for state in mine}
-    if (
-        len(scopes) != 1
-        or about.get("position", {}).get("state", {}).get("private")
-        or any(state.get("quiet") for state in mine)
-    ):
-        return None
-    scope = scopes.pop()
-    session = (
-        next(iter(memory.store.sessions((scope,), 1, 0, entry.session)), None)
-        if entry.session
-        else None
-    )
-    began = session.started_at.timestamp() if session and session.started_at else 0.0
-    paused = (scope, find(Path(entry.directory or "/")).scope, pause.EVERYWHERE)
-    return (
-        None
-        if any(
-            one.scope in paused and (one.until is None or one.until >= began)
-            for one in pause.read()
-        )
-        else scope
-    )
 
 
 if __name__ == "__main__":

@@ -1,16 +1,15 @@
 """Whether hosts are really connected, proven end to end: what their files say, that it runs, and what came of it so far.
 
-Every step looks at what the host would look at: the entries in its files, not the record of what was written there. Nothing is
-changed; `mend` writes broken entries anew. A project's files are whoever's who wrote the repository: of them only what `install` would
-write is run. Whatever is started here is ended here, with everything it started that is still its own.
+Every step looks at what the host would look at: the entries in its files, not the record of what was written there. Only what
+`install` would write is run: a project's files are whoever's who wrote the repository, and what somebody put into their own is for them
+to look at. Nothing is changed; `mend` writes broken entries anew. Whatever is started here is ended here, with everything it started
+that is still its own.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -25,7 +24,7 @@ from typing import Any, NamedTuple
 from bethink.errors import BethinkError
 from bethink.hooks import pause, spool, state
 from bethink.hosts import AGENTS, agent, edit, install
-from bethink.hosts.place import Place, Target, parse_settings, shell_line, why_ignored
+from bethink.hosts.place import NAME, Place, Target, parse_settings, shell_line, why_ignored
 from bethink.text import textfile
 
 HOOK_SECONDS = 8.0
@@ -40,9 +39,16 @@ PROBES: dict[str, dict[str, str]] = {
     "prompt": {"prompt": "hello", "source": "user"},
     "stop": {},
 }
-_PLUGIN_COMMAND = re.compile(r"^const COMMAND = (\[[^\n]{0,4000}\])$", re.MULTILINE)
 
 Command = str | tuple[str, ...]  # a line for the shell, or words; () for a hook of the MCP server
+
+
+class Check(NamedTuple):
+    host: str
+    name: str
+    ok: bool
+    message: str
+    fix: str = ""
 
 
 class Connection(NamedTuple):
@@ -51,9 +57,10 @@ class Connection(NamedTuple):
     host: str
     place: Place
     paths: tuple[Path, ...] = ()  # that mention us
-    hooks: tuple[tuple[str, Command], ...] = ()  # by event
+    hooks: tuple[tuple[str, Command], ...] = ()  # by event, as `install` writes them
     server: tuple[str, ...] = ()
     environment: Mapping[str, str] = {}
+    strange: tuple[str, ...] = ()  # commands that start Bethink, but not as `install` would
     problems: tuple[str, ...] = ()
     unreadable: bool = False  # one of the files, which only its owner can mend
     missing: tuple[str, ...] = ()  # events without a hook, where others have one
@@ -77,14 +84,6 @@ class Connection(NamedTuple):
         return Check(self.host, name, ok, message, fix or ("" if ok else self.mending))
 
 
-class Check(NamedTuple):
-    host: str
-    name: str
-    ok: bool
-    message: str
-    fix: str = ""
-
-
 # Looking
 
 
@@ -103,11 +102,8 @@ def find_connections(places: Sequence[Place]) -> Iterator[Connection]:
                 for path, record in records.items()
                 if host in record.hosts and record.root == root
             }
-            gone = [
-                path
-                for path, keys in ours.items()
-                if install.WHOLE not in keys and path not in one.paths
-            ]
+            entries = [path for path, keys in ours.items() if install.WHOLE not in keys]
+            gone = [path for path in entries if path not in one.paths]
             if one.paths or (ours and (one.problems or gone)):
                 parts = [
                     part for path, keys in ours.items() for part in install.parts_of(path, keys)
@@ -122,18 +118,16 @@ def find_connections(places: Sequence[Place]) -> Iterator[Connection]:
 def _connected_by_plugin(one: Connection, plugin: str) -> Connection:
     """What our plugin would start: the program that its launcher finds, on PATH or where installers put it."""
     path = one.place.environment.get("PATH", os.defpath)
-    programs = os.pathsep.join([path, str(one.place.home / ".local" / "bin")])
-    place = one.place._replace(environment={**one.place.environment, "PATH": programs})
-    return one._replace(
-        place=place,
-        hooks=_probe_hooks(("bethink",), one.host),
-        server=("bethink", "mcp"),
-        plugin=plugin,
-    )
+    program = shutil.which(NAME, path=f"{path}{os.pathsep}{one.place.home / '.local' / 'bin'}")
+    one = one._replace(plugin=plugin)
+    if program is None:
+        return one._replace(problems=(f"{NAME}, which the plugin starts, is not there.",))
+    place = one.place._replace(words=(program,))
+    return one._replace(hooks=_probe_hooks(place, one.host), server=(program, "mcp"))
 
 
-def _probe_hooks(words: tuple[str, ...], host: str) -> tuple[tuple[str, Command], ...]:
-    return tuple((event, (*words, "hook", event, "--host", host)) for event in PROBES)
+def _probe_hooks(place: Place, host: str) -> tuple[tuple[str, Command], ...]:
+    return tuple((event, place.hook_words(event, host)) for event in PROBES)
 
 
 def look(host: str, place: Place) -> Connection:
@@ -154,23 +148,18 @@ def look(host: str, place: Place) -> Connection:
 
 def _look_into(found: Connection, target: Target, text: str) -> Connection:
     before = found
-    if target.text is not None:  # opencode's plugin
-        written = _PLUGIN_COMMAND.search(text)
-        words = tuple(map(str, json.loads(written[1]))) if written else ()
-        found = found._replace(hooks=_probe_hooks(words, found.host)) if words else found
+    if target.text == text:  # opencode's plugin
+        found = found._replace(hooks=_probe_hooks(found.place, found.host))
+    elif target.text is not None and "const COMMAND" in text:
+        command = text.partition("const COMMAND")[2].partition("\n")[0]
+        found = found._replace(strange=(*found.strange, command))
     document = parse_settings(target.path, text) if target.text is None else {}
     for entry in target.entries:
         value = edit.value_at(document, entry.path)
         if entry.kind == "hook":
-            found = found._replace(hooks=(*found.hooks, *_find_hooks(value, found.host)))
+            found = _look_at_hooks(found, value, edit.handlers_of(entry.value)[0])
         elif edit.is_our_server(value):
-            told = value.get("env") or value.get("environment")
-            environment = (
-                {str(name): str(one) for name, one in told.items()}
-                if isinstance(told, dict)
-                else {}
-            )
-            found = found._replace(server=edit.server_words(value), environment=environment)
+            found = _look_at_server(found, value, edit.server_words(entry.value))
     if found == before:
         return found
     found = found._replace(paths=(*found.paths, target.path))
@@ -179,70 +168,60 @@ def _look_into(found: Connection, target: Target, text: str) -> Connection:
     return found
 
 
-def _find_hooks(listed: Any, host: str) -> Iterator[tuple[str, Command]]:
+def _look_at_hooks(found: Connection, listed: Any, wanted: dict[str, Any]) -> Connection:
     for element in listed if isinstance(listed, list) else []:
         for handler in edit.handlers_of(element):
             event, whose = edit.hook_of(handler) or ("", "")
-            if whose != host:
+            if whose != found.host:
                 continue
-            if handler.get("type") == "mcp_tool":
-                yield event, ()
-            elif isinstance(handler.get("args"), list):
-                yield event, edit.server_words(handler)
+            lines = edit.command_lines(handler)
+            by_words = isinstance(handler.get("args"), list)
+            command: Command = edit.server_words(handler) if by_words else lines[0] if lines else ()
+            same = all(handler.get(key) == wanted.get(key) for key in edit.RUN)
+            if same or not command:
+                found = found._replace(hooks=(*found.hooks, (event, command)))
             else:
-                yield event, edit.command_lines(handler)[0]
+                found = found._replace(strange=(*found.strange, lines[0]))
+    return found
+
+
+def _look_at_server(found: Connection, server: Any, wanted: tuple[str, ...]) -> Connection:
+    told, words = server.get("env") or server.get("environment"), edit.server_words(server)
+    variables = (
+        {str(name): str(value) for name, value in told.items()} if isinstance(told, dict) else {}
+    )
+    if words == wanted and not (variables and found.place.root):
+        return found._replace(server=words, environment=variables)
+    shown = [f"{name}={value}" for name, value in variables.items()]
+    return found._replace(strange=(*found.strange, " ".join([*shown, shell_line(words)])))
 
 
 # Proving
 
 
-def examine(found: Sequence[Connection], running: tuple[str, ...], version: str) -> Iterator[Check]:
+def examine(found: Sequence[Connection]) -> Iterator[Check]:
     """The chain of every host, link by link. The same server is started once, however many hosts have it."""
     answers: dict[Any, Check] = {}
     for one in found:
         yield _check_files(one)
-        own, strange = keep_runnable(one, running)
-        yield from _check_strange(one, strange)
-        yield from _check_programs(own, running, version)
-        if own.hooks:
-            yield _check_hooks(own)
-        if own.server:
-            tool = edit.PROMPT_TOOL if any(not command for _, command in own.hooks) else ""
-            key = (own.server, tool, *own.environment.items())
+        yield from _check_strange(one)
+        if one.hooks:
+            yield _check_hooks(one)
+        if one.server:
+            tool = edit.PROMPT_TOOL if any(not command for _, command in one.hooks) else ""
+            key = (one.server, tool, *one.environment.items())
             if key not in answers:
-                answers[key] = _check_server(own, tool)
-            yield answers[key]._replace(host=own.host)
+                answers[key] = _check_server(one, tool)
+            yield answers[key]._replace(host=one.host)
     for host in dict.fromkeys(one.host for one in found):
         yield _check_capture(host)
         yield from _check_failures(host)
 
 
-def keep_runnable(one: Connection, running: tuple[str, ...]) -> tuple[Connection, list[str]]:
-    """What of a host's files is run, and the commands that are not. A cloned repository may hold anything in a project's files, so a
-    command there has to be, word for word, what `install` would write; and no shell comes near it."""
-    if one.place.root is None:
-        return one, []
-    starts = list(dict.fromkeys(filter(None, (one.place.words, running))))
-    hooks: list[tuple[str, Command]] = []
-    strange = []
-    for event, command in one.hooks:
-        wanted = [one.place._replace(words=words).hook_words(event, one.host) for words in starts]
-        words = next((words for words in wanted if command in (words, shell_line(words))), None)
-        if words or not command:
-            hooks.append((event, words or ()))
-        else:
-            strange.append(command if isinstance(command, str) else shell_line(command))
-    if one.server and (one.environment or one.server not in [(*words, "mcp") for words in starts]):
-        variables = [f"{name}={value}" for name, value in one.environment.items()]
-        strange.append(" ".join([*variables, shell_line(one.server)]))
-        one = one._replace(server=(), environment={})
-    return one._replace(hooks=tuple(hooks)), strange
-
-
-def _check_strange(one: Connection, strange: Sequence[str]) -> Iterator[Check]:
-    if strange:
-        more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
-        command = " ".join(strange[0].split())[:LONGEST_SHOWN]
+def _check_strange(one: Connection) -> Iterator[Check]:
+    if one.strange:
+        more = f" and {len(one.strange) - 1} more" if len(one.strange) > 1 else ""
+        command = " ".join(one.strange[0].split())[:LONGEST_SHOWN]
         message = f"`{command}`{more} in {one.files} is not what `install` writes; it was not run"
         fix = f"Look at it; {one.mending} --force writes ours in its place."
         yield one.check("entries", False, message, fix)
@@ -256,7 +235,7 @@ def _check_files(one: Connection) -> Check:
             f"Mend that file by hand, then run `{one.mending}`." if one.unreadable else one.mending
         )
         return one.check("config", False, " ".join(one.problems), mend)
-    if one.missing and not one.plugin:
+    if one.missing and not one.strange and not one.plugin:
         return one.check("config", False, f"{one.files} has no hook for {', '.join(one.missing)}")
     if blocked:
         fix = "Switch them on again in the settings of the agent."
@@ -270,45 +249,6 @@ def _check_files(one: Connection) -> Check:
     hooks = f"{len(one.hooks)} hooks" if one.hooks else "no hooks"
     server = "the MCP server" if one.server else "no MCP server"
     return one.check("config", True, f"{hooks} and {server} in {one.files}")
-
-
-def program_of(command: Command) -> tuple[str, ...]:
-    """The words before `hook` or `mcp`: what is started."""
-    try:
-        words = shlex.split(command) if isinstance(command, str) else list(command)
-    except ValueError:
-        words = str(command).split()
-    ends = [at for at, word in enumerate(words) if at and word in ("hook", "mcp")]
-    return tuple(words[: ends[0]] if ends else words[:1])
-
-
-def _check_programs(one: Connection, running: tuple[str, ...], version: str) -> Iterator[Check]:
-    """Whether what is configured is there, and is this version."""
-    commands = [command for command in (*dict(one.hooks).values(), one.server) if command]
-    for words in dict.fromkeys(map(program_of, commands)):
-        name = " ".join(words)
-        path = shutil.which(words[0], path=one.place.environment.get("PATH"))
-        if path is None:
-            yield one.check("program", False, f"{words[0]}, which the entries name, is not there")
-            continue
-        same_file = len(running) == len(words) == 1 and _same_file(path, running[0])
-        if words == running or same_file:
-            yield one.check("program", True, f"{words[0]}, this version")
-            continue
-        ran = run_command((path, *words[1:], "--version"), b"", HOOK_SECONDS, one.place.environment)
-        theirs = ran.out.decode("utf-8", "replace").strip().removeprefix("bethink ")[:40]
-        if ran.code != 0 or not theirs:
-            message = f"{name} does not start: {ran.trouble or 'no version'}"
-            yield one.check("program", False, message)
-        elif theirs == version:
-            yield one.check("program", True, f"{name} is version {theirs}")
-        else:
-            message = f"{name} is version {theirs}; this one is {version}: two are installed"
-            yield one.check("program", False, message)
-
-
-def _same_file(one: str, other: str) -> bool:
-    return Path(one).resolve() == Path(other).resolve()
 
 
 def _check_hooks(one: Connection) -> Check:
@@ -365,20 +305,21 @@ def _check_server(one: Connection, tool: str) -> Check:
 
 
 def _check_capture(host: str) -> Check:
-    at, behind = spool.captures().get(host), spool.lag(host)
-    waiting = [
-        entry.noted_at
-        for entry in spool.waiting()
-        if entry.host == host and entry.event != "prompt"  # whose turn may still go on
+    at = spool.captures().get(host)
+    waiting = [entry for entry in spool.waiting() if entry.host == host]
+    # The turn of a prompt may still go on.
+    late = [
+        one for one in waiting if one.event != "prompt" and time.time() - one.noted_at > PATIENCE
     ]
-    stuck = bool(waiting) and time.time() - min(waiting) > PATIENCE
-    lag = f"the index is behind by {behind:,} line{'' if behind == 1 else 's'}"
     last = "nothing was captured yet"
     if at is not None:
         last = f"last capture {render_span(max(0.0, time.time() - at))} ago"
     elif host == "codex":
         last += "; Codex runs hooks only after you trust them: type /hooks there"
-    return Check(host, "capture", not stuck, f"{last}; {lag}", "bethink backfill --all")
+    lag = "nothing waits"
+    if waiting:
+        lag = "1 transcript waits" if len(waiting) == 1 else f"{len(waiting):,} transcripts wait"
+    return Check(host, "capture", not late, f"{last}; {lag}", "bethink backfill --all")
 
 
 def _check_failures(host: str) -> Iterator[Check]:
@@ -416,26 +357,21 @@ def check_pauses() -> Iterator[Check]:
 # Mending
 
 
-def mend(
-    found: Sequence[Connection], running: tuple[str, ...], version: str
-) -> Iterator[install.Outcome]:
-    """Writes the entries of every host anew whose files or programs are not as they should be. Counted failures are forgotten."""
+def mend(found: Sequence[Connection]) -> Iterator[install.Outcome]:
+    """Writes the entries of every host anew whose files are not as they should be. Counted failures are forgotten."""
     for one in found:
-        own, strange = keep_runnable(one, running)
-        if strange and not one.parts:
+        if one.strange and not one.parts:
             continue  # somebody else's, for people to look at first
         checks = [
             _check_files(one),
-            *_check_strange(one, strange),
-            *_check_programs(own, running, version),
-            *([_check_hooks(own)] if own.hooks else []),
+            *_check_strange(one),
+            *([_check_hooks(one)] if one.hooks else []),
         ]
         if all(check.ok for check in checks) or install.plugin_of(one.host, one.place):
             continue
         there = {"hooks": one.hooks, "mcp": one.server}
         parts = [part for part in install.PARTS if there.get(part) or part in one.parts]
-        warm = any(not command for _, command in one.hooks)
-        place = one.place._replace(words=one.place.words or running, warm=warm)
+        place = one.place._replace(warm=any(not command for _, command in one.hooks))
         with install.Files() as files:
             yield from install.install(files, [one.host], place, parts, force=True)
     state.clear_failures()

@@ -5,7 +5,7 @@ compaction leaves everything before it where it was; its summary comes as a turn
 lines, one per content block, each with its own uuid: each text among them is one turn.
 
 Not every word of a person is in a `user` line with text. Taken as the user's are also: prompts typed while the agent was busy
-(`queued_command`, and in 2.0 and early 2.1 only a `queue-operation`), arguments of slash commands, answers to the agent's questions and
+(`queued_command`; what 2.0 and early 2.1 wrote only as a `queue-operation` is passed over), arguments of slash commands, answers to the agent's questions and
 the reason given when a tool call was refused, which both are hidden in tool results. A plan presented for approval is the agent's
 word, though it is written as a tool call. The prompt of a sub-agent is not the user's: it is machine-made, only what
 the sub-agent answers is given.
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bethink.hosts import lines, place
 from bethink.hosts.base import (
@@ -41,11 +41,8 @@ from bethink.hosts.base import (
     UNKNOWN,
     Position,
     Turn,
-    as_time,
     dict_of,
     dicts_of,
-    list_of,
-    make_id,
     name_of,
     text_of,
     texts_of,
@@ -66,7 +63,7 @@ TYPES = dict.fromkeys(
     "mode permission-mode last-prompt tag agent-name agent-color agent-setting file-history-snapshot file-history-delta pr-link frame-link "
     "attribution-snapshot content-replacement worktree-state relocated bridge-session cost-state tools-used continued-in derived-from "
     "fork-context-ref ended-by-model history-suppression api-request api-request-shape api-request-blob atis-latch isolation-latch "
-    "session-owner started result".split(),
+    "session-owner started result queue-operation".split(),
     BOOKKEEPING,
 ) | {"progress": PROGRESS}
 SPOKEN_TYPES = ("user", "assistant", "system", "attachment", "progress")
@@ -85,7 +82,6 @@ REFUSED = "The user doesn't want to proceed with this tool use."
 REASONS = ("the user said:\n", "The user provided the following reason for the rejection:")
 ANSWERED = ("User has answered your questions:", "Your questions have been answered:")
 NOTE = "\n\nNote: The user's next message may contain a correction or preference."
-QUEUED = 16  # prompts in the queue that are followed
 
 
 def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> ClaudeTranscript:
@@ -97,7 +93,7 @@ def recognises(entry: Mapping[str, Any]) -> bool:
     type = text_of(entry, "type")
     if type in SPOKEN_TYPES:
         return not entry.keys().isdisjoint(("uuid", "parentUuid", "sessionId"))
-    return type in TITLES or type in TYPES or type in ("queue-operation", "memory-mode")
+    return type in TITLES or type in TYPES or type == "memory-mode"
 
 
 def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
@@ -107,28 +103,11 @@ def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
             yield path
 
 
-class Queued(NamedTuple):
-    """A prompt typed while the agent was busy. Its text is not kept with the position: it is read again where it stands."""
-
-    hash: str  # of the text
-    at: str
-    line: int
-    offset: int
-    left: bool = False  # the queue
-
-
 class ClaudeTranscript(LineTranscript):
     host = "claude"
 
     def begin(self, state: Mapping[str, Any]) -> None:
         super().begin(state)
-        self.queue = [
-            Queued(*item)
-            for item in list_of(state, "queue")
-            if isinstance(item, list)
-            and [type(part) for part in item] == [str, str, int, int, bool]
-        ]
-        self.texts: dict[int, str] = {}  # of the queue, by line
         self.idle = set(texts_of(state.get("idle")))  # sub-agents that were only warmed up
         self.parents: set[str] = set()
         if self.path.name.startswith("agent-"):  # what a sub-agent was started for stands beside it
@@ -137,23 +116,20 @@ class ClaudeTranscript(LineTranscript):
             self.set_title(told.get("description"), "")
 
     def own_state(self) -> dict[str, Any]:
-        return {"queue": [list(item) for item in self.queue], "idle": sorted(self.idle)}
+        return {"idle": sorted(self.idle)}
 
     def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
         type = text_of(entry, "type")
         self.locate(entry.get("cwd"), entry.get("gitBranch"), entry.get("sessionId"))
         session = name_of(entry, "sessionId")
         if type == "assistant":
-            return self.take_assistant(entry, number)
+            return (self.take_assistant(entry, number),)
         if type == "user":
-            return self.take_user(entry, number)
+            return (self.take_user(entry, number),)
         if type == "attachment":
             return (self.take_attachment(entry, number),)
         if type == "system":
             return (self.take_system(entry, number),)
-        if type == "queue-operation":
-            self.follow_queue(entry, number)
-            return (BOOKKEEPING,)
         if type == "memory-mode":
             off, at = entry.get("mode") == "off", time_of(entry, "timestamp")
             self.switch_memory(off, at, session or self.session)
@@ -181,12 +157,10 @@ class ClaudeTranscript(LineTranscript):
             summary=summary,
         )
 
-    def take_assistant(self, entry: dict[str, Any], number: int) -> Iterator[Turn | str]:
+    def take_assistant(self, entry: dict[str, Any], number: int) -> Turn | str:
         message, agent = dict_of(entry, "message"), agent_of(entry)
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
-            yield ERROR
-            return
-        yield from self.deliver()
+            return ERROR
         texts, reason = texts_of(message.get("content")), EMPTY
         for item in dicts_of(message, "content"):
             if item.get("type") in ("tool_use", "server_tool_use"):
@@ -198,37 +172,30 @@ class ClaudeTranscript(LineTranscript):
                 reason = THINKING
         if agent and (agent in self.idle or entry.get("parentUuid", "") is None):
             # Warmed up: an answer to "Warmup", or to nothing at all. The first line of real work is the prompt.
-            yield MACHINE
-        elif agent and entry.get("attributionSkill") in RECALLING:
-            yield INJECTED
-        else:
-            yield self.say(entry, "assistant", texts, number) if texts else reason
+            return MACHINE
+        if agent and entry.get("attributionSkill") in RECALLING:
+            return INJECTED
+        return self.say(entry, "assistant", texts, number) if texts else reason
 
-    def take_user(self, entry: dict[str, Any], number: int) -> Iterator[Turn | str]:
+    def take_user(self, entry: dict[str, Any], number: int) -> Turn | str:
         message, agent = dict_of(entry, "message"), agent_of(entry)
         texts = texts_of(message.get("content"))
         if entry.get("isCompactSummary") is True:
-            yield self.say(entry, "assistant", texts, number, summary=True)
-        elif is_made_by_machine(entry):
-            yield MACHINE
-        elif agent:
+            return self.say(entry, "assistant", texts, number, summary=True)
+        if is_made_by_machine(entry):
+            return MACHINE
+        if agent:
             if any(text.strip() == "Warmup" for text in texts):
                 self.idle.add(agent)
-            yield TOOL_RESULT if not texts else MACHINE
-        else:
-            results = [
-                item for item in dicts_of(message, "content") if item.get("type") == "tool_result"
-            ]
-            texts, reason = find_typed(texts)
-            texts += find_answers(dict_of(entry, "toolUseResult"), results)
-            self.unqueue(texts)
-            if not results:
-                yield from self.deliver()
-            planned = bool(text_of(entry, "planContent"))
-            if texts:
-                yield self.say(entry, "user", texts, number, summary=planned)
-            else:
-                yield reason or (TOOL_RESULT if results else EMPTY)
+            return MACHINE if texts else TOOL_RESULT
+        items = dicts_of(message, "content")
+        results = [item for item in items if item.get("type") == "tool_result"]
+        texts, reason = find_typed(texts)
+        texts += find_answers(dict_of(entry, "toolUseResult"), results)
+        if not texts:
+            return reason or (TOOL_RESULT if results else EMPTY)
+        planned = bool(text_of(entry, "planContent"))
+        return self.say(entry, "user", texts, number, summary=planned)
 
     def take_attachment(self, entry: dict[str, Any], number: int) -> Turn | str:
         attachment = dict_of(entry, "attachment")
@@ -236,7 +203,6 @@ class ClaudeTranscript(LineTranscript):
         typed = attachment.get("commandMode", "prompt") == "prompt" and not agent_of(entry)
         if kind == "queued_command" and typed:
             texts, reason = find_typed(texts_of(attachment.get("prompt")))
-            self.unqueue(texts)
             return self.say(entry, "user", texts, number) if texts else reason or MACHINE
         recalled = kind.startswith("hook_") and f"<{TAG}" in str(attachment.get("content"))
         return INJECTED if recalled else CONTEXT
@@ -247,39 +213,6 @@ class ClaudeTranscript(LineTranscript):
             text = text_of(entry, "content").removesuffix("(disable recaps in /config)")
             return self.say(entry, "assistant", [text], number, summary=True)
         return {"api_error": ERROR, "local_command": COMMAND}.get(str(kind), BOOKKEEPING)
-
-    def follow_queue(self, entry: dict[str, Any], number: int) -> None:
-        """Follows the queue of prompts. One that is dequeued becomes a `user` line. One that is removed went to the model in the middle
-        of its work: newer versions write it as an attachment, older ones nowhere else, so it is given by `deliver`."""
-        operation, text = entry.get("operation"), queued_prompt(entry)
-        if operation == "enqueue" and text and not text.startswith(("<", '{"task_id"', "/")):
-            item = Queued(make_id(text), text_of(entry, "timestamp"), number, self.start)
-            self.queue = [*self.queue, item][-QUEUED:]
-            known = {kept.line for kept in self.queue}
-            self.texts = {line: one for line, one in self.texts.items() if line in known}
-            self.texts[number] = text
-        elif operation == "remove":
-            waiting = [at for at, item in enumerate(self.queue) if not item.left]
-            for at in waiting[:1]:
-                self.queue[at] = self.queue[at]._replace(left=True)
-        elif operation == "popAll":
-            self.queue = [item for item in self.queue if item.left]
-
-    def unqueue(self, texts: list[str]) -> None:
-        """What stands in a line of its own is given under that line's identity."""
-        hash = make_id("\n\n".join(texts).strip())
-        self.queue = [item for item in self.queue if item.hash != hash]
-
-    def deliver(self) -> Iterator[Turn]:
-        """Prompts that left the queue and have no line of their own, now that the model speaks again."""
-        left = [item for item in self.queue if item.left]
-        self.queue = [item for item in self.queue if not item.left]
-        for item in left:
-            text = self.texts.pop(item.line, "") or queued_prompt(self.read_entry(item.offset))
-            id = make_id(self.session, "queued", item.at, item.hash)
-            turn = self.make_turn(id, "user", text, as_time(item.at), item.line)
-            if isinstance(turn, Turn):
-                yield turn
 
     def obey_parent(self, session: str) -> None:
         """A sub-agent works in a file of its own, while memory is switched in that of its session."""
@@ -330,11 +263,6 @@ def find_typed(texts: list[str]) -> tuple[list[str], str]:
                 reason = COMMAND if start.startswith(("<local-command", "<bash-")) else MACHINE
             found.append(words)
     return [text for text in found if text.strip()], reason
-
-
-def queued_prompt(entry: Mapping[str, Any]) -> str:
-    """The prompt of a `queue-operation`."""
-    return "\n\n".join(find_typed(texts_of(entry.get("content")))[0]).strip()
 
 
 def find_answers(result: dict[str, Any], results: list[dict[str, Any]]) -> list[str]:

@@ -1,5 +1,5 @@
-"""opencode: one SQLite database for all sessions and projects; before 2026 the same objects as JSON files below `storage/`; and
-what `opencode export` prints.
+"""opencode: one SQLite database for all sessions and projects, and what `opencode export` prints. The JSON files of the time before
+the database are not read.
 
 Identity is the id of the text part. In the database a turn's `line` is the row of its part, and rows are read in the order in which they
 were added, so a clock that jumps loses nothing. A part whose answer is still being written is looked at again in the next reading.
@@ -73,8 +73,7 @@ def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> Tr
 
 
 def recognises(entry: Mapping[str, Any]) -> bool:
-    exported = "info" in entry and isinstance(entry.get("messages"), list)
-    return text_of(entry, "id").startswith("ses_") or exported
+    return "info" in entry and isinstance(entry.get("messages"), list)
 
 
 def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
@@ -83,7 +82,6 @@ def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
     if named and named != ":memory:" and (data / named).is_file():
         yield data / named
     yield from data.glob("opencode*.db")
-    yield from (data / "storage" / "session").glob("*/ses_*.json")
 
 
 class OpencodeParts(Transcript):
@@ -226,20 +224,7 @@ class OpencodeDatabase(OpencodeParts):
 
 
 class OpencodeSession(OpencodeParts, WholeTranscript):
-    """One session: exported, or in the files of the time before the database."""
-
-    def contents(self) -> bytes:
-        data = super().contents()
-        info = lines.read_object(data)
-        id = name_of(info, "id")
-        if not id or "messages" in info or "/" in id:
-            return data
-        storage = self.path.parent.parent.parent
-        messages = []
-        for message in sorted((storage / "message" / id).glob("*.json")):
-            parts = sorted((storage / "part" / message.stem).glob("*.json"))
-            messages.append({"info": read_file(message), "parts": list(map(read_file, parts))})
-        return json.dumps({"info": info, "messages": messages}).encode("utf-8", "replace")
+    """One session, exported."""
 
     def take_all(self, data: bytes) -> Iterable[Turn | str]:
         value = as_dict(json.loads(data.decode("utf-8-sig", "replace"), strict=False))
@@ -256,13 +241,6 @@ class OpencodeSession(OpencodeParts, WholeTranscript):
                 number += 1
                 id = f"{about.get('id')}/{number}"
                 yield self.take_part(id, about, part, number, self.session, parent)
-
-
-def read_file(path: Path) -> dict[str, Any]:
-    try:
-        return lines.read_object(path.read_bytes()) if path.stat().st_size <= lines.BOUND else {}
-    except (OSError, ValueError):
-        return {}
 
 
 # Connecting

@@ -59,7 +59,6 @@ class Transcript:
     afterwards `position` is where it stands now. Hosts find the messages."""
 
     host = ""
-    end: int | None = None  # the byte from which on no line is read that begins there
     rename: Callable[[str], str] = str  # takes secrets out of the ids that hosts give
 
     def __init__(self, path: Path, position: Position = START, bound: int = lines.BOUND) -> None:
@@ -249,8 +248,6 @@ class Transcript:
 class LineTranscript(Transcript):
     """A transcript with one JSON object per line. Hosts say what a line is in `take`."""
 
-    start = 0  # the offset of the line that is being taken
-
     def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
         """The turns of a line, or the reasons why there are none."""
         raise NotImplementedError
@@ -275,8 +272,6 @@ class LineTranscript(Transcript):
         turns: list[Turn] = []
         before, counted, start = Counter(self.skipped), self.lines, offset
         for line in lines.read_lines(stream, offset, number - joined, self.bound):
-            if self.end is not None and offset >= self.end:
-                break
             if joined and line.data is not None and not line.data.strip():
                 joined, offset = False, line.end
                 continue
@@ -285,7 +280,7 @@ class LineTranscript(Transcript):
             if not line.ended and not (whole and len(found) == 1 and isinstance(found[0], dict)):
                 self.skipped[HALF] += 1
                 break
-            self.lines, self.start = self.lines + 1, offset
+            self.lines += 1
             turns += self.take_line(line, found, whole)
             offset, number = line.end, line.number
             if offset - start >= limit_bytes or len(turns) >= limit_turns:
@@ -299,13 +294,6 @@ class LineTranscript(Transcript):
     def at(self, stream: lines.Stream, offset: int, number: int) -> Position:
         tail = lines.digest_tail(stream, offset)
         return Position(lines.identify(stream), offset, number, tail, self.state())
-
-    def read_entry(self, offset: int) -> dict[str, Any]:
-        """The object on the line at an offset."""
-        with lines.open_stream(self.path) as stream:
-            stream.move(offset)
-            line = next(lines.read_lines(stream, bound=self.bound), None)
-            return lines.read_object(line.data) if line else {}
 
     def take_line(self, line: lines.Line, found: list[Any], whole: bool) -> list[Turn]:
         """The turns of a line. A line that gives none is counted under one reason."""

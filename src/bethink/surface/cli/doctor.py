@@ -108,14 +108,13 @@ def render_findings(findings: Sequence[Finding]) -> Iterator[str]:
 
 def examine_agents(args: Namespace) -> Iterator[Finding]:
     """Every agent that is connected, from its files to what was captured."""
-    from bethink.hosts import check, place
+    from bethink.hosts import check
 
     try:
         found = list(check.find_connections(agent_places(args)))
         if not found:
             yield Finding("agents", True, "none is connected; `bethink install` does it")
-        checks = check.examine(found, place.running_command(), __version__)
-        for one in (*checks, *check.check_pauses()):
+        for one in (*check.examine(found), *check.check_pauses()):
             yield Finding(f"{one.host} {one.name}".strip(), *one[2:])
     except BethinkError as error:
         yield Finding("agents", False, error.message, error.hint or "")
@@ -132,11 +131,10 @@ def agent_places(args: Namespace) -> list[Place]:
 
 
 def mend_agents(args: Namespace) -> None:
-    from bethink.hosts import check, place
+    from bethink.hosts import check
 
     try:
-        found = list(check.find_connections(agent_places(args)))
-        for outcome in check.mend(found, place.running_command(), __version__):
+        for outcome in check.mend(list(check.find_connections(agent_places(args)))):
             if outcome.status in ("made", "changed"):
                 output.note(args, f"fixed: entries in {outcome.path}")
             elif outcome.status == "failed":

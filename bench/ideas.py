@@ -15,14 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 from common import table, told
-from triggers import Finder
 
 from bethink.config import load
 from bethink.embed import open_embedder
 from bethink.embed.models import DEFAULT
-from bethink.ingest import intents, phrases
+from bethink.ingest import intents
 from bethink.ingest.intents import LABELS
-from bethink.ingest.lookup import folded
 
 HELD_OUT = Path(__file__).parent.parent / "tests" / "fixtures" / "ideas-held-out.tsv"
 PENALTY = 2e-3  # of L2
@@ -185,7 +183,6 @@ def train(embed) -> None:
     stored = {
         "grams": np.frombuffer("\n".join(known).encode(), np.uint8),
         "digest": np.frombuffer(intents.digest(), np.uint8),
-        "triggers": kept_triggers(),
         "probe": embed([intents.PROMPT + intents.PROBE])[0].astype(np.float16),
         "centre": centre.astype(np.float16),
     }
@@ -199,16 +196,6 @@ def train(embed) -> None:
         table(measured(labels, kept(found, stored["least_" + name])))
     np.savez_compressed(intents.WEIGHTS, **stored)
     told(f"{intents.WEIGHTS}: {intents.WEIGHTS.stat().st_size:,} bytes")
-
-
-def kept_triggers() -> np.ndarray:
-    finder = Finder([folded(row.text) for row in rows(intents.TRAINING)])
-    return np.frombuffer(
-        "\n".join(
-            " ".join(finder.triggers(branch)) for _, branch in phrases.alternatives()
-        ).encode(),
-        np.uint8,
-    )
 
 
 def kept(found: np.ndarray, least: np.ndarray) -> np.ndarray:

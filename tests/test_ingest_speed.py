@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bethink.ingest import lexicon
 from bethink.ingest.extract import extract, keywords
-from bethink.ingest.lookup import cue_scores, firmness
+from bethink.ingest.lexicon import cue_scores, firmness
 from bethink.ingest.redact import redact
 from bethink.types import Passage
 
@@ -51,34 +51,43 @@ def test_extracting_costs_a_fraction_of_a_millisecond(text, limit):
     assert best(lambda: (extract(Passage(text)), keywords(text))) < limit
 
 
+CUES = lexicon.cues()
+EVERY = [
+    (cue, literals, pattern)
+    for named in CUES.values()
+    for cue in named
+    for literals, pattern in cue.phrases
+]
+
+
 def searched_scores(text: str) -> dict[str, float]:
     """What `cue_scores` says, by searching the text for every pattern."""
     text = text.lower().replace("’", "'")
     scores = {}
-    for kind, cues in lexicon.CUES.items():
-        matches = [(weight, re.search(pattern, text, re.MULTILINE)) for weight, pattern in cues]
-        found = [
-            weight if match.start() < 300 else weight / 2 for weight, match in matches if match
-        ]
+    for kind in lexicon.cue_kinds():
+        found = []
+        for cue in CUES[kind]:
+            match = re.search(joined(cue), text, re.MULTILINE)
+            if match:
+                found.append(cue.weight if match.start() < 300 else cue.weight / 2)
         if found:
             scores[kind] = max(found) + 0.15 * min(sum(found) - max(found), 4)
     return scores
 
 
+def joined(cue: lexicon.Cue) -> str:
+    return "|".join(pattern for _, pattern in cue.phrases)
+
+
 def searched_firmness(text: str, value: float) -> float:
     text = text.lower().replace("’", "'")
-    for cost, pattern in lexicon.HEDGES:
-        value -= cost * min(len(re.findall(pattern, text, re.MULTILINE)), 2)
-    return value + 0.05 * min(len(re.findall(lexicon.FIRM, text, re.MULTILINE)), 3)
+    for cue in CUES["hedge"]:
+        value -= cue.weight * min(len(re.findall(joined(cue), text, re.MULTILINE)), 2)
+    return value + 0.05 * min(len(re.findall(joined(CUES["firm"][0]), text, re.MULTILINE)), 3)
 
 
-PATTERNS = (
-    [pattern for cues in lexicon.CUES.values() for _, pattern in cues]
-    + [pattern for _, pattern in lexicon.HEDGES]
-    + [lexicon.FIRM]
-)
-PHRASES = st.sampled_from(PATTERNS).flatmap(
-    lambda pattern: st.from_regex(re.compile(pattern, re.MULTILINE | re.ASCII))
+PHRASES = st.sampled_from(EVERY).flatmap(
+    lambda one: st.from_regex(re.compile(one[2], re.MULTILINE | re.ASCII))
 )
 
 
@@ -89,6 +98,14 @@ PHRASES = st.sampled_from(PATTERNS).flatmap(
         max_size=5,
     ).map("".join)
 )
-def test_looking_only_where_a_phrase_can_begin_finds_what_searching_everywhere_finds(text):
+def test_looking_only_where_a_literal_stands_finds_what_searching_everywhere_finds(text):
     assert cue_scores(text) == searched_scores(text)
     assert firmness(text, 0.8) == searched_firmness(text, 0.8)
+
+
+@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_every_match_of_a_phrase_holds_one_of_its_literals(data):
+    _, literals, pattern = data.draw(st.sampled_from(EVERY))
+    text = data.draw(st.from_regex(re.compile(pattern, re.ASCII), fullmatch=True))
+    assert not literals or any(literal in text for literal in literals)

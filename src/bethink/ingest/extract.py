@@ -1,6 +1,6 @@
 """What a text says about itself: its kind, how firmly it was said, a summary, keywords and entities.
 
-Rules and word lists only, so it works offline, gives the same answer every time and costs a fraction of a millisecond. A text
+Rules and word lists only, so it works offline, gives the same answer every time and costs about a millisecond. A text
 is judged by its beginning: what comes after the first 20,000 characters changes nothing. Few entities that are right
 are worth more than many, so a doubtful name is left out.
 
@@ -12,31 +12,33 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import islice
 from string import ascii_letters
-from typing import NamedTuple
 
-from bethink.ingest import lexicon
-from bethink.ingest.lookup import (
+from bethink.ingest.lexicon import (
+    FILLER,
+    GREETING,
     compiled,
     cue_scores,
     firmness,
     folded,
     is_file,
     is_identifier,
-    is_known,
     is_path,
+    known_words,
+    plain_words,
+    technologies,
     technology,
-    top_score,
+    word_set,
 )
 from bethink.types import KIND_ALIASES, KINDS, Entity, Passage
 
 # A found entity with its place, or a place that later finders shall not look at.
 Found = tuple[int, int, Entity | None]
 
-PREFIX = 20_000
+PREFIX = 20_000  # characters that are analysed; the rest of a text is kept without
 CUE_PREFIX = (
     5_000  # what a memory is, it says early; a long document would collect cues of every kind
 )
@@ -49,12 +51,21 @@ CLEAR = 1.3  # weaker cues than this say nothing by themselves
 HIDDEN = "\x00"
 LONG_WORD = 80  # nobody looks for a longer one, and no cache has to keep it
 IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u9fff]"
+LITTLE_IDEOGRAPHS = "的了是在和与或及而不我们你他她它这那就都也很把被将对为到从用有个要会能可以"
 # A word or an identifier. What comes after the look-ahead is rare, and passed over quickly when it is not there.
 TOKEN = r"[^\W\d]\w*(?:(?=[./:\\'’+#-])(?:(?:[./:\\-]|::|->)[^\W_]\w*|['’](?:t|s|ll|re|ve|d)\b)*(?:\+\+|#)?)?"
 FENCE = r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)"
 # What is kept as it stands is no less true for the doubts in it: a hedge in an abstract cost scifact 1.5 points of nDCG@10.
 QUOTED = ("document", "code", "handoff")
 IMPORTANCE = {"decision": 7.0, "gotcha": 7.0, "preference": 6.0, "context": 3.0}
+# What "Bug: …" and the like mean.
+LABELS = {
+    "bug": "problem",
+    "fix": "solution",
+    "rule": "pattern",
+    "idea": "general",
+    "warning": "gotcha",
+}
 
 
 def extract(passage: Passage) -> Passage:
@@ -132,7 +143,7 @@ def _sentences(text: str) -> tuple[str, ...]:
         last = text[begin : stop.start()].rsplit(None, 1)[-1:] or [""]
         if (
             following.islower()
-            or last[0].lstrip("([").lower() in lexicon.ABBREVIATIONS
+            or last[0].lstrip("([").lower() in word_set("abbreviations")
             or (len(last[0]) == 1 and last[0].isupper())
         ):
             continue
@@ -158,7 +169,7 @@ def summarize(text: str, words: int = SUMMARY_WORDS) -> str:
     ).rstrip(":")
     if _fits(whole, words):
         return whole
-    greeting = compiled(lexicon.GREETING)
+    greeting = compiled(GREETING)
     body = [block for block, heading in blocks if not heading] or [block for block, _ in blocks]
     sentences = (sentence for block in body[:8] for sentence in _sentences(block[:4000]))
     told = (
@@ -171,30 +182,19 @@ def summarize(text: str, words: int = SUMMARY_WORDS) -> str:
 
 def _most_telling(sentences: list[str]) -> str:
     """Of equal sentences the first wins; each later one has to be clearly more telling."""
-    told = [(sentence, _telling(sentence, place)) for place, sentence in enumerate(sentences)]
-    floor = max(telling(0.0) for _, telling in told)
-    # Where not even the strongest cue would lift a sentence above another one, there is no need to look for cues.
-    told = [(sentence, telling) for sentence, telling in told if telling(top_score()) >= floor]
-    best, score = told[0][0], -math.inf
-    for sentence, telling in told if len(told) > 1 else ():
-        if (
-            telling(top_score()) > score
-            and (own := telling(max(cue_scores(sentence).values(), default=0.0))) > score
-        ):
-            best, score = sentence, own
-    return best
+    if len(sentences) == 1:
+        return sentences[0]
+    return max(enumerate(sentences), key=lambda numbered: _telling(numbered[1]) - numbered[0])[1]
 
 
-def _telling(sentence: str, place: int) -> Callable[[float], float]:
-    """How telling a sentence is, as a function of its strongest cue: what that is takes the longest to find out."""
+def _telling(sentence: str) -> float:
     tokens = [token.strip(".,;:!?()[]\"'`") for token in sentence.split(None, 60)[:60]]
-    content = {token.lower() for token in tokens if len(token) > 2} - lexicon.STOP_WORDS
-    substance = 0.5 * min(len(content), 12) + 0.5 * min(
-        sum(is_identifier(token) for token in content if not token.isalpha()), 4
-    )
+    content = {token.lower() for token in tokens if len(token) > 2} - word_set("stop_words")
+    names = sum(is_identifier(token) for token in content if not token.isalpha())
     length = 2 if len(tokens) < 4 else 1 if len(tokens) > 40 else 0
     idle = 3 if _is_filler(sentence) or sentence.startswith(("$ ", "❯", "> ")) else 0
-    return lambda cue: substance + 0.7 * cue - length - idle - place
+    cue = max(cue_scores(sentence).values(), default=0.0)
+    return 0.5 * min(len(content), 12) + 0.5 * min(names, 4) + 0.7 * cue - length - idle
 
 
 def _ideographic(text: str) -> bool:
@@ -223,17 +223,6 @@ def _cut(text: str, words: int) -> str:
     return short.rstrip(" ,;:.-–—(") + "…"
 
 
-class Reading(NamedTuple):
-    """What a token of the text counts as. It weighs less where a capital may come from beginning a sentence."""
-
-    word: str
-    key: str
-    inside: float
-    initial: float
-    fixed: bool  # a part of the token: it always counts as being inside a sentence
-    small: bool  # in small letters, so it weighs the same everywhere
-
-
 def keywords(text: str, limit: int = 8) -> tuple[str, ...]:
     """The most telling words and identifiers, heaviest first; of equal weight the earlier one first."""
     text = compiled(r"https?://\S+|\[REDACTED[^\]\s]{0,40}\]").sub(" ", text[:PREFIX])
@@ -241,64 +230,52 @@ def keywords(text: str, limit: int = 8) -> tuple[str, ...]:
     counts: dict[str, int] = {}
     shown: dict[str, str] = {}
     for token in compiled(TOKEN).finditer(text):
-        raw = token[0]
-        for word, key, weight, opening, fixed, small in (
-            _known_readings(raw) if len(raw) <= LONG_WORD else _readings(raw)
-        ):
+        parts, whole = _token_words(token[0])
+        for word, key in parts:
             known = shown.get(key)
             counts[key] = counts.get(key, 0) + 1
-            # Finding out whether a word begins a sentence costs more than all the rest, and rarely makes a difference.
-            matters = not (fixed or (small and (known is None or known == word)))
+            # A word in small letters weighs the same wherever it stands.
+            matters = whole and (word != word.lower() or (known is not None and known != word))
             initial = matters and _begins_sentence(text, token.start())
-            own = opening if initial else weight
-            if own > weights.get(key, 0):
-                weights[key] = own
-            named = not initial or own > 1.5
+            weight = _weight(word, initial)
+            weights[key] = max(weights.get(key, 0.0), weight)
+            named = not initial or weight > 1.5
             if known is None or (named and known.islower()):
                 shown[key] = word if named else word.lower()
     # A word said again counts, but ever less: otherwise one word of a long text would drown the rest.
     for key, count in counts.items():
         if count > 1:
             weights[key] *= 1 + math.log2(count) / 2
-    return tuple(
-        shown[key]
-        for key in sorted(weights, key=weights.__getitem__, reverse=True)[: max(limit, 0)]
-    )
+    heaviest = sorted(weights, key=weights.__getitem__, reverse=True)
+    return tuple(shown[key] for key in heaviest[: max(limit, 0)])
 
 
-def _readings(token: str) -> tuple[Reading, ...]:
-    """The words of a token that count. Chinese and Japanese are cut at their little words, what is no path at its slashes."""
+@lru_cache(maxsize=1 << 13)
+def _token_words(token: str) -> tuple[tuple[tuple[str, str], ...], bool]:
+    """The words of a token that count, each with its key, and whether the token is one word. Chinese and Japanese are cut at
+    their little words, what is no path at its slashes."""
+    parts, whole = [token.removesuffix("'s").removesuffix("’s")], True
     if not token.isascii() and compiled(IDEOGRAPH).search(token):
         pieces = compiled(r"[A-Za-z][\w.-]*|[\u30a0-\u30ff]{2,}|[\u3400-\u9fff]+").findall(token)
-        parts = [
-            part
-            for piece in pieces
-            for part in re.split(f"[{lexicon.LITTLE_IDEOGRAPHS}]", piece)
-            if 1 < len(part) < 9
-        ]
-        return tuple(_reading(part, fixed=True) for part in parts if _weight(part, False))
-    if "/" in token and not is_path(token):
-        return tuple(
-            _reading(part, fixed=True) for part in token.split("/") if _weight(part, False)
-        )
-    word = token.removesuffix("'s").removesuffix("’s")
-    return (_reading(word, fixed=False),) if _weight(word, False) else ()
+        cut = [part for piece in pieces for part in re.split(f"[{LITTLE_IDEOGRAPHS}]", piece)]
+        parts, whole = [part for part in cut if 1 < len(part) < 9], False
+    elif "/" in token and not is_path(token):
+        parts, whole = token.split("/"), False
+    return tuple((part, _key(part)) for part in parts if _weight(part, False)), whole
 
 
-_known_readings = lru_cache(maxsize=1 << 13)(_readings)
+def _key(word: str) -> str:
+    """A word and its plural are one."""
+    key = word.lower()
+    plural = len(key) > 4 and key.endswith("s") and not key.endswith(("ss", "us", "is"))
+    return key[:-1] if plural and _weight(word, False) < 2 else key
 
 
-def _reading(word: str, *, fixed: bool) -> Reading:
-    key, inside, initial = word.lower(), _weight(word, False), _weight(word, True)
-    small = word == key and inside == initial
-    if len(key) > 4 and key.endswith("s") and not key.endswith(("ss", "us", "is")) and inside < 2:
-        key = key[:-1]
-    return Reading(word, key, inside, initial, fixed, small)
-
-
+@lru_cache(maxsize=1 << 13)
 def _weight(word: str, initial: bool) -> float:
+    """What a word counts. A capital counts less where it may come from beginning a sentence."""
     lowered = word.lower().replace("’", "'")
-    if lowered in lexicon.STOP_WORDS or lowered in lexicon.LITERALS or len(word) > LONG_WORD:
+    if len(word) > LONG_WORD or lowered in word_set("stop_words") | word_set("literals"):
         return 0.0
     if is_identifier(word) or is_path(word):
         return 2.0
@@ -306,10 +283,10 @@ def _weight(word: str, initial: bool) -> float:
         return 1.8
     if len(word) < 3 and not (word.isupper() and len(word) == 2) and word.isascii():
         return 0.0
-    if not initial and word[0].isupper() and lowered not in lexicon.COMMON:
-        return 1.5
-    if lowered in lexicon.COMMON:
+    if lowered in word_set("common"):
         return 0.5
+    if not initial and word[0].isupper():
+        return 1.5
     return 0.7 + min(len(word), 10) / 20
 
 
@@ -317,16 +294,7 @@ def entities(text: str) -> tuple[Entity, ...]:
     """Named things in order of appearance, at most 20, each once."""
     shown = text[:PREFIX].replace(HIDDEN, " ")
     found: list[tuple[int, Entity]] = []
-    finders: tuple[Callable[[str], Iterable[Found]], ...] = (
-        _noise,
-        _marked,
-        _files,
-        _mentions,
-        _technologies,
-        _symbols,
-        _names,
-    )
-    for finder in finders:
+    for finder in (_noise, _marked, _files, _mentions, _technologies, _symbols, _names):
         if places := list(finder(shown)):
             found += ((start, entity) for start, _, entity in places if entity)
             shown = _hide(shown, places)
@@ -356,26 +324,8 @@ def _noise(text: str) -> Iterator[Found]:
         for match in compiled(FENCE, re.MULTILINE | re.DOTALL).finditer(text):
             yield (*match.span(), None)
     address = r"\b[a-z][a-z0-9+.-]{1,20}://[^\s`]+|[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+|(?<=\])\([^)\s]{1,400}\)"
-    for match in _near(rf"{address}|\[REDACTED[^\]\s]{{0,40}}\]", r"://|@|\]\(|\[REDACTED", text):
+    for match in compiled(rf"{address}|\[REDACTED[^\]\s]{{0,40}}\]").finditer(text):
         yield (*match.span(), None)
-
-
-def _near(pattern: str, signs: str, text: str) -> Iterator[re.Match[str]]:
-    """What `finditer` would find, for a pattern that crosses no blank and matches only around one of the signs.
-
-    Signs that begin with a character or a set of characters are found many times faster than the patterns are.
-    """
-    end = 0
-    for sign in compiled(signs).finditer(text):
-        if sign.start() >= end:
-            begin = max(
-                text.rfind(" ", end, sign.start()) + 1, text.rfind("\n", end, sign.start()) + 1, end
-            )
-            blank = compiled(r"[ \n]").search(text, sign.end())
-            end = (
-                blank.end() if blank else len(text)
-            )  # with the blank, because the pattern may look at it
-            yield from compiled(pattern).finditer(text, begin, end)
 
 
 def _marked(text: str) -> Iterator[Found]:
@@ -389,9 +339,7 @@ def _marked(text: str) -> Iterator[Found]:
 
 @lru_cache(maxsize=1 << 10)
 def _by_shape(text: str, *, in_code: bool) -> Entity | None:
-    if name := technology(text) or (
-        in_code and lexicon.ORDINARY_TECHNOLOGIES.get(text.capitalize())
-    ):
+    if name := technology(text) or (in_code and technologies().ordinary.get(text.capitalize())):
         return Entity(name, "technology")
     if is_path(text) or is_file(text):
         return Entity(text, "file")
@@ -399,7 +347,7 @@ def _by_shape(text: str, *, in_code: bool) -> Entity | None:
     if is_identifier(bare) or (bare != text and compiled(r"[A-Za-z_][\w.:]*").fullmatch(bare)):
         return Entity(bare, "symbol")
     word = compiled(r"(?![0-9a-f]{6,40}\Z)[A-Za-z_]\w{3,}").fullmatch(text)
-    if in_code and word and not is_known(text):
+    if in_code and word and not _is_known(text):
         return Entity(text, "symbol")
     words = text.split()
     named = compiled(r"[A-Za-z][\w&+.-]*(?: [\w&+.-]+){0,3}").fullmatch(text) and not text.endswith(
@@ -411,21 +359,14 @@ def _by_shape(text: str, *, in_code: bool) -> Entity | None:
     telling = (
         capitals == len(words)
         and words
-        and not all(word.lower() in lexicon.PLAIN for word in words)
+        and not all(word.lower() in plain_words() for word in words)
     )
     return Entity(text, "concept") if named and telling else None
 
 
 def _files(text: str) -> Iterator[Found]:
     path = r"(?<![\w\x00])(?:[~.]{0,2}/|[A-Za-z]:\\)?[\w@.+-]+(?:[/\\][\w@.+-]+)*/?(?![\w(\x00])"
-    lowered = text.lower()
-    undotted = any(name in lowered for name in lexicon.UNDOTTED_FILE_NAMES)
-    # A slash, or a dot before a letter: no extension begins with a digit.
-    for match in (
-        compiled(path).finditer(text)
-        if undotted
-        else _near(path, r"[/\\.](?:(?<!\.)|[^\W\d_])", text)
-    ):
+    for match in compiled(path).finditer(text):
         name = match[0].rstrip(".")
         if is_path(name) or is_file(name):
             yield match.start(), match.start() + len(name), Entity(name, "file")
@@ -435,7 +376,7 @@ def _mentions(text: str) -> Iterator[Found]:
     if "@" not in text:
         return
     for match in compiled(r"(?<![\w.@/\x00])@([A-Za-z][\w-]{1,38})(?![\w(./-])").finditer(text):
-        person = match[1].lower() not in lexicon.DECORATORS
+        person = match[1].lower() not in word_set("decorators")
         yield (*match.span(), Entity(match[1], "person") if person else None)
     for match in compiled(r"(?<![\w.\x00])@[\w-]+[/.(][\w./-]*").finditer(text):
         yield (*match.span(), None)
@@ -448,13 +389,13 @@ def _technologies(text: str) -> Iterator[Found]:
     words = pattern.findall(text)
     tokens: list[re.Match[str]] = []
     free = 0
-    for at in [at for at, word in enumerate(words) if word.lower() in lexicon.TECHNOLOGY_OPENINGS]:
+    for at in [at for at, word in enumerate(words) if word.lower() in technologies().openings]:
         counts = [
             count
             for count in (3, 2, 1)
-            if " ".join(words[at : at + count]).lower() in lexicon.TECHNOLOGY_WORDS
+            if " ".join(words[at : at + count]).lower() in technologies().spellings
         ]
-        if at < free or not (counts or words[at] in lexicon.ORDINARY_TECHNOLOGIES):
+        if at < free or not (counts or words[at] in technologies().ordinary):
             continue
         tokens = tokens or list(pattern.finditer(text))
         for count in counts:
@@ -467,25 +408,23 @@ def _technologies(text: str) -> Iterator[Found]:
                 free = at + count
                 break
         else:
-            if (name := lexicon.ORDINARY_TECHNOLOGIES.get(words[at])) and _is_meant(
-                text, tokens[at]
-            ):
+            if (name := technologies().ordinary.get(words[at])) and _is_meant(text, tokens[at]):
                 yield (*tokens[at].span(), Entity(name, "technology"))
 
 
 def _is_meant(text: str, token: re.Match[str]) -> bool:
     """Whether an ordinary word with a capital is the technology: not a sentence's first word, nor part of a longer name."""
     following = compiled(r"[ \t]+([\w.']+)").match(text[token.end() : token.end() + 40])
-    if following and following[1].rstrip(".").lower() in lexicon.BESIDE_TECHNOLOGY:
+    if following and following[1].rstrip(".").lower() in word_set("beside_technology"):
         return True
     before = compiled(r"(?<![\w'’-])([\w'’-]+)[ \t]+$", 0).search(
         text[max(token.start() - 40, 0) : token.start()]
     )
     if any(
-        word and word[1][0].isupper() and not (is_known(word[1]) or technology(word[1]))
+        word and word[1][0].isupper() and not (_is_known(word[1]) or technology(word[1]))
         for word in (before, following)
     ):
-        return following is not None and following[1] in lexicon.ORDINARY_TECHNOLOGIES
+        return following is not None and following[1] in technologies().ordinary
     return not _begins_sentence(text, token.start()) and not _in_heading(text, token.start())
 
 
@@ -504,9 +443,7 @@ def _in_heading(text: str, at: int) -> bool:
 
 def _symbols(text: str) -> Iterator[Found]:
     symbol = r"(?<![\w.\x00@/-])([A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)*)(\(\))?(?![\w\x00])"
-    # What every shape of code has somewhere: _ or (), a joint and a letter, aB, or ABc.
-    signs = r"[_(.:>A-Z](?:(?<=_)|(?<=\()\)|(?<=[.:>])[A-Za-z_]|(?<=[a-z0-9][A-Z])|(?<=[A-Z])[A-Z][a-z0-9])"
-    for match in _near(symbol, signs, text):
+    for match in compiled(symbol).finditer(text):
         if match[2] or is_identifier(match[1]):
             yield (*match.span(), Entity(match[1], "symbol"))
 
@@ -517,7 +454,7 @@ def _name_pattern() -> re.Pattern[str]:
     capital, small = "[A-ZÀ-ÖØ-Þ]", "[a-zß-öø-ÿ]"
     rest = rf"{small}+(?:[-'’]{capital}?{small}+)*"
     first = rf"{capital}(?<![\w\x00.@/-].)(?:(?<=[A-Z])['’]{capital})?{rest}"
-    joint = "(?:" + "|".join(sorted(lexicon.NAME_PARTICLES)) + ")"
+    joint = "(?:" + "|".join(sorted(word_set("name_particles"))) + ")"
     return re.compile(rf"{first}(?: (?:{joint} )?(?:[A-Z]['’])?{capital}{rest}){{0,5}}(?![\w\x00])")
 
 
@@ -530,13 +467,13 @@ def _names(text: str) -> Iterator[Found]:
         words = [piece.removesuffix("'s").removesuffix("’s") for piece in match[0].split()]
         initial = _begins_sentence(text, start)
         while words and (
-            words[0].lower() in lexicon.STOP_WORDS
-            or words[0].lower() in (lexicon.COMMON if initial else lexicon.NEVER_OUTERMOST)
+            words[0].lower() in word_set("stop_words")
+            or words[0].lower() in (word_set("common") if initial else _never_outermost())
         ):
             start += len(words[0]) + 1
             words.pop(0)
             initial = False
-        while words and words[-1].lower() in lexicon.NEVER_OUTERMOST:
+        while words and words[-1].lower() in _never_outermost():
             words.pop()
         if not words:
             continue
@@ -548,28 +485,39 @@ def _names(text: str) -> Iterator[Found]:
             yield start, end, entity
 
 
+@cache
+def _never_outermost() -> frozenset[str]:
+    """What no name begins or ends with, whatever its capital. "Order" may: the Order Service."""
+    verbs = word_set("common") - word_set("generic")
+    return verbs | word_set("stop_words") | word_set("name_particles")
+
+
+def _is_known(word: str) -> bool:
+    return word.lower() in known_words()
+
+
 def _name(words: list[str], initial: bool, before: str, following: str) -> Entity | None:
-    rest = [word for word in words if word.lower() not in lexicon.PROJECT_WORDS]
+    rest = [word for word in words if word.lower() not in word_set("project_words")]
     if rest and len(rest) < len(words):
         return Entity(" ".join(rest), "project")
-    if following in lexicon.PROJECT_WORDS and not initial:
+    if following in word_set("project_words") and not initial:
         return Entity(" ".join(words), "project")
     name = " ".join(words)
-    plain = words[0] not in lexicon.ORDINARY_TECHNOLOGIES and not any(
-        is_known(word) or technology(word) for word in words
+    plain = words[0] not in technologies().ordinary and not any(
+        _is_known(word) or technology(word) for word in words
     )
-    abstract = any(word.endswith(lexicon.ABSTRACT_ENDINGS) for word in words)
+    abstract = any(word.endswith(tuple(word_set("abstract_endings"))) for word in words)
     if 2 <= len(words) <= 4:
         people = (
             plain
             and not abstract
-            and before not in lexicon.BEFORE_THINGS
+            and before not in word_set("before_things")
             and sum(word[0].isupper() for word in words) <= 3
         )
         return Entity(name, "person" if people else "concept") if not initial or plain else None
     if len(words) != 1 or not plain or len(name) < 3:
         return None
-    if following in lexicon.HUMAN_VERBS or before in lexicon.BEFORE_PEOPLE:
+    if following in word_set("human_verbs") or before in word_set("before_people"):
         return Entity(name, "person")
     return None if initial or abstract else Entity(name, "concept")
 
@@ -601,20 +549,14 @@ def classify(text: str) -> tuple[str, float]:
 
 @lru_cache(maxsize=256)
 def _is_filler(sentence: str) -> bool:
-    return bool(compiled(lexicon.FILLER).match(folded(sentence)))
+    return bool(compiled(FILLER).match(folded(sentence)))
 
 
 def _label(text: str) -> str | None:
     """What "Decision: …" or "[gotcha] …" says outright."""
     match = compiled(r"\W{0,4}([A-Za-z]{3,12})\b\W{0,3}?(?::|\]| [-–—] )").match(text)
     word = match[1].lower() if match else ""
-    word = {
-        "bug": "problem",
-        "fix": "solution",
-        "rule": "pattern",
-        "idea": "general",
-        "warning": "gotcha",
-    }.get(word, word)
+    word = LABELS.get(word, word)
     return word if word in KINDS else KIND_ALIASES.get(word) if word != "note" else None
 
 

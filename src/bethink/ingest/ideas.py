@@ -15,10 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from bethink.ingest import lexicon
 from bethink.ingest.extract import entities
 from bethink.ingest.intents import FIRM, LABELS, Embed, Judgement, judge, strength
-from bethink.ingest.lookup import compiled, folded
+from bethink.ingest.lexicon import FILLER, compiled, folded, word_set
 from bethink.ingest.pasted import find_pasted
 from bethink.ingest.sentences import Statement, statements
 from bethink.ingest.wording import contrasts
@@ -199,7 +198,7 @@ def _heard(role: str, text: str) -> Iterator[Statement]:
         return
     for statement in statements(text).statements:
         core = folded(statement.core)
-        idle = compiled(lexicon.FILLER).match(core) and not statement.core.endswith("?")
+        idle = compiled(FILLER).match(core) and not statement.core.endswith("?")
         if statement.label != "none" and (
             statement.label or (not idle and len(content(core, 2)) > 1)
         ):
@@ -212,7 +211,7 @@ def content(text: str, enough: int | None = None) -> frozenset[str]:
     found: set[str] = set()
     for match in compiled(r"[^\W_]+").finditer(folded(text)):
         word = match[0]
-        if word not in lexicon.STOP_WORDS and (len(word) > 1 or not word.isascii()):
+        if word not in word_set("stop_words") and (len(word) > 1 or not word.isascii()):
             found.add(word[:6])
             if len(found) == enough:
                 break

@@ -13,12 +13,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.ingest import lexicon, phrases
-from bethink.ingest.lookup import compiled, cue_scores, firmness, folded
-from bethink.ingest.phrases import PHRASES, WEIGHTS
+from bethink.ingest.lexicon import (
+    DATA,
+    FILLER,
+    GREETING,
+    compiled,
+    cue_kinds,
+    cue_scores,
+    cues,
+    firmness,
+    folded,
+    word_set,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +37,8 @@ if TYPE_CHECKING:
 Embed = Callable[[Sequence[str]], Any]
 
 LABELS = ("decision", "conclusion", "question", "problem", "solution", "todo", "context", "none")
-TRAINING = Path(__file__).with_name("data") / "ideas-train.tsv"
+TRAINING = DATA / "ideas-train.tsv"
+WEIGHTS = DATA / "ideas.npz"
 # The default model was trained to read questions behind this line, and sorts sentences better with it (bench/LOG.md).
 PROMPT = "Represent this sentence for searching relevant passages: "
 # Tells whether an embedder is the one that the weights were made with: its vector is kept beside them.
@@ -40,56 +49,8 @@ FIRM = 0.7  # strength from which a statement counts as firm
 BATCH = 512  # sentences judged at once
 EMBEDDED = 600  # characters of a sentence that are embedded
 
-# Words by what they speak of. A word that the training has not seen counts as its sort.
-SORTS = {
-    "bad": """
-        fail* crash* broke* break* bug* error* exception* wrong* incorrect* invalid leak* hang* freez* froze* stuck slow slower* slowly
-        timeout* timed flaky flicker* stutter* jank* lag lags drift* corrupt* garbl* lost lose* losing missing misses stale duplicat*
-        twice garbage nan refus* ignor* swallow* expire* denied unable silently block* starv* exceed* vulnerab* inject* spoof*
-        unreadable useless confus* trouble issue* problem* defect* regress* mess* outage* oom kill* segfault* panic* dangling conflict*
-        contradict* mismatch* inconsisten* choke* complain* terrible worse worst annoying noisy glitch* truncat* vanish* strip*
-        overshoot* oscillat* deadlock* race races overflow* dead blank jitter* bloat* poison* insecure unencrypted exposed drain*
-        saturat* spike* skip* stall* hostile blurry buggy unstable unreliable unusable impossible drawback concern defeats bypass*
-        overlap* collid* unresponsive econnreset enoent eacces sigsegv nack*
-        """,
-    "remedy": """
-        fix fixe* fixing solv* resolv* cure* workaround* avoid* prevent* patch* mitigat* repair* correct corrected corrects remed* gone
-        disappear* restored restores recover* helps helped solution* trick guard* stopped stops removes removed removing reverting
-        reverted pinning upgrading downgrading bumping adding setting passing switching moving wrapping replacing using increasing
-        lowering limiting disabling enabling clearing splitting turning closes keeps makes lets allows ensures idempotent again anymore
-        """,
-    "choice": """
-        decid* decision* chose choos* chosen pick picked picks opt opted settle* agree* stick* ditch* scrap* adopt* standardi* prefer*
-        approv* reject* abandon* voted vote final finally instead rather favour favor migrate switch deprecat* dropping rule mandatory
-        default going recommend* suggest* propos* lean*
-        """,
-    "need": """
-        todo* fixme need* must should shall ought gotta pending outstanding remain* later eventually someday followup backlog schedul*
-        remind* remember forget ticket* revisit yet postpon* deferred defer roadmap milestone sprint
-        """,
-    "find": """
-        turns turned means meaning because cause* reason* culprit* therefore hence thus shows showed prove* confirm* found learn* lesson*
-        insight* takeaway* conclu* measur* benchmark* faster compared comparison due explain* evidence result* actually real bottleneck*
-        dominat* negligible worth profil* suggests indicates correlat* difference factor verdict finding* experiment* upshot limits
-        pointless
-        """,
-    "talk": """
-        let checking look looking looks see run running read reading thanks thank ok okay sure great done commit committed push pushed
-        merged summary here below above following please sorry continue proceed ready verify verifying updated created renamed extracted
-        refactored
-        """,
-    "ask": "why how what which who where when whether wonder* unclear question*",
-    "hedge": "maybe perhaps probably might could likely seems seem possibly guess think suspect apparently presumably would",
-}
-
-# What makes a statement tentative beyond the hedges of the lexicon.
-TENTATIVE = (
-    r"\blet'?s try\b|\b(?:lean(?:ing)?|inclined) (?:to|towards?|on)\b|\bi(?:'d| would) (?:suggest|recommend|go|keep|prefer|propose|lean|say)\b"
-    r"|\bmy (?:recommendation|suggestion|preference|guess)\b|\bi (?:recommend|suggest|propose)\b|\b(?:might|may|could)\b(?! not)"
-    r"|\bfor (?:now|the time being)\b|\bnot (?:100 ?%|set in stone|sure)\b|\bshould (?:probably|fix|help|get|work)\b|\bor so\b"
-    r"|\blooks (?:like|as if|to me)\b|\bsuggests that\b|\bunless you object\b|\btentative|\bexperiment with\b|\bsome ?day\b"
-    r"|\bat some (?:point|stage)\b|\bwould be (?:good|nice|wise|worth)\b|\bperhaps\b|\bmaybe\b|\bhave a feeling\b|\bevidence points\b"
-)
+# What the training told apart: words by what they speak of.
+SORTS = ("bad", "remedy", "choice", "need", "find", "talk", "ask", "hedge")
 
 
 class Judgement(NamedTuple):
@@ -164,9 +125,10 @@ def digest() -> bytes:
     """Of what the weights were made from; kept beside them, so that a test can tell when they are out of date."""
     import hashlib
 
-    return hashlib.sha256(
-        TRAINING.read_bytes() + repr((PHRASES, SORTS, LABELS, PROMPT)).encode()
-    ).digest()
+    patterns = [[pattern for _, pattern in cue.phrases] for cue in cues()["phrase"]]
+    sorts = [sorted(word_set(f"sort_{name}")) for name in SORTS]
+    seen = repr((patterns, sorts, LABELS, PROMPT)).encode()
+    return hashlib.sha256(TRAINING.read_bytes() + seen).digest()
 
 
 @cache
@@ -177,7 +139,7 @@ def _weights() -> dict[str, Matrix]:
         return {
             name: stored[name].astype(np.float32)
             for name in stored.files
-            if name not in ("grams", "digest", "triggers")
+            if name not in ("grams", "digest")
         }
 
 
@@ -209,19 +171,15 @@ def read_as(text: str) -> tuple[list[float], list[int]]:
 def features(text: str, words: Sequence[str]) -> list[float]:
     """Cue phrases and shape of a sentence with these words: a few dozen numbers between 0 and about 1.5."""
     said = _said(text)
-    cues = cue_scores(said)
+    scores = cue_scores(said)
     sorts, size = list(map(sort, words)), len(words)
     return [
-        *phrases.held(said),
-        *(
-            [cues.get(kind, 0.0) / 4 for kind in lexicon.CUES]
-            if cues
-            else [0.0] * len(lexicon.CUES)
-        ),
-        *[min(sorts.count(name), 3) / 2 for name in SORTS],
+        *(float(cue.first_place(said, 0) is not None) for cue in cues()["phrase"]),
+        *(scores.get(kind, 0.0) / 4 for kind in cue_kinds()),
+        *(min(sorts.count(name), 3) / 2 for name in SORTS),
         *(float(size <= 2), float(size <= 4), float(size <= 7), float(size > 20), float(size > 30)),
-        float(bool(compiled(lexicon.FILLER).match(said))),
-        float(bool(compiled(lexicon.GREETING).match(said))),
+        float(bool(compiled(FILLER).match(said))),
+        float(bool(compiled(GREETING).match(said))),
         float("code" in words),
         2 * (0.8 - firmness(said, 0.8)),
     ]
@@ -283,13 +241,18 @@ def sort(word: str) -> str:
 
 @cache
 def _sorts() -> tuple[dict[str, str], dict[str, str]]:
-    listed = [(word, name) for name, words in SORTS.items() for word in words.split()]
+    listed = [(word, name) for name in SORTS for word in word_set(f"sort_{name}")]
     whole = {word: name for word, name in reversed(listed) if not word.endswith("*")}
     return whole, {word[:-1]: name for word, name in reversed(listed) if word.endswith("*")}
+
+
+def _tentative(said: str) -> float:
+    """What makes a statement tentative beyond the hedges."""
+    return sum(cue.weight for cue in cues()["tentative"] if cue.first_place(said, 0) is not None)
 
 
 def strength(text: str) -> float:
     """How certain the speaker sounds: 0 is a guess, 1 is settled."""
     said = _said(text)
-    value = firmness(said, 0.8) - (0.25 if compiled(TENTATIVE, 0).search(said) else 0.0)
+    value = firmness(said, 0.8) - _tentative(said)
     return min(max(value, 0.0), 1.0)

@@ -16,45 +16,13 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from bethink.ingest import lexicon
-from bethink.ingest.lookup import compiled, folded
+from bethink.ingest.lexicon import compiled, folded, phrases, word_set
 
 LONGEST = 400  # characters of a statement
 LONGEST_LINE = 4_000  # nobody writes a longer one by hand
 MOST = 500  # statements of one turn
+READ = 100_000  # characters of a turn that are read; the rest is kept without being analysed
 CONTENT_WORDS = 3  # fewer, behind a pronoun, say nothing without the sentence before
-
-# What headings and labels announce: single words, then phrases.
-LABELS = {
-    "decision": """decision decisions decided agreed chosen approach agreement resolution
-        |key decisions|design decisions|decisions made|chosen approach|what we decided""",
-    "todo": """todo todos remaining outstanding pending deferred followup followups later
-        |to do|next step|next steps|action item|action items|follow up|follow ups|remaining work|remaining items|still open|still to do
-        |left to do|future work|not done|not done yet|open tasks|open items|what remains|what's left|what is left|what's next
-        |what's missing""",
-    "problem": """problem problems issue issues bug bugs symptom symptoms gotcha critical high medium low major minor blocker
-        |known issues|known problems|the problem|the issue|the bug|what's wrong|what's broken|issues found|problems found""",
-    "conclusion": """conclusion conclusions cause finding findings takeaway takeaways insight insights verdict why reason rationale
-        lesson lessons diagnosis tldr
-        |root cause|the cause|key findings|key takeaways|key insight|lessons learned|bottom line|why it happens|why this happens
-        |why it happened|what's happening|what happened|short answer|tl;dr""",
-    "solution": """fix fixes fixed solved solution solutions workaround workarounds mitigation resolved
-        |the fix|the solution|how it was fixed|proposed fix|what fixed it""",
-    "question": "question questions unclear tbd|open question|open questions|to clarify|questions for you|to decide|undecided",
-    "context": """context background constraints assumptions fyi
-        |current state|how it works|current behavior|current behaviour|existing behavior|existing behaviour""",
-}
-# What stands below these is a report of work, which the history of the code tells better.
-REPORTS = frozenset(
-    "files changed|changed files|files modified|files|verification|verified|testing|tests|test results|test plan|usage|example|examples"
-    "|commands|output|steps to reproduce|commits|tests added|new tests|updated tests|sources|references|links|validation|checks".split(
-        "|"
-    )
-)
-# Words that say nothing without what they are about: "That fixed it", "It works now".
-LIGHT = frozenset(
-    "works work fixed fixes fix done fine good great problem issue way case why point idea now same right wrong true".split()
-)
 
 _ITEM = r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)$"
 _HEADING = r"\s{0,3}#{1,6}\s+(\S.*)$"
@@ -121,7 +89,7 @@ class Block(NamedTuple):
 
 def statements(text: str) -> Spoken:
     """The statements of a turn in order, and the lines that are no prose."""
-    lines = text.split("\n")
+    lines = text[:READ].split("\n")
     noisy = _noisy(lines)
     found: list[Statement] = []
     before = ""  # the last sentence of the paragraph above
@@ -252,7 +220,7 @@ def _stated(block: Block, before: str) -> Iterator[Statement]:
     named = _plain(labelled[1] or labelled[2] or labelled[3]) if labelled else ""
     if kind != "none" and (announced := kind_of(named)):
         heading, kind = named, announced
-    if folded(heading).strip(" :") in REPORTS:
+    if folded(heading).strip(" :") in phrases("report_headings"):
         return
     for number, sentence in enumerate(split(_plain(block.text))):
         if sentence.endswith(":") or not any(map(str.isalnum, sentence)):
@@ -275,22 +243,10 @@ def _stated(block: Block, before: str) -> Iterator[Statement]:
 
 def _is_short(sentence: str) -> bool:
     """Whether it has fewer words of its own than say something without the sentence before."""
+    light = word_set("stop_words") | word_set("light_words")
     words = (word[0] for word in compiled(rf"{_CODE}|\w[\w'’-]*").finditer(folded(sentence)))
-    return (
-        len(
-            list(
-                islice(
-                    (
-                        word
-                        for word in words
-                        if word not in lexicon.STOP_WORDS and word not in LIGHT
-                    ),
-                    CONTENT_WORDS,
-                )
-            )
-        )
-        < CONTENT_WORDS
-    )
+    own = islice((word for word in words if word not in light), CONTENT_WORDS)
+    return len(list(own)) < CONTENT_WORDS
 
 
 @lru_cache(maxsize=256)
@@ -302,11 +258,18 @@ def kind_of(heading: str) -> str | None:
 
 @cache
 def _kinds() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for kind, names in LABELS.items():
-        single, *several = names.split("|")
-        found.update(dict.fromkeys([*single.split(), *map(str.strip, several)], kind))
-    return found
+    """What headings and labels announce."""
+    kinds = ("decision", "todo", "problem", "conclusion", "solution", "question", "context")
+    return {name: kind for kind in kinds for name in phrases(f"label_{kind}")}
+
+
+def prose(text: str) -> list[str]:
+    """The sentences of a text without code, output, quotations and markup."""
+    lines = text[:READ].split("\n")
+    blocks = _blocks(lines, _noisy(lines))
+    return [
+        one for block in blocks for one in split(_plain(block.text)) if any(map(str.isalnum, one))
+    ]
 
 
 def split(text: str) -> list[str]:
@@ -331,7 +294,7 @@ def _ends(text: str, begin: int, stop: re.Match[str]) -> bool:
     word = text[max(begin, stop.start() - 40) : stop.start()].rsplit(None, 1)[-1:] or [""]
     bare = word[0].lstrip("([\"'“*_").lower()
     if (
-        bare in lexicon.ABBREVIATIONS
+        bare in word_set("abbreviations")
         or (len(bare) == 1 and bare.isalpha())
         or (bare.isdigit() and stop.start() - begin <= len(bare))
     ):

@@ -26,7 +26,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
-from bethink.ingest.lookup import compiled, folded
+from bethink.ingest.lexicon import compiled, folded
 from bethink.store.lexemes import spaced
 from bethink.text.words import STOP_WORDS
 

@@ -11,20 +11,25 @@ import ipaddress
 import json
 import os
 import re
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit, urlunsplit
-
-if TYPE_CHECKING:
-    import urllib.error
-    import urllib.request
 
 T = TypeVar("T")
 
 LARGEST_ANSWER = 2 << 20
 LARGEST_COMPLAINT = 20_000
 TRIES = 3
+HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "User-Agent": "bethink",
+}
+# What httpx calls a connection that was there and ended early.
+BROKE_OFF = ("ReadError", "WriteError", "CloseError", "RemoteProtocolError")
 
 
 class PostError(Exception):
@@ -98,7 +103,7 @@ def address(url: str, path: str) -> SplitResult:
 
 
 def key(variables: Sequence[str]) -> Key | None:
-    """The first key that is set. One that no header can carry is a ValueError, as errors of urllib would show it."""
+    """The first key that is set. One that no header can carry is a ValueError, as errors of the library would show it."""
     for variable in variables:
         if value := os.environ.get(variable, "").strip():
             if not re.fullmatch(r"[\x21-\x7e]+", value):
@@ -143,48 +148,48 @@ def send(
     largest: int = LARGEST_ANSWER,
 ) -> Any:
     """The JSON value that the server answers with."""
-    import http.client
-    import urllib.error
-    import urllib.request
-
-    shown = urlunsplit((where.scheme, where.netloc, where.path, "", ""))
-    sent = {
-        "Content-Type": "application/json",
-        "Accept": "application/json",
-        "User-Agent": "bethink",
-        **headers,
-    }
-    request = urllib.request.Request(
-        urlunsplit(where), json.dumps(body).encode(), sent, method="POST"
-    )
     try:
-        with _opener(where.hostname or "", deadline).open(
-            request, timeout=deadline.left()
-        ) as response:
-            answer = response.read(largest + 1)
-            if (
-                len(answer) <= largest and response.length
-            ):  # a bounded read says nothing of an early end
-                raise ConnectionError
-    except urllib.error.HTTPError as error:
-        with error:
-            raise _refusal(error, shown, secret) from None
-    except urllib.error.URLError as error:
-        raise _unreachable(
-            error.reason if isinstance(error.reason, OSError) else error, shown, deadline
-        ) from None
-    except (OSError, http.client.HTTPException) as error:
-        raise _unreachable(error, shown, deadline) from None
-    if len(answer) > largest:
+        import httpx2  # late: a keyword search and a local model need no HTTP
+    except ImportError:
         raise PostError(
-            "large", f"The endpoint {shown} answered with more than {largest >> 20} MB."
-        )
+            "refused",
+            "The package httpx2 is needed for this and not installed: pip install 'bethink[http]'.",
+        ) from None
+    shown = urlunsplit((where.scheme, where.netloc, where.path, "", ""))
+    # A proxy cannot reach this machine's own servers.
+    by_proxy = not is_this_machine(where.hostname or "")
+    content = json.dumps(body).encode()
+    answer = bytearray()
+    try:
+        with (
+            httpx2.Client(trust_env=by_proxy, timeout=deadline.left()) as client,
+            client.stream(
+                "POST", urlunsplit(where), content=content, headers={**HEADERS, **headers}
+            ) as response,
+        ):
+            # httpx's own timeout starts anew with every byte that arrives.
+            for chunk in response.iter_raw():
+                deadline.left()
+                answer += chunk
+                if len(answer) > largest:
+                    break
+    except (TimeoutError, httpx2.TimeoutException):
+        message = f"The endpoint {shown} did not answer within {deadline.seconds:g} seconds."
+        raise PostError("timeout", message) from None
+    except (httpx2.HTTPError, OSError) as error:
+        raise _unreachable(error, shown) from None
+    status = response.status_code
+    if status >= 300:
+        wait = retry_after(response.headers.get("Retry-After"))
+        raise _refusal(status, _complaint(bytes(answer), secret), wait, shown, secret)
+    if len(answer) > largest:
+        message = f"The endpoint {shown} answered with more than {largest >> 20} MB."
+        raise PostError("large", message)
     try:
         return json.loads(answer)
     except (ValueError, RecursionError):
-        raise PostError(
-            "garbage", f"The endpoint {shown} answered with something that is not JSON."
-        ) from None
+        message = f"The endpoint {shown} answered with something that is not JSON."
+        raise PostError("garbage", message) from None
 
 
 def _left(deadline: Deadline) -> float:
@@ -194,92 +199,29 @@ def _left(deadline: Deadline) -> float:
         return 0.0
 
 
-def _opener(host: str, deadline: Deadline) -> urllib.request.OpenerDirector:
-    """An opener that stays at its address and reads no longer than the deadline. Classes live here, as urllib comes late."""
-    import http.client
-    import io
-    import urllib.request
-
-    class Timed(io.RawIOBase):
-        """The bytes of a socket. urllib's own timeout starts anew with every byte that arrives."""
-
-        def __init__(self, sock: Any, raw: Any) -> None:
-            self._sock, self._raw = sock, raw
-
-        def readable(self) -> bool:
-            return True
-
-        def readinto(self, buffer: Any) -> int | None:
-            self._sock.settimeout(deadline.left())
-            count: int | None = self._raw.readinto(buffer)
-            return count
-
-        def close(self) -> None:
-            self._raw.close()
-            super().close()
-
-    class Response(http.client.HTTPResponse):
-        def __init__(self, sock: Any, *args: Any, **options: Any) -> None:
-            super().__init__(sock, *args, **options)
-            self.fp = io.BufferedReader(Timed(sock, self.fp.detach()))
-
-    class Plain(http.client.HTTPConnection):
-        response_class = Response
-
-    class Secure(http.client.HTTPSConnection):
-        response_class = Response
-
-    class Http(urllib.request.HTTPHandler):
-        def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-            return self.do_open(Plain, request)
-
-    class Https(urllib.request.HTTPSHandler):
-        def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-            return self.do_open(Secure, request)
-
-    class Stay(urllib.request.HTTPRedirectHandler):
-        def redirect_request(self, *_: Any) -> None:
-            return None
-
-    # A proxy cannot reach this machine's own servers.
-    proxies = [urllib.request.ProxyHandler({})] if is_this_machine(host) else []
-    return urllib.request.build_opener(Stay, Http, Https, *proxies)
-
-
-def _refusal(error: urllib.error.HTTPError, shown: str, secret: Key | None) -> PostError:
-    code, said = error.code, _said(error, secret)
+def _refusal(
+    status: int, said: str, wait: float | None, shown: str, secret: Key | None
+) -> PostError:
     detail = f": {said}" if said else ""
-    if code in (401, 403):
-        message = f"The endpoint {shown} " + (
-            f"refused the key ({code})." if secret else "asks for a key, and none is set."
-        )
-        return PostError("key", message, said)
-    if code == 404:
-        return PostError(
-            "missing", f"The endpoint {shown} was not found, or has no such model{detail}.", said
-        )
-    if code in (408, 409, 425, 429) or code >= 500:
-        wait = retry_after(error.headers.get("Retry-After"))
-        return PostError(
-            "busy", f"The endpoint {shown} is busy or failed ({code}){detail}.", said, wait, code
-        )
-    if 300 <= code < 400:
-        return PostError(
-            "redirect", f"The endpoint {shown} redirects elsewhere, which is not followed.", said
-        )
-    return PostError(
-        "refused", f"The endpoint {shown} refused the request ({code}){detail}.", said, status=code
-    )
+    if status in (401, 403):
+        what = f"refused the key ({status})." if secret else "asks for a key, and none is set."
+        return PostError("key", f"The endpoint {shown} {what}", said)
+    if status == 404:
+        message = f"The endpoint {shown} was not found, or has no such model{detail}."
+        return PostError("missing", message, said)
+    if status in (408, 409, 425, 429) or status >= 500:
+        message = f"The endpoint {shown} is busy or failed ({status}){detail}."
+        return PostError("busy", message, said, wait, status)
+    if status < 400:
+        message = f"The endpoint {shown} redirects elsewhere, which is not followed."
+        return PostError("redirect", message, said)
+    message = f"The endpoint {shown} refused the request ({status}){detail}."
+    return PostError("refused", message, said, status=status)
 
 
-def _said(error: urllib.error.HTTPError, secret: Key | None) -> str:
+def _complaint(answer: bytes, secret: Key | None) -> str:
     """What the server says of its refusal, in one line. Some servers quote the key."""
-    import http.client
-
-    try:
-        text = error.read(LARGEST_COMPLAINT).decode("utf-8", "replace")
-    except (OSError, http.client.HTTPException):
-        return ""
+    text = answer[:LARGEST_COMPLAINT].decode("utf-8", "replace")
     try:
         value = json.loads(text)
         value = value.get("error", value.get("message", value.get("detail", "")))
@@ -291,21 +233,17 @@ def _said(error: urllib.error.HTTPError, secret: Key | None) -> str:
     return " ".join(text.split())[:300].rstrip(".")
 
 
-def _unreachable(error: BaseException, shown: str, deadline: Deadline) -> PostError:
-    import http.client
-    import socket
-
-    if isinstance(error, TimeoutError):
-        return PostError(
-            "timeout", f"The endpoint {shown} did not answer within {deadline.seconds:g} seconds."
-        )
-    if isinstance(error, ConnectionRefusedError):
+def _unreachable(error: Exception, shown: str) -> PostError:
+    cause: BaseException = error
+    while cause.__cause__ or cause.__context__:  # httpx wraps what the system said
+        cause = cause.__cause__ or cause.__context__ or cause
+    if isinstance(cause, ConnectionRefusedError):
         return PostError("unreachable", f"Nothing answers at {shown}.")
-    if isinstance(error, socket.gaierror):
+    if isinstance(cause, socket.gaierror):
         return PostError("unreachable", f"The host of {shown} cannot be found.")
-    if isinstance(error, ConnectionError | http.client.HTTPException):
+    if type(error).__name__ in BROKE_OFF:
         return PostError("broken", f"The endpoint {shown} broke off the connection.")
-    return PostError("unreachable", f"The endpoint {shown} cannot be reached: {error}.")
+    return PostError("unreachable", f"The endpoint {shown} cannot be reached: {cause}.")
 
 
 def retry_after(header: str | None) -> float | None:

@@ -63,17 +63,13 @@ def open_budget(config: Settings) -> Budget:
 
 
 def _provider(kind: str, config: Settings) -> Provider:
-    if kind == "anthropic":
-        from bethink.llm.anthropic import AnthropicModel
+    from bethink.llm.providers import AnthropicModel, ClaudeCli, OpenAiModel
 
+    if kind == "anthropic":
         return AnthropicModel(config.llm_url, config.llm_model, config.llm_timeout)
     if kind == "openai":
-        from bethink.llm.openai import OpenAiModel
-
         return OpenAiModel(config.llm_url, config.llm_model, config.llm_timeout)
     if kind == "claude":
-        from bethink.llm.claude_cli import ClaudeCli
-
         return ClaudeCli(config.llm_model, config.llm_timeout)
     raise ConfigError(
         f"Unknown language model '{kind}' in the setting `llm`.",

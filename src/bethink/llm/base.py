@@ -114,18 +114,3 @@ class Model(Protocol):
     def ask(self, task: Task) -> Reply:
         """The answer in the form of the task's schema. Raises ModelError."""
         ...
-
-
-def counted(usage: Any, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Usage | None:
-    """The sum of the named counts, or None where the provider told none or told nonsense."""
-    if not isinstance(usage, Mapping):
-        return None
-    sums = []
-    for names in (inputs, outputs):
-        numbers = [usage[name] for name in names if usage.get(name) is not None]
-        if not numbers or not all(
-            type(number) is int and 0 <= number <= 100_000_000 for number in numbers
-        ):
-            return None
-        sums.append(sum(numbers))
-    return Usage(*sums)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
 from itertools import takewhile
@@ -88,13 +89,8 @@ class Budget:
         taken = self.spent(hold.day)
         if taken + estimate <= self.ceiling:
             self._append(hold.day, {"id": hold.name, "purpose": purpose, "hold": estimate})
-            entries = self._entries(hold.day)
-            taken = sum(
-                entry.tokens
-                for entry in takewhile(
-                    lambda entry: entry is not entries.get(hold.name), entries.values()
-                )
-            )
+            earlier = takewhile(lambda one: one[0] != hold.name, self._entries(hold.day).items())
+            taken = sum(entry.tokens for _, entry in earlier)
         if taken + estimate > self.ceiling:
             self.note(hold, Usage(), "ceiling")
             raise ModelError(
@@ -121,36 +117,24 @@ class Budget:
         self.note(Hold(self._today(), os.urandom(8).hex(), purpose), Usage(), failure)
 
     def report(self, days: int = DAYS_REPORTED) -> Report:
-        purposes: dict[str, Count] = {}
-        failures: dict[str, int] = {}
-        tokens = unfinished = 0
         today = self._today()
-        for entry in (
-            entry
-            for back in range(days)
-            for entry in self._entries(today - timedelta(days=back)).values()
-        ):
-            tokens += entry.tokens
-            unfinished += entry.usage is None
-            if entry.failure:
-                failures[entry.failure] = failures.get(entry.failure, 0) + 1
+        past = [self._entries(today - timedelta(days=back)).values() for back in range(days)]
+        entries = [entry for day in past for entry in day]
+        purposes: dict[str, Count] = {}
+        for entry in entries:
             if entry.made:
-                old = purposes.get(entry.purpose, Count())
                 usage = entry.usage or Usage(entry.held)
-                purposes[entry.purpose] = Count(
-                    old.calls + 1,
-                    old.failed + bool(entry.failure),
-                    old.input_tokens + usage.input_tokens,
-                    old.output_tokens + usage.output_tokens,
-                )
+                own = (1, bool(entry.failure), usage.input_tokens, usage.output_tokens)
+                sums = zip(purposes.get(entry.purpose, Count()), own, strict=True)
+                purposes[entry.purpose] = Count(*map(sum, sums))
         return Report(
             self.ceiling,
             self.spent(today),
             days,
-            tokens,
+            sum(entry.tokens for entry in entries),
             dict(sorted(purposes.items())),
-            failures,
-            unfinished,
+            Counter(entry.failure for entry in entries if entry.failure),
+            sum(entry.usage is None for entry in entries),
         )
 
     def _file(self, day: date) -> Path:
@@ -170,11 +154,8 @@ class Budget:
             finally:
                 os.close(file)
         except OSError as error:
-            raise ModelError(
-                f"The tokens that a model takes cannot be counted in {path}: {error}.",
-                "Make the folder writable.",
-                "budget",
-            ) from error
+            message = f"The tokens that a model takes cannot be counted in {path}: {error}."
+            raise ModelError(message, "Make the folder writable.", "budget") from error
         if fresh:
             self._prune(self._file(day - timedelta(days=DAYS_KEPT)).name)
 
@@ -188,27 +169,16 @@ class Budget:
         """The calls of a day in the order of their first lines."""
         entries: dict[str, Entry] = {}
         for line in self._lines(day):
-            name, purpose, failure = (
-                line.get("id"),
-                line.get("purpose", ""),
-                line.get("failure", ""),
-            )
-            if (
-                not isinstance(name, str)
-                or not isinstance(purpose, str)
-                or not isinstance(failure, str)
-            ):
+            texts = [line.get("id"), line.get("purpose", ""), line.get("failure", "")]
+            if not all(isinstance(text, str) for text in texts):
                 continue
-            old = entries.get(name, Entry())
+            name, purpose, failure = texts
             if "hold" in line:
                 entries[name] = Entry(_number(line["hold"]), purpose)
             else:
-                entries[name] = Entry(
-                    old.held,
-                    purpose,
-                    Usage(_number(line.get("in")), _number(line.get("out"))),
-                    failure,
-                )
+                held = entries.get(name, Entry()).held
+                usage = Usage(_number(line.get("in")), _number(line.get("out")))
+                entries[name] = Entry(held, purpose, usage, failure)
         return entries
 
     def _lines(self, day: date) -> Iterator[dict[str, Any]]:
@@ -218,11 +188,8 @@ class Budget:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise ModelError(
-                f"The count of tokens in {path} cannot be read: {error}.",
-                "Make it readable.",
-                "budget",
-            ) from error
+            message = f"The count of tokens in {path} cannot be read: {error}."
+            raise ModelError(message, "Make it readable.", "budget") from error
         for raw in data.splitlines():
             try:
                 line = json.loads(raw)

@@ -117,32 +117,26 @@ class Guarded:
         return value, usage
 
     def _read(self, answer: Answer, task: Task) -> dict[str, object]:
+        reason = "garbage"
         try:
             parsed = schema.parse(answer.text)
-        except schema.Mismatch as error:
-            raise ModelError(str(error), reason="garbage") from None
-        try:
+            reason = "form"
             value: dict[str, object] = schema.conform(parsed, task.schema)
         except schema.Mismatch as error:
-            raise ModelError(str(error), reason="form") from None
+            raise ModelError(str(error), reason=reason) from None
         return value
 
     def _failed(self, error: ModelError, spent: Usage) -> ModelError:
         """The error for the caller."""
         error.usage = spent
         if error.reason in ("garbage", "form"):
-            error = ModelError(
-                f"The model {self.name} answered twice with something that cannot be used: {error.message.rstrip('.')}.",
-                "Another model may do better: see the setting `llm_model`.",
-                error.reason,
-                spent,
-            )
+            message = f"The model {self.name} answered twice with something that cannot be used: {error.message.rstrip('.')}."
+            hint = "Another model may do better: see the setting `llm_model`."
+            error = ModelError(message, hint, error.reason, spent)
         self._failures = self._failures + 1 if error.reason in LASTING else 0
         if self._failures >= FAILURES_IN_A_ROW or error.reason == "key":
-            self._gave_up = (
-                f"{error.message} It is not asked again for {PAUSE / 60:g} minutes.",
-                error.hint,
-            )
+            told = f"{error.message} It is not asked again for {PAUSE / 60:g} minutes."
+            self._gave_up = (told, error.hint)
             self._until = self._clock() + PAUSE
         return error
 

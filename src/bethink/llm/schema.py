@@ -53,22 +53,17 @@ def yes_or_no(about: str) -> dict[str, Any]:
     return {"type": "boolean", "description": about}
 
 
+LIMITS = {"maxItems": "At most {} items.", "maxLength": "At most {} characters."}
+
+
 def sent(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema in the words that every provider's strict mode takes."""
-    limits = {"maxItems": "At most {} items.", "maxLength": "At most {} characters."}
-    about = " ".join(
-        [
-            schema.get("description", ""),
-            *(said.format(schema[word]) for word, said in limits.items() if word in schema),
-        ]
-    )
-    kept = {
-        word: value
-        for word, value in schema.items()
-        if word not in limits and word != "description"
-    }
-    if about.strip():
-        kept["description"] = about.strip()
+    limits = [text.format(schema[word]) for word, text in LIMITS.items() if word in schema]
+    about = " ".join([schema.get("description", ""), *limits]).strip()
+    told = (*LIMITS, "description")
+    kept = {word: value for word, value in schema.items() if word not in told}
+    if about:
+        kept["description"] = about
     if "properties" in kept:
         kept["properties"] = {name: sent(inner) for name, inner in kept["properties"].items()}
     if "items" in kept:

@@ -15,9 +15,9 @@ import pytest
 
 from bethink.config import Config
 from bethink.embed import fingerprint, models, open_embedder
+from bethink.embed.base import clean, pieces, sentence_ends
 from bethink.embed.hashing import HashingEmbedder
 from bethink.embed.local import LocalEmbedder
-from bethink.embed.text import clean, pieces, sentence_ends
 from bethink.errors import EmbeddingError
 
 MODEL = models.KNOWN[models.DEFAULT]

@@ -338,9 +338,9 @@ def test_the_path_is_added_to_the_address(url, sent_to):
 
 
 def test_an_endpoint_that_was_down_is_asked_again_after_a_while(endpoint, tmp_path, monkeypatch):
+    from bethink import embed as embedding
     from bethink.api import Bethink
     from bethink.config import Config
-    from bethink.embed import lazy
 
     now = [0.0]
     endpoint.replies[:] = [(400, {"error": "out of order"}), embed]
@@ -350,9 +350,9 @@ def test_an_endpoint_that_was_down_is_asked_again_after_a_while(endpoint, tmp_pa
     with Bethink(tmp_path / "m.db", directory=tmp_path, config=config) as memory:
         memory._model._clock = lambda: now[0]
         memory.add("Told while the endpoint was down")
-        now[0] = lazy.ASK_AGAIN - 1
+        now[0] = embedding.ASK_AGAIN - 1
         assert memory.embedder is None and memory.hints
-        now[0] = lazy.ASK_AGAIN
+        now[0] = embedding.ASK_AGAIN
         memory.add("Told when it was back")
         assert memory.embedder is not None and not memory.hints
         assert memory.stats().unembedded == 1

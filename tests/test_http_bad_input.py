@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from http_server import body, problem, running, served
 
+from bethink.errors import OutcomeUnknown, StoreBusy, StoreUnavailable
 from bethink.surface.http import security
 from bethink.surface.http.security import LARGEST_BODY
 
@@ -483,3 +484,14 @@ def test_no_text_keeps_the_server_from_answering(served, text):
         assert anybody.get("/healthz", timeout=20).status_code == 200
     sender.join()
     assert answered.is_set()
+
+
+@pytest.mark.parametrize("kind", [StoreBusy, StoreUnavailable, OutcomeUnknown])
+def test_a_database_that_is_away_is_told_with_when_to_come_back(served, monkeypatch, kind):
+    def away(*_, **__):
+        raise kind("The server of postgresql://db.example cannot be reached.")
+
+    monkeypatch.setattr(type(served.projects.base.store), "list", away)
+    answer = served.owner.get(f"{V1}/memories")
+    assert answer.headers["retry-after"] == "1"
+    assert "db.example" not in str(problem(answer, 503))

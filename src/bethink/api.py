@@ -14,8 +14,8 @@ from bethink import config as configuration
 from bethink import project as projects
 from bethink import types
 from bethink.config import Config
+from bethink.embed import LazyModel, without_vectors
 from bethink.embed.base import WINDOW, Embedder
-from bethink.embed.lazy import LazyModel, without_vectors
 from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.recall.pipeline import Ask, recall
 from bethink.store import open_store

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from bethink.config import Config
+from bethink.config import Config, data_directory
 from bethink.embed.base import Embedder
+from bethink.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Embedder", "fingerprint", "open_embedder"]
+__all__ = ["Embedder", "LazyModel", "fingerprint", "open_embedder", "without_vectors"]
+
+PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
+# Seconds until a model that failed at its work is asked again. Set by hand: an endpoint that restarts is back within a minute,
+# and a process that only knows words for a minute waits for the endpoint once and not with every call.
+ASK_AGAIN = 60.0
 
 
 def open_embedder(
@@ -74,3 +82,74 @@ def fingerprint(config: Config, window: int | None = None) -> str | None:
     from bethink.embed import models
 
     return models.identity(kind, window)
+
+
+class LazyModel:
+    """Owns the embedder of one `Bethink`. After a failure it does without for ASK_AGAIN seconds, then it tries once more."""
+
+    def __init__(
+        self,
+        config: Config,
+        embedder: Embedder | None,
+        window: int,
+        on_pull: Callable[[int, int | None], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config, self._window, self._on_pull, self._clock = config, window, on_pull, clock
+        self._given = self._embedder = embedder
+        self.error: str | None = None  # "" when no model is wanted
+        self._cause: EmbeddingError | None = None
+        self._failed_at = 0.0
+
+    @property
+    def embedder(self) -> Embedder | None:
+        if self._cause and self._clock() - self._failed_at >= ASK_AGAIN:
+            self.error = self._cause = None
+        if self._embedder is None and self.error is None:
+            try:
+                self._embedder = self._given or open_embedder(
+                    self._config,
+                    allow_pull=_may_pull(),
+                    progress=self._on_pull,
+                    window=self._window,
+                )
+                if self._embedder is None:
+                    self.error = ""
+            except EmbeddingError as error:
+                self.failed(error)
+                _note_failed_pull()
+        return self._embedder
+
+    def failed(self, error: EmbeddingError) -> None:
+        """The model failed at its work (an endpoint that is down, say): for a while words have to do."""
+        self._embedder, self.error, self._cause = None, without_vectors(error), error
+        self._failed_at = self._clock()
+
+    def missing(self) -> EmbeddingError:
+        """Why there is no model, for what cannot do without one."""
+        if self._cause:
+            return EmbeddingError(self._cause.message, self._cause.hint)
+        return EmbeddingError(
+            "No embedding model is set.", "bethink config embedding snowflake-arctic-embed-s"
+        )
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        return (self.error,) if self.error else ()
+
+
+def without_vectors(error: EmbeddingError) -> str:
+    return f"Working by words only: {error.message}" + (f" {error.hint}" if error.hint else "")
+
+
+def _may_pull() -> bool:
+    note = data_directory() / "models" / ".failed"
+    return not note.exists() or time.time() - note.stat().st_mtime > PULL_AGAIN
+
+
+def _note_failed_pull() -> None:
+    note = data_directory() / "models" / ".failed"
+    with suppress(OSError):  # a read-only home only means that the next command tries again
+        note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if _may_pull():
+            note.touch()

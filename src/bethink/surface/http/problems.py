@@ -24,6 +24,7 @@ from bethink.errors import (
     OutcomeUnknown,
     Overtaken,
     StoreBusy,
+    StoreUnavailable,
     UsageError,
 )
 
@@ -51,6 +52,27 @@ TITLES = {
     429: ("too-many", "Too many wrong tokens"),
     500: ("internal", "Something went wrong here"),
     503: ("unavailable", "Not possible right now"),
+}
+
+
+# What is not possible right now: what is said of it, and what to do.
+FOR_NOW: dict[type[BethinkError], tuple[str, str]] = {
+    StoreBusy: (
+        "Another process is writing and did not finish in time.",
+        "Try again in a moment.",
+    ),
+    StoreUnavailable: (
+        "The database is out of reach; what was not acknowledged was not changed.",
+        "Try again in a moment.",
+    ),
+    OutcomeUnknown: (
+        "The database went away, and it is not known whether this was stored.",
+        "Send it again in a moment, with the same Idempotency-Key.",
+    ),
+    EmbeddingError: (
+        "Meaning cannot be searched or stored right now.",
+        "Ask with mode=keyword; the server's log says why.",
+    ),
 }
 
 
@@ -98,28 +120,10 @@ def response(error: Exception) -> Response:
         )
     if isinstance(error, Ambiguous | Overtaken):
         return problem(409, error.message, _over_http(error.hint))
-    if isinstance(error, StoreBusy):
-        log.warning("%s", error.message)
-        return problem(
-            503,
-            "Another process is writing and did not finish in time.",
-            "Try again in a moment.",
-            RETRY,
-        )
-    if isinstance(error, OutcomeUnknown):
-        log.warning("%s", error.message)
-        said = "The database went away, and it is not known whether this was stored."
-        return problem(
-            503, said, "Send it again in a moment, with the same Idempotency-Key.", RETRY
-        )
-    if isinstance(error, EmbeddingError):
-        log.warning("%s", error.message)
-        return problem(
-            503,
-            "Meaning cannot be searched or stored right now.",
-            "Ask with mode=keyword; the server's log says why.",
-            RETRY,
-        )
+    for kind, (detail, hint) in FOR_NOW.items():
+        if isinstance(error, kind):
+            log.warning("%s", error)
+            return problem(503, detail, hint, RETRY)
     if isinstance(error, UsageError) and not isinstance(error, ConfigError):
         return problem(422, error.message, _over_http(error.hint))
     log.error(

@@ -26,7 +26,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from bethink.errors import BethinkError, NotFound, StoreBusy, StoreError
+from bethink.errors import BethinkError, NotFound, StoreBusy, StoreError, StoreUnavailable
 from bethink.surface.http import problems
 from bethink.surface.http.api import check_ids, stream
 from bethink.surface.http.operation import Tools
@@ -344,6 +344,8 @@ def _explain(error: Exception, owner: bool) -> dict[str, Any]:
             "hint": "This page tries again by itself. If it lasts, `bethink doctor` says what holds it.",
             "again": AGAIN,
         }
+    elif isinstance(error, StoreUnavailable):
+        values |= {"title": "The database is out of reach", "again": AGAIN}
     elif isinstance(error, StoreError) and owner and values["status"] == 500:
         hint = error.hint or "bethink doctor"
         values |= {"title": "The database cannot be used", "message": error.message, "hint": hint}

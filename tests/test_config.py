@@ -44,21 +44,21 @@ def test_each_layer_overlays_the_one_before_and_is_named(project, monkeypatch):
     shared = write(config.project_file(project), "limit = 2\nmode = 'keyword'\nthreads = 3\n")
     monkeypatch.setenv("BETHINK_LIMIT", "3")
     monkeypatch.setenv("BETHINK_MODE", "hybrid")
-    found = load(project, {"limit": 4, "profile": None})
-    assert (found.limit, found.mode, found.threads, found.threshold, found.profile) == (
+    found = load(project, {"limit": 4, "fusion": None})
+    assert (found.limit, found.mode, found.threads, found.threshold, found.fusion) == (
         4,
         "hybrid",
         3,
         0.1,
-        "relevance",
+        "adaptive",
     )
     origins = {line["key"]: line["origin"] for line in explain(found)}
-    assert {key: origins[key] for key in ("limit", "mode", "threads", "threshold", "profile")} == {
+    assert {key: origins[key] for key in ("limit", "mode", "threads", "threshold", "fusion")} == {
         "limit": "command line",
         "mode": "$BETHINK_MODE",
         "threads": str(shared),
         "threshold": str(user),
-        "profile": "default",
+        "fusion": "default",
     }
 
 
@@ -102,7 +102,7 @@ BAD = [
     ("limit", "9" * 400, "expected a number"),
     ("mode", '"fuzzy"', "hybrid, vector, keyword"),
     ("fusion", '"sum"', "adaptive, rrf"),
-    ("profile", '"odd"', "continuity"),
+    ("fusion", '"odd"', "adaptive"),
     ("dedup", '"perhaps"', "true or false"),
     ("dedup", "1", "true or false"),
     ("knowledge", "5", "list of strings"),

@@ -585,7 +585,9 @@ class Bethink:
             )
         config = self.config
         mode = check_choice("mode", mode or config.mode, types.MODES)
-        profile = check_choice("profile", profile or config.profile, configuration.PROFILES)
+        profile = check_choice(
+            "profile", profile or configuration.PROFILES[0], configuration.PROFILES
+        )
         embedder, hints = self._ready_embedder(mode)
         ask = Ask(
             filter=filter or self.filter(),

@@ -36,136 +36,65 @@ class Setting(NamedTuple):
     high: float | None = None
 
 
-SETTINGS: dict[str, Setting] = {
-    "database": Setting(
-        "Path of the database, or a `postgresql://` URL for a team. Empty: one database per user."
-    ),
-    "tenant": Setting(
-        "Whose memories these are, in a PostgreSQL database that several teams share."
-    ),
-    "user": Setting(
-        "Who you are in a team's database: what is personal is seen by you alone, and changes carry your name."
-    ),
-    "embedding": Setting(
-        "Embedding model by name, a folder with model.onnx, `http`, `hashing`, or `none`."
-    ),
-    "embedding_url": Setting(
-        'Base URL of an OpenAI-compatible endpoint, for `embedding = "http"`.'
-    ),
-    "embedding_model": Setting("Model asked for at that endpoint."),
-    "embedding_dimensions": Setting(
-        "Dimensions to ask that endpoint for; 0 keeps the model's own.", low=0, high=8192
-    ),
-    "embedding_timeout": Setting(
-        "Seconds to wait for one answer of that endpoint.", low=0.1, high=600
-    ),
-    "threads": Setting(
-        "Threads for the local embedding model; 0 uses every core.", low=0, high=256
-    ),
-    "mode": Setting(
-        "How `search` looks: by meaning and words, by meaning only, by words only.", MODES
-    ),
-    "fusion": Setting("How the signals of a hybrid search are brought together.", FUSIONS),
-    "profile": Setting("How hits are weighed: by relevance alone, or by an intent.", PROFILES),
-    "limit": Setting("How many hits a search returns.", low=1, high=1000),
-    "min_similarity": Setting(
-        "Vector gate: cosines below it do not take part in a search; -1 lets all in.",
-        low=-1,
-        high=1,
-    ),
-    "threshold": Setting(
-        "Final bar: hits with a lower score (0 to 1) are not returned.", low=0, high=1
-    ),
-    "max_tokens": Setting(
-        "Token budget of an answer in the index-and-details form.", low=50, high=1_000_000
-    ),
-    "dedup": Setting("Whether `add` refuses what is already known."),
-    "dedup_threshold": Setting("Cosine from which two memories say the same.", low=0.5, high=1),
-    "max_characters": Setting("Longest text of one memory.", low=1000, high=5_000_000),
-    "knowledge": Setting(
-        "Folders whose Markdown files are a project's knowledge, relative to its root."
-    ),
-    "builtin_memory": Setting(
-        "Whether the rules and memory files that agents load by themselves (AGENTS.md, CLAUDE.md, Claude auto memory) are read too."
-    ),
-    "chunk_size": Setting(
-        "Longest passage of an indexed document, in characters.", low=100, high=10_000
-    ),
-    "chunk_overlap": Setting(
-        "Part of a passage that the next one repeats, in percent.", low=0, high=50
-    ),
-    "import_tokens": Setting(
-        "Longest passage of an imported document, in tokens of four characters.", low=25, high=2500
-    ),
-    "import_overlap": Setting(
-        "Tokens of a passage that the next one of an imported document repeats.", low=0, high=1000
-    ),
-    "keep_context_days": Setting(
-        "Days after which `consolidate` retires turns that nothing was taken from; 0 keeps them all.",
-        low=0,
-        high=36_500,
-    ),
-    "llm": Setting(
-        "Language model for extraction, summaries and HyDE: `anthropic`, `openai` (and compatible), `claude`; empty: none.",
-        ("", "none", "anthropic", "openai", "claude"),
-    ),
-    "llm_model": Setting(
-        "Model asked for. Empty: a small one of Anthropic's; `openai` needs a name."
-    ),
-    "llm_url": Setting(
-        "Base URL of that model's endpoint, such as http://127.0.0.1:11434/v1. Empty: the provider's own."
-    ),
-    "llm_timeout": Setting("Seconds for one whole call of the model.", low=0.1, high=600),
-    "llm_daily_tokens": Setting(
-        "Tokens that the model may take in a day; 0 sends nothing.", low=0, high=100_000_000
-    ),
-    "briefing_tokens": Setting(
-        "Longest briefing that a hook gives a session when it starts, in tokens; 0 gives none.",
-        low=0,
-        high=2000,
-    ),
-    "prompt_tokens": Setting(
-        "Most that a hook adds to a prompt, in tokens; 0 adds nothing.", low=0, high=2000
-    ),
-    "prompt_bar": Setting(
-        "How sure a hook must be that a memory fits a prompt to add it; 1 adds nothing.",
-        low=0,
-        high=1,
-    ),
-    "tool_hooks": Setting("Whether hooks tell known gotchas about a file before a tool edits it."),
-    "hook_seconds": Setting("Seconds after which a hook gives up.", low=0.2, high=60),
-    "worker_seconds": Setting(
-        "Seconds after which the process that reads new transcripts ends; the next one goes on.",
-        low=1,
-        high=86_400,
-    ),
-    "team": Setting(
-        "The team's server (https://…) or database, for `sync` and `mcp --remote`. A token goes into BETHINK_TOKEN."
-    ),
-    "busy_timeout": Setting(
-        "Seconds to wait for another process's write, or for a database server to come back.",
-        low=0.1,
-        high=600,
-    ),
-}
+# Name, perhaps a range or choices, and what it is for. Types and defaults are those of `Config`.
+_TABLE = f"""
+database   Path of the database, or a `postgresql://` URL for a team. Empty: one database per user.
+tenant   Whose memories these are, in a PostgreSQL database that several teams share.
+user   Who you are in a team's database: what is personal is seen by you alone, and changes carry your name.
+embedding   Embedding model by name, a folder with model.onnx, `http`, `hashing`, or `none`.
+embedding_url   Base URL of an OpenAI-compatible endpoint, for `embedding = "http"`.
+embedding_model   Model asked for at that endpoint.
+embedding_dimensions 0..8192   Dimensions to ask that endpoint for; 0 keeps the model's own.
+embedding_timeout 0.1..600   Seconds to wait for one answer of that endpoint.
+threads 0..256   Threads for the local embedding model; 0 uses every core.
+mode {"|".join(MODES)}   How `search` looks: by meaning and words, by meaning only, by words only.
+fusion {"|".join(FUSIONS)}   How the signals of a hybrid search are brought together.
+limit 1..1000   How many hits a search returns.
+min_similarity -1..1   Vector gate: cosines below it do not take part in a search; -1 lets all in.
+threshold 0..1   Final bar: hits with a lower score (0 to 1) are not returned.
+max_tokens 50..1000000   Token budget of an answer in the index-and-details form.
+dedup   Whether `add` refuses what is already known.
+dedup_threshold 0.5..1   Cosine from which two memories say the same.
+max_characters 1000..5000000   Longest text of one memory.
+knowledge   Folders whose Markdown files are a project's knowledge, relative to its root.
+builtin_memory   Whether the rules and memory files that agents load by themselves (AGENTS.md, CLAUDE.md, Claude auto memory) are read too.
+chunk_size 100..10000   Longest passage of an indexed document, in characters.
+chunk_overlap 0..50   Part of a passage that the next one repeats, in percent.
+keep_context_days 0..36500   Days after which `consolidate` retires turns that nothing was taken from; 0 keeps them all.
+llm |none|anthropic|openai|claude   Language model for extraction, summaries and HyDE: `anthropic`, `openai` (and compatible), `claude`; empty: none.
+llm_model   Model asked for. Empty: a small one of Anthropic's; `openai` needs a name.
+llm_url   Base URL of that model's endpoint, such as http://127.0.0.1:11434/v1. Empty: the provider's own.
+llm_timeout 0.1..600   Seconds for one whole call of the model.
+llm_daily_tokens 0..100000000   Tokens that the model may take in a day; 0 sends nothing.
+briefing_tokens 0..2000   Longest briefing that a hook gives a session when it starts, in tokens; 0 gives none.
+prompt_tokens 0..2000   Most that a hook adds to a prompt, in tokens; 0 adds nothing.
+prompt_bar 0..1   How sure a hook must be that a memory fits a prompt to add it; 1 adds nothing.
+tool_hooks   Whether hooks tell known gotchas about a file before a tool edits it.
+hook_seconds 0.2..60   Seconds after which a hook gives up.
+team   The team's server (https://…) or database, for `sync` and `mcp --remote`. A token goes into BETHINK_TOKEN.
+busy_timeout 0.1..600   Seconds to wait for another process's write, or for a database server to come back.
+"""
 
+
+def _parse_settings(table: str) -> dict[str, Setting]:
+    settings = {}
+    for line in table.strip().splitlines():
+        head, _, about = line.partition("   ")
+        key, _, accepted = head.partition(" ")
+        low, dots, high = accepted.partition("..")
+        bounds = (float(low), float(high)) if dots else (None, None)
+        choices = tuple(accepted.split("|")) if "|" in accepted else ()
+        settings[key] = Setting(about, choices, *bounds)
+    return settings
+
+
+SETTINGS = _parse_settings(_TABLE)
 
 # A project's file comes with a cloned repository. It may not say where memories, questions or API keys are sent, nor spend
 # the user's money, nor keep them waiting.
-PERSONAL = (
-    "database",
-    "tenant",
-    "user",
-    "team",
-    "embedding",
-    "embedding_url",
-    "embedding_model",
-    "embedding_dimensions",
-    "llm",
-    "llm_model",
-    "llm_url",
-    "llm_daily_tokens",
-    "hook_seconds",
+PERSONAL = tuple(
+    "database tenant user team embedding embedding_url embedding_model embedding_dimensions"
+    " llm llm_model llm_url llm_daily_tokens hook_seconds".split()
 )
 
 
@@ -181,7 +110,6 @@ class Config(NamedTuple):
     threads: int = 0
     mode: str = "hybrid"
     fusion: str = "adaptive"
-    profile: str = "relevance"
     limit: int = 10
     min_similarity: float = -1.0
     threshold: float = 0.0
@@ -193,8 +121,6 @@ class Config(NamedTuple):
     builtin_memory: bool = True
     chunk_size: int = 2000
     chunk_overlap: int = 15
-    import_tokens: int = 400
-    import_overlap: int = 80
     keep_context_days: int = 365
     llm: str = ""
     llm_model: str = ""
@@ -206,7 +132,6 @@ class Config(NamedTuple):
     prompt_bar: float = 0.5
     tool_hooks: bool = False
     hook_seconds: float = 5.0
-    worker_seconds: float = 600.0
     team: str = ""
     busy_timeout: float = 30.0
     origins: Mapping[str, str] = NOTHING
@@ -250,15 +175,14 @@ def check(key: str, value: Any) -> Any:
     """The value in its setting's type, or a ValueError that says what would be accepted."""
     setting = SETTINGS[key]
     kind = type(Config._field_defaults[key])
+    if kind in (int, float):
+        return _check_number(kind, value, setting)
     if kind is bool:
-        if isinstance(value, str):
-            lowered = value.strip().lower()
-            if lowered in ("1", "true", "yes", "on"):
-                return True
-            if lowered in ("0", "false", "no", "off"):
-                return False
-        if isinstance(value, bool):
-            return value
+        word = value.strip().lower() if isinstance(value, str) else value
+        if word is True or word in ("1", "true", "yes", "on"):
+            return True
+        if word is False or word in ("0", "false", "no", "off"):
+            return False
         raise ValueError("expected true or false")
     if kind is tuple:
         if isinstance(value, str):
@@ -266,25 +190,24 @@ def check(key: str, value: Any) -> Any:
         if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
             return tuple(value)
         raise ValueError("expected a list of strings")
-    if kind in (int, float):
-        if isinstance(value, bool):
-            raise ValueError("expected a number")
-        try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError("expected a number") from None
-        if number != number or (kind is int and not number.is_integer()):
-            raise ValueError("expected a whole number" if kind is int else "expected a number")
-        if (setting.low is not None and number < setting.low) or (
-            setting.high is not None and number > setting.high
-        ):
-            raise ValueError(f"expected a number from {setting.low:g} to {setting.high:g}")
-        return kind(number)
     if not isinstance(value, str):
         raise ValueError("expected a string")
     if setting.choices and value not in setting.choices:
         raise ValueError("expected one of " + ", ".join(setting.choices))
     return value
+
+
+def _check_number(kind: type, value: Any, setting: Setting) -> Any:
+    try:
+        number = float("" if isinstance(value, bool) else value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError("expected a number") from None
+    if number != number or (kind is int and not number.is_integer()):
+        raise ValueError("expected a whole number" if kind is int else "expected a number")
+    low, high = setting.low, setting.high
+    if (low is not None and number < low) or (high is not None and number > high):
+        raise ValueError(f"expected a number from {low:g} to {high:g}")
+    return kind(number)
 
 
 def _read(path: Path, shared: bool = False) -> dict[str, Any]:

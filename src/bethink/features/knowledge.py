@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from bethink.ingest.sync import Document, Skipped, Synced
 
 MARKDOWN = (".md", ".markdown", ".mdx")
+# Tokens of a passage of an imported document, and how many of them the next one repeats; as memo, where this comes from, has it.
+IMPORT_TOKENS, IMPORT_OVERLAP = 400, 80
 CODE = "code"  # the collection of the code map
 INDEX = "index"  # of the knowledge folders
 GIVEN = "given"  # of documents that came as texts
@@ -104,12 +106,9 @@ def import_markdown(memory: Bethink, path: Path, *, progress: Progress | None = 
     """Takes in one Markdown file or a tree of them, by windows of lines. Run again, it replaces what changed."""
     from bethink.ingest import markdown
 
-    config = memory.config
     found = _files(memory, [path], MARKDOWN)
     warnings: list[str] = []
-    documents = markdown.documents(
-        found, "lines", config.import_tokens, config.import_overlap, _noting(warnings)
-    )
+    documents = markdown.documents(found, "lines", IMPORT_TOKENS, IMPORT_OVERLAP, _noting(warnings))
     synced = _sync(memory, documents, f"import:{path.resolve().as_posix()}", "markdown", progress)
     return synced._replace(hints=(*synced.hints, *warnings))
 

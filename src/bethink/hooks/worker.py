@@ -40,6 +40,7 @@ ATTEMPTS = 5  # times that an entry is begun without getting any further
 SLOW_ATTEMPTS = 2  # the same, if it took too long each time
 ROUNDS = 8  # times that a worker goes through entries that have to wait
 FIRST_WAIT, LONGEST_WAIT = 0.2, 5.0  # seconds between them
+SECONDS = 600.0  # after which a worker ends; the next one goes on
 GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
 PAGE_SECONDS = (
     120.0  # of processor time for one page; by hand, far beyond what an ordinary one takes
@@ -86,7 +87,7 @@ def main(words: Sequence[str]) -> int:
             "bethink hook work --database PATH",
         )
     spool.yield_to_others()
-    seconds = limit()
+    seconds = SECONDS
     if hasattr(signal, "alarm"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process, whatever it is stuck in
         signal.alarm(int(seconds) + GRACE)
@@ -97,15 +98,6 @@ def main(words: Sequence[str]) -> int:
         note_failure("", "", str(error))  # nobody reads what this process prints
         raise
     return 0
-
-
-def limit() -> float:
-    from bethink import config
-
-    try:
-        return config.load().worker_seconds
-    except ConfigError:
-        return config.Config().worker_seconds
 
 
 def run(database: str, lock: int | None = None, seconds: float = 600.0) -> int:

@@ -32,19 +32,13 @@ BINDING = {"or": 1, "and": 2, "not": 3, "beside": 4, "minus": 4}
 NAMES = frozenset({"IT", "US", "WHO", "CAN", "May"})  # stop words only in small letters
 
 # What may follow a list noun for "decisions about caching" to ask for decisions, and "todos table schema" not for todos.
-LIST_NOUNS = {
-    "decisions": "decision",
-    "conclusions": "conclusion",
-    "questions": "question",
-    "problems": "problem",
-    "solutions": "solution",
-    "todos": "todo",
-    "to-dos": "todo",
-    "gotchas": "gotcha",
-    "preferences": "preference",
-    "handoffs": "handoff",
-    "discoveries": "discovery",
-}
+LIST_NOUNS = dict(
+    noun.split("=")
+    for noun in """
+    decisions=decision conclusions=conclusion questions=question problems=problem solutions=solution todos=todo to-dos=todo
+    gotchas=gotcha preferences=preference handoffs=handoff discoveries=discovery
+    """.split()
+)
 _LIST_LEADS = """
 show list find get give display recall remember search tell me us all any every the our my recent latest last past
 previous earlier key important major main what which were are is there for of about remaining
@@ -63,109 +57,34 @@ ASKING = (
 )
 LIST_LEADS = frozenset(_LIST_LEADS.split())
 LIST_FOLLOWERS = frozenset(_LIST_FOLLOWERS.split())
-# A word that must be there for the pattern to be worth compiling, the pattern, the kind, and `Query.answered`.
-CUES: tuple[tuple[str, str, str, bool | None], ...] = (
-    (
-        "question",
-        r"\b(?:open|unanswered|unresolved|outstanding|pending) questions?\b",
-        "question",
-        False,
-    ),
-    (
-        "question",
-        r"\bquestions? (?:(?:is|are|do|does|that) ){0,2}(?:we (?:have )?)?(?:still |yet |left )?(?:open|unanswered|unresolved|remain(?:s|ing)?)\b",
-        "question",
-        False,
-    ),
-    (
-        "still",
-        r"\bwhat(?:'s| is| are)? still (?:open|unanswered|unresolved|unclear)\b",
-        "question",
-        False,
-    ),
-    ("what remains", r"\bwhat remains (?:open|unanswered|unresolved)\b", "question", False),
-    ("un", r"\bwhat (?:is|are) (?:unanswered|unresolved)\b", "question", False),
-    (
-        "decisions",
-        r"\bdecisions (?:about|on|regarding|concerning|around|for|behind|made|we (?:made|took))\b",
-        "decision",
-        None,
-    ),
-    (
-        "decision ",
-        r"\b(?:our|my|final|what (?:is|was) the) decision (?:about|on|regarding|concerning|for|behind)\b",
-        "decision",
-        None,
-    ),
-    ("decision", r"\b(?:which|what) decisions? (?:did|have|was|were)\b", "decision", None),
-    (
-        "decide",
-        r"\b(?:did|have|had) (?:we|i|you|they|the team) (?:\w+ )?decided?\b",
-        "decision",
-        None,
-    ),
-    ("decided", r"\bwhat (?:we|i|you|they|the team|was|were|has been) decided\b", "decision", None),
-    (
-        "how ",
-        r"\bhow (?:did|have|had) (?:we|i|you|they|the team) (?:\w+ )?(?:fix|solve|resolve|work(?:ed)? around)",
-        "solution",
-        None,
-    ),
-    (
-        "how w",
-        r"\bhow (?:was|were) [^?]{1,80} (?:fixed|solved|resolved|worked around)\b",
-        "solution",
-        None,
-    ),
-    (
-        "solution",
-        r"\b(?:the|a|any|our|known|and) solutions? (?:to|for)\b|\bwhat (?:was|is|were) the solution\b",
-        "solution",
-        None,
-    ),
-    (
-        "workaround",
-        r"\bworkarounds? (?:to|for)\b|\bwhat (?:was|is|were) the workaround\b",
-        "solution",
-        None,
-    ),
-    ("the fix", r"\bwhat (?:was|is|were) the fix\b", "solution", None),
-    ("known ", r"\bknown (?:issue|problem|bug|limitation)s?\b", "problem", None),
-    # "I have problems with X" wants the remedy, not more complaints.
-    (
-        "s with",
-        r"(?<!have )(?<!having )(?<!had )(?<!got )\b(?:problems|issues) with\b",
-        "problem",
-        None,
-    ),
-    ("gotcha", r"\bgotchas\b|\bgotcha (?:about|with|in|for|of|when)\b", "gotcha", None),
-    ("pitfalls", r"\bpitfalls (?:of|with|in|when)\b", "gotcha", None),
-    (
-        "todo",
-        r"\b(?:open|pending|remaining|outstanding|unfinished|my|our) (?:todos|todo items)\b",
-        "todo",
-        None,
-    ),
-    (
-        "to do",
-        r"\bwhat(?:'s| is) left to do\b|\bwhat (?:do|should) (?:we|i) still (?:need|have) to do\b",
-        "todo",
-        None,
-    ),
-    (
-        "preferences",
-        r"\b(?:my|our|coding|his|her|their) preferences\b|\bpreferences (?:for|about|regarding|when)\b",
-        "preference",
-        None,
-    ),
-    (
-        "prefer",
-        r"\bwhat (?:do|does|did) (?:we|i|you|he|she|they|the user) prefer\b",
-        "preference",
-        None,
-    ),
-    ("handoff", r"\b(?:last|latest|previous) handoff\b", "handoff", None),
-)
+# The kind that a question asks for (with ! what is still open of it), words that must be there for the pattern to be worth compiling, and
+# the pattern. "I have problems with X" wants the remedy, not more complaints.
+_CUES = r"""
+question! :: question :: \b(?:open|unanswered|unresolved|outstanding|pending) questions?\b
+question! :: question :: \bquestions? (?:(?:is|are|do|does|that) ){0,2}(?:we (?:have )?)?(?:still |yet |left )?(?:open|unanswered|unresolved|remain(?:s|ing)?)\b
+question! :: still :: \bwhat(?:'s| is| are)? still (?:open|unanswered|unresolved|unclear)\b
+question! :: what remains :: \bwhat remains (?:open|unanswered|unresolved)\b
+question! :: un :: \bwhat (?:is|are) (?:unanswered|unresolved)\b
+decision :: decisions :: \bdecisions (?:about|on|regarding|concerning|around|for|behind|made|we (?:made|took))\b
+decision :: decision  :: \b(?:our|my|final|what (?:is|was) the) decision (?:about|on|regarding|concerning|for|behind)\b
+decision :: decision :: \b(?:which|what) decisions? (?:did|have|was|were)\b
+decision :: decide :: \b(?:did|have|had) (?:we|i|you|they|the team) (?:\w+ )?decided?\b
+decision :: decided :: \bwhat (?:we|i|you|they|the team|was|were|has been) decided\b
+solution :: how  :: \bhow (?:did|have|had) (?:we|i|you|they|the team) (?:\w+ )?(?:fix|solve|resolve|work(?:ed)? around)
+solution :: how w :: \bhow (?:was|were) [^?]{1,80} (?:fixed|solved|resolved|worked around)\b
+solution :: solution :: \b(?:the|a|any|our|known|and) solutions? (?:to|for)\b|\bwhat (?:was|is|were) the solution\b
+solution :: workaround :: \bworkarounds? (?:to|for)\b|\bwhat (?:was|is|were) the workaround\b
+solution :: the fix :: \bwhat (?:was|is|were) the fix\b
+problem :: known  :: \bknown (?:issue|problem|bug|limitation)s?\b
+problem :: s with :: (?<!have )(?<!having )(?<!had )(?<!got )\b(?:problems|issues) with\b
+gotcha :: gotcha :: \bgotchas\b|\bgotcha (?:about|with|in|for|of|when)\b
+gotcha :: pitfalls :: \bpitfalls (?:of|with|in|when)\b
+todo :: todo :: \b(?:open|pending|remaining|outstanding|unfinished|my|our) (?:todos|todo items)\b
+todo :: to do :: \bwhat(?:'s| is) left to do\b|\bwhat (?:do|should) (?:we|i) still (?:need|have) to do\b
+preference :: preferences :: \b(?:my|our|coding|his|her|their) preferences\b|\bpreferences (?:for|about|regarding|when)\b
+preference :: prefer :: \bwhat (?:do|does|did) (?:we|i|you|he|she|they|the user) prefer\b
+handoff :: handoff :: \b(?:last|latest|previous) handoff\b
+"""
 
 _CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
@@ -637,13 +556,13 @@ def _prose(head: str, tokens: list[Token]) -> str:
 def _cues(prose: str) -> tuple[tuple[str, ...], bool | None]:
     """The kinds that a question asks for in so many words, and whether it asks for what is still open."""
     text = " ".join(prose.lower().replace("’", "'").split())
-    cued = [
-        (kind, answered)
-        for hint, pattern, kind, answered in CUES
-        if hint in text and re.search(pattern, text)
-    ]
-    kinds = _distinct([*_listed(text.split()), *(kind for kind, _ in cued)])
-    return kinds, False if any(answered is False for _, answered in cued) else None
+    cued = []
+    for cue in _CUES.strip().splitlines():
+        kind, hint, pattern = cue.split(" :: ")
+        if hint in text and re.search(pattern, text):
+            cued.append(kind)
+    kinds = _distinct([*_listed(text.split()), *(kind.rstrip("!") for kind in cued)])
+    return kinds, False if any(kind.endswith("!") for kind in cued) else None
 
 
 def _only_asks(text: str) -> bool:

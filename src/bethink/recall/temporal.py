@@ -22,22 +22,12 @@ from bethink.types import Filter, Query
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 NUMBERS = {
-    "a": 1,
-    "an": 1,
-    "one": 1,
-    "couple": 2,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "few": 5,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
-    "eleven": 11,
-    "twelve": 12,
+    word: value
+    for value, words in enumerate(
+        "a/an/one couple/two three four few/five six seven eight nine ten eleven twelve".split(),
+        start=1,
+    )
+    for word in words.split("/")
 }
 CLOCK_UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
 UNIT_DAYS = {"day": 1, "week": 7}
@@ -75,65 +65,35 @@ FORMS = {
 }
 # What the word before a moment makes of it. "by Friday" and "every Monday" say nothing about the past.
 LEADS = {
-    "since": "since",
-    "ever since": "since",
-    "starting": "since",
-    "starting in": "since",
-    "starting from": "since",
-    "after": "after",
-    "later than": "after",
-    "newer than": "after",
-    "before": "before",
-    "prior to": "before",
-    "earlier than": "before",
-    "older than": "before",
-    "until": "until",
-    "till": "until",
-    "up to": "until",
-    "up until": "until",
-    "through": "until",
-    "as of": "until",
-    "in": "in",
-    "during": "in",
-    "within": "in",
-    "throughout": "in",
-    "on": "on",
-    "from": "from",
-    "between": "between",
-    "over": "more",
-    "more than": "more",
-    "less than": "less",
-    "by": "never",
-    "due": "never",
-    "next": "never",
-    "every": "never",
-    "each": "never",
-    "least": "never",
-    "most": "never",
+    word: meaning
+    for meaning, words in (
+        line.split(": ")
+        for line in """
+since: since, ever since, starting, starting in, starting from
+after: after, later than, newer than
+before: before, prior to, earlier than, older than
+until: until, till, up to, up until, through, as of
+in: in, during, within, throughout
+on: on
+from: from
+between: between
+more: over, more than
+less: less than
+never: by, due, next, every, each, least, most
+""".strip().splitlines()
+    )
+    for word in words.split(", ")
 }
 # A form that alone could be a name or a number ("Monday meeting", "2024 rows") needs one of these before it.
 _OPENERS = frozenset({"since", "after", "before", "until", "from", "between"})
 LEADS_NEEDED = {
-    "month": _OPENERS | {"in"},
-    "year": _OPENERS | {"in"},
-    "year_month": _OPENERS | {"in"},
-    "quarter": _OPENERS | {"in"},
     "weekday": _OPENERS | {"on"},
+    **dict.fromkeys(("month", "year", "year_month", "quarter"), _OPENERS | {"in"}),
 }
 # Patterns are compiled only for text in which one of these stands: most questions have no date in them.
 HINTS = (
-    "today",
-    "tonight",
-    "day",
-    "week",
-    "month",
-    "quarter",
-    "year",
-    "hour",
-    "minute",
+    *"today tonight day week month quarter year hour minute recently lately".split(),
     "this ",
-    "recently",
-    "lately",
     *MONTHS,
 )
 # The guards keep out `today()`, `date.today`, "2024.1", 'yesterday' in quotes, and parts of file names.

@@ -20,9 +20,15 @@ from bethink.store.sqlite import SqliteStore
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store_kind(request):
-    return request.param
+BOTH = pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+
+
+@pytest.fixture
+def store_kind(request, monkeypatch):
+    monkeypatch.setenv(
+        "BETHINK_USER", "ada"
+    )  # whose the personal memories of a team's database are
+    return getattr(request, "param", "sqlite")
 
 
 def fill(cli):  # noqa: F811
@@ -67,6 +73,7 @@ def emptied(cli):  # noqa: F811
     assert exported(cli) == {}
 
 
+@BOTH
 @pytest.mark.parametrize("form", ["json", "jsonl", "gzip"])
 def test_an_export_comes_back_as_it_was(cli, tmp_path, form):  # noqa: F811
     _, second, third, _ = fill(cli)
@@ -100,6 +107,7 @@ def test_an_export_comes_back_as_it_was(cli, tmp_path, form):  # noqa: F811
     assert cli("doctor", "--deep").code == 0
 
 
+@BOTH
 def test_it_may_be_read_any_number_of_times_and_what_is_known_stays(cli, tmp_path, monkeypatch):  # noqa: F811
     fill(cli)
     file = tmp_path / "memories.json"
@@ -320,6 +328,7 @@ def test_an_import_that_is_cut_off_leaves_no_memory_without_its_vector(cli, tmp_
     assert cli.json("import", str(file))["added"] == 5
 
 
+@BOTH
 @pytest.mark.parametrize("dump", sorted(FIXTURES.glob("schema-*.sql")), ids=lambda dump: dump.stem)
 def test_a_database_of_an_older_version_is_taken_in(cli, tmp_path, dump):  # noqa: F811
     old = tmp_path / "elsewhere" / "old.db"
@@ -365,6 +374,7 @@ def test_a_project_of_another_machine_is_known_by_its_name(cli, tmp_path, monkey
     assert "used here anyway" in cli.fails("import", used, code=2)
 
 
+@BOTH
 def test_conversations_that_came_back_are_not_read_twice(cli, tmp_path):  # noqa: F811
     talk = transcript(tmp_path / "t" / "one.jsonl", "s-one", cli.project, *CHOICE)
     cli.ok("backfill", str(talk))
@@ -378,6 +388,7 @@ def test_conversations_that_came_back_are_not_read_twice(cli, tmp_path):  # noqa
     assert len(exported(cli)) == number
 
 
+@BOTH
 def test_memories_of_several_projects_go_to_each_of_them(cli, tmp_path, monkeypatch):  # noqa: F811
     cli.add("Something of the shop")
     cli.ok("add", "A route of the shop", "--container", "router")

@@ -1,6 +1,6 @@
 """Moving memories between stores: whole records out, whole records in, one page and one transaction at a time.
 
-What comes in is put down as it is. Which of two versions is the right one is decided before, by `migration` and `syncing`.
+What comes in is put down as it is. Which of two versions is the right one is decided before, by `features/exchange.py`, `migration.py` and `sync.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from bethink.types import Batch, Event, Relation, Session, Span
 
 NOTE = "note:"  # before the names of notes among the other facts about the database
 Result = TypeVar("Result")
-Page = tuple[Bundle, str]
 
 
 class Transfers(Reading):
@@ -42,14 +41,30 @@ class Transfers(Reading):
         limit: int,
         scopes: Sequence[str] | None = None,
         vectors: bool = True,
-    ) -> Page:
+    ) -> tuple[Bundle, str]:
+        """One page of a part, behind the cursor `after`, and the cursor behind the page."""
+        keys, select, scope = SELECTS[part]
         inside = None if scopes is None else self._scopes(scopes)
-        give = getattr(self, f"_export_{part}")
-        found: Page = give(after, limit, inside, vectors)
-        return found
+        where = rows.within(scope, inside) if scope else "1 = 1"
+        if part == "relations" and inside is not None:
+            own = f"SELECT id FROM memories WHERE {rows.within('scope', inside)}"
+            where = f"source IN ({own})"
+        begin = _cursor_values(after)
+        if begin:
+            where += f" AND ({keys}) > ({', '.join('?' * len(begin))})"
+        select = select.replace("{columns}", self.columns).replace("SELECT", f"SELECT {keys},", 1)
+        sql = f"{select} WHERE {where} ORDER BY {keys} LIMIT ?"
+        found = self._run(sql, (*begin, limit))
+        width = len(keys.split(", "))
+        bundle = self._bundle(
+            part, [row[:width] for row in found], [row[width:] for row in found], vectors
+        )
+        return bundle, _cursor(found[-1][:width]) if found else ""
 
     def records(self, ids: Sequence[str], vectors: bool = True) -> list[Record]:
-        return self._records("m.id = ANY(?)", (list(ids),), vectors)[0]
+        sql = f"SELECT {self.columns}, m.dedup FROM {rows.JOINS} WHERE m.id = ANY(?)"
+        found = self._run(sql, (list(ids),)) if ids else []
+        return self._build_records([row[0] for row in found], found, vectors)
 
     def take(
         self,
@@ -71,118 +86,42 @@ class Transfers(Reading):
         found = self._run("SELECT value FROM meta WHERE key = ?", (NOTE + name,))
         return str(found[0][0]) if found else None
 
-    # Out: each gives one page behind a cursor, and the cursor behind the page.
+    # Out
 
-    def _export_scopes(
-        self, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool
-    ) -> Page:
-        found = self._run(
-            f"SELECT id, key, name, path FROM scopes WHERE id > ? AND {rows.within('id', scopes)} ORDER BY id LIMIT ?",
-            (int(after or LEAST), limit),
-        )
-        return Bundle(scopes=tuple(tuple(row[1:]) for row in found)), _last(found)
+    def _bundle(
+        self, part: str, keys: Sequence[Any], found: Sequence[Any], vectors: bool
+    ) -> Bundle:
+        items: Any
+        if part == "records":
+            items = self._build_records([key for (key,) in keys], found, vectors)
+        elif part == "spans":
+            kept = self._stored_vectors(TOPICS, [key for (key,) in keys]) if vectors else {}
+            items = (
+                (rows.span(row), kept.get(key, ())) for (key,), row in zip(keys, found, strict=True)
+            )
+        else:
+            items = map(ITEMS[part], found)
+        bundle = Bundle(**{part: tuple(items)})  # type: ignore[arg-type]
+        if part == "tombstones":
+            salt = self._run("SELECT value FROM meta WHERE key = 'salt'")
+            bundle = bundle._replace(salt=salt[0][0] if salt else "")
+        return bundle
 
-    def _export_sources(
-        self, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool
-    ) -> Page:
-        found = self._run(
-            f"{rows.SOURCE.replace('SELECT', 'SELECT o.id, o.read_at,')} WHERE o.id > ? AND {rows.within('o.scope', scopes)}"
-            " ORDER BY o.id LIMIT ?",
-            (int(after or 0), limit),
-        )
-        given = tuple((row[7], rows.source(row[2:]), rows.instant(row[1])) for row in found)
-        return Bundle(sources=given), _last(found)
-
-    def _export_sessions(
-        self, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool
-    ) -> Page:
-        sql = f"{rows.SESSION} WHERE n.id > ? AND {rows.within('n.scope', scopes)} ORDER BY n.id LIMIT ?"
-        found = self._run(sql, (after, limit))
-        return Bundle(sessions=tuple(rows.session(row) for row in found)), _last(found)
-
-    def _export_spans(
-        self, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool
-    ) -> Page:
-        sql = f"{rows.SPAN} WHERE p.key > ? AND {rows.within('p.scope', scopes)} ORDER BY p.key LIMIT ?"
-        found = self._run(sql, (int(after or 0), limit))
-        keys = [row[11] for row in found]
-        kept = self._stored_vectors(TOPICS, keys) if vectors else {}
-        spans = tuple((rows.span(row), kept.get(row[11], ())) for row in found)
-        return Bundle(spans=spans), str(keys[-1]) if keys else ""
-
-    def _export_records(
-        self, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool
-    ) -> Page:
-        where = f"m.key > ? AND {rows.within('m.scope', scopes)} ORDER BY m.key LIMIT ?"
-        found, last = self._records(where, (int(after or 0), limit), vectors)
-        return Bundle(records=tuple(found)), last
-
-    def _records(
-        self, where: str, values: Sequence[Any], vectors: bool
-    ) -> tuple[list[Record], str]:
-        """Records by a condition, and the key of the last one."""
-        sql = f"SELECT {self.columns}, m.dedup FROM {rows.JOINS} WHERE {where}"
-        found = self._run(sql, values)
-        keys = [row[0] for row in found]
+    def _build_records(
+        self, keys: Sequence[int], found: Sequence[Any], vectors: bool
+    ) -> list[Record]:
         kept = self._stored_vectors(MEMORIES, keys) if vectors else {}
         events: defaultdict[int, list[Event]] = defaultdict(list)
         asked = (
             "SELECT memory, at, actor, action, before, after, number FROM history"
             " WHERE memory = ANY(?) ORDER BY memory, number"
         )
-        for key, *event in self._run(asked, (keys,)) if keys else ():
+        for key, *event in self._run(asked, (list(keys),)) if keys else ():
             events[key].append(rows.event(*event))
-        given = [
-            Record(
-                rows.memory(row), row[-1] is not None, tuple(events[row[0]]), kept.get(row[0], ())
-            )
-            for row in found
+        return [
+            Record(rows.memory(row), row[-1] is not None, tuple(events[key]), kept.get(key, ()))
+            for key, row in zip(keys, found, strict=True)
         ]
-        return given, str(keys[-1]) if keys else ""
-
-    def _export_relations(
-        self, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool
-    ) -> Page:
-        among = (
-            "1 = 1"
-            if scopes is None
-            else f"source IN (SELECT id FROM memories WHERE {rows.within('scope', scopes)})"
-        )
-        found = self._run(
-            "SELECT source, target, type, created_at, actor FROM relations"
-            f" WHERE (source, target, type) > (?, ?, ?) AND {among} ORDER BY source, target, type LIMIT ?",
-            (*(json.loads(after) if after else ("", "", "")), limit),
-        )
-        given = tuple(
-            (Relation(one, other, type, rows.instant(at)), actor)
-            for one, other, type, at, actor in found
-        )
-        return Bundle(relations=given), json.dumps(found[-1][:3]) if found else ""
-
-    def _export_turns(
-        self, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool
-    ) -> Page:
-        scope, identity = json.loads(after) if after else (LEAST, "")
-        found = self._run(
-            "SELECT t.scope, s.key, t.identity FROM turns t JOIN scopes s ON s.id = t.scope"
-            f" WHERE (t.scope, t.identity) > (?, ?) AND {rows.within('t.scope', scopes)}"
-            " ORDER BY t.scope, t.identity LIMIT ?",
-            (scope, bytes.fromhex(identity), limit),
-        )
-        last = json.dumps((found[-1][0], bytes(found[-1][2]).hex())) if found else ""
-        return Bundle(turns=tuple((key, bytes(turn)) for _, key, turn in found)), last
-
-    def _export_tombstones(
-        self, after: str, limit: int, scopes: Sequence[int] | None, vectors: bool
-    ) -> Page:
-        found = self._run(
-            "SELECT hash, at FROM tombstones WHERE hash > ? ORDER BY hash LIMIT ?",
-            (bytes.fromhex(after), limit),
-        )
-        salt = self._run("SELECT value FROM meta WHERE key = 'salt'")
-        stones = tuple((bytes(hash), rows.instant(at)) for hash, at in found)
-        bundle = Bundle(tombstones=stones, salt=salt[0][0] if salt else "")
-        return bundle, stones[-1][0].hex() if stones else ""
 
     # In
 
@@ -266,7 +205,8 @@ class Transfers(Reading):
             doubled = once and living.get(place, memory.id) != memory.id
             if elsewhere or overtaken or doubled or fresh[memory.id] & purged:
                 continue
-            living = {at: id for at, id in living.items() if id != memory.id}
+            if current and living.get(was := (place[0], current.memory.content_hash)) == memory.id:
+                del living[was]
             if once:
                 living[place] = memory.id
             same = current and _text(current) == _text(record)
@@ -305,12 +245,45 @@ class Transfers(Reading):
         return tuple(id for id in ids if id not in chosen)
 
 
-LEAST = -(1 << 62)  # below the number of any scope
+# Of each part: the columns that it is ordered by, what is selected, and the column that tells its scope.
+SELECTS = {
+    "scopes": ("id", "SELECT key, name, path FROM scopes", "id"),
+    "sources": ("o.id", rows.SOURCE.replace("SELECT", "SELECT o.read_at,"), "o.scope"),
+    "sessions": ("n.id", rows.SESSION, "n.scope"),
+    "spans": ("p.key", rows.SPAN, "p.scope"),
+    "records": ("m.key", f"SELECT {{columns}}, m.dedup FROM {rows.JOINS}", "m.scope"),
+    "relations": (
+        "source, target, type",
+        "SELECT source, target, type, created_at, actor FROM relations",
+        "",
+    ),
+    "turns": (
+        "t.scope, t.identity",
+        "SELECT s.key, t.identity FROM turns t JOIN scopes s ON s.id = t.scope",
+        "t.scope",
+    ),
+    "tombstones": ("hash", "SELECT hash, at FROM tombstones", ""),
+}
+ITEMS: dict[str, Callable[[Any], Any]] = {
+    "scopes": tuple,
+    "sources": lambda row: (row[6], rows.source(row[1:]), rows.instant(row[0])),
+    "sessions": rows.session,
+    "relations": lambda row: (Relation(row[0], row[1], row[2], rows.instant(row[3])), row[4]),
+    "turns": lambda row: (row[0], bytes(row[1])),
+    "tombstones": lambda row: (bytes(row[0]), rows.instant(row[1])),
+}
 
 
-def _last(found: Sequence[Any]) -> str:
-    """The cursor behind a page of rows that begin with their key."""
-    return str(found[-1][0]) if found else ""
+def _cursor(keys: Sequence[Any]) -> str:
+    """The keys of a row as text."""
+    return json.dumps(
+        [one if isinstance(one, int | str) else {"hex": bytes(one).hex()} for one in keys]
+    )
+
+
+def _cursor_values(after: str) -> list[Any]:
+    keys = json.loads(after) if after else []
+    return [bytes.fromhex(one["hex"]) if isinstance(one, dict) else one for one in keys]
 
 
 def _text(record: Record) -> tuple[str, str | None]:

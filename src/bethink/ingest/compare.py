@@ -185,11 +185,9 @@ def _neighbours(
         only = filter._replace(kinds=wanted)
         ranking = store.nearest(own[0], embedder.model, only, KNOWN, bar)
         found = _loaded(ranking.items, store, strange, wanted)
-    if wanted:
+    if judging and wanted:
         more = _named(memory, own, filter._replace(kinds=wanted), store, embedder)
-        if judging:
-            more += _waiting_for_answers(own, filter, store, embedder)
-        found = _joined(found, more)
+        found = _joined(found, more + _waiting_for_answers(own, filter, store, embedder))
     return found[:KNOWN]
 
 

@@ -13,6 +13,7 @@ from bethink.ingest.wording import tell_apart
 from bethink.judge import Judgement
 from bethink.types import TRUST, Passage, Source
 
+pytest_plugins = ["cli_runner"]
 clock, open_memory = memories.clock, memories.open_memory
 OLD = "The CAN bus runs at 250 kbit/s on the gearbox harness."
 NEW = "Since the rework the gearbox harness has its CAN bus at 500 kbit/s."
@@ -314,3 +315,13 @@ def test_consolidation_lets_no_agent_replace_the_user(memory, open_memory, clock
     open_memory(judge=judge, trust=TRUST["agent"]).add(NEW)
     judge.says = ("replaces", 1.0)
     assert {step.action for step in tending.plan(memory)} == {"contradict"}
+
+
+@pytest.mark.parametrize(("typed", "replaced"), [("y\n", True), ("\n", False)])
+def test_on_a_terminal_the_teller_decides_at_once(cli, monkeypatch, judge, typed, replaced):
+    monkeypatch.setattr("bethink.judge.load", lambda config: judge)
+    old = cli.add(OLD)
+    judge.says = ("replaces", 0.6)
+    told = cli.ok("add", NEW, stdin=typed, terminal=True)
+    assert ("replaces" in told, "may replace" in told) == (replaced, not replaced)
+    assert bool(cli.json("get", old)[0]["superseded_by"]) is replaced

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.surface.cli import output
 from bethink.surface.cli.output import Result
 from bethink.surface.cli.parsing import command, pieces
-from bethink.surface.cli.session import confirmed, given_text, opened
+from bethink.surface.cli.session import confirmed, given_text, opened, says_yes
 from bethink.surface.layout import date_and_time, many, one_line, style, wrap
 from bethink.types import IDEAS
 
@@ -131,8 +132,30 @@ def add(args: Namespace) -> Result:
                 "This text was purged, so it is not taken in again.",
                 "Add --force to remember it all the same.",
             )
+        if args.format == "text" and sys.stdin is not None and sys.stdin.isatty():
+            outcome = decide_proposals(memory, outcome)
         lines, hints = describe_outcome(args, memory, outcome)
         return Result(outcome.plain(), lines, hints=[*memory.hints, *hints])
+
+
+def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
+    """Lets whoever told a statement say at once what it means for known ones."""
+    known = {one.id: one for one in memory.store.get([one.id for one in outcome.proposals])}
+    left, supersedes, settles = [], list(outcome.supersedes), list(outcome.settles)
+    for proposal in outcome.proposals:
+        old = known[proposal.id]
+        about = one_line(old.summary or old.content, 80)
+        type = {"replaces": "supersedes", "answers": "answers", "completes": "answers"}.get(
+            proposal.relation
+        )
+        if type is None or not says_yes(f"It may be that this {proposal.relation} “{about}”. So?"):
+            left.append(proposal)
+            continue
+        memory.link(outcome.id, old.id, type)
+        (supersedes if type == "supersedes" else settles).append(old.id)
+    return outcome._replace(
+        supersedes=tuple(supersedes), settles=tuple(settles), proposals=tuple(left)
+    )
 
 
 def describe_outcome(

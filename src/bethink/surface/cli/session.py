@@ -161,8 +161,13 @@ def confirmed(args: Namespace, question: str) -> None:
         raise UsageError(
             f"{question} There is no terminal to ask on.", "Add --yes if that is what you want."
         )
-    sys.stdout.flush()
-    sys.stderr.write(f"{output.plain(question)} Go on? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not says_yes(f"{question} Go on?"):
         raise BethinkError("Nothing was changed.")
+
+
+def says_yes(question: str) -> bool:
+    """Whether somebody at the terminal says yes."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{output.plain(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -7,7 +7,8 @@ line they were said at. Nothing here writes: the batch is for the caller to put 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -15,8 +16,7 @@ from typing import Any, NamedTuple
 from bethink.embed.base import Embedder
 from bethink.hosts.base import Turn
 from bethink.hosts.speech import shortened
-from bethink.ingest import advice
-from bethink.ingest import topics as topical
+from bethink.ingest import advice, topics
 from bethink.ingest.compare import WriteOptions, compare
 from bethink.ingest.extract import extract
 from bethink.ingest.ideas import Idea, ideas
@@ -24,7 +24,7 @@ from bethink.ingest.pasted import is_mostly_pasted
 from bethink.ingest.pipeline import clean, entries, fold, remembered, vectors_of
 from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.titles import name, session_title, summarise
-from bethink.ingest.vectors import Recent
+from bethink.ingest.vectors import Recent, embed
 from bethink.llm.base import Model
 from bethink.store.base import Store
 from bethink.store.places import topic_text
@@ -74,413 +74,358 @@ def identity(host: str, id: str) -> bytes:
     return blake2b(f"{host}\0{id}".encode("utf-8", "replace"), digest_size=16).digest()
 
 
-class Heard(NamedTuple):
+class HeardTurn(NamedTuple):
     """A turn that is new, redacted, as the memory that keeps it."""
 
     turn: Turn
-    text: str
     memory: Memory
     identity: bytes
+
+    @property
+    def said(self) -> tuple[str, str]:
+        return self.turn.role, self.memory.content
+
+
+class Recipe(NamedTuple):
+    """A page and what is needed to prepare it."""
+
+    talk: Talk
+    options: WriteOptions
+    store: Store
+    embedder: Embedder | None
+    recent: Recent
+    model: Model | None
+
+    def embed(self, texts: Sequence[str]) -> list[Sequence[Any]]:
+        """One vector of each text, or none without an embedder."""
+        if self.embedder is None or not texts:
+            return [()] * len(texts)
+        vectors, _ = embed(list(texts), self.embedder, self.recent, self.store.cached)
+        return [own[:1] for own in vectors]
+
+
+class Topics(NamedTuple):
+    """The topics of a page."""
+
+    spans: Sequence[Span] = ()
+    older: frozenset[str] = frozenset()  # those that were begun on a page before
+    of_turn: Mapping[str, str] = NOTHING  # turn → span
 
 
 def prepare(
     talk: Talk,
-    into: WriteOptions,
+    options: WriteOptions,
     store: Store,
     embedder: Embedder | None,
     recent: Recent,
     model: Model | None = None,
 ) -> Prepared:
     """The batch of one page. A language model, where one is set, helps to find topics and ideas."""
-    heard, repeated = _heard(talk, into, store)
+    recipe = Recipe(talk, options, store, embedder, recent, model)
+    heard, repeated = _hear_turns(recipe)
     own, fresh = vectors_of([one.memory for one in heard], embedder, recent, store)
-    earlier = _earlier(talk, into, store)
+    # What a sub-agent says is kept as evidence, but it is not the conversation.
     spoken = [one for one in heard if one.turn.agent is None]
-    means = [
-        vectors[0] if len(vectors) else None
-        for one, vectors in zip(heard, own, strict=True)
-        if one.turn.agent is None
-    ]
-    spans, older, span_of, state = _spans(talk, into, spoken, means, store, model)
-    found = _ideas(spoken, earlier, embedder, recent, store, model)
-    made, idea_batch, known = _remembered_ideas(
-        found, spoken, span_of, into, store, embedder, recent
-    )
-
-    summaries = _summaries(spans, older, spoken, span_of, made, store, into, model)
-    span_vectors = _span_vectors(summaries, embedder, recent, store)
-    entries = [
+    means = {
+        one.turn.id: vectors[0] for one, vectors in zip(heard, own, strict=True) if len(vectors)
+    }
+    found, state = _find_topics(recipe, spoken, [means.get(one.turn.id) for one in spoken])
+    batch, total = _remember_ideas(recipe, _find_ideas(recipe, spoken), spoken, found)
+    made = [entry.memory for entry in batch.add]
+    spans = [_describe_topic(recipe, span, found, spoken, made) for span in found.spans]
+    # Not cached: what a topic was called before it grew could not be found there by a purge.
+    vectors = recipe.embed([topic_text(span.name, span.summary) for span in spans])
+    turns = [
         Entry(
-            one.memory._replace(span=span_of.get(one.turn.id, state.get("span"))),
+            one.memory._replace(span=found.of_turn.get(one.turn.id, state.get("span"))),
             vectors,
             False,
             one.identity,
         )
         for one, vectors in zip(heard, own, strict=True)
     ]
-    batch = idea_batch._replace(
-        scopes=into.scopes,
-        sessions=(_session(talk, into, spoken),) if heard else (),
-        spans=tuple(zip(summaries, span_vectors, strict=True)),
-        add=(*entries, *idea_batch.add),
+    batch = batch._replace(
+        scopes=options.scopes,
+        sessions=(_describe_session(recipe, spoken),) if heard else (),
+        spans=tuple(zip(spans, vectors, strict=True)),
+        add=(*turns, *batch.add),
         model=embedder.model if embedder else None,
-        cache={**fresh, **idea_batch.cache},
+        cache={**fresh, **batch.cache},
     )
     state["turns"] = int(state.get("turns", 0)) + len(heard)
-    return Prepared(batch, state, len(heard), repeated, len(made), known, len(spans) - len(older))
+    known, begun = total - len(made), len(spans) - len(found.older)
+    return Prepared(batch, state, len(heard), repeated, len(made), known, begun)
 
 
 # Turns
 
 
-def _heard(talk: Talk, into: WriteOptions, store: Store) -> tuple[list[Heard], int]:
+def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
+    """The turns that are new, and how many were known from another file."""
+    talk = recipe.talk
     identities = [identity(talk.host, turn.id) for turn in talk.turns]
-    known = store.known_turns(into.scope, identities)
-    heard: list[Heard] = []
-    seen: set[bytes] = set()
+    known = recipe.store.known_turns(recipe.options.scope, identities)
+    heard: dict[bytes, HeardTurn] = {}
     for turn, own in zip(talk.turns, identities, strict=True):
-        if own in known or own in seen or turn.summary:
+        if own in known or own in heard or turn.summary:
             continue
-        seen.add(own)
         redacted = redact(turn.text)
-        if redacted.empty:
-            continue
-        text = shortened(redacted.text.strip())
-        place = int(talk.state.get("turns", 0)) + len(heard)
-        turn = _without_named_secrets(turn)
-        heard.append(Heard(turn, text, _evidence(talk, turn, text, into, place), own))
-    return heard, sum(own in known for own in identities)
+        if not redacted.empty:
+            text = shortened(redacted.text.strip())
+            position = int(talk.state.get("turns", 0)) + len(heard)
+            turn = _without_named_secrets(turn)
+            heard[own] = HeardTurn(turn, _keep_turn(recipe, turn, text, position), own)
+    return list(heard.values()), sum(own in known for own in identities)
 
 
 def _without_named_secrets(turn: Turn) -> Turn:
     """A branch, a folder, a tool or a file can be named like a secret, too. A file with such a name is no file to be found by."""
-    if all(
-        map(
-            _harmless,
-            (turn.cwd or "", turn.branch or "", turn.agent or "", *turn.tools, *turn.files),
-        )
-    ):
+    names = (turn.cwd or "", turn.branch or "", turn.agent or "", *turn.tools, *turn.files)
+    if all(map(_is_harmless, names)):
         return turn
     cwd, branch, agent, tools = redact_value((turn.cwd, turn.branch, turn.agent, turn.tools))[0]
-    return turn._replace(
-        cwd=cwd, branch=branch, agent=agent, tools=tools, files=tuple(filter(_harmless, turn.files))
-    )
+    files = tuple(filter(_is_harmless, turn.files))
+    return turn._replace(cwd=cwd, branch=branch, agent=agent, tools=tools, files=files)
 
 
 @lru_cache(4096)  # the same few names again and again
-def _harmless(name: str) -> bool:
+def _is_harmless(name: str) -> bool:
     return redact(name).text == name
 
 
-def _evidence(talk: Talk, turn: Turn, text: str, into: WriteOptions, place: int) -> Memory:
+def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
     """A turn as it was said. Kept cheaply: nothing is guessed about it."""
-    metadata: dict[str, Any] = {"role": turn.role, "turn": turn.id, "host": talk.host}
-    more: dict[str, Any] = {
+    talk, options = recipe.talk, recipe.options
+    origin = "agent" if turn.role != "user" else "pasted" if is_mostly_pasted(text) else "user"
+    more = {
         "agent": turn.agent,
         "branch": turn.branch,
         "tools": list(turn.tools[:16]),
+        "origin": origin if origin == "pasted" else None,
     }
-    metadata |= {key: value for key, value in more.items() if value}
+    metadata: dict[str, Any] = {"role": turn.role, "turn": turn.id, "host": talk.host}
     passage = Passage(
         text,
         kind="context",
-        summary=brief(text),
-        importance=ASKED_IMPORTANCE if asks(text) else 3.0,
+        summary=_shorten_turn(text),
+        importance=ASKED_IMPORTANCE if _only_asks(text) else 3.0,
         entities=tuple(Entity(file, "file") for file in turn.files[:FILES]),
         lines=(turn.line, turn.line),
-        created_at=turn.at or into.now,
-        metadata=metadata,
+        created_at=turn.at or options.now,
+        metadata=metadata | {key: value for key, value in more.items() if value},
         session=talk.session,
-        position=place,
+        position=position,
     )
-    origin = "agent" if turn.role != "user" else "pasted" if is_mostly_pasted(text) else "user"
-    own = into._replace(trust=TRUST[origin])
-    if origin == "pasted":
-        metadata["origin"] = origin
-    return remembered(passage, talk.source, own, place)
+    return remembered(passage, talk.source, options._replace(trust=TRUST[origin]), position)
 
 
-def asks(text: str) -> bool:
-    """Whether a turn only asks."""
+def _only_asks(text: str) -> bool:
     return text.rstrip(" *_\"')").endswith(("?", "？")) and len(text) < 400 and text.count(". ") < 2
 
 
-def brief(text: str) -> str:
+def _shorten_turn(text: str) -> str:
     """The beginning of what was said, in at most twenty words."""
     line = next((line for line in text.splitlines() if any(map(str.isalnum, line))), text)
     words = line.strip(" #*->").split()
     return " ".join(words[:20])[:240] + (" …" if len(words) > 20 else "")
 
 
-def _earlier(talk: Talk, into: WriteOptions, store: Store) -> list[Memory]:
-    """The last turns of the session before this page."""
-    count = int(talk.state.get("turns", 0))
-    if not count or not talk.state.get("last"):
-        return []
-    around = store.around(str(talk.state["last"]), BEFORE - 1, 0)
-    return [
-        memory for memory in around if memory.kind == "context" and "agent" not in memory.metadata
-    ][-BEFORE:]
-
-
 # Topics
 
 
-def _spans(
-    talk: Talk,
-    into: WriteOptions,
-    spoken: Sequence[Heard],
-    means: Sequence[Any],
-    store: Store,
-    model: Model | None,
-) -> tuple[list[Span], set[str], dict[str, str], dict[str, Any]]:
-    """New and continued topics, which of them are continued, the topic of each turn, and the state that the next page begins with."""
+def _find_topics(
+    recipe: Recipe, spoken: Sequence[HeardTurn], means: Sequence[Any]
+) -> tuple[Topics, dict[str, Any]]:
+    """New and continued topics, and the state that the next page begins with."""
+    talk = recipe.talk
     state = dict(talk.state)
     if not spoken:
-        return [], set(), {}, state
-    said = [
-        topical.Said(
-            one.turn.role,
-            one.text,
-            one.turn.at,
-            one.turn.line,
-            one.turn.cwd,
-            one.turn.branch,
-            one.turn.files,
-        )
+        return Topics(), state
+    turns = [
+        topics.Said(*one.said, turn.at, turn.line, turn.cwd, turn.branch, turn.files)
         for one in spoken
+        for turn in (one.turn,)
     ]
-    found, still_open = topical.segment(said, means, topical.resumed(state.get("open")))
-    if model:
-        found = advice.confirmed(model, found, [one.text for one in spoken])
-    continued = _continued(state, store, into)
+    found, still_open = topics.segment(turns, means, topics.resumed(state.get("open")))
+    if recipe.model:
+        found = advice.confirmed(recipe.model, found, [text for _, text in map(_said, spoken)])
+    continued = _load_open_topics(recipe)
     spans: list[Span] = []
+    of_turn: dict[str, str] = {}
+    # Sub-topics come after their topics, and so have the last word about their turns.
     for topic in found:
-        first, last = spoken[topic.first], spoken[topic.last]
-        parent = spans[topic.parent].id if topic.parent is not None else None
-        old = continued.get(topic.depth) if topic.continues else None
-        if old is not None:
-            spans.append(old._replace(lines=(old.lines[0], last.turn.line)))
-            continue
-        if topic.depth and parent is None and 0 in continued:
-            parent = continued[0].id
-        spans.append(
-            Span(
-                new_id(),
-                into.scope,
-                talk.session,
-                parent,
-                "",
-                "",
-                (first.turn.line, last.turn.line),
-                topic.depth,
-                first.turn.at or into.now,
-            )
-        )
-    span_of: dict[str, str] = {}
-    for topic, span in zip(
-        found, spans, strict=True
-    ):  # sub-topics come after their topics and so have the last word
-        for one in spoken[topic.first : topic.last + 1]:
-            span_of[one.turn.id] = span.id
+        lines = (spoken[topic.first].turn.line, spoken[topic.last].turn.line)
+        if topic.continues and topic.depth in continued:
+            old = continued[topic.depth]
+            span = old._replace(lines=(old.lines[0], lines[1]))
+        else:
+            parent = spans[topic.parent].id if topic.parent is not None else None
+            if topic.depth and parent is None and 0 in continued:
+                parent = continued[0].id
+            at = spoken[topic.first].turn.at or recipe.options.now
+            scope = recipe.options.scope
+            span = Span(new_id(), scope, talk.session, parent, "", "", lines, topic.depth, at)
+        spans.append(span)
+        of_turn |= {one.turn.id: span.id for one in spoken[topic.first : topic.last + 1]}
     state |= {
         "open": still_open._asdict(),
         "last": spoken[-1].memory.id,
-        "span": span_of[spoken[-1].turn.id],
+        "span": of_turn[spoken[-1].turn.id],
         "spans": {str(topic.depth): span.id for topic, span in zip(found, spans, strict=True)},
     }
-    return (
-        spans,
-        {span.id for span in continued.values()} & {span.id for span in spans},
-        span_of,
-        state,
-    )
+    older = {span.id for span in continued.values()} & {span.id for span in spans}
+    return Topics(spans, frozenset(older), of_turn), state
 
 
-def _continued(state: Mapping[str, Any], store: Store, into: WriteOptions) -> dict[int, Span]:
+def _said(one: HeardTurn) -> tuple[str, str]:
+    return one.said
+
+
+def _load_open_topics(recipe: Recipe) -> dict[int, Span]:
     """The topics that were open at the end of the page before, by depth."""
-    ids = {int(depth): id for depth, id in dict(state.get("spans") or {}).items()}
-    known = store.spans_by_id(list(ids.values()), (into.scope,))
+    ids = {int(depth): id for depth, id in dict(recipe.talk.state.get("spans") or {}).items()}
+    known = recipe.store.spans_by_id(list(ids.values()), (recipe.options.scope,))
     return {depth: known[id] for depth, id in ids.items() if id in known}
 
 
-def _summaries(
-    spans: Sequence[Span],
-    older: set[str],
-    spoken: Sequence[Heard],
-    span_of: Mapping[str, str],
-    made: Sequence[tuple[Idea, Memory]],
-    store: Store,
-    into: WriteOptions,
-    model: Model | None,
-) -> list[Span]:
-    """Topics with the names and summaries that their turns and ideas give them now."""
-    done = []
-    for span in spans:
-        inside = {span.id, *(child.id for child in spans if child.parent == span.id)}
-        texts = [(one.turn.role, one.text) for one in spoken if span_of.get(one.turn.id) in inside]
-        told = [
-            (memory.kind, memory.content, is_open(memory))
-            for _, memory in made
-            if memory.span in inside
-        ]
-        if span.id in older and span.name:
-            # What it is about was said when it began; what came out of it may have grown.
-            focus = (
-                span.summary.partition("\n")[0].removeprefix("Focus: ")
-                if span.summary.startswith("Focus: ")
-                else ""
-            )
-            known = store.load(
-                store.in_spans([span.id], Filter(scopes=(into.scope,), now=into.now), 60)
-            ).values()
-            told = [(memory.kind, memory.content, is_open(memory)) for memory in known] + told
-            done.append(
-                span._replace(summary=summarise([("user", focus)] if focus else texts, told))
-            )
-        else:
-            advised = advice.topic(model, texts) if model and texts else None
-            title, summary = advised or (name(texts), summarise(texts, told))
-            done.append(span._replace(name=title, summary=summary))
-    return done
+def _describe_topic(
+    recipe: Recipe,
+    span: Span,
+    found: Topics,
+    spoken: Sequence[HeardTurn],
+    made: Sequence[Memory],
+) -> Span:
+    """A topic with the name and the summary that its turns and ideas give it now."""
+    inside = {span.id, *(child.id for child in found.spans if child.parent == span.id)}
+    texts = [one.said for one in spoken if found.of_turn.get(one.turn.id) in inside]
+    ideas = _outline(memory for memory in made if memory.span in inside)
+    if span.id in found.older and span.name:
+        # What it is about was said when it began; what came out of it may have grown.
+        focus = span.summary.partition("\n")[0]
+        asked = [("user", focus.removeprefix("Focus: "))] if focus.startswith("Focus: ") else texts
+        filter = Filter(scopes=(recipe.options.scope,), now=recipe.options.now)
+        known = recipe.store.load(recipe.store.in_spans([span.id], filter, 60)).values()
+        return span._replace(summary=summarise(asked, _outline(known) + ideas))
+    advised = advice.topic(recipe.model, texts) if recipe.model and texts else None
+    title, summary = advised or (name(texts), summarise(texts, ideas))
+    return span._replace(name=title, summary=summary)
 
 
-def is_open(memory: Memory) -> bool:
-    """Whether something is still to be answered, done or solved."""
-    return memory.kind in ("question", "todo", "problem") and not memory.answered
+def _outline(memories: Iterable[Memory]) -> list[tuple[str, str, bool]]:
+    """Kind and text of each, and whether it is still to be answered, done or solved."""
+    return [
+        (one.kind, one.content, one.kind in ("question", "todo", "problem") and not one.answered)
+        for one in memories
+    ]
 
 
-def _span_vectors(
-    spans: Sequence[Span], embedder: Embedder | None, recent: Recent, store: Store
-) -> list[Sequence[Any]]:
-    """One of each topic. They are not cached: what a topic was called before it grew could not be found there by a purge."""
-    if embedder is None or not spans:
-        return [()] * len(spans)
-    from bethink.ingest.vectors import embed
-
-    vectors, _ = embed(
-        [topic_text(span.name, span.summary) for span in spans], embedder, recent, store.cached
-    )
-    return [own[:1] for own in vectors]
-
-
-def _session(talk: Talk, into: WriteOptions, spoken: Sequence[Heard]) -> Session:
+def _describe_session(recipe: Recipe, spoken: Sequence[HeardTurn]) -> Session:
+    talk = recipe.talk
     times = [one.turn.at for one in spoken if one.turn.at]
     title = redact(talk.title).text if talk.title else ""
     if not title and not talk.state:
-        title = session_title([(one.turn.role, one.text) for one in spoken])
-    cwd = next((one.turn.cwd for one in spoken if one.turn.cwd), None)
-    metadata = {"cwd": cwd} if cwd else {}
+        title = session_title(list(map(_said, spoken)))
+    folders = [one.turn.cwd for one in spoken if one.turn.cwd]
     return Session(
         talk.session,
-        into.scope,
+        recipe.options.scope,
         talk.host,
         title,
         talk.source.uri,
         min(times, default=None),
         max(times, default=None),
-        metadata,
+        {"cwd": folders[0]} if folders else {},
     )
 
 
 # Ideas
 
 
-def _ideas(
-    spoken: Sequence[Heard],
-    earlier: Sequence[Memory],
-    embedder: Embedder | None,
-    recent: Recent,
-    store: Store,
-    model: Model | None,
-) -> list[Idea]:
+def _find_ideas(recipe: Recipe, spoken: Sequence[HeardTurn]) -> list[Idea]:
     """What this page's turns decided, asked, found out. Earlier turns are heard too, but what they said was noted when they came."""
-    before = [(str(memory.metadata.get("role", "user")), memory.content) for memory in earlier]
-    turns = before + [(one.turn.role, one.text) for one in spoken]
-    embed = (
-        None if embedder is None else (lambda texts: _first_windows(texts, embedder, recent, store))
-    )
-    advised = advice.ideas(model, turns, len(before)) if model and spoken else None
-    found = ideas(turns, embed) if advised is None else advised
-    fresh = {
-        at: number
-        for number, at in enumerate(at for at, idea in enumerate(found) if idea.turn >= len(before))
-    }
+    before = _load_earlier(recipe)
+    turns = before + list(map(_said, spoken))
+    first = len(before)
+    advised = advice.ideas(recipe.model, turns, first) if recipe.model and spoken else None
+    vectors = _first_windows(recipe) if recipe.embedder else None
+    found = ideas(turns, vectors) if advised is None else advised
+    fresh = [at for at, idea in enumerate(found) if idea.turn >= first]
+    number = {at: place for place, at in enumerate(fresh)}
     return [
         idea._replace(
-            turn=idea.turn - len(before),
-            answers=None if idea.answers is None else fresh.get(idea.answers),
+            turn=idea.turn - first,
+            answers=None if idea.answers is None else number.get(idea.answers),
         )
-        for idea in (found[at] for at in fresh)
+        for idea in map(found.__getitem__, fresh)
     ]
 
 
-def _first_windows(texts: Sequence[str], embedder: Embedder, recent: Recent, store: Store) -> Any:
-    import numpy as np
-
-    from bethink.ingest.vectors import embed
-
-    vectors, _ = embed(list(texts), embedder, recent, store.cached)
-    return (
-        np.stack([np.asarray(own[0]) for own in vectors])
-        if vectors
-        else np.zeros((0, embedder.dimensions), np.float32)
-    )
+def _load_earlier(recipe: Recipe) -> list[tuple[str, str]]:
+    """The last turns of the session before this page."""
+    last = recipe.talk.state.get("last")
+    around = recipe.store.around(str(last), BEFORE - 1, 0) if last else []
+    turns = [one for one in around if one.kind == "context" and "agent" not in one.metadata]
+    return [(str(one.metadata.get("role", "user")), one.content) for one in turns[-BEFORE:]]
 
 
-def _remembered_ideas(
-    found: Sequence[Idea],
-    spoken: Sequence[Heard],
-    span_of: Mapping[str, str],
-    into: WriteOptions,
-    store: Store,
-    embedder: Embedder | None,
-    recent: Recent,
-) -> tuple[list[tuple[Idea, Memory]], Batch, int]:
+def _first_windows(recipe: Recipe) -> Callable[[Sequence[str]], Any]:
+    def vectors(texts: Sequence[str]) -> Any:
+        import numpy as np
+
+        return np.array([own[0] for own in recipe.embed(texts)], np.float32)
+
+    return vectors
+
+
+def _remember_ideas(
+    recipe: Recipe, found: Sequence[Idea], spoken: Sequence[HeardTurn], topics: Topics
+) -> tuple[Batch, int]:
+    """The ideas that are new as memories, with what they change; and how many there were."""
+    options = recipe.options
     memories: list[Memory] = []
-    numbers: dict[int, int] = {}
+    numbers: Counter[int] = Counter()
     for idea in found:
-        heard = spoken[idea.turn]
-        number = numbers.get(idea.turn, 0)
-        numbers[idea.turn] = number + 1
-        speaker = "user" if heard.turn.role == "user" else "agent"
-        passage, _ = clean(
-            Passage(
-                idea.text,
-                kind=idea.kind,
-                confidence=idea.confidence,
-                entities=idea.entities,
-                lines=heard.memory.lines,
-                created_at=heard.memory.created_at,
-                session=heard.memory.session,
-                span=span_of.get(heard.turn.id),
-                position=idea_position(heard.memory.position, number),
-                metadata={
-                    "turn": heard.turn.id,
-                    "role": heard.turn.role,
-                    "firm": idea.firm,
-                    "host": heard.memory.metadata["host"],
-                    **({"origin": "pasted"} if idea.pasted else {}),
-                },
-            ),
-            into.longest,
-        )
-        source = Source(heard.memory.source, heard.memory.source_type)
-        trust = TRUST["pasted" if idea.pasted else speaker]
-        memories.append(remembered(extract(passage), source, into._replace(trust=trust), 0))
-    vectors, fresh = vectors_of(memories, embedder, recent, store)
+        one = spoken[idea.turn]
+        memories.append(_keep_idea(recipe, idea, one, topics, numbers[idea.turn]))
+        numbers[idea.turn] += 1
+    vectors, fresh = vectors_of(memories, recipe.embedder, recipe.recent, recipe.store)
     answers = {at: idea.answers for at, idea in enumerate(found) if idea.answers is not None}
-    compared = compare(memories, vectors, into, store, embedder, answers=answers)
-    made = dict(zip(compared.new, entries(memories, vectors, compared, into, store), strict=True))
-    batch = fold(
-        Batch(
-            at=into.now,
-            actor=into.actor,
-            add=tuple(made.values()),
-            change=compared.change,
-            relate=compared.relate,
-            cache=fresh,
-        )
+    compared = compare(memories, vectors, options, recipe.store, recipe.embedder, answers=answers)
+    batch = Batch(
+        at=options.now,
+        actor=options.actor,
+        add=tuple(entries(memories, vectors, compared, options, recipe.store)),
+        change=compared.change,
+        relate=compared.relate,
+        cache=fresh,
     )
-    kept = [(found[at], entry.memory) for at, entry in zip(made, batch.add, strict=True)]
-    return kept, batch, len(memories) - len(kept)
+    return fold(batch), len(memories)
+
+
+def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, number: int) -> Memory:
+    turn, evidence = heard.turn, heard.memory
+    metadata: dict[str, Any] = {
+        "turn": turn.id,
+        "role": turn.role,
+        "firm": idea.firm,
+        "host": recipe.talk.host,
+    }
+    if idea.pasted:
+        metadata["origin"] = "pasted"
+    passage = Passage(
+        idea.text,
+        kind=idea.kind,
+        confidence=idea.confidence,
+        entities=idea.entities,
+        lines=evidence.lines,
+        created_at=evidence.created_at,
+        session=evidence.session,
+        span=topics.of_turn.get(turn.id),
+        position=idea_position(evidence.position, number),
+        metadata=metadata,
+    )
+    cleaned, _ = clean(passage, recipe.options.longest)
+    speaker = "pasted" if idea.pasted else "user" if turn.role == "user" else "agent"
+    options = recipe.options._replace(trust=TRUST[speaker])
+    source = Source(evidence.source, evidence.source_type)
+    return remembered(extract(cleaned), source, options, 0)

@@ -7,7 +7,7 @@ import sys
 from datetime import UTC, datetime
 
 import pytest
-from growth import grows_too_fast, long_text
+from case_tables import cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -305,20 +305,7 @@ def test_an_identifier_is_one_term_and_is_listed(name):
 
 @pytest.mark.parametrize(
     ("raw", "identifiers"),
-    [
-        ("foo() fails", ("foo",)),
-        ("obj.method() and std::sort()", ("obj.method", "std::sort")),
-        ("see src/app/main.py:42:7.", ("src/app/main.py",)),
-        ("`useState` and useState's bug", ("useState",)),
-        ("std::vector<int>", ("std::vector",)),
-        ("@pytest.fixture", ("pytest.fixture",)),
-        ("pass --dry-run", ("dry-run",)),
-        ('"main.py"', ("main.py",)),
-        ("[docs](https://a.b/c)", ("https://a.b/c",)),
-        ("用useState函数", ("useState",)),
-        ("main.py NOT test.py", ("main.py",)),
-        ("main.py -test.py", ("main.py",)),
-    ],
+    cases("query-identifiers-are-found-in"),
 )
 def test_identifiers_are_found_in_what_surrounds_them(raw, identifiers):
     assert ask(raw).identifiers == identifiers
@@ -326,22 +313,7 @@ def test_identifiers_are_found_in_what_surrounds_them(raw, identifiers):
 
 @pytest.mark.parametrize(
     "raw",
-    [
-        "Redis",
-        "API",
-        "URLs",
-        "PhD",
-        "i.e.",
-        "U.S.",
-        "3.14",
-        "2024-05-01",
-        "defaced",
-        "1234567",
-        "well-known",
-        "and/or",
-        "…",
-        "p.m.",
-    ],
+    cases("query-ordinary-words-are-no"),
 )
 def test_ordinary_words_are_no_identifiers(raw):
     assert ask(raw).identifiers == ()
@@ -430,22 +402,7 @@ def test_open_questions_are_questions_without_an_answer(raw):
 
 @pytest.mark.parametrize(
     "raw",
-    [
-        "todos table schema",
-        "user preferences page",
-        "I have problems with docker",
-        "I have a question about auth",
-        "decision tree classifier",
-        "How long did I wait for the decision on my application?",
-        "what made them discuss potential solutions for their town",
-        "implement the todo list component",
-        "is the port open",
-        "what is open source",
-        "how does the fix work",
-        '"decisions about caching"',
-        "kind:nonsense x",
-        "python NOT gotchas",
-    ],
+    cases("query-words-that-only-resemble"),
 )
 def test_words_that_only_resemble_a_cue_name_no_kind(raw):
     assert (ask(raw).kinds, ask(raw).answered) == ((), None)
@@ -504,31 +461,8 @@ def test_the_limit_cuts_no_word_in_two():
     assert query.text.endswith(" longer-word")
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "x",
-        "a ",
-        "(",
-        '"',
-        "“",
-        "-abc ",
-        "{content ",
-        "a.",
-        "a_",
-        "a-",
-        "1/",
-        "may 5 ",
-        "2024-",
-        "how was ",
-        "AND ",
-        "文",
-        "\ud800",
-        "\x00",
-    ],
-)
-def test_time_is_linear_and_bounded_for_hostile_text(unit):
-    assert not grows_too_fast(ask, long_text("", unit))
+@pytest.mark.parametrize("unit", ["a ", '"', "kind:", "last week ", "文"])
+def test_what_is_embedded_of_a_megabyte_is_bounded(unit):
     assert len(ask(unit * (1_000_000 // len(unit))).text) <= TEXT_LIMIT
 
 

@@ -1,7 +1,7 @@
 """From the text of one turn to statements that can be read on their own."""
 
 import pytest
-from growth import grows_too_fast, long_text
+from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,36 +18,7 @@ def labels(turn):
 
 @pytest.mark.parametrize(
     ("text", "sentences"),
-    [
-        ("We chose Redis. It expires keys.", ["We chose Redis.", "It expires keys."]),
-        (
-            "Runs on Python 3.11 and 3.12. Not on 3.10.",
-            ["Runs on Python 3.11 and 3.12.", "Not on 3.10."],
-        ),
-        (
-            "See src/main.py and e.g. the docs. Then go on.",
-            ["See src/main.py and e.g. the docs.", "Then go on."],
-        ),
-        (
-            "Mr. Smith uses v2. of it, etc. and so on.",
-            ["Mr. Smith uses v2. of it, etc. and so on."],
-        ),
-        ("Ask J. Doe about it.", ["Ask J. Doe about it."]),
-        (
-            "no, keep the monorepo. splitting it costs too much",
-            ["no, keep the monorepo.", "splitting it costs too much"],
-        ),
-        ("Call `a.b(). C` first. Then stop!", ["Call `a.b(). C` first.", "Then stop!"]),
-        ("Really?! Yes... maybe", ["Really?!", "Yes...", "maybe"]),
-        ('He said "stop." Then left.', ['He said "stop."', "Then left."]),
-        (
-            "see https://a.example/x.html?y=1. It is down.",
-            ["see https://a.example/x.html?y=1.", "It is down."],
-        ),
-        ("我们用PostgreSQL。为什么？因为快！", ["我们用PostgreSQL。", "为什么？", "因为快！"]),
-        ("", []),
-        ("...", ["..."]),
-    ],
+    cases("sentences-sentences-end-where-people"),
 )
 def test_sentences_end_where_people_end_them(text, sentences):
     assert split(text) == sentences
@@ -111,26 +82,7 @@ def test_prose_around_noise_keeps_its_lines():
 
 @pytest.mark.parametrize(
     ("heading", "kind"),
-    [
-        ("Next steps", "todo"),
-        ("TODO:", "todo"),
-        ("3. Follow-ups", "todo"),
-        ("What's left", "todo"),
-        ("🔜 Action items", "todo"),
-        ("Decisions", "decision"),
-        ("Key decisions (final)", "decision"),
-        ("Root cause", "conclusion"),
-        ("Why", "conclusion"),
-        ("Lessons learned", "conclusion"),
-        ("Fix", "solution"),
-        ("Workaround:", "solution"),
-        ("Known issues", "problem"),
-        ("Open questions", "question"),
-        ("Background", "context"),
-        ("Summary", None),
-        ("", None),
-        ("Decision tree pruning", None),
-    ],
+    cases("sentences-a-heading-announces-a"),
 )
 def test_a_heading_announces_a_kind(heading, kind):
     assert kind_of(heading) == kind
@@ -207,32 +159,7 @@ def test_reports_of_files_and_tests_are_left_out():
 
 @pytest.mark.parametrize(
     ("turn", "found"),
-    [
-        (
-            "We raised the pool to 20. That fixed it.",
-            ["We raised the pool to 20.", "We raised the pool to 20. That fixed it."],
-        ),
-        ("That fixed it.", []),
-        ("It works now!", []),
-        (
-            "The lock is held during the call. This means that every other worker waits.",
-            [
-                "The lock is held during the call.",
-                "The lock is held during the call. This means that every other worker waits.",
-            ],
-        ),
-        (
-            "Folders are missing in the docs. why?",
-            ["Folders are missing in the docs.", "Folders are missing in the docs. why?"],
-        ),
-        (
-            "The lock is held during the call.\n\nThis means that every other worker waits.",
-            [
-                "The lock is held during the call.",
-                "The lock is held during the call. This means that every other worker waits.",
-            ],
-        ),
-    ],
+    cases("sentences-a-pronoun-brings-its"),
 )
 def test_a_pronoun_brings_its_sentence_or_is_dropped(turn, found):
     assert texts(turn) == found
@@ -275,54 +202,6 @@ def test_a_long_statement_is_cut_at_a_clause():
 
 def test_a_turn_has_a_limit():
     assert len(statements("We keep this one.\n\n" * 2000).statements) == MOST
-
-
-HOSTILE = [
-    "a",
-    "# ",
-    "#",
-    "- ",
-    "* ",
-    "**",
-    "__",
-    "`",
-    "```\n",
-    "> ",
-    "| ",
-    "\n",
-    "\t",
-    "at (",
-    "(((",
-    "[a](",
-    "![",
-    "<a ",
-    "+a;",
-    "a: ",
-    "**Fix:** ",
-    "1. ",
-    "- [ ] ",
-    "That. ",
-    "e.g. ",
-    "。",
-    "...",
-    "\x00",
-    "\ud800",
-    "a/",
-    'File "',
-    "12:00:00 ",
-    "x — ",
-    "a; ",
-    "=",
-    "a. A",
-    "why? ",
-]
-
-
-@pytest.mark.parametrize("before", ["", "- ", "at "])
-def test_time_is_linear_for_hostile_text(before):
-    for unit in HOSTILE:
-        for end in ("", "\n"):
-            assert not grows_too_fast(statements, long_text(before, unit + end)), unit
 
 
 FRAGMENTS = st.sampled_from(

@@ -5,69 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from growth import grows_too_fast, long_text
+from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink.ingest.titles import name, session_title, summarise
 
-NAMES = [
-    (
-        "Please add retry logic to the payment worker, it drops messages when the broker restarts.",
-        "Add retry logic to the payment worker",
-    ),
-    (
-        "can you fix the flaky test in tests/test_queue.py?",
-        "Fix the flaky test in tests/test_queue.py",
-    ),
-    (
-        "ok, next task: the documentation site needs a dark theme",
-        "The documentation site needs a dark theme",
-    ),
-    (
-        "hey, could you please take a look at the ingress certificates? They expire tomorrow.",
-        "The ingress certificates",
-    ),
-    (
-        "I'd like to rename UserStore to AccountStore everywhere",
-        "Rename UserStore to AccountStore everywhere",
-    ),
-    (
-        "is there an easy way to show upload progress including throughput? or is it a huge effort?",
-        "Show upload progress including throughput",
-    ),
-    (
-        "how can I profile the import of a large spreadsheet",
-        "Profile the import of a large spreadsheet",
-    ),
-    (
-        "We need to migrate the session cache from Redis to PostgreSQL because the cluster is too expensive",
-        "Migrate the session cache from Redis to PostgreSQL",
-    ),
-    (
-        "thanks! by the way, the login page lost its footer on mobile",
-        "The login page lost its footer on mobile",
-    ),
-    (
-        "look at https://github.com/acme/shop/pull/53 and tell me about the locking",
-        "shop/pull/53 and tell me about the locking",
-    ),
-    (
-        "read /home/me/projects/acme/shop/src/billing/invoice.py and explain the rounding",
-        "Read invoice.py and explain the rounding",
-    ),
-    ("what does `pack-reused` mean exactly?", "What does pack-reused mean exactly"),
-    (
-        "Kannst du bitte die Anmeldung mit OAuth im Backend einbauen?",
-        "Kannst du bitte die Anmeldung mit OAuth im…",
-    ),
-    ("Peux-tu corriger le calcul de la TVA ?", "Peux-tu corriger le calcul de la TVA"),
-    (
-        "¿Puedes arreglar el cálculo de los impuestos?",
-        "Puedes arreglar el cálculo de los impuestos",
-    ),
-    ("支付服务在消息队列重启时会丢失消息，请加上重试逻辑。", "支付服务在消息队列重启时会丢失消息"),
-]
+NAMES = cases("titles-names")
 
 
 @pytest.mark.parametrize(("request_text", "expected"), NAMES)
@@ -331,30 +275,3 @@ def test_names_and_summaries_are_short_and_hold_only_words_that_were_said(turns,
     invented = {word for word in re.findall(r"\w+", f"{title} {told}".lower()) if word not in said}
     assert not invented
     assert (name(turns), summarise(turns, ideas)) == (title, summary)
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "a",
-        "-",
-        "a-",
-        "`",
-        "[(",
-        "https://",
-        "/a",
-        "\n",
-        "ok ",
-        "*a ",
-        "\x00",
-        "if you ",
-        ", ",
-        "x=1 ",
-    ],
-)
-def test_time_is_linear_for_hostile_text(unit):
-    def named(text):
-        name([("user", text)] * 3)
-        summarise([("user", text), ("assistant", text)] * 3, [("decision", text, False)] * 3)
-
-    assert not grows_too_fast(named, long_text("", unit))

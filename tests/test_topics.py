@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,24 +19,7 @@ from bethink.ingest.topics import Open, Said, Topic, resumed, segment
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
-PAYMENTS = [
-    (
-        "The payment worker drops messages when the broker restarts. Can you add a retry with backoff?",
-        "The payment worker acknowledges a message before the charge is stored, so a broker restart loses it. I added a retry with backoff.",
-    ),
-    (
-        "Should the retry also cover a declined card?",
-        "No: a declined card is final. The retry of the payment worker covers only broker and network errors, not a declined charge.",
-    ),
-    (
-        "how many retries before the message goes to the dead letter queue",
-        "Five retries with backoff, then the payment worker moves the message to the dead letter queue of the broker.",
-    ),
-    (
-        "and log each retry with the charge id",
-        "Each retry now logs the charge id, the attempt and the backoff before the payment worker sleeps.",
-    ),
-]
+PAYMENTS = cases("topics-payments")
 THEME = [
     (
         "Next task: the documentation site needs a dark theme that follows the system setting.",
@@ -163,31 +147,7 @@ def test_a_story_in_a_script_without_spaces_has_its_topics_too():
 
 @pytest.mark.parametrize(
     "reply",
-    [
-        "yes",
-        "ok",
-        "1",
-        "b",
-        "continue",
-        "do that",
-        "commit and push",
-        "can you commit?",
-        "why?",
-        "thanks!",
-        "go ahead",
-        "it still fails",
-        "ok, now continue",
-        "run the tests again",
-        "looks good, merge it",
-        "ja, weiter",
-        "oui, continue",
-        "sí, sigue",
-        "继续",
-        "hm",
-        "...",
-        "👍",
-        "",
-    ],
+    cases("topics-a-short-reply-never"),
 )
 def test_a_short_reply_never_begins_a_topic(reply):
     elsewhere = "Kubernetes ingress certificates are renewed by the operator every sixty days through an ACME challenge."

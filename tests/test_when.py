@@ -4,6 +4,7 @@ import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from case_tables import cases
 
 from bethink.errors import InvalidInput
 from bethink.recall.temporal import temporal
@@ -63,26 +64,7 @@ def test_a_named_day_and_a_date_mean_the_same_both_ways(text, meant, future):
 
 @pytest.mark.parametrize(
     ("text", "day"),  # 20 March 2026 is a Friday
-    [
-        ("last monday", "2026-03-16"),
-        ("last friday", "2026-03-13"),
-        ("Last Sunday", "2026-03-15"),
-        ("next friday", "2026-03-27"),
-        ("next saturday", "2026-03-21"),
-        ("this monday", "2026-03-16"),
-        ("this sunday", "2026-03-22"),
-        ("last  week", "2026-03-09"),
-        ("this week", "2026-03-16"),
-        ("next week", "2026-03-23"),
-        ("last month", "2026-02-01"),
-        ("this month", "2026-03-01"),
-        ("next month", "2026-04-01"),
-        ("last year", "2025-01-01"),
-        ("this year", "2026-01-01"),
-        ("next year", "2027-01-01"),
-        ("2026-11", "2026-11-01"),
-        ("2025-02", "2025-02-01"),
-    ],
+    cases("when-days-weeks-months-and"),
 )
 @pytest.mark.parametrize("future", [False, True])
 def test_days_weeks_months_and_years_by_name_begin_when_the_calendar_says(text, day, future):

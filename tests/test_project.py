@@ -9,6 +9,7 @@ import pytest
 from bethink import Bethink, project
 from bethink.config import Config
 from bethink.errors import InvalidInput
+from bethink.features import handoffs
 
 
 @pytest.fixture(autouse=True)
@@ -98,6 +99,21 @@ def test_a_git_file_that_points_into_another_repository_does_not_join_it(
     assert found.identity != project.find(repository).identity
     project.pin(found)
     assert not (repository / ".git" / project.NOTE).exists()
+
+
+@pytest.mark.parametrize("name", [".git", project.NOTE, "commondir", "HEAD"])
+def test_a_pipe_where_a_file_should_be_holds_nobody_up(repository, tmp_path, name):
+    folder = tmp_path / "piped"
+    folder.mkdir()
+    if name == ".git":
+        os.mkfifo(folder / ".git")
+        project.find(folder)
+        return
+    git(repository, "worktree", "add", str(folder))
+    for place in (repository / ".git", repository / ".git" / "worktrees" / "piped"):
+        (place / name).unlink(missing_ok=True)
+        os.mkfifo(place / name)
+    handoffs.branch_of(project.find(folder).worktree)
 
 
 # The id of a repository

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from bethink.errors import InvalidInput
 
 NOTE = "bethink-project"  # in the git common directory: the id, and where that directory lay when it was written
-LONGEST_NOTE = 10_000  # bytes
+LONGEST = 100_000  # bytes that are read of a file: those of git that are asked for are far smaller
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
@@ -144,11 +144,9 @@ def _noted_identity(common: Path) -> str | None:
 
 def _read_note(common: Path) -> tuple[str | None, str]:
     try:
-        with (common / NOTE).open("rb") as stream:
-            text = stream.read(LONGEST_NOTE).decode("utf-8", "surrogateescape")
+        identity, _, place = _read(common / NOTE).partition("\n")
     except (OSError, ValueError):
         return None, ""
-    identity, _, place = text.rstrip("\n").partition("\n")
     return (identity, place) if _ID.fullmatch(identity) else (None, "")
 
 
@@ -157,6 +155,14 @@ def _hash(path: Path, more: str = "") -> str:
 
 
 # git's own files
+
+
+def _read(file: Path) -> str:
+    """The text of a file; nothing of what is missing, or is a pipe that nobody writes to."""
+    if not file.is_file():
+        return ""
+    with file.open("rb") as stream:
+        return stream.read(LONGEST).decode("utf-8", "surrogateescape").strip()
 
 
 def _common_directory(git: Path) -> Path | None:
@@ -171,7 +177,7 @@ def _common_directory(git: Path) -> Path | None:
             return git
         if git.is_dir():
             return git.resolve() if (git / "HEAD").exists() else None
-        text = git.read_text("utf-8", "surrogateescape")
+        text = _read(git)
         if not text.startswith("gitdir:"):
             return None
         own = (git.parent / text[len("gitdir:") :].strip()).resolve()
@@ -184,15 +190,10 @@ def _common_directory(git: Path) -> Path | None:
 
 def _leads_back(own: Path, git: Path) -> Path | None:
     """The common directory, if git's own folder of a checkout points back: that of a worktree by `gitdir`, of a submodule by its settings."""
-    pointer = own / "commondir"
-    if pointer.exists():
-        entry = own / "gitdir"
-        back = own / (entry.read_text("utf-8", "surrogateescape").strip() if entry.exists() else "")
-        common = own / pointer.read_text("utf-8", "surrogateescape").strip()
-        return common.resolve() if back.resolve() == git.resolve() else None
-    if not (own / "config").exists():
-        return None
-    settings = (own / "config").read_text("utf-8", "surrogateescape")
+    if common := _read(own / "commondir"):
+        back = own / _read(own / "gitdir")
+        return (own / common).resolve() if back.resolve() == git.resolve() else None
+    settings = _read(own / "config")
     worktree = re.search(r"^[ \t]*worktree[ \t]*=[ \t]*(\S.*)$", settings, re.MULTILINE)
     if worktree and (own / worktree[1].strip().strip('"')).resolve() == git.parent.resolve():
         return own

@@ -92,6 +92,8 @@ def branch_of(worktree: Path) -> str:
 
 
 def _start(file: Path) -> str:
+    if not file.is_file():  # a pipe would hold whoever opens it
+        return ""
     with file.open("rb") as stream:
         return stream.read(4096).decode("utf-8", "replace")
 

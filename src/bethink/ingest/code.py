@@ -80,6 +80,12 @@ def passages(entry: Entry, text: str = "") -> list[Passage]:
     ]
 
 
+def named_symbols(entry: Entry) -> list[str]:
+    """The names that a file is known by: no fields."""
+    names = (one.name for one in entry.symbols if one.kind not in ("field", "property"))
+    return list(dict.fromkeys(names))
+
+
 def skeleton(entry: Entry) -> str:
     """A file on one page: what it says of itself, then every signature with its line and the first sentence about it."""
     lines = [entry.doc] if entry.doc else []
@@ -263,7 +269,7 @@ def _file_passage(entry: Entry, rest: str, group: Sequence[Slice] = ()) -> Passa
         rest,
         _in_words([stem, *main]),
     ]
-    names = [symbol.name for symbol in entry.symbols if symbol.kind not in ("field", "property")]
+    names = named_symbols(entry)
     return Passage(
         content="\n".join(filter(None, lines)),
         kind="code",
@@ -278,7 +284,7 @@ def _file_passage(entry: Entry, rest: str, group: Sequence[Slice] = ()) -> Passa
         metadata={
             "path": entry.path,
             "language": entry.language,
-            "symbols": list(dict.fromkeys(names))[:100],
+            "symbols": names[:100],
         },
     )
 

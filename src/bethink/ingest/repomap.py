@@ -12,18 +12,18 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from bethink.errors import InvalidInput
-from bethink.ingest.code import ENTITIES, Entry, passages, skeleton
+from bethink.ingest.code import ENTITIES, Entry, named_symbols, passages, skeleton
 from bethink.ingest.files import Found, read_text
 from bethink.ingest.markdown import redacted
 from bethink.ingest.redact import redact
-from bethink.ingest.symbols import Symbol, language_of, outline
+from bethink.ingest.symbols import language_of, outline
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Entity, Passage
 
@@ -46,13 +46,13 @@ _HINT = 'A repo map is a JSON array of objects such as {"path": "src/main.py", "
 
 
 class Listed(NamedTuple):
-    """One entry of a repo map as its JSON file gives it. `entry` is there when Bethink made the file."""
+    """One entry of a repo map as its JSON file gives it."""
 
     path: str
     language: str = "unknown"
     symbols: tuple[str, ...] = ()
     content: str = ""
-    entry: Entry | None = None
+    lines: int = 0  # of the file, if the map says so
 
 
 class Code(NamedTuple):
@@ -144,42 +144,34 @@ def to_json(found: Iterable[Entry]) -> list[dict[str, Any]]:
         {
             "path": each.path,
             "language": each.language,
-            "symbols": list(
-                dict.fromkeys(
-                    symbol.name
-                    for symbol in each.symbols
-                    if symbol.kind not in ("field", "property")
-                )
-            ),
+            "symbols": named_symbols(each),
             "content": skeleton(each),
             "lines": each.lines,
             "doc": each.doc,
             "hash": each.hash,
-            "definitions": [_definition(symbol) for symbol in each.symbols],
+            "definitions": [
+                {
+                    "name": symbol.name,
+                    "kind": symbol.kind,
+                    "signature": symbol.signature,
+                    "line": symbol.lines[0],
+                    "end_line": symbol.lines[1],
+                    "doc": symbol.doc,
+                    "parent": symbol.parent,
+                    "depth": symbol.depth,
+                }
+                for symbol in each.symbols
+            ],
         }
         for each in found
     ]
-
-
-def _definition(symbol: Symbol) -> dict[str, Any]:
-    first, last = symbol.lines
-    return {
-        "name": symbol.name,
-        "kind": symbol.kind,
-        "signature": symbol.signature,
-        "line": first,
-        "end_line": last,
-        "doc": symbol.doc,
-        "parent": symbol.parent,
-        "depth": symbol.depth,
-    }
 
 
 def from_json(raw: bytes, name: str) -> list[Listed]:
     """The entries of a repo map, all or none. Of entries with the same path the last one counts, as a later reading does."""
     listed = _parsed(raw, name)
     if not isinstance(listed, list):
-        raise InvalidInput(f"The repo map '{name}' holds {_said(listed)}, not an array.", _HINT)
+        raise InvalidInput(f"The repo map '{name}' holds {_describe(listed)}, not an array.", _HINT)
     found = [_listed(item, number, name) for number, item in enumerate(listed, start=1)]
     return list({each.path: each for each in found}.values())
 
@@ -225,62 +217,27 @@ def _parsed(raw: bytes, name: str) -> Any:
 
 
 def _listed(item: Any, number: int, name: str) -> Listed:
+    where = f"Entry {number} of the repo map '{name}'"
     if not isinstance(item, dict):
-        raise InvalidInput(
-            f"Entry {number} of the repo map '{name}' is {_said(item)}, not an object.", _HINT
-        )
-    path = item.get("path")
-    if not isinstance(path, str) or not _clean(path).strip():
-        what = "has no `path`" if path is None else f"has {_said(path)} as its `path`, not a text"
-        raise InvalidInput(f"Entry {number} of the repo map '{name}' {what}.", _HINT)
-    path = _clean(path).strip()
-    language, content = (
-        _text(item, key, default, number, name)
-        for key, default in (("language", "unknown"), ("content", ""))
-    )
-    symbols = item.get("symbols")
-    symbols = [] if symbols is None else symbols
+        raise InvalidInput(f"{where} is {_describe(item)}, not an object.", _HINT)
+    path, symbols, lines = item.get("path"), item.get("symbols"), item.get("lines")
+    if path is None or (isinstance(path, str) and not _clean(path).strip()):
+        raise InvalidInput(f"{where} has no `path`.", _HINT)
+    texts = []
+    for key, default in (("path", ""), ("language", "unknown"), ("content", "")):
+        value = item.get(key)
+        if value is not None and not isinstance(value, str):
+            which = where if key == "path" else f"{where} ('{path}')"
+            raise InvalidInput(f"{which} has {_describe(value)} as its `{key}`, not a text.", _HINT)
+        texts.append(_clean(value or "") or default)
+    if symbols is None:
+        symbols = []
     if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
         raise InvalidInput(
-            f"Entry {number} of the repo map '{name}' ('{path}') has `symbols` that are not an array of names.",
-            _HINT,
+            f"{where} ('{path}') has `symbols` that are not an array of names.", _HINT
         )
-    return Listed(path, language, tuple(map(_clean, symbols)), content, _own(item, path, language))
-
-
-def _text(item: Mapping[str, Any], key: str, default: str, number: int, name: str) -> str:
-    value = item.get(key)
-    if value is not None and not isinstance(value, str):
-        raise InvalidInput(
-            f"Entry {number} of the repo map '{name}' ('{item['path']}') has {_said(value)} as its `{key}`, not a text.",
-            _HINT,
-        )
-    return _clean(value or "") or default
-
-
-def _own(item: Mapping[str, Any], path: str, language: str) -> Entry | None:
-    """The entry that Bethink wrote, if it did. Keys of the same name and another form are somebody else's, and passed over."""
-    definitions, lines = item.get("definitions"), item.get("lines")
-    if not isinstance(definitions, list) or not isinstance(lines, int):
-        return None
-    symbols = []
-    for each in definitions:
-        if not isinstance(each, dict):
-            return None
-        texts = [each.get(key, "") for key in ("name", "kind", "signature", "doc", "parent")]
-        numbers = [each.get("line"), each.get("end_line"), each.get("depth", 0)]
-        if not all(isinstance(text, str) for text in texts) or not all(
-            type(number) is int and number >= 0 for number in numbers
-        ):
-            return None
-        label, kind, signature, doc, parent = map(_clean, texts)
-        symbols.append(
-            Symbol(label, kind, signature, (numbers[0], numbers[1]), doc, parent, numbers[2])
-        )
-    about, hash = (
-        value if isinstance(value, str) else "" for value in (item.get("doc"), item.get("hash"))
-    )
-    return Entry(path, language, tuple(symbols), lines, _clean(about), hash)
+    known = lines if type(lines) is int and lines > 0 else 0
+    return Listed(texts[0].strip(), texts[1], tuple(map(_clean, symbols)), texts[2], known)
 
 
 def _clean(text: str) -> str:
@@ -292,29 +249,21 @@ def _clean(text: str) -> str:
     )
 
 
-def _said(value: Any) -> str:
+def _describe(value: Any) -> str:
     """A JSON value in words."""
-    names: Sequence[tuple[type, str]] = (
-        (bool, "a boolean"),
-        (int, "a number"),
-        (float, "a number"),
-        (str, "a text"),
-        (list, "an array"),
-        (dict, "an object"),
-    )
-    return next((name for type, name in names if isinstance(value, type)), "nothing")
+    words = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "an array"}
+    return "nothing" if value is None else words.get(type(value), "an object")
 
 
 def _imported_passage(listed: Listed) -> Passage:
     head = f"{listed.path} [{listed.language}] {' '.join(listed.symbols)}".rstrip()
     content = f"{head}\n{listed.content}".rstrip()
-    own = listed.entry
     names = dict.fromkeys(listed.symbols)
     return Passage(
         content=content if len(content) <= LONGEST else content[: LONGEST - 1] + "…",
         kind="code",
         section=listed.path,
-        lines=(1, own.lines) if own and own.lines else None,
+        lines=(1, listed.lines) if listed.lines else None,
         entities=(
             Entity(listed.path, "file"),
             *(Entity(name, "symbol") for name in list(names)[:ENTITIES] if name),

@@ -16,7 +16,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any, Literal, NamedTuple
@@ -44,7 +44,7 @@ __all__ = [
 
 VERSION = 2  # raised when the same file gives other passages, so that everything is read again
 LONGEST_FRONTMATTER = 64 * 1024
-DEEPEST_FRONTMATTER = 20
+MOST_BRACKETS = 200  # of frontmatter
 LONGEST_COMMENT = 2000
 MOST_DIRECTIVES = 1000
 LONGEST_TITLE = 200
@@ -86,6 +86,8 @@ _MARKER = re.compile(r"(\[REDACTED(?::[a-z0-9-]+)?\])")
 _UNBROKEN = re.compile(
     r"[!-~]{400,}"
 )  # no word, and hardly any address; other scripts do without spaces
+_ALIAS = re.compile(r"(?m)(?:^|[\s\[{,:-])([&*!][\w!])")
+_BRACKET = re.compile(r"[\[{]")
 _KEY = re.compile(r"""["']?[^\W\d][\w .-]{0,60}["']?\s{0,8}:(?:\s|$)""")
 
 Lines = tuple[int, int]  # first and last, from 1
@@ -353,73 +355,38 @@ def _frontmatter(text: str) -> tuple[dict[str, Any], int, str, list[str]]:
 def _fields(
     text: str, block: str, first: int, end: int
 ) -> tuple[dict[str, Any], int, str, list[str]]:
+    """The fields of a block between two lines `---`, every value a string, a list or a mapping of strings."""
     import yaml
 
+    found: Any = None
     try:
-        found = yaml.load(block, _loader())
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        # What refers to itself grows without end, what is deep exhausts the stack.
+        if (odd := _ALIAS.search(block)) or len(_BRACKET.findall(block)) > MOST_BRACKETS:
+            line = block.count("\n", 0, odd.start(1)) if odd else 0
+            mark = yaml.Mark("", 0, line, 0, None, 0)
+            raise yaml.MarkedYAMLError(None, None, "anchors, aliases and tags are not read", mark)
+        found = yaml.load(block, yaml.BaseLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         lines = [line for line in block.splitlines() if line.strip() and not line.startswith("#")]
         if not lines or not _KEY.match(lines[0]):
             return {}, 1, text, []  # a text between two rules
-        return _simple_fields(lines), first, text[end:], [_broken(error)]
-    if found is not None and not isinstance(found, dict):
+        # A file that says `index: false` means it, however broken the rest.
+        pairs = (line.partition(":") for line in lines)
+        simple = {
+            name: value.strip().strip("\"'")
+            for name, _, value in pairs
+            if _name(name) in READERS and value.strip()
+        }
+        return simple, first, text[end:], [_broken(error)]
+    if found and not isinstance(found, dict):
         return {}, 1, text, []
     return {str(name): value for name, value in (found or {}).items()}, first, text[end:], []
-
-
-def _simple_fields(lines: Iterable[str]) -> dict[str, Any]:
-    """What can be read of a broken frontmatter: a file that says `index: false` means it."""
-    pairs = (line.partition(":") for line in lines)
-    return {
-        name: value.strip().strip("\"'")
-        for name, _, value in pairs
-        if _name(name) in READERS and value.strip()
-    }
 
 
 def _broken(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
-    return (
-        f"broken frontmatter at line {mark.line + 2}: {problem}"
-        if mark
-        else f"broken frontmatter: {problem}"
-    )
-
-
-@cache
-def _loader() -> Any:
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """Plain values only: what refers to itself grows without end, what is deep exhausts the stack."""
-
-        depth = 0
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            event = self.peek_event()  # type: ignore[no-untyped-call]
-            if getattr(event, "anchor", None) or getattr(event, "tag", None):
-                raise yaml.composer.ComposerError(
-                    None, None, "anchors, aliases and tags are not read", event.start_mark
-                )
-            if self.depth >= DEEPEST_FRONTMATTER:
-                raise yaml.composer.ComposerError(None, None, "nested too deeply", event.start_mark)
-            self.depth += 1
-            try:
-                return super().compose_node(parent, index)
-            finally:
-                self.depth -= 1
-
-    def lenient(construct: Callable[[Any, Any], Any], loader: Any, node: Any) -> Any:
-        try:
-            return construct(loader, node)
-        except (ValueError, OverflowError):  # the thirteenth month, a number of a thousand digits
-            return loader.construct_scalar(node)
-
-    for name in ("timestamp", "int", "float"):
-        tag = f"tag:yaml.org,2002:{name}"
-        Loader.add_constructor(tag, partial(lenient, yaml.SafeLoader.yaml_constructors[tag]))
-    return Loader
+    return f"broken frontmatter{f' at line {mark.line + 2}' if mark else ''}: {problem}"
 
 
 def _comments(body: str) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:

@@ -434,36 +434,11 @@ def test_windows_joined_are_the_text_and_keep_their_size(
         assert not (before.text.endswith("\r") and chunk.text.startswith("\n"))
 
 
-def test_parsing_piece_by_piece_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    lists = "- a\n  - b\n\n    c\n" * 300 + "\n> q\n>\n> r\n" * 300
-    text = (
-        (GUIDE + FENCE + TABLE + "\n\n- a\n  - b\n\n" + SENTENCES + "\n") * 5
-        + lists
-        + "```\n"
-        + "# x\n" * 2000
-    )
-    expected = outline(text)
-    monkeypatch.setattr(chunks, "WINDOW", 4000)
-    outline.cache_clear()
-    found = outline(text)
-    outline.cache_clear()
-    assert found.headings == expected.headings
-    assert len(expected.headings) == 20
-    different = sum(one != other for one, other in zip(found.grades, expected.grades, strict=True))
-    assert different <= 10  # a list that is larger than a piece begins anew in the next
-
-
-def test_rows_of_a_table_larger_than_a_piece_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "WINDOW", 30_000)
-    text = (
-        "# A\n\n"
-        + TABLE
-        + "| x | One sentence. Another sentence. |\n" * 3000
-        + f"\n{LONG}\n\n# B\n"
-    )
+def test_a_text_beyond_the_longest_that_is_parsed_is_cut_between_lines(monkeypatch) -> None:
+    monkeypatch.setattr(chunks, "MOST_LINES", 8)
+    text = f"# A\n\n{LONG}\n\n# B\n\n" + f"{LONG}\n\n# C\n\n" * 20
     outline.cache_clear()
     found = by_headers(text, 500)
     outline.cache_clear()
     assert joined(found) == text
-    assert all(chunk.text.endswith("\n") for chunk in found)
-    assert found[-1].title == "B"
+    assert {chunk.title for chunk in found} == {"A", "B"}

@@ -28,11 +28,11 @@ DEEPEST = 3  # headers that begin a section: H1 to H3
 TINY = 80  # characters below a heading that do not make a passage
 LARGEST_BLOCK = 20_000  # characters up to which a code fence or a table stays whole
 LONGEST_TITLE = 160  # of one header; a paragraph underlined by mistake is one, too
-# Parsed at a time: a short line makes five tokens, each cell of a table three, and a token takes a quarter of a kilobyte.
-WINDOW = 300_000  # characters
+# Parsed at most: a short line makes five tokens, each cell of a table three, and a token takes a quarter of a kilobyte.
+LONGEST_PARSED = 2_000_000  # characters
+MOST_LINES = 40_000
 LONGEST_LINE = 4_000  # the parser sees both ends of a longer one
 MOST_SECTIONS = 2_000  # headings of one page that `sections_of` goes by
-MOST_LINES = 400_000  # nobody wrote more; what follows them is cut between sentences and lines
 
 # How well a text can be cut before a line, from not at all to best.
 WHOLE, CODE, LINE, DEEP, ITEM, TOP, HEAD = range(7)
@@ -137,20 +137,10 @@ def outline(body: str) -> Outline:
     headings: list[tuple[int, int, int, str]] = []
     comments: list[tuple[int, int]] = []
     parser = _parser("|" in body)
-    at, window, last = 0, WINDOW, min(lines, MOST_LINES)
-    while at < last:
-        end = min(last, max(at + 1, bisect_right(starts, starts[at] + window) - 1))
-        tokens = parser.parse(_shortened(body, starts, at, end))
-        done = end - at if end == last else _complete(tokens, end - at)
-        if done is None:
-            window *= 2
-            continue
-        _grade(tokens, at, done, starts, grades, headings, comments)
-        at, window = at + done, WINDOW
-        if at == end < last and tokens and tokens[0].type == "table_open":
-            while at < last and not body[starts[at] : starts[at + 1]].isspace():
-                grades[at] = CODE  # the rows that did not fit in
-                at += 1
+    # What follows is no text that a person wrote; it is cut between sentences and lines.
+    last = min(lines, MOST_LINES, max(1, bisect_right(starts, LONGEST_PARSED) - 1))
+    tokens = parser.parse(_shortened(body, starts, last)) if last else []
+    _grade(tokens, starts, grades, headings, comments)
     return Outline(starts, grades, _paths(headings), tuple(comments))
 
 
@@ -165,56 +155,30 @@ def _parser(tables: bool) -> MarkdownIt:
     return parser
 
 
-def _shortened(body: str, starts: Sequence[int], at: int, end: int) -> str:
+def _shortened(body: str, starts: Sequence[int], end: int) -> str:
     """Lines as the parser sees them. What a block is shows at the ends of a line, so the middle of a very long one can go."""
-    if all(starts[line + 1] - starts[line] <= LONGEST_LINE for line in range(at, end)):
-        return body[starts[at] : starts[end]]
+    if all(starts[line + 1] - starts[line] <= LONGEST_LINE for line in range(end)):
+        return body[: starts[end]]
     half = LONGEST_LINE // 2
-    lines = [body[starts[line] : starts[line + 1]] for line in range(at, end)]
+    lines = [body[starts[line] : starts[line + 1]] for line in range(end)]
     return "".join(
         line if len(line) <= LONGEST_LINE else line[:half] + line[-half:] for line in lines
     )
 
 
-def _complete(tokens: Sequence[Token], lines: int) -> int | None:
-    """How many lines of a window are read for good. Its last block may go on in the next window, where it is read again.
-
-    A block that fills the window is one of few tokens (a fence, a paragraph), for which a larger window is tried: None. Or
-    it is a list or a quote, which goes on in the next window as if it began there, or a table, which ends at an empty line.
-    """
-    top = [token for token in tokens if token.level == 0 and token.map]
-    if not top:
-        return lines
-    last = (top[-1].map or [0])[0]
-    if last > 0:
-        return last
-    if top[-1].type == "table_open":
-        return lines
-    if top[-1].type not in ("bullet_list_open", "ordered_list_open", "blockquote_open"):
-        return None
-    return (
-        max((token.map[0] for token in tokens if token.level == 1 and token.map), default=0)
-        or lines
-    )
-
-
 def _grade(
     tokens: Sequence[Token],
-    at: int,
-    done: int,
     starts: Sequence[int],
     grades: bytearray,
     headings: list[tuple[int, int, int, str]],
     comments: list[tuple[int, int]],
 ) -> None:
-    """Enters the blocks of a window that begins at line `at`."""
+    """Enters the blocks of a text."""
     whole = 0  # the line up to which a block stays whole
     for number, token in enumerate(tokens):
-        if token.map is None or token.type == "inline" or token.map[0] + at < whole:
+        if token.map is None or token.type == "inline" or token.map[0] < whole:
             continue
-        if token.map[0] >= done:
-            break
-        first, last = token.map[0] + at, token.map[1] + at
+        first, last = token.map
         grades[first] = max(
             grades[first], TOP if token.level == 0 else ITEM if token.level == 1 else DEEP
         )
@@ -493,13 +457,13 @@ class BlockSection(NamedTuple):
 
 
 def blocks(body: str, first_line: int = 1) -> list[Block]:
-    """The headings, paragraphs, items, rows and code of a text, in their order. Reads the first `WINDOW` characters."""
+    """The headings, paragraphs, items, rows and code of a text, in their order. Reads so much as `outline` does."""
     found: list[Block] = []
     new_item = in_table = False
     columns: tuple[str, ...] = ()
     cells: list[str] = []
     place = (first_line, first_line)
-    tokens = _parser("|" in body).parse(body[:WINDOW])
+    tokens = _parser("|" in body).parse(body[:LONGEST_PARSED])
     for number, token in enumerate(tokens):
         if token.map:
             place = (token.map[0] + first_line, max(token.map[0], token.map[1] - 1) + first_line)

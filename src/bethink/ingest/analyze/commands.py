@@ -247,17 +247,13 @@ def _recipe(below: Sequence[str], needs: str) -> str:
 
 
 def _tox_targets(tree: Tree, path: str) -> Iterator[Target]:
-    value = tree.parse(path, read_ini) or {}
-    for name, options in value.items():
+    for name, options in (tree.parse(path, read_ini) or {}).items():
         runs = options.get("commands", "").strip().split("\n")[0]
-        line = line_of(tree.lines(path), f"[{name}]")
-        if name == "testenv" and runs:
-            versions = " ".join(value.get("tox", {}).get("envlist", "").split())
-            yield Target(
-                "test", "tox", f"{runs}{f' for {versions}' if versions else ''}", path, line
-            )
-        elif name.startswith("testenv:") and runs:
-            yield Target(name[8:], f"tox -e {name[8:]}", runs, path, line)
+        if name.startswith("testenv") and runs:
+            line = line_of(tree.lines(path), f"[{name}]")
+            environment = name[8:]
+            call = f"tox -e {environment}" if environment else "tox"
+            yield Target(environment or "test", call, runs, path, line)
 
 
 def _usual_commands(tree: Tree) -> Iterator[tuple[str, Target]]:
@@ -318,58 +314,22 @@ def _read_workflows(tree: Tree) -> tuple[Workflow, ...]:
         value = tree.parse(path, read_one_yaml)
         if value:
             line = line_of(tree.lines(path), "jobs:")
-            name, jobs = string(value.get("name")), _jobs(value, row["system"])
-            triggers, commands = _triggers(value), _commands(value)
+            on = value.get("on")
+            triggers = strings(on) or [str(trigger) for trigger in table(on)]
+            name, jobs, commands = string(value.get("name")), _jobs(value), _commands(value)
             found.append(Workflow(path, row["system"], name, triggers, jobs, commands, line))
     return tuple(found)
 
 
-def _jobs(value: Mapping[str, Any], system: str) -> list[str]:
-    if system == "GitLab CI":
-        no_jobs = load_table("commands")["gitlab_no_jobs"].split()
-        jobs = [(name, merged(job)) for name, job in list(value.items())[:80]]
-        return [
-            f"{name} ({stage})" if (stage := string(job.get("stage"))) and stage != name else name
-            for name, job in jobs
-            if job and isinstance(name, str) and name not in no_jobs and name[:1] != "."
-        ]
-    if system == "Azure Pipelines":
-        return [name for key in ("job", "deployment") for name in _values(value, key)]
-    named = list(table(value, "jobs").items())[:40]
-    return [f"{name}{_matrix(table(job, 'strategy', 'matrix'))}" for name, job in named]
-
-
-def _matrix(matrix: Mapping[str, Any]) -> str:
-    told = [
-        f"{name} {', '.join(strings(values)[:6])}"
-        for name, values in matrix.items()
-        if name not in ("include", "exclude") and strings(values)
-    ]
-    return f" ({'; '.join(told[:2])})" if told else ""
-
-
-def _triggers(value: Mapping[str, Any]) -> list[str]:
-    """When a workflow runs: GitHub's `on` with branches, tags and times, or Azure's branches."""
-    on, push = value.get("on"), table(value, "on", "push")
-    branches = strings(value.get("trigger")) or strings(
-        table(value, "trigger", "branches").get("include")
-    )
-    schedule = table(on).get("schedule")
-    crons = (
-        [string(table(item).get("cron")) for item in schedule] if isinstance(schedule, list) else []
-    )
-    details = {
-        "push": f"push of tags {', '.join(tags[:3])}"
-        if (tags := strings(push.get("tags")))
-        else f"push to {', '.join(named[:3])}"
-        if (named := strings(push.get("branches")))
-        else "push",
-        "schedule": f"schedule ({', '.join(filter(None, crons))})" if any(crons) else "schedule",
+def _jobs(value: Mapping[str, Any]) -> list[str]:
+    """The jobs of a workflow; in GitLab they stand at the top, among other things."""
+    other = load_table("commands")["gitlab_no_jobs"].split()
+    jobs = table(value, "jobs") or {
+        name: job
+        for name, job in value.items()
+        if "script" in merged(job) and name not in other and name[:1] != "."
     }
-    triggers = strings(on) or [str(trigger) for trigger in table(on)]
-    return [details.get(trigger, trigger) for trigger in triggers] or [
-        f"push to {branch}" for branch in branches[:4]
-    ]
+    return [str(name) for name in jobs][:40]
 
 
 def _commands(value: Any) -> list[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import random
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 import test_embed
@@ -509,3 +512,21 @@ def test_a_project_without_git_or_files_has_nothing_to_analyze(cli):  # noqa: F8
     assert cli.json("analyze")["memories"]["added"] == 0
     assert cli.json("analyze", "--git")["memories"]["added"] == 0
     assert "0 sources" in cli.ok("map")
+
+
+def test_a_file_full_of_data_is_indexed_in_bounded_time(cli):  # noqa: F811
+    """Base64, minified code and endless runs: `index` ends, whatever a file holds."""
+    folder = cli.project / "docs"
+    folder.mkdir()
+    data = base64.b64encode(random.Random(1).randbytes(45_000)).decode()
+    texts = {
+        "data": f"# Data\n\nAn image that is written out.\n\n{data}\n",
+        "wrapped": "# Wrapped\n\n" + "\n".join(data[at : at + 76] for at in range(0, 60_000, 76)),
+        "runs": "# Runs\n\nnote aa" + "A" * 40 + "_ end\n\n" + "aA1_" * 15_000,
+        "code": "# Code\n\n" + "var a=function(b){return b&&b.c||{}};" * 1_500,
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text)
+    begun = time.process_time()
+    assert cli.json("index", "docs")["sources"] == 4
+    assert time.process_time() - begun < 60  # some seconds; a pattern that is not linear never ends

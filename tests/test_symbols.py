@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trees import FIXTURES, load_rows
 
 from bethink.errors import InvalidInput
 from bethink.ingest import symbols
@@ -20,253 +21,9 @@ from bethink.ingest.symbols import LANGUAGES, Outline, language_of, outline, rea
 CODE = Path(__file__).parent / "fixtures" / "code"
 
 # Per fixture: first line, kind, qualified name of what it stands in (- for nothing), name.
-EXPECTED = {
-    "Account.cs": """
-        4 namespace - Shop.Accounts
-        10 class Shop.Accounts Account
-        13 constant Shop.Accounts.Account MaxUsers
-        14 field Shop.Accounts.Account _name
-        17 property Shop.Accounts.Account Balance
-        19 property Shop.Accounts.Account IsOpen
-        21 field Shop.Accounts.Account Closed
-        23 method Shop.Accounts.Account Account
-        27 method Shop.Accounts.Account TransferAsync
-        33 method Shop.Accounts.Account Dispose
-        35 enum Shop.Accounts.Account State
-        35 field Shop.Accounts.Account.State Open
-        35 field Shop.Accounts.Account.State Closed
-        38 record Shop.Accounts Customer
-        40 record Shop.Accounts Money
-        42 interface Shop.Accounts IRate
-        44 property Shop.Accounts.IRate Rate
-        45 method Shop.Accounts.IRate Apply
-        48 delegate Shop.Accounts Changed
-        50 class Shop.Accounts Extensions
-        52 method Shop.Accounts.Extensions Shout
-    """,
-    "Cart.php": r"""
-        8 namespace - Shop\Cart
-        12 constant Shop\Cart MAX_ITEMS
-        13 constant Shop\Cart SHOP_DEBUG
-        18 interface Shop\Cart Priced
-        20 method Shop\Cart\Priced price
-        23 trait Shop\Cart Logs
-        25 method Shop\Cart\Logs log
-        28 enum Shop\Cart Status
-        30 field Shop\Cart\Status Open
-        31 field Shop\Cart\Status Paid
-        33 method Shop\Cart\Status label
-        41 class Shop\Cart Cart
-        46 constant Shop\Cart\Cart LIMIT
-        47 field Shop\Cart\Cart items
-        49 method Shop\Cart\Cart __construct
-        56 method Shop\Cart\Cart add
-        62 method Shop\Cart\Cart make
-        66 function Shop\Cart money
-    """,
-    "Order.java": """
-        16 class - Order
-        20 constant Order MAX_LINES
-        21 field Order lines
-        24 method Order Order
-        34 method Order total
-        42 enum Order State
-        43 field Order.State OPEN
-        45 field Order.State PAID
-        47 method Order.State isFinal
-        50 record Order Line
-        51 method Order.Line Line
-        56 interface Order Visitor
-        57 method Order.Visitor visit
-        61 annotation - Audited
-        62 field Audited value
-    """,
-    "cache.go": """
-        13 variable - ErrMissing
-        18 constant - MaxEntries
-        20 constant - MinTTL
-        26 struct - Cache
-        27 field Cache entries
-        28 field Cache TTL
-        33 interface - Store
-        35 method Store Fetch
-        38 type - Key
-        39 type - Loader
-        43 method Cache Get
-        49 method Cache size
-        52 function - New
-    """,
-    "mailer.rb": """
-        7 module - Shop
-        9 constant Shop MAX_WAIT
-        12 class Shop Mailer
-        15 property Shop::Mailer host
-        15 property Shop::Mailer port
-        16 property Shop::Mailer sender
-        19 method Shop::Mailer initialize
-        23 method Shop::Mailer default
-        28 method Shop::Mailer build
-        31 method Shop::Mailer deliver!
-        37 method Shop::Mailer quiet?
-        40 class Shop Message
-        41 method Shop::Message empty?
-        47 class - Shop::Queue
-        48 method Shop::Queue <=>
-        51 function - top_level
-        54 task - flush
-    """,
-    "matrix.cpp": """
-        5 namespace - shop::math
-        7 constant shop::math LIMIT
-        10 class shop::math Matrix
-        13 type shop::math::Matrix Row
-        16 method shop::math::Matrix Matrix
-        17 method shop::math::Matrix ~Matrix
-        20 method shop::math::Matrix operator*
-        21 method shop::math::Matrix identity
-        23 method shop::math::Matrix as
-        26 enum shop::math::Matrix Order
-        26 field shop::math::Matrix::Order rows
-        26 field shop::math::Matrix::Order columns
-        29 field shop::math::Matrix columns_
-        34 method shop::math::Matrix identity
-        40 struct shop::math Point
-        40 field shop::math::Point x
-        40 field shop::math::Point y
-        44 function shop::math reset
-        47 concept shop::math Number
-        52 method Solver::Inner solve
-        54 macro - SHOP_CHECK
-        57 function - main
-    """,
-    "panel.tsx": """
-        3 type - Props
-        6 function - Panel
-        10 function Panel handleClose
-        15 function Panel label
-        22 function - Row
-        26 class - Board
-        27 field Board state
-        29 method Board render
-    """,
-    "queue.rs": """
-        9 constant - CAPACITY
-        10 constant - STARTED
-        12 type - Job
-        15 struct - Queue
-        18 field Queue items
-        19 field Queue closed
-        22 struct - Ticket
-        25 enum - Refusal
-        26 field Refusal Full
-        27 field Refusal Closed
-        30 trait - Runner
-        31 type Runner Output
-        32 constant Runner NAME
-        35 method Runner run
-        37 method Runner name
-        44 method Queue push
-        56 method Queue fmt
-        62 macro - queue
-        67 module - drain
-        69 function drain all
-        73 function - c_notify
-        76 function - worker
-    """,
-    "retry.py": """
-        18 constant - MAX_ATTEMPTS
-        19 constant - _DELAYS
-        23 type - Check
-        27 class - RetryPolicy
-        33 field RetryPolicy attempts
-        34 field RetryPolicy base
-        36 method RetryPolicy longest
-        41 method RetryPolicy delay
-        47 class RetryPolicy Error
-        51 function - retry
-        67 function - fallback
-        74 function - slow
-    """,
-    "ring.c": """
-        9 constant - ring_version
-        10 constant - NAMES
-        13 function - ring_put
-        20 function - helper
-        25 function - ring_factory
-    """,
-    "ring.h": """
-        7 macro - RING_MAX
-        9 macro - RING_MIN
-        16 struct - ring
-        17 field ring bytes
-        18 field ring head
-        18 field ring tail
-        21 type - ring_t
-        22 type - ring_visit
-        23 struct - ring_error
-        24 field ring_error code
-        27 enum - ring_mode
-        27 field ring_mode RING_BLOCKING
-        27 field ring_mode RING_DROPPING
-        29 union - ring_word
-        29 field ring_word number
-        29 field ring_word letters
-        35 function - ring_put
-        37 constant - ring_version
-    """,
-    "server.js": """
-        7 constant - PORT
-        15 function - createServer
-        16 function createServer listen
-        19 function createServer close
-        23 function - add
-        25 class - Router
-        26 field Router defaultName
-        27 field Router #routes
-        28 method Router onError
-        31 method Router match
-        35 method Router entries
-        39 function - health
-        43 method Router reset
-        50 function - shutdown
-        53 function - restart
-        57 function - hidden
-        58 constant - Shop
-        61 constant - api
-        63 method api list
-        64 method api remove
-    """,
-    "store.ts": """
-        9 constant - MAX_HISTORY
-        10 constant - defaults
-        13 type - Listener
-        16 interface - Options
-        18 field Options depth
-        19 field Options eager
-        20 method Options onChange
-        23 enum - Mode
-        24 field Mode Fast
-        25 field Mode Safe
-        28 namespace - Tools
-        29 function Tools clamp
-        39 class - Store
-        41 constant Store LIMIT
-        42 field Store listeners
-        43 field Store #secret
-        45 method Store constructor
-        50 method Store current
-        55 method Store notify
-        62 method Store handle
-        66 method Store close
-        70 function - load
-        74 function - debounce
-        80 function - overload
-        84 namespace - express
-        85 interface express Request
-        86 field express.Request user
-        90 function - ambient
-    """,
-}
+EXPECTED = {path.name: path.name + ".txt" for path in sorted(CODE.iterdir())}
+DOCS = load_rows("symbols/docs.txt", 3)  # fixture, name, and what is said about it
+SIGNATURES = load_rows("symbols/signatures.txt", 3)
 
 FILE_DOCS = {
     "Account.cs": "",
@@ -284,102 +41,6 @@ FILE_DOCS = {
     "store.ts": "A store that tells its listeners about every change.",
 }
 
-# Fixture, name, and what is said about it.
-DOCS = [
-    ("Account.cs", "Account", "An account of a Customer."),
-    ("Account.cs", "TransferAsync", "Moves money."),
-    ("Cart.php", "Cart", "Holds items until they are paid."),
-    ("Cart.php", "add", "Adds one item."),
-    ("Order.java", "Order", "An order and its lines."),
-    ("Order.java", "total", "Adds up all lines."),
-    ("Order.java", "PAID", "Money has arrived."),
-    ("cache.go", "Cache", "Cache is safe for concurrent use."),
-    ("cache.go", "MinTTL", "shorter makes no sense"),
-    ("cache.go", "MaxEntries", "MaxEntries is how many entries one cache holds."),
-    ("mailer.rb", "MAX_WAIT", "How long a mail may wait."),
-    ("mailer.rb", "initialize", "Opens the connection."),
-    ("matrix.cpp", "Matrix", "A dense matrix."),
-    ("matrix.cpp", "operator*", "Multiplies by a number."),
-    ("matrix.cpp", "solve", ""),
-    ("panel.tsx", "handleClose", "Closes only once."),
-    ("queue.rs", "push", "Adds an item, or gives it back."),
-    ("queue.rs", "queue", "Makes a queue of some items."),
-    ("retry.py", "MAX_ATTEMPTS", "after that the caller hears of it"),
-    ("retry.py", "RetryPolicy", "How often and how long to wait."),
-    ("retry.py", "delay", "The wait before an attempt, in seconds."),
-    ("retry.py", "fallback", ""),
-    ("ring.h", "ring_put", "Puts bytes into the buffer. Returns how many fitted."),
-    ("ring.h", "RING_MAX", "bytes"),
-    ("server.js", "PORT", "behind the proxy"),
-    ("server.js", "createServer", "Makes a server."),
-    ("server.js", "shutdown", "Stops everything."),
-    ("store.ts", "Store", "Holds one value and its history."),
-    ("store.ts", "notify", "Tells everyone."),
-    ("store.ts", "load", "Reads settings from a file."),
-]
-
-SIGNATURES = [
-    ("Account.cs", "Account", "[Serializable] public sealed class Account : Entity, IDisposable"),
-    (
-        "Account.cs",
-        "TransferAsync",
-        "public async Task<bool> TransferAsync<T>(Account to, long cents) where T : IRate",
-    ),
-    ("Account.cs", "IsOpen", "public bool IsOpen"),
-    ("Account.cs", "Customer", "public record Customer(string Name, int Age)"),
-    ("Cart.php", "Cart", "#[Entity] final class Cart extends Model implements Countable, Priced"),
-    ("Cart.php", "add", "public function add(Item $item, int $count = 1): static"),
-    (
-        "Order.java",
-        "Order",
-        '@Entity @Table(name = "orders") public class Order<T extends Line> extends Base implements Comparable<Order<T>>',
-    ),
-    ("Order.java", "total", "@Override public long total(double rate) throws OverflowException"),
-    ("cache.go", "Get", "func (c *Cache[K, V]) Get(key K) (value V, err error)"),
-    ("cache.go", "Cache", "type Cache[K comparable, V any] struct"),
-    ("cache.go", "New", "func New[K comparable, V any](ttl time.Duration) *Cache[K, V]"),
-    ("mailer.rb", "Mailer", "class Mailer < Base"),
-    ("mailer.rb", "default", "def self.default"),
-    ("mailer.rb", "build", "def build(**options)"),
-    (
-        "matrix.cpp",
-        "Matrix",
-        "template <typename T, int Rows = 2> class Matrix final : public Shape, private Counted<T>",
-    ),
-    ("matrix.cpp", "SHOP_CHECK", "#define SHOP_CHECK(condition)"),
-    ("panel.tsx", "Panel", "export const Panel: React.FC<Props> = ({ title, onClose })"),
-    ("queue.rs", "Queue", "#[derive(Debug, Clone)] pub struct Queue<T: Send>"),
-    ("queue.rs", "Ticket", "pub struct Ticket(pub u64)"),
-    (
-        "queue.rs",
-        "worker",
-        "pub(crate) fn worker<F>(work: F) -> JoinHandle<()> where F: Fn() + Send + 'static",
-    ),
-    (
-        "retry.py",
-        "retry",
-        "@decorated(with_options=True) async def retry(call: Callable[[], int], *, policy: RetryPolicy = RetryPolicy()) -> int",
-    ),
-    ("retry.py", "_DELAYS", '_DELAYS = { "short": 0.1, "long": 2.0, }'),
-    ("retry.py", "longest", "@property def longest(self) -> float"),
-    ("ring.c", "ring_put", "size_t ring_put(struct ring *ring, const void *bytes, size_t count)"),
-    ("ring.h", "ring_error", "typedef struct ring_error"),
-    ("ring.h", "RING_MIN", "#define RING_MIN(a, b)"),
-    ("server.js", "match", "match(path)"),
-    ("server.js", "reset", "Router.prototype.reset = function ()"),
-    (
-        "store.ts",
-        "Store",
-        "@sealed export abstract class Store<T> extends Base<T> implements Readable<T>, Writable<T>",
-    ),
-    ("store.ts", "notify", "@logged protected async notify(state: T): Promise<void>"),
-    (
-        "store.ts",
-        "debounce",
-        "export const debounce = <F extends (...args: unknown[]) => void>(callback: F, wait = 50): F",
-    ),
-]
-
 
 def outlined(name: str) -> Outline:
     text = (CODE / name).read_text("utf-8")
@@ -394,16 +55,14 @@ def table(found: list[symbols.Symbol]) -> list[str]:
     ]
 
 
-def test_every_fixture_has_a_table_and_every_language_a_fixture():
-    assert {path.name for path in CODE.iterdir()} == set(EXPECTED)
+def test_every_language_has_a_fixture():
     assert {language_of(name) for name in EXPECTED} == set(LANGUAGES)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_definitions_of_a_file_are_found_where_they_stand(name):
-    assert table(outlined(name).symbols) == [
-        line.strip() for line in EXPECTED[name].strip().splitlines()
-    ]
+    expected = (FIXTURES / "symbols" / EXPECTED[name]).read_text("utf-8").splitlines()
+    assert table(outlined(name).symbols) == expected
 
 
 @pytest.mark.parametrize("name", FILE_DOCS)

@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
+from typing import NamedTuple
 
 from bethink.ingest.analyze import documents
 from bethink.ingest.files import walk
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Passage
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+class Project(NamedTuple):
+    """A project of a fixture file: what it is there for, its files, and what is expected of it."""
+
+    name: str
+    files: dict[str, str]
+    expected: list[str]
+
+
+def load_projects(name: str) -> list[Project]:
+    """The projects of a text: each begins with `%%%% name`, each of its files with `=== path`, the last with `=== expected`."""
+    found = []
+    text = (FIXTURES / "analyze" / name).read_text("utf-8")
+    for piece in re.split(r"(?m)^%%%% ", text)[1:]:
+        head, _, rest = piece.partition("\n")
+        parts = [part.partition("\n") for part in re.split(r"(?m)^=== ", rest)[1:]]
+        files = {path: body for path, _, body in parts}
+        expected = files.pop("expected", "").splitlines()
+        found.append(Project(head, files, expected))
+    return found
+
+
+def load_rows(path: str, columns: int) -> list[list[str]]:
+    """The lines of a table, cut at ` | `."""
+    lines = (FIXTURES / path).read_text("utf-8").splitlines()
+    return [line.split(" | ", columns - 1) for line in lines]
 
 
 def plant(root: Path, files: Mapping[str, str | bytes]) -> Path:

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from bethink import __version__
 from bethink.errors import NotFound
 from bethink.surface.http import browsing, memories, team
-from bethink.surface.http.operation import OPERATIONS, Call, Lines, Operation, Reply, Tools
+from bethink.surface.http.operation import OPERATIONS, Call, Lines, Operation, Reply, Tools, to_json
 from bethink.surface.http.problems import MEDIA_TYPE, TITLES, response
 from bethink.surface.http.projects import refuse_write
 from bethink.surface.http.security import ACCESS, Access, Caller, check_json, read_body
@@ -112,7 +112,10 @@ def perform(
     trust = TRUST["user" if caller.owner else "agent"]
     memory = tools.projects.view(access, actor, trust, operation.meaning)
     found = operation.run(Call(memory, caller, tools, path, query, body, headers, raw))
-    return found if isinstance(found, Reply | Lines) else Reply(found, operation.status)
+    if isinstance(found, Lines):
+        return found
+    reply = found if isinstance(found, Reply) else Reply(found, operation.status)
+    return reply._replace(value=to_json(reply.value))
 
 
 def check_scope(operation: Operation, caller: Caller) -> None:

@@ -4,13 +4,12 @@ duplicates, how memory is doing, with whom it is shared, and jobs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Any
 
 from bethink.errors import NotFound
 from bethink.features import condition, conversations, graph, inbox, tending, timeline
-from bethink.recall.shape import iso, plain
+from bethink.recall.shape import plain
 from bethink.surface.http import schemas
 from bethink.surface.http.background import Job, job_scope
 from bethink.surface.http.operation import (
@@ -27,6 +26,8 @@ from bethink.surface.http.projects import NOWHERE
 from bethink.text.when import moment
 from bethink.types import PERSONAL, Session, Span, Words
 
+READER_FIELDS = ("name", "scope", "personal", "used", "expires")
+SESSION_FIELDS = ("id", "host", "title", "source", "started_at", "ended_at")
 RECALLS = ("/", "/api/v1/search", "/api/v1/recall")  # routes that are a recall and nothing else
 PROMOTING = ("promote", "undo-promote")
 WHOLE_DATABASE = (
@@ -68,13 +69,10 @@ def show_timeline(call: Call) -> dict[str, Any]:
         return timeline.sessions(memory, scopes, asked.host, number, offset)
 
     shown, following = read_page(call, asked, fetch)
-    days = [
-        {
-            "date": day.date.isoformat() if day.date else None,
-            "sessions": [_conversation(one) for one in day.sessions],
-        }
-        for day in timeline.days(memory, shown)
-    ]
+    days = []
+    for day in timeline.days(memory, shown):
+        date = day.date.isoformat() if day.date else None
+        days.append({"date": date, "sessions": [_conversation(one) for one in day.sessions]})
     return {"days": days, "next": following}
 
 
@@ -87,25 +85,17 @@ def list_turns(call: Call) -> dict[str, Any]:
     found, total = timeline.turns(memory, session, asked.topic, asked.limit, cursor.at)
     at = cursor.at + len(found)
     more = bool(found) and at < total
-    items = [{**plain(one.turn), "ideas": [plain(idea) for idea in one.ideas]} for one in found]
+    items = [{**plain(one.turn), "ideas": one.ideas} for one in found]
     following = write_cursor(Cursor(at), call, asked) if more else None
     return {"items": items, "next": following, "total": total}
 
 
 def _session_fields(session: Session) -> dict[str, Any]:
-    return {
-        "id": session.id,
-        "host": session.host,
-        "title": session.title,
-        "source": session.source,
-        "started_at": iso(session.started_at),
-        "ended_at": iso(session.ended_at),
-    }
+    return {name: getattr(session, name) for name in SESSION_FIELDS}
 
 
 def _topic_fields(span: Span) -> dict[str, Any]:
-    place = {"lines": list(span.lines)}
-    return {"id": span.id, "name": span.name, "summary": span.summary, **place}
+    return {name: getattr(span, name) for name in ("id", "name", "summary", "lines")}
 
 
 def _conversation(one: timeline.Conversation) -> dict[str, Any]:
@@ -117,18 +107,10 @@ def _conversation(one: timeline.Conversation) -> dict[str, Any]:
 
 
 @operation("Find", "GET", "/graph", "Graph", schemas.Graph, meaning=True)
-def show_graph(call: Call) -> dict[str, Any]:
+def show_graph(call: Call) -> graph.Graph:
     """Memories, the things they are about and their relations around a focus, nearest first."""
     asked = call.query
-    found = graph.around(
-        call.memory, asked.focus, asked.query, limit=asked.limit, depth=asked.depth
-    )
-    return {
-        "focus": list(found.focus),
-        "nodes": [node._asdict() for node in found.nodes],
-        "edges": [edge._asdict() for edge in found.edges],
-        "more": found.more,
-    }
+    return graph.around(call.memory, asked.focus, asked.query, limit=asked.limit, depth=asked.depth)
 
 
 @operation("Find", "GET", "/scopes", "Scopes")
@@ -149,7 +131,7 @@ def list_scopes(call: Call) -> dict[str, Any]:
                 "path": path,
                 "default": scope == call.memory.scope,
                 "memories": store.statistics(Words(), (scope,)).memories,
-                "last": iso(newest[0].created_at) if newest else None,
+                "last": newest[0].created_at if newest else None,
             }
         )
     return {"items": items}
@@ -171,16 +153,7 @@ def list_contradictions(call: Call) -> dict[str, Any]:
 
 
 def _pairs(found: Sequence[tending.Pair]) -> dict[str, Any]:
-    items = [
-        {
-            "keep": plain(pair.keep),
-            "other": plain(pair.other),
-            "similarity": round(pair.similarity, 4),
-            "reason": pair.reason,
-        }
-        for pair in found
-    ]
-    return {"items": items}
+    return {"items": [pair._replace(similarity=round(pair.similarity, 4)) for pair in found]}
 
 
 @operation(
@@ -197,15 +170,7 @@ def consolidate(call: Call) -> dict[str, Any]:
     unless `dry_run` is false. `restore` undoes each step."""
     steps = tending.plan(call.memory)
     done = 0 if call.body.dry_run else tending.apply(call.memory, steps)
-    shown = [
-        {
-            "action": step.action,
-            "memories": [one.id for one in step.memories],
-            "reason": step.reason,
-            "text": step.text,
-        }
-        for step in steps
-    ]
+    shown = [{**step._asdict(), "memories": [one.id for one in step.memories]} for step in steps]
     return {"steps": shown, "done": done, "dry_run": call.body.dry_run}
 
 
@@ -218,22 +183,20 @@ def show_inbox(call: Call) -> dict[str, Any]:
     if not _may_promote(call):
         acts = [name for name in acts if name not in PROMOTING]
     items = [
-        {"memories": [plain(one) for one in item.memories], "reason": item.reason, "acts": acts}
-        for item in found.items
+        {"memories": item.memories, "reason": item.reason, "acts": acts} for item in found.items
     ]
-    return {"queue": asked.queue, "items": items, "looked": found.looked, "next": found.next}
+    return {**found._asdict(), "queue": asked.queue, "items": items}
 
 
 @operation("Care", "POST", "/inbox", "Acted", body=schemas.Act, scope="write")
-def decide(call: Call) -> dict[str, Any]:
+def decide(call: Call) -> inbox.Done:
     """Decides about one item of the inbox, or takes a decision back."""
     if call.body.act in PROMOTING and not _may_promote(call):
         raise Forbidden(
             "Rules are written only by the owner, into a project on this machine: agents obey them.",
             "Use `bethink promote` there.",
         )
-    done = inbox.act(call.memory, call.body.act, call.body.ids)
-    return {"ids": list(done.ids), "said": done.said, "undo": done.undo}
+    return inbox.act(call.memory, call.body.act, call.body.ids)
 
 
 def _may_promote(call: Call) -> bool:
@@ -252,8 +215,8 @@ def show_stats(call: Call) -> dict[str, Any]:
     return {
         "memories": seen.memories,
         "deleted": seen.deleted,
-        "by_kind": dict(seen.by_kind),
-        "by_scope": dict(seen.by_scope),
+        "by_kind": seen.by_kind,
+        "by_scope": seen.by_scope,
         "scope_names": {scope: names[scope] for scope in seen.by_scope if scope in names},
         "database": whole if call.caller.everywhere else None,
     }
@@ -265,12 +228,9 @@ def check_health(call: Call) -> dict[str, Any]:
     if not call.caller.everywhere:
         message = "The health of the whole database is for tokens of every project."
         raise Forbidden(message, EVERYWHERE)
-    problems = [
-        {"part": problem.part, "message": problem.message, "repair": problem.repair}
-        for problem in call.memory.check()
-    ]
+    problems = call.memory.check()
     status = "problems" if problems else "ok"
-    return {"status": status, "problems": problems, "hints": list(call.memory.hints)}
+    return {"status": status, "problems": problems, "hints": call.memory.hints}
 
 
 @operation("Care", "GET", "/condition", "Condition")
@@ -290,8 +250,8 @@ def show_condition(call: Call) -> dict[str, Any]:
         for name, seconds in quantiles.items()
     }
     return {
-        "condition": _jsonable(counted) if counted else None,
-        "doctor": {"at": iso(checked.at), "findings": list(checked.findings)} if checked else None,
+        "condition": counted,
+        "doctor": checked,
         "running": check.running,
         "recall": {"searches": measured.number(RECALLS), **milliseconds},
     }
@@ -304,17 +264,6 @@ def check_again(call: Call) -> dict[str, Any]:
     return show_condition(call)
 
 
-def _jsonable(value: Any) -> Any:
-    """Named tuples, times and mappings as JSON has them."""
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return _jsonable(value._asdict())
-    if isinstance(value, Mapping):
-        return {str(name): _jsonable(one) for name, one in value.items()}
-    return [_jsonable(one) for one in value] if isinstance(value, list | tuple) else value
-
-
 @operation("Care", "GET", "/tokens", "Shared")
 def list_readers(call: Call) -> dict[str, Any]:
     """Who else can read or change memories here: the tokens that work, and what they are for. For the owner."""
@@ -324,12 +273,8 @@ def list_readers(call: Call) -> dict[str, Any]:
     now = call.memory.clock()
     items = [
         {
-            "name": token.name,
-            "scope": token.scope,
-            "personal": token.personal,
-            "used": token.used,
+            **{name: getattr(token, name) for name in READER_FIELDS},
             "projects": None if token.projects is None else [one.scope for one in token.projects],
-            "expires": iso(token.expires),
         }
         for token in call.tools.tokens.known()
         if token.state(now) == "active"
@@ -382,5 +327,4 @@ def _jobs(call: Call) -> list[Job]:
 
 
 def _job_fields(job: Job) -> dict[str, Any]:
-    value = {name: found for name, found in job._asdict().items() if name != "scope"}
-    return {**value, "started_at": iso(job.started_at), "ended_at": iso(job.ended_at)}
+    return {name: value for name, value in job._asdict().items() if name != "scope"}

@@ -36,6 +36,7 @@ from bethink.types import PERSONAL, Answer, Event, Filter, Memory, Passage
 
 HIDDEN = ("expired", "deleted", "superseded", "quarantined")
 TIMES = {"expires": "expires_at", "valid_from": "valid_from", "valid_to": "valid_to"}
+TAKEN = "added changed unchanged memories_added memories_kept memories_retired hints".split()
 AS_GIVEN = ("content", "kind", "summary", "importance", "confidence", "metadata")
 MOMENTS = ("valid_from", "valid_to", "last_accessed")  # besides those that end in _at
 # In the index-and-details form half of the budget is left for details: an index line costs at most about 40 tokens.
@@ -86,7 +87,7 @@ def search(call: Call) -> dict[str, Any]:
         "total": answer.total,
         "mode": answer.mode,
         "profile": answer.profile,
-        "hints": list(answer.hints),
+        "hints": answer.hints,
     }
 
 
@@ -102,17 +103,11 @@ def recall(call: Call) -> dict[str, Any]:
     spoken = [hit.memory for hit in answer.hits if hit.memory.span]
     scopes = tuple({one.scope for one in spoken})
     spans = memory.store.spans_by_id([str(one.span) for one in spoken], scopes) if spoken else {}
-    topics = [
-        {
-            "id": span.id,
-            "name": span.name,
-            "summary": span.summary,
-            "session": span.session,
-            "memories": [hit.memory.id for hit in together],
-        }
-        for span, together in by_topic(answer.hits[: len(both.details)], spans)
-        if span
-    ]
+    topics = []
+    for span, together in by_topic(answer.hits[: len(both.details)], spans):
+        if span:
+            told = {name: getattr(span, name) for name in ("id", "name", "summary", "session")}
+            topics.append({**told, "memories": [hit.memory.id for hit in together]})
     return {**both._asdict(), "topics": topics}
 
 
@@ -142,7 +137,7 @@ def list_memories(call: Call) -> dict[str, Any]:
 
     shown, following = read_page(call, asked, fetch)
     total = memory.store.count(wanted)
-    return {"items": [plain(one) for one in shown], "next": following, "total": total}
+    return {"items": shown, "next": following, "total": total}
 
 
 @operation("Find", "GET", "/memories/{id}", "OneMemory", schemas.Get)
@@ -156,7 +151,7 @@ def get(call: Call) -> Reply:
 @operation("Find", "POST", "/memories/get", "Memories", body=schemas.GetMany)
 def get_many(call: Call) -> dict[str, Any]:
     """Memories by their ids. Counts as a use of each, unless `count` is false."""
-    return {"items": [plain(one) for one in _use(call, call.body.ids, call.body.count)]}
+    return {"items": _use(call, call.body.ids, call.body.count)}
 
 
 def _use(call: Call, ids: Sequence[str], count: bool) -> list[Memory]:
@@ -199,12 +194,10 @@ def history(call: Call) -> dict[str, Any]:
 
 
 def _version(number: int, event: Event) -> dict[str, Any]:
-    states = {
-        name: {field: _readable(field, value) for field, value in (state or {}).items()}
-        for name, state in (("before", event.before), ("after", event.after))
-    }
-    told = {"at": iso(event.at), "actor": event.actor, "action": event.action}
-    return {"version": number, **told, **states}
+    told = {"version": number, "at": event.at, "actor": event.actor, "action": event.action}
+    for name, state in (("before", event.before), ("after", event.after)):
+        told[name] = {field: _readable(field, value) for field, value in (state or {}).items()}
+    return told
 
 
 def _readable(name: str, value: Any) -> Any:
@@ -220,7 +213,7 @@ def _readable(name: str, value: Any) -> Any:
 def around(call: Call) -> dict[str, Any]:
     """What stands around a memory where it came from: the turns of a conversation, or the passages of a document."""
     found = conversations.surroundings(call.memory, call.path["id"], call.query.turns)
-    return {"items": [plain(one) for one in found]}
+    return {"items": found}
 
 
 @operation("Find", "GET", "/export", "", schemas.Export)
@@ -276,7 +269,7 @@ def _add(call: Call) -> Reply:
     except InvalidInput as error:
         raise _locate(memory, passages, error) from error
     outcomes = [outcome.plain() for outcome in receipt.outcomes]
-    value = {"outcomes": outcomes, "added": receipt.added, "hints": list(receipt.hints)}
+    value = {"outcomes": outcomes, "added": receipt.added, "hints": receipt.hints}
     return Reply(value, 201 if receipt.added else 200)
 
 
@@ -342,7 +335,7 @@ def update(call: Call) -> Reply:
     except Overtaken as error:
         headers = {"ETag": etag(memory.one(id))}
         raise Refusal(412, error.message, error.hint, headers) from error
-    return Reply(plain(changed), headers={"ETag": etag(changed)})
+    return Reply(changed, headers={"ETag": etag(changed)})
 
 
 @operation("Change", "DELETE", "/memories/{id}", "Gone", schemas.Delete, scope="write")
@@ -384,13 +377,13 @@ def _forget(call: Call, ids: list[str], purge: bool) -> dict[str, Any]:
 def restore(call: Call) -> Reply:
     """Brings back a memory that was forgotten or replaced, or an earlier version of its text."""
     restored = call.memory.restore(call.path["id"], call.body.version)
-    return Reply(plain(restored), headers={"ETag": etag(restored)})
+    return Reply(restored, headers={"ETag": etag(restored)})
 
 
 @operation("Change", "POST", "/memories/{id}/votes", "Memory", body=schemas.Vote, scope="write")
-def vote(call: Call) -> dict[str, Any]:
+def vote(call: Call) -> Memory:
     """Says that a memory was useful or, below zero, was not. Counts as a use of it."""
-    return plain(call.memory.vote(call.path["id"], call.body.value))
+    return call.memory.vote(call.path["id"], call.body.value)
 
 
 @operation(
@@ -437,16 +430,8 @@ def take_documents(call: Call) -> dict[str, Any]:
         hint = "Give each document a path of its own."
         raise InvalidInput("Two of the documents have the same path.", hint)
     synced = knowledge.import_texts(call.memory, given)
-    return {
-        "added": list(synced.added),
-        "changed": list(synced.changed),
-        "unchanged": synced.unchanged,
-        "skipped": [{"path": uri, "reason": reason} for uri, reason in synced.skipped],
-        "memories_added": synced.memories_added,
-        "memories_kept": synced.memories_kept,
-        "memories_retired": synced.memories_retired,
-        "hints": list(synced.hints),
-    }
+    skipped = [{"path": uri, "reason": reason} for uri, reason in synced.skipped]
+    return {**{name: getattr(synced, name) for name in TAKEN}, "skipped": skipped}
 
 
 # Handing over
@@ -459,17 +444,9 @@ def show_handoff(call: Call) -> dict[str, Any]:
     if found is None:
         hint = "POST /api/v1/handoff leaves one."
         raise NotFound("There is no handoff for this project yet.", hint)
-    fields = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in found.handoff._asdict().items()
-    }
-    return {
-        "id": found.memory.id,
-        "created_at": iso(found.memory.created_at),
-        **fields,
-        "exact": found.exact,
-        "content": found.memory.content,
-    }
+    one = found.memory
+    told = {"id": one.id, "created_at": one.created_at, "content": one.content}
+    return {**told, **found.handoff._asdict(), "exact": found.exact}
 
 
 @operation(
@@ -487,10 +464,6 @@ def save_handoff(call: Call) -> dict[str, Any]:
     given["project"] = given.pop("part")
     saved = handoffs.save(call.memory, handoffs.from_fields(given))
     stored = handoffs.read(saved.memory)
-    return {
-        "id": saved.memory.id,
-        "status": "saved" if saved.new else "unchanged",
-        "supersedes": list(saved.supersedes),
-        "project": stored.project,
-        "branch": stored.branch,
-    }
+    status = "saved" if saved.new else "unchanged"
+    where = {"project": stored.project, "branch": stored.branch}
+    return {"id": saved.memory.id, "status": status, "supersedes": saved.supersedes, **where}

@@ -12,17 +12,19 @@ import copy
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from pydantic import BaseModel
 
+from bethink.recall.shape import iso, plain
 from bethink.store.base import Store
 from bethink.store.bundle import Bundle, stamp
 from bethink.surface.http.problems import Refusal
 from bethink.surface.http.projects import Projects, View, only_counts
 from bethink.surface.http.schemas import Where
-from bethink.types import NOTHING, Batch, Receipt
+from bethink.types import NOTHING, Batch, Memory, Receipt
 
 if TYPE_CHECKING:
     from bethink.surface.http.background import Checkup, Jobs
@@ -56,7 +58,7 @@ class Call(NamedTuple):
 
 
 class Reply(NamedTuple):
-    value: Any
+    value: Any  # whatever `to_json` takes
     status: int = 200
     headers: Mapping[str, str] = NOTHING
 
@@ -65,6 +67,19 @@ class Lines(NamedTuple):
     """An answer of any length: a JSON object on each line."""
 
     values: Iterator[Any]
+
+
+def to_json(value: Any) -> Any:
+    """A value as JSON has it: memories and hits in their one form, named tuples as objects, times as text."""
+    if isinstance(value, Memory):
+        return plain(value)
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return to_json(value._asdict())
+    if isinstance(value, Mapping):
+        return {str(name): to_json(one) for name, one in value.items()}
+    return [to_json(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 Run = Callable[[Call], Any]
@@ -241,7 +256,8 @@ class Once:
         memory = copy.copy(call.memory)
         memory.added_before = frozenset(noted_ids(store, name))
         memory.store = cast(Store, OnceStore(store, name))
-        reply = work(call._replace(memory=memory))
+        done = work(call._replace(memory=memory))
+        reply = done._replace(value=to_json(done.value))
         self._keep(store, name, asked, stamp(memory.clock()), reply)
         return reply
 

@@ -221,10 +221,7 @@ class Live:
         ]
         requests = self.session(f"{name} {ASKED}", *rules)
         return told(
-            any(
-                " matches, " in results(one["body"]) and "6543" in results(one["body"])
-                for one in requests
-            )
+            any(MARK in results(one["body"]) and "6543" in results(one["body"]) for one in requests)
         )
 
     def server(self) -> str:

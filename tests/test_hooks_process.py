@@ -154,11 +154,7 @@ def test_a_home_that_cannot_be_written_keeps_nothing_back(machine: Machine) -> N
             "--host",
             "claude",
             said={"prompt": "how do we deploy?", "transcript_path": "/t.jsonl"},
-        )[:3] == (
-            0,
-            b"",
-            b"",
-        )
+        )[:3] == (0, b"", b"")
 
 
 def test_a_briefing_is_given_though_nothing_can_be_noted(machine: Machine) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,7 +73,7 @@ def read() -> list[Pause]:
     """Every pause, the oldest first."""
     try:
         rows = json.loads(file().read_bytes())
-        return sorted((_pause(row) for row in rows), key=lambda pause: pause.since)
+        return sorted(map(_read_pause, rows), key=lambda pause: pause.since)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
@@ -83,25 +83,16 @@ def read() -> list[Pause]:
         ) from None
 
 
-def _pause(row: Any) -> Pause:
-    until = row["until"]
-    return Pause(
-        str(row["scope"]),
-        float(row["since"]),
-        None if until is None else float(until),
-        str(row.get("name", "")),
-    )
+def _read_pause(row: Any) -> Pause:
+    until = None if row["until"] is None else float(row["until"])
+    return Pause(str(row["scope"]), float(row["since"]), until, str(row.get("name", "")))
 
 
 def pause(scope: str, name: str = "", seconds: float | None = None) -> Pause:
     """Pauses memory from now on, for some time or until it is resumed. In place of a pause of the same scope that holds already."""
     now = time.time()
     fresh = Pause(scope, now, None if seconds is None else now + seconds, name)
-
-    def change(known: list[Pause]) -> list[Pause]:
-        return [*_ended(known, {scope}, now), fresh]
-
-    _write(change)
+    _change(lambda known: [*_end(known, {scope}, now), fresh])
     return fresh
 
 
@@ -111,22 +102,20 @@ def resume(scope: str) -> list[Pause]:
     ended: list[Pause] = []
 
     def change(known: list[Pause]) -> list[Pause]:
-        current = [pause for pause in known if pause.holds(now)]
-        ended[:] = [pause for pause in current if scope in (EVERYWHERE, pause.scope)]
-        return _ended(known, {pause.scope for pause in ended}, now)
+        ended[:] = [one for one in known if one.holds(now) and scope in (EVERYWHERE, one.scope)]
+        return _end(known, {one.scope for one in ended}, now)
 
-    _write(change)
+    _change(change)
     return ended
 
 
-def _ended(known: Sequence[Pause], scopes: set[str], now: float) -> list[Pause]:
+def _end(known: Sequence[Pause], scopes: set[str], now: float) -> list[Pause]:
     return [
-        pause._replace(until=now) if pause.scope in scopes and pause.holds(now) else pause
-        for pause in known
+        one._replace(until=now) if one.scope in scopes and one.holds(now) else one for one in known
     ]
 
 
-def _write(change: Any) -> None:
+def _change(change: Callable[[list[Pause]], list[Pause]]) -> None:
     from bethink.text import textfile
 
     path = file()
@@ -138,19 +127,12 @@ def _write(change: Any) -> None:
             "Check its permissions, or set BETHINK_HOME.",
         ) from error
     with textfile.alone(path.parent):
-        known = change(read())
-        was = textfile.read(path)
-        over = [pause for pause in known if pause.until is not None and pause.until <= time.time()]
+        known, was = change(read()), textfile.read(path)
+        now = time.time()
+        over = [one for one in known if one.until is not None and one.until <= now]
         dropped = set(over[: max(0, len(known) - MOST)])
-        text = (
-            json.dumps(
-                [pause._asdict() for pause in known if pause not in dropped],
-                ensure_ascii=True,
-                indent=1,
-            )
-            + "\n"
-        )
-        if not textfile.write(path, text, was, 0o600):
+        rows = [one._asdict() for one in known if one not in dropped]
+        if not textfile.write(path, json.dumps(rows, indent=1) + "\n", was, 0o600):
             raise BethinkError(
                 f"{path} was changed by another process at the same moment.", "Try again."
             )

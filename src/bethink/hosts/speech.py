@@ -27,38 +27,16 @@ LONGEST = 4 << 20  # characters of a message; no model's context holds more
 # Tags whose whole block a host, and not a person, put into a message. Those of commands are a record of what was typed,
 # which the reader of Claude Code takes apart before it comes here.
 BLOCKS = (
-    "system-reminder",
-    "system_reminder",
-    "system-notification",
-    "task-notification",
-    "teammate-message",
-    "subagent_notification",
-    "local-command-stdout",
-    "local-command-stderr",
-    "local-command-caveat",
-    "command-name",
-    "command-message",
-    "command-args",
-    "command-contents",
-    "bash-input",
-    "bash-stdout",
-    "bash-stderr",
-    "user-prompt-submit-hook",
-    "session-start-hook",
-    "ide_opened_file",
-    "ide_selection",
-    "ide_diagnostics",
-    "new-diagnostics",
-    "environment_context",
-    "user_instructions",
+    *(
+        "system-reminder system_reminder system-notification task-notification teammate-message "
+        "subagent_notification local-command-stdout local-command-stderr local-command-caveat "
+        "command-name command-message command-args command-contents bash-input bash-stdout "
+        "bash-stderr user-prompt-submit-hook session-start-hook ide_opened_file ide_selection "
+        "ide_diagnostics new-diagnostics environment_context user_instructions collaboration_mode "
+        "turn_aborted user_shell_command skills_instructions current_datetime session_context "
+        "hook_context"
+    ).split(),
     "permissions instructions",
-    "collaboration_mode",
-    "turn_aborted",
-    "user_shell_command",
-    "skills_instructions",
-    "current_datetime",
-    "session_context",
-    "hook_context",
 )
 # Beginnings of whole messages that no person typed, blocks and what follows them.
 NOTICES = (

@@ -6,14 +6,13 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from bethink import Bethink
-from bethink.hooks.event import EVENTS, HOSTS
+from bethink.hooks.event import HOSTS
 
 SOURCE = Path(__file__).parent.parent / "src"
 
@@ -22,7 +21,9 @@ class Ended(NamedTuple):
     code: int
     out: bytes
     err: bytes
-    seconds: float
+
+
+NOTHING = Ended(0, b"", b"")
 
 
 class Machine:
@@ -51,7 +52,6 @@ class Machine:
             if isinstance(said, bytes)
             else json.dumps({"cwd": str(self.project), "session_id": "s", **(said or {})}).encode()
         )
-        begun = time.monotonic()
         environment = self.environment | options.pop("env", {})
         done = subprocess.run(
             [sys.executable, "-m", "bethink", "hook", *words],
@@ -61,7 +61,7 @@ class Machine:
             env=environment,
             **options,
         )
-        return Ended(done.returncode, done.stdout, done.stderr, time.monotonic() - begun)
+        return Ended(done.returncode, done.stdout, done.stderr)
 
     def start(self, **options: Any) -> str:
         ended = self.hook("session-start", "--host", "copilot", **options)
@@ -91,29 +91,26 @@ def test_a_host_gets_one_line_of_json_in_its_dialect(machine: Machine) -> None:
             machine.failures()
         )
         json.loads(ended.out)
-    assert machine.hook("prompt", f"--host={HOSTS[0]}", said={"prompt": "hello"})[:3] == (
-        0,
-        b"",
-        b"",
-    )
+    assert machine.hook("prompt", f"--host={HOSTS[0]}", said={"prompt": "hello"}) == NOTHING
 
 
 @pytest.mark.parametrize(
     ("words", "data"),
     [
-        *(([name, "--host", "claude"], b"\xff{not json") for name in EVENTS),
+        (["prompt", "--host", "claude"], b"\xff{not json"),
+        (["stop", "--host", "claude"], b"[]"),
         (["explode", "--host", "claude"], b"{}"),
         (["stop", "--host", "vim"], b"{}"),
     ],
 )
 def test_nothing_a_host_says_makes_it_fail(machine: Machine, words: list[str], data: bytes) -> None:
-    assert machine.hook(*words, said=data)[:3] == (0, b"", b"")
+    assert machine.hook(*words, said=data) == NOTHING
     assert [failure["count"] for failure in machine.failures()] == [1]
 
 
 @pytest.mark.parametrize("words", [["stop", "--host"], ["prompt", "--what"], ["session-start"]])
 def test_a_host_that_says_nothing_is_told_nothing(machine: Machine, words: list[str]) -> None:
-    assert machine.hook(*words, said=b"")[:3] == (0, b"", b"")
+    assert machine.hook(*words, said=b"") == NOTHING
     assert machine.failures() == []
 
 
@@ -148,13 +145,16 @@ def test_a_directory_that_vanished_still_belongs_to_its_project(machine: Machine
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are another thing there")
 def test_a_home_that_cannot_be_written_keeps_nothing_back(machine: Machine) -> None:
     machine.home.write_text("a file where the folder should be")
-    for name in EVENTS:
-        assert machine.hook(
-            name,
-            "--host",
-            "claude",
-            said={"prompt": "how do we deploy?", "transcript_path": "/t.jsonl"},
-        )[:3] == (0, b"", b"")
+    for name in ("session-start", "prompt", "stop"):
+        assert (
+            machine.hook(
+                name,
+                "--host",
+                "claude",
+                said={"prompt": "how do we deploy?", "transcript_path": "/t.jsonl"},
+            )
+            == NOTHING
+        )
 
 
 def test_a_briefing_is_given_though_nothing_can_be_noted(machine: Machine) -> None:
@@ -162,11 +162,7 @@ def test_a_briefing_is_given_though_nothing_can_be_noted(machine: Machine) -> No
     (machine.home / "spool").write_text("in the way")
     (machine.home / "hooks").write_text("in the way")
     assert "We deploy from main" in machine.start()
-    assert machine.hook("stop", "--host", "claude", said={"transcript_path": "/t.jsonl"})[:3] == (
-        0,
-        b"",
-        b"",
-    )
+    assert machine.hook("stop", "--host", "claude", said={"transcript_path": "/t.jsonl"}) == NOTHING
 
 
 def test_a_locked_database_is_not_waited_for(machine: Machine) -> None:
@@ -184,7 +180,7 @@ def test_a_locked_database_is_not_waited_for(machine: Machine) -> None:
         ended = machine.hook("prompt", "--host", "claude", said={"prompt": "how do we deploy?"})
         assert held.stdin
         held.stdin.close()
-    assert ended[:3] == (0, b"", b"") and ended.seconds < 10
+    assert ended == NOTHING
     (failure,) = machine.failures()
     assert failure["event"] == "prompt" and "StoreBusy" in failure["message"]
     assert (
@@ -233,25 +229,10 @@ def test_a_host_that_does_not_listen_is_no_failure(machine: Machine) -> None:
 
 def test_hooks_import_next_to_nothing(machine: Machine) -> None:
     machine.add("We deploy from main")
-    heavy = {
-        "numpy",
-        "onnxruntime",
-        "tokenizers",
-        "mcp",
-        "pydantic",
-        "argparse",
-        "asyncio",
-        "dataclasses",
-        "inspect",
-        "logging",
-        "subprocess",
-        "concurrent.futures",
-        "urllib.request",
-        "tomllib",
-        "starlette",
-        "jinja2",
-        "psycopg",
-    }
+    heavy = set(
+        "numpy onnxruntime tokenizers mcp pydantic argparse asyncio dataclasses inspect logging subprocess "
+        "concurrent.futures urllib.request tomllib starlette jinja2 psycopg".split()
+    )
     for name, more in (
         ("session-start", set()),
         ("prompt", set()),

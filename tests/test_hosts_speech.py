@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 
 import pytest
+from growth import grows_too_fast, long_text
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,23 +64,19 @@ def test_memory_is_switched_by_a_line_of_its_own(text, mode, left):
     assert memory_mode(text) == (mode, left)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<command-namex" * 20_000 + "</command-name>",
-        "<system-reminder>" * 20_000,
-        "<bethink-memory " * 20_000,
-        "<bethink-memory a>" * 20_000 + "</bethink-memory b>",
-        "memory-mode: " * 20_000,
-        "\x1b[" * 50_000,
-        "```\n" * 50_000,
-        "`" * 200_000,
-    ],
+HOSTILE = (
+    "<command-namex",
+    "<system-reminder>",
+    "<bethink-memory ",
+    "memory-mode: ",
+    "\x1b[",
+    "```\n",
 )
-def test_a_hostile_text_costs_no_time(text):
-    start = time.process_time()
-    memory_mode(spoken(text).text)
-    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_a_hostile_text_costs_what_its_length_costs(unit):
+    assert not grows_too_fast(lambda text: memory_mode(spoken(text).text), long_text("", unit))
 
 
 @given(st.text(max_size=200))

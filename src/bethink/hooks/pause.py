@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from bethink import project as projects
 from bethink.config import data_directory
 from bethink.errors import BethinkError
+from bethink.text import textfile
 
 EVERYWHERE = "everywhere"
 MOST = 1000  # pauses that are kept; the oldest that are over go first
@@ -116,7 +117,6 @@ def _end(known: Sequence[Pause], scopes: set[str], now: float) -> list[Pause]:
 
 
 def _change(change: Callable[[list[Pause]], list[Pause]]) -> None:
-    from bethink.text import textfile
 
     path = file()
     try:

@@ -18,8 +18,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink import config as configuration
+from bethink import project as projects
+from bethink.errors import BethinkError
 from bethink.hooks import event as events
+from bethink.hooks import pause, spool, state
 from bethink.hooks.event import AUTO, Hook
+from bethink.store import located
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -164,15 +169,11 @@ def _is_borrowed() -> bool:
 
 def count_failure(event: str, host: str, message: str) -> None:
     with suppress(Exception):  # nothing is left to tell it to
-        from bethink.hooks.state import note_failure
-
-        note_failure(host, event, message)
+        state.note_failure(host, event, message)
 
 
 def find_place(hook: Hook) -> Place:
     """The project and the database that a session works with. Opens nothing."""
-    from bethink import config as configuration
-    from bethink.store import located
 
     project = find_project(hook)
     config = configuration.load(project.root)
@@ -182,7 +183,6 @@ def find_place(hook: Hook) -> Place:
 def find_project(hook: Hook, began: str = "") -> Project:
     """The project that a session belongs to. Outside git, a folder inside the one that it began in is of the same project; where that
     was the host says, or `began`."""
-    from bethink import project as projects
 
     found = projects.find(Path(hook.directory) if hook.directory else None)
     if (found.worktree / ".git").exists() or (found.root / ".bethink").is_dir():
@@ -196,7 +196,6 @@ def find_project(hook: Hook, began: str = "") -> Project:
 
 def _note(hook: Hook, place: Place) -> str:
     """Notes that a transcript grew, and wakes the worker that reads it."""
-    from bethink.hooks import pause, spool
 
     if hook.event == "subagent-stop" and not hook.agent and hook.host == "claude":
         return ""  # a call of the host's own, whose transcript is never written
@@ -209,11 +208,10 @@ def _note(hook: Hook, place: Place) -> str:
 
 def _tell(hook: Hook, place: Place, closing: bool) -> str:
     """What to tell a session."""
-    from bethink.hooks.pause import is_paused
 
     if hook.event == "prompt":
         _attempt(hook, lambda: _note_start(hook, place))
-    if is_paused(hook.directory, place.project.scope):
+    if pause.is_paused(hook.directory, place.project.scope):
         return ""
     text = ""
     if place.exists and _is_wanted(hook, place.config):
@@ -232,7 +230,6 @@ def _tell(hook: Hook, place: Place, closing: bool) -> str:
 
 def _attempt(hook: Hook, action: Callable[[], None]) -> None:
     """Does what is no reason to keep an answer back if it fails."""
-    from bethink.errors import BethinkError
 
     try:
         action()
@@ -242,7 +239,6 @@ def _attempt(hook: Hook, action: Callable[[], None]) -> None:
 
 def _note_start(hook: Hook, place: Place) -> None:
     """Notes the transcript of a turn that begins now: if its agent is killed, the next hook of any session has it read."""
-    from bethink.hooks import spool
 
     if hook.source in events.PEOPLE and hook.transcript:
         spool.note(hook, place.database, place.project)
@@ -250,7 +246,6 @@ def _note_start(hook: Hook, place: Place) -> None:
 
 def _clean_up(database: str) -> None:
     """Has what a session that was killed left behind read."""
-    from bethink.hooks import spool, state
 
     state.remove_old_given()
     spool.wake(database)
@@ -268,7 +263,6 @@ def _is_wanted(hook: Hook, config: Config) -> bool:
 
 def answer(hook: Hook, memory: Bethink, mode: str = "keyword") -> str:
     """What a host is told in answer to a hook, in its dialect, noted as given."""
-    from bethink.hooks import state
 
     context = _find_context(hook, memory, mode)
     if hook.event == "session-start" and hook.source in EMPTIED:
@@ -282,9 +276,8 @@ def answer(hook: Hook, memory: Bethink, mode: str = "keyword") -> str:
 
 
 def _is_known(hook: Hook, briefing: str) -> bool:
-    from bethink.hooks.state import read_given
 
-    return bool(briefing) and briefing == read_given(hook).briefing
+    return bool(briefing) and briefing == state.read_given(hook).briefing
 
 
 def _find_context(hook: Hook, memory: Bethink, mode: str) -> Context:

@@ -16,25 +16,26 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from bethink import config, hosts, project
+from bethink.api import Bethink
+from bethink.config import Config
+from bethink.embed import open_embedder
+from bethink.embed.base import WINDOW, Embedder
 from bethink.errors import (
     BethinkError,
     ConfigError,
     EmbeddingError,
+    NotFound,
     Overtaken,
     StoreBusy,
     StoreError,
     UsageError,
 )
+from bethink.features import builtin, conversations
 from bethink.hooks import pause, spool
 from bethink.hooks.spool import Waiting
 from bethink.hooks.state import note_failure
-
-if TYPE_CHECKING:
-    from bethink.api import Bethink
-    from bethink.config import Config
-    from bethink.embed.base import Embedder
 
 ATTEMPTS = 5  # times that an entry is begun without getting any further
 SLOW_ATTEMPTS = 2  # the same, if it took too long each time
@@ -149,12 +150,9 @@ class OpenMemory:
 
     def see(self, directory: str) -> Bethink:
         """The memory seen from where a session works, or worked: the directory may be gone."""
-        from bethink import config
-        from bethink.api import Bethink
-        from bethink.project import find
 
         where = Path(directory or "/")
-        own = config.load(find(where).root, {"database": self.database})
+        own = config.load(project.find(where).root, {"database": self.database})
         own = own._replace(threads=own.threads or 1)  # nobody waits for this work
         if self._first is None:
             self._embedder = _open_installed(own)
@@ -172,13 +170,11 @@ class OpenMemory:
             self._first.close()
 
 
-def _open_installed(config: Config) -> Embedder | None:
+def _open_installed(settings: Config) -> Embedder | None:
     """The embedding model, if it is there: a download is for people to start."""
-    from bethink.embed import open_embedder
-    from bethink.embed.base import WINDOW
 
     try:
-        return open_embedder(config, allow_pull=False, window=WINDOW)
+        return open_embedder(settings, allow_pull=False, window=WINDOW)
     except EmbeddingError:
         return None
 
@@ -212,7 +208,6 @@ def _work(opened: OpenMemory, path: Path, until: float) -> str:
 
 def _read(opened: OpenMemory, path: Path, entry: Waiting, until: float) -> bool:
     """Reads a transcript on to its end, or as far as the time allows."""
-    from bethink.features.conversations import read_on
 
     transcript = _find_transcript(entry)
     memory = opened.see(entry.directory)
@@ -221,7 +216,9 @@ def _read(opened: OpenMemory, path: Path, entry: Waiting, until: float) -> bool:
     for embed in (True, False):
         try:
             with limit_pages(entry.transcript) as begin_page:
-                parts = read_on(memory, transcript, entry.host, embed=embed, silent=silent)
+                parts = conversations.read_on(
+                    memory, transcript, entry.host, embed=embed, silent=silent
+                )
                 for number, _ in enumerate(parts):
                     begin_page()
                     if not number and entry.attempts > 1:
@@ -241,8 +238,6 @@ def _find_transcript(entry: Waiting) -> Path:
     """The file to read. A host that names none is asked for the one of the session."""
     if entry.transcript:
         return Path(entry.transcript)
-    from bethink import hosts
-    from bethink.errors import NotFound
 
     found = list(hosts.locate(entry.host, os.environ, Path.home()))
     short = entry.session[:8] if entry.host == "gemini" else entry.session  # which cuts it
@@ -258,7 +253,6 @@ def _find_transcript(entry: Waiting) -> Path:
 
 def _read_builtin(opened: OpenMemory, memory: Bethink, entry: Waiting) -> None:
     """What the agent remembers by itself may have grown with the conversation."""
-    from bethink.features import builtin
 
     scope, there = memory.project.scope, memory.project.worktree.is_dir()
     if scope in opened.looked_at or not there or not entry.directory:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import InvalidInput
+from bethink.hosts.base import START, Position
+from bethink.hosts.lines import read_head, read_objects, read_outline
 
 if TYPE_CHECKING:
-    from bethink.hosts.base import Position
     from bethink.hosts.transcript import Transcript
 
 # In the order in which they are asked whether a file is theirs.
@@ -42,9 +43,8 @@ def agent(host: str) -> Any:
     return import_module(f"bethink.hosts.{host}")
 
 
-def read(path: Path, position: Position | None = None, host: str | None = None) -> Transcript:
+def read(path: Path, position: Position = START, host: str | None = None) -> Transcript:
     """A transcript, ready to give its pages. Without a host, the file tells whose it is."""
-    from bethink.hosts.base import START
 
     name = host or detect(path)
     if not name:
@@ -52,13 +52,12 @@ def read(path: Path, position: Position | None = None, host: str | None = None) 
             f"{path} is no transcript of a known host.",
             f"Say whose it is: --host {'|'.join(HOSTS)}; or take a document in by `bethink import`.",
         )
-    transcript: Transcript = agent(name).read(path, position or START)
+    transcript: Transcript = agent(name).read(path, position)
     return transcript
 
 
 def detect(path: Path) -> str | None:
     """Whose transcript a file is, by what stands in its first lines."""
-    from bethink.hosts.lines import read_head
 
     head = read_head(path, PEEK)
     if head.startswith(agent("opencode").HEADER):
@@ -72,7 +71,6 @@ def detect(path: Path) -> str | None:
 
 def _read_first_entries(head: bytes) -> Iterator[dict[str, Any]]:
     """The first objects of a file: the keys of its one value if that goes over many lines, otherwise its lines."""
-    from bethink.hosts.lines import read_objects, read_outline
 
     lines = head.lstrip(b"\xef\xbb\xbf \t\r\n").splitlines()[:TRIED]
     if lines and not read_objects(lines[0])[1]:

@@ -11,9 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink import __version__
+from bethink import __version__, config
+from bethink.embed import fingerprint, models
+from bethink.embed.base import WINDOW
 from bethink.errors import BethinkError, EmbeddingError
+from bethink.hosts import check
+from bethink.hosts.place import Place, portable_command
 from bethink.surface.cli import output
+from bethink.surface.cli.install import user_place
 from bethink.surface.cli.output import Listing, Result
 from bethink.surface.cli.parsing import command
 from bethink.surface.cli.progress import Bar
@@ -25,7 +30,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from bethink.api import Bethink
-    from bethink.hosts.place import Place
 
 PACKAGES = ("apsw", "numpy", "onnxruntime", "tokenizers")
 LEAST_FREE = 200_000_000  # bytes: room for the write-ahead log and for a backup of a small database
@@ -108,7 +112,6 @@ def render_findings(findings: Sequence[Finding]) -> Iterator[str]:
 
 def examine_agents(args: Namespace) -> Iterator[Finding]:
     """Every agent that is connected, from its files to what was captured."""
-    from bethink.hosts import check
 
     try:
         found = list(check.find_connections(agent_places(args)))
@@ -122,8 +125,6 @@ def examine_agents(args: Namespace) -> Iterator[Finding]:
 
 def agent_places(args: Namespace) -> list[Place]:
     """Where agents are connected: for the user, and for the project that this is."""
-    from bethink.hosts.place import portable_command
-    from bethink.surface.cli.install import user_place
 
     user, root = user_place(), project(args).worktree
     here = [] if root == Path.home() else [user._replace(root=root, words=portable_command())]
@@ -131,7 +132,6 @@ def agent_places(args: Namespace) -> list[Place]:
 
 
 def mend_agents(args: Namespace) -> None:
-    from bethink.hosts import check
 
     try:
         for outcome in check.mend(list(check.find_connections(agent_places(args)))):
@@ -205,7 +205,6 @@ def check_versions() -> Iterator[Finding]:
 
 def check_settings(args: Namespace) -> Generator[Finding, None, bool]:
     """Returns whether the settings can be used."""
-    from bethink import config
 
     try:
         found = config.load(project(args).root, {"database": args.database})
@@ -243,14 +242,11 @@ def find_loose(path: Path) -> str | None:
 
 
 def is_ours(path: Path) -> bool:
-    from bethink.config import data_directory
 
-    return path.name == ".bethink" or path.resolve() == data_directory().resolve()
+    return path.name == ".bethink" or path.resolve() == config.data_directory().resolve()
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[Finding]:
-    from bethink.embed import fingerprint, models
-    from bethink.embed.base import WINDOW
 
     name = memory.config.embedding.strip()
     if name in ("none", ""):

@@ -7,8 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bethink import config, project
 from bethink.errors import BethinkError, NotFound, UsageError
-from bethink.hosts import AGENTS, agent
+from bethink.hosts import AGENTS, agent, place
+from bethink.hosts import install as installer
+from bethink.hosts.install import Outcome
+from bethink.hosts.place import NAME, Place, is_passing
+from bethink.ingest.redact import redact
 from bethink.surface.cli import output
 from bethink.surface.cli.output import Result
 from bethink.surface.cli.parsing import command
@@ -17,8 +22,6 @@ from bethink.surface.layout import many, plain, style
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from bethink.hosts.install import Outcome
-    from bethink.hosts.place import Place
 
 LONGEST = 240  # characters of a line in a difference; some settings are one line
 PLANNED = {
@@ -68,10 +71,8 @@ def install(args: Namespace) -> Result:
     """
     from importlib.util import find_spec
 
-    from bethink.hosts import install as installer
-
-    place, asked = find_place(args), asked_hosts(args)
-    chosen = asked or [host for host in AGENTS if installer.is_here(host, place)]
+    where, asked = find_place(args), asked_hosts(args)
+    chosen = asked or [host for host in AGENTS if installer.is_here(host, where)]
     if not chosen:
         raise NotFound(
             "None of the agents that can be connected was found here.",
@@ -86,20 +87,20 @@ def install(args: Namespace) -> Result:
         )
     if "mcp" in parts and find_spec("mcp") is None:
         raise BethinkError(*NO_LIBRARY)
-    notes = command_notes(place)
+    notes = command_notes(where)
     with installer.Files(args.dry_run) as files:
         for host in list(chosen):
-            if plugin := installer.plugin_of(host, place):
+            if plugin := installer.plugin_of(host, where):
                 chosen.remove(host)
                 notes.append(
                     f"{AGENTS[host]} has the plugin {plugin}, which does all of this; nothing was added. "
                     "Remove one before you add the other."
                 )
         if "hooks" in parts:
-            notes += installer.doubled_hooks(files.records, chosen, str(place.root or ""))
-        outcomes = list(installer.install(files, chosen, place, parts, args.force))
+            notes += installer.doubled_hooks(files.records, chosen, str(where.root or ""))
+        outcomes = list(installer.install(files, chosen, where, parts, args.force))
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
-    notes += [note for host in chosen if host in done for note in agent(host).notes(place)]
+    notes += [note for host in chosen if host in done for note in agent(host).notes(where)]
     return outcome_result(
         args, outcomes, notes, "`bethink doctor` proves that it works." if done else ""
     )
@@ -122,14 +123,13 @@ def uninstall(args: Namespace) -> Result:
       bethink uninstall --codex --dry-run
       bethink uninstall --all --project
     """
-    from bethink.hosts import install as installer
 
-    place = find_place(args)
+    where = find_place(args)
     chosen = asked_hosts(args) or list(AGENTS)
-    roots = None if not args.user and args.project is None else [str(place.root or "")]
+    roots = None if not args.user and args.project is None else [str(where.root or "")]
     with installer.Files(args.dry_run) as files:
         outcomes = list(installer.uninstall(files, chosen, roots))
-        outcomes += installer.find_strays(files, chosen, place, args.force)
+        outcomes += installer.find_strays(files, chosen, where, args.force)
     if not outcomes:
         output.note(args, "Nothing was installed.")
     return outcome_result(args, outcomes, [])
@@ -150,15 +150,12 @@ def asked_hosts(args: Namespace) -> list[str]:
 
 
 def user_place() -> Place:
-    from bethink.hosts import place
 
     return place.Place(Path.home(), os.environ, None, place.running_command())
 
 
 def find_place(args: Namespace) -> Place:
     """For whom and with what command hosts are connected."""
-    from bethink import config, project
-    from bethink.hosts import place
 
     if args.user and args.project is not None:
         raise UsageError("Give --user or --project, not both.", "bethink install --project")
@@ -179,7 +176,6 @@ def find_place(args: Namespace) -> Place:
 
 def command_notes(where: Place) -> list[str]:
     """What is to be said about the command that the entries name."""
-    from bethink.hosts.place import NAME, is_passing
 
     notes, program = [], where.words[0]
     if is_passing(program):
@@ -246,7 +242,6 @@ def printable_diff(diff: str) -> str:
     """A difference as it may be printed: the lines around a change may hold a key, or go on without end."""
     if not diff:
         return ""
-    from bethink.ingest.redact import redact
 
     lines = (line if len(line) <= LONGEST else f"{line[:LONGEST]}…" for line in diff.splitlines())
     return plain(redact("\n".join(lines)).text)

@@ -13,6 +13,7 @@ from bethink.surface.cli.output import Result
 from bethink.surface.cli.parsing import command
 from bethink.surface.cli.session import project
 from bethink.surface.layout import date_and_time
+from bethink.text.when import LOCAL, expiry
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -66,7 +67,6 @@ def resume(args: Namespace) -> Result:
 
 
 def _seconds(span: str) -> float:
-    from bethink.text.when import LOCAL, expiry
 
     now = datetime.now(LOCAL)
     return (expiry(span, now) - now).total_seconds()

@@ -88,13 +88,12 @@ def main(words: Sequence[str]) -> int:
             "bethink hook work --database PATH",
         )
     spool.yield_to_others()
-    seconds = SECONDS
     if hasattr(signal, "alarm"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process, whatever it is stuck in
-        signal.alarm(int(seconds) + GRACE)
+        signal.alarm(int(SECONDS) + GRACE)
     lock = options.get("--lock", "")
     try:
-        run(database, int(lock) if lock.isdecimal() else None, seconds)
+        run(database, int(lock) if lock.isdecimal() else None, SECONDS)
     except (OSError, BethinkError) as error:
         note_failure("", "", str(error))  # nobody reads what this process prints
         raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import postgres
@@ -34,7 +35,7 @@ from bethink.store import postgres as postgres_store
 from bethink.store.pg import connection as schema
 from bethink.store.pg.connection import Database, shown
 from bethink.store.postgres import PostgresStore
-from bethink.types import Batch, Entry, Source
+from bethink.types import Batch, Entity, Entry, Relation, Source
 
 
 @pytest.fixture
@@ -489,6 +490,60 @@ def test_the_word_index_is_used_in_spite_of_row_level_security(tenant):
         )
     assert "words_lexed" in plan and "Seq Scan" not in plan
     assert len(by_words(tenant, term("reed"))) == 1
+
+
+@pytest.fixture(scope="module")
+def full():
+    """A tenant with enough memories for the planner to care, beside another one."""
+    store = PostgresStore(postgres.migrated(), tenant="full")
+    for one in (store, store.acting("other", "")):
+        memories = [
+            make(f"text {n}", source=f"docs/{n % 400}.md", entities=(Entity(f"Name{n % 300}"),))
+            for n in range(1500)
+        ]
+        links = [Relation(a.id, b.id, "builds_on") for a, b in pairwise(memories)]
+        put(one, *memories, relate=tuple(links))
+    postgres.run(store.database.url, "ANALYZE")
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "condition"),
+    [
+        ("SELECT content FROM memories m WHERE m.id = ANY(ARRAY['a', 'b'])", "id = ANY"),
+        (
+            "SELECT id FROM memories WHERE id >= '01c' AND id < '01d' AND +scope IN (1) LIMIT 5",
+            "id >=",
+        ),
+        ("SELECT content FROM memories m WHERE m.key = ANY(ARRAY[1, 2])", "key = ANY"),
+        (
+            "SELECT id FROM memories WHERE scope = 1 AND dedup = ANY(ARRAY['a']) AND deleted_at IS NULL",
+            "dedup = ANY",
+        ),
+        (
+            "SELECT id FROM memories m WHERE m.scope IN (1) ORDER BY m.created_at DESC LIMIT 5",
+            "scope = ",
+        ),
+        ("SELECT id FROM sources WHERE scope = 1 AND uri = 'docs/a.md'", "uri = "),
+        ("SELECT id FROM entities e WHERE e.folded = ANY(ARRAY['redis'])", "folded = ANY"),
+        ("SELECT source FROM relations WHERE target = ANY(ARRAY['a'])", "target = ANY"),
+        (
+            "SELECT action FROM history h WHERE h.memory = 7 ORDER BY number DESC LIMIT 1",
+            "memory = 7",
+        ),
+        (
+            "SELECT data FROM vectors v WHERE v.memory = ANY(ARRAY[1])",
+            "memory = ANY",
+        ),
+        ("SELECT memories FROM lexeme_counts WHERE scope IN (1) AND hash IN (7, 8)", "hash = ANY"),
+    ],
+)
+def test_rows_are_found_by_index_although_only_the_policy_names_the_tenant(full, sql, condition):
+    with full.transaction() as connection:
+        plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {sql}".encode()))
+    conditions = [line for line in plan.splitlines() if "Index Cond" in line]
+    assert any("tenant = " in line and condition in line for line in conditions), plan
 
 
 # The audit trail

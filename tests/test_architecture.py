@@ -18,7 +18,6 @@ LEVELS = [
         "config",
         "post",
         "project",
-        "store.base",
         "embed.base",
         "llm.base",
         "hosts.base",

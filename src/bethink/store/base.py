@@ -1,15 +1,22 @@
-"""What a store is: the one place memories live, behind one protocol that every backend passes the same tests for.
+"""What a store is: the one place memories live, behind one class that both databases fill in and the same tests hold to.
 
-There is one door for writes, `write(Batch)`, which puts a batch in whole or not at all. Everything else reads.
-Reads never change anything. Scopes are part of every filter: a read that names no scope sees nothing.
+There is one door for writes, `write(Batch)`, which puts a batch in whole or not at all. Everything else reads, and reads never change
+anything. Scopes are part of every filter: a read that names no scope sees nothing. The reads that are the same in both databases stand
+here, in SQL that `rows` explains; a database brings `_run`, its words and its vectors.
 """
 
 from __future__ import annotations
 
 import builtins
+import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from hashlib import blake2b
+from itertools import groupby
+from typing import Any, NamedTuple
 
+from bethink.errors import Ambiguous, NotFound, StoreCorrupt
+from bethink.store import lexemes, rows
 from bethink.store.bundle import Bundle, Record
 from bethink.types import (
     NOTHING,
@@ -27,7 +34,14 @@ from bethink.types import (
     Source,
     Span,
     Words,
+    turn_of,
 )
+
+MOST = 50  # ids looked at to tell how many a prefix fits
+# The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
+SHORTEST = 13
+PAGE = 500
+SELDOM = 2000  # memories that an entity may have for a list to go by it; set by hand
 
 
 class Statistics(NamedTuple):
@@ -66,63 +80,240 @@ class Overview(NamedTuple):
     extra: Mapping[str, Any] = NOTHING
 
 
-class Store(Protocol):
-    def write(self, batch: Batch) -> Receipt: ...
+def tombstone(content_hash: str, salt: str) -> bytes:
+    """What is kept of a purged text. Salted by the database's own secret: a bare hash of a short text could be guessed."""
+    return blake2b(content_hash.encode(), key=bytes.fromhex(salt), digest_size=16).digest()
+
+
+class Store:
+    """Memories in one database. What raises NotImplementedError is the database's own."""
+
+    columns: str  # rows.COLUMNS, with the database's own way to put rows into JSON
+
+    def __init__(self) -> None:
+        self._scope_ids: dict[str, int] = {}
+
+    def _run(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        raise NotImplementedError
+
+    def _last_key(self) -> int:
+        """The highest key that a memory may have."""
+        raise NotImplementedError
+
+    def _scopes(self, keys: Sequence[str]) -> list[int]:
+        """The numbers of these scopes. A scope never changes its number, so they are asked for once."""
+        unknown = [key for key in dict.fromkeys(keys) if key not in self._scope_ids]
+        if unknown:
+            found = self._run("SELECT key, id FROM scopes WHERE key = ANY(?)", (unknown,))
+            self._scope_ids.update(found)
+        return [self._scope_ids[key] for key in dict.fromkeys(keys) if key in self._scope_ids]
+
+    def _where(self, filter: Filter, by_key: bool = False) -> tuple[str, list[Any]]:
+        return rows.where(filter, self._scopes(filter.scopes), by_key)
+
+    def _memories(self, condition: str, values: Sequence[Any]) -> list[Memory]:
+        sql = f"SELECT {self.columns} FROM {rows.JOINS} WHERE {condition}"
+        return [rows.memory(row) for row in self._run(sql, values)]
 
     # One memory at a time
 
     def resolve(self, prefix: str, scopes: Sequence[str] | None = None) -> str:
         """The one id that starts with `prefix`. NotFound and Ambiguous otherwise."""
-        ...
+        text = spell_id(prefix)
+        seen = rows.within("+scope", None if scopes is None else self._scopes(scopes))
+        found = [
+            id
+            for (id,) in self._run(
+                f"SELECT id FROM memories WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT {MOST}",
+                (text, text + "g"),
+            )
+        ]
+        if not found:
+            raise NotFound(
+                f"There is no memory whose id starts with '{prefix}'.",
+                "`bethink list` shows ids; `--include-deleted` shows forgotten ones, `--all-projects` those of other projects.",
+            )
+        if len(found) > 1 and found[0] != text:
+            shown = ", ".join(self.abbreviate(found[:3]).values())
+            raise Ambiguous(
+                f"'{prefix}' fits {'at least ' * (len(found) == MOST)}{len(found)} memories: {shown}{' …' * (len(found) > 3)}.",
+                "Type a few more characters of the id.",
+            )
+        return str(found[0])
 
     def get(self, ids: Sequence[str]) -> list[Memory]:
         """The memories of these ids that exist, in the order asked for."""
-        ...
+        if not ids:
+            return []
+        found = {memory.id: memory for memory in self._memories("m.id = ANY(?)", (list(ids),))}
+        return [found[id] for id in ids if id in found]
 
-    def history(self, id: str) -> list[Event]: ...
+    def history(self, id: str) -> list[Event]:
+        sql = (
+            "SELECT h.at, h.actor, h.action, h.before, h.after, h.number FROM history h"
+            " JOIN memories m ON m.key = h.memory WHERE m.id = ? ORDER BY h.number"
+        )
+        return [rows.event(*row) for row in self._run(sql, (id,))]
 
-    def relations(self, ids: Sequence[str]) -> list[Relation]: ...
+    def relations(self, ids: Sequence[str]) -> list[Relation]:
+        if not ids:
+            return []
+        found = self._run(
+            "SELECT source, target, type, created_at FROM relations WHERE source = ANY(?) UNION"
+            " SELECT source, target, type, created_at FROM relations WHERE target = ANY(?) ORDER BY 4, 1, 2",
+            (list(ids), list(ids)),
+        )
+        return [Relation(one, other, type, rows.moment(at)) for one, other, type, at in found]
 
     def abbreviate(self, ids: Sequence[str]) -> dict[str, str]:
         """The shortest prefix of each id that no other memory shares, never so short that the next memory spoils it."""
-        ...
+        near: dict[str, Sequence[str | None]] = {}
+        for at in range(0, len(ids), PAGE):
+            page = ids[at : at + PAGE]
+            found = self._run(
+                "SELECT u.column1, (SELECT max(id) FROM memories WHERE id < u.column1),"
+                " (SELECT min(id) FROM memories WHERE id > u.column1)"
+                f" FROM (VALUES {','.join('(?)' for _ in page)}) AS u",
+                list(page),
+            )
+            near.update({row[0]: row[1:] for row in found})
+        return {id: _shorten(id, near.get(id, ())) for id in ids}
 
     # Many memories
 
     def list(
         self, filter: Filter, limit: int = 50, offset: int = 0, order: str = "created"
-    ) -> builtins.list[Memory]: ...
+    ) -> builtins.list[Memory]:
+        # By what few memories name, not through the whole scope in order.
+        sql, values = self._where(filter, bool(filter.entities) and self._seldom(filter.entities))
+        return self._memories(
+            f"{sql} ORDER BY {rows.ORDERS[order]} LIMIT ? OFFSET ?", (*values, limit, offset)
+        )
 
-    def count(self, filter: Filter) -> int: ...
+    def _seldom(self, names: Sequence[str]) -> bool:
+        asked = (
+            "SELECT 1 FROM entities e JOIN memory_entities me ON me.entity = e.id"
+            f" WHERE e.folded = ANY(?) LIMIT {SELDOM}"
+        )
+        return len(self._run(asked, ([name.casefold() for name in names],))) < SELDOM
+
+    def count(self, filter: Filter) -> int:
+        sql, values = self._where(filter)
+        if filter.narrow:
+            return int(self._run(f"SELECT count(*) FROM memories m WHERE {sql}", values)[0][0])
+        # Everything but the few that are hidden: both numbers are there without reading every memory.
+        scopes = self._scopes(filter.scopes)
+        total = self._run(
+            f"SELECT coalesce(sum(memories), 0) FROM scopes WHERE {rows.within('id', scopes)}"
+        )[0][0]
+        hidden = self._run(
+            f"SELECT count(*) FROM memories m WHERE {rows.within('m.scope', scopes)} AND ({rows.HIDDEN}) AND NOT ({sql})",
+            values,
+        )[0][0]
+        return int(total) - int(hidden)
 
     def scan(self, filter: Filter, lost: builtins.list[str] | None = None) -> Iterator[Memory]:
         """Every memory that passes, oldest first, without holding them all in memory. Damage is an error; with `lost` the memories
         that cannot be read are named there, and the others come."""
-        ...
+        sql, values = self._where(filter)
+        page = (
+            f"SELECT {self.columns} FROM {rows.JOINS}"
+            f" WHERE {sql} AND m.key BETWEEN ? AND ? ORDER BY m.key LIMIT {PAGE}"
+        )
+        first, last = 1, self._last_key()
+        while first <= last:
+            try:
+                found = self._run(page, (*values, first, last))
+                memories = [rows.memory(row) for row in found]
+            except StoreCorrupt:
+                if lost is None:
+                    raise
+                end = min(first + PAGE - 1, last)
+                yield from self._readable(page, values, first, end, lost)
+                first = end + 1
+                continue
+            yield from memories
+            first = found[-1][0] + 1 if found else last + 1
+
+    def _readable(
+        self, page: str, values: Sequence[Any], first: int, last: int, lost: builtins.list[str]
+    ) -> Iterator[Memory]:
+        """What can be read of these keys: in halves, so that a damaged page costs its own memories alone."""
+        try:
+            yield from [rows.memory(row) for row in self._run(page, (*values, first, last))]
+        except StoreCorrupt:
+            if first == last:
+                lost.append(f"number {first}")
+                return
+            middle = (first + last) // 2
+            yield from self._readable(page, values, first, middle, lost)
+            yield from self._readable(page, values, middle + 1, last, lost)
 
     def duplicates(self, hashes: Sequence[str], scope: str) -> dict[str, str]:
         """Content hash → id of the live memory in that scope that holds the same text."""
-        ...
+        found = self._run(
+            "SELECT dedup, id FROM memories WHERE dedup = ANY(?) AND deleted_at IS NULL"
+            f" AND {rows.within('scope', self._scopes([scope]))}",
+            (list(hashes),),
+        )
+        return dict(found)
 
-    def tombstoned(self, hashes: Sequence[str]) -> set[str]: ...
+    def tombstoned(self, hashes: Sequence[str]) -> set[str]:
+        """Those of these content hashes whose text was purged."""
+        salt = self._run("SELECT value FROM meta WHERE key = 'salt'")
+        if not salt:
+            return set()
+        stones = {tombstone(hash, salt[0][0]): hash for hash in hashes}
+        found = self._run("SELECT hash FROM tombstones WHERE hash = ANY(?)", (list(stones),))
+        return {stones[bytes(hash)] for (hash,) in found}
 
-    def source(self, scope: str, uri: str) -> Source | None: ...
+    def source(self, scope: str, uri: str) -> Source | None:
+        found = self._run(f"{rows.SOURCE} WHERE s.key = ? AND o.uri = ?", (scope, uri))
+        return rows.source(found[0]) if found else None
 
     def find_source(self, uri: str) -> tuple[str, Source] | None:
         """A source by its uri, and the scope that keeps how far it was read: conversations of several projects may share a file."""
-        ...
+        sql = f"{rows.SOURCE} WHERE o.uri = ? ORDER BY o.position DESC, o.id LIMIT 1"
+        found = self._run(sql, (uri,))
+        return (found[0][5], rows.source(found[0])) if found else None
 
     def sources(self, scope: str, collection: str | None = None) -> builtins.list[Source]:
         """The sources of a scope in the order they were first read, or those of one collection (`metadata["collection"]`)."""
-        ...
+        mark = (
+            ""
+            if collection is None
+            else f'"collection": {json.dumps(collection, ensure_ascii=False)}'
+        )
+        sql = (
+            f"{rows.SOURCE} WHERE s.key = ? AND (? = '' OR instr(o.metadata, ?) > 0) ORDER BY o.id"
+        )
+        found = [rows.source(row) for row in self._run(sql, (scope, mark, mark))]
+        return [one for one in found if collection in (None, one.metadata.get("collection"))]
 
     def held(self, scope: str, uri: str) -> builtins.list[Held]:
         """The passages of one source in their order, forgotten and retired ones included; not what was told under its name."""
-        ...
+        last = "(SELECT action FROM history h WHERE h.memory = m.key ORDER BY number DESC LIMIT 1)"
+        found = self._run(
+            f"SELECT {self.columns}, {last} FROM {rows.JOINS}"
+            f" WHERE s.key = ? AND o.uri = ? AND NOT {rows.TOLD} ORDER BY m.position, m.key",
+            (scope, uri),
+        )
+        return [Held(rows.memory(row), row[-1] or "") for row in found]
 
     def around(self, id: str, before: int, after: int) -> builtins.list[Memory]:
         """The memories that stand beside this one in its source, in order, itself included; around an idea the turns it came from."""
-        ...
+        found = self._run(
+            f"SELECT m.source, m.position, {rows.TYPE} FROM {rows.JOINS} WHERE m.id = ?", (id,)
+        )
+        if not found or found[0][2] == "note":  # what was told has no place: thousands may share it
+            return [one for one in self.get([id]) if one.deleted_at is None]
+        source, position, _ = found[0]
+        place = turn_of(position)
+        return self._memories(
+            "m.source = ? AND m.position BETWEEN ? AND ? AND m.deleted_at IS NULL"
+            f" AND NOT {rows.TOLD} ORDER BY m.position, m.key LIMIT 200",
+            (source, place - before, place + after),
+        )
 
     # Conversations
 
@@ -130,87 +321,268 @@ class Store(Protocol):
         self, scopes: Sequence[str], limit: int = 50, offset: int = 0, prefix: str | None = None
     ) -> builtins.list[Session]:
         """Newest first; or those whose id starts with `prefix`."""
-        ...
+        named, values = (
+            ("", ())
+            if prefix is None
+            else (
+                " AND n.id >= ? AND n.id < ?",
+                (prefix, prefix + "\U0010ffff"),
+            )
+        )
+        found = self._run(
+            f"{rows.SESSION} WHERE {rows.within('n.scope', self._scopes(scopes))}{named}"
+            " ORDER BY n.started_at DESC NULLS LAST, n.id LIMIT ? OFFSET ?",
+            (*values, limit, offset),
+        )
+        return [rows.session(row) for row in found]
 
     def spans(self, session: str, scopes: Sequence[str]) -> builtins.list[Span]:
         """The topics of a session in the order of the conversation, parents before their children."""
-        ...
+        seen = rows.within("p.scope", self._scopes(scopes))
+        sql = f"{rows.SPAN} WHERE p.session = ? AND {seen} ORDER BY p.line_start, p.depth, p.key"
+        return [rows.span(row) for row in self._run(sql, (session,))]
 
-    def spans_by_id(self, ids: Sequence[str], scopes: Sequence[str]) -> dict[str, Span]: ...
+    def spans_by_id(self, ids: Sequence[str], scopes: Sequence[str]) -> dict[str, Span]:
+        seen = rows.within("p.scope", self._scopes(scopes))
+        found = (
+            self._run(f"{rows.SPAN} WHERE p.id = ANY(?) AND {seen}", (list(ids),)) if ids else []
+        )
+        return {row[0]: rows.span(row) for row in found}
 
     def known_turns(self, scope: str, identities: Sequence[bytes]) -> set[bytes]:
         """Those of these messages that were taken in before, forgotten and purged ones included."""
-        ...
-
-    def keyword_spans(
-        self, query: Query, scopes: Sequence[str], limit: int
-    ) -> builtins.list[tuple[str, float]]: ...
+        seen = rows.within("scope", self._scopes([scope]))
+        sql = f"SELECT identity FROM turns WHERE {seen} AND identity = ANY(?)"
+        return {bytes(identity) for (identity,) in self._run(sql, (list(identities),))}
 
     def in_spans(self, ids: Sequence[str], filter: Filter, limit: int) -> builtins.list[int]:
         """Keys of what was said in these topics beyond the turns themselves: decisions, questions, solutions."""
-        ...
+        sql, values = self._where(filter, by_key=True)
+        found = self._run(
+            f"SELECT m.key FROM memories m WHERE m.span = ANY(?) AND m.kind <> 'context' AND {sql}"
+            " ORDER BY m.importance DESC, m.key LIMIT ?",
+            (list(ids), *values, limit),
+        )
+        return [row[0] for row in found]
 
-    def nearest_spans(
-        self, vector: Any, model: str, scopes: Sequence[str], limit: int
-    ) -> builtins.list[tuple[str, float]]: ...
+    # For the signals of a search
 
-    # The signals of a search
+    def by_entity(self, names: Sequence[str], filter: Filter, limit: int) -> Ranking:
+        sql, values = self._where(filter, by_key=True)
+        found = self._run(
+            "SELECT m.key, count(*) AS n FROM entities e JOIN memory_entities me ON me.entity = e.id"
+            f" JOIN memories m ON m.key = me.memory WHERE e.folded = ANY(?) AND {sql}"
+            " GROUP BY m.key, m.created_at ORDER BY n DESC, m.created_at DESC LIMIT ?",
+            ([name.casefold() for name in names], *values, limit),
+        )
+        return Ranking("entity", tuple((key, float(count)) for key, count in found))
 
-    def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking: ...
+    def statistics(self, words: Words, scopes: Sequence[str]) -> Statistics:
+        ids = self._scopes(scopes)
+        memories, length = self._run(
+            "SELECT CAST(coalesce(sum(memories), 0) AS bigint), CAST(coalesce(sum(words), 0) AS bigint)"
+            f" FROM scopes WHERE {rows.within('id', ids)}"
+        )[0]
+        counts = self._document_counts(words.lexemes, ids)
+        return Statistics(memories, length / memories if memories else 0.0, tuple(counts))
 
-    def nearest(
-        self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None
-    ) -> Ranking:
-        """The memories nearest to a vector. With `least`, for who looks for what is almost the same, those of at least that cosine."""
-        ...
-
-    def ready(self, model: str, scopes: Sequence[str]) -> None:
-        """Takes up what was written since the last search, so that the next `nearest` need not: for who waits for a vector anyway."""
-        ...
-
-    def by_entity(self, names: Sequence[str], filter: Filter, limit: int) -> Ranking: ...
-
-    def statistics(self, words: Words, scopes: Sequence[str]) -> Statistics: ...
+    def _document_counts(self, words: Sequence[str], scopes: Sequence[int]) -> builtins.list[int]:
+        """In how many memories of these scopes each word stands."""
+        hashes = [lexemes.hashed(word) for word in words]
+        found = dict(
+            self._run(
+                f"SELECT hash, CAST(sum(memories) AS bigint) FROM lexeme_counts WHERE {rows.within('scope', scopes)}"
+                f" AND hash IN ({','.join(map(str, hashes)) or 'NULL'}) GROUP BY hash"
+            )
+        )
+        return [found.get(hash, 0) for hash in hashes]
 
     def candidates(
         self, keys: Sequence[int], filter: Filter, words: Words, worded: Collection[int]
     ) -> builtins.list[Candidate]:
         """What scoring needs of these keys; those that the filter hides are left out. Words are counted only in the `worded`."""
-        ...
-
-    def cosines(
-        self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]
-    ) -> tuple[dict[int, float], float]:
-        """The cosine of each of these memories that has a vector of this model, and the mean over all that the scopes hold."""
-        ...
+        if not keys:
+            return []
+        sql, values = self._where(filter, by_key=True)
+        found = self._run(
+            "SELECT m.key, m.kind, m.importance, m.confidence, m.usefulness, m.access_count,"
+            " CAST(m.created_at AS float8) / 1000, CAST(coalesce(m.last_accessed, m.created_at) AS float8) / 1000,"
+            " m.trust, m.source, m.position, m.superseded_by, m.span, m.length, m.lexemes"
+            f" FROM memories m WHERE m.key = ANY(?) AND {sql}",
+            (list(keys), *values),
+        )
+        place = {key: at for at, key in enumerate(keys)}
+        found.sort(key=lambda row: place[row[0]])
+        single = [lexemes.hashed(word) for word in words.lexemes]
+        double = [lexemes.pair_hash(pair) for pair in words.pairs]
+        nothing = lexemes.occurrences(None, single, double)
+        return [
+            Candidate._make(
+                (
+                    *row[:14],
+                    *(
+                        lexemes.occurrences(row[14], single, double)
+                        if row[0] in worded
+                        else nothing
+                    ),
+                )
+            )
+            for row in found
+        ]
 
     def answers(self, keys: Sequence[int]) -> builtins.list[tuple[int, str]]:
         """(key of a question or problem, id of what answers it) for those of these memories that have an answer."""
-        ...
+        return self._run(
+            "SELECT m.key, r.source FROM memories m JOIN relations r ON r.target = m.id"
+            " WHERE m.key = ANY(?) AND r.type = 'answers' ORDER BY m.key, r.source",
+            (list(keys),),
+        )
 
-    def keys(self, ids: Sequence[str]) -> dict[str, int]: ...
+    def keys(self, ids: Sequence[str]) -> dict[str, int]:
+        return dict(self._run("SELECT id, key FROM memories WHERE id = ANY(?)", (list(ids),)))
 
-    def load(self, keys: Sequence[int]) -> dict[int, Memory]: ...
+    def load(self, keys: Sequence[int]) -> dict[int, Memory]:
+        sql = f"SELECT {self.columns} FROM {rows.JOINS} WHERE m.key = ANY(?)"
+        found = self._run(sql, (list(keys),)) if keys else []
+        return {row[0]: rows.memory(row) for row in found}
 
     # Vectors
 
     def models(self) -> builtins.list[str]:
         """The models that any vector is of."""
-        ...
+        sql = (
+            "SELECT d.name FROM models d WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.model = d.id)"
+            " ORDER BY d.id"
+        )
+        return [name for (name,) in self._run(sql)]
 
-    def cached(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]: ...
+    def _model_id(self, name: str) -> int:
+        """The number of a model; one that no model has where it is not known."""
+        found = self._run("SELECT id FROM models WHERE name = ?", (name,))
+        return int(found[0][0]) if found else -1
+
+    def cached(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]:
+        """Hash of a text → the vectors of it that are kept."""
+        from bethink.store.scan import decode, encoded_size
+
+        found = self._run(
+            "SELECT c.hash, c.data, d.dimensions FROM embedding_cache c JOIN models d ON d.id = c.model"
+            " WHERE d.name = ? AND c.hash = ANY(?)",
+            (model, list(hashes)),
+        )
+        return {
+            bytes(hash): [decode(data[at : at + size]) for at in range(0, len(data), size)]
+            for hash, data, dimensions in found
+            if len(data) % (size := encoded_size(dimensions)) == 0
+        }
 
     def unembedded(self, model: str, limit: int) -> builtins.list[Memory]:
         """Memories that should have a vector of this model and have none, oldest first."""
-        ...
+        return self._memories(
+            f"{rows.BARE_OF} AND NOT ({rows.UNWANTED}) ORDER BY m.key LIMIT ?",
+            (self._model_id(model), limit),
+        )
 
-    def count_unembedded(self, model: str) -> int: ...
+    def count_unembedded(self, model: str) -> int:
+        id = self._model_id(model)
+        sql = (
+            f"SELECT (SELECT count(*) FROM memories m WHERE {rows.BARE_OF})"
+            f" - (SELECT count(*) FROM memories m WHERE {rows.UNWANTED} AND {rows.BARE_OF})"
+        )
+        return int(self._run(sql, (id, id))[0][0])
 
     def unembedded_spans(self, model: str, limit: int) -> builtins.list[Span]:
         """Topics that should have a vector of this model and have none. Those whose words were purged need none."""
-        ...
+        missing = "NOT EXISTS (SELECT 1 FROM span_vectors v WHERE v.span = p.key AND v.model = ?)"
+        sql = f"{rows.SPAN} WHERE (p.name <> '' OR p.summary <> '') AND {missing} ORDER BY p.key LIMIT ?"
+        return [rows.span(row) for row in self._run(sql, (self._model_id(model), limit))]
 
-    # Between stores
+    # Care
+
+    def scopes(self) -> builtins.list[str]:
+        return [key for (key,) in self._run("SELECT key FROM scopes ORDER BY key")]
+
+    def overview(self, scopes: Sequence[str] | None = None) -> Overview:
+        """Numbers about the database. They are counted in indexes; only rows of hidden memories, which are few, are read."""
+        inside = rows.within("m.scope", None if scopes is None else self._scopes(scopes))
+        known = {id: (key, name) for id, key, name in self._run("SELECT id, key, name FROM scopes")}
+        by_scope, by_kind, deleted = Counter[str](), Counter[str](), 0
+        for scope, kind, number in self._run(
+            f"SELECT m.scope, m.kind, count(*) FROM memories m WHERE {inside} GROUP BY m.scope, m.kind"
+        ):
+            by_scope[known[scope][0]] += number
+            by_kind[kind] += number
+        # Not grouped here: for that SQLite would go through all memories in the order of their kinds.
+        for scope, kind in self._run(
+            f"SELECT m.scope, m.kind FROM memories m WHERE {inside} AND {rows.FORGOTTEN}"
+        ):
+            by_scope[known[scope][0]] -= 1
+            by_kind[kind] -= 1
+            deleted += 1
+        tables = ("entities", "relations", "sources", "sessions", "spans", "embedding_cache")
+        bare = f"(SELECT count(*) FROM memories m WHERE {rows.BARE}"
+        numbers = self._run(
+            f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in tables)},"
+            f" {bare}) - {bare} AND {rows.FORGOTTEN}) - {bare} AND {rows.UNWANTED} AND m.deleted_at IS NULL)"
+        )[0]
+        entities, relations, sources, sessions, spans, cached, unembedded = numbers
+        vectors = self._run(
+            "SELECT d.name, count(*) FROM models d JOIN vectors v ON v.model = d.id GROUP BY d.id, d.name ORDER BY d.id"
+        )
+        return Overview(
+            memories=by_scope.total(),
+            deleted=deleted,
+            by_kind=_order_counts(by_kind),
+            by_scope=_order_counts(by_scope),
+            entities=entities,
+            relations=relations,
+            sources=sources,
+            sessions=sessions,
+            spans=spans,
+            vectors=dict(vectors),
+            unembedded=unembedded,
+            database_bytes=self._size(),
+            cached=cached,
+            extra={"scope_names": dict(known.values())},
+        )
+
+    def _size(self) -> int:
+        """Bytes that the database takes."""
+        raise NotImplementedError
+
+    # Each database's own: writing, the signals of a search, care
+
+    def write(self, batch: Batch) -> Receipt:
+        raise NotImplementedError
+
+    def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking:
+        raise NotImplementedError
+
+    def keyword_spans(
+        self, query: Query, scopes: Sequence[str], limit: int
+    ) -> builtins.list[tuple[str, float]]:
+        raise NotImplementedError
+
+    def nearest(
+        self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None
+    ) -> Ranking:
+        """The memories nearest to a vector. With `least`, for who looks for what is almost the same, those of at least that cosine."""
+        raise NotImplementedError
+
+    def nearest_spans(
+        self, vector: Any, model: str, scopes: Sequence[str], limit: int
+    ) -> builtins.list[tuple[str, float]]:
+        raise NotImplementedError
+
+    def ready(self, model: str, scopes: Sequence[str]) -> None:
+        """Takes up what was written since the last search, so that the next `nearest` need not: for who waits for a vector anyway."""
+        raise NotImplementedError
+
+    def cosines(
+        self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]
+    ) -> tuple[dict[int, float], float]:
+        """The cosine of each of these memories that has a vector of this model, and the mean over all that the scopes hold."""
+        raise NotImplementedError
 
     def export(
         self,
@@ -220,12 +592,12 @@ class Store(Protocol):
         scopes: Sequence[str] | None = None,
         vectors: bool = True,
     ) -> tuple[Bundle, str]:
-        """One page of a part (`records.PARTS`) behind the cursor `after`, and the cursor behind it. A page with nothing in it is the end."""
-        ...
+        """One page of a part (`bundle.PARTS`) behind the cursor `after`, and the cursor behind it. A page with nothing in it is the end."""
+        raise NotImplementedError
 
     def records(self, ids: Sequence[str], vectors: bool = True) -> builtins.list[Record]:
         """Those of these memories that exist, whole and in no order."""
-        ...
+        raise NotImplementedError
 
     def take(
         self,
@@ -238,30 +610,57 @@ class Store(Protocol):
         """Puts a bundle down as it is, in one transaction with a note. Returns the ids of memories that were not taken, or not removed:
         whose `version` is not the expected one (None: there is none), whose text another memory of the scope holds, or that would bring
         back a text that was purged, if only in their history."""
-        ...
+        raise NotImplementedError
 
     def noted(self, name: str) -> str | None:
         """A note that came with a bundle."""
-        ...
+        raise NotImplementedError
 
-    # Care
-
-    def scopes(self) -> builtins.list[str]: ...
-
-    def overview(self, scopes: Sequence[str] | None = None) -> Overview: ...
-
-    def check(self, deep: bool = False) -> builtins.list[Problem]: ...
+    def check(self, deep: bool = False) -> builtins.list[Problem]:
+        raise NotImplementedError
 
     def rebuild(self) -> int:
         """Makes the full-text index and the word counts anew from the texts."""
-        ...
+        raise NotImplementedError
 
-    def drop_vectors(self, model: str | None = None) -> int: ...
+    def drop_vectors(self, model: str | None = None) -> int:
+        raise NotImplementedError
 
-    def backup(self, path: str) -> int: ...
+    def backup(self, path: str) -> int:
+        raise NotImplementedError
 
     def reset(self, scopes: Sequence[str] | None = None) -> int:
         """Forgets everything, or everything in some scopes, beyond recovery."""
-        ...
+        raise NotImplementedError
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+def _order_counts(counts: Counter[str]) -> dict[str, int]:
+    """The most first, and of as many the first in the alphabet."""
+    return {name: -number for number, name in sorted((-n, name) for name, n in counts.items() if n)}
+
+
+def spell_id(prefix: str) -> str:
+    """The beginning of an id as ids are written: lower case, with dashes where they belong."""
+    plain = prefix.strip().lower().replace("-", "")
+    if not plain or not all(character in "0123456789abcdef" for character in plain):
+        raise NotFound(f"'{prefix}' is not the id of a memory.", "`bethink list` shows ids.")
+    marks = [at for at in (8, 12, 16, 20) if at < len(plain)]
+    return "-".join(plain[a:b] for a, b in zip([0, *marks], [*marks, None], strict=True))
+
+
+def _shorten(id: str, neighbours: Sequence[str | None]) -> str:
+    """An id cut where no other shares its beginning; its neighbours in order are those that share most."""
+    shared = max((_common(id, other) for other in neighbours if other), default=0)
+    size = max(SHORTEST, shared + 1)
+    return id[: size + 1] if size < len(id) and id[size - 1] == "-" else id[:size]
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two ids begin with in common."""
+    same = next(
+        groupby(zip(one, other, strict=False), lambda pair: pair[0] == pair[1]), (False, ())
+    )
+    return len(list(same[1])) if same[0] else 0

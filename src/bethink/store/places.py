@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.store import lexemes, rows
-from bethink.store.reading import tombstone
+from bethink.store.base import tombstone
 from bethink.types import Batch, Entity, Memory, Relation, Source, Span, path_of
 
 OFTEN = ("turns", "relations", "memory_entities", "tombstones", "embedding_cache")

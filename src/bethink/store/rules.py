@@ -14,6 +14,7 @@ from typing import Any
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.store import rows
+from bethink.store.base import tombstone
 from bethink.store.bundle import receipt_of, receipt_text, valid_before
 from bethink.store.places import (
     MEMORIES,
@@ -24,7 +25,6 @@ from bethink.store.places import (
     topic_text,
     vector_text,
 )
-from bethink.store.reading import tombstone
 from bethink.types import (
     Change,
     Entity,

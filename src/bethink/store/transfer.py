@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 from bethink.errors import InvalidInput, StoreError
 from bethink.store import rows
+from bethink.store.base import Store
 from bethink.store.bundle import Bundle, Record, Stored, texts, version
 from bethink.store.places import MEMORIES, TOPICS, Vectors, Window, content_hash
-from bethink.store.reading import Reading
 from bethink.store.rules import Writer
 from bethink.types import Batch, Event, Relation, Session, Span
 
@@ -23,7 +23,7 @@ NOTE = "note:"  # before the names of notes among the other facts about the data
 Result = TypeVar("Result")
 
 
-class Transfers(Reading):
+class Transfers(Store):
     """What a store can do for other stores."""
 
     def _written(self, batch: Batch, action: Callable[[Writer], Result]) -> Result:

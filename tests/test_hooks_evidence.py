@@ -7,7 +7,7 @@ import pytest
 from bethink.hooks.evidence import asked, confidence
 from bethink.hooks.vocabulary import is_telling
 from bethink.store.base import Statistics
-from bethink.store.lexemes import tokenize
+from bethink.store.words import tokenize
 from bethink.types import Words
 
 KNOWN = {

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bethink.store import lexemes
-from bethink.store.lexemes import (
+from bethink.store import words as lexemes
+from bethink.store.words import (
     hashed,
     occurrences,
     pack,

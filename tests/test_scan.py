@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bethink.store.scan import EXACT, Partition, decode, encode
+from bethink.store.vectors import EXACT, Partition, decode, encode
 
 
 def clustered(count: int, dimensions: int, seed: int, clusters: int = 200) -> np.ndarray:

@@ -32,7 +32,7 @@ from bethink.config import Config
 from bethink.embed.hashing import HashingEmbedder
 from bethink.recall.query import parse
 from bethink.store.base import Store
-from bethink.store.match import query_words
+from bethink.store.words import query_words
 from bethink.types import Batch, Change, Entity, Entry, Query, Term, Words
 
 # Words

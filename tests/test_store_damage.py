@@ -130,7 +130,7 @@ def test_a_damaged_index_never_blocks_the_texts(path, opened):
     query = parse("owl", NOW)
     words = opened.keyword(query, seen(), 10)
     assert len(words.items) == 1
-    from bethink.store.match import query_words
+    from bethink.store.words import query_words
 
     (found,) = opened.candidates(
         [key for key, _ in words.items], seen(), query_words(query), [key for key, _ in words.items]

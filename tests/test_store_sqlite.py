@@ -39,8 +39,8 @@ from bethink import Bethink
 from bethink.errors import InvalidInput, StoreCorrupt, StoreError, StoreTooNew
 from bethink.recall.query import parse
 from bethink.store import connection as connections
-from bethink.store.scan import encode
 from bethink.store.sqlite import SqliteStore
+from bethink.store.vectors import encode
 from bethink.types import PERSONAL, Batch, Change, Entity, Passage, Source
 
 SOURCE = Path(connections.__file__).parent.parent

@@ -459,7 +459,7 @@ def _vectors(memory: Bethink, records: Sequence[Record]) -> dict[str, Stored]:
         if record.memory.id not in found and record.memory.metadata.get("vector_index", True)
     ]
     if made := memory.vectors_of(missing):
-        from bethink.store.scan import encode
+        from bethink.store.vectors import encode
 
         for id, windows in made["vectors"].items():
             found[id] = tuple((made["model"], len(one), encode(one)) for one in windows)

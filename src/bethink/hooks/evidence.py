@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from bethink.hooks.vocabulary import COMMON
 from bethink.store.base import Statistics
-from bethink.store.lexemes import spaced, tokenize
+from bethink.store.words import spaced, tokenize
 from bethink.text.words import STOP_WORDS
 from bethink.types import Words
 

@@ -18,8 +18,7 @@ from bethink.hooks.event import PEOPLE, Hook
 from bethink.hooks.evidence import Asked, asked, confidence
 from bethink.recall.excerpt import Sought, excerpt
 from bethink.recall.shape import citation, tokens
-from bethink.store.lexemes import spaced, tokenize
-from bethink.store.match import query_words
+from bethink.store.words import query_words, spaced, tokenize
 from bethink.text.fence import Quote, fenced, new_marker
 from bethink.types import ASKED_IMPORTANCE, BUILTIN, TRUST
 

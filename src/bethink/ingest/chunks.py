@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink.store.lexemes import unspaced
+from bethink.store.words import unspaced
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

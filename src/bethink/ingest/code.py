@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from bethink.ingest.symbols import LANGUAGES, Symbol
-from bethink.store.lexemes import parts
+from bethink.store.words import parts
 from bethink.types import Entity, Passage
 
 SMALL = 600  # characters up to which neighbours share a passage

@@ -25,7 +25,7 @@ from bethink.ingest.lexicon import (
     word_set,
 )
 from bethink.ingest.sentences import prose
-from bethink.store.lexemes import spaced
+from bethink.store.words import spaced
 
 Turns = Sequence[tuple[str, str]]
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from bethink.ingest.lexicon import compiled, folded
-from bethink.store.lexemes import spaced
+from bethink.store.words import spaced
 from bethink.text.words import STOP_WORDS
 
 if TYPE_CHECKING:

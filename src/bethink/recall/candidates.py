@@ -7,7 +7,7 @@ from typing import Any
 
 from bethink.recall.fuse import MEANING, STRETCH, Pool, said
 from bethink.store.base import Store
-from bethink.store.match import query_words
+from bethink.store.words import query_words
 from bethink.types import IDEAS, Candidate, Filter, Query, Words, turn_of
 
 # Memories taken from each signal. Words are ordered coarsely, so more of them are looked at. 300 of each find nothing more

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from bethink.recall.query import parse
-from bethink.store.lexemes import tokenize, unspaced
+from bethink.store.words import tokenize, unspaced
 from bethink.text.words import STOP_WORDS
 
 LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody

@@ -16,8 +16,9 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
-from bethink.store import lexemes, rows
+from bethink.store import rows
 from bethink.store.bundle import Bundle, Record
+from bethink.store.words import hashed, occurrences, pair_hash
 from bethink.types import (
     NOTHING,
     Batch,
@@ -388,7 +389,7 @@ class Store:
 
     def _document_counts(self, words: Sequence[str], scopes: Sequence[int]) -> builtins.list[int]:
         """In how many memories of these scopes each word stands."""
-        hashes = [lexemes.hashed(word) for word in words]
+        hashes = [hashed(word) for word in words]
         found = dict(
             self._run(
                 f"SELECT hash, CAST(sum(memories) AS bigint) FROM lexeme_counts WHERE {rows.within('scope', scopes)}"
@@ -413,18 +414,14 @@ class Store:
         )
         place = {key: at for at, key in enumerate(keys)}
         found.sort(key=lambda row: place[row[0]])
-        single = [lexemes.hashed(word) for word in words.lexemes]
-        double = [lexemes.pair_hash(pair) for pair in words.pairs]
-        nothing = lexemes.occurrences(None, single, double)
+        single = [hashed(word) for word in words.lexemes]
+        double = [pair_hash(pair) for pair in words.pairs]
+        nothing = occurrences(None, single, double)
         return [
             Candidate._make(
                 (
                     *row[:14],
-                    *(
-                        lexemes.occurrences(row[14], single, double)
-                        if row[0] in worded
-                        else nothing
-                    ),
+                    *(occurrences(row[14], single, double) if row[0] in worded else nothing),
                 )
             )
             for row in found
@@ -463,7 +460,7 @@ class Store:
 
     def cached(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]:
         """Hash of a text → the vectors of it that are kept."""
-        from bethink.store.scan import decode, encoded_size
+        from bethink.store.vectors import decode, encoded_size
 
         found = self._run(
             "SELECT c.hash, c.data, d.dimensions FROM embedding_cache c JOIN models d ON d.id = c.model"

@@ -115,7 +115,7 @@ def damaged_vectors(number: int) -> Problem:
 
 def unsound_vectors(connection: apsw.Connection, table: str) -> list[int]:
     """A vector has no hash of its own, but not every row of numbers can be one: see `scan.sound`."""
-    from bethink.store.scan import sound
+    from bethink.store.vectors import sound
 
     found = connection.execute(
         f"SELECT v.id, CAST(v.data AS BLOB), d.dimensions FROM {table} v JOIN models d ON d.id = v.model"

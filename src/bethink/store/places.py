@@ -14,8 +14,9 @@ from hashlib import blake2b, sha256
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
-from bethink.store import lexemes, rows
+from bethink.store import rows
 from bethink.store.base import tombstone
+from bethink.store.words import unpack
 from bethink.types import Batch, Entity, Memory, Relation, Source, Span, path_of
 
 OFTEN = ("turns", "relations", "memory_entities", "tombstones", "embedding_cache")
@@ -251,7 +252,7 @@ class Places:
             self._count(scope, packed, length, -1)
 
     def _count(self, scope: int, packed: bytes, length: int, sign: int) -> None:
-        for hash in lexemes.unpack(packed):
+        for hash in unpack(packed):
             self.counts[scope, hash] += sign
         self.scope_memories[scope] += sign
         self.scope_words[scope] += sign * length
@@ -298,7 +299,7 @@ class Places:
         wanted = [(key, scope, vectors) for key, scope, vectors in given if len(vectors)]
         if model is None or not wanted:
             return
-        from bethink.store.scan import encode
+        from bethink.store.vectors import encode
 
         windows = [
             (key, scope, self.model(model, len(vector)), encode(vector))
@@ -441,7 +442,7 @@ class Places:
         model, given = self.batch.model, self.batch.cache
         if not given or model is None:
             return
-        from bethink.store.scan import encode
+        from bethink.store.vectors import encode
 
         self.put(
             "embedding_cache",

@@ -22,10 +22,10 @@ from typing import Any, TypeVar
 import psycopg
 
 from bethink.errors import InvalidInput, StoreError
-from bethink.store import health, lexemes, rows
+from bethink.store import health, rows
 from bethink.store.base import Problem
 from bethink.store.bundle import PARTS, Stored
-from bethink.store.pg import audit, search, words
+from bethink.store.pg import search, team
 from bethink.store.pg.connection import Database, Who, prepare, translated, unknown
 from bethink.store.places import (
     MEMORIES,
@@ -37,6 +37,7 @@ from bethink.store.places import (
 )
 from bethink.store.rules import Writer
 from bethink.store.transfer import Transfers
+from bethink.store.words import pack
 from bethink.text.ids import new_id
 from bethink.types import PERSONAL, Batch, Filter, Query, Ranking, Receipt
 
@@ -46,33 +47,6 @@ LONGEST_NAME = 200
 SKEW = 5.0  # seconds that clocks of writers may differ before it is a problem; set by hand
 SAMPLE = 200  # rows whose size stands for that of all
 SIZED = ("memories", "words", "vectors", "span_vectors", "history", "sources", "embedding_cache")
-
-# The types of columns, where they are not text: rows are inserted by the array, and arrays have a type.
-TYPES = {
-    **dict.fromkeys(
-        (
-            "key id scope source created_at updated_at last_accessed valid_from valid_to expires_at deleted_at access_count"
-            " position line_start line_end started_at ended_at read_at model memory span entity number at hash_count memories"
-        ).split(),
-        "bigint",
-    ),
-    **dict.fromkeys(("trust", "answered", "length", "depth", "dimensions", "part"), "int"),
-    **dict.fromkeys(("importance", "confidence", "usefulness"), "float8"),
-    **dict.fromkeys(("row_hash", "lexemes", "identity"), "bytea"),
-    "scale": "float4",
-}
-TABLE_TYPES = {
-    "memories": {"id": "text", "span": "text"},
-    "sessions": {"id": "text"},
-    "spans": {"id": "text"},
-    "relations": {"source": "text"},
-    "meta": {"key": "text"},
-    "scopes": {"key": "text"},
-    "embedding_cache": {"hash": "bytea", "data": "bytea"},
-    "tombstones": {"hash": "bytea"},
-    "lexeme_counts": {"hash": "bigint"},
-}
-CASTS = {"lexed": "::tsvector", "data": "::vector"}
 
 # Text in PostgreSQL holds no zero bytes. They are written as two characters of the private area, and the first of these as itself twice.
 _MARK, _ZERO = "\ue0ff", "\ue0ff0"
@@ -112,16 +86,15 @@ def translate(sql: str) -> bytes:
 @cache
 def _insert(table: str, names: tuple[str, ...]) -> bytes:
     """Many rows in one statement. (COPY would be faster, but knows no row-level security.)"""
-    types = {
-        name: TABLE_TYPES.get(table, {}).get(name) or TYPES.get(name, "text") for name in names
-    }
-    taken = ", ".join(
-        f"u.{name}{CASTS.get(name, '') if types[name] == 'text' else ''}" for name in names
-    )
-    marks = ", ".join(f"%s::{types[name]}[]" for name in names)
     listed = ", ".join(names)
     again = " ON CONFLICT DO NOTHING" if table in OFTEN else ""
-    return f"INSERT INTO {table}({listed}) SELECT {taken} FROM unnest({marks}) AS u({listed}){again}".encode()
+    rows = f"json_populate_recordset(NULL::{table}, %s::json)"
+    return f"INSERT INTO {table}({listed}) SELECT {listed} FROM {rows}{again}".encode()
+
+
+def _as_json(value: Any) -> Any:
+    """A value as the type of its column reads it."""
+    return f"\\x{value.hex()}" if isinstance(value, bytes) else _inward(value)
 
 
 def signed(actor: str, person: str) -> str:
@@ -152,9 +125,10 @@ class PostgresWriter(Writer):
 
     def put(self, table: str, given: Sequence[Mapping[str, Any]]) -> None:
         if given:
-            names = tuple(given[0])
-            columns = [[row[name] for row in given] for name in names]
-            self.connection.execute(_insert(table, names), encode(columns))
+            found = [{name: _as_json(value) for name, value in row.items()} for row in given]
+            self.connection.execute(
+                _insert(table, tuple(given[0])), (json.dumps(found, ensure_ascii=False),)
+            )
 
     def number(self, table: str) -> int:
         self.last += 1
@@ -192,11 +166,11 @@ class PostgresWriter(Writer):
     # Words
 
     def mark(self, scope: int) -> str:
-        return words.mark(self.who.tenant or 0, scope)
+        return search.mark(self.who.tenant or 0, scope)
 
     def worded(self, texts: Texts) -> Worded:
-        lexed, counted = words.lexed_memory(self.mark(texts.scope), *texts[2:])
-        return Worded(lexemes.pack(counted), len(counted), lexed)
+        lexed, counted = search.lexed_memory(self.mark(texts.scope), *texts[2:])
+        return Worded(pack(counted), len(counted), lexed)
 
     def index_words(self, words: Sequence[tuple[int, int, Worded]]) -> None:
         given = [{"key": key, "scope": scope, "lexed": one.indexed} for key, scope, one in words]
@@ -207,7 +181,7 @@ class PostgresWriter(Writer):
 
     def index_topics(self, topics: Sequence[tuple[int, int, str, str]]) -> None:
         given = [
-            {"key": key, "scope": scope, "lexed": words.topic(self.mark(scope), name, summary)}
+            {"key": key, "scope": scope, "lexed": search.topic(self.mark(scope), name, summary)}
             for key, scope, name, summary in topics
         ]
         self.put("span_words", given)
@@ -229,7 +203,7 @@ class PostgresWriter(Writer):
     def put_vectors(self, which: Vectors, windows: Sequence[Window]) -> None:
         import numpy as np
 
-        from bethink.store.scan import decode as numbers_of
+        from bethink.store.vectors import decode as numbers_of
 
         given, parts = [], dict[tuple[int, int], int]()
         for key, scope, model, data in windows:
@@ -541,13 +515,13 @@ class PostgresStore(Transfers):
         )
         return int(self._run(f"SELECT {parts}")[0][0])
 
-    def audit(self, limit: int) -> builtins.list[audit.Line]:
+    def audit(self, limit: int) -> builtins.list[team.AuditLine]:
         """The newest lines of the audit trail, newest first."""
-        return audit.lines(self._run, limit)
+        return team.audit_lines(self._run, limit)
 
     def check_audit(self) -> builtins.list[Problem]:
         """Goes along the whole audit trail."""
-        return audit.check(self._run, self.tenant)
+        return team.check_audit(self._run, self.tenant)
 
     def check(self, deep: bool = False) -> builtins.list[Problem]:
         problems = [*self._check_clock(), *self._check_walls(), *self._check_indexes()]

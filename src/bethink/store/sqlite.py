@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
-from bethink.store import health, lexemes, match, rows
+from bethink.store import health, rows
 from bethink.store.base import Problem
 from bethink.store.bundle import Stored
 from bethink.store.connection import connect, immediate, translated
@@ -30,6 +30,17 @@ from bethink.store.places import (
 )
 from bethink.store.rules import ANSWERS, ANSWERS_END, Writer
 from bethink.store.transfer import Transfers
+from bethink.store.words import (
+    RANK,
+    alternatives,
+    expression,
+    pack,
+    prepare,
+    restrict,
+    scope_token,
+    span_expression,
+    tokenize,
+)
 from bethink.types import Batch, Filter, Query, Ranking, Receipt
 
 if TYPE_CHECKING:
@@ -129,23 +140,20 @@ class SqliteWriter(Writer):
             word
             for text in (content, section, tags)
             if text
-            for word in lexemes.tokenize(text, prepared=True)
+            for word in tokenize(text, prepared=True)
         ]
-        return Worded(lexemes.pack(words), len(words), (content, summary, section, tags))
+        return Worded(pack(words), len(words), (content, summary, section, tags))
 
     def index_words(self, words: Sequence[tuple[int, int, Worded]]) -> None:
         self.connection.executemany(
             f"INSERT INTO {FTS}",
-            ((key, *worded.indexed, match.scope_token(scope)) for key, scope, worded in words),
+            ((key, *worded.indexed, scope_token(scope)) for key, scope, worded in words),
         )
 
     def drop_words(self, keys: Sequence[int]) -> None:
         self.connection.executemany(
             forget_words(FTS),
-            [
-                (text.key, *prepared(text), match.scope_token(text.scope))
-                for text in self.texts(keys)
-            ],
+            [(text.key, *prepared(text), scope_token(text.scope)) for text in self.texts(keys)],
         )
 
     def index_topics(self, topics: Sequence[tuple[int, int, str, str]]) -> None:
@@ -159,7 +167,7 @@ class SqliteWriter(Writer):
         self.connection.executemany(
             statement,
             [
-                (key, lexemes.prepare(name), lexemes.prepare(summary), match.scope_token(scope))
+                (key, prepare(name), prepare(summary), scope_token(scope))
                 for key, scope, name, summary in topics
             ],
         )
@@ -217,7 +225,7 @@ class SqliteWriter(Writer):
 def prepared(texts: Texts) -> tuple[str, str, str, str]:
     """A memory's texts as the full-text index is given them."""
     given = (texts.content, texts.summary, texts.section or "", texts.tags)
-    content, summary, section, tags = map(lexemes.prepare, given)
+    content, summary, section, tags = map(prepare, given)
     return content, summary, section, tags
 
 
@@ -321,13 +329,13 @@ class SqliteStore(Transfers):
             found = self._by_words(query, scopes, limit, sql, values)
             if found:
                 return Ranking("keyword", tuple(found))
-        expression = match.expression(query, scopes)
-        if expression is None:
+        asked = expression(query, scopes)
+        if asked is None:
             return Ranking("keyword", ())
         found = self._run(
             "SELECT f.rowid, -f.rank FROM memories_fts f CROSS JOIN memories m ON m.key = f.rowid"
-            f" WHERE f.memories_fts MATCH ? AND f.rank MATCH '{match.RANK}' AND {sql} ORDER BY f.rank LIMIT ?",
-            (expression, *values, limit),
+            f" WHERE f.memories_fts MATCH ? AND f.rank MATCH '{RANK}' AND {sql} ORDER BY f.rank LIMIT ?",
+            (asked, *values, limit),
         )
         return Ranking("keyword", tuple(found))
 
@@ -343,15 +351,15 @@ class SqliteStore(Transfers):
         )[0]
         # Walking the list of a scope that is most of the database costs more than dropping the few rows of others.
         within = () if inside * 2 >= total else scopes
-        rare, pairs = match.alternatives(
+        rare, pairs = alternatives(
             query, lambda words: self._document_counts(words, scopes), inside
         )
         weight: dict[int, float] = {}
         for group in (rare, pairs):
-            for asked, value in group:
+            for term, value in group:
                 for (key,) in self._run(
                     "SELECT rowid FROM memories_fts WHERE memories_fts MATCH ?",
-                    (match.inside(asked, within),),
+                    (restrict(term, within),),
                 ):
                     weight[key] = weight.get(key, 0.0) + value
             if len(weight) >= limit:
@@ -381,13 +389,13 @@ class SqliteStore(Transfers):
     def keyword_spans(
         self, query: Query, scopes: Sequence[str], limit: int
     ) -> builtins.list[tuple[str, float]]:
-        expression = match.span_expression(query, self._scopes(scopes))
-        if expression is None:
+        asked = span_expression(query, self._scopes(scopes))
+        if asked is None:
             return []
         return self._run(
             "SELECT p.id, -f.rank FROM spans_fts f CROSS JOIN spans p ON p.key = f.rowid"
             " WHERE f.spans_fts MATCH ? AND f.rank MATCH 'bm25(3.0, 1.0, 0.0)' ORDER BY f.rank LIMIT ?",
-            (expression, limit),
+            (asked, limit),
         )
 
     # Vectors

@@ -1,14 +1,192 @@
-"""The statements behind a search in PostgreSQL: words, vectors, topics. One round trip each."""
+"""A search in PostgreSQL: texts and questions in the words of its index, and the statements that words, vectors and topics are found by.
+
+tsvector and tsquery are both made here, so that both databases know the same words. Every lexeme begins with its tenant and scope.
+Columns are told apart by the weights A to D of positions. PostgreSQL keeps 16,383 positions of a text and 256 of a word: beyond these
+words are still found, but not whether they stand side by side.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from typing import Any
 
-from bethink.store import lexemes
-from bethink.store.match import POSTINGS, TOGETHER
-from bethink.store.pg import words
-from bethink.types import Query
+from bethink.store import words
+from bethink.store.words import POSTINGS, TOGETHER, is_searchable, space_query
+from bethink.types import Query, Term
+
+LABELS = {"content": "A", "section": "C", "tags": "D"}
+FARTHEST, OFTEN = 16_383, 255
+LONGEST = 200  # bytes of a lexeme; longer ones end in a hash
+LARGEST = 700_000  # bytes of a text's words; PostgreSQL takes one megabyte
+SAID = 200  # words of a phrase that are looked for; what agrees in so many agrees in the rest
+GAP = 5  # positions between two columns, so that no phrase reaches over
+
+
+def lexed_memory(
+    mark: str, content: str, summary: str, section: str | None, tags: str
+) -> tuple[str, list[str]]:
+    """A memory's words as the index takes them, and those that are counted."""
+    texts = {"content": content, "section": section or "", "tags": tags, "summary": summary}
+    found = {column: words.tokenize(text) if text else [] for column, text in texts.items()}
+    columns = [(mark, LABELS[column], found[column]) for column in LABELS]
+    columns.append((of_summary(mark), "B", found["summary"]))
+    return lexed(columns), [*found["content"], *found["section"], *found["tags"]]
+
+
+def mark(tenant: int, scope: int) -> str:
+    """What every lexeme of a scope begins with."""
+    return f"{tenant:x}.{scope:x}:"
+
+
+def of_summary(mark: str) -> str:
+    """A summary repeats the content, so its words are only found where they are asked for by name. A mark of their own, because
+    looking for a position's label would have to read every tsvector that holds the word."""
+    return mark.replace(":", "~")
+
+
+def topic(mark: str, name: str, summary: str) -> str:
+    return lexed([(mark, "A", words.tokenize(name)), (mark, "B", words.tokenize(summary))])
+
+
+def lexed(columns: Sequence[tuple[str, str, Sequence[str]]]) -> str:
+    """A tsvector of columns, each with its mark and its label: each lexeme with its places."""
+    places: dict[str, list[str]] = {}
+    size, at = 0, 0
+    for mark, label, tokens in columns:
+        for word in tokens:
+            at += 1
+            name = bounded(mark, word)
+            held = places.get(name)
+            if held is None:
+                size += len(name) + 12
+                if size > LARGEST:
+                    break
+                held = places.setdefault(name, [])
+            if len(held) < OFTEN:
+                size += 2
+                held.append(f"{min(at, FARTHEST)}{label}")
+        at += GAP
+    return " ".join(
+        f"{_quoted(name)}:{','.join(dict.fromkeys(held))}" for name, held in places.items()
+    )
+
+
+def bounded(mark: str, word: str) -> str:
+    raw = word.encode("utf-8", "replace")
+    if len(raw) > LONGEST:
+        word = (
+            raw[: LONGEST // 2].decode("utf-8", "ignore") + blake2b(raw, digest_size=12).hexdigest()
+        )
+    return mark + word
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+# Questions
+
+
+def expression(query: Query, marks: Sequence[str]) -> str | None:
+    """The whole question as a tsquery over some scopes, or None when there is no word to look for."""
+
+    def within(mark: str) -> str:
+        if query.expression is not None:
+            return _boolean(query.expression, mark)
+        return " | ".join(dict.fromkeys(filter(None, (term(one, mark) for one in query.terms))))
+
+    return _joined([within(mark) for mark in marks])
+
+
+def topics(query: Query, marks: Sequence[str]) -> str | None:
+    """The words of a question, any of them, as topics know them."""
+    asked = [
+        one._replace(column=None)
+        for one in query.terms
+        if one.column in (None, "content", "summary")
+    ]
+    return _joined(
+        [
+            " | ".join(dict.fromkeys(filter(None, (term(one, mark) for one in asked))))
+            for mark in marks
+        ]
+    )
+
+
+def terms(query: Query, marks: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """Each searchable piece of a question over some scopes, with the hashes of its words."""
+    found: dict[str, list[int]] = {}
+    for one in query.terms:
+        asked = _joined([term(one, mark) for mark in marks])
+        if asked:
+            found.setdefault(asked, [words.hashed(word) for word in _tokens(one)])
+    return list(found.items())
+
+
+def leaves(query: Query) -> list[str]:
+    """The words of a question that count for its score."""
+    return list(words.query_words(query).lexemes)
+
+
+def _joined(parts: Sequence[str]) -> str | None:
+    return " | ".join(f"({part})" for part in parts if part) or None
+
+
+def _tokens(one: Term) -> list[str]:
+    return words.tokenize(space_query(one.text), prepared=True)
+
+
+def term(one: Term, mark: str) -> str:
+    """One word, phrase or prefix."""
+    if not is_searchable(one):
+        return ""
+    mark, labels = (
+        (of_summary(mark), "")
+        if one.column == "summary"
+        else (mark, LABELS.get(one.column or "", ""))
+    )
+    whole = _phrase(
+        _tokens(one),
+        mark,
+        labels,
+        one.prefix or (len(one.text) == 1 and words.unspaced(one.text)),
+    )
+    split = words.parts(one.text)
+    if not one.prefix and len(split) > 1:
+        apart = _phrase(words.tokenize(" ".join(split), prepared=True), mark, labels, False)
+        return f"({whole} | {apart})" if whole and apart else whole or apart
+    return whole
+
+
+def _phrase(tokens: Sequence[str], mark: str, labels: str, prefix: bool) -> str:
+    tokens = tokens[:SAID]
+    signs = [
+        ("*" if prefix and at == len(tokens) else "") + labels for at in range(1, len(tokens) + 1)
+    ]
+    pieces = [
+        _quoted(bounded(mark, word)) + (f":{sign}" if sign else "")
+        for word, sign in zip(tokens, signs, strict=True)
+    ]
+    return f"({' <-> '.join(pieces)})" if len(pieces) > 1 else "".join(pieces)
+
+
+def _boolean(node: Any, mark: str) -> str:
+    if isinstance(node, Term):
+        return term(node, mark)
+    operator, left, right = node
+    one, other = _boolean(left, mark), _boolean(right, mark)
+    if not one or not other:
+        return one if operator == "not" or not other else other
+    sign: Callable[[str, str], str] = {
+        "and": "({} & {})".format,
+        "or": "({} | {})".format,
+        "not": "({} & !{})".format,
+    }[operator]
+    return sign(one, other)
+
+
+# The statements
 
 Run = Callable[..., list[Any]]
 
@@ -23,7 +201,7 @@ FOUND, WEIGHED = (
 
 # Each word is looked up on its own, the rarest first, until about POSTINGS memories would be read; of the commoner ones only two
 # together find a memory. How rare a word is comes from the counts of the searched scopes. Frequencies and lengths come in when the
-# candidates are scored, so the weights are enough here. `store/match.py` does the same for SQLite in two steps.
+# candidates are scored, so the weights are enough here. `store/words.py` does the same for SQLite in two steps.
 BY_WORDS = f"""
 WITH asked AS (SELECT n, query::tsquery AS query, hashes::bigint[] AS hashes FROM unnest(%(queries)s::text[], %(hashes)s::text[]) WITH ORDINALITY AS a(query, hashes, n)),
   df AS (SELECT hash, sum(memories) AS memories FROM lexeme_counts WHERE scope = ANY(%(scopes)s) AND hash = ANY(%(every)s) GROUP BY hash),
@@ -113,9 +291,9 @@ def keyword(
     filter: tuple[str, Sequence[Any]],
     limit: int,
 ) -> list[tuple[int, float]]:
-    marks = [words.mark(tenant, scope) for scope in scopes]
+    marks = [mark(tenant, scope) for scope in scopes]
     if not narrow and not query.strict and len(query.terms) > 1:
-        asked = words.terms(query, marks)
+        pieces = terms(query, marks)
         most = 2 * limit
         sql, values = _named(BY_WORDS, *filter)
         found = (
@@ -123,34 +301,34 @@ def keyword(
                 sql,
                 {
                     **values,
-                    "queries": [one for one, _ in asked],
-                    "hashes": [_array(hashes) for _, hashes in asked],
-                    "every": [hash for _, hashes in asked for hash in hashes],
+                    "queries": [one for one, _ in pieces],
+                    "hashes": [_array(hashes) for _, hashes in pieces],
+                    "every": [hash for _, hashes in pieces for hash in hashes],
                     "scopes": list(scopes),
                     "most": most,
                     "limit": limit,
                 },
             )
-            if asked
+            if pieces
             else []
         )
         # Where hidden memories crowd out the rest, the slow way looks behind them.
         if found and (len(found) * 2 >= min(limit, found[0][2]) or found[0][2] <= most):
             return [(key, weight) for key, weight, _ in found]
-    expression = words.expression(query, marks)
-    if expression is None:
+    asked = expression(query, marks)
+    if asked is None:
         return []
-    counted = words.leaves(query)
+    counted = leaves(query)
     sql, values = _named(BY_EXPRESSION, *filter)
     return run(
         sql,
         {
             **values,
-            "query": expression,
+            "query": asked,
             "scopes": list(scopes),
             "limit": limit,
-            "lexemes": [words.bounded(mark, word) for mark in marks for word in counted],
-            "hashes": [lexemes.hashed(word) for _ in marks for word in counted],
+            "lexemes": [bounded(mark, word) for mark in marks for word in counted],
+            "hashes": [words.hashed(word) for _ in marks for word in counted],
         },
     )
 
@@ -202,11 +380,11 @@ def nearest(
 def keyword_topics(
     run: Run, tenant: int, scopes: Sequence[int], query: Query, limit: int
 ) -> list[tuple[str, float]]:
-    marks = [words.mark(tenant, scope) for scope in scopes]
-    asked = words.topics(query, marks)
+    marks = [mark(tenant, scope) for scope in scopes]
+    asked = topics(query, marks)
     if asked is None:
         return []
-    counted = [words.bounded(mark, word) for mark in marks for word in words.leaves(query)]
+    counted = [bounded(mark, word) for mark in marks for word in leaves(query)]
     inside = list(scopes)
     return run(TOPICS, (asked, inside, counted, inside, limit))
 

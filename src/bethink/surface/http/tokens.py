@@ -317,19 +317,19 @@ class SharedTokens:
     far = True
 
     def __init__(self, store: PostgresStore) -> None:
-        from bethink.store.pg import tokens
+        from bethink.store.pg import team
 
-        self._store, self._rows = store, tokens
+        self._store, self._rows = store, team
         self.file = location()
 
     def known(self) -> list[Token]:
         """The tokens of the store's own tenant."""
-        return [_shared_token(row) for row in self._rows.all_of(self._store)]
+        return [_shared_token(row) for row in self._rows.list_tokens(self._store)]
 
     def find(self, secret: str) -> Token | None:
         """The token that was offered, of whichever tenant."""
         offered = digest(secret[:LONGEST])
-        row = self._rows.find(self._store, offered)
+        row = self._rows.find_token(self._store, offered)
         return _shared_token(row) if row and hmac.compare_digest(row["hash"], offered) else None
 
     def create(
@@ -352,17 +352,17 @@ class SharedTokens:
         token = token._replace(tenant=self._store.name)
         row = _row(token, stamp)
         granted = None if token.projects is None else json.dumps(token.projects)
-        self._rows.add(self._store, {**row, "projects": granted})
+        self._rows.add_token(self._store, {**row, "projects": granted})
         return secret, token
 
     def revoke(self, name: str, now: datetime) -> Token:
         meant = _find_named(self.known(), name)
-        self._rows.revoke(self._store, meant.id, stamp(now))
+        self._rows.revoke_token(self._store, meant.id, stamp(now))
         return meant._replace(revoked=meant.revoked or now)
 
     def mark_used(self, token: str, tenant: str, day: str) -> None:
         store = self._store if tenant in ("", self._store.name) else self._store.acting(tenant, "")
-        self._rows.mark_used(store, token, day)
+        self._rows.mark_token_used(store, token, day)
 
     def close(self) -> None:
         self._store.close()

@@ -1,0 +1,328 @@
+"""Words: text → the lexemes it is indexed under, the same for every database, and a Query as an FTS5 expression.
+
+Words are lower-cased, stripped of accents and stemmed by FTS5's own tokenizer, so that what is counted here is exactly what FTS5
+finds. Two things FTS5 cannot do are prepared for it: identifiers such as `parseHttpUrl` are also indexed under their parts, and scripts
+written without spaces are indexed by pairs of characters. In an expression every word is quoted, so no input can be taken for syntax.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from itertools import combinations, pairwise
+from math import log
+from typing import Any
+from zlib import crc32
+
+from bethink.text.words import STOP_WORDS
+from bethink.types import Query, Term, Words
+
+# Han, kana, Hangul, Thai, Lao, Myanmar, Khmer: no spaces between words, or (Hangul) particles glued to them.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_RUN = f"[{_UNSPACED}]+"
+# Bounded and from the first letter of a word only: it would otherwise be tried from each of them.
+_HUMPS = r"(?<![A-Za-z])(?:[A-Za-z][A-Za-z0-9]{0,60}[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,60}[a-z][A-Za-z0-9]*)"
+# The bytes of a text by what they tell: small letters and digits, capitals, and those that begin a character of such a script (and
+# of a few others). Every word with humps then holds "aA" or "AAa", and most texts hold neither: a look that costs next to nothing.
+_TOLD = bytes(
+    97
+    if 97 <= at <= 122 or 48 <= at <= 57
+    else 65
+    if 65 <= at <= 90
+    else 35
+    if at in (0xE0, 0xE1, *range(0xE3, 0xEE), 0xEF)
+    else 32
+    for at in range(256)
+)
+_PARTS = r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """When it is first needed: a plain question in English needs none of them."""
+    return re.compile(pattern)
+
+
+def _pairs(match: re.Match[str]) -> str:
+    run = match.group()
+    if len(run) == 1:
+        return f" {run} "
+    return " " + " ".join(run[i : i + 2] for i in range(len(run) - 1)) + " "
+
+
+def spaced(text: str) -> str:
+    """A text whose unspaced runs are written as pairs of characters."""
+    return text if text.isascii() else _compiled(_RUN).sub(_pairs, text)
+
+
+def unspaced(text: str) -> bool:
+    """Whether a text is one run of a script without spaces."""
+    return _compiled(_RUN).fullmatch(text) is not None
+
+
+def parts(identifier: str) -> list[str]:
+    """`parseHttpUrl` → parse, Http, Url; a word without humps has no parts."""
+    if identifier.islower():
+        return []
+    return _compiled(_PARTS).findall(identifier) if _compiled(_HUMPS).fullmatch(identifier) else []
+
+
+def prepare(text: str) -> str:
+    """The form of a text that is handed to FTS5."""
+    text = text.replace("\x00", " ")
+    told = text.encode("utf-8", "replace").translate(_TOLD)
+    if b"#" in told:
+        # A search for one character looks for pairs that begin with it; the last character of a run begins none.
+        ends = dict.fromkeys(run[-1] for run in _compiled(_RUN).findall(text) if len(run) > 1)
+        text = spaced(text) + ("\n" + " ".join(ends) if ends else "")
+    if (b"aA" in told or b"AAa" in told) and (humps := _compiled(_HUMPS).findall(text)):
+        text += "\n" + " ".join(part for word in humps for part in _compiled(_PARTS).findall(word))
+    return text
+
+
+@lru_cache(maxsize=1)
+def _tokenizer() -> Any:
+    import apsw
+
+    connection = apsw.Connection(":memory:")
+    return connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"]), connection
+
+
+def tokenize(text: str, prepared: bool = False) -> list[str]:
+    """Every lexeme of a text, in order, repeats included."""
+    import apsw
+
+    tokenizer, _ = _tokenizer()
+    source = text if prepared else prepare(text)
+    found = tokenizer(
+        source.encode("utf-8", "replace"),
+        apsw.FTS5_TOKENIZE_DOCUMENT,
+        None,
+        include_offsets=False,
+        include_colocated=False,
+    )
+    return [token if isinstance(token, str) else token[0] for token in found]
+
+
+@lru_cache(maxsize=1 << 15)
+def hashed(lexeme: str) -> int:
+    return crc32(lexeme.encode())
+
+
+@lru_cache(maxsize=1 << 15)
+def _behind(lexeme: str) -> bytes:
+    """A word as it stands behind another one."""
+    return f" {lexeme}".encode()
+
+
+@lru_cache(maxsize=1)
+def _stops() -> frozenset[str]:
+    return frozenset(lexeme for word in STOP_WORDS for lexeme in tokenize(word, prepared=True))
+
+
+def paired(lexemes: Sequence[str]) -> set[tuple[str, str]]:
+    """Words that stand side by side, stop words not counted: the cheap form of a phrase."""
+    return set(pairwise(_told(lexemes)))
+
+
+def _told(lexemes: Sequence[str]) -> list[str]:
+    stops = _stops()
+    return [lexeme for lexeme in lexemes if lexeme not in stops]
+
+
+def pair_hash(pair: tuple[str, str]) -> int:
+    """The hash of both words with a blank between, going on from that of the first."""
+    return crc32(_behind(pair[1]), hashed(pair[0]))
+
+
+def pack(lexemes: Sequence[str]) -> bytes:
+    """A text's words: how many are distinct, their sorted hashes, a count byte each, then the sorted hashes of its pairs."""
+    bag = Counter(map(hashed, lexemes))
+    order = sorted(bag)
+    told = _told(lexemes)
+    pairs = sorted(
+        set(map(crc32, map(_behind, told[1:]), map(hashed, told)))
+    )  # as `pair_hash`, without a call for each
+    counts = [bag[key] for key in order]
+    return array("I", [len(order), *order, *pairs]).tobytes() + bytes(
+        counts if max(counts, default=0) < 256 else (min(count, 255) for count in counts)
+    )
+
+
+def unpack(blob: bytes | None) -> memoryview:
+    """The sorted word hashes of a packed text."""
+    blob = blob or b""
+    size = min(
+        int.from_bytes(blob[:4], sys.byteorder), max(0, len(blob) - 4) // 5
+    )  # a damaged one says anything
+    return memoryview(blob)[4 : 4 + size * 4].cast("I")
+
+
+def occurrences(
+    blob: bytes | None, words: Sequence[int], pairs: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    """How often each hashed word, and whether each hashed pair, stands in a packed text."""
+    size = int.from_bytes(blob[:4], sys.byteorder) if blob else 0
+    counts = len(blob or b"") - size
+    if not blob or counts < 4 + 4 * size or counts % 4:  # none, or damaged
+        return (0,) * len(words), (False,) * len(pairs)
+    keys = memoryview(blob)[4:counts].cast("I")
+    last = len(keys)
+    found = []
+    for key in words:
+        at = bisect_left(keys, key, 0, size)
+        found.append(blob[counts + at] if at < size and keys[at] == key else 0)
+    beside = []
+    for key in pairs:
+        at = bisect_left(keys, key, size, last)
+        beside.append(at < last and keys[at] == key)
+    return tuple(found), tuple(beside)
+
+
+# A question as an FTS5 MATCH expression
+
+FTS_COLUMNS = "{content section tags}"
+# Column weights of FTS5's bm25 in table order: content, summary, section, tags, scope. The order found here only decides
+# which memories become candidates; their score is worked out again with the word weights of their own scope.
+# The summary repeats the content, so it counts only where it is asked for by name.
+RANK = "bm25(1.0, 0.01, 1.0, 1.0, 0.0)"
+
+# A word that stands in very many memories says little and costs much. Words are taken from the rarest up until this many
+# postings would be read; of the commoner ones only two together find a memory. Those left out still count when candidates
+# are scored. (bench/LOG.md, 2026-11-15)
+POSTINGS = 4_000
+TOGETHER = 3  # how many of the commoner words are tried two by two
+
+
+def scope_token(scope: int) -> str:
+    """The word under which the full-text index knows a scope. Digits at its end keep the stemmer away."""
+    return f"zq{scope}"
+
+
+def expression(query: Query, scopes: Sequence[int]) -> str | None:
+    """The whole query as one expression, or None when there is no word to look for. Without scopes it looks everywhere."""
+    if query.expression is not None:
+        words = _boolean(query.expression)
+    else:
+        words = " OR ".join(dict.fromkeys(_asked(query)))
+    return restrict(words, scopes) if words else None
+
+
+def span_expression(query: Query, scopes: Sequence[int]) -> str | None:
+    """The words of a question, any of them, as topics know them: a topic has a name and a summary and no other columns."""
+    words = [
+        _term(term)
+        for term in query.terms
+        if is_searchable(term) and term.column in (None, "content", "summary")
+    ]
+    return (
+        restrict(f"{{name summary}} : ({' OR '.join(dict.fromkeys(words))})", scopes)
+        if words and scopes
+        else None
+    )
+
+
+def restrict(words: str, scopes: Sequence[int]) -> str:
+    """An expression that looks only into some scopes; into all when none is named."""
+    within = " OR ".join(f'"{scope_token(scope)}"' for scope in scopes)
+    return f"({words}) AND scope : ({within})" if scopes else words
+
+
+def alternatives(
+    query: Query, counts: Callable[[Sequence[str]], list[int]], memories: int
+) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    """What finds a memory, each with its weight: the rarer words, and pairs of the commoner ones."""
+    words = {
+        _column(term, _term(term)): tokenize(space_query(term.text), prepared=True)
+        for term in query.terms
+        if is_searchable(term)
+    }
+    unique = list(dict.fromkeys(word for group in words.values() for word in group))
+    frequency = dict(zip(unique, counts(unique), strict=True))
+    cost = {
+        asked: min((frequency[word] for word in group), default=0) for asked, group in words.items()
+    }
+    rare: list[tuple[str, float]] = []
+    common: list[tuple[str, float]] = []
+    spent = 0
+    for asked in sorted(words, key=lambda asked: cost[asked]):
+        spent += cost[asked]
+        (rare if spent <= POSTINGS else common).append(
+            (asked, log(1 + memories / (1 + cost[asked])))
+        )
+    pairs = [
+        (f"({one} AND {other})", a + b)
+        for (one, a), (other, b) in combinations(common[:TOGETHER], 2)
+    ]
+    return rare, pairs
+
+
+def _asked(query: Query) -> list[str]:
+    return [_column(term, _term(term)) for term in query.terms if is_searchable(term)]
+
+
+def query_words(query: Query) -> Words:
+    """The words whose frequency decides the score: each once, in the order asked, and the pairs that stand side by side."""
+    positive = query.terms if query.expression is None else tuple(_leaves(query.expression))
+    told = [
+        word
+        for term in positive
+        if not term.prefix and term.column in (None, "content", "section", "tags")
+        for word in tokenize(space_query(term.text), prepared=True)
+    ]
+    return Words(
+        tuple(dict.fromkeys(told)),
+        tuple(dict.fromkeys(pair for pair in pairwise(told) if pair[0] != pair[1])),
+    )
+
+
+def _leaves(node: Any) -> list[Term]:
+    if isinstance(node, Term):
+        return [node]
+    operator, left, right = node
+    return _leaves(left) + ([] if operator == "not" else _leaves(right))
+
+
+def space_query(text: str) -> str:
+    """A query's word in the form the index has, but whole: `parseUrl` asks for parseurl, not for parse and url apart."""
+    return spaced(text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8"))
+
+
+def is_searchable(term: Term) -> bool:
+    return any(character.isalnum() for character in term.text)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', " ") + '"'
+
+
+def _term(term: Term) -> str:
+    spaced = space_query(term.text).strip()
+    if term.prefix or (len(term.text) == 1 and unspaced(term.text)):
+        # A single Han character stands in the index at the start of pairs.
+        return f"{_quoted(spaced)} *"
+    if (split := parts(term.text)) and len(split) > 1:
+        return f"({_quoted(spaced)} OR {_quoted(' '.join(split))})"
+    return _quoted(spaced)
+
+
+def _column(term: Term, words: str) -> str:
+    column = (
+        term.column if term.column in ("content", "summary", "section", "tags") else FTS_COLUMNS
+    )
+    return f"{column} : {words}" if words.startswith("(") else f"{column} : ({words})"
+
+
+def _boolean(node: Any) -> str:
+    if isinstance(node, Term):
+        return _column(node, _term(node)) if is_searchable(node) else ""
+    operator, left, right = node
+    one, other = _boolean(left), _boolean(right)
+    if not one or not other:
+        return one if operator == "not" or not other else other
+    return f"({one} {operator.upper()} {other})"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import threading
 from pathlib import Path
 
 import apsw
@@ -227,6 +229,15 @@ def test_the_names_of_another_databases_projects_bring_no_secret_either(cli, tmp
     connection.close()
     assert cli.json("import", str(copy), "--all-scopes")["added"] == 1
     assert SECRET not in cli.ok("stats") and SECRET not in cli.ok("stats", "--json")
+
+
+def test_an_export_may_come_through_a_pipe(cli, tmp_path):  # noqa: F811
+    file, pipe = strange(cli, tmp_path, {}), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(file.read_bytes()))
+    writer.start()
+    assert cli.json("import", str(pipe))["added"] == 1
+    writer.join()
 
 
 def test_personal_memories_come_only_when_asked_for(cli, tmp_path):  # noqa: F811

@@ -14,7 +14,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -148,29 +148,36 @@ def _read_file(
     memory: Bethink, file: Path, trusted: bool
 ) -> tuple[list[Given], dict[str, tuple[str, str]]]:
     """Everything in a file, checked, and the names and paths of its scopes where it tells them."""
-    used = located(memory.config, memory.project)
     try:
-        if "://" not in used and Path(used).exists() and file.samefile(used):
-            raise InvalidInput(
-                f"{file} is the database that is used here anyway.", "Name another with --database."
-            )
-        with file.open("rb") as stream:
-            start = stream.read(len(SQLITE))
+        is_database = _is_database(file, located(memory.config, memory.project))
+        values = [] if is_database else _values(file)
     except OSError as error:
         raise InvalidInput(
             f"{file} cannot be read: {error.strerror or error}.", "Check its permissions."
         ) from error
     names: dict[str, tuple[str, str]] = {}
-    if start == SQLITE:
+    if is_database:
         with open_copy(file) as store:
             found = list(_of_database(store))
             for key, *called in _all(store, "scopes"):
                 name, path = redact_value(called)[0]
                 names[key] = name, path
     else:
-        found = [_of_json(value, at, file) for at, value in enumerate(_values(file), start=1)]
+        found = [_of_json(value, at, file) for at, value in enumerate(values, start=1)]
     checked = [_check(one, at, file, memory, trusted) for at, one in enumerate(found, start=1)]
     return checked, names
+
+
+def _is_database(file: Path, used: str) -> bool:
+    """Whether a file is a SQLite database, other than the one in use: to open and close that here would drop SQLite's locks."""
+    if not file.is_file():
+        return False  # a pipe, which can be read once
+    if "://" not in used and Path(used).exists() and file.samefile(used):
+        raise InvalidInput(
+            f"{file} is the database that is used here anyway.", "Name another with --database."
+        )
+    with file.open("rb") as stream:
+        return stream.read(len(SQLITE)) == SQLITE
 
 
 def _of_database(store: Store) -> Iterator[Given]:
@@ -185,7 +192,7 @@ def _all(store: Store, part: str) -> Iterator[Any]:
     return (item for page in export_pages(store, part, PAGE) for item in getattr(page, part))
 
 
-def _values(file: Path) -> Iterable[Any]:
+def _values(file: Path) -> list[Any]:
     """The objects of an export, whichever of its forms it has."""
     try:
         text = _unpack(file).decode("utf-8-sig")

@@ -368,6 +368,21 @@ def test_histories_of_ones_own_copy_are_merged(cli, tmp_path):  # noqa: F811
     (one,) = exported(cli).values()
     assert (one["content"], one["usefulness"]) == ("Tea is at five", 1)
     assert [event["action"] for event in one["history"]] == ["add", "update", "vote"]
+    assert cli.json("search", "five", "--mode", "vector")[0]["id"] == id
+    assert cli("doctor", "--deep").code == 0
+
+
+def test_a_memory_that_stands_twice_in_a_file_comes_once(cli, tmp_path):  # noqa: F811
+    file = strange(cli, tmp_path, {}, {})
+    first, second = json.loads(file.read_text())
+    file.write_text(json.dumps([first, first, second, {**second, "id": "another", "tags": ["x"]}]))
+    done = cli.json("import", str(file), "--trusted")
+    assert (done["added"], done["known"], len(exported(cli))) == (2, 2, 2)
+    again = {**first, "id": "01900000-0000-7000-8000-00000000000a"}  # the same text, told elsewhere
+    file.write_text(json.dumps([again]))
+    before = exported(cli)
+    assert cli.json("import", str(file), "--trusted")["merged"] == 0
+    assert exported(cli) == before
 
 
 def test_a_project_of_another_machine_is_known_by_its_name(cli, tmp_path, monkeypatch):  # noqa: F811

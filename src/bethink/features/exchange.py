@@ -124,22 +124,27 @@ def import_file(
     """Takes in what a file holds of this project; with `personal` what is personal too, with `all_scopes` everything."""
     given, names = _read_file(memory, file, trusted)
     scopes = _choose_scopes(memory, file, given, names, all_scopes, personal)
-    chosen = [_move(one, scopes) for one in given if one.memory.scope in scopes]
+    moved = [_move(one, scopes) for one in given if one.memory.scope in scopes]
+    chosen = list({one.memory.id: one for one in reversed(moved)}.values())[::-1]
     fate, ids = _judge(memory, chosen)
     new = [_rename(one, ids) for one in chosen if fate[one.memory.id] == ADDED]
     counts = Counter(fate.values())
     done = Imported(
         added=counts[ADDED],
-        known=counts[KNOWN],
+        known=counts[KNOWN] + len(moved) - len(chosen),
         purged=counts[PURGED],
-        left_out=len(given) - len(chosen),
+        left_out=len(given) - len(moved),
         redactions=sum(one.redactions for one in new),
     )
     if dry_run:
         return done
     if trusted:
-        known = [_rename(one, ids) for one in chosen if fate[one.memory.id] == KNOWN]
-        done = done._replace(merged=_merge_known(memory, known))
+        same = [
+            _rename(one, ids).record
+            for one in chosen
+            if fate[one.memory.id] == KNOWN and _is_same(one.memory, ids)
+        ]
+        done = done._replace(merged=_merge_known(memory, same))
     done = _put_new(memory, new, done, names, scopes, progress)
     return done._replace(relations=_relate(memory, new, trusted))
 
@@ -364,7 +369,7 @@ def _judge(memory: Bethink, given: Sequence[Given]) -> tuple[dict[str, str], dic
             id = old.id if there.get(old.id, old.scope) == old.scope else _other_id(old)
             visible = one.record.unique and old.deleted_at is None
             twin = twins[old.scope].get(old.content_hash) if visible else None
-            if id in there or twin or old.id in fate:
+            if id in there or twin:
                 fate[old.id], ids[old.id] = KNOWN, id if id in there else twin or id
             elif old.content_hash in buried:
                 fate[old.id] = PURGED
@@ -382,6 +387,11 @@ def _other_id(one: Memory) -> str:
     )
     digits = f"{tail:016x}"
     return f"{one.id[:19]}{digits[:4]}-{digits[4:]}"
+
+
+def _is_same(one: Memory, ids: Mapping[str, str]) -> bool:
+    """Whether what is known here is this very memory, and not another one with its text."""
+    return ids[one.id] in (one.id, _other_id(one))
 
 
 def _rename(one: Given, ids: Mapping[str, str]) -> Given:
@@ -482,16 +492,21 @@ def _name_of(memory: Bethink, scope: str) -> tuple[str, str] | None:
     return (scope, "") if scope in (PERSONAL, TEAM) else None
 
 
-def _merge_known(memory: Bethink, known: Sequence[Given]) -> int:
+def _merge_known(memory: Bethink, known: Sequence[Record]) -> int:
     """Brings one's own changes elsewhere into memories that are here too: histories are merged as a sync merges them."""
     merged = 0
     for at in range(0, len(known), PAGE):
-        page = {one.memory.id: one.record for one in known[at : at + PAGE] if one.record.events}
-        for mine in memory.store.records(list(page)):
-            both = merge(mine, page[mine.memory.id]).record
-            if version(both) != version(mine):
-                expect = {mine.memory.id: version(mine)}
-                merged += not memory.store.take(Bundle(records=(both,)), expect=expect)
+        theirs = {one.memory.id: one for one in known[at : at + PAGE] if one.events}
+        expect: dict[str, bytes | None] = {}
+        both: list[Record] = []
+        for mine in memory.store.records(list(theirs)):
+            record = merge(mine, theirs[mine.memory.id]).record
+            if version(record) != version(mine):
+                expect[mine.memory.id] = version(mine)
+                both.append(record)
+        vectors = _vectors(memory, both)
+        records = tuple(one._replace(vectors=vectors.get(one.memory.id, ())) for one in both)
+        merged += len(records) - len(memory.store.take(Bundle(records=records), expect=expect))
     return merged
 
 

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 
 import bethink
 from bethink.surface import layout
-from bethink.surface.cli import output, parsing
+from bethink.surface.cli import parsing
 from bethink.surface.cli.main import COMMANDS, find_command
-from bethink.surface.cli.progress import Bar
+from bethink.surface.cli.output import Bar
 from bethink.surface.render import SIGNALS
 
 pytest_plugins = ["cli_runner"]
@@ -154,7 +154,7 @@ def test_completion_for_bash_is_valid_and_completes(cli, tmp_path):
     assert complete("bethink", "search", "x", "--mode", "") == ["hybrid", "vector", "keyword"]
     assert complete("bethink", "--database", "x.db", "add", "--kind", "dec") == ["decision"]
     assert complete("bethink", "model", "p") == ["pull"]
-    assert complete("bethink", "list", "--format", "") == list(parsing.FORMATS)
+    assert complete("bethink", "list", "--format", "") == list(layout.FORMATS)
 
 
 @pytest.mark.parametrize(
@@ -557,14 +557,14 @@ def test_every_signal_is_explained_in_words():
 def test_colour_only_on_a_terminal_that_wants_it(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert output.style("x", "bold") == "x"
+    assert layout.style("x", "bold") == "x"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert output.style("x", "bold") == "\x1b[1mx\x1b[0m"
+    assert layout.style("x", "bold") == "\x1b[1mx\x1b[0m"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert output.style("x", "bold") == "x"
+    assert layout.style("x", "bold") == "x"
     monkeypatch.setenv("NO_COLOR", "")
     monkeypatch.setenv("TERM", "dumb")
-    assert output.style("x", "bold") == "x"
+    assert layout.style("x", "bold") == "x"
 
 
 class Arguments:
@@ -598,7 +598,7 @@ def test_a_terminal_is_given_nothing_that_it_obeys(cli, monkeypatch, command, fo
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     shown = cli.ok(*command.split(), *((id,) if command == "get" else ()), "--format", format)
     assert "evil" in shown
-    assert output.plain(shown) == shown
+    assert layout.plain(shown) == shown
     monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
     assert cli.json("get", id)[0]["content"] == HOSTILE
 
@@ -615,7 +615,7 @@ def test_progress_draws_only_on_a_terminal(capsys, monkeypatch):
         capsys.readouterr().err
         == f"\r\x1b[Kreading [{'#' * 12}{'.' * 12}] 1 of 2\r\x1b[Kreading [{'#' * 24}] 2 of 2\r\x1b[K"
     )
-    with Bar(Arguments, "fetching", output.size) as bar:
+    with Bar(Arguments, "fetching", layout.size) as bar:
         bar(1_500_000, None)
     assert "fetching 1.5 MB" in capsys.readouterr().err
 
@@ -644,7 +644,7 @@ def test_formats_give_back_what_they_were_given(records, query):
     fields = ("id", "content", "lines")
 
     def shown(format):
-        return "".join(output.format_records(format, records, fields, "found", "one", query=query))
+        return "".join(layout.format_records(format, records, fields, "found", "one", query=query))
 
     assert json.loads(shown("json")) == records
     assert [json.loads(line) for line in shown("jsonl").split("\n") if line] == records
@@ -662,6 +662,6 @@ def test_formats_give_back_what_they_were_given(records, query):
 @settings(max_examples=80, deadline=None)
 @given(st.text(max_size=300), st.integers(41, 120))
 def test_wrapping_loses_no_word(text, width):
-    output_lines = output.wrap(text, "  ")
-    assert "".join(" ".join(output_lines).split()) == "".join(output.plain(text).split())
-    assert len(output.one_line(text, width)) <= width
+    output_lines = layout.wrap(text, "  ")
+    assert "".join(" ".join(output_lines).split()) == "".join(layout.plain(text).split())
+    assert len(layout.one_line(text, width)) <= width

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.surface.cli import output
-from bethink.surface.cli.output import Listing, Result
+from bethink.surface.cli.output import Bar, Listing, Result
 from bethink.surface.cli.parsing import command, pieces
-from bethink.surface.cli.progress import Bar
 from bethink.surface.cli.session import confirmed, settings
 from bethink.surface.layout import FORMATS, cell, columns, many, one_line, size
 

@@ -19,9 +19,8 @@ from bethink.hosts import check
 from bethink.hosts.place import Place, portable_command
 from bethink.surface.cli import output
 from bethink.surface.cli.install import user_place
-from bethink.surface.cli.output import Listing, Result
+from bethink.surface.cli.output import Bar, Listing, Result
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.progress import Bar
 from bethink.surface.cli.session import opened, project
 from bethink.surface.layout import FORMATS, many, plain, size, style
 

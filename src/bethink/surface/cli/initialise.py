@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink.errors import UsageError
 from bethink.surface.cli import output
 from bethink.surface.cli.knowledge import count_words, skipped_lines, synced_record
-from bethink.surface.cli.output import Result
+from bethink.surface.cli.output import Bar, Result
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.progress import Bar
 from bethink.surface.cli.session import directory, opened
 from bethink.surface.layout import many, one_line
 

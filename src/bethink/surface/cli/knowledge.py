@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.errors import NotFound, Overtaken, UsageError
 from bethink.surface.cli import output
-from bethink.surface.cli.output import Result
+from bethink.surface.cli.output import Bar, Result
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.progress import Bar
 from bethink.surface.cli.session import opened
 from bethink.surface.layout import many, one_line
 

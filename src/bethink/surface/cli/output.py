@@ -5,48 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
-from bethink.surface.layout import (
-    Record,
-    cell,
-    columns,
-    date,
-    date_and_time,
-    flatten_record,
-    format_records,
-    json_text,
-    many,
-    one_line,
-    plain,
-    size,
-    style,
-    width,
-    wrap,
-)
+from bethink.surface.layout import flatten_record, format_records, json_text, plain
 from bethink.types import NOTHING
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-__all__ = (
-    "cell",
-    "columns",
-    "date",
-    "date_and_time",
-    "flatten_record",
-    "format_records",
-    "json_text",
-    "many",
-    "one_line",
-    "plain",
-    "size",
-    "style",
-    "width",
-    "wrap",
-)
-
+EVERY = 0.1  # seconds between two drawings of a bar
+CELLS = 24  # of a bar
 # What agents set for the commands that they run: Claude Code, Codex, Gemini CLI, opencode, Cursor, Copilot CLI, any other.
 AGENTS = (
     "CLAUDECODE",
@@ -213,31 +183,52 @@ def _present_to_agent(result: Result) -> None:
         out(fence_text(text) if result.stored else clean(text))
 
 
-def show(args: Namespace, value: Any, text: Callable[[], None]) -> None:
-    """One object: as JSON, or as `text` writes it."""
-    if args.format == "json":
-        data([json_text(value) + "\n"])
-    else:
-        text()
-
-
-def show_list(
-    args: Namespace,
-    records: Iterable[Record],
-    fields: Sequence[str],
-    text: Callable[[], None],
-    root: str = "memories",
-    item: str = "memory",
-    **about: str,
-) -> None:
-    """What is listed, in the format that was asked for. `about` becomes attributes of the XML root."""
-    if args.format == "text":
-        text()
-        return
-    data(format_records(args.format, records, fields, root, item, **about))
-
-
 def data(parts: Iterable[str], stream: TextIO | None = None) -> None:
     """What programs read: as it is. People whose terminal it goes to get it without what that might obey."""
     stream = stream or sys.stdout
     stream.writelines(map(plain, parts) if stream.isatty() else parts)
+
+
+# How far a long command is
+
+
+class Bar:
+    """Draws to stderr, only on a terminal and not with --quiet; the line is gone when it is closed."""
+
+    def __init__(
+        self,
+        args: Namespace,
+        label: str,
+        unit: Callable[[float], str] = lambda count: f"{count:,.0f}",
+    ) -> None:
+        self.shown = not args.quiet and sys.stderr.isatty()
+        self.label = label
+        self.unit = unit
+        self._drawn = 0.0
+        self._dirty = False
+
+    def __call__(self, done: int, total: int | None = None, label: str | None = None) -> None:
+        if not self.shown or (time.monotonic() - self._drawn < EVERY and done != total):
+            return
+        self._drawn = time.monotonic()
+        self._dirty = True
+        sys.stderr.write("\r\x1b[K" + self.line(done, total, label))
+        sys.stderr.flush()
+
+    def line(self, done: int, total: int | None, label: str | None = None) -> str:
+        if not total:
+            return f"{label or self.label} {self.unit(done)}"
+        full = min(CELLS, CELLS * done // total)
+        return f"{label or self.label} [{'#' * full}{'.' * (CELLS - full)}] {self.unit(done)} of {self.unit(total)}"
+
+    def close(self) -> None:
+        if self._dirty:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._dirty = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

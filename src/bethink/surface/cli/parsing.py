@@ -13,16 +13,9 @@ from bethink.errors import InvalidInput, UsageError
 from bethink.surface.arguments import SWITCH, Argument, parse_arguments
 from bethink.surface.cli import output
 from bethink.surface.cli.main import COMMANDS, version
-from bethink.surface.layout import FORMATS as FORMATS
 from bethink.surface.layout import width
 
-PATHS = (
-    "database",
-    "project",
-    "file",
-    "output",
-    "directory",
-)  # arguments whose bytes need not be UTF-8
+PATHS = ("database", "project", "file", "output", "directory")  # their bytes need not be UTF-8
 MOST = 1_000_000_000
 # What other tools call it; by its letters another command would be nearest.
 MEANT = {
@@ -61,7 +54,7 @@ class Command(NamedTuple):
     the memory: to "read" one that is there, or to "make" one if need be."""
 
     run: Callable[..., Any]
-    arguments: str | Callable[[argparse.ArgumentParser], None]
+    arguments: str
     formats: tuple[str, ...] = ("text", "json")
     opens: str = ""
 
@@ -94,9 +87,8 @@ def load(name: str) -> Command:
         raise UsageError(
             f"'{name}' is not a command.", meant or "`bethink --help` lists the commands."
         )
-    module = importlib.import_module(f"bethink.surface.cli.{COMMANDS[name][0]}")
-    found: Command = REGISTERED.get(name) or module.COMMANDS[name]
-    return found
+    importlib.import_module(f"bethink.surface.cli.{COMMANDS[name][0]}")
+    return REGISTERED[name]
 
 
 def build(name: str) -> tuple[Command, Parser]:
@@ -111,10 +103,7 @@ def build(name: str) -> tuple[Command, Parser]:
         formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=width() - 2),
         allow_abbrev=False,
     )
-    if callable(found.arguments):
-        found.arguments(parser)
-    else:
-        add_arguments(parser, found.arguments)
+    add_arguments(parser, found.arguments)
     parser.usage = parser.usage or " ".join(
         [parser.prog, "[options]", *map(_placeholder, parser._get_positional_actions())]
     )
@@ -282,21 +271,6 @@ def nearest(word: str, known: Sequence[str]) -> str | None:
 
     close = difflib.get_close_matches(word.lower(), known, n=1)
     return f"Did you mean '{close[0]}'?" if close else None
-
-
-# Types for commands that build their parser themselves.
-
-
-def count(text: str) -> int:
-    return int(as_number(text, next(parse_arguments("N whole 1.."))))
-
-
-def offset(text: str) -> int:
-    return int(as_number(text, next(parse_arguments("N whole 0.."))))
-
-
-def number(text: str) -> float:
-    return as_number(text, next(parse_arguments("N number")))
 
 
 def pieces(values: Sequence[str] | None) -> tuple[str, ...]:

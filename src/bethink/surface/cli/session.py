@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.surface.cli import output
-from bethink.surface.cli.progress import Bar
+from bethink.surface.cli.output import Bar
+from bethink.surface.layout import plain, size
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -36,7 +37,7 @@ def opened(args: Namespace, make: bool = False) -> Iterator[Bethink]:
     if not make:
         check_database(args)
     told: list[bool] = []
-    with Bar(args, "fetching the embedding model", output.size) as bar:
+    with Bar(args, "fetching the embedding model", size) as bar:
 
         def fetching(done: int, total: int | None) -> None:
             if not told and not bar.shown and not args.quiet:
@@ -140,7 +141,7 @@ def decoded(raw: bytes, name: str) -> str:
         )
     if len(raw) > LONGEST:
         raise InvalidInput(
-            f"{name} holds more than {output.size(LONGEST)}.",
+            f"{name} holds more than {size(LONGEST)}.",
             "Split it: a memory is a statement or a passage.",
         )
     try:
@@ -168,6 +169,6 @@ def confirmed(args: Namespace, question: str) -> None:
 def says_yes(question: str) -> bool:
     """Whether somebody at the terminal says yes."""
     sys.stdout.flush()
-    sys.stderr.write(f"{output.plain(question)} [y/N] ")
+    sys.stderr.write(f"{plain(question)} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -15,11 +15,10 @@ from bethink.errors import BethinkError, InvalidInput, StoreCorrupt, UsageError
 from bethink.surface.cli import output
 from bethink.surface.cli.find import FILTERS, chosen_filter
 from bethink.surface.cli.knowledge import existing_path, sync_with_bar, synced_result
-from bethink.surface.cli.output import Result
+from bethink.surface.cli.output import Bar, Result
 from bethink.surface.cli.parsing import command, pieces
-from bethink.surface.cli.progress import Bar
 from bethink.surface.cli.session import check_database, opened, project, settings
-from bethink.surface.layout import FORMATS, columns, many
+from bethink.surface.layout import FORMATS, columns, flatten_record, format_records, many
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -88,9 +87,9 @@ def export_text(form: str, memory: Bethink, memories: Iterator[Memory]) -> Itera
         return
     records: Iterator[Any] = export_records(memory, memories)
     if form not in ("json", "jsonl"):
-        records = (output.flatten_record(plain(one)) for one in memories)
+        records = (flatten_record(plain(one)) for one in memories)
     fields = [field for field in render.FIELDS if field != "score"]
-    yield from output.format_records(form, records, fields)
+    yield from format_records(form, records, fields)
 
 
 @contextmanager

@@ -135,6 +135,23 @@ def json_text(value: Any, indent: int | None = 2) -> str:
     )
 
 
+def pick(value: Any, names: str) -> dict[str, Any]:
+    """Some fields of a value, as a JSON object: moments as text in UTC, tuples as lists."""
+    from datetime import datetime
+
+    from bethink.recall.shape import iso
+
+    found = {name: getattr(value, name) for name in names.split()}
+    return {
+        name: iso(one)
+        if isinstance(one, datetime)
+        else list(one)
+        if isinstance(one, tuple)
+        else one
+        for name, one in found.items()
+    }
+
+
 def flatten_record(record: Record) -> Record:
     """A record with its line range as text, for formats in which everything is text."""
     lines = record.get("lines")

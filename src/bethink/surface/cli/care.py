@@ -7,12 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bethink.embed import models
+from bethink.embed.models import KNOWN, location
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
+from bethink.features import tending
+from bethink.recall.shape import plain
 from bethink.surface.cli import output
 from bethink.surface.cli.output import Bar, Listing, Result
 from bethink.surface.cli.parsing import command, pieces
 from bethink.surface.cli.session import confirmed, settings
 from bethink.surface.layout import FORMATS, cell, columns, many, one_line, size
+from bethink.surface.render import memory_line, short_ids
+from bethink.types import MODES, PERSONAL
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -93,8 +99,6 @@ def reset(args: Namespace, memory: Bethink) -> Result:
       bethink reset --scope personal
       bethink reset --scope all --yes
     """
-    from bethink.types import PERSONAL
-
     name = memory.project.name
     here = f"the container {args.container} of {name}" if args.container else f"the project {name}"
     scopes, where = {
@@ -126,8 +130,6 @@ def duplicates(args: Namespace, memory: Bethink) -> Result:
       bethink duplicates --json | jq -r '.[].other.id'
       bethink forget ID
     """
-    from bethink.features import tending
-
     with Bar(args, "comparing") as bar:
         found = tending.duplicates(memory, limit=args.limit, progress=bar)
     return pairs_result(memory, found, "No memories say the same.")
@@ -142,30 +144,19 @@ def contradictions(args: Namespace, memory: Bethink) -> Result:
       bethink contradictions --limit 50 --json
       bethink link NEWER supersedes OLDER
     """
-    from bethink.features import tending
-
     with Bar(args, "comparing") as bar:
         found = tending.contradictions(memory, limit=args.limit, progress=bar)
     return pairs_result(memory, found, "No memories disagree.")
 
 
 def pairs_result(memory: Bethink, found: Sequence[Pair], none: str) -> Result:
-    from bethink.recall.shape import plain
-    from bethink.surface.render import memory_line, short_ids
-
     short = short_ids(memory, [one for pair in found for one in (pair.keep, pair.other)])
     lines, value = [], []
     for number, pair in enumerate(found, start=1):
         lines.append(f"{number}. {pair.reason} ({pair.similarity:.2f})")
         lines += [f"   {memory_line(one, short)}" for one in (pair.keep, pair.other)]
-        value.append(
-            {
-                "keep": plain(pair.keep),
-                "other": plain(pair.other),
-                "similarity": round(pair.similarity, 4),
-                "reason": pair.reason,
-            }
-        )
+        both = {"keep": plain(pair.keep), "other": plain(pair.other)}
+        value.append({**both, "similarity": round(pair.similarity, 4), "reason": pair.reason})
     return Result(value, lines, notes=() if found else [none], stored=True)
 
 
@@ -187,8 +178,6 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
       bethink consolidate
       bethink consolidate --yes --json
     """
-    from bethink.features import tending
-
     with Bar(args, "comparing") as bar:
         steps = tending.plan(memory, progress=bar)
     done, number = 0, many(len(steps), "step")
@@ -209,8 +198,6 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
 
 
 def step_lines(memory: Bethink, steps: Sequence[Step]) -> list[str]:
-    from bethink.surface.render import memory_line, short_ids
-
     lines = []
     for action, words in STEP_WORDS.items():
         mine = [step for step in steps if step.action == action]
@@ -253,8 +240,6 @@ def model(args: Namespace) -> Result:
       bethink model pull all-MiniLM-L6-v2
       bethink model verify
     """
-    from bethink.embed import models
-
     if args.action == "list":
         if args.name:
             raise UsageError("`model list` takes no name.", "bethink model list")
@@ -280,8 +265,6 @@ def model(args: Namespace) -> Result:
 
 
 def list_models(args: Namespace) -> Result:
-    from bethink.embed.models import KNOWN, location
-
     current = settings(args).embedding.rpartition("/")[2].lower()
     rows: list[dict[str, Any]] = []
     for known in KNOWN.values():
@@ -373,8 +356,6 @@ def bench(args: Namespace) -> Result:
       bethink bench ../shared/bench/* --mode hybrid,vector,keyword
       bethink bench ../shared/bench/cosqa --json
     """
-    from bethink.types import MODES
-
     modes = list(pieces(args.mode)) or list(MODES)
     for mode in modes:
         if mode not in MODES:

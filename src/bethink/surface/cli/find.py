@@ -20,12 +20,15 @@ from bethink.surface.layout import (
     date_and_time,
     many,
     one_line,
+    pick,
     size,
     style,
     width,
     wrap,
 )
 from bethink.surface.layout import plain as printable
+from bethink.text.checks import as_entity
+from bethink.text.when import moment
 from bethink.types import PERSONAL
 
 if TYPE_CHECKING:
@@ -77,9 +80,6 @@ how to look:
 
 def chosen_filter(args: Namespace, memory: Bethink, **more: Any) -> Filter:
     """The filter that the options describe. `more` overrides them."""
-    from bethink.text.checks import as_entity
-    from bethink.text.when import moment
-
     now = memory.clock()
     times = {name: getattr(args, name) for name in ("since", "until", "as_of")}
     states = ("expired", "deleted", "superseded", "quarantined")
@@ -234,26 +234,14 @@ def answer_result(args: Namespace, memory: Bethink, answer: Answer) -> Result:
         around["hints"] = [*around["hints"], raise_it]
     topics = [
         {
-            "id": span.id,
-            "name": span.name,
-            "summary": span.summary,
-            "session": span.session,
+            **pick(span, "id name summary session"),
             "memories": [hit.memory.id for hit in together],
         }
         for span, together in arranged.topics
         if span
     ]
-    value = {
-        "query": both.query,
-        "index": both.index,
-        "details": both.details,
-        "total_count": both.total_count,
-        "has_more": both.has_more,
-        "tokens_used": both.tokens_used,
-        "hints": both.hints,
-        "topics": topics,
-    }
-    return Result(value, lines, **around)
+    value = pick(both, "query index details total_count has_more tokens_used hints")
+    return Result({**value, "topics": topics}, lines, **around)
 
 
 # By id and by time
@@ -400,14 +388,8 @@ def version_record(number: int, event: Event) -> dict[str, Any]:
         {name: history_value(name, value) for name, value in (side or {}).items()}
         for side in (event.before, event.after)
     )
-    return {
-        "version": number,
-        "at": iso(event.at),
-        "actor": event.actor,
-        "action": event.action,
-        "before": before,
-        "after": after,
-    }
+    event_record = pick(event, "at actor action")
+    return {"version": number, **event_record, "before": before, "after": after}
 
 
 def history_value(name: str, value: Any) -> Any:
@@ -480,7 +462,10 @@ def topics(args: Namespace, memory: Bethink) -> Result:
     none = "`bethink backfill --all` reads what the agents on this machine keep."
     return Result(
         [
-            {**session_record(session), "topics": [topic_record(span) for span in spans]}
+            {
+                **pick(session, "id host title source started_at ended_at"),
+                "topics": [pick(span, "id parent name summary lines depth") for span in spans],
+            }
             for session, spans in talks
         ],
         topic_lines(talks, args.tree or bool(args.session)),
@@ -488,28 +473,6 @@ def topics(args: Namespace, memory: Bethink) -> Result:
         hints=() if chosen else [none],
         stored=True,
     )
-
-
-def session_record(session: Session) -> dict[str, Any]:
-    return {
-        "id": session.id,
-        "host": session.host,
-        "title": session.title,
-        "source": session.source,
-        "started_at": iso(session.started_at),
-        "ended_at": iso(session.ended_at),
-    }
-
-
-def topic_record(span: Span) -> dict[str, Any]:
-    return {
-        "id": span.id,
-        "parent": span.parent,
-        "name": span.name,
-        "summary": span.summary,
-        "lines": list(span.lines),
-        "depth": span.depth,
-    }
 
 
 def topic_lines(talks: Sequence[tuple[Session, Sequence[Span]]], full: bool) -> list[str]:

@@ -6,7 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bethink import config
 from bethink.errors import UsageError
+from bethink.features import initialise
+from bethink.features.initialise import Step, Taken
 from bethink.surface.cli import output
 from bethink.surface.cli.knowledge import count_words, skipped_lines, synced_record
 from bethink.surface.cli.output import Bar, Result
@@ -72,9 +75,6 @@ def init(args: Namespace) -> int:
       bethink init --local
       bethink init --skip-map --skip-analyze
     """
-    from bethink import config
-    from bethink.features import initialise
-
     if args.directory and args.project:
         raise UsageError("Give DIRECTORY or --project, not both.", "bethink init ~/code/shop")
     start = Path(args.directory).expanduser() if args.directory else directory(args) or Path.cwd()
@@ -125,10 +125,6 @@ def offer_install(args: Namespace) -> None:
 
 def plan_project(args: Namespace, project: Project, settings: Config, options: Options) -> Report:
     """What `set_up_project` would do, found out without touching anything, the database included."""
-    from bethink import config
-    from bethink.features import initialise
-    from bethink.features.initialise import Step, Taken
-
     own = project.local_database
     local = not settings.database and (args.local or (own.exists() and config.trusts(project.root)))
     steps = initialise.plan(project, settings, options)
@@ -149,8 +145,6 @@ def plan_project(args: Namespace, project: Project, settings: Config, options: O
 
 def set_up_project(args: Namespace, project: Project, settings: Config, options: Options) -> Report:
     """Does everything, as far as it gets. The database is opened first: without it, nothing is worth making."""
-    from bethink.features import initialise
-
     own = initialise.make_local(project, settings) if args.local else []
     with opened(args, make=True) as memory:
         path = str(getattr(memory.store, "path", memory.config.database))
@@ -176,9 +170,6 @@ def set_up_project(args: Namespace, project: Project, settings: Config, options:
 
 
 def take_part(args: Namespace, memory: Bethink, part: str) -> Taken:
-    from bethink.features import initialise
-    from bethink.features.initialise import Taken
-
     if getattr(args, f"skip_{part}"):
         return Taken(part, "skipped", reason=f"--skip-{part}")
     try:
@@ -189,8 +180,6 @@ def take_part(args: Namespace, memory: Bethink, part: str) -> Taken:
 
 
 def find_notes(args: Namespace, project: Project, settings: Config, local: bool) -> list[str]:
-    from bethink.features import initialise
-
     notes = []
     unread = {} if args.skip_index else initialise.unread(project, settings)
     if unread:

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import NotFound, Overtaken, UsageError
+from bethink.features import builtin, conversations, knowledge
+from bethink.hooks import pause
 from bethink.surface.cli import output
 from bethink.surface.cli.output import Bar, Result
 from bethink.surface.cli.parsing import command
 from bethink.surface.cli.session import opened
 from bethink.surface.layout import many, one_line
+from bethink.text.when import moment
+from bethink.types import path_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -44,8 +48,6 @@ def synced_result(synced: Synced) -> Result:
 
 
 def synced_record(synced: Synced) -> dict[str, Any]:
-    from bethink.types import path_of
-
     return {
         "sources": synced.sources,
         "added": [path_of(uri) for uri in synced.added],
@@ -115,8 +117,6 @@ def index(args: Namespace) -> Result | None:
       bethink index docs/guides
       bethink index --watch
     """
-    from bethink.features import builtin, knowledge
-
     if args.watch:
         knowledge.check_watching()
     with opened(args, make=True) as memory:
@@ -139,8 +139,6 @@ def index(args: Namespace) -> Result | None:
 def watch_folders(args: Namespace, memory: Bethink, paths: list[Path] | None) -> None:
     import signal
     import threading
-
-    from bethink.features import knowledge
 
     # An interrupt that came while the watcher starts could be lost; a flag is seen whenever it is looked at.
     stop = threading.Event()
@@ -165,8 +163,6 @@ def map_code(args: Namespace, memory: Bethink) -> Result:
       bethink map --json > repo-map.json
       bethink map && bethink search "where are retries handled?"
     """
-    from bethink.features import knowledge
-
     if args.format == "json":
         return Result(knowledge.repo_map(memory))
     return synced_result(sync_with_bar(args, "mapping", partial(knowledge.map_code, memory)))
@@ -192,8 +188,6 @@ def analyze(args: Namespace, memory: Bethink) -> Result:
       bethink analyze --git --since 2025-01-01
       bethink analyze && bethink list --tag command
     """
-    from bethink.features import knowledge
-
     if args.since and not args.git:
         raise UsageError("--since goes with --git.", "bethink analyze --git --since 2025-01-01")
     if not args.git:
@@ -223,9 +217,6 @@ def backfill(args: Namespace) -> Result:
       bethink backfill ~/.claude/projects/-home-ada-shop
       bethink backfill exported-chat.md --host plain
     """
-    from bethink.features import conversations
-    from bethink.text.when import moment
-
     if bool(args.path) == args.all:
         raise UsageError("Give a path, or --all.", "bethink backfill --all")
     with opened(args, make=True) as memory:
@@ -249,8 +240,6 @@ def backfill(args: Namespace) -> Result:
 
 def warn_of_pause(args: Namespace) -> None:
     import time
-
-    from bethink.hooks import pause
 
     current = [one for one in pause.read() if one.holds(time.time())]
     if not current:

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bethink.errors import UsageError
+from bethink.features import promotion
+from bethink.recall.shape import plain
 from bethink.surface.cli.output import Result
 from bethink.surface.cli.parsing import command
 from bethink.surface.cli.session import directory
-from bethink.surface.layout import one_line
+from bethink.surface.layout import one_line, pick
+from bethink.surface.render import memory_label, short_ids
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -56,8 +59,6 @@ def promote(args: Namespace, memory: Bethink) -> Result:
       bethink promote 01a1dd89 --to agents
       bethink promote --refresh
     """
-    from bethink.features import promotion
-
     looks = args.suggest or args.check or args.refresh
     if bool(args.id) == bool(looks):
         raise UsageError(
@@ -75,29 +76,17 @@ def promote(args: Namespace, memory: Bethink) -> Result:
 
 
 def write_rule(args: Namespace, memory: Bethink) -> Result:
-    from bethink.features import promotion
-    from bethink.surface.render import memory_label
-
     target = args.to
     if target and target not in promotion.TARGETS:
         target = (directory(args) or Path.cwd()) / Path(target).expanduser()
     done = promotion.promote(memory, args.id, target, force=args.force)
     word = {"kept": "already in", "moved": "moved to"}.get(done.status, "promoted to")
-    value = {
-        "id": done.memory.id,
-        "path": done.path,
-        "status": done.status,
-        "created": done.created,
-    }
+    value = {"id": done.memory.id, **pick(done, "path status created")}
     label = memory_label(done.memory, memory.store.abbreviate([done.memory.id]))
     return Result(value, [f"{word} {done.path}: {label}"], hints=done.hints)
 
 
 def suggest_rules(memory: Bethink, limit: int) -> Result:
-    from bethink.features import promotion
-    from bethink.recall.shape import plain
-    from bethink.surface.render import memory_label, short_ids
-
     found = promotion.candidates(memory, limit)
     short = short_ids(memory, [one for one, _ in found])
     lines = []
@@ -123,8 +112,7 @@ def rules_result(memory: Bethink, found: Sequence[Rule]) -> Result:
         lines.append(f"{rule.state:<9}  {rule.path}  {id}  {one_line(words, 80)}")
         if rule.state != "ok":
             lines.append(f"           {STATES[rule.state]}{done}")
-        record = {"id": rule.id, "path": rule.path, "state": rule.state, "text": rule.text}
-        value.append({**record, "done": rule.done} if rule.done else record)
+        value.append(pick(rule, "id path state text done" if rule.done else "id path state text"))
     if not found:
         hints.append("Nothing is promoted. `bethink promote --suggest` lists candidates.")
     elif any(rule.state in STALE and not rule.done for rule in found):
@@ -151,10 +139,8 @@ def demote(args: Namespace, memory: Bethink) -> Result:
       bethink demote 01a1dd89
       bethink promote --check
     """
-    from bethink.features import promotion
-
     done = promotion.demote(memory, args.id)
-    value = {"id": done.id, "path": done.path, "found": done.found, "removed": done.removed}
+    value = pick(done, "id path found removed")
     also = ", which is removed: nothing else was in it" if done.removed else ""
     short = memory.store.abbreviate([done.id])[done.id]
     missing = [] if done.found else [f"Its rule was not in {done.path} of this checkout."]

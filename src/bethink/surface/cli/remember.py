@@ -7,11 +7,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
+from bethink.features import handoffs, promotion
+from bethink.ingest.traces import traces
+from bethink.project import is_marked
+from bethink.recall.shape import citation, plain
 from bethink.surface.cli import output
 from bethink.surface.cli.output import Result
 from bethink.surface.cli.parsing import command, pieces
 from bethink.surface.cli.session import confirmed, given_text, opened, says_yes
-from bethink.surface.layout import date_and_time, many, one_line, style, wrap
+from bethink.surface.layout import date_and_time, many, one_line, pick, style, wrap
+from bethink.surface.render import (
+    memory_label,
+    memory_line,
+    outcome_ids,
+    outcome_lines,
+    quote_handoff,
+    short_ids,
+)
+from bethink.text.when import expiry
 from bethink.types import IDEAS
 
 if TYPE_CHECKING:
@@ -50,8 +63,6 @@ HANDOFF_EXAMPLE = 'bethink handoff save --summary "The cache is moved, the tests
 
 def given_values(args: Namespace, memory: Bethink) -> dict[str, Any]:
     """The fields that the options give, those that were not given left out."""
-    from bethink.text.when import expiry
-
     given: dict[str, Any] = {
         "kind": args.kind,
         "importance": args.importance,
@@ -162,8 +173,6 @@ def describe_outcome(
     args: Namespace, memory: Bethink, outcome: Outcome
 ) -> tuple[list[str], list[str]]:
     """What became of a statement, and what its teller should know."""
-    from bethink.surface.render import memory_label, outcome_ids, outcome_lines
-
     ids = [outcome.id, *outcome_ids(outcome)]
     short = memory.store.abbreviate(ids)
     found = {one.id: one for one in memory.store.get(ids)}
@@ -192,8 +201,6 @@ def describe_outcome(
 def hints_about_place(memory: Bethink) -> list[str]:
     """What is told outside of any project is easily lost sight of: said at the first memory, and in the home directory at each."""
     from pathlib import Path
-
-    from bethink.project import is_marked
 
     root = memory.project.root
     if memory.shared or is_marked(memory.project):
@@ -263,9 +270,6 @@ def vote(args: Namespace, memory: Bethink) -> Result:
 
 
 def describe_change(memory: Bethink, what: str, changed: Memory) -> Result:
-    from bethink.recall.shape import plain
-    from bethink.surface.render import memory_label
-
     label = memory_label(changed, memory.store.abbreviate([changed.id]))
     return Result(plain(changed), [f"{what} {label}"])
 
@@ -298,15 +302,8 @@ def link(args: Namespace, memory: Bethink) -> Result:
     relation = (memory.unlink if args.remove else memory.link)(source, target, type)
     short = memory.store.abbreviate([relation.source, relation.target])
     status = "removed" if args.remove else "linked"
-    return Result(
-        {
-            "source": relation.source,
-            "type": relation.type,
-            "target": relation.target,
-            "status": status,
-        },
-        [f"{status} {short[relation.source]} {relation.type} {short[relation.target]}"],
-    )
+    line = f"{status} {short[relation.source]} {relation.type} {short[relation.target]}"
+    return Result({**pick(relation, "source type target"), "status": status}, [line])
 
 
 @command(
@@ -327,8 +324,6 @@ def forget(args: Namespace, memory: Bethink) -> Result:
       bethink forget 01a1dd89 01a1de02 --json
       bethink forget 01a1dd89 --purge --yes
     """
-    from bethink.surface.render import memory_label
-
     found = memory.get(*args.id, count=False)
     if args.purge:
         return purge(args, memory, found)
@@ -358,10 +353,6 @@ def forget(args: Namespace, memory: Bethink) -> Result:
 
 
 def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
-    from bethink.features import promotion
-    from bethink.ingest.traces import traces
-    from bethink.surface.render import memory_label
-
     left = traces(memory.store, found)
     found = [*found, *left.same]
     ids = [one.id for one in found]
@@ -444,8 +435,6 @@ def handoff(args: Namespace) -> Result:
 
 
 def given_handoff(args: Namespace) -> Handoff:
-    from bethink.features import handoffs
-
     if args.summary and not args.file:
         told = handoffs.Handoff("")
     else:
@@ -463,8 +452,6 @@ def given_handoff(args: Namespace) -> Handoff:
 
 
 def save_handoff(memory: Bethink, wanted: Handoff) -> Result:
-    from bethink.features import handoffs
-
     saved = handoffs.save(memory, wanted)
     stored = handoffs.read(saved.memory)
     status = "saved" if saved.new else "unchanged"
@@ -484,10 +471,6 @@ def save_handoff(memory: Bethink, wanted: Handoff) -> Result:
 
 
 def show_handoff(args: Namespace, memory: Bethink) -> Result:
-    from bethink.features import handoffs
-    from bethink.recall.shape import iso
-    from bethink.surface.render import quote_handoff
-
     found = handoffs.latest(memory, args.part, args.branch)
     if found is None:
         part = args.part or memory.project.name
@@ -500,8 +483,7 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
         )
         hints.append(f"There is none for {asked}; this is the newest, of {other}.")
     value = {
-        "id": found.memory.id,
-        "created_at": iso(found.memory.created_at),
+        **pick(found.memory, "id created_at"),
         **found.handoff._asdict(),
         "exact": found.exact,
         "content": found.memory.content,
@@ -511,9 +493,6 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
 
 
 def handoff_lines(memory: Bethink, found: Found) -> list[str]:
-    from bethink.recall.shape import citation
-    from bethink.surface.render import memory_line, short_ids
-
     one = found.memory
     named = [
         other

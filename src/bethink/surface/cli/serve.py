@@ -10,12 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bethink import project as projects
+from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
+from bethink.features.sync import team_scope
 from bethink.surface.cli import output
 from bethink.surface.cli.output import Listing, Result
 from bethink.surface.cli.parsing import command
 from bethink.surface.cli.session import directory, project, settings
-from bethink.surface.layout import FORMATS, columns, date, json_text
+from bethink.surface.layout import FORMATS, columns, date, json_text, pick
+from bethink.text.when import LOCAL, expiry
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -249,7 +253,6 @@ def announce_page(args: Namespace, address: str, name: str, session: str) -> Non
 
 
 def new_ticket() -> str:
-    from bethink.config import data_directory
     from bethink.surface.web.session import Sessions, load_key
 
     return Sessions(load_key(data_directory())).new_ticket()
@@ -394,8 +397,6 @@ def _now() -> Any:
 
 
 def create_token(args: Namespace) -> Result:
-    from bethink.text.when import LOCAL, expiry
-
     if args.token:
         raise UsageError(
             f"A token's name is given with --name, not as '{args.token}'.",
@@ -426,8 +427,6 @@ def create_token(args: Namespace) -> Result:
 
 def granted_projects(args: Namespace) -> list[Grant]:
     """The projects that a token is made for: the one it is made in, and those that are named."""
-    from bethink import project as projects
-    from bethink.features.sync import team_scope
     from bethink.surface.http.tokens import Grant
 
     shared = [Grant(team_scope(name), "", name.strip()) for name in args.team]
@@ -454,23 +453,12 @@ def what_it_may(token: Token) -> str:
 
 
 def token_record(token: Token) -> dict[str, Any]:
-    from bethink.recall.shape import iso
-
     projects = token.projects and [
         {"scope": one.scope, "name": one.name, "path": one.root} for one in token.projects
     ]
-    return {
-        "name": token.name,
-        "id": token.id,
-        "scope": token.scope,
-        "projects": projects,
-        "personal": token.personal,
-        "person": token.person or None,
-        "state": token.state(_now()),
-        "created": iso(token.created),
-        "expires": iso(token.expires),
-        "used": token.used or None,
-    }
+    record = pick(token, "name id scope projects personal person state created expires used")
+    changed = {"projects": projects, "state": token.state(_now())}
+    return {**record, **changed, "person": token.person or None, "used": token.used or None}
 
 
 def list_tokens(args: Namespace) -> Result:

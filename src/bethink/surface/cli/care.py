@@ -15,7 +15,7 @@ from bethink.recall.shape import plain
 from bethink.surface.cli import output
 from bethink.surface.cli.output import Bar, Listing, Result
 from bethink.surface.cli.parsing import command, pieces
-from bethink.surface.cli.session import confirmed, settings
+from bethink.surface.cli.session import confirm, settings
 from bethink.surface.layout import FORMATS, cell, columns, many, one_line, size
 from bethink.surface.render import memory_line, short_ids
 from bethink.types import MODES, PERSONAL
@@ -110,7 +110,7 @@ def reset(args: Namespace, memory: Bethink) -> Result:
     number = many(overview.memories + overview.deleted, "memory", "memories")
     if not args.yes:
         output.hint(args, "`bethink backup FILE` keeps a copy.")
-    confirmed(args, f"This removes {number} of {where} for good.")
+    confirm(args, f"This removes {number} of {where} for good.")
     removed = memory.reset(scopes)
     value = {"removed": removed, "scope": args.scope}
     return Result(value, [f"removed {many(removed, 'memory', 'memories')} of {where}"])
@@ -186,7 +186,7 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
         if not args.yes:
             output.talk("\n".join(lines))
             lines = []
-        confirmed(args, f"{number}.")
+        confirm(args, f"{number}.")
         done = tending.apply(memory, steps)
     if not steps:
         lines.append("Nothing to tidy up.")

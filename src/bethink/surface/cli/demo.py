@@ -13,7 +13,7 @@ from pathlib import Path
 from bethink.surface.cli.main import run
 from bethink.surface.cli.output import Result, out
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.session import opened
+from bethink.surface.cli.session import open_memory
 from bethink.surface.layout import style
 
 # What is said (#) and typed. A line that begins with `meaning:` needs an embedding model, one with `words:` is for its absence;
@@ -75,7 +75,7 @@ def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
     place = {"database": str(folder / "memory.db"), "project": str(project), "container": None}
     inside = Namespace(**{**vars(args), **place})
     text = args.format == "text"
-    with opened(inside, make=True) as memory:
+    with open_memory(inside, make=True) as memory:
         hints = memory.search("anything", mode="hybrid").hints
         model = memory.embedder
     if text and model:
@@ -109,6 +109,6 @@ def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
             out("\n" + style(f"$ bethink {typed}", "bold") + f"\n{said}")
         id = re.search(r"\b[0-9a-f]{8}(?:-[0-9a-f-]+)?\b", said)
         if name and id:
-            with opened(inside) as memory:  # enough of the id to name it later too
+            with open_memory(inside) as memory:  # enough of the id to name it later too
                 ids[name] = memory.resolve(id[0].rstrip("-"))[:13]
     return steps

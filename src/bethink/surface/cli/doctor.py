@@ -21,7 +21,7 @@ from bethink.surface.cli import output
 from bethink.surface.cli.install import user_place
 from bethink.surface.cli.output import Bar, Listing, Result
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.session import opened, project
+from bethink.surface.cli.session import open_memory, project
 from bethink.surface.layout import FORMATS, many, plain, size, style
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def open_quietly(args: Namespace) -> AbstractContextManager[Bethink]:
     """The memory without warnings about settings, which are findings here."""
     from argparse import Namespace
 
-    return opened(Namespace(**{**vars(args), "quiet": True}))
+    return open_memory(Namespace(**{**vars(args), "quiet": True}))
 
 
 def path_of(memory: Bethink) -> Path | None:

@@ -12,7 +12,7 @@ from bethink.recall.shape import iso, plain, plain_hit
 from bethink.surface import render
 from bethink.surface.cli.output import Listing, Result
 from bethink.surface.cli.parsing import command, pieces
-from bethink.surface.cli.session import given_text, opened
+from bethink.surface.cli.session import open_memory, read_text
 from bethink.surface.layout import (
     FORMATS,
     cell,
@@ -137,14 +137,14 @@ def search(args: Namespace) -> Result:
       bethink search "what were we doing" --intent continuity --limit 5
       bethink search '"rate limit" AND redis' --explain --json
     """
-    query = given_text(args.query, None, 'bethink search "how do we deploy?"')
+    query = read_text(args.query, None, 'bethink search "how do we deploy?"')
     dual = args.dual or args.max_tokens is not None
     if dual and args.format not in ("text", "json"):
         raise UsageError(
             f"The index-and-details form cannot be shown as {args.format}.",
             "Use --format text or json with --dual.",
         )
-    with opened(args) as memory:
+    with open_memory(args) as memory:
         answer = ask(args, memory, query, dual)
         return (answer_result if dual else hits_result)(args, memory, answer)
 
@@ -166,8 +166,8 @@ def recall(args: Namespace) -> Result:
       bethink recall "open questions about billing" --max-tokens 2000
       bethink recall "what do I prefer in reviews?" --personal --json
     """
-    question = given_text(args.question, None, 'bethink recall "why did we leave MySQL?"')
-    with opened(args) as memory:
+    question = read_text(args.question, None, 'bethink recall "why did we leave MySQL?"')
+    with open_memory(args) as memory:
         return answer_result(args, memory, ask(args, memory, question, dual=True))
 
 

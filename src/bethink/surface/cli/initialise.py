@@ -14,7 +14,7 @@ from bethink.surface.cli import output
 from bethink.surface.cli.knowledge import count_words, skipped_lines, synced_record
 from bethink.surface.cli.output import Bar, Result
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.session import directory, opened
+from bethink.surface.cli.session import directory, open_memory
 from bethink.surface.layout import many, one_line
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def plan_project(args: Namespace, project: Project, settings: Config, options: O
 def set_up_project(args: Namespace, project: Project, settings: Config, options: Options) -> Report:
     """Does everything, as far as it gets. The database is opened first: without it, nothing is worth making."""
     own = initialise.make_local(project, settings) if args.local else []
-    with opened(args, make=True) as memory:
+    with open_memory(args, make=True) as memory:
         path = str(getattr(memory.store, "path", memory.config.database))
         report = Report(project, path, path == str(project.local_database), [*own], [], [])
         try:

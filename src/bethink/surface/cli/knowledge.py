@@ -14,7 +14,7 @@ from bethink.hooks import pause
 from bethink.surface.cli import output
 from bethink.surface.cli.output import Bar, Result
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.session import opened
+from bethink.surface.cli.session import open_memory
 from bethink.surface.layout import many, one_line
 from bethink.text.when import moment
 from bethink.types import path_of
@@ -119,7 +119,7 @@ def index(args: Namespace) -> Result | None:
     """
     if args.watch:
         knowledge.check_watching()
-    with opened(args, make=True) as memory:
+    with open_memory(args, make=True) as memory:
         paths = [existing_path(path) for path in args.path] or None
         if paths is None and not knowledge.folders(memory) and not builtin.present(memory):
             folders = ", ".join(memory.config.knowledge)
@@ -219,7 +219,7 @@ def backfill(args: Namespace) -> Result:
     """
     if bool(args.path) == args.all:
         raise UsageError("Give a path, or --all.", "bethink backfill --all")
-    with opened(args, make=True) as memory:
+    with open_memory(args, make=True) as memory:
         since = moment(args.since, memory.clock()) if args.since else None
         path = Path(args.path).expanduser() if args.path else None
         found = conversations.find(path, args.host, since)

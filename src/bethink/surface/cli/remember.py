@@ -14,7 +14,7 @@ from bethink.recall.shape import citation, plain
 from bethink.surface.cli import output
 from bethink.surface.cli.output import Result
 from bethink.surface.cli.parsing import command, pieces
-from bethink.surface.cli.session import confirmed, given_text, opened, says_yes
+from bethink.surface.cli.session import confirm, open_memory, read_text, says_yes
 from bethink.surface.layout import date_and_time, many, one_line, pick, style, wrap
 from bethink.surface.render import (
     memory_label,
@@ -126,8 +126,8 @@ def add(args: Namespace) -> Result:
       bethink add --file notes/auth.txt --importance 8 --entity technology:OAuth
       bethink add "The staging password changes on Friday" --expires 7d --personal
     """
-    text = given_text(args.text, args.file, 'bethink add "We deploy on Fridays"')
-    with opened(args, make=True) as memory:
+    text = read_text(args.text, args.file, 'bethink add "We deploy on Fridays"')
+    with open_memory(args, make=True) as memory:
         outcome = memory.add(
             text,
             **given_values(args, memory),
@@ -237,9 +237,9 @@ def update(args: Namespace) -> Result:
     given = [args.content] if args.content is not None else None
     text = None
     if given or args.file:
-        text = given_text(given, args.file, "bethink update ID --content TEXT")
+        text = read_text(given, args.file, "bethink update ID --content TEXT")
     answered = True if args.answered else False if args.open else None
-    with opened(args) as memory:
+    with open_memory(args) as memory:
         clear = ("expires_at",) if args.no_expiry else ()
         fields = given_values(args, memory)
         changed = memory.update(args.id, clear=clear, **fields, content=text, answered=answered)
@@ -360,7 +360,7 @@ def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
     labels = [memory_label(one, short) for one in found]
     if not args.yes:
         output.talk("\n".join(labels))
-    confirmed(args, f"Purging {many(len(ids), 'memory', 'memories')} cannot be undone.")
+    confirm(args, f"Purging {many(len(ids), 'memory', 'memories')} cannot be undone.")
     rules = promotion.withdraw_rules(memory, found)
     done = memory.forget(*ids, purge=True)
     reach = " --all-projects" if args.all_projects else ""
@@ -426,11 +426,11 @@ def handoff(args: Namespace) -> Result:
     """
     if args.action == "save":
         wanted = given_handoff(args)
-        with opened(args, make=True) as memory:
+        with open_memory(args, make=True) as memory:
             return save_handoff(memory, wanted)
     if args.summary or args.file or any(getattr(args, option) for option in HANDOFF_LISTS):
         raise UsageError("`handoff show` takes only --branch and --part.", HANDOFF_EXAMPLE)
-    with opened(args) as memory:
+    with open_memory(args) as memory:
         return show_handoff(args, memory)
 
 
@@ -438,7 +438,7 @@ def given_handoff(args: Namespace) -> Handoff:
     if args.summary and not args.file:
         told = handoffs.Handoff("")
     else:
-        told = handoffs.parse(given_text(None, args.file, HANDOFF_EXAMPLE))
+        told = handoffs.parse(read_text(None, args.file, HANDOFF_EXAMPLE))
     lists: dict[str, Any] = {
         field: (*getattr(told, field), *getattr(args, option))
         for option, field in HANDOFF_LISTS.items()

@@ -26,7 +26,7 @@ WAIT = "Fetching the embedding model; this happens once."
 
 
 @contextmanager
-def opened(args: Namespace, make: bool = False) -> Iterator[Bethink]:
+def open_memory(args: Namespace, make: bool = False) -> Iterator[Bethink]:
     """The memory seen from the directory that the arguments name. Says what is odd about the settings. Only what takes something
     in may `make` a database that was named and is not there."""
     from datetime import datetime
@@ -104,17 +104,17 @@ def settings(args: Namespace) -> Config:
     return loaded
 
 
-def given_text(words: list[str] | None, file: str | None, example: str) -> str:
+def read_text(words: list[str] | None, file: str | None, example: str) -> str:
     """The text of an argument, of a file, or with `-` or nothing of stdin."""
     if words and file:
         raise UsageError("Give the text or --file, not both.", example)
     if file:
-        return decoded(_file_bytes(file), file)
+        return decode_text(_file_bytes(file), file)
     if words and words != ["-"]:
         return " ".join(words)
     if sys.stdin is None or (not words and sys.stdin.isatty()):
         raise UsageError("There is no text.", f"{example}, or pipe a text in.")
-    return decoded(sys.stdin.buffer.read(LONGEST + 1), "stdin")
+    return decode_text(sys.stdin.buffer.read(LONGEST + 1), "stdin")
 
 
 def _file_bytes(file: str) -> bytes:
@@ -132,7 +132,7 @@ def _file_bytes(file: str) -> bytes:
         ) from error
 
 
-def decoded(raw: bytes, name: str) -> str:
+def decode_text(raw: bytes, name: str) -> str:
     """Bytes as text, or a sentence about why they are none."""
     if b"\x00" in raw:
         raise InvalidInput(
@@ -154,7 +154,7 @@ def decoded(raw: bytes, name: str) -> str:
         ) from None
 
 
-def confirmed(args: Namespace, question: str) -> None:
+def confirm(args: Namespace, question: str) -> None:
     """Goes on only after a yes: from --yes, or typed at a terminal."""
     if args.yes:
         return

@@ -17,7 +17,7 @@ from bethink.surface.cli.find import FILTERS, chosen_filter
 from bethink.surface.cli.knowledge import existing_path, sync_with_bar, synced_result
 from bethink.surface.cli.output import Bar, Result
 from bethink.surface.cli.parsing import command, pieces
-from bethink.surface.cli.session import check_database, opened, project, settings
+from bethink.surface.cli.session import check_database, open_memory, project, settings
 from bethink.surface.layout import FORMATS, columns, flatten_record, format_records, many
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def import_(args: Namespace) -> Result:
             "--trusted, --dry-run, --personal and --all-scopes go with an export.",
             "bethink import memories.json --dry-run",
         )
-    with opened(args, make=True) as memory:
+    with open_memory(args, make=True) as memory:
         path = existing_path(args.markdown or args.repo_map)
         take = knowledge.import_markdown if args.markdown else knowledge.import_repo_map
         return synced_result(sync_with_bar(args, "importing", partial(take, memory, path)))
@@ -169,7 +169,7 @@ def import_file(args: Namespace) -> Result:
     path = existing_path(args.file)
     if path.suffix.lower() in MARKDOWN or path.is_dir():
         raise UsageError(f"{args.file} is no export.", f"bethink import --markdown {args.file}")
-    with opened(args, make=not args.dry_run) as memory, Bar(args, "importing") as bar:
+    with open_memory(args, make=not args.dry_run) as memory, Bar(args, "importing") as bar:
         done = exchange.import_file(
             memory,
             path,

@@ -151,6 +151,7 @@ def run(words: list[str]) -> int:
     args = parsing.parse(parser, rest)
     if not command.opens:
         return finish(args, command.run(args))
+    from bethink.surface.cli.session import open_memory
 
     with open_memory(args, make=command.opens == "make") as memory:
         return finish(args, command.run(args, memory))

@@ -376,22 +376,16 @@ class Filter(NamedTuple):
     @property
     def narrow(self) -> bool:
         """Whether it asks for more than the scope and the usual visibility, so that few memories may pass."""
-        return bool(
-            self.kinds
-            or self.entities
-            or self.tags
-            or self.sources
-            or self.session
-            or self.min_importance is not None
-            or self.since
-            or self.until
-            or self.as_of
-            or self.answered is not None
-            or self.hosts
-            or self.max_trust is not None
-            or self.used
-            or self.transcribed
+        usual = Filter(
+            self.scopes,
+            now=self.now,
+            include_expired=self.include_expired,
+            include_deleted=self.include_deleted,
+            include_superseded=self.include_superseded,
+            include_quarantined=self.include_quarantined,
+            follow=self.follow,
         )
+        return self != usual
 
 
 class Term(NamedTuple):

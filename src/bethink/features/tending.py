@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.features import language
-from bethink.ingest.compare import is_one_statement
+from bethink.ingest.compare import is_one_statement, nearest
 from bethink.ingest.reconcile import (
     ANSWERS,
     COMPLETES,
@@ -379,34 +379,20 @@ def survey(
     """Each of these statements with those that are nearest to it among what the filter shows; with `quick` only those that are near
     enough to say the same or to disagree."""
     vectors: dict[str, Any] = memory.vectors_of(page).get("vectors", {})
+    embedder = memory.embedder
+    strange = embedder.unrelated if embedder else 0.0
+    least = strange + min(ALIKE, OPPOSED) * (1 - strange) if quick else None
     for one in page:
-        near = (
-            _by_meaning(memory, vectors[one.id][0], filter, number, quick)
-            if one.id in vectors
-            else _by_words(memory, one, filter)
-        )
+        if embedder and one.id in vectors:
+            near = nearest(vectors[one.id][0], filter, memory.store, embedder, number, least)
+        else:
+            near = _by_words(memory, one, filter)
         near = [
             neighbour
             for neighbour in near
             if neighbour.memory.id != one.id and neighbour.memory.kind in COMPARED
         ]
         yield Surroundings(one, near, _ask(memory, one, near))
-
-
-def _by_meaning(
-    memory: Bethink, vector: Any, filter: Filter, number: int, quick: bool
-) -> list[Neighbour]:
-    embedder = memory.embedder
-    assert embedder is not None  # it made the vector
-    strange = embedder.unrelated
-    least = strange + min(ALIKE, OPPOSED) * (1 - strange) if quick else None
-    ranking = memory.store.nearest(vector, embedder.model, filter, number, least)
-    known = memory.store.load([key for key, _ in ranking.items])
-    return [
-        Neighbour(known[key], min(1.0, similarity), strange)
-        for key, similarity in ranking.items
-        if key in known
-    ]
 
 
 def _by_words(memory: Bethink, one: Memory, filter: Filter) -> list[Neighbour]:

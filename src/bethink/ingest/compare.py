@@ -169,68 +169,60 @@ def _neighbours(
         return []
     filter = Filter(scopes=(options.scope,), now=options.now, include_quarantined=True)
     strange = embedder.unrelated
-    if options.relate or (judging and is_one_statement(memory)):
-        bar, wanted = strange + NEAR * (1 - strange), STATEMENTS
-    elif options.unique:
-        # Only what may be a duplicate, or may be replaced by a stated change, is worth reading.
-        change = changed(memory.content)
-        bar = min(options.threshold, strange + SUBJECT * (1 - strange))
-        bar, wanted = options.threshold if change is None else bar, ()
-    else:
+    judging = judging and is_one_statement(memory)
+    if judging or options.relate:
+        stated = filter._replace(kinds=STATEMENTS)
+        bar = strange + NEAR * (1 - strange)
+        found = nearest(own[0], stated, store, embedder, KNOWN, bar)
+        if judging:
+            waiting = filter._replace(kinds=OPEN, answered=False)
+            more = nearest(own[0], waiting, store, embedder, WAITING)
+            more += _named(memory, own[0], stated, store, embedder)
+            there = {one.memory.id for one in found}
+            fresh = {one.memory.id: one for one in more if one.memory.id not in there}
+            found = [*found[: KNOWN - len(fresh)], *fresh.values()]
+        return found
+    if not options.unique:
         return []
-    # Turns of conversations and passages may stand among them; if they fill the place, it is asked for statements alone.
-    ranking = store.nearest(own[0], embedder.model, filter, 4 * KNOWN, bar)
-    found = _loaded(ranking.items, store, strange, wanted)
-    if wanted and len(found) < KNOWN and len(ranking.items) == 4 * KNOWN:
-        only = filter._replace(kinds=wanted)
-        ranking = store.nearest(own[0], embedder.model, only, KNOWN, bar)
-        found = _loaded(ranking.items, store, strange, wanted)
-    if judging and wanted:
-        more = _named(memory, own, filter._replace(kinds=wanted), store, embedder)
-        found = _joined(found, more + _waiting_for_answers(own, filter, store, embedder))
-    return found[:KNOWN]
+    # Only what may be a duplicate, or may be replaced by a stated change, is worth reading. Turns may stand among them.
+    bar = options.threshold
+    if changed(memory.content) is not None:
+        bar = min(bar, strange + SUBJECT * (1 - strange))
+    return nearest(own[0], filter, store, embedder, 4 * KNOWN, bar)[:KNOWN]
 
 
-def _joined(found: Sequence[Neighbour], more: Sequence[Neighbour]) -> list[Neighbour]:
-    """The nearest, with room for the others among the first `KNOWN`."""
-    there = {one.memory.id for one in found}
-    fresh = list({one.memory.id: one for one in more if one.memory.id not in there}.values())
-    return [*found[: KNOWN - len(fresh)], *fresh]
-
-
-def _waiting_for_answers(
-    own: Any, filter: Filter, store: Store, embedder: Embedder
+def nearest(
+    vector: Any,
+    filter: Filter,
+    store: Store,
+    embedder: Embedder,
+    number: int,
+    least: float | None = None,
 ) -> list[Neighbour]:
-    """Open questions, problems and to-dos, the nearest first."""
-    waiting = filter._replace(kinds=OPEN, answered=False)
-    ranking = store.nearest(own[0], embedder.model, waiting, WAITING)
-    return _loaded(ranking.items, store, embedder.unrelated, OPEN)
+    """The memories that are nearest to a vector, but for turns of conversations."""
+    ranking = store.nearest(vector, embedder.model, filter, number, least)
+    return _load(ranking.items, store, embedder)
 
 
-def _loaded(
-    items: Sequence[tuple[int, float]], store: Store, unrelated: float, kinds: Sequence[str]
-) -> list[Neighbour]:
+def _load(items: Sequence[tuple[int, float]], store: Store, embedder: Embedder) -> list[Neighbour]:
     known = store.load([key for key, _ in items]) if items else {}
     return [
-        Neighbour(known[key], min(1.0, similarity), unrelated)
+        Neighbour(known[key], min(1.0, similarity), embedder.unrelated)
         for key, similarity in items
-        if key in known
-        and known[key].deleted_at is None
-        and not evidence(known[key])
-        and (not kinds or known[key].kind in kinds)
+        if key in known and known[key].deleted_at is None and not evidence(known[key])
     ]
 
 
 def _named(
-    memory: Memory, own: Any, filter: Filter, store: Store, embedder: Embedder
+    memory: Memory, vector: Any, filter: Filter, store: Store, embedder: Embedder
 ) -> list[Neighbour]:
     """A few that speak of the same things by name."""
     if not memory.entities:
         return []
     names = [entity.name for entity in memory.entities][:8]
     keys = [key for key, _ in store.by_entity(names, filter, BY_NAME).items]
-    cosines = store.cosines(keys, own[0], embedder.model, filter.scopes)[0] if keys else {}
-    return _loaded(list(cosines.items()), store, embedder.unrelated, filter.kinds)
+    cosines = store.cosines(keys, vector, embedder.model, filter.scopes)[0] if keys else {}
+    return _load(list(cosines.items()), store, embedder)
 
 
 def _with_earlier(

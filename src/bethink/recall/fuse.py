@@ -19,7 +19,7 @@ Reciprocal rank fusion is kept as a choice; it loses to its better half wherever
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -103,26 +103,6 @@ class Signals(NamedTuple):
     relevance: float
 
 
-class Fused(Mapping[int, Signals]):
-    """The relevance of every candidate, in their order. What each signal said is put together for those that are asked for."""
-
-    def __init__(
-        self, keys: Sequence[int], relevance: Sequence[float], signals: Callable[[int], Signals]
-    ) -> None:
-        self.relevance = relevance
-        self._at = {key: at for at, key in enumerate(keys)}
-        self._signals = signals
-
-    def __getitem__(self, key: int) -> Signals:
-        return self._signals(self._at[key])
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._at)
-
-    def __len__(self) -> int:
-        return len(self._at)
-
-
 def weights(statistics: Statistics) -> list[float]:
     """How telling each word of the question is inside the scope."""
     total = statistics.memories
@@ -134,8 +114,8 @@ def weights(statistics: Statistics) -> list[float]:
 
 def fuse(
     pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, baseline: float = 0.0
-) -> Fused:
-    """Relevance of every candidate. `gate` drops weak cosines; `baseline` is the mean cosine that the model usually gives."""
+) -> dict[int, Signals]:
+    """What every signal says of each candidate, and its relevance, in their order. `gate` drops weak cosines; `baseline` is the mean cosine that the model usually gives."""
     candidates = pool.candidates
     keys = [candidate.key for candidate in candidates]
     by_words = said(pool) if pool.said is None else pool.said
@@ -154,19 +134,11 @@ def fuse(
             for value, near, late in zip(values, lift, recent, strict=True)
         ]
 
-    def signals(at: int) -> Signals:
-        return Signals(
-            cosines[at],
-            meanings[at],
-            *spoken[at],
-            lift[at],
-            recent[at],
-            named[at],
-            inside[at],
-            relevance[at],
-        )
-
-    return Fused(keys, relevance, signals)
+    rows = zip(cosines, meanings, spoken, lift, recent, named, inside, relevance, strict=True)
+    return {
+        key: Signals(cosine, meaning, *words, *more)
+        for key, (cosine, meaning, words, *more) in zip(keys, rows, strict=True)
+    }
 
 
 def _together(

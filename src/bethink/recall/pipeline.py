@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink.embed.base import Embedder, submit_ahead
 from bethink.recall.candidates import gather
 from bethink.recall.expand import expand, put_newer_first
-from bethink.recall.fuse import Fused, Pool, fuse
+from bethink.recall.fuse import Pool, Signals, fuse
 from bethink.recall.query import parse
 from bethink.recall.score import choose, score, weighed
 from bethink.recall.temporal import KNOWN, Event, event, placed
@@ -71,7 +71,7 @@ def recall(
     chosen, total = choose(pool.candidates, scored, ask.threshold, ask.offset, ask.limit)
     memories = store.load([candidate.key for _, candidate in chosen])
     hits: Sequence[Hit] = [
-        Hit(memories[one.key], value, _explain(one, signals, query, ask.profile, now))
+        Hit(memories[one.key], value, _explain(one, signals[one.key], query, ask.profile, now))
         for value, one in chosen
         if one.key in memories
     ]
@@ -179,14 +179,10 @@ def _narrowed(filter: Filter, query: Query) -> Filter:
     )
 
 
-def _prefer(pool: Pool, signals: Fused, query: Query) -> Sequence[float]:
+def _prefer(pool: Pool, signals: Mapping[int, Signals], query: Query) -> list[float]:
     """The relevance of each candidate, raised or lowered by what the question says about time and kind."""
-    asked = query.since or query.until or query.kinds
-    if not asked and not any(one.span or one.kind == "question" for one in pool.candidates):
-        return signals.relevance
     return [
-        min(1.0, value * _preference(one, query))
-        for value, one in zip(signals.relevance, pool.candidates, strict=True)
+        min(1.0, signals[one.key].relevance * _preference(one, query)) for one in pool.candidates
     ]
 
 
@@ -226,11 +222,11 @@ def _strange(hits: Sequence[Hit], embedder: Embedder | None, ask: Ask, query: Qu
 
 
 def _explain(
-    candidate: Candidate, signals: Fused, query: Query, profile: str, now: datetime
+    candidate: Candidate, signals: Signals, query: Query, profile: str, now: datetime
 ) -> dict[str, float]:
     """Every signal's part in a score, for `--explain`."""
     parts = {
-        **signals[candidate.key]._asdict(),
+        **signals._asdict(),
         **weighed(candidate, profile, now),
         "confidence": candidate.confidence,
     }

@@ -29,8 +29,9 @@ from bethink.types import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 KNOWN = 12  # known statements that a new one is compared with
 BY_NAME, WAITING = 3, 4  # of them that only share a name with it, and that wait for an answer
 # Nearness below which two statements are about something else: of 60 that replace another none is below .17. An answer need not
-# resemble its question at all (half are below .16), so the nearest that wait are asked about in any case (pairs of 2026-11).
-NEAR = 0.15
+# resemble its question at all (half are below .16), so the nearest that wait are asked about in any case, and so are the few
+# nearest of all, which may say it in another language (pairs of 2026-11).
+NEAR, NEAREST = 0.15, 3
 MOST_PAIRS = 512  # that the judge is asked about in one write: some seconds of one core
 LONGEST, FEWEST = 1200, 2  # characters, and words, of what can be one statement
 
@@ -172,7 +173,7 @@ def _neighbours(
     judging = judging and is_one_statement(memory)
     if judging or options.relate:
         stated = filter._replace(kinds=STATEMENTS)
-        bar = strange + NEAR * (1 - strange)
+        bar = None if judging else strange + NEAR * (1 - strange)
         found = nearest(own[0], stated, store, embedder, KNOWN, bar)
         if judging:
             waiting = filter._replace(kinds=OPEN, answered=False)
@@ -187,7 +188,7 @@ def _neighbours(
     # Only what may be a duplicate, or may be replaced by a stated change, is worth reading. Turns may stand among them.
     bar = options.threshold
     if changed(memory.content) is not None:
-        bar = min(bar, strange + SUBJECT * (1 - strange))
+        bar = min(options.threshold, strange + SUBJECT * (1 - strange))
     return nearest(own[0], filter, store, embedder, 4 * KNOWN, bar)[:KNOWN]
 
 
@@ -282,10 +283,11 @@ def _same_subject(new: Memory, near: Sequence[Neighbour]) -> list[Neighbour]:
     """Those of its neighbours that a statement may say something about."""
     return [
         one
-        for one in near
+        for rank, one in enumerate(near)
         if is_one_statement(one.memory)
         and (
-            one.nearness >= NEAR
+            rank < NEAREST
+            or one.nearness >= NEAR
             or (one.memory.kind in OPEN and not one.memory.answered)
             or not set(new.entities).isdisjoint(one.memory.entities)
         )

@@ -138,10 +138,15 @@ def folder(where: Place) -> Path:
 def targets(where: Place) -> list[Target]:
     servers = folder(where) / ("mcp.json" if where.root is not None else "mcp-config.json")
     hooks = [Entry("hook", ("hooks", name), _hook(where, event)) for name, event in EVENTS.items()]
-    entries = (Entry("frame", ("version",), 1), *hooks)
     return [
         place.server_target(servers, {"type": "local", **where.server(), "tools": ["*"]}),
-        Target("hooks", folder(where) / "hooks" / "bethink.json", entries, strict=True),
+        Target(
+            "hooks",
+            folder(where) / "hooks" / "bethink.json",
+            tuple(hooks),
+            strict=True,
+            start=place.VERSIONED,
+        ),
         *place.skill_targets("copilot", where.folder(".agents") / "skills"),
     ]
 

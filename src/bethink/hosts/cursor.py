@@ -108,7 +108,7 @@ def targets(where: Place) -> list[Target]:
     ]
     return [
         place.server_target(folder(where) / "mcp.json", where.server()),
-        Target("hooks", folder(where) / "hooks.json", (Entry("frame", ("version",), 1), *hooks)),
+        Target("hooks", folder(where) / "hooks.json", tuple(hooks), start=place.VERSIONED),
         *place.skill_targets("cursor", folder(where) / "skills"),
     ]
 

@@ -45,7 +45,7 @@ Key = tuple[str, Path]  # kind and path of an entry
 
 
 class Entry(NamedTuple):
-    kind: str  # member, frame (a member that a file cannot do without), hook, table
+    kind: str  # member, hook, table
     path: Path  # of the member or table itself; of the list that a hook stands in
     value: Any
 
@@ -264,11 +264,10 @@ def _nests(value: Any) -> bool:
 
 
 def _write_part(node: Node, key: str, value: Any, look: Layout, indent: str, inline: bool) -> str:
-    """A member or an item as text. Halves of characters cannot be written, so they stay escaped."""
+    """A member or an item as text."""
     text = _write(value, look, indent, inline)
-    if isinstance(node.value, dict):
-        text = f"{json.dumps(key, ensure_ascii=False)}:{look.gap}{text}"
-    return "".join(f"\\u{ord(mark):04x}" if "\ud800" <= mark <= "\udfff" else mark for mark in text)
+    name = f"{json.dumps(key, ensure_ascii=False)}:{look.gap}"
+    return name + text if isinstance(node.value, dict) else text
 
 
 def _line_indent(text: str, at: int) -> str:
@@ -399,7 +398,7 @@ def _put_member(text: str, entry: Entry, host: str, mine: bool) -> tuple[str, st
     if at is None:
         return insert(text, node, entry.value, key), ""
     there = node.parts[at].node.value
-    if there == entry.value or entry.kind == "frame":
+    if there == entry.value:
         return text, ""
     if mine:
         return replace(text, node, at, entry.value), ""
@@ -446,24 +445,15 @@ def take_entries(text: str, keys: Collection[Key], host: str, original: str | No
     before = text
     if not keys or is_empty(text):
         return text
-    for kind, path in sorted(keys, key=lambda key: key[0] == "frame"):
+    for kind, path in keys:
         if kind == "table":
             text = _take_table(text, path, original)
         elif kind == "hook":
             text = _take_hooks(text, path, host, original)
-        elif _member_goes(kind, text, path, original):
+        elif is_our_server(value_at(parse(text).value, path)):  # or somebody put another there
             text = _take_member(text, path, original)
     _prove(before, text, keys, host)
     return text
-
-
-def _member_goes(kind: str, text: str, path: Path, original: str | None) -> bool:
-    """A server goes if it is still ours. A frame goes with the last thing that needs it, or where the file did without it before."""
-    value = parse(text).value
-    if kind == "member" or value_at(value, path) is None:
-        return is_our_server(value_at(value, path))
-    absent = original and not is_empty(original) and value_at(read_value(original), path) is None
-    return bool(absent) or len(value) == 1
 
 
 def _take_member(text: str, path: Path, original: str | None) -> str:
@@ -626,4 +616,4 @@ def _prove(before: str, after: str, keys: Collection[Key], host: str) -> None:
         )
 
 
-_PUTTERS = {"member": _put_member, "frame": _put_member, "hook": _put_hook, "table": _put_table}
+_PUTTERS = {"member": _put_member, "hook": _put_hook, "table": _put_table}

@@ -23,7 +23,7 @@ from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.hosts import AGENTS, agent
 from bethink.hosts.edit import Edited, Key, put_entries, take_entries
-from bethink.hosts.place import Place, Target, why_ignored
+from bethink.hosts.place import VERSIONED, Place, Target, why_ignored
 from bethink.text import textfile
 
 PARTS = ("mcp", "hooks", "skills")
@@ -323,7 +323,8 @@ def _plan_entries(
     needed = {entry.key for entry in target.entries} | {
         key for keys in others.values() for key in keys if key[0] != "hook"
     }
-    rest = take_entries(was or "", [key for key in mine if key not in needed], host, original)
+    text = target.start if was is None else was
+    rest = take_entries(text, [key for key in mine if key not in needed], host, original)
     edited = (
         put_entries(rest, target.entries, host, mine, force) if target.entries else Edited(rest, ())
     )
@@ -462,8 +463,8 @@ def _sentence(error: BethinkError) -> str:
 
 
 def _is_blank(text: str) -> bool:
-    """Whether a file says nothing: no text, or an object without members and comments."""
-    return "".join(text.replace("\ufeff", "").split()) in ("", "{}")
+    """Whether a file says nothing: no text, or an object without comments and with no members but what it began with."""
+    return "".join(text.replace("\ufeff", "").split()) in ("", "{}", "".join(VERSIONED.split()))
 
 
 def _missing_folders(file: Path) -> tuple[str, ...]:
@@ -486,7 +487,7 @@ def find_strays(files: Files, hosts: Iterable[str], place: Place, force: bool) -
 def _stray(files: Files, host: str, target: Target, place: Place, force: bool) -> Iterator[Outcome]:
     path = target.path
     outcome = Outcome(host, target.part, path, "kept")
-    keys = [one.key for one in target.entries if one.kind != "frame"]
+    keys = [one.key for one in target.entries]
     try:
         was = files.read(path.resolve()) or ""
         text = take_entries(was, keys, host, None)

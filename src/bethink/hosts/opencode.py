@@ -246,7 +246,6 @@ class OpencodeSession(OpencodeParts, WholeTranscript):
 # Connecting
 
 NAMES = ("opencode.jsonc", "opencode.json")
-SCHEMA = "https://opencode.ai/config.json"
 MILLISECONDS = 20_000  # in which the server has to list its tools
 
 
@@ -263,10 +262,9 @@ def targets(where: Place) -> list[Target]:
     path = there[0] if there else above / NAMES[-1]
     command = [*where.words, "mcp"]
     value = {"type": "local", "command": command, "enabled": True, "timeout": MILLISECONDS}
-    frame = () if there else (Entry("frame", ("$schema",), SCHEMA),)
     script = folder(where) / "plugins" / "bethink.js"
     return [
-        Target("mcp", path, (*frame, Entry("member", ("mcp", SERVER), value))),
+        Target("mcp", path, (Entry("member", ("mcp", SERVER), value),)),
         Target("hooks", script, text=opencode_plugin(where.words)),
         *place.skill_targets("opencode", where.folder(".agents") / "skills"),
     ]

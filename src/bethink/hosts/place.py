@@ -33,6 +33,7 @@ USUAL_EVENTS = {
     "PostCompact": "post-compact",
     "SessionEnd": "session-end",
 }
+VERSIONED = '{\n  "version": 1\n}\n'  # without it some hosts read no hooks
 # Where programs live that are gone after a while: those of `uvx` and `pipx run`.
 PASSING = ("/uv/archive-v", "/uv/builds-v", "/uv/environments-v", "/pipx/.cache/")
 
@@ -73,6 +74,7 @@ class Target(NamedTuple):
     entries: tuple[Entry, ...] = ()
     text: str | None = None
     strict: bool = False  # whether the host ignores a file with comments or trailing commas
+    start: str = ""  # what a file begins with that is not there yet
 
 
 def server_target(path: Path, value: Mapping[str, Any], strict: bool = False) -> Target:

@@ -35,105 +35,48 @@ def test_a_turn_whose_agent_is_killed_is_read_at_the_next_hook(shop: Shop) -> No
 # Reading what a host says
 
 
+CLAUDE_START = {"session_id": "a", "transcript_path": "/t.jsonl", "cwd": "/p", "source": "resume"}
+SUB_AGENT = {"agent_type": "Explore", "agent_transcript_path": "/sub.jsonl", "transcript_path": "/"}
+EDIT = {"tool_name": "Edit", "tool_input": {"file_path": "/p/a.py", "old_string": "x"}}
+WRONG_TYPES = {"session_id": 7, "cwd": ["/p"], "transcript_path": {"a": 1}, "tool_input": 3}
+
+
 @pytest.mark.parametrize(
-    ("host", "name", "told", "expected"),
+    ("expected", "told"),
     [
+        (Hook("session-start", "claude", "a", "/t.jsonl", "/p", source="resume"), CLAUDE_START),
         (
-            "claude",
-            "session-start",
-            {"session_id": "a", "transcript_path": "/t.jsonl", "cwd": "/p", "source": "resume"},
-            Hook("session-start", "claude", "a", "/t.jsonl", "/p", source="resume"),
-        ),
-        (
-            "claude",
-            "prompt",
-            {"session_id": "a", "cwd": "/p", "prompt": "why?", "source": "user"},
             Hook("prompt", "claude", "a", "", "/p", "why?", "user"),
+            {"session_id": "a", "cwd": "/p", "prompt": "why?", "source": "user"},
         ),
+        (Hook("subagent-stop", "claude", transcript="/sub.jsonl", agent="Explore"), SUB_AGENT),
+        (Hook("stop", "claude"), {"agent_type": "Explore", "last_assistant_message": "Done."}),
+        (Hook("pre-tool", "claude", files=("/p/a.py",)), EDIT),
+        (Hook("stop", "codex", "a"), {"session_id": "a", "transcript_path": None, "turn_id": "7"}),
         (
-            "claude",
-            "subagent-stop",
-            {
-                "agent_type": "Explore",
-                "agent_transcript_path": "/sub.jsonl",
-                "transcript_path": "/t.jsonl",
-            },
-            Hook("subagent-stop", "claude", transcript="/sub.jsonl", agent="Explore"),
-        ),
-        (
-            "claude",
-            "stop",
-            {"agent_type": "Explore", "last_assistant_message": "Done."},
-            Hook("stop", "claude"),
-        ),
-        (
-            "claude",
-            "post-compact",
-            {"trigger": "auto", "compact_summary": "We moved."},
-            Hook("post-compact", "claude"),
-        ),
-        (
-            "claude",
-            "pre-tool",
-            {"tool_name": "Edit", "tool_input": {"file_path": "/p/a.py", "old_string": "x"}},
-            Hook("pre-tool", "claude", files=("/p/a.py",)),
-        ),
-        (
-            "codex",
-            "stop",
-            {"session_id": "a", "transcript_path": None, "turn_id": "7", "model": "m"},
-            Hook("stop", "codex", "a"),
-        ),
-        (
-            "copilot",
-            "session-start",
-            {"sessionId": "a", "cwd": "/p", "source": "new"},
             Hook("session-start", "copilot", "a", "", "/p", source="new"),
+            {"sessionId": "a", "cwd": "/p", "source": "new"},
         ),
         (
-            "copilot",
-            "pre-tool",
-            {"toolName": "edit", "toolArgs": '{"path": "b.py"}'},
             Hook("pre-tool", "copilot", files=("b.py",)),
+            {"toolName": "edit", "toolArgs": '{"path": "b.py"}'},
         ),
         (
-            "cursor",
-            "prompt",
-            {"conversation_id": "c", "workspace_roots": ["/w", "/v"], "prompt": "why?"},
             Hook("prompt", "cursor", "c", "", "/w", "why?"),
+            {"conversation_id": "c", "workspace_roots": ["/w", "/v"], "prompt": "why?"},
         ),
+        (Hook("stop", "gemini", "g", "", "/p"), {"session_id": "g", "cwd": "/p", "prompt": "why?"}),
         (
-            "gemini",
-            "stop",
-            {"session_id": "g", "cwd": "/p", "prompt": "why?", "prompt_response": "So."},
-            Hook("stop", "gemini", "g", "", "/p"),
-        ),
-        (
-            "opencode",
-            "prompt",
-            {"sessionID": "o", "directory": "/p", "prompt": "why?"},
             Hook("prompt", "opencode", "o", "", "/p", "why?"),
+            {"sessionID": "o", "directory": "/p", "prompt": "why?"},
         ),
-        (
-            "claude",
-            "stop",
-            {
-                "session_id": 7,
-                "cwd": ["/p"],
-                "transcript_path": {"a": 1},
-                "last_assistant_message": None,
-                "tool_input": 3,
-            },
-            Hook("stop", "claude", directory="/p"),
-        ),
-        ("claude", "stop", {"session_id": "a\0b", "cwd": "/" + "x" * 5000}, Hook("stop", "claude")),
-        ("claude", "stop", {}, Hook("stop", "claude")),
+        (Hook("stop", "claude", directory="/p"), WRONG_TYPES),
+        (Hook("stop", "claude"), {"session_id": "a\0b", "cwd": "/" + "x" * 5000}),
+        (Hook("stop", "claude"), {}),
     ],
 )
-def test_every_hosts_message_becomes_the_same_hook(
-    host: str, name: str, told: dict, expected: Hook
-) -> None:
-    assert event.read(name, host, json.dumps(told).encode()) == expected
+def test_every_hosts_message_becomes_the_same_hook(expected: Hook, told: dict) -> None:
+    assert event.read(expected.event, expected.host, json.dumps(told).encode()) == expected
 
 
 @pytest.mark.parametrize(
@@ -168,41 +111,21 @@ def test_one_plugin_for_several_hosts_knows_who_is_calling(
 # Answering
 
 
+def inner(name: str) -> dict:
+    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": "é"}}
+
+
 @pytest.mark.parametrize(
     ("host", "name", "expected"),
     [
-        (
-            "claude",
-            "session-start",
-            {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "é"}},
-        ),
-        (
-            "claude",
-            "prompt",
-            {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "é"}},
-        ),
-        (
-            "claude",
-            "pre-tool",
-            {"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "é"}},
-        ),
-        (
-            "codex",
-            "prompt",
-            {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "é"}},
-        ),
+        ("claude", "session-start", inner("SessionStart")),
+        ("claude", "prompt", inner("UserPromptSubmit")),
+        ("claude", "pre-tool", inner("PreToolUse")),
+        ("codex", "prompt", inner("UserPromptSubmit")),
         ("copilot", "session-start", {"additionalContext": "é"}),
         ("copilot", "prompt", {"additionalContext": "é"}),
-        (
-            "gemini",
-            "session-start",
-            {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "é"}},
-        ),
-        (
-            "gemini",
-            "prompt",
-            {"hookSpecificOutput": {"hookEventName": "BeforeAgent", "additionalContext": "é"}},
-        ),
+        ("gemini", "session-start", inner("SessionStart")),
+        ("gemini", "prompt", inner("BeforeAgent")),
         ("cursor", "session-start", {"additional_context": "é"}),
         ("cursor", "prompt", {"continue": True, "additional_context": "é"}),
         ("opencode", "session-start", {"context": "é"}),

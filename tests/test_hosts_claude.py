@@ -74,6 +74,15 @@ def test_a_session_is_what_people_and_agents_said(name, expected):
     assert table(CLAUDE / name) == expected
 
 
+def says(number: int, text: str, **more: object) -> dict:
+    return claude_line(number, [{"type": "text", "text": text}], "assistant", **more)
+
+
+def switch(mode: str, minute: str = "") -> dict:
+    at = {"timestamp": f"2026-05-04T09:{minute}:00.000Z"} if minute else {}
+    return {"type": "memory-mode", "mode": mode, "sessionId": "s1", **at}
+
+
 def test_a_turn_knows_where_and_when_it_was_said_and_what_was_done_before_it():
     turns, transcript = read(SESSION)
     answer = turns[2]
@@ -152,19 +161,16 @@ def test_a_sub_agent_is_silent_while_memory_is_off_in_its_session(tmp_path):
 
 
 def test_a_private_block_hides_the_turns_until_it_is_closed(tmp_path):
-    said = [
-        ("user", "Mind the gate. <private> my salary"),
-        ("assistant", [{"type": "text", "text": "Your salary is high."}]),
-        ("user", "It is 9,000"),
-        ("user", "really</private> The gate is green."),
-        ("assistant", [{"type": "text", "text": "Green it is."}]),
+    lines = [
+        claude_line(1, "Mind the gate. <private> my salary"),
+        says(2, "Your salary is high."),
+        claude_line(3, "It is 9,000"),
+        claude_line(4, "really</private> The gate is green."),
+        says(5, "Green it is."),
     ]
-    lines = [claude_line(number, text, role) for number, (role, text) in enumerate(said, 1)]
     title = {"type": "ai-title", "aiTitle": "salaries", "sessionId": "s1"}
-    inside = [
-        claude_line(number, [{"type": "text", "text": text}], "assistant", agentId="a1")
-        for number, text in ((2, "looked up the salary"), (6, "looked at the gate"))
-    ]
+    texts = {2: "looked up the salary", 6: "looked at the gate"}
+    inside = [says(number, text, agentId="a1") for number, text in texts.items()]
     turns, transcript = read(written(tmp_path / "s1.jsonl", *lines, title))
     assert [turn.text for turn in turns] == [
         "Mind the gate. <private> my salary",
@@ -185,25 +191,15 @@ def test_memory_is_off_by_the_order_of_lines_too(tmp_path):
     lines = [claude_line(number, f"word {number}") for number in range(1, 5)]
     for line in lines:
         del line["timestamp"]
-    off, on = ({"type": "memory-mode", "mode": mode, "sessionId": "s1"} for mode in ("off", "on"))
-    turns, _ = read(
-        written(tmp_path / "s1.jsonl", lines[0], off, lines[1], on, lines[2], off, lines[3])
-    )
+    off, on = switch("off"), switch("on")
+    path = written(tmp_path / "s1.jsonl", lines[0], off, lines[1], on, lines[2], off, lines[3])
+    turns, _ = read(path)
     assert [turn.text for turn in turns] == ["word 1", "word 3"]
 
 
 def test_what_a_sub_agent_said_before_memory_was_switched_off_is_given(tmp_path):
-    off = {
-        "type": "memory-mode",
-        "mode": "off",
-        "timestamp": "2026-05-04T09:30:00.000Z",
-        "sessionId": "s1",
-    }
-    written(tmp_path / "s1.jsonl", claude_line(1, "Go."), off)
-    lines = [
-        claude_line(number, [{"type": "text", "text": f"word {number}"}], "assistant", agentId="a1")
-        for number in (10, 40)
-    ]
+    written(tmp_path / "s1.jsonl", claude_line(1, "Go."), switch("off", "30"))
+    lines = [says(number, f"word {number}", agentId="a1") for number in (10, 40)]
     turns, _ = read(written(tmp_path / "agent-a1.jsonl", *lines))
     assert [turn.text for turn in turns] == ["word 10"]
 
@@ -237,7 +233,7 @@ def test_a_summary_of_a_session_that_was_private_for_a_while_is_not_given(tmp_pa
         ),
         claude_line(3, "memory-mode: on\nNow the release."),
         claude_line(4, "Ada earns a lot and wants a release.", isCompactSummary=True),
-        claude_line(5, [{"type": "text", "text": "Released."}], "assistant"),
+        says(5, "Released."),
     )
     turns, transcript = read(path)
     assert [(turn.text, turn.files) for turn in turns] == [
@@ -248,42 +244,26 @@ def test_a_summary_of_a_session_that_was_private_for_a_while_is_not_given(tmp_pa
 
 
 def test_a_fork_of_a_private_session_stays_private(tmp_path):
-    switches = [
-        {
-            "type": "memory-mode",
-            "mode": mode,
-            "timestamp": f"2026-05-04T09:{minute}:00.000Z",
-            "sessionId": "s1",
-        }
-        for mode, minute in (("off", "02"), ("on", "05"))
-    ]
     lines = [claude_line(number, f"word {number}") for number in range(1, 8)]
-    turns, _ = read(written(tmp_path / "s1.jsonl", *switches, *lines))
+    turns, _ = read(written(tmp_path / "s1.jsonl", switch("off", "02"), switch("on", "05"), *lines))
     assert [turn.text for turn in turns] == ["word 1", "word 5", "word 6", "word 7"]
+
+
+RECALLED = "<bethink-memory id=7>We use MySQL.</bethink-memory id=7>"
+REVIEW = "<command-name>/review</command-name><command-args>  #12 for speed </command-args>"
+REMIND = "<system-reminder>be brief</system-reminder>"
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "<bethink-memory id=7>We use MySQL.</bethink-memory id=7>\nWhat do we use?",
-            "What do we use?",
-        ),
-        (
-            "before <bethink-memory a1>x </bethink-memory> y</bethink-memory a1> after",
-            "before  after",
-        ),
+        (f"{RECALLED}\nWhat do we use?", "What do we use?"),
+        ("a <bethink-memory a1>x </bethink-memory> y</bethink-memory a1> b", "a  b"),
         ("before <bethink-memory a1>never closed, never learned", "before"),
-        (
-            "<system-reminder>be brief</system-reminder>Why?<system-reminder>x</system-reminder>",
-            "Why?",
-        ),
+        (f"{REMIND}Why?{REMIND}", "Why?"),
         ("the tag <system-reminder> is opened here", "the tag <system-reminder> is opened here"),
         ("a < b and <command-names> is no command", "a < b and <command-names> is no command"),
-        (
-            "<command-name>/review</command-name><command-args>  #12 for speed </command-args>",
-            "#12 for speed",
-        ),
+        (REVIEW, "#12 for speed"),
         ("colours \x1b[31mred\x1b[0m and a NUL \0 go", "colours red and a NUL  go"),
     ],
 )
@@ -292,46 +272,26 @@ def test_only_the_persons_words_are_left(tmp_path, text, expected):
     assert [turn.text for turn in turns] == [expected]
 
 
+COMMAND = "<command-name>/{}</command-name><command-args>{}</command-args>"
+IMAGE = {"type": "image", "source": {"type": "base64", "data": "aGk="}}
+NOTIFICATION = "<task-notification>done</task-notification>\nRead the output file"
+
+
 @pytest.mark.parametrize(
     ("reason", "line"),
     [
-        (base.INJECTED, claude_line(1, "<bethink-memory a>We use MySQL.</bethink-memory a>")),
-        (
-            base.INJECTED,
-            claude_line(
-                1, "<command-name>/bethink:remember</command-name><command-args>x</command-args>"
-            ),
-        ),
-        *(
-            (
-                base.INJECTED,
-                claude_line(
-                    1,
-                    [{"type": "text", "text": "Carts are in Redis."}],
-                    "assistant",
-                    agentId="a1",
-                    attributionSkill=name,
-                ),
-            )
-            for name in ("remember", "bethink:remember")
-        ),
-        (
-            base.MACHINE,
-            claude_line(1, "<task-notification>done</task-notification>\nRead the output file"),
-        ),
+        (base.INJECTED, claude_line(1, RECALLED)),
+        (base.INJECTED, claude_line(1, COMMAND.format("bethink:remember", "x"))),
+        (base.INJECTED, says(1, "In Redis.", agentId="a1", attributionSkill="remember")),
+        (base.INJECTED, says(1, "In Redis.", agentId="a1", attributionSkill="bethink:remember")),
+        (base.MACHINE, claude_line(1, NOTIFICATION)),
         (base.MACHINE, claude_line(1, '<teammate-message teammate_id="bob">hi</teammate-message>')),
         (base.MACHINE, claude_line(1, "hello", promptSource="system")),
-        (
-            base.COMMAND,
-            claude_line(1, "<command-name>/clear</command-name><command-args></command-args>"),
-        ),
+        (base.COMMAND, claude_line(1, COMMAND.format("clear", ""))),
         (base.COMMAND, claude_line(1, "<bash-input>ls</bash-input>")),
         (base.ERROR, claude_line(1, [{"type": "text", "text": "[Request interrupted by user]"}])),
-        (
-            base.EMPTY,
-            claude_line(1, [{"type": "image", "source": {"type": "base64", "data": "aGk="}}]),
-        ),
-        (base.EMPTY, claude_line(1, [{"type": "text", "text": "\n\n"}], "assistant")),
+        (base.EMPTY, claude_line(1, [IMAGE])),
+        (base.EMPTY, says(1, "\n\n")),
         (base.THINKING, claude_line(1, [{"type": "redacted_thinking", "data": "x"}], "assistant")),
         (base.UNKNOWN, {"type": 7, "uuid": "x", "sessionId": "s"}),
     ],

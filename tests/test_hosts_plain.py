@@ -20,91 +20,46 @@ MARKDOWN = {
     "names that said": "You said:\nWhat is the port?\nChatGPT said:\n8443, behind TLS.\n",
     "windows": "User:\r\nWhat is the port?\r\nAssistant:\r\n8443, behind TLS.\r\n",
 }
+ASKED, TOLD = "What is the port?", "8443, behind TLS."
+
+
+def node(
+    parent: str, id: str, role: str, *parts: object, kind: str = "text", **more: object
+) -> dict:
+    content = {"content_type": kind, "parts": list(parts)}
+    return {
+        "parent": parent,
+        "message": {"id": id, "author": {"role": role}, "content": content, **more},
+    }
+
+
+ASSET = {"asset_pointer": "x"}
 NODES = {
     "root": {"message": None, "parent": None},
-    "n1": {
-        "parent": "root",
-        "message": {
-            "id": "a",
-            "author": {"role": "system"},
-            "content": {"content_type": "text", "parts": [""]},
-        },
-    },
-    "n2": {
-        "parent": "n1",
-        "message": {
-            "id": "b",
-            "author": {"role": "user"},
-            "create_time": 1777885200.5,
-            "content": {
-                "content_type": "multimodal_text",
-                "parts": [{"asset_pointer": "x"}, "What is the port?"],
-            },
-        },
-    },
-    "n3": {
-        "parent": "n2",
-        "message": {
-            "id": "c",
-            "author": {"role": "assistant"},
-            "content": {"content_type": "thoughts", "thoughts": []},
-        },
-    },
-    "other": {
-        "parent": "n2",
-        "message": {
-            "id": "d",
-            "author": {"role": "assistant"},
-            "content": {"content_type": "text", "parts": ["80."]},
-        },
-    },
-    "n4": {
-        "parent": "n3",
-        "message": {
-            "id": "e",
-            "author": {"role": "assistant"},
-            "content": {"content_type": "text", "parts": ["8443, behind TLS."]},
-        },
-    },
+    "n1": node("root", "a", "system", ""),
+    "n2": node("n1", "b", "user", ASSET, ASKED, kind="multimodal_text", create_time=1777885200.5),
+    "n3": node("n2", "c", "assistant", kind="thoughts"),
+    "other": node("n2", "d", "assistant", "80."),
+    "n4": node("n3", "e", "assistant", TOLD),
 }
 MESSAGES = [
-    {"role": "user", "content": "What is the port?"},
-    {"role": "assistant", "content": [{"type": "text", "text": "8443, behind TLS."}]},
+    {"role": "user", "content": ASKED},
+    {"role": "assistant", "content": [{"type": "text", "text": TOLD}]},
 ]
+CHAT_MESSAGES = [
+    {"uuid": "m1", "sender": "human", "text": ASKED, "created_at": "2026-05-04T09:00:00Z"},
+    {"uuid": "m2", "sender": "assistant", "text": "", "content": [{"type": "text", "text": TOLD}]},
+]
+SYSTEM = {"role": "system", "content": "be brief"}
 EXPORTS = {
     "list": MESSAGES,
-    "messages": {
-        "title": "Ports",
-        "messages": [{"role": "system", "content": "be brief"}, *MESSAGES],
-    },
+    "messages": {"title": "Ports", "messages": [SYSTEM, *MESSAGES]},
     "mapping": [
         {"title": "Ports", "conversation_id": "k1", "current_node": "n4", "mapping": NODES}
     ],
-    "chat_messages": [
-        {
-            "uuid": "k2",
-            "name": "Ports",
-            "chat_messages": [
-                {
-                    "uuid": "m1",
-                    "sender": "human",
-                    "text": "What is the port?",
-                    "created_at": "2026-05-04T09:00:00Z",
-                },
-                {
-                    "uuid": "m2",
-                    "sender": "assistant",
-                    "text": "",
-                    "content": [{"type": "text", "text": "8443, behind TLS."}],
-                },
-            ],
-        }
-    ],
+    "chat_messages": [{"uuid": "k2", "name": "Ports", "chat_messages": CHAT_MESSAGES}],
     "sharegpt": {
-        "conversations": [
-            {"from": "human", "value": "What is the port?"},
-            {"from": "gpt", "value": "8443, behind TLS."},
-        ]
+        "conversations": [{"from": "human", "value": ASKED}, {"from": "gpt", "value": TOLD}]
     },
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import threading
@@ -379,8 +380,14 @@ def test_a_laptop_is_brought_in_step_with_the_team_by_address_and_by_database(
 ):
     monkeypatch.setenv("BETHINK_TOKEN", token(cli, "anna", "--scope", "write", "--team", "shop"))
     monkeypatch.delenv("BETHINK_DATABASE")
-    cli.add("Told on the laptop")
+    told = cli.add("Told on the laptop")
     assert cli.json("sync", "--with", team.urls[0])["pushed"] == 1
+    again = cli.json("sync", "--with", team.urls[0])
+    assert (again["pushed"], again["pulled"]) == (0, 0)
+    with postgres.shared().acting(os.environ["BETHINK_TENANT"], "").transaction() as connection:
+        found = connection.execute("SELECT actor FROM history").fetchall()
+    assert found == [("anna",)], "the team reads who told it"
+    assert [event["actor"] for event in cli.json("history", told)] == ["user"]
     other = ("--database", str(tmp_path / "other.db"))
     assert cli.json("sync", "--with", postgres.database_url(), *other)["pulled"] == 1
     cli.ok("add", "Told on another", *other)

@@ -28,6 +28,7 @@ from bethink.store.bundle import (
     export_pages,
     item_key,
     rename_scopes,
+    sign_bundle,
     texts,
     version,
 )
@@ -179,6 +180,10 @@ class Database:
         return list(rename_scopes(Bundle(records=tuple(own)), {self.scope: ""}).records)
 
     def take(self, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]:
+        person = getattr(self.store, "person", "")  # whom a team's database acts for
+        if person:
+            ids = [record.memory.id for record in bundle.records]
+            bundle = sign_bundle(bundle, self.store.records(ids, vectors=False), person)
         return self.store.take(rename_scopes(bundle, {"": self.scope}), expect=expect)
 
     def remove(

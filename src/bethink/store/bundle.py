@@ -140,9 +140,8 @@ def version(record: Record) -> bytes:
     """What was said of a memory and what became of it, by which two databases that share it agree. How often it was read and what its
     project is called are each one's own, and vectors can be made anew."""
     memory = _named(record.memory)._replace(scope="", access_count=0, last_accessed=None)
-    return blake2b(
-        _canonical((memory, record.unique, [event[:5] for event in record.events])), digest_size=16
-    ).digest()
+    events = [_happened(event) for event in record.events]
+    return blake2b(_canonical((memory, record.unique, events)), digest_size=16).digest()
 
 
 def texts(record: Record) -> set[str]:
@@ -167,7 +166,43 @@ def valid_before(states: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) 
 
 
 def event_digest(event: Event) -> bytes:
-    return blake2b(_canonical(event[:5]), digest_size=16).digest()
+    """What happened, by which two databases know an event again."""
+    return blake2b(_canonical(_happened(event)), digest_size=16).digest()
+
+
+def _happened(event: Event) -> tuple[Any, ...]:
+    """An event without the name of who did it: a team's database says the person where a laptop says `user`."""
+    return (event.at, event.action, event.before, event.after)
+
+
+def sign_actor(actor: str, person: str) -> str:
+    """Who did something, as a team's history keeps it: a person, or an agent on behalf of one."""
+    if not person or " for " in actor:
+        return actor
+    return person if actor == "user" else f"{actor} for {person}"
+
+
+def sign_bundle(bundle: Bundle, known: Sequence[Record], person: str) -> Bundle:
+    """A bundle that a person brings into a team's database, with their name on what that does not know yet."""
+    names = {
+        (one.memory.id, event_digest(event)): event.actor for one in known for event in one.events
+    }
+
+    def signed(record: Record) -> Record:
+        return record._replace(
+            events=tuple(
+                event._replace(
+                    actor=names.get((record.memory.id, event_digest(event)))
+                    or sign_actor(event.actor, person)
+                )
+                for event in record.events
+            )
+        )
+
+    return bundle._replace(
+        records=tuple(map(signed, bundle.records)),
+        relations=tuple((one, sign_actor(actor, person)) for one, actor in bundle.relations),
+    )
 
 
 def _named(memory: Memory) -> Memory:

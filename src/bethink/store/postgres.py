@@ -24,7 +24,7 @@ import psycopg
 from bethink.errors import InvalidInput, StoreError
 from bethink.store import health, rows
 from bethink.store.base import Problem
-from bethink.store.bundle import PARTS, Stored
+from bethink.store.bundle import PARTS, Stored, sign_actor
 from bethink.store.pg import search, team
 from bethink.store.pg.connection import Database, Who, prepare, translated, unknown
 from bethink.store.places import (
@@ -97,18 +97,13 @@ def _as_json(value: Any) -> Any:
     return f"\\x{value.hex()}" if isinstance(value, bytes) else _inward(value)
 
 
-def signed(actor: str, person: str) -> str:
-    """Who did it, as history keeps it: a person, or an agent on behalf of one."""
-    return actor if not person else person if actor == "user" else f"{actor} for {person}"
-
-
 class PostgresWriter(Writer):
     """A write into PostgreSQL. Writers of one tenant come one after the other, as in SQLite: the first thing each does is to lock the
     tenant's row. So numbers can be given out here, what was read stays true to the end, and no two writers wait for each other in a
     circle. Tenants do not wait for one another."""
 
     def __init__(self, connection: psycopg.Connection[Any], who: Who, batch: Batch) -> None:
-        super().__init__(batch, signed(batch.actor, who.person))
+        super().__init__(batch, sign_actor(batch.actor, who.person))
         self.connection, self.who = connection, who
         self.totals: dict[tuple[int, int], tuple[int, Any]] = {}
         self.done: dict[str, list[Any]] = {}

@@ -177,9 +177,9 @@ def train(embed) -> None:
     )
     known = vocabulary(texts)
     cues = readings(texts, known)
-    vectors = embed([intents.PROMPT + intents.spoken(text) for text in texts])
+    vectors = embed([intents.PROMPT + intents.trim_sentence(text) for text in texts])
     centre = vectors.mean(axis=0)
-    both = np.hstack([cues, intents.centred(vectors, centre)])
+    both = np.hstack([cues, intents.centre_vectors(vectors, centre)])
     stored = {
         "grams": np.frombuffer("\n".join(known).encode(), np.uint8),
         "digest": np.frombuffer(intents.digest(), np.uint8),
@@ -251,12 +251,13 @@ def evaluate(path: Path, embed) -> None:
 def alone(path: Path, embed) -> None:
     """What vectors alone would do, with weights made for the purpose and thresholds chosen alike."""
     given, held = rows(intents.TRAINING), rows(path)
-    vectors = embed([intents.PROMPT + intents.spoken(row.text) for row in given])
-    features = intents.centred(vectors, vectors.mean(axis=0))
+    vectors = embed([intents.PROMPT + intents.trim_sentence(row.text) for row in given])
+    features = intents.centre_vectors(vectors, vectors.mean(axis=0))
     labels = np.array([LABELS.index(row.label) for row in given])
     least = thresholds(crossed(features, labels), labels)
-    asked = intents.centred(
-        embed([intents.PROMPT + intents.spoken(row.text) for row in held]), vectors.mean(axis=0)
+    asked = intents.centre_vectors(
+        embed([intents.PROMPT + intents.trim_sentence(row.text) for row in held]),
+        vectors.mean(axis=0),
     )
     print("vectors only")
     table(

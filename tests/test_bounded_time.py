@@ -17,8 +17,8 @@ from growth import KILLERS, grows_too_fast, killers_for, long_text
 
 from bethink.ingest import extract, ideas, redact, sentences, titles, topics
 from bethink.ingest.pasted import find_pasted
-from bethink.recall import anchor, query, temporal
-from bethink.store import lexemes
+from bethink.recall import query
+from bethink.store import words as lexemes
 from bethink.text import fence
 from bethink.types import Passage
 
@@ -59,14 +59,12 @@ LOOPS = {
     "summarize": extract.summarize,
     "pasted": find_pasted,
     "statements": sentences.statements,
-    "split": sentences.split,
+    "split": sentences.split_sentences,
     "ideas": lambda text: ideas.ideas([("user", text), ("assistant", text)], None),
     "names": lambda text: titles.name([("user", text)]),
     "summaries": lambda text: titles.summarise([("user", text)], [("decision", text, True)]),
     "topics": lambda text: topics.segment([topics.Said("user", text, NOW, 1)] * 2),
     "query": lambda text: query.parse(text, NOW),
-    "temporal": lambda text: temporal.temporal(text[: query.SYNTAX_LIMIT], NOW),
-    "event": anchor.event,
     "lexemes": lexemes.prepare,
     "fence": fence.clean,
 }

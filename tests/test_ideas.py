@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from bethink.embed.local import LocalEmbedder
 from bethink.ingest import intents
-from bethink.ingest.ideas import ANSWERS, VALUE, content, ideas
+from bethink.ingest.ideas import ANSWERS, VALUE, content_words, ideas
 from bethink.ingest.intents import FIRM, LABELS, judge, strength
 
 HELD_OUT = Path(__file__).parent / "fixtures" / "ideas-held-out.tsv"
@@ -115,7 +115,7 @@ def test_the_weights_belong_to_the_training_sentences_and_the_cues():
     """After a change of either: `python bench/ideas.py --train`."""
     with np.load(intents.WEIGHTS, allow_pickle=False) as stored:
         assert stored["digest"].tobytes() == intents.digest()
-        features = len(intents.features("", ())) + len(intents.grams_known())
+        features = len(intents.features("", ())) + len(intents.known_grams())
         assert stored["cues"].shape == (features + 1, len(LABELS))
         assert stored["both"].shape == (features + len(stored["probe"]) + 1, len(LABELS))
     assert intents.WEIGHTS.stat().st_size < 100_000
@@ -553,6 +553,6 @@ def test_ideas_are_few_different_and_in_the_words_of_their_turns(turns, most):
             same_kind = one is not other and one.kind == other.kind
             assert not (
                 same_kind
-                and content(one.text) == content(other.text)
+                and content_words(one.text) == content_words(other.text)
                 and re.sub(r"\W", "", one.text) == re.sub(r"\W", "", other.text)
             )

@@ -5,7 +5,14 @@ from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bethink.ingest.sentences import LONGEST, MOST, cut, kind_of, split, statements
+from bethink.ingest.sentences import (
+    LONGEST,
+    MOST,
+    cut_statement,
+    kind_of,
+    split_sentences,
+    statements,
+)
 
 
 def texts(turn):
@@ -21,7 +28,7 @@ def labels(turn):
     cases("sentences-sentences-end-where-people"),
 )
 def test_sentences_end_where_people_end_them(text, sentences):
-    assert split(text) == sentences
+    assert split_sentences(text) == sentences
 
 
 NOISE = [
@@ -194,10 +201,10 @@ def test_markup_is_taken_off_and_code_keeps_its_ticks():
 
 def test_a_long_statement_is_cut_at_a_clause():
     long = "word " * 60 + "end; " + "more " * 60
-    short = cut(long)
+    short = cut_statement(long)
     assert len(short) <= LONGEST
     assert short.endswith("end…")
-    assert len(cut("x" * 1000)) <= LONGEST
+    assert len(cut_statement("x" * 1000)) <= LONGEST
 
 
 def test_a_turn_has_a_limit():

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink.embed.hashing import HashingEmbedder
-from bethink.ingest.topics import Open, Said, Topic, resumed, segment
+from bethink.ingest.topics import Open, Said, Topic, resume_state, segment
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -104,7 +104,7 @@ def read_in_pages(turns, vectors, cuts):
                 )
             latest[topic.depth] = place
             places.append(place)
-        state = resumed(json.loads(json.dumps(after._asdict())))
+        state = resume_state(json.loads(json.dumps(after._asdict())))
     return whole, state
 
 
@@ -392,10 +392,10 @@ def test_vectors_that_are_missing_empty_or_of_another_model_are_passed_over():
 def test_what_another_version_kept_is_not_taken_up():
     _, state = segment(talk(STORY))
     kept = json.loads(json.dumps(state._asdict()))
-    assert resumed(kept) == Open(**kept)
-    assert resumed({**kept, "more": 1}) is None
-    assert resumed({}) is None
-    assert resumed(None) is None
+    assert resume_state(kept) == Open(**kept)
+    assert resume_state({**kept, "more": 1}) is None
+    assert resume_state({}) is None
+    assert resume_state(None) is None
 
 
 def test_the_state_holds_no_word_that_was_said():
@@ -492,7 +492,7 @@ def test_whatever_was_said_topics_cover_it_once_and_begin_at_user_turns(spoken, 
                 parent = topics[topic.parent]
                 assert topic.parent < number and parent.depth == 0
                 assert parent.first <= topic.first and topic.last <= parent.last
-        state = resumed(json.loads(json.dumps(after._asdict())))
+        state = resume_state(json.loads(json.dumps(after._asdict())))
 
 
 def test_five_thousand_turns_take_less_than_a_second():

@@ -18,7 +18,7 @@ BESIDE = 600  # characters before and after a boundary that the model sees
 BOUNDARIES = 12  # places asked about at once
 
 
-def ideas(model: Model, turns: Sequence[tuple[str, str]], first: int) -> list[Idea] | None:
+def ask_ideas(model: Model, turns: Sequence[tuple[str, str]], first: int) -> list[Idea] | None:
     """The ideas of the turns from `first` on; those before are only heard."""
     numbered = [tasks.Turn(number, role, text) for number, (role, text) in enumerate(turns)]
     found: list[Idea] = []
@@ -49,7 +49,7 @@ def ideas(model: Model, turns: Sequence[tuple[str, str]], first: int) -> list[Id
     return sorted(found, key=lambda idea: idea.turn)
 
 
-def topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+def name_topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
     """A name and a summary for the turns of one topic."""
     numbered = [tasks.Turn(number, role, text) for number, (role, text) in enumerate(turns)]
     try:
@@ -59,7 +59,7 @@ def topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, str] | N
     return (found.name, found.summary) if found.name and found.summary else None
 
 
-def confirmed(model: Model, found: Sequence[Topic], texts: Sequence[str]) -> list[Topic]:
+def confirm_topics(model: Model, found: Sequence[Topic], texts: Sequence[str]) -> list[Topic]:
     """The topics without those that the model takes for a follow-up of the one before."""
     doubtful = [at for at, one in enumerate(found) if at and one.depth == 0 and not one.continues][
         :BOUNDARIES
@@ -78,10 +78,10 @@ def confirmed(model: Model, found: Sequence[Topic], texts: Sequence[str]) -> lis
         verdicts = tasks.read_topics(model.ask(tasks.confirm_topics(places)).value, places)
     except ModelError:
         return list(found)
-    return joined(found, {at for at, new in verdicts.items() if not new})
+    return join_topics(found, {at for at, new in verdicts.items() if not new})
 
 
-def joined(found: Sequence[Topic], followups: set[int]) -> list[Topic]:
+def join_topics(found: Sequence[Topic], followups: set[int]) -> list[Topic]:
     """Topics with some of them taken into the one before; their sub-topics go along."""
     kept: list[Topic] = []
     place: dict[int, int] = {}  # index before → index now, of what stands for it

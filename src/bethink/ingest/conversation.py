@@ -246,9 +246,9 @@ def _find_topics(
         for one in spoken
         for turn in (one.turn,)
     ]
-    found, still_open = topics.segment(turns, means, topics.resumed(state.get("open")))
+    found, still_open = topics.segment(turns, means, topics.resume_state(state.get("open")))
     if recipe.model:
-        found = advice.confirmed(recipe.model, found, [text for _, text in map(_said, spoken)])
+        found = advice.confirm_topics(recipe.model, found, [text for _, text in map(_said, spoken)])
     continued = _load_open_topics(recipe)
     spans: list[Span] = []
     of_turn: dict[str, str] = {}
@@ -306,7 +306,7 @@ def _describe_topic(
         filter = Filter(scopes=(recipe.options.scope,), now=recipe.options.now)
         known = recipe.store.load(recipe.store.in_spans([span.id], filter, 60)).values()
         return span._replace(summary=summarise(asked, _outline(known) + ideas))
-    advised = advice.topic(recipe.model, texts) if recipe.model and texts else None
+    advised = advice.name_topic(recipe.model, texts) if recipe.model and texts else None
     title, summary = advised or (name(texts), summarise(texts, ideas))
     return span._replace(name=title, summary=summary)
 
@@ -346,7 +346,7 @@ def _find_ideas(recipe: Recipe, spoken: Sequence[HeardTurn]) -> list[Idea]:
     before = _load_earlier(recipe)
     turns = before + list(map(_said, spoken))
     first = len(before)
-    advised = advice.ideas(recipe.model, turns, first) if recipe.model and spoken else None
+    advised = advice.ask_ideas(recipe.model, turns, first) if recipe.model and spoken else None
     vectors = _first_windows(recipe) if recipe.embedder else None
     found = ideas(turns, vectors) if advised is None else advised
     fresh = [at for at, idea in enumerate(found) if idea.turn >= first]

@@ -20,10 +20,10 @@ from string import ascii_letters
 from bethink.ingest.lexicon import (
     FILLER,
     GREETING,
-    compiled,
+    compile_pattern,
     cue_scores,
     firmness,
-    folded,
+    fold_case,
     is_file,
     is_identifier,
     is_path,
@@ -36,7 +36,7 @@ from bethink.ingest.lexicon import (
 from bethink.types import KIND_ALIASES, KINDS, Entity, Passage
 
 # A found entity with its place, or a place that later finders shall not look at.
-Found = tuple[int, int, Entity | None]
+EntityPlace = tuple[int, int, Entity | None]
 
 PREFIX = 20_000  # characters that are analysed; the rest of a text is kept without
 CUE_PREFIX = (
@@ -94,17 +94,21 @@ def extract(passage: Passage) -> Passage:
 def _blocks(text: str) -> tuple[tuple[str, bool], ...]:
     """Paragraphs, list items and (True) headings without their markup; code, comments and front matter are left out."""
     if text.startswith("---\n") or "<!--" in text:
-        text = compiled(r"\A---\n.*?\n---(?:\n|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL).sub("", text)
+        text = compile_pattern(r"\A---\n.*?\n---(?:\n|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL).sub(
+            "", text
+        )
     if "```" in text or "~~~" in text:
-        text = compiled(FENCE, re.MULTILINE | re.DOTALL).sub("\n", text)
+        text = compile_pattern(FENCE, re.MULTILINE | re.DOTALL).sub("\n", text)
     blocks: list[tuple[list[str], bool]] = [([], False)]
-    marked = compiled(r"\s*(?:[#|=*_+•-]|\d|$)")
+    marked = compile_pattern(r"\s*(?:[#|=*_+•-]|\d|$)")
     for line in text.splitlines():
         heading = item = rule = None
         if marked.match(line):
-            heading = compiled(r"\s{0,3}#{1,6}\s+(.*)$").match(line)
-            item = compiled(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(.*)$").match(line)
-            rule = compiled(r"[\s|=*_-]*$").match(line)
+            heading = compile_pattern(r"\s{0,3}#{1,6}\s+(.*)$").match(line)
+            item = compile_pattern(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(.*)$").match(
+                line
+            )
+            rule = compile_pattern(r"[\s|=*_-]*$").match(line)
         if heading or item or rule or blocks[-1][1]:
             blocks.append(([], bool(heading)))
         if not rule:
@@ -123,10 +127,10 @@ def _blocks(text: str) -> tuple[tuple[str, bool], ...]:
 
 def _plain(line: str) -> str:
     if "](" in line:
-        line = compiled(r"!\[[^\]\n]{0,200}\]\([^)\s]{0,400}\)").sub("", line)
-        line = compiled(r"\[([^\]\n]{0,200})\]\([^)\s]{0,400}\)").sub(r"\1", line)
+        line = compile_pattern(r"!\[[^\]\n]{0,200}\]\([^)\s]{0,400}\)").sub("", line)
+        line = compile_pattern(r"\[([^\]\n]{0,200})\]\([^)\s]{0,400}\)").sub(r"\1", line)
     if "*" in line:
-        line = compiled(r"(\*{1,3})(?=\S)([^*\n]{1,200}?)(?<=\S)\1").sub(r"\2", line)
+        line = compile_pattern(r"(\*{1,3})(?=\S)([^*\n]{1,200}?)(?<=\S)\1").sub(r"\2", line)
     return " ".join(line.split())
 
 
@@ -138,7 +142,7 @@ def _sentences(text: str) -> tuple[str, ...]:
     stops = (
         r"[.!?。！？](?:(?<=[.!?])[.!?]{0,10}[\"'”’)\]*_`]{0,4}(?=\s)|(?<=[。！？])[。！？]{0,10})"
     )
-    for stop in compiled(stops).finditer(text):
+    for stop in compile_pattern(stops).finditer(text):
         following = text[stop.end() : stop.end() + 8].lstrip()[:1]
         last = text[begin : stop.start()].rsplit(None, 1)[-1:] or [""]
         if (
@@ -169,13 +173,13 @@ def summarize(text: str, words: int = SUMMARY_WORDS) -> str:
     ).rstrip(":")
     if _fits(whole, words):
         return whole
-    greeting = compiled(GREETING)
+    greeting = compile_pattern(GREETING)
     body = [block for block, heading in blocks if not heading] or [block for block, _ in blocks]
     sentences = (sentence for block in body[:8] for sentence in _sentences(block[:4000]))
     told = (
         sentence
         for sentence in sentences
-        if len(sentence.split(None, 6)) > 5 or not greeting.match(folded(sentence))
+        if len(sentence.split(None, 6)) > 5 or not greeting.match(fold_case(sentence))
     )
     return _cut(_most_telling(list(islice(told, 6)) or [whole]), words)
 
@@ -200,7 +204,7 @@ def _telling(sentence: str) -> float:
 def _ideographic(text: str) -> bool:
     """Whether words are not set apart by spaces: Chinese and Japanese are counted by the character."""
     sample = text[:400]
-    return not sample.isascii() and 3 * len(compiled(IDEOGRAPH).findall(sample)) > len(
+    return not sample.isascii() and 3 * len(compile_pattern(IDEOGRAPH).findall(sample)) > len(
         sample.replace(" ", "")
     )
 
@@ -225,11 +229,11 @@ def _cut(text: str, words: int) -> str:
 
 def keywords(text: str, limit: int = 8) -> tuple[str, ...]:
     """The most telling words and identifiers, heaviest first; of equal weight the earlier one first."""
-    text = compiled(r"https?://\S+|\[REDACTED[^\]\s]{0,40}\]").sub(" ", text[:PREFIX])
+    text = compile_pattern(r"https?://\S+|\[REDACTED[^\]\s]{0,40}\]").sub(" ", text[:PREFIX])
     weights: dict[str, float] = {}
     counts: dict[str, int] = {}
     shown: dict[str, str] = {}
-    for token in compiled(TOKEN).finditer(text):
+    for token in compile_pattern(TOKEN).finditer(text):
         parts, whole = _token_words(token[0])
         for word, key in parts:
             known = shown.get(key)
@@ -255,8 +259,10 @@ def _token_words(token: str) -> tuple[tuple[tuple[str, str], ...], bool]:
     """The words of a token that count, each with its key, and whether the token is one word. Chinese and Japanese are cut at
     their little words, what is no path at its slashes."""
     parts, whole = [token.removesuffix("'s").removesuffix("’s")], True
-    if not token.isascii() and compiled(IDEOGRAPH).search(token):
-        pieces = compiled(r"[A-Za-z][\w.-]*|[\u30a0-\u30ff]{2,}|[\u3400-\u9fff]+").findall(token)
+    if not token.isascii() and compile_pattern(IDEOGRAPH).search(token):
+        pieces = compile_pattern(r"[A-Za-z][\w.-]*|[\u30a0-\u30ff]{2,}|[\u3400-\u9fff]+").findall(
+            token
+        )
         cut = [part for piece in pieces for part in re.split(f"[{LITTLE_IDEOGRAPHS}]", piece)]
         parts, whole = [part for part in cut if 1 < len(part) < 9], False
     elif "/" in token and not is_path(token):
@@ -308,7 +314,7 @@ def entities(text: str) -> tuple[Entity, ...]:
     return tuple(unique.values())[:ENTITY_LIMIT]
 
 
-def _hide(text: str, places: list[Found]) -> str:
+def _hide(text: str, places: list[EntityPlace]) -> str:
     pieces: list[str] = []
     at = 0
     for start, end, _ in sorted(places, key=lambda place: place[:2]):
@@ -318,21 +324,21 @@ def _hide(text: str, places: list[Found]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _noise(text: str) -> Iterator[Found]:
+def _noise(text: str) -> Iterator[EntityPlace]:
     """Code blocks, addresses and hashes hold hundreds of names that nobody would ask for."""
     if "```" in text or "~~~" in text:
-        for match in compiled(FENCE, re.MULTILINE | re.DOTALL).finditer(text):
+        for match in compile_pattern(FENCE, re.MULTILINE | re.DOTALL).finditer(text):
             yield (*match.span(), None)
     address = r"\b[a-z][a-z0-9+.-]{1,20}://[^\s`]+|[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+|(?<=\])\([^)\s]{1,400}\)"
-    for match in compiled(rf"{address}|\[REDACTED[^\]\s]{{0,40}}\]").finditer(text):
+    for match in compile_pattern(rf"{address}|\[REDACTED[^\]\s]{{0,40}}\]").finditer(text):
         yield (*match.span(), None)
 
 
-def _marked(text: str) -> Iterator[Found]:
+def _marked(text: str) -> Iterator[EntityPlace]:
     """What the writer set apart: `code` is a symbol, a file, a technology or a concept; "A Name" is a concept."""
-    for match in compiled(r"`([^`\n]{1,80})`").finditer(text):
+    for match in compile_pattern(r"`([^`\n]{1,80})`").finditer(text):
         yield (*match.span(), _by_shape(match[1].strip(), in_code=True))
-    for match in compiled(r"[\"“](?<![\w\"].)([^\"“”\n]{2,60})[\"”](?!\w)").finditer(text):
+    for match in compile_pattern(r"[\"“](?<![\w\"].)([^\"“”\n]{2,60})[\"”](?!\w)").finditer(text):
         if entity := _by_shape(match[1].strip(" ,."), in_code=False):
             yield (*match.span(), entity)
 
@@ -344,15 +350,17 @@ def _by_shape(text: str, *, in_code: bool) -> Entity | None:
     if is_path(text) or is_file(text):
         return Entity(text, "file")
     bare = text.partition("(")[0] if text.endswith(")") else text
-    if is_identifier(bare) or (bare != text and compiled(r"[A-Za-z_][\w.:]*").fullmatch(bare)):
+    if is_identifier(bare) or (
+        bare != text and compile_pattern(r"[A-Za-z_][\w.:]*").fullmatch(bare)
+    ):
         return Entity(bare, "symbol")
-    word = compiled(r"(?![0-9a-f]{6,40}\Z)[A-Za-z_]\w{3,}").fullmatch(text)
+    word = compile_pattern(r"(?![0-9a-f]{6,40}\Z)[A-Za-z_]\w{3,}").fullmatch(text)
     if in_code and word and not _is_known(text):
         return Entity(text, "symbol")
     words = text.split()
-    named = compiled(r"[A-Za-z][\w&+.-]*(?: [\w&+.-]+){0,3}").fullmatch(text) and not text.endswith(
-        (".", "-")
-    )
+    named = compile_pattern(r"[A-Za-z][\w&+.-]*(?: [\w&+.-]+){0,3}").fullmatch(
+        text
+    ) and not text.endswith((".", "-"))
     if in_code:
         return Entity(text, "concept") if named and "-" in text and len(words) == 1 else None
     capitals = sum(word[0].isupper() for word in words)
@@ -364,26 +372,28 @@ def _by_shape(text: str, *, in_code: bool) -> Entity | None:
     return Entity(text, "concept") if named and telling else None
 
 
-def _files(text: str) -> Iterator[Found]:
+def _files(text: str) -> Iterator[EntityPlace]:
     path = r"(?<![\w\x00])(?:[~.]{0,2}/|[A-Za-z]:\\)?[\w@.+-]+(?:[/\\][\w@.+-]+)*/?(?![\w(\x00])"
-    for match in compiled(path).finditer(text):
+    for match in compile_pattern(path).finditer(text):
         name = match[0].rstrip(".")
         if is_path(name) or is_file(name):
             yield match.start(), match.start() + len(name), Entity(name, "file")
 
 
-def _mentions(text: str) -> Iterator[Found]:
+def _mentions(text: str) -> Iterator[EntityPlace]:
     if "@" not in text:
         return
-    for match in compiled(r"(?<![\w.@/\x00])@([A-Za-z][\w-]{1,38})(?![\w(./-])").finditer(text):
+    for match in compile_pattern(r"(?<![\w.@/\x00])@([A-Za-z][\w-]{1,38})(?![\w(./-])").finditer(
+        text
+    ):
         person = match[1].lower() not in word_set("decorators")
         yield (*match.span(), Entity(match[1], "person") if person else None)
-    for match in compiled(r"(?<![\w.\x00])@[\w-]+[/.(][\w./-]*").finditer(text):
+    for match in compile_pattern(r"(?<![\w.\x00])@[\w-]+[/.(][\w./-]*").finditer(text):
         yield (*match.span(), None)
 
 
-def _technologies(text: str) -> Iterator[Found]:
-    pattern = compiled(
+def _technologies(text: str) -> Iterator[EntityPlace]:
+    pattern = compile_pattern(
         r"[A-Za-z0-9.](?:(?<=\.)NET\b|(?<!\.)[\w+#]*(?:[./](?=[A-Za-z0-9])[\w+#]*)*)"
     )
     words = pattern.findall(text)
@@ -400,7 +410,7 @@ def _technologies(text: str) -> Iterator[Found]:
         tokens = tokens or list(pattern.finditer(text))
         for count in counts:
             start, end = tokens[at].start(), tokens[min(at + count, len(tokens)) - 1].end()
-            name = technology(compiled(r"[ \t-]").sub(" ", text[start:end])) or technology(
+            name = technology(compile_pattern(r"[ \t-]").sub(" ", text[start:end])) or technology(
                 text[start:end]
             )
             if name and at + count <= len(tokens) and "\n" not in text[start:end]:
@@ -414,10 +424,10 @@ def _technologies(text: str) -> Iterator[Found]:
 
 def _is_meant(text: str, token: re.Match[str]) -> bool:
     """Whether an ordinary word with a capital is the technology: not a sentence's first word, nor part of a longer name."""
-    following = compiled(r"[ \t]+([\w.']+)").match(text[token.end() : token.end() + 40])
+    following = compile_pattern(r"[ \t]+([\w.']+)").match(text[token.end() : token.end() + 40])
     if following and following[1].rstrip(".").lower() in word_set("beside_technology"):
         return True
-    before = compiled(r"(?<![\w'’-])([\w'’-]+)[ \t]+$", 0).search(
+    before = compile_pattern(r"(?<![\w'’-])([\w'’-]+)[ \t]+$", 0).search(
         text[max(token.start() - 40, 0) : token.start()]
     )
     if any(
@@ -433,7 +443,7 @@ def _begins_sentence(text: str, at: int) -> bool:
     if not before or before[-1] in ".!?:;\n>|•。！？":
         return True
     return before[-1] in "-+#)" and bool(
-        compiled(r"\s*(?:[-+#]+|\d+\))$", 0).match(before.rpartition("\n")[2])
+        compile_pattern(r"\s*(?:[-+#]+|\d+\))$", 0).match(before.rpartition("\n")[2])
     )
 
 
@@ -441,9 +451,9 @@ def _in_heading(text: str, at: int) -> bool:
     return "#" in text and text[text.rfind("\n", 0, at) + 1 : at].lstrip().startswith("#")
 
 
-def _symbols(text: str) -> Iterator[Found]:
+def _symbols(text: str) -> Iterator[EntityPlace]:
     symbol = r"(?<![\w.\x00@/-])([A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)*)(\(\))?(?![\w\x00])"
-    for match in compiled(symbol).finditer(text):
+    for match in compile_pattern(symbol).finditer(text):
         if match[2] or is_identifier(match[1]):
             yield (*match.span(), Entity(match[1], "symbol"))
 
@@ -458,7 +468,7 @@ def _name_pattern() -> re.Pattern[str]:
     return re.compile(rf"{first}(?: (?:{joint} )?(?:[A-Z]['’])?{capital}{rest}){{0,5}}(?![\w\x00])")
 
 
-def _names(text: str) -> Iterator[Found]:
+def _names(text: str) -> Iterator[EntityPlace]:
     """People and things: only those that a capital inside a sentence sets apart."""
     for match in _name_pattern().finditer(text):
         start, end = match.span()
@@ -477,7 +487,7 @@ def _names(text: str) -> Iterator[Found]:
             words.pop()
         if not words:
             continue
-        following = compiled(r"[ \t]+([a-z]+)").match(text[end : end + 24])
+        following = compile_pattern(r"[ \t]+([a-z]+)").match(text[end : end + 24])
         before = text[max(start - 24, 0) : start].removesuffix("\n")
         bare = before.rstrip(" \t").removesuffix(",") if before[-1:] in (" ", "\t") else ""
         previous = bare[len(bare.rstrip(ascii_letters)) :].lower()
@@ -549,12 +559,12 @@ def classify(text: str) -> tuple[str, float]:
 
 @lru_cache(maxsize=256)
 def _is_filler(sentence: str) -> bool:
-    return bool(compiled(FILLER).match(folded(sentence)))
+    return bool(compile_pattern(FILLER).match(fold_case(sentence)))
 
 
 def _label(text: str) -> str | None:
     """What "Decision: …" or "[gotcha] …" says outright."""
-    match = compiled(r"\W{0,4}([A-Za-z]{3,12})\b\W{0,3}?(?::|\]| [-–—] )").match(text)
+    match = compile_pattern(r"\W{0,4}([A-Za-z]{3,12})\b\W{0,3}?(?::|\]| [-–—] )").match(text)
     word = match[1].lower() if match else ""
     word = LABELS.get(word, word)
     return word if word in KINDS else KIND_ALIASES.get(word) if word != "note" else None

@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from bethink.ingest.extract import entities
-from bethink.ingest.intents import FIRM, LABELS, Embed, Judgement, judge, strength
-from bethink.ingest.lexicon import FILLER, compiled, folded, word_set
+from bethink.ingest.intents import FIRM, LABELS, Embed, Intent, judge, strength
+from bethink.ingest.lexicon import FILLER, compile_pattern, fold_case, word_set
 from bethink.ingest.pasted import find_pasted
 from bethink.ingest.sentences import Statement, statements
 from bethink.ingest.wording import contrasts
@@ -46,7 +46,7 @@ REPLY = 400  # characters; who writes more does not just say yes or no
 NEAR = 12  # turns within which a proposal is taken up and a problem solved
 RELATED = 0.25  # share of words, and nearness, that tie an answer to its question
 ANSWERS = ("conclusion", "solution", "decision", "context")
-UNJUDGED = Judgement("none", 0.0, ())
+UNJUDGED = Intent("none", 0.0, ())
 # Chances below which a sentence of an assistant is not kept: it talks more, and more smoothly, than the training sentences.
 LEAST = {
     "decision": 0.8,
@@ -134,7 +134,7 @@ class Idea(NamedTuple):
     pasted: bool = False  # it stands in a part of the user's turn that somebody else wrote
 
 
-class Found(NamedTuple):
+class JudgedStatement(NamedTuple):
     """A statement and what became of it."""
 
     turn: int
@@ -157,7 +157,7 @@ class Found(NamedTuple):
 
     @property
     def score(self) -> float:
-        telling = min(len(content(self.text)), 6) / 6
+        telling = min(len(content_words(self.text)), 6) / 6
         weight = self.weight if self.accepted is None else 1.0
         return (
             VALUE[self.kind]
@@ -185,31 +185,33 @@ def ideas(
     said = [
         (turn, role, statement)
         for turn, (role, text) in enumerate(turns)
-        for statement in _heard(role, text)
+        for statement in _state(role, text)
     ]
-    found = _settle(_answering(_judged(said, embed, turns), embed, turns), turns)
+    found = _settle_proposals(
+        _find_replies(_judge_statements(said, embed, turns), embed, turns), turns
+    )
     substantive = len({turn for turn, _, _ in said})
-    return _linked(_chosen(found, math.ceil(max(most, 0.0) * substantive)))
+    return _link_answers(_choose(found, math.ceil(max(most, 0.0) * substantive)))
 
 
-def _heard(role: str, text: str) -> Iterator[Statement]:
+def _state(role: str, text: str) -> Iterator[Statement]:
     """The statements of a turn that say something, greetings and what an agent is about to do aside."""
     if role not in ("user", "assistant"):
         return
     for statement in statements(text).statements:
-        core = folded(statement.core)
-        idle = compiled(FILLER).match(core) and not statement.core.endswith("?")
+        core = fold_case(statement.core)
+        idle = compile_pattern(FILLER).match(core) and not statement.core.endswith("?")
         if statement.label != "none" and (
-            statement.label or (not idle and len(content(core, 2)) > 1)
+            statement.label or (not idle and len(content_words(core, 2)) > 1)
         ):
             yield statement
 
 
 @lru_cache(maxsize=1 << 10)  # each is compared with many
-def content(text: str, enough: int | None = None) -> frozenset[str]:
+def content_words(text: str, enough: int | None = None) -> frozenset[str]:
     """The words that carry a text, by their first six letters: enough to tell forms of one word."""
     found: set[str] = set()
-    for match in compiled(r"[^\W_]+").finditer(folded(text)):
+    for match in compile_pattern(r"[^\W_]+").finditer(fold_case(text)):
         word = match[0]
         if word not in word_set("stop_words") and (len(word) > 1 or not word.isascii()):
             found.add(word[:6])
@@ -223,19 +225,19 @@ def is_said(idea: str, turn: str) -> bool:
     start = find_pasted(turn)
     if start is None:
         return True
-    own = content("\n".join(turn.split("\n")[:start]))
-    words = content(idea)
+    own = content_words("\n".join(turn.split("\n")[:start]))
+    words = content_words(idea)
     return 2 * len(words & own) > len(words)
 
 
-def _judged(
+def _judge_statements(
     said: Sequence[tuple[int, str, Statement]],
     embed: Embed | None,
     turns: Sequence[tuple[str, str]],
-) -> list[Found]:
+) -> list[JudgedStatement]:
     """What each statement is; those that are nothing stay, because they may be proposals. What an assistant says of the moment is
     nothing whatever it sounds like, so it is not judged."""
-    momentary = [role == "assistant" and _momentary(statement) for _, role, statement in said]
+    momentary = [role == "assistant" and _is_momentary(statement) for _, role, statement in said]
     pasted = {at: find_pasted(text) for at, (role, text) in enumerate(turns) if role == "user"}
     judgements = iter(
         judge(
@@ -260,7 +262,7 @@ def _judged(
                 statement.label,
                 max(own, LISTED + 0.3 * own if statement.item else LABELLED),
             )
-        if kind == "question" and compiled(_RHETORICAL, 0).match(folded(statement.core)):
+        if kind == "question" and compile_pattern(_RHETORICAL, 0).match(fold_case(statement.core)):
             kind = "none"
         working = (
             role == "assistant" and turn + 1 < len(turns) and turns[turn + 1][0] == "assistant"
@@ -273,26 +275,30 @@ def _judged(
         weight = 1.0 if role == "user" else AT_WORK if working else ASSISTANT
         weight = PASTED if foreign else weight
         firm = 0.0 if kind == "none" else strength(statement.core)
-        found.append(Found(turn, weight, statement, kind, chance, firm, chances, pasted=foreign))
+        found.append(
+            JudgedStatement(turn, weight, statement, kind, chance, firm, chances, pasted=foreign)
+        )
     return found
 
 
-def _momentary(statement: Statement) -> bool:
+def _is_momentary(statement: Statement) -> bool:
     """Whether a sentence of an assistant is nothing to keep: without a verb, or gone with the moment."""
-    core = folded(statement.core)
-    states = statement.label is not None or not core.isascii() or compiled(_VERB, 0).search(core)
-    return not states or _passes(statement)
+    core = fold_case(statement.core)
+    states = (
+        statement.label is not None or not core.isascii() or compile_pattern(_VERB, 0).search(core)
+    )
+    return not states or _is_passing(statement)
 
 
-def _passes(statement: Statement) -> bool:
+def _is_passing(statement: Statement) -> bool:
     """Whether a sentence of an assistant is about the moment only, asks, or is one of several options."""
-    option = statement.item and compiled(_OPTIONS, 0).search(folded(statement.heading))
-    return bool(option or compiled(_PASSING, 0).search(folded(statement.core)))
+    option = statement.item and compile_pattern(_OPTIONS, 0).search(fold_case(statement.heading))
+    return bool(option or compile_pattern(_PASSING, 0).search(fold_case(statement.core)))
 
 
-def _answering(
-    found: Sequence[Found], embed: Embed | None, turns: Sequence[tuple[str, str]]
-) -> list[Found]:
+def _find_replies(
+    found: Sequence[JudgedStatement], embed: Embed | None, turns: Sequence[tuple[str, str]]
+) -> list[JudgedStatement]:
     """With the replies to the user's questions: a sentence that takes the question's words up is the answer, if no clear idea is."""
     result = list(found)
     for asked in found:
@@ -301,13 +307,13 @@ def _answering(
         replies = [
             at
             for at, each in enumerate(result)
-            if _replies(each.turn, asked.turn, turns) and _alike(each.text, asked.text) >= 0.5
+            if _is_reply(each.turn, asked.turn, turns) and _likeness(each.text, asked.text) >= 0.5
         ]
         if not replies or any(result[at].kind in ANSWERS for at in replies):
             continue
-        best = max(replies, key=lambda at: (_alike(result[at].text, asked.text), -at))
+        best = max(replies, key=lambda at: (_likeness(result[at].text, asked.text), -at))
         statement = result[best].statement
-        if result[best].kind in ("none", "problem") and not _passes(statement):
+        if result[best].kind in ("none", "problem") and not _is_passing(statement):
             chances = dict(
                 zip(
                     LABELS,
@@ -322,28 +328,33 @@ def _answering(
     return result
 
 
-def _replies(turn: int, asked: int, turns: Sequence[tuple[str, str]]) -> bool:
+def _is_reply(turn: int, asked: int, turns: Sequence[tuple[str, str]]) -> bool:
     return asked < turn < asked + NEAR and all(
         role == "assistant" for role, _ in turns[asked + 1 : turn + 1]
     )
 
 
-def _settle(found: Sequence[Found], turns: Sequence[tuple[str, str]]) -> list[Found]:
+def _settle_proposals(
+    found: Sequence[JudgedStatement], turns: Sequence[tuple[str, str]]
+) -> list[JudgedStatement]:
     """Proposals that the next words of the user take up become decisions; those that they turn down go."""
     result = {(each.turn, each.statement.position): each for each in found}
     for turn, (role, text) in enumerate(turns):
-        reply = folded(text[:REPLY]).strip()
-        accepts, rejects = compiled(_ACCEPTS, 0).match(reply), compiled(_REJECTS, 0).match(reply)
+        reply = fold_case(text[:REPLY]).strip()
+        accepts, rejects = (
+            compile_pattern(_ACCEPTS, 0).match(reply),
+            compile_pattern(_REJECTS, 0).match(reply),
+        )
         if role != "user" or len(text) > REPLY or not (accepts or rejects):
             continue
         before = [each for each in found if _just_before(each.turn, turn, turns)]
         if rejects:
-            for each in filter(_proposed, before):
+            for each in filter(_is_proposal, before):
                 result.pop((each.turn, each.statement.position), None)
         elif (
-            not compiled(_BUT, 0).search(reply)
-            and not _restated(found, turn)
-            and (taken := _taken(before, reply))
+            not compile_pattern(_BUT, 0).search(reply)
+            and not _restates(found, turn)
+            and (taken := _find_accepted(before, reply))
         ):
             result[taken.turn, taken.statement.position] = taken._replace(accepted=turn)
     return [each for each in result.values() if each.kind != "none"]
@@ -354,46 +365,46 @@ def _just_before(turn: int, reply: int, turns: Sequence[tuple[str, str]]) -> boo
     return reply - NEAR < turn < reply and all(role != "user" for role, _ in turns[turn:reply])
 
 
-def _proposed(found: Found) -> bool:
+def _is_proposal(found: JudgedStatement) -> bool:
     tentative = found.kind == "decision" and found.strength < FIRM
     return tentative or bool(
-        compiled(f"{_PROPOSES}|{_OFFERS}", 0).search(folded(found.statement.core))
+        compile_pattern(f"{_PROPOSES}|{_OFFERS}", 0).search(fold_case(found.statement.core))
     )
 
 
-def _restated(found: Iterable[Found], turn: int) -> bool:
+def _restates(found: Iterable[JudgedStatement], turn: int) -> bool:
     """Whether a reply says at length itself what was decided, so that the proposal adds nothing."""
     return any(
-        each.turn == turn and each.kind == "decision" and len(content(each.text)) > 7
+        each.turn == turn and each.kind == "decision" and len(content_words(each.text)) > 7
         for each in found
     )
 
 
-def _taken(before: Sequence[Found], reply: str) -> Found | None:
+def _find_accepted(before: Sequence[JudgedStatement], reply: str) -> JudgedStatement | None:
     """The proposal that a reply takes up: the one of that number, else the clearest."""
-    number = compiled(_NUMBERED, 0).search(reply[:60]) if len(reply.split()) < 12 else None
+    number = compile_pattern(_NUMBERED, 0).search(reply[:60]) if len(reply.split()) < 12 else None
     if number:
         wanted = _ORDINALS.get(number[1], number[1])
         for each in reversed(before):
-            named = compiled(r"\W*(?:(?:option|approach|variant)\W*)?(\w)[.):]?(?!\w)", 0).match(
-                folded(each.statement.item or each.text[:12])
-            )
-            if named and named[1] == wanted and len(content(each.text)) > 1:
+            named = compile_pattern(
+                r"\W*(?:(?:option|approach|variant)\W*)?(\w)[.):]?(?!\w)", 0
+            ).match(fold_case(each.statement.item or each.text[:12]))
+            if named and named[1] == wanted and len(content_words(each.text)) > 1:
                 return each._replace(kind="decision", chance=LABELLED, strength=1.0)
         if len(reply.split()) < 4:
             return None
-    best: Found | None = None
+    best: JudgedStatement | None = None
     for each in before:
-        core = folded(each.statement.core)
-        if offer := compiled(_OFFERS, 0).search(core):
+        core = fold_case(each.statement.core)
+        if offer := compile_pattern(_OFFERS, 0).search(core):
             own = each.statement.core[offer.start(1) : offer.end(1)].rstrip("? ")
-            kind = "todo" if compiled(_LATER, 0).search(core) else "decision"
+            kind = "todo" if compile_pattern(_LATER, 0).search(core) else "decision"
             # What is offered last is what the yes is said to.
             best = each._replace(
                 kind=kind, chance=1.0, statement=each.statement._replace(text=own, core=own)
             )
         elif (
-            compiled(_PROPOSES, 0).search(core)
+            compile_pattern(_PROPOSES, 0).search(core)
             and not core.endswith("?")
             and (best is None or each.chance >= best.chance)
         ):
@@ -403,9 +414,9 @@ def _taken(before: Sequence[Found], reply: str) -> Found | None:
     )
 
 
-def _chosen(found: Sequence[Found], limit: int) -> list[Found]:
+def _choose(found: Sequence[JudgedStatement], limit: int) -> list[JudgedStatement]:
     """The most valuable within the limit, no two of which say the same."""
-    kept: list[Found] = []
+    kept: list[JudgedStatement] = []
     per_turn: dict[int, int] = {}
     for each in sorted(
         found, key=lambda each: (not each.settled, -each.score, each.turn, each.statement.position)
@@ -418,12 +429,12 @@ def _chosen(found: Sequence[Found], limit: int) -> list[Found]:
     return sorted(kept, key=lambda each: (each.turn, each.statement.position))
 
 
-def _repeats(one: Found, other: Found) -> bool:
+def _repeats(one: JudgedStatement, other: JudgedStatement) -> bool:
     if one.turn == other.turn and (
         one.statement.core in other.text or other.statement.core in one.text
     ):
         return True
-    mine, theirs = content(one.text), content(other.text)
+    mine, theirs = content_words(one.text), content_words(other.text)
     shared, fewest = len(mine & theirs), min(len(mine), len(theirs))
     if _took_up(one, other) or _took_up(other, one):
         return 2 * shared >= fewest
@@ -435,22 +446,22 @@ def _repeats(one: Found, other: Found) -> bool:
     return shared >= 0.8 * fewest if one.kind != other.kind else not contrasts(one.text, other.text)
 
 
-def _took_up(decided: Found, proposed: Found) -> bool:
+def _took_up(decided: JudgedStatement, proposed: JudgedStatement) -> bool:
     """Whether a decision of the user comes right after a proposal: what they have in common was said twice."""
     return (
         decided.settled
         and decided.user
         and not proposed.user
         and 0 < decided.turn - proposed.turn <= 2
-        and _proposed(proposed)
+        and _is_proposal(proposed)
     )
 
 
-def _linked(chosen: Sequence[Found]) -> list[Idea]:
+def _link_answers(chosen: Sequence[JudgedStatement]) -> list[Idea]:
     result = []
     settled: set[int] = set()
     for at, each in enumerate(chosen):
-        answers = _answered(chosen, at, settled)
+        answers = _find_question(chosen, at, settled)
         if answers is not None:
             settled.add(answers)
         confidence = round(each.chance * (0.5 + 0.5 * each.strength), 2)
@@ -472,7 +483,7 @@ def _linked(chosen: Sequence[Found]) -> list[Idea]:
     return result
 
 
-def _answered(chosen: Sequence[Found], at: int, settled: set[int]) -> int | None:
+def _find_question(chosen: Sequence[JudgedStatement], at: int, settled: set[int]) -> int | None:
     """The open question or problem before an idea that it most likely settles."""
     each = chosen[at]
     best, most = None, RELATED
@@ -487,12 +498,12 @@ def _answered(chosen: Sequence[Found], at: int, settled: set[int]) -> int | None
             near = 0.2 if apart <= 2 else 0.0
         else:
             continue
-        alike = _alike(each.text, asked.text) + near
+        alike = _likeness(each.text, asked.text) + near
         if alike > most:
             best, most = number, alike
     return best
 
 
-def _alike(one: str, other: str) -> float:
-    mine, theirs = content(one), content(other)
+def _likeness(one: str, other: str) -> float:
+    mine, theirs = content_words(one), content_words(other)
     return len(mine & theirs) / max(1, min(len(mine), len(theirs)))

@@ -19,12 +19,12 @@ from bethink.ingest.lexicon import (
     DATA,
     FILLER,
     GREETING,
-    compiled,
+    compile_pattern,
     cue_kinds,
     cue_scores,
     cues,
     firmness,
-    folded,
+    fold_case,
     word_set,
 )
 
@@ -53,30 +53,30 @@ EMBEDDED = 600  # characters of a sentence that are embedded
 SORTS = ("bad", "remedy", "choice", "need", "find", "talk", "ask", "hedge")
 
 
-class Judgement(NamedTuple):
+class Intent(NamedTuple):
     kind: str  # one of LABELS
     probability: float
     chances: tuple[float, ...]  # of every label, in the order of LABELS
 
 
-def judge(texts: Sequence[str], embed: Embed | None = None) -> list[Judgement]:
+def judge(texts: Sequence[str], embed: Embed | None = None) -> list[Intent]:
     """What each sentence is. Below the threshold of its likeliest label a sentence is nothing: `none`."""
     return [
         found
         for start in range(0, len(texts), BATCH)
-        for found in _judged(texts[start : start + BATCH], embed)
+        for found in _judge_batch(texts[start : start + BATCH], embed)
     ]
 
 
-def _judged(texts: Sequence[str], embed: Embed | None) -> list[Judgement]:
+def _judge_batch(texts: Sequence[str], embed: Embed | None) -> list[Intent]:
     import numpy as np
 
     weights = _weights()
     vectors = _vectors(texts, embed, weights)
     own = weights["cues"] if vectors is None else weights["both"]
-    read = [read_as(text) for text in texts]
+    read = [read_sentence(text) for text in texts]
     dense = np.array([shape for shape, _ in read], dtype=np.float32)
-    width, end = dense.shape[1], dense.shape[1] + len(grams_known())
+    width, end = dense.shape[1], dense.shape[1] + len(known_grams())
     # Of thousands of runs of words a sentence holds a few: their weights are added up instead of multiplying by noughts.
     scores = np.einsum("ij,jk->ik", dense, own[:width]) + own[-1]
     scores += np.stack([own[width:end][list(places)].sum(axis=0) for _, places in read])
@@ -88,7 +88,7 @@ def _judged(texts: Sequence[str], embed: Embed | None) -> list[Judgement]:
     likeliest = chances.argmax(axis=1).tolist()
     enough = (chances >= least).tolist()
     return [
-        Judgement(LABELS[best] if sure[best] else "none", row[best], tuple(row))
+        Intent(LABELS[best] if sure[best] else "none", row[best], tuple(row))
         for best, sure, row in zip(likeliest, enough, chances.tolist(), strict=True)
     ]
 
@@ -102,17 +102,17 @@ def _vectors(
     import numpy as np
 
     found = np.asarray(
-        embed([PROMPT + PROBE, *(PROMPT + spoken(text) for text in texts)]), dtype=np.float32
+        embed([PROMPT + PROBE, *(PROMPT + trim_sentence(text) for text in texts)]), dtype=np.float32
     )
     probe = weights["probe"]
     if found.shape != (len(texts) + 1, len(probe)) or not np.isfinite(found).all():
         return None
     if found[0] @ probe <= SAME_MODEL * np.linalg.norm(found[0]) * np.linalg.norm(probe):
         return None
-    return centred(found[1:], weights["centre"])
+    return centre_vectors(found[1:], weights["centre"])
 
 
-def centred(vectors: Matrix, centre: Matrix) -> Matrix:
+def centre_vectors(vectors: Matrix, centre: Matrix) -> Matrix:
     """What sets a vector apart from the mean of all, brought to the size of the other features."""
     import numpy as np
 
@@ -144,7 +144,7 @@ def _weights() -> dict[str, Matrix]:
 
 
 @cache
-def grams_known() -> dict[str, int]:
+def known_grams() -> dict[str, int]:
     """The runs of words that have a weight, and where it stands."""
     import numpy as np
 
@@ -155,14 +155,14 @@ def grams_known() -> dict[str, int]:
         }
 
 
-def spoken(text: str) -> str:
+def trim_sentence(text: str) -> str:
     """The sentence without what only its writer's habits put there: white space, the full stop."""
     return " ".join(text[:EMBEDDED].split()).rstrip(" .")
 
 
-def read_as(text: str) -> tuple[list[float], list[int]]:
+def read_sentence(text: str) -> tuple[list[float], list[int]]:
     """The cues and the shape of a sentence, and which of the known runs of words stand in it."""
-    known = grams_known()
+    known = known_grams()
     words = tokens(text)
     found = grams(words, {word for word in words if word in known})
     return features(text, words), [known[gram] for gram in found if gram in known]
@@ -170,38 +170,38 @@ def read_as(text: str) -> tuple[list[float], list[int]]:
 
 def features(text: str, words: Sequence[str]) -> list[float]:
     """Cue phrases and shape of a sentence with these words: a few dozen numbers between 0 and about 1.5."""
-    said = _said(text)
+    said = _mask_sentence(text)
     scores = cue_scores(said)
-    sorts, size = list(map(sort, words)), len(words)
+    sorts, size = list(map(sort_of, words)), len(words)
     return [
         *(float(cue.first_place(said, 0) is not None) for cue in cues()["phrase"]),
         *(scores.get(kind, 0.0) / 4 for kind in cue_kinds()),
         *(min(sorts.count(name), 3) / 2 for name in SORTS),
         *(float(size <= 2), float(size <= 4), float(size <= 7), float(size > 20), float(size > 30)),
-        float(bool(compiled(FILLER).match(said))),
-        float(bool(compiled(GREETING).match(said))),
+        float(bool(compile_pattern(FILLER).match(said))),
+        float(bool(compile_pattern(GREETING).match(said))),
         float("code" in words),
         2 * (0.8 - firmness(said, 0.8)),
     ]
 
 
 @lru_cache(maxsize=1 << 10)
-def _said(text: str) -> str:
+def _mask_sentence(text: str) -> str:
     """The sentence as it is looked at. Judging, its words and its strength all ask for it."""
-    return _masked(folded(spoken(text)))
+    return _mask_code(fold_case(trim_sentence(text)))
 
 
-def _masked(text: str) -> str:
+def _mask_code(text: str) -> str:
     """Without what is quoted or code: `raise Error("decided")` decides nothing."""
-    text = compiled(r"`[^`\n]{1,200}`").sub(" code ", text)
-    text = compiled(r"[\"“](?=\S)([^\"“”\n]{3,200})[\"”]").sub(" quoted ", text)
+    text = compile_pattern(r"`[^`\n]{1,200}`").sub(" code ", text)
+    text = compile_pattern(r"[\"“](?=\S)([^\"“”\n]{3,200})[\"”]").sub(" quoted ", text)
     # From the beginning of a word only: it would otherwise be tried from each of its letters.
-    return compiled(r"(?<!\S)\S*\w[_/\\.]\w\S*").sub(" code ", text)
+    return compile_pattern(r"(?<!\S)\S*\w[_/\\.]\w\S*").sub(" code ", text)
 
 
 def tokens(text: str) -> list[str]:
     pattern = r"[^\W\d_]+(?:n't|'(?:s|t|ll|re|ve|d|m)\b)?|\d+|[?!:;,%()\"]"
-    found: list[str] = compiled(pattern).findall(_said(text))
+    found: list[str] = compile_pattern(pattern).findall(_mask_sentence(text))
     return found[:LONGEST]
 
 
@@ -216,7 +216,7 @@ def grams(words: Sequence[str], known: Collection[str]) -> set[str]:
 def _shape(word: str) -> str:
     if word.isdigit():
         return "0"
-    if name := sort(word):
+    if name := sort_of(word):
         return "#" + name
     return next(
         (
@@ -229,7 +229,7 @@ def _shape(word: str) -> str:
 
 
 @lru_cache(maxsize=1 << 13)
-def sort(word: str) -> str:
+def sort_of(word: str) -> str:
     """What a word speaks of, or nothing. Of several stems that fit the longest counts."""
     whole, stems = _sorts()
     if word in whole:
@@ -253,6 +253,6 @@ def _tentative(said: str) -> float:
 
 def strength(text: str) -> float:
     """How certain the speaker sounds: 0 is a guess, 1 is settled."""
-    said = _said(text)
+    said = _mask_sentence(text)
     value = firmness(said, 0.8) - _tentative(said)
     return min(max(value, 0.0), 1.0)

@@ -19,12 +19,12 @@ LATE = 300  # a cue that comes after so many characters counts half
 
 
 @cache
-def compiled(source: str, flags: int = re.MULTILINE) -> re.Pattern[str]:
+def compile_pattern(source: str, flags: int = re.MULTILINE) -> re.Pattern[str]:
     """Compiled when it is first needed: no import pays for it, and of 600 phrases a text needs a few dozen."""
     return re.compile(source, flags)
 
 
-def folded(text: str) -> str:
+def fold_case(text: str) -> str:
     return text.lower().replace("’", "'")
 
 
@@ -112,19 +112,19 @@ def is_identifier(text: str) -> bool:
 def _has_code_shape(text: str) -> bool:
     if text.lower() in word_set("brands") or technology(text):
         return False
-    if compiled(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+").fullmatch(text):
-        parts = compiled(r"\.|::|->").split(text)
+    if compile_pattern(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+").fullmatch(text):
+        parts = compile_pattern(r"\.|::|->").split(text)
         last = parts[-1].lower()
         prose = last in plain_words() and parts[-1][0].isupper()
         return (
             all(len(part) > 1 for part in parts) and last not in word_set("domains") and not prose
         )
-    if compiled(r"_*[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+_*|__\w+__").fullmatch(text):
+    if compile_pattern(r"_*[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+_*|__\w+__").fullmatch(text):
         return any(map(str.isalpha, text))
-    if compiled(r"[a-z][a-z0-9]+[A-Z][A-Za-z0-9]*").fullmatch(text):
+    if compile_pattern(r"[a-z][a-z0-9]+[A-Z][A-Za-z0-9]*").fullmatch(text):
         return True
     humps = r"(?:[A-Z]+[a-z0-9]+){2,}[A-Z]*|[A-Z]{2,}[a-z0-9]{3,}(?:[A-Z][a-z0-9]+)*"
-    return text != text.upper() and bool(compiled(humps).fullmatch(text))
+    return text != text.upper() and bool(compile_pattern(humps).fullmatch(text))
 
 
 def is_file(text: str) -> bool:
@@ -134,7 +134,7 @@ def is_file(text: str) -> bool:
     return (
         bool(stem)
         and extension.lower() in word_set("extensions")
-        and compiled(r"[\w@~.-]+").fullmatch(stem) is not None
+        and compile_pattern(r"[\w@~.-]+").fullmatch(stem) is not None
         and stem.lower() not in word_set("objects")
         and stem[-1] != "."
         and len(text) > 3
@@ -147,13 +147,15 @@ def is_file(text: str) -> bool:
 def is_path(text: str) -> bool:
     if "/" not in text and "\\" not in text:
         return False
-    if not compiled(r"(?:~|\.{1,2}|[A-Za-z]:)?[\\/]?(?:[\w@.+-]+[\\/])*[\w@.+-]*").fullmatch(text):
+    if not compile_pattern(r"(?:~|\.{1,2}|[A-Za-z]:)?[\\/]?(?:[\w@.+-]+[\\/])*[\w@.+-]*").fullmatch(
+        text
+    ):
         return False
     first, *rest = [part for part in re.split(r"[\\/]", text) if part] or [""]
     stem, _, extension = (rest[-1] if rest else first).rpartition(".")
     if stem and extension.lower() in word_set("extensions"):
         return True
-    if first in (".", "..", "~") or compiled(r"[\\/]|[A-Za-z]:").match(text):
+    if first in (".", "..", "~") or compile_pattern(r"[\\/]|[A-Za-z]:").match(text):
         return bool(rest) and any(map(str.isalpha, text))
     return first.lower() in word_set("directories") and (bool(rest) or text.endswith("/"))
 
@@ -189,14 +191,14 @@ class Cue(NamedTuple):
         """Where the first of its phrases begins in a text of small letters."""
         first: int | None = None
         for literals, pattern in self.phrases:
-            if _stands(literals, text) and (found := compiled(pattern, flags).search(text)):
+            if _stands(literals, text) and (found := compile_pattern(pattern, flags).search(text)):
                 first = found.start() if first is None else min(first, found.start())
         return first
 
     def count(self, text: str) -> int:
         """How often its phrases occur. What one match has taken no other can take."""
         possible = [pattern for literals, pattern in self.phrases if _stands(literals, text)]
-        return len(compiled("|".join(possible)).findall(text)) if possible else 0
+        return len(compile_pattern("|".join(possible)).findall(text)) if possible else 0
 
 
 def _stands(literals: tuple[str, ...], text: str) -> bool:
@@ -236,7 +238,7 @@ def top_score() -> float:
 
 def cue_scores(text: str) -> dict[str, float]:
     """For each kind its strongest cue, and a little for every further one. A cue late in the text counts half."""
-    text = folded(text)
+    text = fold_case(text)
     scores: dict[str, float] = {}
     for kind in cue_kinds():
         places = [(cue.weight, cue.first_place(text)) for cue in cues()[kind]]
@@ -248,7 +250,7 @@ def cue_scores(text: str) -> dict[str, float]:
 
 def firmness(text: str, value: float) -> float:
     """The value, less what the hedges in the text cost and more for what was said firmly."""
-    text = folded(text)
+    text = fold_case(text)
     for hedge in cues()["hedge"]:
         value -= hedge.weight * min(hedge.count(text), 2)
     return value + sum(cue.weight * min(cue.count(text), 3) for cue in cues()["firm"])

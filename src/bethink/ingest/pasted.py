@@ -52,18 +52,18 @@ def find_pasted(text: str) -> int | None:
     for at, line in enumerate(text[:SHOWN].split("\n")):
         if not line.strip():
             continue
-        if lead or _pattern(_SAYS).search(line[:400]):
+        if lead or _compile(_SAYS).search(line[:400]):
             return at
-        is_foreign = bool(_pattern(_FOREIGN, re.IGNORECASE).match(line[:400]))
-        heading = bool(_pattern(_HEADING).match(line)) or line.strip() == "---"
+        is_foreign = bool(_compile(_FOREIGN, re.IGNORECASE).match(line[:400]))
+        heading = bool(_compile(_HEADING).match(line)) or line.strip() == "---"
         if heading and (own or is_foreign or foreign):
             return 0 if foreign and not own else at
         foreign += is_foreign
         if foreign > 1:
             return 0
         own = own or not (heading or is_foreign)
-        last = _pattern(r"[^.!?]*[.!?:]?\s*$").search(line[-300:])
-        lead = bool(last and _pattern(_LEADS, re.IGNORECASE).search(last[0]))
+        last = _compile(r"[^.!?]*[.!?:]?\s*$").search(line[-300:])
+        lead = bool(last and _compile(_LEADS, re.IGNORECASE).search(last[0]))
     return None
 
 
@@ -76,5 +76,5 @@ def is_mostly_pasted(text: str) -> bool:
 
 
 @cache
-def _pattern(source: str, flags: int = 0) -> re.Pattern[str]:
+def _compile(source: str, flags: int = 0) -> re.Pattern[str]:
     return re.compile(source, flags)

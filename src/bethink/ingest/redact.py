@@ -87,7 +87,7 @@ def redact_value(value: Any) -> tuple[Any, int]:
 
 
 def _is_named_secret(key: Any, value: str) -> bool:
-    if not isinstance(key, str) or not _pattern(_KEYS).search(key):
+    if not isinstance(key, str) or not _compile(_KEYS).search(key):
         return False
     return _is_secret(value, _key_kind(key), quoted=True)
 
@@ -109,13 +109,13 @@ def unmarked(text: str) -> str:
 
 
 @cache
-def _pattern(source: str, flags: int = 0) -> re.Pattern[str]:
+def _compile(source: str, flags: int = 0) -> re.Pattern[str]:
     """Compiled when it is first needed: importing this module must stay cheap."""
     return re.compile(source, flags)
 
 
 def _marker() -> re.Pattern[str]:
-    return _pattern(r"\[REDACTED(?::[a-z0-9-]+)?\]")
+    return _compile(r"\[REDACTED(?::[a-z0-9-]+)?\]")
 
 
 def _replace(text: str, changes: list[Change]) -> str:
@@ -148,7 +148,7 @@ def _private_spans(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, in
     open_tags: list[Match] = []
     blocks: list[tuple[int, int]] = []
     strays: list[tuple[int, int]] = []
-    for tag in _pattern(r"<(/?)private[ \t]{0,8}>", re.IGNORECASE).finditer(text):
+    for tag in _compile(r"<(/?)private[ \t]{0,8}>", re.IGNORECASE).finditer(text):
         if not tag[1]:
             open_tags.append(tag)
         elif not open_tags:
@@ -170,7 +170,7 @@ def _private_spans(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, in
 # Secrets
 
 
-class Found(NamedTuple):
+class Suspect(NamedTuple):
     """A place where a rule fits: what stands from `start` on, of which `first` to `last` would be taken out."""
 
     text: str
@@ -188,7 +188,7 @@ class Found(NamedTuple):
         return self.text[self.start : self.first]
 
 
-class Rule(NamedTuple):
+class SecretRule(NamedTuple):
     """One line of the data file."""
 
     kind: str
@@ -198,12 +198,12 @@ class Rule(NamedTuple):
     starts: tuple[str, ...]
     body: str
 
-    def find(self, text: str, folded: str) -> Iterator[Found]:
+    def find(self, text: str, folded: str) -> Iterator[Suspect]:
         lookup = folded if self.fold else text
-        pattern = _pattern(self.body, re.ASCII | (re.IGNORECASE if self.fold else 0))
+        pattern = _compile(self.body, re.ASCII | (re.IGNORECASE if self.fold else 0))
         if self.where == "search":
             for one in pattern.finditer(text):
-                yield Found(text, one.start(), *one.span(one.lastgroup or 0), "")
+                yield Suspect(text, one.start(), *one.span(one.lastgroup or 0), "")
             return
         for literal in self.starts:
             at = lookup.find(literal)
@@ -213,12 +213,12 @@ class Rule(NamedTuple):
                 if match:
                     group = match.lastgroup
                     first, last = match.span(group) if group else (at, match.end())
-                    yield Found(text, at, first, last, group or "")
+                    yield Suspect(text, at, first, last, group or "")
                 at = lookup.find(literal, max(match.end(), begin) if match else at + 1)
 
 
 @cache
-def _rules() -> tuple[Rule, ...]:
+def _rules() -> tuple[SecretRule, ...]:
     """All rules, precise ones first."""
     parts: dict[str, str] = {}
     rules = []
@@ -233,7 +233,9 @@ def _rules() -> tuple[Rule, ...]:
             continue
         kind, where, check, starts, body = fields
         fold = where.startswith("~")
-        rules.append(Rule(kind, where.lstrip("~"), fold, check, tuple(starts.split("|")), body))
+        rules.append(
+            SecretRule(kind, where.lstrip("~"), fold, check, tuple(starts.split("|")), body)
+        )
     return tuple(rules)
 
 
@@ -338,7 +340,7 @@ def _password_column(line: str, before: str, after: str) -> tuple[int, str, int]
             is_head = set(after.strip()) <= set("|:- ") and "-" in after
         else:
             first_of_block = not before.strip() or before.lstrip().startswith("```")
-            plain = all(_pattern(r"[\w -]{1,30}").fullmatch(name) for name in names)
+            plain = all(_compile(r"[\w -]{1,30}").fullmatch(name) for name in names)
             is_head = first_of_block and plain and ", " not in line
         if is_head:
             return next(at for at, name in enumerate(names) if name in _HEADS), mark, len(cells)
@@ -413,20 +415,20 @@ def _is_strong(value: str) -> bool:
 
 def _is_open(value: str) -> bool:
     """Whether a value is a placeholder, a reference or a word about the secret instead of the secret."""
-    if _pattern(_BLANK).search(value) or value.lower() in _ORDINARY:
+    if _compile(_BLANK).search(value) or value.lower() in _ORDINARY:
         return True
     if _is_strong(value):
-        return bool(_pattern(_REFERENCE).match(value))
+        return bool(_compile(_REFERENCE).match(value))
     return bool(
-        _pattern(_FILLER).search(value)
-        or _pattern(_JARGON).search(value)
-        or _pattern(_REFERENCE).match(value)
+        _compile(_FILLER).search(value)
+        or _compile(_JARGON).search(value)
+        or _compile(_REFERENCE).match(value)
     )
 
 
 def _is_passphrase(value: str) -> bool:
     """Four or more words without any that make a sentence: `correct-horse-battery-staple`."""
-    words = _pattern(r"[ -]").split(value)
+    words = _compile(r"[ -]").split(value)
     return (
         len(words) > 3
         and all(len(word) > 2 and word.isalpha() and word.islower() for word in words)
@@ -443,21 +445,21 @@ def _is_secret(value: str, kind: str, *, quoted: bool, certain: bool = False) ->
         return False
     if kind == "password" and certain:
         return True
-    if _pattern(_NAMED).match(value):
+    if _compile(_NAMED).match(value):
         return False
     digits = sum(map(str.isdigit, value))
     letters = sum(map(str.isalpha, value))
     mixed = letters and (digits or any(map(_SYMBOLS.__contains__, value)))
     if kind == "password" and quoted and len(value) >= 6:
-        return bool(mixed or not _pattern(_VARIABLE).match(value))
+        return bool(mixed or not _compile(_VARIABLE).match(value))
     if len(value) < (6 if kind == "password" else 8) or not mixed:
         return False
-    if _pattern(r"[A-Za-z]+[!?]$|\d+[a-z]+$").match(value):
+    if _compile(r"[A-Za-z]+[!?]$|\d+[a-z]+$").match(value):
         return False  # the end of a sentence, `90days`
-    if quoted or not _pattern(r"[A-Za-z_]\w*$").match(value):
+    if quoted or not _compile(r"[A-Za-z_]\w*$").match(value):
         return True
     # A bare word in code is rather a variable: `token = response1`, `password = old_password`.
-    return digits >= 2 or (kind == "password" and not _pattern(_VARIABLE).match(value))
+    return digits >= 2 or (kind == "password" and not _compile(_VARIABLE).match(value))
 
 
 def _key_kind(key: str) -> str:
@@ -473,69 +475,69 @@ def _key_kind(key: str) -> str:
 # Checks that the data file names
 
 
-def _genuine(found: Found) -> bool:
-    return not _pattern(_BLANK + "|example|your|placeholder").search(found.value)
+def _genuine(found: Suspect) -> bool:
+    return not _compile(_BLANK + "|example|your|placeholder").search(found.value)
 
 
-def _counted(found: Found) -> bool:
+def _counted(found: Suspect) -> bool:
     """For shapes that a dashed English phrase could take: a real one has a digit and a letter."""
     value = found.value
     return _genuine(found) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
-def _credential(found: Found) -> bool:
+def _credential(found: Suspect) -> bool:
     """After `Authorization: Bearer` anything is a credential, except a placeholder and the rest of a sentence."""
     value = found.value
-    if _pattern(_BLANK).search(value) or _pattern(_FILLER).search(value):
+    if _compile(_BLANK).search(value) or _compile(_FILLER).search(value):
         return False
     return value != value.lower() or any(map(str.isdigit, value))
 
 
-def _key_block(found: Found) -> bool:
+def _key_block(found: Suspect) -> bool:
     """Code and prose also name the first and last line of a key; between them a key has lines of base64."""
-    lines = _pattern(
+    lines = _compile(
         r"(?:\n|\\n)[ \t]*(?![xX]{4})[A-Za-z0-9+/=]{4,}[ \t]*(?:\n|\\[nr]|\r|$)|(?![xX]{4})[A-Za-z0-9+/]{16}"
     )
     return bool(lines.search(found.value.split("-----")[2]))
 
 
-def _url_password(found: Found) -> bool:
+def _url_password(found: Suspect) -> bool:
     """In this place even a plain word is a password; only what is clearly left open is not."""
     if found.text.endswith("github", 0, found.start):
         return False  # fsspec writes github://organisation:repository@branch
     left_open = r"\$[A-Za-z_{(]|[<{\[]|%(?:s$|\(|[A-Za-z_]+%)|\*\*|[xX]{3,}$|\.{3}|…"
-    return not _pattern(left_open).match(found.value)
+    return not _compile(left_open).match(found.value)
 
 
-def _typed(found: Found) -> bool:
+def _typed(found: Suspect) -> bool:
     """Behind a flag that databases take the password by, and containers a port."""
     return _url_password(found) and any(map(str.isalpha, found.value))
 
 
-def _given(found: Found) -> bool:
+def _given(found: Suspect) -> bool:
     return not _is_open(found.value.rstrip(_LOOSE))
 
 
-def _element(found: Found) -> bool:
+def _element(found: Suspect) -> bool:
     """The content of an XML element whose name ends so."""
     name = found.text[max(found.start - 60, 0) : found.start].rstrip(_ALNUM + "_.:-")
     return name.endswith("<") and _given(found)
 
 
-def _strong(found: Found) -> bool:
+def _strong(found: Suspect) -> bool:
     return _is_strong(found.value) and _stated(found)
 
 
-def _dsn(found: Found) -> bool:
+def _dsn(found: Suspect) -> bool:
     """`password=` inside an address of a database. Behind a blank it may be an argument in code: then its neighbours tell."""
     if not _given(found) or found.key[0] != " ":
         return _given(found)
     line = found.text[max(found.start - 200, 0) : found.last + 200].lower()
     beside = r"(?:^|[\s;])(?:host|server|user|user id|uid|dbname|database)="
-    return bool(_pattern(beside).search(line)) and not _pattern(_VARIABLE).match(found.value)
+    return bool(_compile(beside).search(line)) and not _compile(_VARIABLE).match(found.value)
 
 
-def _cookie(found: Found) -> bool:
+def _cookie(found: Suspect) -> bool:
     """A cookie that opens a door has a long value; `theme=dark` has not."""
     values = [pair.partition("=")[2] for pair in found.value.split(";")]
     return any(
@@ -544,12 +546,12 @@ def _cookie(found: Found) -> bool:
     )
 
 
-def _assigned(found: Found) -> bool:
+def _assigned(found: Suspect) -> bool:
     before = found.text[max(found.start - 40, 0) : found.start]
     if before.endswith(":") and found.key.startswith("secret:"):
         return False  # the name of a secret: arn:aws:secretsmanager:region:account:secret:name
     marks = r"(?i)(?:next|page|lock|change|publickey|idempotency|continuation|cancell?ation)[_-]?$"
-    if _pattern(marks).search(before):
+    if _compile(marks).search(before):
         return False  # a token that marks a place instead of opening a door
     name = before[len(before.rstrip("_.-" + _ALNUM)) :]
     tight = found.key.endswith("=") and not found.key.endswith(("==", " ="))
@@ -560,7 +562,7 @@ def _assigned(found: Found) -> bool:
     )
 
 
-def _flag(found: Found) -> bool:
+def _flag(found: Suspect) -> bool:
     """`--password value`. A plain word is one only in a command, which has other flags, too."""
     value = found.value
     if _is_open(value) or (len(value) < 8 and not found.key.lower().startswith("--pass")):
@@ -569,7 +571,7 @@ def _flag(found: Found) -> bool:
     return any(map(str.isdigit, value)) or line.count(" -") > 1
 
 
-def _stated(found: Found) -> bool:
+def _stated(found: Suspect) -> bool:
     """In prose almost anything can follow "the password is", so the value has to look like one: by quotes, its mixture, or
     digits in a word."""
     value = found.value.rstrip(_LOOSE)
@@ -582,13 +584,13 @@ def _stated(found: Found) -> bool:
         any(map(_SYMBOLS.__contains__, value[:-1])),
     ]
     named = not found.key.lower().startswith(("api key", "secret", "token"))
-    told = _pattern(r"(?i)\b(?:is|was|ist|war|lautet|est|es|era|è|é)[\s:\"'`]*$").search(found.key)
+    told = _compile(r"(?i)\b(?:is|was|ist|war|lautet|est|es|era|è|é)[\s:\"'`]*$").search(found.key)
     shape = r"[A-Za-z]{3,}\d+[A-Za-z]*$" if told else r"[a-z]{3,}\d+[a-z]{3,}$"
-    digits = named and _pattern(shape).match(value)
+    digits = named and _compile(shape).match(value)
     return (sum(kinds) >= 3 or bool(digits)) and _is_secret(value, "password", quoted=False)
 
 
-def _spoken(found: Found) -> bool:
+def _spoken(found: Suspect) -> bool:
     """Of a network even a plain word is told as its password, where it ends the sentence."""
     value = found.value.rstrip(_LOOSE + "!")
     ends = found.text[found.first + len(value) : found.last + 2].strip("\"'`.!, ")[:1] in ("", "\n")
@@ -596,11 +598,11 @@ def _spoken(found: Found) -> bool:
     return not _is_open(value) and plain and (ends or any(map(str.isdigit, value)))
 
 
-def _words(found: Found) -> bool:
+def _words(found: Suspect) -> bool:
     return _is_passphrase(found.value)
 
 
-def _always(_: Found) -> bool:
+def _always(_: Suspect) -> bool:
     return True
 
 

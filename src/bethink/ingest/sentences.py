@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from bethink.ingest.lexicon import compiled, folded, phrases, word_set
+from bethink.ingest.lexicon import compile_pattern, fold_case, phrases, word_set
 
 LONGEST = 400  # characters of a statement
 LONGEST_LINE = 4_000  # nobody writes a longer one by hand
@@ -72,12 +72,12 @@ class Statement(NamedTuple):
     position: int = 0
 
 
-class Spoken(NamedTuple):
+class TurnStatements(NamedTuple):
     statements: tuple[Statement, ...]
     evidence: tuple[tuple[int, int], ...]  # first and last line, from 0, of what was left out
 
 
-class Block(NamedTuple):
+class ProseBlock(NamedTuple):
     """Lines that belong together: a paragraph, or one item of a list."""
 
     line: int
@@ -87,19 +87,19 @@ class Block(NamedTuple):
     item: str
 
 
-def statements(text: str) -> Spoken:
+def statements(text: str) -> TurnStatements:
     """The statements of a turn in order, and the lines that are no prose."""
     lines = text[:READ].split("\n")
-    noisy = _noisy(lines)
+    noisy = _find_noise(lines)
     found: list[Statement] = []
     before = ""  # the last sentence of the paragraph above
     for block in _blocks(lines, noisy):
-        own = list(_stated(block, "" if block.item else before))
+        own = list(_state_block(block, "" if block.item else before))
         before = own[-1].core if own and not block.item else ""
         found += own
         if len(found) >= MOST:
             break
-    return Spoken(
+    return TurnStatements(
         tuple(each._replace(position=at) for at, each in enumerate(found[:MOST])), _ranges(noisy)
     )
 
@@ -114,7 +114,7 @@ def _ranges(noisy: list[bool]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def _noisy(lines: list[str]) -> list[bool]:
+def _find_noise(lines: list[str]) -> list[bool]:
     """Which lines are no prose."""
     found = []
     fence = ""
@@ -122,7 +122,7 @@ def _noisy(lines: list[str]) -> list[bool]:
     for at, line in enumerate(lines):
         bare = line.strip()
         mark = (
-            compiled(r"\s{0,12}(`{3,}|~{3,})").match(line)
+            compile_pattern(r"\s{0,12}(`{3,}|~{3,})").match(line)
             if bare.startswith(("```", "~~~"))
             else None
         )
@@ -142,7 +142,7 @@ def _noisy(lines: list[str]) -> list[bool]:
             bool(bare)
             and (
                 out
-                or bool(compiled(_NOISE).match(line))
+                or bool(compile_pattern(_NOISE).match(line))
                 or _is_code(line, lines[at - 1] if at else "")
             )
         )
@@ -155,17 +155,17 @@ def _is_code(line: str, before: str) -> bool:
     if line.startswith(("    ", "\t")) and (
         bare.endswith((";", "{", "}", ",", ")", ":")) or "=" in bare
     ):
-        return not compiled(_ITEM).match(line) and not compiled(_ITEM).match(before)
+        return not compile_pattern(_ITEM).match(line) and not compile_pattern(_ITEM).match(before)
     if "`" in bare or "](" in bare:
-        bare = compiled(rf"{_CODE}|\]\([^)\s]{{0,600}}\)").sub(" ", bare)
-    signs = len(compiled(r"[{}()\[\];=<>|\\&$#@^~]").findall(bare))
+        bare = compile_pattern(rf"{_CODE}|\]\([^)\s]{{0,600}}\)").sub(" ", bare)
+    signs = len(compile_pattern(r"[{}()\[\];=<>|\\&$#@^~]").findall(bare))
     if signs < 2:
         return False
-    words = len(compiled(r"(?<![^\W\d_])[^\W\d_]{2,}+(?=[\s,.?!:;]|$)").findall(bare))
+    words = len(compile_pattern(r"(?<![^\W\d_])[^\W\d_]{2,}+(?=[\s,.?!:;]|$)").findall(bare))
     return (signs > 3 and signs > words) or bare.endswith((";", "{", "}"))
 
 
-def _blocks(lines: list[str], noisy: list[bool]) -> Iterator[Block]:
+def _blocks(lines: list[str], noisy: list[bool]) -> Iterator[ProseBlock]:
     """Paragraphs and items, each with what stands above it: a lead-in line as far as its list goes, else the heading."""
     title = lead = mark = ""
     box: str | None = None
@@ -174,13 +174,13 @@ def _blocks(lines: list[str], noisy: list[bool]) -> Iterator[Block]:
     held: list[tuple[int, str]] = []
     for at, line in enumerate([*lines, ""]):
         out = at == len(lines) or noisy[at] or not line.strip()
-        heading = None if out else compiled(_HEADING).match(line)
-        item = None if out or heading else compiled(_ITEM).match(line)
+        heading = None if out else compile_pattern(_HEADING).match(line)
+        item = None if out or heading else compile_pattern(_ITEM).match(line)
         if held and (out or heading or item):
-            yield from _held(
-                held, mark, lead or title, box or _announced(lead, title, bool(mark), first)
+            yield from _group_lines(
+                held, mark, lead or title, box or _announced_kind(lead, title, bool(mark), first)
             )
-            if not mark and (led := compiled(_LED).search(held[-1][1])):
+            if not mark and (led := compile_pattern(_LED).search(held[-1][1])):
                 lead, listed = _plain(led[1]), False
             listed, first = listed or bool(mark), False
             held, mark, box = [], "", None
@@ -191,7 +191,7 @@ def _blocks(lines: list[str], noisy: list[bool]) -> Iterator[Block]:
         elif item:
             held, mark = [(at, item[2])], line.split(None, 1)[0]
             box = {" ": "todo", "x": "none", "X": "none"}.get(item[1] or "")
-        elif not held and (led := compiled(_LEAD).match(line)):
+        elif not held and (led := compile_pattern(_LEAD).match(line)):
             lead, listed = _plain(led[2] or led[3]), False
         else:
             if not held and listed and not line.startswith((" ", "\t")):
@@ -199,36 +199,36 @@ def _blocks(lines: list[str], noisy: list[bool]) -> Iterator[Block]:
             held.append((at, line))
 
 
-def _announced(lead: str, title: str, item: bool, first: bool) -> str | None:
+def _announced_kind(lead: str, title: str, item: bool, first: bool) -> str | None:
     """The kind that is said above a block. A heading speaks for the items below it, and for the first paragraph."""
     return kind_of(lead) if lead else kind_of(title) if item or first else None
 
 
-def _held(
+def _group_lines(
     lines: list[tuple[int, str]], mark: str, heading: str, label: str | None
-) -> Iterator[Block]:
+) -> Iterator[ProseBlock]:
     """A paragraph whose lines were wrapped is one block, and so is an item; lines that people end themselves are one each."""
     widths = [len(line.rstrip()) for _, line in lines]
     wrapped = bool(mark) or (max(widths) >= 60 and min(widths[:-1], default=0) >= 0.6 * max(widths))
     for group in [lines] if wrapped else [[line] for line in lines]:
-        yield Block(group[0][0], " ".join(line for _, line in group), heading, label, mark)
+        yield ProseBlock(group[0][0], " ".join(line for _, line in group), heading, label, mark)
 
 
-def _stated(block: Block, before: str) -> Iterator[Statement]:
+def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
     heading, kind = block.heading, block.label
-    labelled = compiled(_LABELLED).match(block.text)
+    labelled = compile_pattern(_LABELLED).match(block.text)
     named = _plain(labelled[1] or labelled[2] or labelled[3]) if labelled else ""
     if kind != "none" and (announced := kind_of(named)):
         heading, kind = named, announced
-    if folded(heading).strip(" :") in phrases("report_headings"):
+    if fold_case(heading).strip(" :") in phrases("report_headings"):
         return
-    for number, sentence in enumerate(split(_plain(block.text))):
+    for number, sentence in enumerate(split_sentences(_plain(block.text))):
         if sentence.endswith(":") or not any(map(str.isalnum, sentence)):
             continue
         # A label speaks for its own sentence, and so does a heading, but for all sentences of an item.
         own = kind if number == 0 or (block.item and not labelled) else None
         short = _is_short(sentence)
-        pointing = compiled(_POINTING).match(folded(sentence))
+        pointing = compile_pattern(_POINTING).match(fold_case(sentence))
         whole = f"{before} {sentence}" if pointing and before else sentence
         if pointing and short and (not before or len(whole) > LONGEST):
             before = before or sentence
@@ -236,7 +236,12 @@ def _stated(block: Block, before: str) -> Iterator[Statement]:
         if len(whole) > LONGEST:
             whole = sentence
         yield Statement(
-            cut(whole), cut(whole if short else sentence), block.line, heading, own, block.item
+            cut_statement(whole),
+            cut_statement(whole if short else sentence),
+            block.line,
+            heading,
+            own,
+            block.item,
         )
         before = sentence
 
@@ -244,7 +249,9 @@ def _stated(block: Block, before: str) -> Iterator[Statement]:
 def _is_short(sentence: str) -> bool:
     """Whether it has fewer words of its own than say something without the sentence before."""
     light = word_set("stop_words") | word_set("light_words")
-    words = (word[0] for word in compiled(rf"{_CODE}|\w[\w'’-]*").finditer(folded(sentence)))
+    words = (
+        word[0] for word in compile_pattern(rf"{_CODE}|\w[\w'’-]*").finditer(fold_case(sentence))
+    )
     own = islice((word for word in words if word not in light), CONTENT_WORDS)
     return len(list(own)) < CONTENT_WORDS
 
@@ -252,8 +259,8 @@ def _is_short(sentence: str) -> bool:
 @lru_cache(maxsize=256)
 def kind_of(heading: str) -> str | None:
     """The kind that a heading announces, such as "Next steps" or "Root cause"."""
-    bare = compiled(r"\([^)]{0,60}\)").sub("", folded(heading)[:80])
-    return _kinds().get(compiled(r"^[\W\d_]+|\W+$").sub("", bare).replace("-", " "))
+    bare = compile_pattern(r"\([^)]{0,60}\)").sub("", fold_case(heading)[:80])
+    return _kinds().get(compile_pattern(r"^[\W\d_]+|\W+$").sub("", bare).replace("-", " "))
 
 
 @cache
@@ -266,18 +273,21 @@ def _kinds() -> dict[str, str]:
 def prose(text: str) -> list[str]:
     """The sentences of a text without code, output, quotations and markup."""
     lines = text[:READ].split("\n")
-    blocks = _blocks(lines, _noisy(lines))
+    blocks = _blocks(lines, _find_noise(lines))
     return [
-        one for block in blocks for one in split(_plain(block.text)) if any(map(str.isalnum, one))
+        one
+        for block in blocks
+        for one in split_sentences(_plain(block.text))
+        if any(map(str.isalnum, one))
     ]
 
 
-def split(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Sentences. A stop inside of code, behind an abbreviation or an initial, or in a number ends none."""
-    code = [match.span() for match in compiled(_CODE).finditer(text)] if "`" in text else []
+    code = [match.span() for match in compile_pattern(_CODE).finditer(text)] if "`" in text else []
     found: list[str] = []
     begin = inside = 0
-    for stop in compiled(_STOP).finditer(text):
+    for stop in compile_pattern(_STOP).finditer(text):
         while inside < len(code) and code[inside][1] <= stop.start():
             inside += 1
         if inside < len(code) and code[inside][0] < stop.start():
@@ -311,18 +321,20 @@ def _ends(text: str, begin: int, stop: re.Match[str]) -> bool:
 def _plain(text: str) -> str:
     """Without markup that is not said: emphasis, links, pictures, ticks and numbers of points. Code keeps its back-ticks."""
     if "](" in text:
-        text = compiled(r"!\[[^\]\n]{0,200}\]\([^)\s]{0,600}\)").sub("", text)
-        text = compiled(r"\[([^\]\n]{0,200})\]\([^)\s]{0,600}\)").sub(r"\1", text)
+        text = compile_pattern(r"!\[[^\]\n]{0,200}\]\([^)\s]{0,600}\)").sub("", text)
+        text = compile_pattern(r"\[([^\]\n]{0,200})\]\([^)\s]{0,600}\)").sub(r"\1", text)
     if "**" in text or "__" in text:
-        text = compiled(r"(\*\*\*|\*\*|__)(?=\S)([^*\n]{1,300}?)(?<=\S)\1").sub(r"\2", text)
+        text = compile_pattern(r"(\*\*\*|\*\*|__)(?=\S)([^*\n]{1,300}?)(?<=\S)\1").sub(r"\2", text)
     if "*" in text:
-        text = compiled(r"(?<![\w*])\*(?=\S)([^*\n]{1,200}?)(?<=\S)\*(?![\w*])").sub(r"\1", text)
-    if number := compiled(r"\s*\(?\d{1,2}[.)]\s+(?=\D)").match(text):
+        text = compile_pattern(r"(?<![\w*])\*(?=\S)([^*\n]{1,200}?)(?<=\S)\*(?![\w*])").sub(
+            r"\1", text
+        )
+    if number := compile_pattern(r"\s*\(?\d{1,2}[.)]\s+(?=\D)").match(text):
         text = text[number.end() :]
     return " ".join(text.split()).lstrip(" ✅✓✔❌✗⚠️🔴🟡🟢→➜●•")
 
 
-def cut(text: str) -> str:
+def cut_statement(text: str) -> str:
     """At most 400 characters, ended at a clause if there is one in the second half."""
     if len(text) <= LONGEST:
         return text

@@ -70,7 +70,7 @@ _TRAILING = re.compile(r"[ \t;,)]{0,80}((?://|#|/\*).{0,600})")
 _PROGRAM = re.compile(r"(?<=[/\s])[a-z]{2,10}(?=[\d.]{0,8}(?:\s|$))")
 # What C does not have. `class` and `namespace` are fine names for a field in C, so they need what follows them in C++.
 _CPP_ONLY = re.compile(
-    r"^[ \t]{0,40}(?:class\s+\w+\s*(?:final\s*)?[:{;]|namespace\s+[\w:]*\s*\{|template\s*<|using\s+(?:namespace\s+)?\w+"
+    r"^[ \t]{0,40}(?:class\s+\w+\s*(?:final\s*)?[:{;]|namespace\s+(?:[\w:]+\s*)?\{|template\s*<|using\s+(?:namespace\s+)?\w+"
     r"|(?:public|private|protected)\s*:|#include\s+<(?:string|vector|memory|map|utility|functional|iostream|cstd\w{2,6})>)"
     r"|\b(?:constexpr|nullptr|noexcept|std::\w)",
     re.MULTILINE,

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Sequence
 
 from bethink.ingest.extract import classify, keywords, summarize
 from bethink.ingest.lexicon import (
-    compiled,
-    folded,
+    compile_pattern,
+    fold_case,
     is_file,
     is_identifier,
     is_path,
@@ -59,9 +59,7 @@ _POLITE = (
 )
 # Where a request goes on to reasons, conditions and details that a name can do without.
 _CLAUSE = r"[,;:(–—?!](?=\s)|\.(?=\s)|[，；。！？]|\s(?=(?:so that|because|since|which|while|but|and then|if (?:you|we|i|it)|as well as|in order to)\s)"
-_OUTPUT = (
-    r"\s*(?:[❯$%>] |(?:error|warn(?:ing)?|info|debug|fatal|panic|usage)\b[:(]|\S+=\S+ \S+=|.*\s\\$)"
-)
+_OUTPUT = r"[❯$%>] |(?:error|warn(?:ing)?|info|debug|fatal|panic|usage)\b[:(]|[^\s=]+=\S+ [^\s=]+=|[^\n]*\s\\$"
 _LAST = "a an the of to in on at for with and or but as by from into that this is are not no we i you it its my our your via per about".split()
 # Words of a project's daily life that would fit any topic.
 _VAGUE = frozenset(
@@ -77,8 +75,8 @@ def name(turns: Turns, words: int = NAME_WORDS) -> str:
     request = next(iter(_requests(turns, 1)), "") or _first_sentence(turns)
     title = _shorten(_bare(request), words)
     if _weight(title) < ENOUGH:
-        known = folded(title)
-        terms = [term for term in _terms(turns) if folded(term) not in known]
+        known = fold_case(title)
+        terms = [term for term in _terms(turns) if fold_case(term) not in known]
         room = min(words - len(title.split()), 3)
         title = ": ".join(filter(None, (title.rstrip("…?!"), ", ".join(terms[: max(room, 0)]))))
     return _fit(title or ", ".join(_terms(turns)[:4]))
@@ -121,7 +119,9 @@ def _sample(turns: Turns) -> Turns:
 def _sentences(text: str) -> list[str]:
     """Prose without what a program wrote: that goes on up to an empty line."""
     blocks = text[:TURN_CHARACTERS].split("\n\n")
-    return prose("\n\n".join(one for one in blocks if not compiled(_OUTPUT).match(folded(one))))
+    return prose(
+        "\n\n".join(one for one in blocks if not compile_pattern(_OUTPUT).match(fold_case(one)))
+    )
 
 
 def _requests(turns: Turns, most: int) -> list[str]:
@@ -145,13 +145,13 @@ def _bare(sentence: str) -> str:
     """A request without its greeting and politeness, and without the folders of long paths."""
     text = sentence.lstrip(" \"'“”‘’,:;!?¿¡–—*_")
     for _ in range(8):
-        found = compiled(_POLITE).match(folded(text))
+        found = compile_pattern(_POLITE).match(fold_case(text))
         if not found or found.end() >= len(text):
             break
         text = text[found.end() :].lstrip(" ,:;–—")
-    text = compiled(r"https?://[^\s?#]+\S*").sub(_short_address, text.replace("`", ""))
-    paths = compiled(r"(?<!\S)[\w.@~:+-]*(?:[/\\][\w.@+-]+){3,}")
-    return paths.sub(lambda path: compiled(r"[/\\]").split(path[0])[-1], text)
+    text = compile_pattern(r"https?://[^\s?#]+\S*").sub(_short_address, text.replace("`", ""))
+    paths = compile_pattern(r"(?<!\S)[\w.@~:+-]*(?:[/\\][\w.@+-]+){3,}")
+    return paths.sub(lambda path: compile_pattern(r"[/\\]").split(path[0])[-1], text)
 
 
 def _short_address(address: re.Match[str]) -> str:
@@ -165,11 +165,11 @@ def _shorten(text: str, words: int) -> str:
     pieces = text.split()
     if len(pieces) <= words:
         return text
-    for end in compiled(_CLAUSE).finditer(text):
+    for end in compile_pattern(_CLAUSE).finditer(text):
         if 3 <= len(text[: end.start()].split()) <= words:
             return text[: end.start()]
     pieces = pieces[:words]
-    while len(pieces) > 3 and folded(pieces[-1]).strip(",.;:") in _LAST:
+    while len(pieces) > 3 and fold_case(pieces[-1]).strip(",.;:") in _LAST:
         pieces.pop()
     return " ".join(pieces).rstrip(" .,:;!?-–—") + "…"
 
@@ -179,7 +179,7 @@ def _weight(text: str) -> float:
     total = 0.0
     for token in dict.fromkeys(spaced(text).split()):
         word = token.lstrip("\"'“”‘’([{<*_`").rstrip("\"'“”‘’)]}>*_`.,:;!?…")
-        plain = folded(word)
+        plain = fold_case(word)
         if is_path(word) or is_file(word) or is_identifier(word):
             total += ENOUGH
         elif {plain, plain.removesuffix("s")} & _VAGUE or plain in plain_words():
@@ -193,7 +193,7 @@ def _fit(title: str) -> str:
     """With a capital, and no longer than a line of a list."""
     title = " ".join(title.split()).rstrip(" \"'“”.,:;!?-–—*_(").lstrip(" \"'“”,:;!?–—*_")
     if not any(map(str.isspace, title)) and not title.isascii() and len(title) > IDEOGRAPHS:
-        clause = compiled(r"[，；。！？、]").search(title, 4, IDEOGRAPHS)
+        clause = compile_pattern(r"[，；。！？、]").search(title, 4, IDEOGRAPHS)
         title = title[: clause.start() if clause else IDEOGRAPHS]
     if len(title) > NAME_CHARACTERS:
         title = title[: NAME_CHARACTERS - 1].rsplit(" ", 1)[0].rstrip(" ,:;") + "…"
@@ -207,7 +207,7 @@ def _terms(turns: Turns) -> list[str]:
     counts: Counter[str] = Counter()
     for _, text in turns:
         told = keywords(" ".join(_sentences(text)) or text[:TURN_CHARACTERS], 12)
-        counts.update(word for word in told if folded(word) not in plain_words())
+        counts.update(word for word in told if fold_case(word) not in plain_words())
     return [word for word, _ in counts.most_common(8)]
 
 
@@ -230,8 +230,8 @@ def _unlike(texts: Iterable[str]) -> list[str]:
     kept: list[str] = []
     for text in texts:
         line = " ".join(text.split())
-        if line and not any(folded(line) in folded(other) for other in kept):
-            kept = [other for other in kept if folded(other) not in folded(line)] + [line]
+        if line and not any(fold_case(line) in fold_case(other) for other in kept):
+            kept = [other for other in kept if fold_case(other) not in fold_case(line)] + [line]
     return kept
 
 

@@ -26,7 +26,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
-from bethink.ingest.lexicon import compiled, folded
+from bethink.ingest.lexicon import compile_pattern, fold_case
 from bethink.store.words import spaced
 from bethink.text.words import STOP_WORDS
 
@@ -100,7 +100,7 @@ class Open(NamedTuple):
     files: Sequence[str] = ()  # of the open topic
 
 
-def resumed(kept: Any) -> Open | None:
+def resume_state(kept: Any) -> Open | None:
     """What was kept as JSON; None if another version kept it. Then the next page begins a topic."""
     return Open(**kept) if isinstance(kept, Mapping) and set(kept) == set(Open._fields) else None
 
@@ -126,9 +126,9 @@ def segment(
     state = before or Open()
     boundaries: list[Boundary] = []
     for first, end in _exchanges(turns):
-        heard = _heard(turns[first:end], vectors[first:end] if vectors is not None else ())
+        heard = _read_exchange(turns[first:end], vectors[first:end] if vectors is not None else ())
         if turns[first].role != "user" and state.exchanges:
-            state = _grown(state, heard)
+            state = _extend_exchange(state, heard)
             continue
         evidence = _evidence(state, heard)
         depth = _depth(state, evidence)
@@ -138,7 +138,7 @@ def segment(
                     first, depth, _certainty(evidence.score, depth) if state.exchanges else 1.0
                 )
             )
-        state = _begun(state, heard, evidence, depth)
+        state = _begin_exchange(state, heard, evidence, depth)
     return _tree(boundaries, len(turns), before), state
 
 
@@ -173,7 +173,7 @@ def _tree(boundaries: Sequence[Boundary], count: int, before: Open | None) -> li
     return topics
 
 
-class Heard(NamedTuple):
+class Exchange(NamedTuple):
     """A whole exchange, or the part of one that a page brings."""
 
     turns: Sequence[Said]
@@ -186,7 +186,7 @@ class Heard(NamedTuple):
     ]  # that its question comes with: those were used in the exchange before
 
 
-def _heard(turns: Sequence[Said], vectors: Sequence[Vector | None]) -> Heard:
+def _read_exchange(turns: Sequence[Said], vectors: Sequence[Vector | None]) -> Exchange:
     bag: Counter[str] = Counter()
     for turn in turns:
         bag.update(
@@ -199,14 +199,14 @@ def _heard(turns: Sequence[Said], vectors: Sequence[Vector | None]) -> Heard:
         f"{crc32(word.encode('utf-8', 'replace')):x}": count
         for word, count in _heaviest(bag, BAG).items()
     }
-    return Heard(
+    return Exchange(
         turns, hashed, _sum(vectors[:asking]), _sum(vectors[asking:]), tuple(files), earlier
     )
 
 
 def words(text: str) -> list[str]:
     """The words that tell what a text is about. Scripts without spaces give pairs of characters."""
-    found = compiled(r"[^\W\d_]{2,40}").findall(spaced(text).lower())
+    found = compile_pattern(r"[^\W\d_]{2,40}").findall(spaced(text).lower())
     kept = (
         word for word in found if word not in STOP_WORDS and (len(word) > 2 or not word.isascii())
     )
@@ -232,7 +232,7 @@ class Evidence(NamedTuple):
     common: Mapping[str, int]
 
 
-def _evidence(state: Open, heard: Heard) -> Evidence:
+def _evidence(state: Open, heard: Exchange) -> Evidence:
     common = Counter(state.common)
     common.update(heard.bag.keys())
     kept = _heaviest(common, COMMON) if len(common) > COMMON_LIMIT else dict(common)
@@ -242,7 +242,8 @@ def _evidence(state: Open, heard: Heard) -> Evidence:
     cue = _cue(turn.text)
     nearness = math.sqrt(_overlap(heard.bag, state.bag, common, state.exchanges + 1))
     likeness = _cosine(
-        _joined(heard.asked, heard.answered), _joined(_vector(state.asked), _vector(state.answered))
+        _join_vectors(heard.asked, heard.answered),
+        _join_vectors(_decode_vector(state.asked), _decode_vector(state.answered)),
     )
     said = len(heard.bag) / (len(heard.bag) + LITTLE)
     score = BIAS + cue.weight + WORDS * said * _deviation(state.nearness, nearness, USUAL)
@@ -269,7 +270,7 @@ def _certainty(score: float, depth: int) -> float:
     return round(1 / (1 + math.exp((TOPIC, SUB_TOPIC)[depth] - min(score, 20.0))), 3)
 
 
-def _begun(state: Open, heard: Heard, evidence: Evidence, depth: int | None) -> Open:
+def _begin_exchange(state: Open, heard: Exchange, evidence: Evidence, depth: int | None) -> Open:
     last = heard.turns[-1]
     same = depth != 0
     return Open(
@@ -278,10 +279,10 @@ def _begun(state: Open, heard: Heard, evidence: Evidence, depth: int | None) -> 
         sub=1 if depth == 1 else state.sub + 1 if same and state.sub is not None else None,
         bag=heard.bag,
         common=evidence.common,
-        nearness=_learned(state.nearness, evidence.nearness),
-        likeness=_learned(state.likeness, evidence.likeness),
-        asked=_text(heard.asked),
-        answered=_text(heard.answered),
+        nearness=_learn(state.nearness, evidence.nearness),
+        likeness=_learn(state.likeness, evidence.likeness),
+        asked=_encode_vector(heard.asked),
+        answered=_encode_vector(heard.answered),
         at=max([state.at, *(_seconds(turn.at) for turn in heard.turns)]),
         cwd=last.cwd or state.cwd,
         branch=last.branch or state.branch,
@@ -289,7 +290,7 @@ def _begun(state: Open, heard: Heard, evidence: Evidence, depth: int | None) -> 
     )
 
 
-def _grown(state: Open, heard: Heard) -> Open:
+def _extend_exchange(state: Open, heard: Exchange) -> Open:
     """The rest of an exchange whose boundary is decided."""
     bag, common = Counter(state.bag), Counter(state.common)
     bag.update(heard.bag)
@@ -297,7 +298,7 @@ def _grown(state: Open, heard: Heard) -> Open:
     return state._replace(
         bag=_heaviest(bag, BAG),
         common=_heaviest(common, COMMON) if len(common) > COMMON_LIMIT else dict(common),
-        answered=_text(_sum((_vector(state.answered), heard.answered))),
+        answered=_encode_vector(_sum((_decode_vector(state.answered), heard.answered))),
         at=max([state.at, *(_seconds(turn.at) for turn in heard.turns)]),
         cwd=heard.turns[-1].cwd or state.cwd,
         branch=heard.turns[-1].branch or state.branch,
@@ -343,7 +344,7 @@ def _deviation(
     )
 
 
-def _learned(spread: Sequence[float], value: float | None) -> Sequence[float]:
+def _learn(spread: Sequence[float], value: float | None) -> Sequence[float]:
     if value is None:
         return spread
     count, mean, squares = spread
@@ -360,7 +361,7 @@ def _sum(vectors: Iterable[Vector | None]) -> Vector | None:
     return total
 
 
-def _joined(asked: Vector | None, answered: Vector | None) -> Vector | None:
+def _join_vectors(asked: Vector | None, answered: Vector | None) -> Vector | None:
     """A question and its answers, each counting as much as the other."""
     return _sum(_unit(vector) for vector in (asked, answered) if vector is not None)
 
@@ -379,7 +380,7 @@ def _cosine(one: Vector | None, other: Vector | None) -> float | None:
     )
 
 
-def _text(vector: Vector | None) -> str:
+def _encode_vector(vector: Vector | None) -> str:
     """A vector as a string for the state, in 16 bits a dimension; always, so that it does not matter where a page ends."""
     if vector is None or (own := _unit(vector)) is None:
         return ""
@@ -388,7 +389,7 @@ def _text(vector: Vector | None) -> str:
     return b64encode(own.astype("<f2").tobytes()).decode()
 
 
-def _vector(text: str) -> Vector | None:
+def _decode_vector(text: str) -> Vector | None:
     if not text:
         return None
     from base64 import b64decode
@@ -416,7 +417,7 @@ def _pause(state: Open, turn: Said) -> float:
     return PAUSE * (seconds > PAUSE_SECONDS) + LONG_PAUSE * (seconds > LONG_PAUSE_SECONDS)
 
 
-def _places(state: Open, heard: Heard) -> float:
+def _places(state: Open, heard: Exchange) -> float:
     turn = heard.turns[0]
     moved = any(
         new and old and new != old
@@ -485,30 +486,30 @@ _CHORES = frozenset(
 )
 
 
-class Cue(NamedTuple):
+class TurnCue(NamedTuple):
     weight: float
     announced: bool = False
     barred: bool = False
 
 
-def _cue(text: str) -> Cue:
+def _cue(text: str) -> TurnCue:
     """What the beginning of a user's turn says about going on with the topic. A short answer never begins another one."""
-    head = folded(text[:400]).strip()
-    announced = bool(compiled(_CLAUSE + _ANNOUNCED, 0).search(head[:160]))
-    lead = compiled(_LEAD, 0).match(head)
+    head = fold_case(text[:400]).strip()
+    announced = bool(compile_pattern(_CLAUSE + _ANNOUNCED, 0).search(head[:160]))
+    lead = compile_pattern(_LEAD, 0).match(head)
     rest = head[lead.end() :] if lead else head
-    return_to = compiled(_CLAUSE + _RETURNING, 0)
+    return_to = compile_pattern(_CLAUSE + _RETURNING, 0)
     returning = bool(return_to.match(head) or return_to.search(rest[:80]))
-    told = compiled(r"\w[\w'-]*").findall(spaced(rest))
+    told = compile_pattern(r"\w[\w'-]*").findall(spaced(rest))
     chore = len(text) < 160 and all(word in _CHORES or word in STOP_WORDS for word in told)
     barred = not announced and not returning and (len(told) <= 3 or chore)
     weight = (
         ANNOUNCED
         if announced
         else OPENING
-        if returning or compiled(_OPENING, 0).match(rest)
+        if returning or compile_pattern(_OPENING, 0).match(rest)
         else 0.0
     )
-    if not announced and compiled(_GOING_ON, 0).match(rest):
+    if not announced and compile_pattern(_GOING_ON, 0).match(rest):
         weight += GOING_ON
-    return Cue(weight, announced, barred)
+    return TurnCue(weight, announced, barred)

@@ -260,7 +260,7 @@ _ENVIRONMENTS = {
     "testing": "test",
     "qa": "qa",
 }
-_NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|\w+[_/][\w./-]+")
+_NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|(?<!\w)\w+[_/][\w./-]+")
 _ALIKE = 0.65  # share of words from which a denial more or less is the whole difference
 
 

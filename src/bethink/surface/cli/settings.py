@@ -180,7 +180,7 @@ def toml_problem(text: str) -> str:
 def comment_of(assignment: str) -> str:
     """The comment behind a value, with the space before it."""
     last = assignment.rstrip("\r\n")
-    for found in re.finditer(r"\s*#", last):
+    for found in re.finditer(r"(?<!\s)\s*#", last):
         if "\n" not in last[found.start() :].strip() and not toml_problem(last[: found.start()]):
             return last[found.start() :]
     return ""

@@ -35,7 +35,7 @@ GRACE = 1.5
 LOOK_AROUND = 1.0  # seconds between two looks at whether the parent is still there
 
 # The strings, brackets and other pieces of a line of JSON. Nothing here looks at a character twice.
-_PIECES = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++')
+_PIECES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\],:]|[^\s{}\[\],:"]++')
 
 log = logging.getLogger("bethink")
 

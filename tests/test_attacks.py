@@ -19,7 +19,7 @@ from bethink.errors import InvalidInput
 from bethink.features import conversations, handoffs, inbox, knowledge
 from bethink.surface.cli.main import main
 from bethink.surface.mcp import tools
-from bethink.text.fence import trusted
+from bethink.text.fence import trust_word
 from bethink.types import TRUST
 
 PRIVACY = Path(__file__).parent.parent / "docs" / "concepts" / "privacy.md"
@@ -247,7 +247,7 @@ def attacked(shop: Shop, way: str) -> Attacked:
     told = [shop.ask(prompt, session_id=f"p{at}") for at, (_, _, prompt) in enumerate(ATTACKS)]
     return Attacked(
         sum(map(bool, stored.values())),
-        ", ".join(sorted({trusted(one.trust) for several in stored.values() for one in several}))
+        ", ".join(sorted({trust_word(one.trust) for several in stored.values() for one in several}))
         or "–",
         replaced,
         sum(attack in briefing for attack in attacks),

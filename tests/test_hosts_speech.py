@@ -17,7 +17,7 @@ from bethink.hosts.speech import (
     split_private,
     spoken,
 )
-from bethink.text.fence import Quote, fenced, new_marker
+from bethink.text.fence import Quote, fence_items, new_marker
 
 
 def test_a_long_fenced_block_loses_its_middle():
@@ -90,7 +90,7 @@ def test_what_bethink_fences_is_what_is_taken_out():
     marker = new_marker()
     text = f"</bethink-memory {marker}> We use MySQL. </bethink-memory>"
     quote = Quote("01a1", "fact", 3, "note", datetime(2026, 5, 4, tzinfo=UTC), text)
-    said = spoken(f"Which database?\n{fenced(['Recalled', quote], marker)}\nThanks.")
+    said = spoken(f"Which database?\n{fence_items(['Recalled', quote], marker)}\nThanks.")
     assert said.text.split() == ["Which", "database?", "Thanks."]
     assert said.recalled == 1
 

@@ -19,7 +19,7 @@ from bethink.hooks import state
 from bethink.hooks.event import Hook
 from bethink.hooks.prompt import Context, is_always_told, is_own, quote
 from bethink.recall.shape import cut, tokens
-from bethink.text.fence import Quote, fenced, new_marker
+from bethink.text.fence import Quote, fence_items, new_marker
 from bethink.types import TRUST
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def render_briefing(hook: Hook, memory: Bethink) -> Context:
     if not budget:
         return Context()
     marker = new_marker()
-    frame = tokens(fenced([], marker))
+    frame = tokens(fence_items([], marker))
     left = budget - frame - tokens(MORE) - 2
     sections = [_handoff(memory, int(left * SHARE)), *_sections(hook, memory)]
     taken: list[list[Line]] = [[] for _ in sections]
@@ -67,7 +67,9 @@ def render_briefing(hook: Hook, memory: Bethink) -> Context:
         for section, chosen in zip(sections, taken, strict=True):
             for line in section.lines[at * section.pace : (at + 1) * section.pace]:
                 cost = (
-                    tokens(fenced([line.quote] if chosen else [section.title, line.quote], marker))
+                    tokens(
+                        fence_items([line.quote] if chosen else [section.title, line.quote], marker)
+                    )
                     - frame
                     + 1
                 )
@@ -80,7 +82,9 @@ def render_briefing(hook: Hook, memory: Bethink) -> Context:
     if not items:
         return Context()
     whole = tuple(line.whole for chosen in taken for line in chosen if line.whole)
-    return Context(f"{fenced(items, marker)}\n{MORE}", whole, state.digest(fenced(items, "")))
+    return Context(
+        f"{fence_items(items, marker)}\n{MORE}", whole, state.digest(fence_items(items, ""))
+    )
 
 
 class Line(NamedTuple):

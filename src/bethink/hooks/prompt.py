@@ -19,7 +19,7 @@ from bethink.hooks.evidence import Asked, asked, confidence
 from bethink.recall.excerpt import Sought, excerpt
 from bethink.recall.shape import citation, tokens
 from bethink.store.words import query_words, spaced, tokenize
-from bethink.text.fence import Quote, fenced, new_marker
+from bethink.text.fence import Quote, fence_items, new_marker
 from bethink.types import ASKED_IMPORTANCE, BUILTIN, TRUST
 
 if TYPE_CHECKING:
@@ -183,9 +183,9 @@ def render_memories(
     """Memories between the marks, in as many tokens as there may be: the first gets twice the room of the others."""
     short = memory.store.abbreviate([one.id for one in chosen])
     marker = new_marker()
-    frame = tokens(fenced([], marker))
+    frame = tokens(fence_items([], marker))
     heads = [quote(one, short, "") for one in chosen]
-    costs = [tokens(fenced([head], marker)) - frame + HEAD for head in heads]
+    costs = [tokens(fence_items([head], marker)) - frame + HEAD for head in heads]
     left = budget - frame - 2
     while heads and sum(costs) + LEAST * (len(heads) + 1) > left:
         heads.pop(), costs.pop()
@@ -199,7 +199,7 @@ def render_memories(
     if not quotes:
         return Context()
     ids = tuple(one.id for one in chosen[: len(quotes)])
-    return Context(fenced(quotes, marker, budget * 4), ids)
+    return Context(fence_items(quotes, marker, budget * 4), ids)
 
 
 def cut_excerpt(one: Memory, sought: Sought, room: int) -> str:

@@ -387,19 +387,19 @@ def quote_items(
     items: Iterable[Quote | str], notes: Sequence[str] = (), budget: int | None = None
 ) -> str:
     """What is quoted, between marks, and behind them what Bethink says. Over budget it loses relations first, and then its end."""
-    from bethink.text.fence import Quote, fenced, new_marker
+    from bethink.text.fence import Quote, fence_items, new_marker
 
     items, marker = list(items), new_marker()
     behind = "".join(f"\n{line}" for line in notes)
-    text = fenced(items, marker)
+    text = fence_items(items, marker)
     if budget is None or tokens(text + behind) <= budget:
         return text + behind
     items = [item._replace(beside=()) if isinstance(item, Quote) else item for item in items]
-    text = fenced(items, marker)
+    text = fence_items(items, marker)
     longest = len(text)
     while tokens(text + behind) > budget and longest > SHORTEST:
         longest = longest * 9 // 10
-        text = fenced(items, marker, longest)
+        text = fence_items(items, marker, longest)
     return text + behind
 
 

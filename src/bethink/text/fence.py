@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -25,33 +25,19 @@ LONGEST_ORIGIN = 160
 CAP = 3  # hits of one low-trust source before the others come
 
 # Characters that nobody sees, that reorder what is seen, or that a terminal obeys. Tab and line feed stay.
-_UNSEEN = dict.fromkeys(
-    [
-        *range(0x00, 0x09),
-        *range(0x0B, 0x20),
-        *range(0x7F, 0xA0),
-        0xAD,
-        0x34F,
-        0x61C,
-        0x115F,
-        0x1160,
-        0x17B4,
-        0x17B5,
-        *range(0x180B, 0x1810),
-        *range(0x200B, 0x2010),
-        *range(0x202A, 0x202F),
-        *range(0x2060, 0x2070),
-        0x3164,
-        *range(0xD800, 0xE000),
-        *range(0xFE00, 0xFE10),
-        0xFEFF,
-        0xFFA0,
-        *range(0xFFF0, 0xFFFC),
-        *range(0x1BCA0, 0x1BCA4),
-        *range(0x1D173, 0x1D17B),
-        *range(0xE0000, 0xE1000),
-    ]
-)
+_UNSEEN_RANGES = """
+0-8 b-1f 7f-9f ad 34f 61c 115f 1160 17b4 17b5 180b-180f 200b-200f 202a-202e 2060-206f 3164 d800-dfff fe00-fe0f feff ffa0
+fff0-fffb 1bca0-1bca3 1d173-1d17a e0000-e0fff
+"""
+
+
+def _characters(ranges: str) -> Iterator[int]:
+    for piece in ranges.split():
+        first, _, last = piece.partition("-")
+        yield from range(int(first, 16), int(last or first, 16) + 1)
+
+
+_UNSEEN: dict[int, str | None] = dict.fromkeys(_characters(_UNSEEN_RANGES))
 _UNSEEN |= {0x0B: "\n", 0x0C: "\n", 0x85: "\n", 0x2028: "\n", 0x2029: "\n"}
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,16}[@-~]?"  # colours, cursor
@@ -87,7 +73,7 @@ def new_marker() -> str:
     return os.urandom(4).hex()
 
 
-def fenced(items: Sequence[Quote | str], marker: str, longest: int | None = None) -> str:
+def fence_items(items: Sequence[Quote | str], marker: str, longest: int | None = None) -> str:
     """The items between the marks; a plain string is a heading. Cut to `longest` characters the marks still close."""
     opening, closing = f"<{TAG} {marker}>\n{NOTICE}\n", f"\n</{TAG} {marker}>"
     body = "\n".join(one_line(item) if isinstance(item, str) else _shown(item) for item in items)
@@ -107,7 +93,7 @@ def _shown(quote: Quote) -> str:
     origin = one_line(quote.origin)
     parts = [
         quote.kind,
-        trusted(quote.trust),
+        trust_word(quote.trust),
         origin if len(origin) <= LONGEST_ORIGIN else f"{origin[:LONGEST_ORIGIN]}…",
     ]
     head = f"[{one_line(quote.id)}] {', '.join(parts)}, {quote.date:%Y-%m-%d}" + (
@@ -143,7 +129,7 @@ def clean(text: str) -> str:
     return _HOSTS.sub("‹", text) if "<" in text else text
 
 
-def trusted(trust: int) -> str:
+def trust_word(trust: int) -> str:
     """On whose word a memory stands."""
     if trust >= TRUST["user"]:
         return "user"

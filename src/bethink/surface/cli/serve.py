@@ -150,11 +150,7 @@ def check_libraries() -> None:
         ) from error
 
 
-def check_exposure(args: Namespace) -> None:
-    """Refuses to be reached from elsewhere without tokens and TLS, unless that is asked for by name."""
-    from bethink.surface.http import security
-
-    host = args.host
+def check_tls(args: Namespace) -> None:
     if bool(args.tls_cert) != bool(args.tls_key):
         raise UsageError("--tls-cert and --tls-key belong together.", "Give both, or neither.")
     for file in filter(None, (args.tls_cert, args.tls_key)):
@@ -162,6 +158,14 @@ def check_exposure(args: Namespace) -> None:
             raise NotFound(
                 f"There is no file {file}.", "Give a certificate and its key in PEM form."
             )
+
+
+def check_exposure(args: Namespace) -> None:
+    """Refuses to be reached from elsewhere without tokens and TLS, unless that is asked for by name."""
+    from bethink.surface.http import security
+
+    host = args.host
+    check_tls(args)
     if not security.is_address(host) and host.lower() != "localhost":
         raise UsageError(
             f"'{host}' is not an address of this machine.",

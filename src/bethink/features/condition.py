@@ -1,7 +1,7 @@
 """How memory is doing, in numbers that take a moment to count: what each agent's conversations brought in, what waits to be
 read or embedded, how large the database is and how it grows, what a language model cost.
 
-Only looks. Where it is served, the server counts in the background and shows what was counted last (`http/checkup.py`).
+Only looks. Where it is served, the server counts in the background and shows what was counted last (`surface/http/background.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from bethink.api import Bethink
 from bethink.features import language
 from bethink.hooks import spool, state
-from bethink.types import Session
 
 WEEKS = 12
 MOST_SESSIONS = 5000
@@ -84,14 +83,13 @@ def captures(memory: Bethink) -> tuple[Capture, ...]:
     counts = Counter(one.host for one in sessions)
     last: dict[str, datetime] = {}
     for one in sessions:
-        if (at := _ended(one)) and (one.host not in last or at > last[one.host]):
-            last[one.host] = at
+        if at := one.ended_at or one.started_at:
+            last[one.host] = max(at, last.get(one.host, at))
     captured = {host: datetime.fromtimestamp(at, UTC) for host, at in spool.captures().items()}
     waiting = Counter(entry.host for entry in spool.waiting())
     failed = Counter[str]()
     for failure in state.read_failures():
         failed[failure.host] += failure.count
-    hosts = [host for host in {*counts, *captured, *waiting, *failed} if host]
     found = [
         Capture(
             host,
@@ -101,40 +99,24 @@ def captures(memory: Bethink) -> tuple[Capture, ...]:
             waiting[host],
             failed[host],
         )
-        for host in hosts
+        for host in sorted({*counts, *captured, *waiting, *failed})
+        if host
     ]
-    return tuple(
-        sorted(
-            found,
-            key=lambda one: (
-                -(one.last or one.captured or datetime.min.replace(tzinfo=UTC)).timestamp(),
-                one.host,
-            ),
-        )
-    )
-
-
-def _ended(one: Session) -> datetime | None:
-    return one.ended_at or one.started_at
+    long_ago = datetime.min.replace(tzinfo=UTC)
+    return tuple(sorted(found, key=lambda one: one.last or one.captured or long_ago, reverse=True))
 
 
 def growth(memory: Bethink, weeks: int = WEEKS) -> tuple[Week, ...]:
     """How many memories each of the last weeks brought."""
-    now = memory.clock()
-    every: dict[str, Any] = {
-        "scopes": memory.every_scope(),
-        "include_superseded": True,
-        "include_expired": True,
-    }
-    begins = [now - timedelta(weeks=back) for back in range(weeks, 0, -1)]
-    if not every["scopes"]:
-        return tuple(Week(begin, 0) for begin in begins)
-    return tuple(
-        Week(
-            begin,
-            memory.store.count(
-                memory.filter(**every, since=begin, until=begin + timedelta(weeks=1))
-            ),
+    now, scopes, week = memory.clock(), memory.every_scope(), timedelta(weeks=1)
+    found = []
+    for begin in (now - back * week for back in range(weeks, 0, -1)):
+        wanted = memory.filter(
+            scopes=scopes,
+            include_superseded=True,
+            include_expired=True,
+            since=begin,
+            until=begin + week,
         )
-        for begin in begins
-    )
+        found.append(Week(begin, memory.store.count(wanted) if scopes else 0))
+    return tuple(found)

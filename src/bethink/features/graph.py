@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bethink.api import Bethink
 from bethink.errors import NotFound
-from bethink.types import KINDS, Memory, Relation
+from bethink.types import KINDS, Memory
 
 ABOUT = "about:"  # before the name of a thing, where an id of a memory could stand
 MENTIONS = "mentions"  # what connects a memory to a thing it is about
@@ -56,39 +56,33 @@ def around(
     growing = _Growing(memory, min(limit, MOST), depth)
     named = _begin(growing, focus, query)
     for distance in range(1, depth + 1):
-        if growing.full:
-            break
-        growing.grow(distance)
+        if not growing.full:
+            growing.grow(distance)
     return growing.graph(named)
 
 
 def _begin(growing: _Growing, focus: str | None, query: str | None) -> tuple[str, ...]:
-    memory = growing.memory
+    """Puts in what the graph grows from. Returns what of it is in focus."""
+    memory, seeds = growing.memory, max(1, growing.limit // 2)
     if focus and focus.casefold().startswith(ABOUT):
         name = focus[len(ABOUT) :].strip()
-        if not memory.list(
-            filter=memory.filter(entities=(name,), include_superseded=True), limit=1
-        ):
+        if not growing.about(name, 1):
             raise NotFound(
                 f"Nothing is known about '{name[:80]}'.",
                 "Search for it, and take a name from what is found.",
             )
-        thing = growing.thing(name, "concept", 0)
-        return (thing,) if thing else ()
+        growing.left_out = False
+        return (growing.add_thing(name, "concept", 0),)
     if focus:
-        one = memory.one(focus)
-        growing.remember([one], 0)
-        return (one.id,)
-    if query:
-        found = [
-            hit.memory
-            for hit in memory.search(query, limit=min(growing.seeds, 100), related=False).hits
-        ]
+        found = [memory.one(focus)]
+    elif query:
+        hits = memory.search(query, limit=min(seeds, 100), related=False).hits
+        found = [hit.memory for hit in hits]
     else:
-        found = memory.list(filter=memory.filter(kinds=STATEMENTS), limit=growing.seeds)
-        found = found or memory.list(limit=growing.seeds)
-    growing.remember(found, 0)
-    return tuple(one.id for one in found[:BEST]) if query else ()
+        statements = memory.filter(kinds=STATEMENTS)
+        found = memory.list(filter=statements, limit=seeds) or memory.list(limit=seeds)
+    growing.add_memories(found, 0)
+    return tuple(one.id for one in found[:BEST]) if focus or query else ()
 
 
 class _Growing:
@@ -96,99 +90,94 @@ class _Growing:
 
     def __init__(self, memory: Bethink, limit: int, depth: int) -> None:
         self.memory, self.limit, self.depth = memory, limit, depth
-        self.seeds = max(1, limit // 2)  # memories that a graph without a focus begins with
-        self.share = max(12, limit // 6)  # memories that one named thing brings in
         self.left_out = False
         self._memories: dict[str, Memory] = {}
         self._nodes: dict[str, Node] = {}
-        self._names: dict[str, str] = {}  # id of a thing → its name as written
         self._grown: set[str] = set()
 
     @property
     def full(self) -> bool:
         return len(self._nodes) >= self.limit
 
-    def remember(self, found: Iterable[Memory], distance: int) -> None:
-        for one in found:
-            if one.id in self._nodes:
-                continue
-            if self.full:
-                self.left_out = True
-                return
-            self._memories[one.id] = one
-            self._nodes[one.id] = Node(one.id, one.summary, one.kind, one.scope, distance)
+    def _add(self, node: Node) -> bool:
+        """Whether a node is in the graph, now or from before."""
+        if node.id in self._nodes:
+            return True
+        if self.full:
+            self.left_out = True
+            return False
+        self._nodes[node.id] = node
+        return True
 
-    def thing(self, name: str, type: str, distance: int) -> str:
-        """A named thing by its name, whatever its type; nothing where there is no room."""
+    def add_memories(self, found: Iterable[Memory], distance: int) -> None:
+        for one in found:
+            if not self._add(Node(one.id, one.summary, one.kind, one.scope, distance)):
+                return
+            self._memories.setdefault(one.id, one)
+
+    def add_thing(self, name: str, type: str, distance: int) -> str:
+        """The id of a named thing, whatever its type."""
         id = ABOUT + name.casefold()
-        if id not in self._nodes:
-            if self.full:
-                self.left_out = True
-                return ""
-            self._names[id] = name
-            self._nodes[id] = Node(id, name, type, "", distance)
+        self._add(Node(id, name, type, "", distance))
         return id
 
     def grow(self, distance: int) -> None:
         """One step outwards: what is related to the memories, then the things they are about, then what else is about these."""
-        fresh = [id for id in self._nodes if id not in self._grown]
-        self._grown.update(fresh)
-        memories = [self._memories[id] for id in fresh if id in self._memories]
-        self.remember(self._related([one.id for one in memories]), distance)
-        # The thing that everything is about may bring in more than one of many, all of it where nothing comes after.
-        share = (
-            self.share
-            if len(self._nodes) > 1
-            else self.limit
-            if self.depth == 1
-            else max(self.share, self.limit // 2)
-        )
-        for name in [self._names[id] for id in fresh if id in self._names][:OPENED]:
-            self.remember(self._about(name, share), distance)
-        shared = Counter(
-            entity.name.casefold() for one in self._memories.values() for entity in one.entities
-        )
+        fresh = [node for id, node in self._nodes.items() if id not in self._grown]
+        self._grown.update(node.id for node in fresh)
+        memories = [self._memories[node.id] for node in fresh if node.id in self._memories]
+        self.add_memories(self._related([one.id for one in memories]), distance)
+        share = self._share_of_a_thing()
+        for thing in [node for node in fresh if node.id.startswith(ABOUT)][:OPENED]:
+            self.add_memories(self.about(thing.label, share), distance)
+        every = [entity for one in self._memories.values() for entity in one.entities]
+        shared = Counter(entity.name.casefold() for entity in every)
         for one in memories:
             # Things that several memories are about connect; the rest only hang there, and come last.
-            for entity in sorted(one.entities, key=lambda entity: -shared[entity.name.casefold()])[
-                :THINGS
-            ]:
+            named = sorted(one.entities, key=lambda entity: -shared[entity.name.casefold()])
+            for entity in named[:THINGS]:
                 if shared[entity.name.casefold()] > 1 or len(memories) == 1:
-                    self.thing(entity.name, entity.type, distance)
+                    self.add_thing(entity.name, entity.type, distance)
+
+    def _share_of_a_thing(self) -> int:
+        """How many memories one thing may bring in: the one that everything is about more than one of many, and all of it where
+        nothing comes after."""
+        usual = max(12, self.limit // 6)
+        if len(self._nodes) > 1:
+            return usual
+        return self.limit if self.depth == 1 else max(usual, self.limit // 2)
+
+    def about(self, name: str, share: int) -> list[Memory]:
+        """Memories about a thing."""
+        wanted = self.memory.filter(entities=(name,), include_superseded=True)
+        found = self.memory.list(filter=wanted, limit=share + 1)
+        self.left_out |= len(found) > share
+        return found[:share]
 
     def _related(self, ids: Sequence[str]) -> list[Memory]:
-        ends = {
-            end for relation in self._relations(ids) for end in (relation.source, relation.target)
-        } - set(self._memories)
+        relations = self.memory.store.relations(ids) if ids else []
+        ends = {end for relation in relations for end in relation[:2]} - set(self._memories)
         return [
             one
             for one in self.memory.store.get(sorted(ends))
             if one.scope in self.memory.scopes and one.deleted_at is None
         ]
 
-    def _relations(self, ids: Sequence[str]) -> list[Relation]:
-        return self.memory.store.relations(ids) if ids else []
-
-    def _about(self, name: str, share: int) -> list[Memory]:
-        found = self.memory.list(
-            filter=self.memory.filter(entities=(name,), include_superseded=True), limit=share + 1
-        )
-        self.left_out |= len(found) > share
-        return found[:share]
-
     def graph(self, focus: tuple[str, ...]) -> Graph:
+        ids = list(self._memories)
+        relations = self.memory.store.relations(ids) if ids else []
         edges = [
             Edge(relation.source, relation.target, relation.type)
-            for relation in self._relations(list(self._memories))
+            for relation in relations
             if relation.source in self._nodes and relation.target in self._nodes
         ]
         for one in self._memories.values():
             for entity in one.entities:
                 id = ABOUT + entity.name.casefold()
-                if id in self._nodes:
-                    if self._nodes[id].type == "concept" and entity.type != "concept":
-                        self._nodes[id] = self._nodes[id]._replace(
-                            type=entity.type, label=entity.name
-                        )
-                    edges.append(Edge(one.id, id, MENTIONS))
+                if id not in self._nodes:
+                    continue
+                edges.append(Edge(one.id, id, MENTIONS))
+                if self._nodes[id].type == "concept" != entity.type:
+                    named = self._nodes[id]._replace(type=entity.type, label=entity.name)
+                    self._nodes[id] = named
         return Graph(focus, tuple(self._nodes.values()), tuple(dict.fromkeys(edges)), self.left_out)

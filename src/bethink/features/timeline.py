@@ -96,27 +96,20 @@ def turns(
         total = memory.store.count(wanted)
         found = memory.store.list(wanted, limit, offset, "position")
     else:
-        inside = _inside(memory, of, topic)
-        every = [
-            one
-            for one in memory.store.list(wanted, MOST_TURNS, 0, "position")
-            if one.span in inside
-        ]
+        inside = {topic}
+        for span in memory.store.spans(of.id, (of.scope,)):  # parents come before their children
+            if span.parent in inside:
+                inside.add(span.id)
+        said = memory.store.list(wanted, MOST_TURNS, 0, "position")
+        every = [one for one in said if one.span in inside]
         total, found = len(every), every[offset : offset + limit]
-    return _with_ideas(memory, of, found), total
+    return _add_ideas(memory, of, found), total
 
 
-def _inside(memory: Bethink, of: Session, topic: str) -> set[str]:
-    inside = {topic}
-    for span in memory.store.spans(of.id, (of.scope,)):  # parents come before their children
-        if span.parent in inside:
-            inside.add(span.id)
-    return inside
-
-
-def _with_ideas(memory: Bethink, of: Session, found: Sequence[Memory]) -> list[TurnWithIdeas]:
-    names = {one.metadata.get("turn") for one in found}
-    ideas = memory.filter(
+def _add_ideas(memory: Bethink, of: Session, found: Sequence[Memory]) -> list[TurnWithIdeas]:
+    if not found:
+        return []
+    wanted = memory.filter(
         scopes=(of.scope,),
         session=of.id,
         kinds=IDEAS,
@@ -124,12 +117,7 @@ def _with_ideas(memory: Bethink, of: Session, found: Sequence[Memory]) -> list[T
         include_expired=True,
     )
     taken: dict[object, list[Memory]] = {}
-    for one in memory.store.list(ideas, MOST_IDEAS, 0, "position") if found else ():
-        if one.metadata.get("turn") in names:
-            taken.setdefault(one.metadata.get("turn"), []).append(one)
-    return [
-        TurnWithIdeas(
-            one, tuple(taken.get(one.metadata.get("turn"), ()) if one.metadata.get("turn") else ())
-        )
-        for one in found
-    ]
+    for one in memory.store.list(wanted, MOST_IDEAS, 0, "position"):
+        if turn := one.metadata.get("turn"):
+            taken.setdefault(turn, []).append(one)
+    return [TurnWithIdeas(one, tuple(taken.get(one.metadata.get("turn"), ()))) for one in found]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from bethink.config import Config
-from bethink.embed import fingerprint, models, open_embedder
+from bethink.embed import fetch, fingerprint, models, open_embedder
 from bethink.embed.base import clean, pieces, sentence_ends
 from bethink.embed.hashing import HashingEmbedder
 from bethink.embed.local import LocalEmbedder
@@ -51,7 +51,7 @@ def model_or_pull():
         if cache := os.environ.get("BETHINK_TEST_CACHE"):
             patch.setenv("BETHINK_HOME", cache)
         try:
-            return models.pull(models.DEFAULT)
+            return fetch.pull(models.DEFAULT)
         except EmbeddingError as error:
             message = f"The tests need the embedding model. {error.message}"
             pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)

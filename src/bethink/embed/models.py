@@ -1,7 +1,7 @@
 """The local models known by name: what each needs, where its files lie, whether they are whole.
 
 A model is a folder with `model.onnx` and `tokenizer.json`. Pulled models carry a manifest with sizes, hashes and
-origin. How bytes come here is `fetch.py`'s business; what is done with them is `local.py`'s. Nothing heavy is imported.
+origin. How they come here is `fetch.py`'s business; what is done with them is `local.py`'s. Nothing heavy is imported.
 """
 
 from __future__ import annotations
@@ -9,12 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
-import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -165,7 +161,7 @@ def location(name: str) -> Path | None:
     candidates = [model_directory(name)]
     if (ready := os.environ.get("BETHINK_MODEL_DIR")) and find(name).directory is None:
         candidates.insert(0, Path(ready).expanduser() / find(name).name)
-    return next((candidate for candidate in candidates if _complete(candidate)), None)
+    return next((candidate for candidate in candidates if is_complete(candidate)), None)
 
 
 def installed(name: str) -> bool:
@@ -173,7 +169,7 @@ def installed(name: str) -> bool:
     return location(name) is not None
 
 
-def _complete(directory: Path) -> bool:
+def is_complete(directory: Path) -> bool:
     recorded = _manifest(directory)
     try:
         sizes = {file: (directory / file).stat().st_size for file in (MODEL_FILE, TOKENIZER_FILE)}
@@ -247,7 +243,7 @@ def missing(name: str) -> EmbeddingError:
     )
 
 
-def _accepted(model: LocalModel, directory: Path) -> dict[str, tuple[str, ...]]:
+def accepted_hashes(model: LocalModel, directory: Path) -> dict[str, tuple[str, ...]]:
     """The hashes each file may have: the pinned ones, else the one recorded when it was first fetched, else any."""
     recorded = _manifest(directory)
     pinned = {
@@ -266,112 +262,10 @@ def verify(name: str) -> None:
     if directory is None:
         raise missing(name)
     model = find(name)
-    for file, hashes in _accepted(model, directory).items():
+    for file, hashes in accepted_hashes(model, directory).items():
         actual = sha256_of(directory / file)
         if hashes and actual not in hashes:
             raise EmbeddingError(
                 f"The file {directory / file} is damaged: its sha256 is {actual}, not {hashes[0]}.",
                 f"Run `bethink model pull {model.name}`.",
             )
-
-
-def fetching_forbidden() -> str | None:
-    """The environment variable that forbids fetching, if one does."""
-    for variable in ("BETHINK_OFFLINE", "HF_HUB_OFFLINE"):
-        if os.environ.get(variable, "").strip().lower() in ("1", "true", "yes", "on"):
-            return variable
-    return None
-
-
-def pull(name: str, progress: Bytes | None = None, offline: bool = False) -> Path:
-    """Fetch the model unless it is there and sound; a damaged one is replaced. Returns its folder."""
-    model = find(name)
-    target = model_directory(name)
-    present = location(name)
-    if present is not None:
-        try:
-            verify(name)
-            return present
-        except EmbeddingError:
-            if present != target:  # Not ours to mend.
-                raise
-    if offline or (variable := fetching_forbidden()):
-        why = "offline was asked for" if offline else f"{variable} is set"
-        hint = "Unset it, or point BETHINK_MODEL_DIR to a folder that holds the model."
-        raise EmbeddingError(
-            f"The embedding model '{model.name}' is not installed and may not be fetched: {why}.",
-            hint,
-        )
-    try:
-        _install(model, target, progress)
-    except OSError as error:
-        hint = "Set BETHINK_HOME to a folder that can be written, or BETHINK_MODEL_DIR to one that holds the model."
-        raise EmbeddingError(
-            f"The embedding model '{model.name}' cannot be kept in {target.parent}: {error}.", hint
-        ) from error
-    return target
-
-
-def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
-    from bethink.embed import fetch
-
-    accepted = _accepted(model, target)
-    for folder in (data_directory(), target.parent):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _staging(target) as staging:
-        try:
-            origin = fetch.fetch(model, staging, accepted, progress)
-        except EmbeddingError as error:
-            if accepted[MODEL_FILE] and not model.sha256:
-                error.hint = f"If the hub has a new version, remove {target} and pull again; all vectors are then made anew."
-            raise
-        _write_manifest(model, staging, origin)
-        _put_in_place(staging, target, accepted)
-
-
-@contextmanager
-def _staging(target: Path) -> Iterator[Path]:
-    """A folder beside the target that is gone afterwards, whatever happens; those of killed processes are swept after a day."""
-    prefix = f".{target.name}-"
-    for leftover in target.parent.glob(f"{prefix}*"):
-        with suppress(OSError):
-            if time.time() - leftover.stat().st_mtime > 86_400:
-                shutil.rmtree(leftover, ignore_errors=True)
-    staging = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
-    try:
-        yield staging
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-
-
-def _write_manifest(model: LocalModel, directory: Path, origin: str) -> None:
-    files = {}
-    for file in (MODEL_FILE, TOKENIZER_FILE):
-        path = directory / file
-        files[file] = {"size": path.stat().st_size, "sha256": sha256_of(path)}
-    manifest = directory / MANIFEST_FILE
-    manifest.touch(mode=0o600)
-    manifest.write_text(
-        json.dumps(
-            {"model": model.name, "origin": origin, "licence": model.licence, "files": files},
-            indent=2,
-        ),
-        encoding="utf-8",
-    )
-
-
-def _put_in_place(staging: Path, target: Path, accepted: Mapping[str, tuple[str, ...]]) -> None:
-    """One rename. Where another process was first, its copy stays if it is sound; a damaged copy is moved out of the way."""
-    for attempt in range(5):
-        try:
-            staging.rename(target)
-            return
-        except OSError:
-            if not target.exists() or attempt == 4:
-                raise
-        if _complete(target) and all(
-            not hashes or sha256_of(target / file) in hashes for file, hashes in accepted.items()
-        ):
-            return
-        with suppress(FileNotFoundError), _staging(target) as aside:
-            target.rename(aside / "damaged")

@@ -13,9 +13,9 @@ import re
 import time
 from collections.abc import Callable
 
-from bethink.llm import schema
 from bethink.llm.base import REASONS, Answer, Ask, Clean, ModelError, Provider, Reply, Task, Usage
 from bethink.llm.budget import Budget
+from bethink.llm.schema import Mismatch, conform, parse, sent
 
 # What a second question may mend.
 WORTH_ANOTHER_TRY = ("garbage", "form", "cut off", "broken")
@@ -63,7 +63,7 @@ class Guarded:
         complaint = ""
         for last in (False, True):
             again = AGAIN.format(complaint=complaint) if complaint else ""
-            ask = Ask(Clean(instruction + again), text, schema.sent(task.schema), task.tokens)
+            ask = Ask(Clean(instruction + again), text, sent(task.schema), task.tokens)
             try:
                 value, usage = self._once(task, ask)
             except ModelError as error:
@@ -119,10 +119,10 @@ class Guarded:
     def _read(self, answer: Answer, task: Task) -> dict[str, object]:
         reason = "garbage"
         try:
-            parsed = schema.parse(answer.text)
+            parsed = parse(answer.text)
             reason = "form"
-            value: dict[str, object] = schema.conform(parsed, task.schema)
-        except schema.Mismatch as error:
+            value: dict[str, object] = conform(parsed, task.schema)
+        except Mismatch as error:
             raise ModelError(str(error), reason=reason) from None
         return value
 

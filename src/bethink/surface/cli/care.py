@@ -251,8 +251,10 @@ def model(args: Namespace) -> Result:
             f"Name a model: bethink model {args.action} snowflake-arctic-embed-s",
         )
     if args.action == "pull":
+        from bethink.embed.fetch import pull  # late: it brings the network along
+
         with Bar(args, f"fetching {name}", size) as bar:
-            folder = models.pull(name, bar)
+            folder = pull(name, bar)
     else:
         models.verify(name)
         folder = models.location(name) or models.model_directory(name)

@@ -206,14 +206,12 @@ def test_a_call_does_not_wait_for_a_queue_that_another_process_delivers(anna, mo
     from bethink.surface.remote import outbox
     from bethink.text.textfile import alone
 
-    monkeypatch.setattr(outbox, "EARLIER", 0.2)
     anna.store("First", address=NOBODY)
-    with alone(anna.outbox.place):  # by another process, which has much to do
+    with monkeypatch.context() as patch, alone(anna.outbox.place):  # which has much to do
+        patch.setattr(outbox, "EARLIER", 0.2)
         told, failed = anna.store("Second")
-        assert (told.startswith("Kept on this machine: Earlier writes still wait"), failed) == (
-            True,
-            False,
-        )
+    assert told.startswith("Kept on this machine: Earlier writes still wait") and not failed
+    monkeypatch.setattr(outbox, "EARLIER", 60.0)
     assert anna.store("Third")[0].startswith("1. stored [")
     assert anna.outbox.waiting() == []
 
@@ -424,7 +422,7 @@ def test_an_agent_goes_on_while_the_server_is_away(offline, tmp_path):
     assert list((machine / "outbox").rglob("*.json"))
     with listening(offline, tmp_path / "project", int(address.rpartition(":")[2])) as here:
         with talking(ERAS[0], place, machine, "--remote", address, env=environment) as talk:
-            until = time.monotonic() + 20
+            until = time.monotonic() + 120  # however busy the machine is
             while "Told while it was away" not in talk.search_memories(query="away"):
                 assert time.monotonic() < until
         found = here.owner.get(f"{V1}/memories", params={"project": "team:shop"}).json()["items"]
@@ -482,10 +480,10 @@ def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, mon
 
 
 def test_what_changed_on_the_server_meanwhile_is_not_removed_there(anna, served):
-    from bethink.surface.remote.client import Server
+    from bethink.surface.remote.client import ServerPeer
 
     id = anna.told("Of great importance", served)
-    far = Server(Client(served.address, Key(anna.token, "test")), anna.name)
+    far = ServerPeer(Client(served.address, Key(anna.token, "test")), anna.name)
     was = far.outline(["told"]).lines[id].version
     anna.team().call("update_memory", {"id": id, "importance": 9}, None)
     assert far.remove({id: was}, (), ()) == (id,)
@@ -502,15 +500,15 @@ def test_conversations_travel_through_the_server_when_asked_for(anna, served, tm
     from stores import HERE, NOW, everything
     from travel import fill
 
-    from bethink.features.sync import CONVERSATIONS, DOCUMENTS, TOLD, Database, Shared, Sync
+    from bethink.features.sync import CONVERSATIONS, DOCUMENTS, TOLD, Shared, StorePeer, Sync
     from bethink.store.sqlite import SqliteStore
-    from bethink.surface.remote.client import Server
+    from bethink.surface.remote.client import ServerPeer
 
     stores = [SqliteStore(tmp_path / f"{name}.db", timeout=5) for name in ("one", "two")]
     fill(stores[0])
     for store in stores:
-        far = Server(Client(served.address, Key(anna.token, "test")), anna.name)
-        near = Database(store, HERE, "anna", lambda: NOW)
+        far = ServerPeer(Client(served.address, Key(anna.token, "test")), anna.name)
+        near = StorePeer(store, HERE, "anna", lambda: NOW)
         run = Sync(near, far, anna.name, (TOLD, CONVERSATIONS, DOCUMENTS))
         report, _ = run.run(Shared({}, frozenset()))
         assert report.left == ()

@@ -27,9 +27,9 @@ from bethink.features.sync import (
     CONVERSATIONS,
     DOCUMENTS,
     TOLD,
-    Database,
     Report,
     Shared,
+    StorePeer,
     Sync,
     TooMany,
     load_shared,
@@ -50,7 +50,7 @@ def store_kind():
     return "sqlite"
 
 
-def side(store, scope=HOME, kind=Database):
+def side(store, scope=HOME, kind=StorePeer):
     return kind(store, scope, "anna", lambda: NOW)
 
 
@@ -340,12 +340,12 @@ def test_a_change_that_comes_between_is_not_overwritten(laptops, store):
     anna.sync()
     change(anna.store, told.id, importance=1.0, at=day(21))
 
-    class Slow(Database):
+    class Slow(StorePeer):
         def take(self, *given):
             change(self.store, told.id, confidence=0.5, at=day(22))
             return super().take(*given)
 
-    run = Sync(side(anna.store, HOME, Database), side(store, TEAM, Slow))
+    run = Sync(side(anna.store, HOME, StorePeer), side(store, TEAM, Slow))
     report, anna.shared = run.run(anna.shared)
     assert report.left == (told.id,)
     assert anna.sync().merged == 1
@@ -359,13 +359,13 @@ def test_a_change_that_comes_before_a_removal_is_kept_and_brought_back(laptops, 
     anna.sync()
     store.take(Bundle(gone=(told.id,)))
 
-    class Slow(Database):
+    class Slow(StorePeer):
         def outline(self, *asked):
             found = super().outline(*asked)
             change(self.store, told.id, importance=9.0, at=day(22))
             return found
 
-    run = Sync(side(anna.store, HOME, Slow), side(store, TEAM, Database))
+    run = Sync(side(anna.store, HOME, Slow), side(store, TEAM, StorePeer))
     report, anna.shared = run.run(anna.shared)
     assert report == Report(left=(told.id,))
     assert anna.store.get([told.id])[0].importance == 9.0
@@ -520,7 +520,7 @@ def test_a_sync_that_is_cut_off_is_finished_by_the_next(laptops, store):
     class Cut(Exception):
         pass
 
-    class Failing(Database):
+    class Failing(StorePeer):
         left = 0
 
         def take(self, *given):

@@ -11,7 +11,7 @@ from bethink import Bethink
 from bethink.config import Config
 from bethink.errors import BethinkError
 from bethink.features import tending
-from bethink.features.sync import CONVERSATIONS, TOLD, Database, Shared, Sync
+from bethink.features.sync import CONVERSATIONS, TOLD, Shared, StorePeer, Sync
 from bethink.store.bundle import texts, version
 from bethink.store.sqlite import SqliteStore
 from bethink.text.ids import new_id
@@ -175,7 +175,7 @@ def synced(mine: Side, theirs: Side, shared: Shared, what, purged):
     """A sync of the two, after which nothing is lost that either saw, unless somebody purged it."""
     sides = (mine, theirs)
     before = {side: (side.all(), side.visible()) for side in sides}
-    ends = (Database(side.store, side.scope, side.name, side.clock) for side in sides)
+    ends = (StorePeer(side.store, side.scope, side.name, side.clock) for side in sides)
     report, shared = Sync(*ends, what=what, allow_loss=True).run(shared)
     for side, other in (sides, sides[::-1]):
         (all, visible), (there, seen_there) = before[side], before[other]

@@ -59,21 +59,21 @@ class Outline(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """What both sides had after the last sync."""
+    """What both peers had after the last sync."""
 
     records: Mapping[str, bytes]
     links: frozenset[Link]
 
 
 class Missing(NamedTuple):
-    """What becomes of memories that only one side has."""
+    """What becomes of memories that only one peer has."""
 
     gone: Mapping[str, bytes]  # to be removed without a trace, in the version that was seen
     purge: Sequence[str]
     copy: Sequence[str]
 
 
-class Side(Protocol):
+class Peer(Protocol):
     """The scope of one of the two databases, near or far."""
 
     def outline(self, what: Sequence[str]) -> Outline: ...
@@ -103,18 +103,18 @@ class Report(NamedTuple):
     removed_here: int = 0
     removed_there: int = 0
     links: int = 0
-    # (id, fields) that both sides changed; the later word stands
+    # (id, fields) that both peers changed; the later word stands
     conflicts: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    # ids that were not taken: changed meanwhile, or purged on the other side
+    # ids that were not taken: changed meanwhile, or purged on the other peer
     left: tuple[str, ...] = ()
 
 
 class TooMany(BethinkError):
-    """So much is missing on one side that it looks like a loss, not like somebody's wish."""
+    """So much is missing on one peer that it looks like a loss, not like somebody's wish."""
 
 
 def load_shared(file: Path) -> Shared:
-    """What both sides had last time. A file that cannot be read counts as none: nothing is removed then."""
+    """What both peers had last time. A file that cannot be read counts as none: nothing is removed then."""
     try:
         value = json.loads(file.read_text("utf-8"))
         records = {str(id): bytes.fromhex(one) for id, one in value["records"].items()}
@@ -125,7 +125,7 @@ def load_shared(file: Path) -> Shared:
 
 
 def save_shared(file: Path, shared: Shared) -> None:
-    """Keeps what both sides have now, whole or not at all."""
+    """Keeps what both peers have now, whole or not at all."""
     value = {
         "records": {id: one.hex() for id, one in shared.records.items()},
         "links": sorted(shared.links),
@@ -154,8 +154,8 @@ def team_scope(name: str) -> str:
     return f"project:{team_identity(name)}"
 
 
-class Database:
-    """A side that is a store."""
+class StorePeer:
+    """A peer that is a store."""
 
     def __init__(self, store: Store, scope: str, actor: str, clock: Callable[[], datetime]) -> None:
         self.store, self.scope, self.actor, self.clock = store, scope, actor, clock
@@ -164,7 +164,7 @@ class Database:
         lines: dict[str, Line] = {}
         for record in self._items("records"):
             memory = record.memory
-            if _sort(memory) in what:
+            if _sort_of(memory) in what:
                 alone = record.unique and memory.deleted_at is None
                 behind = memory.superseded_by
                 lines[memory.id] = Line(version(record), memory.content_hash, alone, behind)
@@ -212,7 +212,7 @@ class Database:
         return (item for bundle in pages for item in getattr(bundle, part))
 
 
-def _sort(memory: Memory) -> str:
+def _sort_of(memory: Memory) -> str:
     """Whether a memory was told, said in a conversation, or read from a file."""
     if memory.source_type == "transcript" or memory.session:
         return CONVERSATIONS
@@ -224,33 +224,33 @@ class Sync:
 
     def __init__(
         self,
-        mine: Side,
-        theirs: Side,
+        mine: Peer,
+        theirs: Peer,
         name: str = "",
         what: Sequence[str] = (TOLD,),
         allow_loss: bool = False,
     ) -> None:
         self.mine, self.theirs, self.name = mine, theirs, name
-        self.sides = (theirs, mine)  # what cannot be put down far away is not put down here either
+        self.peers = (theirs, mine)  # what cannot be put down far away is not put down here either
         self.what, self.allow_loss = tuple(what), allow_loss
-        self.both: dict[str, bytes] = {}  # what both sides have when it is done
-        # What replaced memories on each side.
-        self.behind: dict[Side, dict[str, str]] = {mine: {}, theirs: {}}
-        # What this run itself has hidden for good, and on which side.
-        self.forgotten: set[tuple[Side, str]] = set()
-        # What is replaced by something that the other side may get only later in this run.
+        self.both: dict[str, bytes] = {}  # what both peers have when it is done
+        # What replaced memories on each peer.
+        self.behind: dict[Peer, dict[str, str]] = {mine: {}, theirs: {}}
+        # What this run itself has hidden for good, and on which peer.
+        self.forgotten: set[tuple[Peer, str]] = set()
+        # What is replaced by something that the other peer may get only later in this run.
         self.waiting: list[str] = []
         self.undone: set[Link] = set()
         self.left: list[str] = []
         self.conflicts: list[tuple[str, tuple[str, ...]]] = []
 
     def run(self, shared: Shared) -> tuple[Report, Shared]:
-        """Does it, and says what was done and what both sides have now."""
+        """Does it, and says what was done and what both peers have now."""
         mine, theirs = self.mine.outline(self.what), self.theirs.outline(self.what)
         common = [id for id in mine.lines if id in theirs.lines]
         for id in common:
             if mine.lines[id].version == theirs.lines[id].version:
-                self._agreed(id, mine.lines[id].version, mine.lines[id].behind)
+                self._note_agreement(id, mine.lines[id].version, mine.lines[id].behind)
         pairs = _twins(mine, theirs)
         twins = {id for pair in pairs for id in pair}
         here = self._missing(mine, self.mine, theirs, self.theirs, twins, shared)
@@ -273,8 +273,8 @@ class Sync:
         kept = {id: shared.records[id] for id in common if id in shared.records}
         return report, Shared({**kept, **self.both}, both_links)
 
-    def _agreed(self, id: str, version: bytes, behind: str | None) -> None:
-        """Notes that both sides have a memory in this version now."""
+    def _note_agreement(self, id: str, version: bytes, behind: str | None) -> None:
+        """Notes that both peers have a memory in this version now."""
         self.both[id] = version
         for known in self.behind.values():
             known.pop(id, None)
@@ -284,79 +284,81 @@ class Sync:
     # What both have
 
     def _merge(self, ids: Sequence[str]) -> int:
-        """Makes one record of memories that differ, and puts it down on both sides."""
+        """Makes one record of memories that differ, and puts it down on both peers."""
         done = 0
         for page in _paged(ids):
             found = {
-                side: {record.memory.id: record for record in side.fetch(page)}
-                for side in self.sides
+                peer: {record.memory.id: record for record in peer.fetch(page)}
+                for peer in self.peers
             }
             for id in page:
                 if all(id in records for records in found.values()):
-                    done += self._agree({side: found[side][id] for side in self.sides})
+                    done += self._agree({peer: found[peer][id] for peer in self.peers})
         return done
 
-    def _agree(self, was: Mapping[Side, Record]) -> int:
+    def _agree(self, was: Mapping[Peer, Record]) -> int:
         record, conflicts = merging.merge(was[self.mine], was[self.theirs])
         id = record.memory.id
-        for side, before in was.items():
+        for peer, before in was.items():
             if before.memory.superseded_by:
-                self.behind[side][id] = before.memory.superseded_by
-        for side, before in was.items():
+                self.behind[peer][id] = before.memory.superseded_by
+        for peer, before in was.items():
             by = record.memory.superseded_by
             hidden = record.memory.deleted_at or before.memory.deleted_at
             if not by or by == before.memory.superseded_by or hidden:
                 continue
-            end = self._end(side, record.memory)
+            end = self._follow_replacements(peer, record.memory)
             if end is None:
                 # Its replacement is on its way, or is not exchanged: what a private conversation did here is not done there.
                 self.waiting.append(id)
                 return 0
-            if not self._shown(side, end) and self._shown(side, self._end(side, before.memory)):
-                # One side replaced it by what the other had forgotten: neither meant that nothing of it is left.
+            if not self._was_visible(peer, end) and self._was_visible(
+                peer, self._follow_replacements(peer, before.memory)
+            ):
+                # One peer replaced it by what the other had forgotten: neither meant that nothing of it is left.
                 record = self._free(record)
                 conflicts = tuple(sorted({*conflicts, "superseded_by"}))
         if conflicts:
             self.conflicts.append((id, conflicts))
         return self._put_both(record, was)
 
-    def _put_both(self, record: Record, was: Mapping[Side, Record]) -> int:
+    def _put_both(self, record: Record, was: Mapping[Peer, Record]) -> int:
         id, now = record.memory.id, version(record)
-        for side, before in was.items():
-            if now != version(before) and self._put(side, [record], {id: version(before)}):
+        for peer, before in was.items():
+            if now != version(before) and self._put(peer, [record], {id: version(before)}):
                 return 0
             if record.memory.deleted_at and before.memory.deleted_at is None:
-                self.forgotten.add((side, id))
-        self._agreed(id, now, record.memory.superseded_by)
+                self.forgotten.add((peer, id))
+        self._note_agreement(id, now, record.memory.superseded_by)
         return 1
 
-    def _end(self, side: Side, memory: Memory) -> Memory | None:
-        """Where following what replaced a memory leads on a side; None if it leads to something that the side does not have."""
+    def _follow_replacements(self, peer: Peer, memory: Memory) -> Memory | None:
+        """Where following what replaced a memory leads on a peer; None if it leads to something that the peer does not have."""
         seen = {memory.id}
         while memory.superseded_by and memory.superseded_by not in seen:
             seen.add(memory.superseded_by)
-            found = side.fetch([memory.superseded_by])
+            found = peer.fetch([memory.superseded_by])
             if not found:
                 return None
             memory = found[0].memory
         return memory
 
-    def _shown(self, side: Side, end: Memory | None) -> bool:
-        """Whether it could be seen on a side when the run began."""
-        return end is not None and (end.deleted_at is None or (side, end.id) in self.forgotten)
+    def _was_visible(self, peer: Peer, end: Memory | None) -> bool:
+        """Whether it could be seen on a peer when the run began."""
+        return end is not None and (end.deleted_at is None or (peer, end.id) in self.forgotten)
 
     def _free(self, record: Record) -> Record:
         self.undone.add((record.memory.superseded_by or "", record.memory.id, "supersedes"))
         return merging.free(record)
 
     def _open_circles(self) -> None:
-        """Where each side said that its own replaces the other's, the two hide each other. The later word stands: what was replaced first
-        is brought back. By what the sides have and not by what this run did, so that one that was cut off leaves no circle for good."""
-        for side in (self.mine, self.theirs):
-            for circle in merging.find_circles(self.behind[side]):
-                found = {record.memory.id: record for record in side.fetch(circle)}
+        """Where each peer said that its own replaces the other's, the two hide each other. The later word stands: what was replaced first
+        is brought back. By what the peers have and not by what this run did, so that one that was cut off leaves no circle for good."""
+        for peer in (self.mine, self.theirs):
+            for circle in merging.find_circles(self.behind[peer]):
+                found = {record.memory.id: record for record in peer.fetch(circle)}
                 if any(
-                    id not in found or found[id].memory.superseded_by != self.behind[side][id]
+                    id not in found or found[id].memory.superseded_by != self.behind[peer][id]
                     for id in circle
                 ):
                     continue  # changed meanwhile
@@ -368,44 +370,44 @@ class Sync:
                 if known:
                     first = min(known, key=lambda one: (merging.replaced_at(one), one.memory.id))
                     self.conflicts.append((first.memory.id, ("superseded_by",)))
-                    self._put_both(self._free(first), dict.fromkeys(self.sides, first))
+                    self._put_both(self._free(first), dict.fromkeys(self.peers, first))
 
     def _settle_twins(self, mine: str, theirs: str) -> int:
         """The same text under two ids: the older one stays, the other is put behind it."""
         found = {self.mine: self.mine.fetch([mine]), self.theirs: self.theirs.fetch([theirs])}
         if not all(found.values()):
             return 0
-        own = {side: records[0] for side, records in found.items()}
+        own = {peer: records[0] for peer, records in found.items()}
         keep, drop = sorted(own.values(), key=lambda record: record.memory.id)
-        side = next(side for side, record in own.items() if record is drop)
+        peer = next(peer for peer, record in own.items() if record is drop)
         if drop.memory.deleted_at is None and drop.memory.superseded_by is None:
-            end = self._end(side, keep.memory)
+            end = self._follow_replacements(peer, keep.memory)
             if end is None or end.deleted_at:
                 self.left += [mine, theirs]  # the one that would stay cannot be seen there either
                 return 0
         behind = merging.hide(drop, keep)
-        for side, record in own.items():
+        for peer, record in own.items():
             expect = {
                 one.memory.id: version(one) if one is record else None for one in (keep, drop)
             }
-            if self._put(side, [behind, keep], expect):
+            if self._put(peer, [behind, keep], expect):
                 return 0
         for record in (keep, behind):
-            self._agreed(record.memory.id, version(record), record.memory.superseded_by)
+            self._note_agreement(record.memory.id, version(record), record.memory.superseded_by)
         return 2
 
-    # What one side lacks
+    # What one peer lacks
 
     def _missing(
         self,
         outline: Outline,
-        having: Side,
+        having: Peer,
         other: Outline,
-        lacking: Side,
+        lacking: Peer,
         twins: set[str],
         shared: Shared,
     ) -> Missing:
-        """What becomes of the memories that one side lacks."""
+        """What becomes of the memories that one peer lacks."""
         ids = [id for id in outline.lines if id not in other.lines and id not in twins]
         known = [id for id in ids if id in shared.records]
         hashes = {id: {outline.lines[id].hash} for id in known}
@@ -420,7 +422,7 @@ class Sync:
             for id in known
             if id not in purge and outline.lines[id].version == shared.records[id]
         }
-        # What was removed on one side, but changed on the other since, somebody cares for.
+        # What was removed on one peer, but changed on the other since, somebody cares for.
         copy = [id for id in ids if id not in gone and id not in purge]
         return Missing(gone, list(purge), copy)
 
@@ -432,12 +434,12 @@ class Sync:
                 "If they were meant to go: add --accept-removals. If a database was lost or restored: `bethink sync --forget-base`.",
             )
 
-    def _remove(self, side: Side, missing: Missing) -> int:
-        left = side.remove(missing.gone, missing.purge, ())
+    def _remove(self, peer: Peer, missing: Missing) -> int:
+        left = peer.remove(missing.gone, missing.purge, ())
         self.left += left
         return len(missing.gone) + len(missing.purge) - len(left)
 
-    def _copy(self, source: Side, target: Side, ids: Sequence[str]) -> int:
+    def _copy(self, source: Peer, target: Peer, ids: Sequence[str]) -> int:
         done = 0
         for page in _paged(ids):
             records = source.fetch(page)
@@ -446,15 +448,17 @@ class Sync:
             left = self._put(target, records, {record.memory.id: None for record in records})
             for record in records:
                 if record.memory.id not in left:
-                    self._agreed(record.memory.id, version(record), record.memory.superseded_by)
+                    self._note_agreement(
+                        record.memory.id, version(record), record.memory.superseded_by
+                    )
                     done += 1
         return done
 
     def _put(
-        self, side: Side, records: Sequence[Record], expect: Mapping[str, bytes | None]
+        self, peer: Peer, records: Sequence[Record], expect: Mapping[str, bytes | None]
     ) -> tuple[str, ...]:
         scopes = (("", self.name, ""),) if self.name else ()
-        left = side.take(Bundle(scopes=scopes, records=tuple(records)), expect)
+        left = peer.take(Bundle(scopes=scopes, records=tuple(records)), expect)
         self.left += left
         return left
 
@@ -463,7 +467,7 @@ class Sync:
     def _exchange_links(
         self, mine: Outline, theirs: Outline, shared: Shared
     ) -> tuple[int, frozenset[Link]]:
-        """Brings over the relations that one side lacks, ends those that one side ended. Returns how many, and what both have now."""
+        """Brings over the relations that one peer lacks, ends those that one peer ended. Returns how many, and what both have now."""
         outlines = {self.theirs: theirs, self.mine: mine}
         all_links = {**mine.links, **theirs.links}
         exchanged = {link for link in all_links if link[0] in self.both and link[1] in self.both}
@@ -471,21 +475,21 @@ class Sync:
             link for link in exchanged if not (link in mine.links and link in theirs.links)
         }
         ended = {link for link in one_sided if link in shared.links} | self.undone
-        for side, outline in outlines.items():
+        for peer, outline in outlines.items():
             lacking = [link for link in one_sided - ended if link not in outline.links]
             for page in _paged(sorted(lacking)):
-                side.take(Bundle(relations=tuple(all_links[link] for link in page)), {})
+                peer.take(Bundle(relations=tuple(all_links[link] for link in page)), {})
             for gone in _paged(sorted(link for link in ended if link in outline.links)):
-                side.remove({}, (), gone)
+                peer.remove({}, (), gone)
         # Those of memories that could not be agreed on stay known, so that a later sync may end them.
         kept = {link for link in shared.links if link in mine.links and link in theirs.links}
         number = len(one_sided - ended) + len(ended & all_links.keys())
         return number, frozenset((exchanged | kept) - ended)
 
     def _exchange_places(self) -> None:
-        """Sources, sessions and topics: the one that was read further stands. Messages that either side knows, both know."""
+        """Sources, sessions and topics: the one that was read further stands. Messages that either peer knows, both know."""
         mine, theirs = self.mine.places(), self.theirs.places()
-        for side, given, known in ((self.theirs, mine, theirs), (self.mine, theirs, mine)):
+        for peer, given, known in ((self.theirs, mine, theirs), (self.mine, theirs, mine)):
             for part in PLACES:
                 there = {item_key(part, item): item for item in getattr(known, part)}
                 further = [
@@ -494,13 +498,13 @@ class Sync:
                     if _is_further(part, item, there.get(item_key(part, item)))
                 ]
                 for page in _paged(further):
-                    side.take(Bundle(**{part: tuple(page)}), {})  # type: ignore[arg-type]
+                    peer.take(Bundle(**{part: tuple(page)}), {})  # type: ignore[arg-type]
 
 
 def _twins(mine: Outline, theirs: Outline) -> list[tuple[str, str]]:
-    """The same text under two ids, told on both sides."""
+    """The same text under two ids, told on both peers."""
     here, there = (
-        {line.hash: id for id, line in side.lines.items() if line.alone} for side in (mine, theirs)
+        {line.hash: id for id, line in peer.lines.items() if line.alone} for peer in (mine, theirs)
     )
     return [
         (here[hash], there[hash])
@@ -510,7 +514,7 @@ def _twins(mine: Outline, theirs: Outline) -> list[tuple[str, str]]:
 
 
 def _is_further(part: str, item: Any, other: Any) -> bool:
-    """Whether an item was read further than the other side's, or the other side has none."""
+    """Whether an item was read further than the other peer's, or the other peer has none."""
     if other is None:
         return True
     return digest(part, item) != digest(part, other) and _reach(part, item) > _reach(part, other)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from bethink.api import Bethink
-    from bethink.features.sync import Report, Side
+    from bethink.features.sync import Peer, Report
     from bethink.types import Memory
 
 MARKDOWN = (".md", ".markdown", ".mdx")
@@ -280,7 +280,7 @@ def sync(args: Namespace, memory: Bethink) -> Result:
       bethink config team https://memory.example && bethink sync
       bethink sync --include conversations,documents
     """
-    from bethink.features.sync import TOLD, Database, Shared, Sync, load_shared, save_shared
+    from bethink.features.sync import TOLD, Shared, StorePeer, Sync, load_shared, save_shared
 
     included = pieces(args.include)
     if wrong := [one for one in included if one not in INCLUDED]:
@@ -294,13 +294,13 @@ def sync(args: Namespace, memory: Bethink) -> Result:
             "bethink sync --with https://memory.example, or bethink config team …",
         )
     reports: list[Report] = []
-    with far_side(args, memory, team) as side_of:
+    with open_peer(args, memory, team) as peer_of:
         for here, there, name in synced_scopes(args, memory):
             file = state_file(memory, team, here, there)
             shared = Shared({}, frozenset()) if args.forget_base else load_shared(file)
-            mine = Database(memory.store, here, memory.actor, memory.clock)
+            mine = StorePeer(memory.store, here, memory.actor, memory.clock)
             what = (TOLD, *included)
-            run = Sync(mine, side_of(there), name, what, args.accept_removals)
+            run = Sync(mine, peer_of(there), name, what, args.accept_removals)
             report, now = run.run(shared)
             save_shared(file, now)
             reports.append(report)
@@ -308,19 +308,19 @@ def sync(args: Namespace, memory: Bethink) -> Result:
 
 
 @contextmanager
-def far_side(args: Namespace, memory: Bethink, team: str) -> Iterator[Callable[[str], Side]]:
+def open_peer(args: Namespace, memory: Bethink, team: str) -> Iterator[Callable[[str], Peer]]:
     """The team's side of each scope: of a server, or of a database."""
     from bethink.features.migration import without_password
-    from bethink.features.sync import Database
+    from bethink.features.sync import StorePeer
     from bethink.store import located, open_store
     from bethink.types import PERSONAL
 
     if team.startswith(("http://", "https://")):
-        from bethink.surface.remote.client import Client, Server, read_token
+        from bethink.surface.remote.client import Client, ServerPeer, read_token
 
         client = Client(team, read_token(args.token_file))
         name = team_name(args, memory)
-        yield lambda scope: Server(client, name, args.container, scope == PERSONAL)
+        yield lambda scope: ServerPeer(client, name, args.container, scope == PERSONAL)
         return
     config = memory.config._replace(database=team)
     used, wanted = (located(one, memory.project) for one in (memory.config, config))
@@ -331,7 +331,7 @@ def far_side(args: Namespace, memory: Bethink, team: str) -> Iterator[Callable[[
         )
     store = open_store(config, memory.project)
     try:
-        yield lambda scope: Database(store, scope, memory.actor, memory.clock)
+        yield lambda scope: StorePeer(store, scope, memory.actor, memory.clock)
     finally:
         store.close()
 

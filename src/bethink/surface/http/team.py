@@ -9,7 +9,7 @@ from pydantic import Field
 
 from bethink.errors import BethinkError, NotFound, StoreError
 from bethink.features import incoming
-from bethink.features.sync import Database
+from bethink.features.sync import StorePeer
 from bethink.store.bundle import EPOCH, Bundle, bundle_to_json, stamp
 from bethink.surface.http.operation import Call, Reply, operation
 from bethink.surface.http.projects import no_personal, refuse_write
@@ -93,19 +93,19 @@ def _run_tool(call: Call, name: str) -> Reply:
         return Reply({"text": f"{error.message} {error.hint or ''}".strip(), "failed": True})
 
 
-def _database(call: Call) -> Database:
+def _peer(call: Call) -> StorePeer:
     """The database to exchange memories with, and in it the scope that is exchanged."""
     memory, personal = call.memory, call.query.personal
     if personal and not call.caller.personal:
         raise no_personal()
     scope = PERSONAL if personal else memory.scope
-    return Database(memory.store, scope, memory.actor, memory.clock)
+    return StorePeer(memory.store, scope, memory.actor, memory.clock)
 
 
 @operation("Team", "POST", "/sync/outline", "Outlined", Which, Wanted)
 def outline(call: Call) -> dict[str, Any]:
     """What a project holds, as far as it takes to compare it with another database."""
-    found = _database(call).outline(call.body.what)
+    found = _peer(call).outline(call.body.what)
     lines = [[id, line.version.hex(), line.hash, line.alone] for id, line in found.lines.items()]
     links = [
         [*link, stamp(relation.created_at or EPOCH), actor]
@@ -117,19 +117,19 @@ def outline(call: Call) -> dict[str, Any]:
 @operation("Team", "POST", "/sync/records", "Bundled", Which, Ids)
 def give_records(call: Call) -> dict[str, Any]:
     """Memories whole, with their history and vectors."""
-    return {"bundle": bundle_to_json(Bundle(records=tuple(_database(call).fetch(call.body.ids))))}
+    return {"bundle": bundle_to_json(Bundle(records=tuple(_peer(call).fetch(call.body.ids))))}
 
 
 @operation("Team", "POST", "/sync/places", "Bundled", Which, Wanted)
 def give_places(call: Call) -> dict[str, Any]:
     """Sources, sessions, topics and known messages of a project."""
-    return {"bundle": bundle_to_json(_database(call).places())}
+    return {"bundle": bundle_to_json(_peer(call).places())}
 
 
 @operation("Team", "POST", "/sync/take", "Left", Which, Given, scope="write")
 def take_records(call: Call) -> dict[str, Any]:
     """Puts memories of another database down as they are, where they are expected."""
-    database = _database(call)
+    database = _peer(call)
     longest = call.memory.config.max_characters
     bundle, hidden = incoming.check_bundle(call.body.bundle, longest)
     expect = {id: None if one is None else _version(one) for id, one in call.body.expect.items()}
@@ -151,7 +151,7 @@ def _inside(call: Call, scope: str, relations: Any) -> Any:
 @operation("Team", "POST", "/sync/remove", "Removed", Which, Removal, scope="write")
 def remove_records(call: Call) -> dict[str, Any]:
     """Removes what another database no longer has."""
-    database = _database(call)
+    database = _peer(call)
     asked = call.body
     wanted = {*asked.gone, *asked.purge, *(id for link in asked.unlink for id in link[:2])}
     here = {
@@ -184,4 +184,4 @@ def _version(text: str) -> bytes:
 @operation("Team", "POST", "/sync/purged", "Purged", Which, Hashes, scope="write")
 def list_purged(call: Call) -> dict[str, Any]:
     """Which of these texts, by their hashes, were purged here."""
-    return {"purged": sorted(_database(call).purged(call.body.hashes))}
+    return {"purged": sorted(_peer(call).purged(call.body.hashes))}

@@ -132,8 +132,8 @@ class Client:
             raise Refused(error.message, hint) from error
 
 
-class Server:
-    """The far side. It knows the project by the name that the team gave it."""
+class ServerPeer:
+    """The far peer of a sync. It knows the project by the name that the team gave it."""
 
     def __init__(
         self, client: Client, name: str, container: str | None = None, personal: bool = False

@@ -262,7 +262,7 @@ def merge_targets(targets: Iterable[Target]) -> list[Target]:
 def _change(
     files: Files, host: str, targets: Sequence[Target], root: str = "", force: bool = False
 ) -> Iterator[Outcome]:
-    plans = [_plan(files, host, target, root, force) for target in targets]
+    plans = [Change(files, host, target, root, force).plan() for target in targets]
     for plan in plans:
         if plan.meanwhile:
             files.note(plan.outcome.path, plan.meanwhile)
@@ -288,137 +288,127 @@ def _change(
             Path(folder).rmdir()
 
 
-def _plan(files: Files, host: str, target: Target, root: str, force: bool) -> Plan:
-    path, known = target.path, files.records.get(str(target.path))
-    keys = known.hosts.get(host, ()) if known else ()
-    outcome = Outcome(host, target.part or _part_of(path, keys), path, "unchanged")
-    try:
-        file = follow(path, root or (known.root if known else ""))
-        was = files.read(file)
-        if target.text is None and WHOLE in keys:
-            return _plan_removal(outcome, file, was, known)
-        if target.text is not None:
-            return _plan_whole(outcome, file, was, target.text, known, root)
-        if was is None and not target.entries:
-            return Plan(outcome._replace(reasons=(f"{path} is no longer there.",)), file)
-        return _plan_entries(files, outcome, file, was, target, known, root, force)
-    except BethinkError as error:
-        return Plan(outcome._replace(status="failed", reasons=(_sentence(error),)), path)
+class Change:
+    """One file on its way from what it holds to what it should hold for a host."""
 
+    def __init__(self, files: Files, host: str, target: Target, root: str, force: bool) -> None:
+        self.files, self.host, self.target, self.force = files, host, target, force
+        self.path = self.file = target.path
+        self.was: str | None = None
+        self.known = files.records.get(str(target.path)) or Record({}, root)
+        self.mine = self.known.hosts.get(host, ())
+        self.others = {one: keys for one, keys in self.known.hosts.items() if one != host}
 
-def _plan_entries(
-    files: Files,
-    outcome: Outcome,
-    file: Path,
-    was: str | None,
-    target: Target,
-    known: Record | None,
-    root: str,
-    force: bool,
-) -> Plan:
-    host, path = outcome.host, outcome.path
-    original, untouched = files.original(known), known is not None and known.after == digest(was)
-    mine = known.hosts.get(host, ()) if known else ()
-    others = {one: keys for one, keys in known.hosts.items() if one != host} if known else {}
-    needed = {entry.key for entry in target.entries} | {
-        key for keys in others.values() for key in keys if key[0] != "hook"
-    }
-    text = target.start if was is None else was
-    rest = take_entries(text, [key for key in mine if key not in needed], host, original)
-    edited = (
-        put_entries(rest, target.entries, host, mine, force) if target.entries else Edited(rest, ())
-    )
-    if not edited.keys and not others and known is not None:
-        return _plan_return(files, outcome, file, was, rest, known, untouched)
-    why = why_ignored(target, edited.text, AGENTS[host])
-    reasons = (*edited.kept, why) if why else edited.kept
-    if not edited.keys or (edited.text == was and set(edited.keys) == set(mine)):
-        status = "kept" if edited.kept else "unchanged"
-        return Plan(outcome._replace(status=status, reasons=reasons), file, was, was, known, known)
-    backup = files.back_up(path, was)
-    if known is None or was is None:
-        missing = () if was is not None else _missing_folders(file)
-        fresh = Record({}, root, was is not None, missing, backup)
-    elif untouched:
-        fresh = known
-    else:  # somebody edited it since: without our entries it is what it should become again
-        text = was
-        for one, keys in known.hosts.items():
-            text = take_entries(text, keys, one, original)
-        existed = known.existed or not _is_blank(text)
-        fresh = known._replace(
-            existed=existed, original=files.back_up(path, text) if existed else ""
+    def plan(self) -> Plan:
+        try:
+            self.file = follow(self.path, self.known.root)
+            self.was = self.files.read(self.file)
+            if self.target.text is not None:
+                return self.plan_whole(self.target.text)
+            if WHOLE in self.mine:
+                return self.plan_removal()
+            if self.was is None and not self.target.entries:
+                return self.end("unchanged", None, None, f"{self.path} is no longer there.")
+            return self.plan_entries()
+        except BethinkError as error:
+            return self.end("failed", self.was, self.known, _sentence(error))
+
+    def end(
+        self,
+        status: str,
+        text: str | None,
+        record: Record | None,
+        *reasons: str,
+        meanwhile: Record | None = None,
+        backup: str = "",
+    ) -> Plan:
+        """What becomes of the file: its text, and what the record says from then on."""
+        parts = parts_of(self.path, self.mine)
+        part = self.target.part or (parts[0] if len(parts) == 1 else "")
+        diff = difference(self.path, self.was, text)
+        outcome = Outcome(self.host, part, self.path, status, reasons, diff, backup)
+        return Plan(outcome, self.file, text, self.was, meanwhile or self.known, record)
+
+    def plan_whole(self, text: str) -> Plan:
+        was, known = self.was, self.known
+        if was is not None and not known.hosts:
+            kept = f"{self.path} is there already and is not ours; it was kept."
+            return (
+                self.end("unchanged", was, None)
+                if was == text
+                else self.end("kept", was, None, kept)
+            )
+        if was is not None and not known.is_ours(was):
+            kept = f"You changed {self.path}; it was kept. Remove it to get ours."
+            return self.end("kept", was, known, kept)
+        record = known._replace(
+            hosts={**self.others, self.host: (WHOLE,)},
+            folders=_missing_folders(self.file) if was is None else known.folders,
+            after=digest(text),
+            before="" if was is None else digest(was),
         )
-    record = fresh._replace(hosts={**others, host: edited.keys}, after=digest(edited.text))
-    both = tuple(dict.fromkeys((*mine, *edited.keys)))
-    outcome = outcome._replace(
-        status="made" if was is None else "unchanged" if edited.text == was else "changed",
-        reasons=reasons,
-        diff=difference(path, was, edited.text),
-        backup=backup,
-    )
-    meanwhile = record._replace(hosts={**others, host: both})
-    return Plan(outcome, file, edited.text, was, meanwhile, record)
+        status = "made" if was is None else "unchanged" if was == text else "changed"
+        return self.end(status, text, record, meanwhile=record)
 
+    def plan_removal(self) -> Plan:
+        if self.others:
+            still = f"{', '.join(self.others)} still needs {self.path}."
+            return self.end("unchanged", self.was, self.known._replace(hosts=self.others), still)
+        if self.was is not None and not self.known.is_ours(self.was):
+            return self.end("kept", self.was, None, f"You changed {self.path}; it was kept.")
+        return self.end("removed" if self.was else "unchanged", None, None)
 
-def _plan_return(
-    files: Files,
-    outcome: Outcome,
-    file: Path,
-    was: str | None,
-    rest: str,
-    known: Record,
-    untouched: bool,
-) -> Plan:
-    """Nothing of ours stays in the file: it becomes what it was, or is left without our entries."""
-    text: str | None = rest
-    status = "unchanged" if rest == was else "cleaned"
-    if untouched and not known.existed:
-        text, status = None, "removed"
-    elif untouched and (original := files.original(known)) is not None:
-        text, status = original, "restored"
-    elif not known.existed and _is_blank(rest):
-        text, status = None, "removed"
-    if not untouched:
-        files.back_up(outcome.path, was)
-    diff = difference(outcome.path, was, text)
-    return Plan(outcome._replace(status=status, diff=diff), file, text, was, known)
-
-
-def _plan_whole(
-    outcome: Outcome, file: Path, was: str | None, text: str, known: Record | None, root: str
-) -> Plan:
-    path = outcome.path
-    if was is not None and (was != text if known is None else not known.is_ours(was)):
-        kept = (
-            f"{path} is there already and is not ours; it was kept."
-            if known is None
-            else f"You changed {path}; it was kept. Remove it to get ours."
+    def plan_entries(self) -> Plan:
+        was, known, wanted = self.was, self.known, self.target.entries
+        untouched, original = known.after == digest(was), self.files.original(known)
+        needed = {entry.key for entry in wanted} | {
+            key for keys in self.others.values() for key in keys if key[0] != "hook"
+        }
+        going = [key for key in self.mine if key not in needed]
+        text = self.target.start if was is None else was
+        edited = Edited(take_entries(text, going, self.host, original), ())
+        if wanted:
+            edited = put_entries(edited.text, wanted, self.host, self.mine, self.force)
+        if known.hosts and not edited.keys and not self.others:
+            return self.plan_return(edited.text, untouched)
+        why = why_ignored(self.target, edited.text, AGENTS[self.host])
+        reasons = (*edited.kept, why) if why else edited.kept
+        if not edited.keys or (edited.text == was and set(edited.keys) == set(self.mine)):
+            return self.end("kept" if edited.kept else "unchanged", was, known, *reasons)
+        backup = self.files.back_up(self.path, was)
+        if was is None:
+            known = known._replace(existed=False, folders=_missing_folders(self.file), original="")
+        elif not known.hosts:
+            known = known._replace(existed=True, original=backup)
+        elif (
+            not untouched
+        ):  # somebody edited it: without our entries it is what it should become again
+            known = self.without_us(was, original)
+        record = known._replace(
+            hosts={**self.others, self.host: edited.keys}, after=digest(edited.text)
         )
-        return Plan(outcome._replace(status="kept", reasons=(kept,)), file, was, was, known, known)
-    if was == text and known is None:
-        return Plan(outcome, file, was, was)
-    hosts = {**(known.hosts if known else {}), outcome.host: (WHOLE,)}
-    folders = known.folders if known and was is not None else _missing_folders(file)
-    before = digest(was) if was is not None else ""
-    record = Record(hosts, root, False, folders, "", digest(text), before)
-    status = "made" if was is None else "unchanged" if was == text else "changed"
-    outcome = outcome._replace(status=status, diff=difference(path, was, text))
-    return Plan(outcome, file, text, was, record, record)
+        both = tuple(dict.fromkeys((*self.mine, *edited.keys)))
+        status = "made" if was is None else "unchanged" if edited.text == was else "changed"
+        meanwhile = record._replace(hosts={**self.others, self.host: both})
+        return self.end(status, edited.text, record, *reasons, meanwhile=meanwhile, backup=backup)
 
+    def without_us(self, text: str, original: str | None) -> Record:
+        """The record under which a file that was edited since is given back as its editor wants it."""
+        for host, keys in self.known.hosts.items():
+            text = take_entries(text, keys, host, original)
+        if not self.known.existed and _is_blank(text):
+            return self.known
+        return self.known._replace(existed=True, original=self.files.back_up(self.path, text))
 
-def _plan_removal(outcome: Outcome, file: Path, was: str | None, known: Record | None) -> Plan:
-    assert known is not None
-    others = {host: keys for host, keys in known.hosts.items() if host != outcome.host}
-    if others:
-        still = outcome._replace(reasons=(f"{', '.join(others)} still needs {outcome.path}.",))
-        return Plan(still, file, was, was, known, known._replace(hosts=others))
-    if was is not None and not known.is_ours(was):
-        kept = outcome._replace(
-            status="kept", reasons=(f"You changed {outcome.path}; it was kept.",)
-        )
-        return Plan(kept, file, was, was, known)
-    return Plan(outcome._replace(status="removed" if was else "unchanged"), file, None, was, known)
+    def plan_return(self, rest: str, untouched: bool) -> Plan:
+        """Nothing of ours stays in the file: it becomes what it was, or is left without our entries."""
+        existed, original = self.known.existed, self.files.original(self.known)
+        if not existed and (untouched or _is_blank(rest)):
+            return self.end("removed", None, None)
+        if untouched and original is not None:
+            return self.end("restored", original, None)
+        self.files.back_up(self.path, self.was)
+        return self.end("unchanged" if rest == self.was else "cleaned", rest, None)
 
 
 def follow(path: Path, root: str = "") -> Path:
@@ -451,11 +441,6 @@ def parts_of(path: Path, keys: Iterable[Key]) -> list[str]:
     whole = "skills" if path.name == "SKILL.md" else "hooks"
     names = {"hook": "hooks", "member": "mcp", "table": "mcp", "text": whole}
     return list(dict.fromkeys(names[kind] for kind, _ in keys if kind in names))
-
-
-def _part_of(path: Path, keys: Iterable[Key]) -> str:
-    parts = parts_of(path, keys)
-    return parts[0] if len(parts) == 1 else ""
 
 
 def _sentence(error: BethinkError) -> str:

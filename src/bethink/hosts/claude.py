@@ -48,7 +48,7 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.edit import PROMPT_TOOL, SERVER, Entry
+from bethink.hosts.edit import PROMPT_TOOL, SERVER
 from bethink.hosts.place import Place, Target
 from bethink.hosts.speech import block, memory_mode, notice, split_private, without_blocks
 from bethink.hosts.transcript import LineTranscript
@@ -319,18 +319,17 @@ def targets(where: Place) -> list[Target]:
     servers = (Path(moved).expanduser() if moved else where.home) / ".claude.json"
     if where.root is not None:
         servers = where.root / ".mcp.json"
-    hooks = [
-        Entry("hook", ("hooks", name), {"hooks": [_hook(where, event)]})
-        for name, event in EVENTS.items()
-    ]
-    if where.tool_hooks:
-        group = {"matcher": EDITING, "hooks": [_hook(where, "pre-tool")]}
-        hooks.append(Entry("hook", ("hooks", "PreToolUse"), group))
+    hooks = place.hook_entries(place.with_tool_hooks(where), _group, where)
     return [
         place.server_target(servers, {"type": "stdio", **where.server()}, strict=True),
-        Target("hooks", folder(where) / "settings.json", tuple(hooks), strict=True),
+        Target("hooks", folder(where) / "settings.json", hooks, strict=True),
         *place.skill_targets("claude", folder(where) / "skills"),
     ]
+
+
+def _group(where: Place, event: str) -> dict[str, Any]:
+    group = {"hooks": [_hook(where, event)]}
+    return {"matcher": EDITING} | group if event == "pre-tool" else group
 
 
 def _hook(where: Place, event: str) -> dict[str, Any]:

@@ -226,19 +226,18 @@ def folder(where: Place) -> Path:
 
 
 def targets(where: Place) -> list[Target]:
-    hooks = [
-        Entry("hook", ("hooks", name), {"hooks": [_hook(where, event)]})
-        for name, event in EVENTS.items()
-    ]
-    if where.tool_hooks:
-        group = {"matcher": EDITING, "hooks": [_hook(where, "pre-tool")]}
-        hooks.append(Entry("hook", ("hooks", "PreToolUse"), group))
+    hooks = place.hook_entries(place.with_tool_hooks(where), _group, where)
     table = Entry("table", ("mcp_servers", SERVER), where.server())
     return [
         Target("mcp", folder(where) / "config.toml", (table,)),
-        Target("hooks", folder(where) / "hooks.json", tuple(hooks), strict=True),
+        Target("hooks", folder(where) / "hooks.json", hooks, strict=True),
         *place.skill_targets("codex", where.folder(".agents") / "skills"),
     ]
+
+
+def _group(where: Place, event: str) -> dict[str, Any]:
+    group = {"hooks": [_hook(where, event)]}
+    return {"matcher": EDITING} | group if event == "pre-tool" else group
 
 
 def _hook(where: Place, event: str) -> dict[str, Any]:

@@ -37,7 +37,6 @@ from bethink.hosts.base import (
     text_of,
     time_of,
 )
-from bethink.hosts.edit import Entry
 from bethink.hosts.place import Place, Target
 from bethink.hosts.transcript import LineTranscript
 
@@ -137,13 +136,13 @@ def folder(where: Place) -> Path:
 
 def targets(where: Place) -> list[Target]:
     servers = folder(where) / ("mcp.json" if where.root is not None else "mcp-config.json")
-    hooks = [Entry("hook", ("hooks", name), _hook(where, event)) for name, event in EVENTS.items()]
+    hooks = place.hook_entries(EVENTS, _hook, where)
     return [
         place.server_target(servers, {"type": "local", **where.server(), "tools": ["*"]}),
         Target(
             "hooks",
             folder(where) / "hooks" / "bethink.json",
-            tuple(hooks),
+            hooks,
             strict=True,
             start=place.VERSIONED,
         ),

@@ -29,7 +29,6 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.edit import Entry
 from bethink.hosts.place import Place, Target
 from bethink.hosts.speech import block, without_blocks
 from bethink.hosts.transcript import LineTranscript
@@ -101,16 +100,16 @@ def folder(where: Place) -> Path:
 
 
 def targets(where: Place) -> list[Target]:
-    lines = {name: where.hook_line(event, "cursor") for name, event in EVENTS.items()}
-    hooks = [
-        Entry("hook", ("hooks", name), {"command": line, "timeout": place.SECONDS})
-        for name, line in lines.items()
-    ]
+    hooks = place.hook_entries(EVENTS, _hook, where)
     return [
         place.server_target(folder(where) / "mcp.json", where.server()),
-        Target("hooks", folder(where) / "hooks.json", tuple(hooks), start=place.VERSIONED),
+        Target("hooks", folder(where) / "hooks.json", hooks, start=place.VERSIONED),
         *place.skill_targets("cursor", folder(where) / "skills"),
     ]
+
+
+def _hook(where: Place, event: str) -> dict[str, Any]:
+    return {"command": where.hook_line(event, "cursor"), "timeout": place.SECONDS}
 
 
 def notes(where: Place) -> list[str]:

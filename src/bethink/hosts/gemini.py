@@ -36,7 +36,6 @@ from bethink.hosts.base import (
     name_of,
     time_of,
 )
-from bethink.hosts.edit import Entry
 from bethink.hosts.place import Place, Target
 from bethink.hosts.transcript import LineTranscript, Transcript, WholeTranscript
 
@@ -175,10 +174,10 @@ def folder(where: Place) -> Path:
 
 def targets(where: Place) -> list[Target]:
     settings = folder(where) / "settings.json"
-    hooks = [Entry("hook", ("hooks", name), _group(where, event)) for name, event in EVENTS.items()]
+    hooks = place.hook_entries(EVENTS, _group, where)
     return [
         place.server_target(settings, where.server()),
-        Target("hooks", settings, tuple(hooks)),
+        Target("hooks", settings, hooks),
         *place.skill_targets("gemini", where.folder(".agents") / "skills"),
     ]
 

@@ -12,7 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,6 +80,20 @@ class Target(NamedTuple):
 def server_target(path: Path, value: Mapping[str, Any], strict: bool = False) -> Target:
     entry = Entry("member", ("mcpServers", SERVER), dict(value))
     return Target("mcp", path, (entry,), strict=strict)
+
+
+def hook_entries(
+    events: Mapping[str, str], make: Callable[[Place, str], dict[str, Any]], where: Place
+) -> tuple[Entry, ...]:
+    """A hook for each event, in the list of that event."""
+    return tuple(
+        Entry("hook", ("hooks", name), make(where, event)) for name, event in events.items()
+    )
+
+
+def with_tool_hooks(where: Place) -> dict[str, str]:
+    """The usual events, and that before a tool where the settings want it."""
+    return USUAL_EVENTS | ({"PreToolUse": "pre-tool"} if where.tool_hooks else {})
 
 
 def skill_targets(host: str, folder: Path) -> list[Target]:

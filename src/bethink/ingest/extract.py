@@ -33,6 +33,7 @@ from bethink.ingest.lexicon import (
     technology,
     word_set,
 )
+from bethink.ingest.sentences import split_sentences
 from bethink.types import KIND_ALIASES, KINDS, Entity, Passage
 
 # A found entity with its place, or a place that later finders shall not look at.
@@ -134,29 +135,6 @@ def _plain(line: str) -> str:
     return " ".join(line.split())
 
 
-@lru_cache(maxsize=64)
-def _sentences(text: str) -> tuple[str, ...]:
-    sentences: list[str] = []
-    begin = 0
-    # The set comes first because a search for a set of characters jumps from one to the next; look-behinds tell them apart.
-    stops = (
-        r"[.!?。！？](?:(?<=[.!?])[.!?]{0,10}[\"'”’)\]*_`]{0,4}(?=\s)|(?<=[。！？])[。！？]{0,10})"
-    )
-    for stop in compile_pattern(stops).finditer(text):
-        following = text[stop.end() : stop.end() + 8].lstrip()[:1]
-        last = text[begin : stop.start()].rsplit(None, 1)[-1:] or [""]
-        if (
-            following.islower()
-            or last[0].lstrip("([").lower() in word_set("abbreviations")
-            or (len(last[0]) == 1 and last[0].isupper())
-        ):
-            continue
-        sentences.append(text[begin : stop.end()].strip())
-        begin = stop.end()
-    sentences.append(text[begin:].strip())
-    return tuple(filter(None, sentences))
-
-
 def summarize(text: str, words: int = SUMMARY_WORDS) -> str:
     """One line of at most so many words: the text itself if it is short, else the most telling of its first sentences."""
     text = text[:PREFIX]
@@ -175,7 +153,7 @@ def summarize(text: str, words: int = SUMMARY_WORDS) -> str:
         return whole
     greeting = compile_pattern(GREETING)
     body = [block for block, heading in blocks if not heading] or [block for block, _ in blocks]
-    sentences = (sentence for block in body[:8] for sentence in _sentences(block[:4000]))
+    sentences = (sentence for block in body[:8] for sentence in split_sentences(block[:4000]))
     told = (
         sentence
         for sentence in sentences
@@ -537,7 +515,7 @@ def classify(text: str) -> tuple[str, float]:
     text = text[:CUE_PREFIX].strip()
     if not any(map(str.isalnum, text)):
         return "general", 0.5
-    sentences = [sentence for block, _ in _blocks(text) for sentence in _sentences(block)]
+    sentences = [sentence for block, _ in _blocks(text) for sentence in split_sentences(block)]
     if not sentences and cue_scores(text).get("problem", 0) < 3:
         return "code", FIRMNESS
     kept = [sentence for sentence in sentences if not _is_filler(sentence)]

@@ -5,10 +5,10 @@ The table below is published in docs/concepts/privacy.md. `python tests/test_att
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hooking import Shop
@@ -17,6 +17,7 @@ from test_conversations import transcript
 from bethink import Bethink
 from bethink.errors import InvalidInput
 from bethink.features import conversations, handoffs, inbox, knowledge
+from bethink.judge import Judgement
 from bethink.surface.cli.main import main
 from bethink.surface.mcp import tools
 from bethink.text.fence import trust_word
@@ -262,6 +263,28 @@ def test_what_becomes_of_an_attack_is_what_the_table_says(shop: Shop, way: str) 
 
 def test_only_the_user_replaces_what_the_user_decided() -> None:
     assert [way for way, row in TABLE.items() if row.replaced] == ["the user's own later note"]
+
+
+class Gullible:
+    """A judge that takes every attack for a replacement."""
+
+    def relate(self, pairs: Sequence[tuple[str, str]]) -> list[Judgement]:
+        return [Judgement("replaces", 1.0, {"replaces": 1.0}) for _ in pairs]
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if not TABLE[way].replaced])
+def test_a_judge_that_is_taken_in_changes_nothing(
+    shop: Shop, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_(*, clock: Callable[[], datetime] | None = None, **options: Any) -> Bethink:
+        # The user's own decisions come first, and are not to replace each other.
+        judge = None if clock else Gullible()
+        return Bethink(
+            directory=shop.project, judge=judge, **options, **({"clock": clock} if clock else {})
+        )
+
+    monkeypatch.setattr(shop, "memory", open_)
+    assert attacked(shop, way).replaced == 0
 
 
 def rendered() -> str:

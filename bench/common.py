@@ -12,7 +12,7 @@ import numpy as np
 
 from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
-from bethink.ingest.pipeline import remembered
+from bethink.ingest.pipeline import make_memory
 from bethink.store.places import cache_key
 from bethink.types import Batch, Entry, Passage, Source
 
@@ -134,7 +134,7 @@ def fill(
     started = time.perf_counter()
     for start in range(0, len(texts), BATCH):
         made = [
-            remembered(
+            make_memory(
                 extract(Passage(text, created_at=now - timedelta(minutes=dice.randrange(525_600)))),
                 source,
                 into,

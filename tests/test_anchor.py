@@ -6,7 +6,7 @@ import pytest
 
 from bethink.api import Bethink
 from bethink.embed.hashing import HashingEmbedder
-from bethink.recall.temporal import Event, event
+from bethink.recall.temporal import Event, find_event
 
 OLD, NEW, OTHER = (
     "We use MySQL for the orders database",
@@ -33,7 +33,7 @@ OLD, NEW, OTHER = (
     ],
 )
 def test_the_event_that_a_question_measures_its_time_by(question, expected):
-    assert event(question) == expected
+    assert find_event(question) == expected
 
 
 @pytest.fixture

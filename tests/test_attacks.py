@@ -327,7 +327,7 @@ def test_a_proposal_waits_in_the_inbox_with_the_trusted_one_first_and_the_briefi
 ) -> None:
     old, new = proposal(shop)
     with shop.memory() as memory:
-        (item,) = inbox.look(memory, "contradictions").items
+        (item,) = inbox.list_queue(memory, "contradictions").items
         assert [one.id for one in item.memories] == [old, new]
         assert {(one.type, one.source) for one in memory.relations(old)} == {
             ("may_replace", new),
@@ -344,7 +344,7 @@ def test_the_user_confirms_a_proposal(shop: Shop, confirm: str) -> None:
         if confirm == "link":
             assert memory.link(new, old, "supersedes").type == "supersedes"
         elif confirm == "inbox":
-            inbox.act(memory, "second", [old, new])
+            inbox.decide(memory, "second", [old, new])
         elif confirm == "update":
             memory.update(old, content="We use MongoDB for the billing service.")
         elif confirm == "note":
@@ -368,8 +368,8 @@ def test_the_user_confirms_a_proposal(shop: Shop, confirm: str) -> None:
 def test_the_user_keeps_what_was_disputed(shop: Shop) -> None:
     old, new = proposal(shop)
     with shop.memory() as memory:
-        inbox.act(memory, "both", [old, new])
-        assert not inbox.look(memory, "contradictions").items
+        inbox.decide(memory, "both", [old, new])
+        assert not inbox.list_queue(memory, "contradictions").items
         assert memory.disputes([memory.one(old)]) == []
     assert "disputed" not in shop.start()
 
@@ -405,11 +405,11 @@ def test_an_agent_that_links_only_proposes(shop: Shop) -> None:
 
 def test_an_agent_replaces_what_an_agent_said_and_leaves_the_next_handoff(shop: Shop) -> None:
     with shop.memory() as memory:
-        handoffs.save(memory, handoffs.Handoff("The user's own."))
+        handoffs.save_handoff(memory, handoffs.Handoff("The user's own."))
     with shop.memory(trust=TRUST["agent"]) as memory:
         old = memory.add(ATTACKS[0][0], kind="decision").id
         assert memory.add(ATTACKS[0][1], kind="decision").supersedes == (old,)
-        assert len(handoffs.save(memory, handoffs.Handoff("The agent's.")).supersedes) == 1
+        assert len(handoffs.save_handoff(memory, handoffs.Handoff("The agent's.")).supersedes) == 1
 
 
 if __name__ == "__main__":

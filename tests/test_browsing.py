@@ -475,7 +475,7 @@ def test_pairs_are_looked_for_a_part_at_a_time_and_every_one_is_found(place):
         )
     found, start, looks = set(), 0, 0
     while start is not None:
-        queue = inbox.look(place.memory, "duplicates", start=start, seconds=0)
+        queue = inbox.list_queue(place.memory, "duplicates", start=start, seconds=0)
         found |= {
             frozenset(one.id for one in item.memories)
             for item in queue.items

@@ -59,8 +59,8 @@ def test_what_surely_replaces_does_so_at_once_and_one_command_undoes_it(memory, 
     assert memory.restore(old).superseded_by is None
     assert memory.one(old).valid_to is None
     assert set(texts(memory.search(QUESTION))) == {OLD, NEW}
-    assert not inbox.look(memory, "contradictions").items
-    assert not inbox.look(memory, "duplicates").items
+    assert not inbox.list_queue(memory, "contradictions").items
+    assert not inbox.list_queue(memory, "duplicates").items
 
 
 def test_what_may_replace_is_told_and_waits_in_the_inbox_and_the_newer_comes_first(
@@ -74,7 +74,7 @@ def test_what_may_replace_is_told_and_waits_in_the_inbox_and_the_newer_comes_fir
     hits = memory.search("CAN bus at 250 kbit/s").hits
     assert [hit.memory.content for hit in hits] == [NEW, OLD]
     assert [(one.type, other.id) for one, other in hits[0].related] == [("may_replace", old)]
-    assert [one.id for one in inbox.look(memory, "contradictions").items[0].memories] == [
+    assert [one.id for one in inbox.list_queue(memory, "contradictions").items[0].memories] == [
         outcome.id,
         old,
     ]
@@ -282,9 +282,9 @@ def stored(memory, clock, judge, old=OLD, new=NEW, kind="fact"):
 def test_consolidation_does_what_the_judge_is_sure_of(memory, clock, judge, relation, kind, action):
     old, new = stored(memory, clock, judge, kind=kind)
     judge.says = (relation, 0.9)
-    (step,) = [step for step in tending.plan(memory) if step.action == action]
+    (step,) = [step for step in tending.plan_consolidation(memory) if step.action == action]
     assert step.memories[0].id == new
-    assert tending.apply(memory, [step]) == 1
+    assert tending.apply_steps(memory, [step]) == 1
     known = memory.one(old)
     assert (known.superseded_by == new) is (action == "replace")
     assert bool(known.answered) is (action == "answer")
@@ -294,9 +294,9 @@ def test_the_same_in_other_words_is_merged_and_what_differs_is_not(memory, clock
     same = "The gearbox harness runs its CAN bus at 250 kbit/s."
     stored(memory, clock, judge, new=same)
     judge.says = ("same", 0.9)
-    assert [step.action for step in tending.plan(memory)] == ["merge"]
+    assert [step.action for step in tending.plan_consolidation(memory)] == ["merge"]
     judge.says = ("same", 0.6)
-    assert [step.action for step in tending.plan(memory)] == []
+    assert [step.action for step in tending.plan_consolidation(memory)] == []
 
 
 def test_what_seems_to_disagree_by_its_words_alone_is_left_out(memory, clock, judge):
@@ -304,9 +304,9 @@ def test_what_seems_to_disagree_by_its_words_alone_is_left_out(memory, clock, ju
         memory, clock, judge, "Uploads go to the north bucket.", "Uploads go to the south bucket."
     )
     judge.says = ("unrelated", 0.9)
-    assert tending.contradictions(memory) == []
+    assert tending.find_contradictions(memory) == []
     judge.says = ("contradicts", 0.9)
-    assert len(tending.contradictions(memory)) == 1
+    assert len(tending.find_contradictions(memory)) == 1
 
 
 def test_consolidation_lets_no_agent_replace_the_user(memory, open_memory, clock, judge):
@@ -314,7 +314,7 @@ def test_consolidation_lets_no_agent_replace_the_user(memory, open_memory, clock
     clock.move(days=1)
     open_memory(judge=judge, trust=TRUST["agent"]).add(NEW)
     judge.says = ("replaces", 1.0)
-    assert {step.action for step in tending.plan(memory)} == {"contradict"}
+    assert {step.action for step in tending.plan_consolidation(memory)} == {"contradict"}
 
 
 @pytest.mark.parametrize(("typed", "replaced"), [("y\n", True), ("\n", False)])

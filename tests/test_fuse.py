@@ -20,9 +20,9 @@ from bethink.recall.fuse import (
     TODAY,
     Pool,
     fuse,
-    neighbours,
+    lift_neighbours,
     squash,
-    weights,
+    word_weights,
 )
 from bethink.store.base import Statistics
 from bethink.types import Words
@@ -62,7 +62,7 @@ def unsquashed(relevance):
 
 
 def test_a_rare_word_is_more_telling_than_a_common_one():
-    rare, common, everywhere, unknown = weights(Statistics(1000, 10.0, (1, 100, 5000, 0)))
+    rare, common, everywhere, unknown = word_weights(Statistics(1000, 10.0, (1, 100, 5000, 0)))
     assert unknown > rare > common > everywhere > 0
 
 
@@ -138,7 +138,7 @@ def test_repetition_and_shortness_help_ever_less():
     )
     assert found[3].bm25 > found[2].bm25 > found[1].bm25 > found[4].bm25
     assert found[5].bm25 > found[1].bm25
-    assert found[3].bm25 < 2.2 * weights(Statistics(1000, 10.0, (10,)))[0]
+    assert found[3].bm25 < 2.2 * word_weights(Statistics(1000, 10.0, (10,)))[0]
 
 
 def test_words_side_by_side_add_their_share():
@@ -187,15 +187,15 @@ def test_neighbours_lift_only_ordered_passages_of_the_same_source(places, lifted
         candidate(key=at, source=source, position=position)
         for at, (source, position) in enumerate(places)
     ]
-    lift = neighbours(candidates, [0.9, 0.1, 0.1])
+    lift = lift_neighbours(candidates, [0.9, 0.1, 0.1])
     assert {at for at, value in enumerate(lift) if value > 0} == lifted
 
 
 def test_a_neighbour_lifts_by_how_far_it_stands_above_the_middle():
     candidates = [candidate(key=at, source=1, position=at) for at in range(5)]
-    lift = neighbours(candidates, [1.0, 0.2, 0.2, 0.2, 0.2])
+    lift = lift_neighbours(candidates, [1.0, 0.2, 0.2, 0.2, 0.2])
     assert lift == pytest.approx([0.0, NEIGHBOUR * 0.8, NEIGHBOUR * 0.4, 0.0, 0.0])
-    assert neighbours([], []) == []
+    assert lift_neighbours([], []) == []
 
 
 def test_rank_fusion_knows_no_neighbours_and_no_time():

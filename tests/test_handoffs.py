@@ -11,14 +11,14 @@ from bethink.errors import InvalidInput, NotFound
 from bethink.features import handoffs
 from bethink.features.handoffs import (
     Handoff,
-    branch_of,
-    branches,
-    from_fields,
-    latest,
-    parse,
-    read,
-    save,
-    written,
+    find_branch,
+    find_latest,
+    handoff_from_fields,
+    list_branches,
+    parse_handoff,
+    read_handoff,
+    render_handoff,
+    save_handoff,
 )
 
 FULL = Handoff(
@@ -60,7 +60,7 @@ def head(folder, text):
 )
 def test_the_branch_is_read_from_gits_files(tmp_path, text, branch):
     head(tmp_path, text)
-    assert branch_of(tmp_path) == branch
+    assert find_branch(tmp_path) == branch
 
 
 def test_a_linked_worktree_has_a_branch_of_its_own(tmp_path):
@@ -76,15 +76,15 @@ def test_a_linked_worktree_has_a_branch_of_its_own(tmp_path):
     git(tmp_path / "shop", "init", "-b", "main")
     git(tmp_path / "shop", "commit", "--allow-empty", "-m", "first")
     git(tmp_path / "shop", "worktree", "add", "-b", "other", str(tmp_path / "linked"))
-    assert (branch_of(tmp_path / "shop"), branch_of(tmp_path / "linked")) == ("main", "other")
+    assert (find_branch(tmp_path / "shop"), find_branch(tmp_path / "linked")) == ("main", "other")
     git(tmp_path / "linked", "checkout", "--detach")
-    assert len(branch_of(tmp_path / "linked")) == 7
+    assert len(find_branch(tmp_path / "linked")) == 7
 
 
 def test_outside_git_there_is_no_branch(tmp_path):
-    assert branch_of(tmp_path) == branch_of(tmp_path / "missing") == ""
+    assert find_branch(tmp_path) == find_branch(tmp_path / "missing") == ""
     (tmp_path / ".git").write_text("no pointer")
-    assert branch_of(tmp_path) == ""
+    assert find_branch(tmp_path) == ""
 
 
 # Saving
@@ -92,7 +92,7 @@ def test_outside_git_there_is_no_branch(tmp_path):
 
 def test_a_handoff_is_a_readable_memory_with_its_fields_beside_it(memory):
     used = memory.add("Redis holds sessions", kind="fact").id
-    saved = save(memory, FULL._replace(memory_ids=(used[:14],)))
+    saved = save_handoff(memory, FULL._replace(memory_ids=(used[:14],)))
     one = saved.memory
     assert (saved.new, one.kind, one.scope, one.summary) == (
         True,
@@ -105,7 +105,7 @@ def test_a_handoff_is_a_readable_memory_with_its_fields_beside_it(memory):
         "## In progress or blocked\n\n- writes wait for the migration\n\n## Decisions\n\n- We switched from Redis to Valkey\n\n"
         "## Next\n\n- run the migration\n- delete Redis"
     )
-    assert read(one) == FULL._replace(project="project", branch="main", memory_ids=(used,))
+    assert read_handoff(one) == FULL._replace(project="project", branch="main", memory_ids=(used,))
     assert memory.one(used).access_count == 1
     assert [(relation.target, relation.type) for relation in memory.relations(one.id)] == [
         (used, "relates_to")
@@ -114,9 +114,9 @@ def test_a_handoff_is_a_readable_memory_with_its_fields_beside_it(memory):
 
 def test_a_handoff_replaces_nothing_but_the_last_handoff_of_its_branch(memory):
     decision = memory.add("We use Redis for sessions", kind="decision").id
-    first = save(memory, FULL).memory.id
-    other = save(memory, FULL._replace(branch="dev")).memory.id
-    second = save(memory, FULL._replace(summary="All is moved."))
+    first = save_handoff(memory, FULL).memory.id
+    other = save_handoff(memory, FULL._replace(branch="dev")).memory.id
+    second = save_handoff(memory, FULL._replace(summary="All is moved."))
     assert second.supersedes == (first,)
     assert memory.one(first).superseded_by == second.memory.id
     assert memory.one(decision).superseded_by is None, (
@@ -130,7 +130,7 @@ def test_a_handoff_goes_in_with_its_relations_in_one_write(memory, monkeypatch):
     used = memory.add("Redis holds sessions").id
     batches, write = [], memory.store.write
     monkeypatch.setattr(memory.store, "write", lambda batch: batches.append(batch) or write(batch))
-    saved = save(memory, FULL._replace(memory_ids=(used,)))
+    saved = save_handoff(memory, FULL._replace(memory_ids=(used,)))
     assert len(batches) == 1
     assert [(one.source, one.target) for one in memory.relations(used)] == [(saved.memory.id, used)]
     assert memory.one(used).access_count == 1
@@ -138,16 +138,16 @@ def test_a_handoff_goes_in_with_its_relations_in_one_write(memory, monkeypatch):
 
 def test_the_same_handoff_again_is_no_new_one_but_counts_uses(memory):
     used = memory.add("Redis holds sessions").id
-    first = save(memory, FULL._replace(memory_ids=(used,)))
-    again = save(memory, FULL._replace(memory_ids=(used,)))
+    first = save_handoff(memory, FULL._replace(memory_ids=(used,)))
+    again = save_handoff(memory, FULL._replace(memory_ids=(used,)))
     assert (again.new, again.memory.id) == (False, first.memory.id)
     assert memory.one(used).access_count == 2
-    assert save(memory, FULL).new, "other memories make another handoff"
+    assert save_handoff(memory, FULL).new, "other memories make another handoff"
 
 
 def test_secrets_do_not_get_into_a_handoff(memory):
     token = "ghp_" + "a1B2" * 9
-    saved = save(
+    saved = save_handoff(
         memory,
         FULL._replace(
             summary=f"Use {token} to deploy", next_steps=(f"revoke {token}",), branch=f"x/{token}"
@@ -157,9 +157,9 @@ def test_secrets_do_not_get_into_a_handoff(memory):
         token
         not in json.dumps(dict(saved.memory.metadata)) + saved.memory.content + saved.memory.summary
     )
-    again = save(memory, FULL._replace(branch=f"x/{token}"))
+    again = save_handoff(memory, FULL._replace(branch=f"x/{token}"))
     assert again.supersedes == (saved.memory.id,)
-    assert latest(memory, branch=f"x/{token}").exact
+    assert find_latest(memory, branch=f"x/{token}").exact
 
 
 @pytest.mark.parametrize(
@@ -177,69 +177,69 @@ def test_secrets_do_not_get_into_a_handoff(memory):
 )
 def test_what_makes_no_handoff_is_refused_in_a_sentence(memory, handoff, said):
     if said is None:
-        assert "all of it" not in save(memory, handoff).memory.content
+        assert "all of it" not in save_handoff(memory, handoff).memory.content
         return
     with pytest.raises(InvalidInput, match=said):
-        save(memory, handoff)
-    assert latest(memory) is None
+        save_handoff(memory, handoff)
+    assert find_latest(memory) is None
 
 
 def test_an_unknown_memory_is_named_and_nothing_is_stored(memory):
     with pytest.raises(NotFound, match="0123"):
-        save(memory, FULL._replace(memory_ids=("0123",)))
-    assert latest(memory) is None
+        save_handoff(memory, FULL._replace(memory_ids=("0123",)))
+    assert find_latest(memory) is None
 
 
 def test_a_memory_of_another_project_cannot_be_named(memory, open_memory, tmp_path):  # noqa: F811
     (tmp_path / "elsewhere").mkdir()
     foreign = open_memory(directory=tmp_path / "elsewhere").add("somebody else's").id
     with pytest.raises(NotFound):
-        save(memory, FULL._replace(memory_ids=(foreign,)))
+        save_handoff(memory, FULL._replace(memory_ids=(foreign,)))
 
 
 # Reading
 
 
 def test_the_newest_of_this_branch_comes_first_and_else_the_newest_of_any(memory, clock, tmp_path):  # noqa: F811
-    assert latest(memory) is None
+    assert find_latest(memory) is None
     for branch, summary in (("main", "one"), ("dev", "two"), ("main", "three")):
         clock.move(minutes=1)
-        save(memory, Handoff(summary, branch=branch))
-    found = latest(memory)
+        save_handoff(memory, Handoff(summary, branch=branch))
+    found = find_latest(memory)
     assert (found.handoff.summary, found.exact, found.asked) == ("three", True, "main")
-    assert latest(memory, branch="dev").handoff.summary == "two"
-    other = latest(memory, branch="gone")
+    assert find_latest(memory, branch="dev").handoff.summary == "two"
+    other = find_latest(memory, branch="gone")
     assert (other.handoff.summary, other.exact) == ("three", False)
-    assert branches(memory) == ["main", "dev"]
+    assert list_branches(memory) == ["main", "dev"]
     head(tmp_path / "project", "ref: refs/heads/dev\n")
-    assert latest(memory).handoff.summary == "two"
+    assert find_latest(memory).handoff.summary == "two"
 
 
 def test_parts_of_a_project_have_handoffs_of_their_own(memory):
-    save(memory, Handoff("of the whole"))
-    save(memory, Handoff("of billing", project="billing"))
-    assert latest(memory).handoff.summary == "of the whole"
-    assert latest(memory, project="billing").handoff.summary == "of billing"
-    assert latest(memory, project="nothing") is None
+    save_handoff(memory, Handoff("of the whole"))
+    save_handoff(memory, Handoff("of billing", project="billing"))
+    assert find_latest(memory).handoff.summary == "of the whole"
+    assert find_latest(memory, project="billing").handoff.summary == "of billing"
+    assert find_latest(memory, project="nothing") is None
 
 
 def test_another_project_does_not_see_it(memory, open_memory, tmp_path):  # noqa: F811
-    save(memory, FULL)
+    save_handoff(memory, FULL)
     (tmp_path / "elsewhere").mkdir()
-    assert latest(open_memory(directory=tmp_path / "elsewhere"), project="project") is None
+    assert find_latest(open_memory(directory=tmp_path / "elsewhere"), project="project") is None
 
 
 def test_a_memory_of_this_kind_that_is_no_handoff_of_ours_is_still_read(memory):
     memory.add("Somebody told this as a handoff", kind="handoff")
-    assert latest(memory, project="x") is None
-    assert branches(memory) == []
+    assert find_latest(memory, project="x") is None
+    assert list_branches(memory) == []
 
 
 # Written by people
 
 
 def test_markdown_is_read_back_as_it_was_written():
-    assert parse(written(FULL._replace(project="shop", branch="main"))) == FULL
+    assert parse_handoff(render_handoff(FULL._replace(project="shop", branch="main"))) == FULL
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_markdown_is_read_back_as_it_was_written():
     ],
 )
 def test_markdown_and_json_are_understood(text, handoff):
-    assert parse(text) == handoff
+    assert parse_handoff(text) == handoff
 
 
 @pytest.mark.parametrize(
@@ -280,13 +280,15 @@ def test_markdown_and_json_are_understood(text, handoff):
 )
 def test_wrong_json_is_refused_in_a_sentence(text):
     with pytest.raises(InvalidInput, match=r"[Hh]andoff"):
-        parse(text)
+        parse_handoff(text)
 
 
 def test_fields_of_a_program_are_checked():
-    assert from_fields({"summary": "s", "completed": ["a"]}) == Handoff("s", completed=("a",))
+    assert handoff_from_fields({"summary": "s", "completed": ["a"]}) == Handoff(
+        "s", completed=("a",)
+    )
     with pytest.raises(InvalidInput, match="sumary"):
-        from_fields({"sumary": "s"})
+        handoff_from_fields({"sumary": "s"})
 
 
 # On the command line

@@ -48,7 +48,7 @@ def test_a_briefing_has_the_handoff_what_is_open_what_was_decided_and_how_to_ask
     shop.add("We deploy from main", "decision")
     shop.add("The cart service forgets sessions after a restart", "gotcha")
     with shop.memory() as memory:
-        handoffs.save(
+        handoffs.save_handoff(
             memory,
             handoffs.Handoff("The cache is moved, the tests are not", next_steps=("delete Redis",)),
         )
@@ -95,7 +95,9 @@ def test_a_briefing_keeps_to_its_budget(shop: Shop) -> None:
                 ],
                 dedup=False,
             )
-        handoffs.save(memory, handoffs.Handoff("Long " * 700, next_steps=("step " * 150,) * 20))
+        handoffs.save_handoff(
+            memory, handoffs.Handoff("Long " * 700, next_steps=("step " * 150,) * 20)
+        )
     for budget in (600, 300, 150, 60):
         (shop.home / "config.toml").write_text(f"briefing_tokens = {budget}\n")
         assert tokens(shop.start()) <= budget
@@ -192,8 +194,8 @@ def test_recent_and_important_decisions_come_before_old_ones(
 
 def test_the_handoff_of_this_branch_is_told_or_else_the_newest(shop: Shop) -> None:
     with shop.memory() as memory:
-        handoffs.save(memory, handoffs.Handoff("Main is green"))
-        handoffs.save(memory, handoffs.Handoff("The cache is half done", branch="cache"))
+        handoffs.save_handoff(memory, handoffs.Handoff("Main is green"))
+        handoffs.save_handoff(memory, handoffs.Handoff("The cache is half done", branch="cache"))
     assert "Main is green" in shop.start(session_id="1")
     shop.branch("cache")
     assert "half done" in shop.start(session_id="2")

@@ -7,7 +7,7 @@ import pytest
 import test_embed
 
 from bethink.api import Bethink
-from bethink.ingest.wording import same_words
+from bethink.ingest.wording import say_the_same
 
 model_or_pull, local_128 = test_embed.model_or_pull, test_embed.local_128
 
@@ -154,7 +154,7 @@ DIRECTIONS = [(new, old, True) for new, old in ALIKE] + [
     ("new", "old", "alike"), DIRECTIONS, ids=[f"{new} / {old}" for new, old, _ in DIRECTIONS]
 )
 def test_the_words_tell_whether_anything_is_added(new, old, alike):
-    assert same_words(new, old) is alike
+    assert say_the_same(new, old) is alike
 
 
 def test_memory_keeps_what_says_something_else_and_not_what_repeats(

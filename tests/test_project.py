@@ -113,7 +113,7 @@ def test_a_pipe_where_a_file_should_be_holds_nobody_up(repository, tmp_path, nam
     for place in (repository / ".git", repository / ".git" / "worktrees" / "piped"):
         (place / name).unlink(missing_ok=True)
         os.mkfifo(place / name)
-    handoffs.branch_of(project.find(folder).worktree)
+    handoffs.find_branch(project.find(folder).worktree)
 
 
 # The id of a repository

@@ -7,7 +7,7 @@ from stores import make
 
 from bethink.ingest.extract import entities
 from bethink.ingest.reconcile import SUBJECT, SUPERSEDED, Neighbour, reconcile
-from bethink.ingest.wording import changed, contrasts, mentions, same_words
+from bethink.ingest.wording import contrasts, find_change, mentions, say_the_same
 
 JWT = "Auth uses JWT tokens with 24h expiry"
 MAGIC = "Users sign in with a magic link that is sent by email"
@@ -87,20 +87,20 @@ def told(text, **fields):
     ids=[why for *_, why in DIFFERENT if why],
 )
 def test_what_says_something_else_is_not_the_same(new, old):
-    assert not same_words(new, old)
+    assert not say_the_same(new, old)
     assert reconcile(told(new), [Neighbour(told(old), 0.99)], threshold=0.9).duplicate is None
 
 
 @pytest.mark.parametrize(("new", "old"), ALIKE)
 def test_what_adds_nothing_is_the_same(new, old):
-    assert same_words(new, old)
+    assert say_the_same(new, old)
     neighbour = Neighbour(told(old), 0.95)
     assert reconcile(told(new), [neighbour], threshold=0.9).duplicate is neighbour
 
 
 def test_less_than_is_known_already_adds_nothing():
     new, old, _ = next(case for case in DIFFERENT if case[2] is None)
-    assert same_words(new, old)
+    assert say_the_same(new, old)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_contrast_is_a_word_exchanged_or_much_added(new, old, expected):
     ],
 )
 def test_a_stated_change_names_the_old_and_the_new(text, change):
-    assert changed(text) == change
+    assert find_change(text) == change
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_a_contrasting_neighbour_does_not_hide_a_real_duplicate_behind_it():
 )
 def test_a_long_text_is_searched_for_a_change_at_once(text):
     started = time.process_time()
-    assert changed(text * (200_000 // len(text))) is None
+    assert find_change(text * (200_000 // len(text))) is None
     assert time.process_time() - started < 5
 
 

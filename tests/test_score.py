@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from bethink.config import PROFILES as CHOICES
 from bethink.recall import score as scoring
-from bethink.recall.score import DOUBT, PROFILES, weighed
+from bethink.recall.score import DOUBT, PROFILES, profile_parts
 from bethink.types import Candidate
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
@@ -85,7 +85,7 @@ def test_an_intent_has_the_weights_and_the_jitter_of_its_design(name):
     ("hours", "recency"), [(0, 1.0), (1, 0.995), (100, 0.6058), (138.28, 0.5), (-5, 1.0)]
 )
 def test_recency_of_an_intent_fades_by_the_hour_since_the_last_use(hours, recency):
-    parts = weighed(
+    parts = profile_parts(
         candidate(created_at=0.0, last_accessed=(NOW - timedelta(hours=hours)).timestamp()),
         "continuity",
         NOW,
@@ -105,7 +105,7 @@ def test_recency_of_an_intent_fades_by_the_hour_since_the_last_use(hours, recenc
     ],
 )
 def test_utility_is_a_sigmoid_of_votes_and_the_logarithm_of_uses(usefulness, uses, utility):
-    parts = weighed(candidate(usefulness=usefulness, access_count=uses), "frequent", NOW)
+    parts = profile_parts(candidate(usefulness=usefulness, access_count=uses), "frequent", NOW)
     assert parts["utility"] == pytest.approx(utility, abs=1e-4)
 
 
@@ -142,7 +142,7 @@ def test_relevance_looks_at_nothing_else():
         candidate(access_count=1000, importance=10),
     ):
         assert score(one, 0.37, "relevance", NOW, random.Random(1)) == 0.37
-        assert weighed(one, "relevance", NOW) == {}
+        assert profile_parts(one, "relevance", NOW) == {}
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ class Side:
         self.memory.link(new, old, "supersedes")
 
     def consolidate(self, one, other):
-        tending.apply(
+        tending.apply_steps(
             self.memory, [tending.Step("merge", tuple(self.store.get([one, other])), "alike")]
         )
 

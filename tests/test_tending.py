@@ -51,7 +51,7 @@ def test_what_says_the_same_is_listed_with_the_one_to_keep(memory, clock):
     first, second = told(memory, clock, *SAME, kind="fact")
     told(memory, clock, OTHER, kind="fact")
     memory.vote(first, 1)
-    (pair,) = tending.duplicates(memory)
+    (pair,) = tending.find_duplicates(memory)
     assert (pair.keep.id, pair.other.id, pair.reason) == (first, second, tending.SAME)
 
 
@@ -63,16 +63,20 @@ def test_alike_but_different_is_listed_after_and_never_merged(memory, clock):
         "We deploy the shop on Mondays from the main branch",
         kind="fact",
     )
-    (pair,) = tending.duplicates(memory)
+    (pair,) = tending.find_duplicates(memory)
     assert pair.reason != tending.SAME
-    assert [step.action for step in tending.plan(memory) if step.action == "merge"] == []
+    assert [
+        step.action for step in tending.plan_consolidation(memory) if step.action == "merge"
+    ] == []
 
 
 def test_a_fuller_statement_is_not_merged_into_one_that_says_less(memory, clock):
     brief, full = told(memory, clock, SAME[0], f"{SAME[0]} itself", kind="fact")
-    assert [[one.id for one in step.memories] for step in tending.plan(memory)] == [[full, brief]]
+    assert [[one.id for one in step.memories] for step in tending.plan_consolidation(memory)] == [
+        [full, brief]
+    ]
     memory.vote(brief, 1)  # which would be kept, then
-    assert tending.plan(memory) == []
+    assert tending.plan_consolidation(memory) == []
 
 
 def test_statements_that_exchange_a_word_or_a_denial_disagree(memory, clock):
@@ -84,7 +88,7 @@ def test_statements_that_exchange_a_word_or_a_denial_disagree(memory, clock):
         kind="decision",
     )
     told(memory, clock, OTHER, kind="decision")
-    (pair,) = tending.contradictions(memory)
+    (pair,) = tending.find_contradictions(memory)
     assert pair.keep.content.startswith("We do not"), "the newer one stands first"
     assert pair.reason == "seems to say otherwise"
 
@@ -92,9 +96,9 @@ def test_statements_that_exchange_a_word_or_a_denial_disagree(memory, clock):
 def test_what_was_marked_as_contradicting_is_listed_first_until_one_is_replaced(memory, clock):
     one, other = told(memory, clock, "Owls hunt at night", "The barn has no owls", kind="fact")
     memory.link(one, other, "contradicts")
-    assert [pair.reason for pair in tending.contradictions(memory)] == [tending.MARKED]
+    assert [pair.reason for pair in tending.find_contradictions(memory)] == [tending.MARKED]
     memory.forget(other)
-    assert tending.contradictions(memory) == []
+    assert tending.find_contradictions(memory) == []
 
 
 def test_consolidation_merges_answers_expires_and_retires_and_everything_can_be_undone(
@@ -111,10 +115,10 @@ def test_consolidation_merges_answers_expires_and_retires_and_everything_can_be_
         memory, clock, "The staging password rotates this week", expires_at=NOW - timedelta(days=1)
     )
     clock[0] = NOW
-    steps = tending.plan(memory)
+    steps = tending.plan_consolidation(memory)
     assert {step.action for step in steps} == {"merge", "answer", "expire"}
-    assert tending.plan(memory) == steps, "planning changes nothing"
-    assert tending.apply(memory, steps) == len(steps)
+    assert tending.plan_consolidation(memory) == steps, "planning changes nothing"
+    assert tending.apply_steps(memory, steps) == len(steps)
     seen = {one.id for one in memory.list(limit=50)}
     kept, merged = (first, second) if first in seen else (second, first)
     assert merged not in seen and brief not in seen
@@ -122,7 +126,7 @@ def test_consolidation_merges_answers_expires_and_retires_and_everything_can_be_
     assert (answer, question, "answers") in {
         (r.source, r.target, r.type) for r in memory.relations(question)
     }
-    assert [step.action for step in tending.plan(memory)] == []
+    assert [step.action for step in tending.plan_consolidation(memory)] == []
     memory.restore(merged)
     memory.restore(brief)
     assert {merged, kept} <= {one.id for one in memory.list(limit=50)}
@@ -132,11 +136,11 @@ def test_consolidation_merges_answers_expires_and_retires_and_everything_can_be_
 
 def test_a_memory_that_changed_since_the_plan_is_left_alone(memory, clock):
     first, second = told(memory, clock, *SAME, kind="fact")
-    steps = tending.plan(memory)
+    steps = tending.plan_consolidation(memory)
     clock[0] += timedelta(minutes=1)
     memory.update(first, content="Something else altogether")
     memory.update(second, content="And this as well")
-    assert tending.apply(memory, steps) == 0
+    assert tending.apply_steps(memory, steps) == 0
 
 
 def test_old_turns_that_nothing_was_taken_from_are_retired_by_policy(memory, clock):
@@ -160,10 +164,10 @@ def test_old_turns_that_nothing_was_taken_from_are_retired_by_policy(memory, clo
     )
     memory.ingest([(Source("/t/a.jsonl", "transcript"), [*old, idea])], replace_sources=False)
     clock[0] = NOW
-    (step,) = [step for step in tending.plan(memory) if step.action == "retire"]
+    (step,) = [step for step in tending.plan_consolidation(memory) if step.action == "retire"]
     assert {one.metadata["turn"] for one in step.memories} == {"t0", "t2"}
     memory.config = memory.config._replace(keep_context_days=0)
-    assert tending.plan(memory) == []
+    assert tending.plan_consolidation(memory) == []
 
 
 def test_without_a_model_words_decide(tmp_path, clock, monkeypatch):
@@ -171,7 +175,7 @@ def test_without_a_model_words_decide(tmp_path, clock, monkeypatch):
     monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
     with Bethink(tmp_path / "memory.db", directory=tmp_path, clock=lambda: clock[0]) as memory:
         told(memory, clock, *SAME, OTHER, kind="fact")
-        assert len(tending.duplicates(memory)) == 1
+        assert len(tending.find_duplicates(memory)) == 1
 
 
 def test_what_was_redacted_makes_no_two_alike(memory, clock):
@@ -181,8 +185,8 @@ def test_what_was_redacted_makes_no_two_alike(memory, clock):
         *(f"{text} The deploy token is [REDACTED:github-token]." for text in SAME),
         kind="fact",
     )
-    assert tending.duplicates(memory)[0].reason != tending.SAME
-    assert [step for step in tending.plan(memory) if step.action == "merge"] == []
+    assert tending.find_duplicates(memory)[0].reason != tending.SAME
+    assert [step for step in tending.plan_consolidation(memory) if step.action == "merge"] == []
 
 
 def test_without_a_model_marks_of_what_was_redacted_are_no_words(tmp_path, clock, monkeypatch):
@@ -196,7 +200,7 @@ def test_without_a_model_marks_of_what_was_redacted_are_no_words(tmp_path, clock
             "the camera of Ben [REDACTED:google-api-key]",
             kind="fact",
         )
-        assert tending.duplicates(memory) == []
+        assert tending.find_duplicates(memory) == []
 
 
 def test_the_commands_show_plan_and_do(cli):  # noqa: F811

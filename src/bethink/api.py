@@ -363,11 +363,11 @@ class Bethink:
         unchanged: Any = (),
         first: tuple[Change, ...] = (),
     ) -> types.Memory:
-        from bethink.ingest.edit import edited
+        from bethink.ingest.edit import edit_values
 
         given = {name: value for name, value in fields.items() if value is not None}
         self._refuse_rewriting(memory, given, clear)
-        changes = edited(memory, given, clear, self.config.max_characters, trust)
+        changes = edit_values(memory, given, clear, self.config.max_characters, trust)
         vectors = (
             self.vectors_of([memory._replace(content=changes["content"])])
             if "content" in changes
@@ -396,7 +396,7 @@ class Bethink:
 
     def vectors_of(self, memories: Sequence[types.Memory]) -> dict[str, Any]:
         """The parts of a batch that give memories new vectors; nothing where there is no model."""
-        from bethink.ingest.vectors import parts_of
+        from bethink.ingest.vectors import make_batch_parts
         from bethink.store.places import vector_text
 
         embedder = self.embedder
@@ -404,7 +404,7 @@ class Bethink:
             return {}
         texts = {memory.id: vector_text(memory.section, memory.content) for memory in memories}
         try:
-            return parts_of("vectors", texts, embedder, self.recent, self.store.cached)
+            return make_batch_parts("vectors", texts, embedder, self.recent, self.store.cached)
         except EmbeddingError as error:
             self._model.failed(error)
             return {}
@@ -454,7 +454,7 @@ class Bethink:
         return self.store.get([memory.id])[0]
 
     def _restore_version(self, memory: types.Memory, version: int) -> types.Memory:
-        from bethink.ingest.edit import believed, earlier
+        from bethink.ingest.edit import trust_of_version, values_of_version
 
         events = self.store.history(memory.id)
         if version not in range(1, len(events) + 1):
@@ -464,12 +464,12 @@ class Bethink:
             )
         back = Change(memory.id, "restore", {"deleted_at": None})
         first = (back,) if memory.deleted_at is not None else ()
-        values = earlier(events, version)
+        values = values_of_version(events, version)
         if not values:
             self._write(change=first)
             return self.store.get([memory.id])[0]
         cleared = [name for name, value in values.items() if value is None]
-        trust = believed(memory, events, version, self.trust)
+        trust = trust_of_version(memory, events, version, self.trust)
         return self._edit(memory, values, cleared, trust, first=first)
 
     def vote(self, id: str, value: float = 1) -> types.Memory:
@@ -496,7 +496,7 @@ class Bethink:
             relation = relation._replace(type="may_replace")
             more = (Relation(new.id, old.id, "contradicts"),)
         elif type == "supersedes":
-            changes = (types.superseded(old.id, new),)
+            changes = (types.supersede(old.id, new),)
         elif type == "answers" and not old.answered:
             changes = (Change(old.id, "answer", {"answered": True}),)
         self._write(relate=(relation, *more), change=changes)
@@ -504,7 +504,7 @@ class Bethink:
 
     def unlink(self, source: str, target: str, type: str = "relates_to") -> Relation:
         """Takes a relation back, and what it had changed, unless another one of its type still says so."""
-        from bethink.ingest.edit import replaced_before
+        from bethink.ingest.edit import give_back
 
         relation = Relation(self.resolve(source), self.resolve(target), type)
         known = self._pointing(relation.target, type)
@@ -516,7 +516,7 @@ class Bethink:
             )
         changes: tuple[Change, ...] = ()
         if type == "supersedes" and self.one(target).superseded_by == relation.source:
-            changes = (replaced_before(self.store, relation.target, others),)
+            changes = (give_back(self.store, relation.target, others),)
         elif type == "answers" and not others:
             changes = (Change(relation.target, "reopen", {"answered": False}),)
         self._write(unrelate=(relation,), change=changes)

@@ -212,7 +212,7 @@ class Change(NamedTuple):
     fields: Mapping[str, Any]
 
 
-def superseded(id: str, by: Memory) -> Change:
+def supersede(id: str, by: Memory) -> Change:
     """Ends a memory's validity where that of its successor begins."""
     return Change(
         id, "supersede", {"superseded_by": by.id, "valid_to": by.valid_from or by.created_at}

@@ -64,7 +64,7 @@ def examine(memory: Bethink) -> Condition:
         bytes=overview.database_bytes,
         bytes_per_memory=round(overview.database_bytes / every) if every else 0,
         growth=growth(memory),
-        language_model=language.usage(memory),
+        language_model=language.report_usage(memory),
     )
 
 

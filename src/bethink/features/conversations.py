@@ -221,7 +221,7 @@ def _take(
     from bethink.ingest.conversation import Prepared, Talk, prepare
 
     embedder = memory.embedder if embed else None
-    model = language.opened(memory) if memory.config.llm else None
+    model = language.open_language_model(memory) if memory.config.llm else None
     batch = Batch(at=memory.clock(), actor=memory.actor)
     total = Indexed(transcripts=1, lines=page.lines, skipped=dict(page.skipped))
     for session, turns in _by_session(page.turns).items():

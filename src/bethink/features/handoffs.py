@@ -55,13 +55,13 @@ class Handoff(NamedTuple):
     branch: str = ""
 
 
-class Saved(NamedTuple):
+class SavedHandoff(NamedTuple):
     memory: Memory
     new: bool  # whether it differs from the one before
     supersedes: tuple[str, ...] = ()
 
 
-class Found(NamedTuple):
+class LatestHandoff(NamedTuple):
     memory: Memory
     handoff: Handoff
     asked: str  # the branch that was asked for; the handoff's own may be another
@@ -71,7 +71,7 @@ class Found(NamedTuple):
         return self.handoff.branch == self.asked
 
 
-def branch_of(worktree: Path) -> str:
+def find_branch(worktree: Path) -> str:
     """The branch that is checked out, as git's own files say: its name, the short hash of a detached head, or nothing."""
     git = worktree / ".git"
     try:
@@ -98,9 +98,10 @@ def _start(file: Path) -> str:
         return stream.read(4096).decode("utf-8", "replace")
 
 
-def save(memory: Bethink, handoff: Handoff) -> Saved:
+def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
     """Stores a handoff in place of the last one of its project and branch. Counts a use of the memories it names."""
-    from bethink.ingest.pipeline import clean  # not needed to read one, which hooks do in a hurry
+    # Not needed to read one, which hooks do in a hurry.
+    from bethink.ingest.pipeline import clean_passage
 
     project, branch = _named(memory, handoff.project, handoff.branch)
     handoff = _checked(handoff._replace(project=project, branch=branch))
@@ -109,7 +110,7 @@ def save(memory: Bethink, handoff: Handoff) -> Saved:
     )
     before = [found for found in _live(memory) if _place(found) == (project, branch)]
     passage = Passage(
-        written(handoff),
+        render_handoff(handoff),
         kind="handoff",
         summary=" ".join(handoff.summary.split()[:SUMMARY_WORDS]),
         importance=IMPORTANCE,
@@ -120,13 +121,13 @@ def save(memory: Bethink, handoff: Handoff) -> Saved:
         supersedes=tuple(found.id for found in before),
         relates_to=handoff.memory_ids,
     )
-    cleaned = clean(passage, memory.config.max_characters)[0]
+    cleaned = clean_passage(passage, memory.config.max_characters)[0]
     if len(before) == 1 and (before[0].content, dict(before[0].metadata)) == (
         cleaned.content,
         cleaned.metadata,
     ):
         memory.touch(handoff.memory_ids)
-        return Saved(before[0], new=False)
+        return SavedHandoff(before[0], new=False)
     # As a source and not as a note: a handoff is never a duplicate, and "switched from A to B" in it replaces no memory of A.
     groups = [(Source(f"note:{memory.actor}", "note"), [passage])]
     outcome = memory.ingest(groups, trust=memory.trust, replace_sources=False).outcomes[0]
@@ -134,14 +135,16 @@ def save(memory: Bethink, handoff: Handoff) -> Saved:
         raise InvalidInput(
             "This very handoff was purged, so it is not taken in again.", "Say it in other words."
         )
-    return Saved(memory.one(outcome.id), new=True, supersedes=passage.supersedes)
+    return SavedHandoff(memory.one(outcome.id), new=True, supersedes=passage.supersedes)
 
 
-def latest(memory: Bethink, project: str | None = None, branch: str | None = None) -> Found | None:
+def find_latest(
+    memory: Bethink, project: str | None = None, branch: str | None = None
+) -> LatestHandoff | None:
     """The newest handoff of this branch, or of any branch where it has none. What the user and their agents wrote comes before
     what was imported, however new and whichever branch that says it is for."""
-    known = [(found, read(found)) for found in _live(memory)]
-    name, asked = project or memory.project.name, branch or branch_of(memory.project.worktree)
+    known = [(found, read_handoff(found)) for found in _live(memory)]
+    name, asked = project or memory.project.name, branch or find_branch(memory.project.worktree)
     if any("[REDACTED" in handoff.project + handoff.branch for _, handoff in known):
         name, asked = _named(
             memory, name, asked
@@ -150,16 +153,16 @@ def latest(memory: Bethink, project: str | None = None, branch: str | None = Non
     mine = [pair for pair in mine if pair[0].trust >= TRUST["agent"]] or mine
     here = [(found, handoff) for found, handoff in mine if handoff.branch == asked]
     for found, handoff in here or mine:
-        return Found(found, handoff, asked)
+        return LatestHandoff(found, handoff, asked)
     return None
 
 
-def branches(memory: Bethink) -> list[str]:
+def list_branches(memory: Bethink) -> list[str]:
     """The branches that have a handoff, those with the newest first."""
     return list(dict.fromkeys(branch for found in _live(memory) if (branch := _place(found)[1])))
 
 
-def read(memory: Memory) -> Handoff:
+def read_handoff(memory: Memory) -> Handoff:
     """The handoff that a memory holds."""
     kept = memory.metadata
     fields: dict[str, Any] = {
@@ -173,7 +176,7 @@ def read(memory: Memory) -> Handoff:
     return Handoff(str(kept.get("summary") or memory.summary), **fields)
 
 
-def written(handoff: Handoff) -> str:
+def render_handoff(handoff: Handoff) -> str:
     """A handoff as Markdown, the text of its memory."""
     title = f"# Handoff: {handoff.project}" + (
         f", branch {handoff.branch}" if handoff.branch else ""
@@ -187,7 +190,7 @@ def written(handoff: Handoff) -> str:
     return "\n\n".join(parts)
 
 
-def parse(text: str) -> Handoff:
+def parse_handoff(text: str) -> Handoff:
     """A handoff as people and programs write it: JSON with its fields, or Markdown with a heading for each list."""
     if text.lstrip().startswith("{"):
         return _from_json(text)
@@ -223,10 +226,10 @@ def _from_json(text: str) -> Handoff:
         ) from None
     if not isinstance(value, dict):
         raise InvalidInput("The handoff is no JSON object.", 'Give one such as {"summary": "…"}.')
-    return from_fields(value)
+    return handoff_from_fields(value)
 
 
-def from_fields(value: Mapping[str, Any]) -> Handoff:
+def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
     """A handoff from loose values; a wrong one is named."""
     if unknown := sorted(set(value) - set(Handoff._fields)):
         raise InvalidInput(
@@ -255,7 +258,7 @@ def _named(memory: Bethink, project: str, branch: str) -> tuple[str, str]:
     from bethink.ingest.redact import redact
 
     return redact(project.strip() or memory.project.name).text, redact(
-        branch.strip() or branch_of(memory.project.worktree)
+        branch.strip() or find_branch(memory.project.worktree)
     ).text
 
 
@@ -309,5 +312,5 @@ def _live(memory: Bethink) -> Sequence[Memory]:
 
 
 def _place(found: Memory) -> tuple[str, str]:
-    handoff = read(found)
+    handoff = read_handoff(found)
     return handoff.project, handoff.branch

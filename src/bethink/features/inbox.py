@@ -62,7 +62,7 @@ class Done(NamedTuple):
     undo: str
 
 
-def look(
+def list_queue(
     memory: Bethink, queue: str, limit: int = 20, start: int = 0, seconds: float | None = None
 ) -> Queue:
     """The items of a queue, from the statement number `start` on."""
@@ -115,7 +115,7 @@ def _why(queue: str, one: Memory) -> str:
 
 
 def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) -> Queue:
-    find = tending.twins if queue == "duplicates" else tending.opposites
+    find = tending.find_twins if queue == "duplicates" else tending.find_opposites
     seen = memory.filter(kinds=COMPARED)
     # Asked without kinds, the nearest are found among all vectors at once, which is quicker by far.
     near_by = Filter(scopes=memory.scopes, now=memory.clock())
@@ -153,7 +153,7 @@ def _said(pair: Pair) -> str:
 # Acts
 
 
-def act(memory: Bethink, name: str, ids: Sequence[str]) -> Done:
+def decide(memory: Bethink, name: str, ids: Sequence[str]) -> Done:
     """Does something with an item, or takes it back."""
     chosen = ACTS[check_choice("act", name, tuple(ACTS))]
     full = tuple(memory.resolve(id) for id in ids)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NONE_SET = "bethink config llm anthropic, openai or claude"
 
 
-def opened(memory: Bethink) -> Model | None:
+def open_language_model(memory: Bethink) -> Model | None:
     """The model that the settings name, or None."""
     from bethink.llm import open_model
 
@@ -33,7 +33,7 @@ def search(memory: Bethink, question: str, **options: Any) -> Answer:
     """A search that first asks the model what an answer might say (HyDE), and looks near that too."""
     from bethink.llm import tasks
 
-    model = opened(memory)
+    model = open_language_model(memory)
     if model is None:
         raise InvalidInput("--hyde needs a language model, and none is set.", NONE_SET)
     try:
@@ -46,7 +46,7 @@ def search(memory: Bethink, question: str, **options: Any) -> Answer:
     return memory.search(question, hypothesis=supposed, **options)
 
 
-def verdict(model: Model, one: Memory, other: Memory) -> tasks.Verdict | None:
+def ask_relation(model: Model, one: Memory, other: Memory) -> tasks.Verdict | None:
     """How two statements stand to each other, by the model; None where it has nothing to say."""
     from bethink.llm import tasks
 
@@ -59,7 +59,7 @@ def verdict(model: Model, one: Memory, other: Memory) -> tasks.Verdict | None:
         return None
 
 
-def merged(model: Model, one: Memory, other: Memory) -> str | None:
+def ask_one_text(model: Model, one: Memory, other: Memory) -> str | None:
     """One text that says what both say; None where the model has none, or one that adds or loses something."""
     from bethink.llm import tasks
 
@@ -71,7 +71,7 @@ def merged(model: Model, one: Memory, other: Memory) -> str | None:
         return None
 
 
-def usage(memory: Bethink) -> dict[str, Any]:
+def report_usage(memory: Bethink) -> dict[str, Any]:
     """What the model cost: today against the ceiling, and by purpose and failure over the last thirty days."""
     from bethink.llm import open_budget
 

@@ -24,16 +24,16 @@ from bethink.ingest.reconcile import (
     RELATES,
     REPLACES,
     Neighbour,
+    are_opposed,
+    find_relation,
     may_settle,
-    opposed,
-    rule,
     why_not,
 )
 from bethink.ingest.reconcile import SAME as SURELY_SAME
-from bethink.ingest.wording import same_words, shared, tell_apart
+from bethink.ingest.wording import count_shared_words, say_the_same, tell_apart
 from bethink.judge import Judgement
 from bethink.llm.base import Model
-from bethink.types import STATEMENTS, Batch, Change, Filter, Memory, Relation, superseded
+from bethink.types import STATEMENTS, Batch, Change, Filter, Memory, Relation, supersede
 
 COMPARED = STATEMENTS
 ALIKE = 0.6  # nearness from which two statements are worth a look
@@ -80,17 +80,19 @@ class Surroundings(NamedTuple):
 # What to look at
 
 
-def duplicates(memory: Bethink, *, limit: int = 50, progress: Progress | None = None) -> list[Pair]:
+def find_duplicates(
+    memory: Bethink, *, limit: int = 50, progress: Progress | None = None
+) -> list[Pair]:
     """Statements that say the same or nearly so, the surest first."""
     return _duplicates(memory, list(_survey(memory, progress)))[:limit]
 
 
 def _duplicates(memory: Bethink, survey: Sequence[Surroundings]) -> list[Pair]:
-    found = [pair for around in survey for pair in twins(memory, around)]
+    found = [pair for around in survey for pair in find_twins(memory, around)]
     return sorted(found, key=lambda pair: (pair.reason != SAME, -pair.similarity))
 
 
-def twins(memory: Bethink, around: Surroundings) -> list[Pair]:
+def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
     """Those older ones of its neighbours that say the same as a statement, or nearly so, and are not related to it."""
     found = []
     for neighbour in around.near:
@@ -100,7 +102,7 @@ def twins(memory: Bethink, around: Surroundings) -> list[Pair]:
         keep, drop = _ordered(around.memory, other)
         sure = (
             neighbour.similarity >= memory.config.dedup_threshold
-            and same_words(drop.content, keep.content)
+            and say_the_same(drop.content, keep.content)
         ) or (
             around.says(other.id, "same", least=SURELY_SAME)
             and not tell_apart(drop.content, keep.content)
@@ -113,7 +115,7 @@ def twins(memory: Bethink, around: Surroundings) -> list[Pair]:
     return found
 
 
-def contradictions(
+def find_contradictions(
     memory: Bethink, *, limit: int = 50, progress: Progress | None = None
 ) -> list[Pair]:
     """Statements that disagree: those known to, and those that look so. The more trusted stands first, then the newer."""
@@ -123,7 +125,7 @@ def contradictions(
 def _contradictions(memory: Bethink, survey: Sequence[Surroundings]) -> list[Pair]:
     found: dict[tuple[str, ...], Pair] = {}
     for around in survey:
-        for pair in opposites(memory, around):
+        for pair in find_opposites(memory, around):
             key = tuple(sorted((pair.keep.id, pair.other.id)))
             if key not in found or _is_known(pair):
                 found[key] = pair
@@ -134,7 +136,7 @@ def _is_known(pair: Pair) -> bool:
     return pair.reason in (MARKED, PROPOSED)
 
 
-def opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
+def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
     """What is known to contradict a statement or was proposed in its place, and those of its neighbours that seem to."""
     one = around.memory
     types = {
@@ -159,13 +161,13 @@ def _seems_opposed(around: Surroundings, neighbour: Neighbour) -> bool:
     """By the judge where it was asked; the rules take many for opposed that are about two things."""
     if neighbour.memory.id in around.judged:
         return around.says(neighbour.memory.id, "contradicts", "replaces")
-    return neighbour.nearness >= OPPOSED and opposed(around.memory, neighbour.memory)
+    return neighbour.nearness >= OPPOSED and are_opposed(around.memory, neighbour.memory)
 
 
 # Consolidation
 
 
-def plan(memory: Bethink, *, progress: Progress | None = None) -> list[Step]:
+def plan_consolidation(memory: Bethink, *, progress: Progress | None = None) -> list[Step]:
     """What consolidation would do. Changes nothing."""
     survey = list(_survey(memory, progress))
     alike = _duplicates(memory, survey)
@@ -201,7 +203,7 @@ def plan(memory: Bethink, *, progress: Progress | None = None) -> list[Step]:
     return steps + _expired(memory) + _unused(memory)
 
 
-def apply(memory: Bethink, steps: Sequence[Step]) -> int:
+def apply_steps(memory: Bethink, steps: Sequence[Step]) -> int:
     """Does what was planned; but for texts that change, in one transaction. What changed meanwhile is left alone. Returns the number of
     steps done."""
     now = memory.clock()
@@ -223,7 +225,7 @@ def apply(memory: Bethink, steps: Sequence[Step]) -> int:
             fields = {"superseded_by": first.id, "valid_to": now}
             change.append(Change(rest[0].id, "merge", fields))
         elif step.action == "replace":
-            change.append(superseded(rest[0].id, first))
+            change.append(supersede(rest[0].id, first))
         elif step.action == "answer":
             change.append(Change(rest[0].id, "answer", {"answered": True}))
         elif step.action in ("expire", "retire"):
@@ -259,7 +261,7 @@ def _replaced(survey: Sequence[Surroundings]) -> list[Step]:
 def _joined(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
     """Statements that say nearly the same put into one text, where a language model is set and finds one that loses nothing. What is
     trusted differently is kept apart: a merged text would lend one's trust to the other."""
-    model = language.opened(memory) if memory.config.llm and pairs else None
+    model = language.open_language_model(memory) if memory.config.llm and pairs else None
     if model is None:
         return []
     fit = [
@@ -267,13 +269,13 @@ def _joined(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
         for pair in pairs
         if pair.keep.trust == pair.other.trust
         and pair.keep.scope == pair.other.scope
-        and not opposed(pair.keep, pair.other)
+        and not are_opposed(pair.keep, pair.other)
     ]
     return [step for pair in fit[:ASKED] if (step := _one_text(model, pair))]
 
 
 def _one_text(model: Model, pair: Pair) -> Step | None:
-    text = language.merged(model, pair.keep, pair.other)
+    text = language.ask_one_text(model, pair.keep, pair.other)
     return (
         Step("merge", (pair.keep, pair.other), f"one text for both: {text}", text) if text else None
     )
@@ -281,11 +283,13 @@ def _one_text(model: Model, pair: Pair) -> Step | None:
 
 def _judged(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
     """What becomes of statements that seem to disagree: marked, unless a language model that is set knows better."""
-    model = language.opened(memory) if memory.config.llm and pairs else None
+    model = language.open_language_model(memory) if memory.config.llm and pairs else None
     steps = []
     for number, pair in enumerate(pairs):
         verdict = (
-            language.verdict(model, pair.keep, pair.other) if model and number < ASKED else None
+            language.ask_relation(model, pair.keep, pair.other)
+            if model and number < ASKED
+            else None
         )
         reason = f"{pair.reason} ({pair.similarity:.2f})"
         both = (pair.keep, pair.other)
@@ -323,7 +327,7 @@ def _settles(around: Surroundings, neighbour: Neighbour) -> bool:
             around.says(new.id, "answers", least=ANSWERS)
             or around.says(new.id, "completes", least=COMPLETES)
         )
-    return rule(new, neighbour._replace(memory=old)) == "answers"
+    return find_relation(new, neighbour._replace(memory=old)) == "answers"
 
 
 def _expired(memory: Bethink) -> list[Step]:
@@ -403,8 +407,8 @@ def _by_words(memory: Bethink, one: Memory, filter: Filter) -> list[Neighbour]:
     found = []
     for hit in hits:
         mine, theirs = one.content, hit.memory.content
-        most = max(1, shared(mine, mine), shared(theirs, theirs))
-        found.append(Neighbour(hit.memory, shared(mine, theirs) / most))
+        most = max(1, count_shared_words(mine, mine), count_shared_words(theirs, theirs))
+        found.append(Neighbour(hit.memory, count_shared_words(mine, theirs) / most))
     return found
 
 

@@ -99,7 +99,7 @@ class Section(NamedTuple):
 
 
 def _handoff(memory: Bethink, room: int) -> Section:
-    last = handoffs.latest(memory)
+    last = handoffs.find_latest(memory)
     if last is None or last.memory.trust < TRUST["agent"]:
         return Section("", [])
     handoff = last.handoff
@@ -192,4 +192,4 @@ def _place(hook: Hook, memory: Bethink) -> tuple[str, str]:
         )
     except (OSError, ValueError, RuntimeError):
         below = "."
-    return ("" if below == "." else f"{below}/"), handoffs.branch_of(worktree)
+    return ("" if below == "." else f"{below}/"), handoffs.find_branch(worktree)

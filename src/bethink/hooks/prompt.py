@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink.hooks import state
 from bethink.hooks.event import PEOPLE, Hook
 from bethink.hooks.evidence import Asked, asked, confidence
-from bethink.recall.excerpt import Sought, excerpt
+from bethink.recall.excerpt import Sought, choose_excerpt
 from bethink.recall.shape import citation, tokens
 from bethink.store.words import query_words, spaced, tokenize
 from bethink.text.fence import Quote, fence_items, new_marker
@@ -207,7 +207,7 @@ def cut_excerpt(one: Memory, sought: Sought, room: int) -> str:
     text = " ".join(one.content[:LONGEST].split())
     size = room * 4
     while True:
-        start, end = excerpt(text, sought, size)
+        start, end = choose_excerpt(text, sought, size)
         part = f"{'… ' if start else ''}{text[start:end].strip()}{' …' if end < len(text) else ''}"
         if tokens(part) <= room or size < 8:
             return part

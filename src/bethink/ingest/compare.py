@@ -17,11 +17,11 @@ from bethink.ingest.reconcile import (
     SUBJECT,
     Neighbour,
     Verdict,
-    effects,
-    evidence,
+    apply_verdict,
+    is_evidence,
     reconcile,
 )
-from bethink.ingest.wording import changed
+from bethink.ingest.wording import find_change
 from bethink.judge import Judge, Judgement
 from bethink.store.base import Store
 from bethink.types import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
@@ -117,7 +117,7 @@ def compare(
         verdicts.append(verdict)
         gone |= {memory.id} if verdict.duplicate else set(verdict.supersedes)
     parts = [
-        effects(memory, verdict, _waiting(verdict, memory, store))
+        apply_verdict(memory, verdict, _waiting(verdict, memory, store))
         for memory, verdict in zip(memories, verdicts, strict=True)
     ]
     return Comparison(
@@ -187,7 +187,7 @@ def _neighbours(
         return []
     # Only what may be a duplicate, or may be replaced by a stated change, is worth reading. Turns may stand among them.
     bar = options.threshold
-    if changed(memory.content) is not None:
+    if find_change(memory.content) is not None:
         bar = min(options.threshold, strange + SUBJECT * (1 - strange))
     return nearest(own[0], filter, store, embedder, 4 * KNOWN, bar)[:KNOWN]
 
@@ -210,7 +210,7 @@ def _load(items: Sequence[tuple[int, float]], store: Store, embedder: Embedder) 
     return [
         Neighbour(known[key], min(1.0, similarity), embedder.unrelated)
         for key, similarity in items
-        if key in known and known[key].deleted_at is None and not evidence(known[key])
+        if key in known and known[key].deleted_at is None and not is_evidence(known[key])
     ]
 
 

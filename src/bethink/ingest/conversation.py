@@ -21,7 +21,13 @@ from bethink.ingest.compare import WriteOptions, compare
 from bethink.ingest.extract import extract
 from bethink.ingest.ideas import Idea, ideas
 from bethink.ingest.pasted import is_mostly_pasted
-from bethink.ingest.pipeline import clean, entries, fold, remembered, vectors_of
+from bethink.ingest.pipeline import (
+    clean_passage,
+    fold_changes,
+    make_entries,
+    make_memory,
+    make_vectors,
+)
 from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.titles import name, session_title, summarise
 from bethink.ingest.vectors import Recent, embed
@@ -123,7 +129,7 @@ def prepare(
     """The batch of one page. A language model, where one is set, helps to find topics and ideas."""
     recipe = Recipe(talk, options, store, embedder, recent, model)
     heard, repeated = _hear_turns(recipe)
-    own, fresh = vectors_of([one.memory for one in heard], embedder, recent, store)
+    own, fresh = make_vectors([one.memory for one in heard], embedder, recent, store)
     # What a sub-agent says is kept as evidence, but it is not the conversation.
     spoken = [one for one in heard if one.turn.agent is None]
     means = {
@@ -216,7 +222,7 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
         session=talk.session,
         position=position,
     )
-    return remembered(passage, talk.source, options._replace(trust=TRUST[origin]), position)
+    return make_memory(passage, talk.source, options._replace(trust=TRUST[origin]), position)
 
 
 def _only_asks(text: str) -> bool:
@@ -388,18 +394,18 @@ def _remember_ideas(
         one = spoken[idea.turn]
         memories.append(_keep_idea(recipe, idea, one, topics, numbers[idea.turn]))
         numbers[idea.turn] += 1
-    vectors, fresh = vectors_of(memories, recipe.embedder, recipe.recent, recipe.store)
+    vectors, fresh = make_vectors(memories, recipe.embedder, recipe.recent, recipe.store)
     answers = {at: idea.answers for at, idea in enumerate(found) if idea.answers is not None}
     compared = compare(memories, vectors, options, recipe.store, recipe.embedder, answers=answers)
     batch = Batch(
         at=options.now,
         actor=options.actor,
-        add=tuple(entries(memories, vectors, compared, options, recipe.store)),
+        add=tuple(make_entries(memories, vectors, compared, options, recipe.store)),
         change=compared.change,
         relate=compared.relate,
         cache=fresh,
     )
-    return fold(batch), len(memories)
+    return fold_changes(batch), len(memories)
 
 
 def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, number: int) -> Memory:
@@ -424,8 +430,8 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
         position=idea_position(evidence.position, number),
         metadata=metadata,
     )
-    cleaned, _ = clean(passage, recipe.options.longest)
+    cleaned, _ = clean_passage(passage, recipe.options.longest)
     speaker = "pasted" if idea.pasted else "user" if turn.role == "user" else "agent"
     options = recipe.options._replace(trust=TRUST[speaker])
     source = Source(evidence.source, evidence.source_type)
-    return remembered(extract(cleaned), source, options, 0)
+    return make_memory(extract(cleaned), source, options, 0)

@@ -10,12 +10,12 @@ from typing import Any
 
 from bethink.errors import InvalidInput
 from bethink.ingest.extract import entities, keywords, summarize
-from bethink.ingest.pipeline import clean
+from bethink.ingest.pipeline import clean_passage
 from bethink.store.base import Store
 from bethink.store.bundle import EPOCH
 from bethink.store.places import content_hash
 from bethink.text.checks import as_entity, check_kind, check_range
-from bethink.types import Change, Entity, Event, Memory, Passage, Relation, superseded
+from bethink.types import Change, Entity, Event, Memory, Passage, Relation, supersede
 
 EDITABLE = frozenset(
     "content summary kind importance confidence tags entities expires_at valid_from valid_to answered metadata".split()
@@ -23,7 +23,7 @@ EDITABLE = frozenset(
 CLEARABLE = frozenset(("expires_at", "valid_from", "valid_to", "answered"))
 
 
-def edited(
+def edit_values(
     memory: Memory, fields: dict[str, Any], clear: Sequence[str], longest: int, trust: int
 ) -> dict[str, Any]:
     """The values that change. A new text brings its own summary, keywords and entities, unless they are given too; and other words are
@@ -44,7 +44,7 @@ def edited(
         )
     check_range("importance", fields.get("importance"), 0, 10)
     check_range("confidence", fields.get("confidence"), 0, 1)
-    passage, _ = clean(
+    passage, _ = clean_passage(
         Passage(
             fields.get("content", memory.content),
             kind=check_kind(fields.get("kind")),
@@ -82,7 +82,7 @@ def edited(
     return changes
 
 
-def believed(memory: Memory, events: Sequence[Event], version: int, trust: int) -> int:
+def trust_of_version(memory: Memory, events: Sequence[Event], version: int, trust: int) -> int:
     """How far a version is believed that somebody of this trust brings back: as far as it was then, unless its trust was changed since
     by more than other words."""
     since = [event for event in events[version:] if "trust" in event.before]
@@ -91,7 +91,7 @@ def believed(memory: Memory, events: Sequence[Event], version: int, trust: int) 
     return min(memory.trust, trust)
 
 
-def earlier(events: Sequence[Event], version: int) -> dict[str, Any]:
+def values_of_version(events: Sequence[Event], version: int) -> dict[str, Any]:
     """The values that later changes replaced, as they were at a version counted from 1. None means that there was none."""
     values: dict[str, Any] = {}
     for event in events[version:]:
@@ -117,12 +117,12 @@ def _told(name: str, value: Any) -> Any:
     return value
 
 
-def replaced_before(store: Store, id: str, others: Iterable[Relation]) -> Change:
+def give_back(store: Store, id: str, others: Iterable[Relation]) -> Change:
     """Gives a memory back to the newest of what else replaces it, or to nobody."""
     newest = sorted(others, key=lambda one: one.created_at or EPOCH, reverse=True)
     for new in store.get([one.source for one in newest]):
         if not _leads_to(store, new, id):
-            return superseded(id, new)
+            return supersede(id, new)
     return Change(id, "restore", {"superseded_by": None})
 
 

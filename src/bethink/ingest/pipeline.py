@@ -56,7 +56,7 @@ def ingest(
     fresh = [one for one, there in zip(read, known, strict=True) if one.passage and there is None]
     waiting = start_vectors(_texts(fresh, again), embedder, recent, store, progress)
     memories = [
-        remembered(extract(one.passage), one.source, options, one.position)
+        make_memory(extract(one.passage), one.source, options, one.position)
         for one in fresh
         if one.passage
     ]
@@ -79,7 +79,7 @@ def ingest(
             if replace_sources
             else (),
             move=tuple((options.scope, old, new) for new, old in moved.items()),
-            add=entries(memories, own, found, options, store),
+            add=make_entries(memories, own, found, options, store),
             change=found.change,
             relate=found.relate,
             model=embedder.model if embedder else None,
@@ -107,7 +107,7 @@ def _read(groups: Sequence[Group], options: WriteOptions) -> list[Read]:
     for source, group in groups:
         for position, passage in enumerate(group):
             try:
-                cleaned, redactions = clean(passage, options.longest)
+                cleaned, redactions = clean_passage(passage, options.longest)
             except InvalidInput:
                 if not options.lenient:
                     raise
@@ -117,7 +117,7 @@ def _read(groups: Sequence[Group], options: WriteOptions) -> list[Read]:
     return found
 
 
-def clean(passage: Passage, longest: int) -> tuple[Passage, int]:
+def clean_passage(passage: Passage, longest: int) -> tuple[Passage, int]:
     """The passage without private parts and secrets, and how many were taken out. Refuses what leaves nothing to remember."""
     if not passage.content.strip():
         raise InvalidInput("There is no text to remember.", 'bethink add "We deploy on Fridays"')
@@ -160,7 +160,7 @@ def _held(
     }
 
 
-def remembered(passage: Passage, source: Source, options: WriteOptions, position: int) -> Memory:
+def make_memory(passage: Passage, source: Source, options: WriteOptions, position: int) -> Memory:
     """A passage as the memory that it becomes."""
     created = passage.created_at or options.now
     return Memory(
@@ -209,7 +209,7 @@ def _texts(fresh: Sequence[Read], again: Reread) -> list[tuple[str, bool]]:
     ]
 
 
-def vectors_of(
+def make_vectors(
     memories: Sequence[Memory], embedder: Embedder | None, recent: Recent, store: Store
 ) -> Vectors:
     """The vectors of each memory."""
@@ -244,7 +244,7 @@ def start_vectors(
 # Writing
 
 
-def entries(
+def make_entries(
     memories: Sequence[Memory],
     vectors: Sequence[Any],
     found: Comparison,
@@ -264,7 +264,7 @@ def entries(
     )
 
 
-def fold(batch: Batch) -> Batch:
+def fold_changes(batch: Batch) -> Batch:
     """The batch with what it changes of its own new memories written at once: what replaces or answers them came with them."""
     new = {entry.memory.id for entry in batch.add}
     fields: dict[str, dict[str, Any]] = {id: {} for id in new}

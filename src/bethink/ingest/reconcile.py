@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 from bethink.ingest.wording import (
     asks,
-    changed,
     contrasts,
+    count_shared_words,
+    differ_in_denial,
+    find_change,
     mentions,
-    negated,
-    same_words,
+    say_the_same,
     share_subject,
-    shared,
     tell_apart,
 )
 from bethink.judge import Judgement
-from bethink.types import TRUST, Change, Memory, Proposal, Relation, superseded
+from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
 
 # How sure the judge must be for something to be done at once, and to be told at all. Set by hand before the judge was
 # calibrated; a false replacement costs more than a missed one.
@@ -138,7 +138,7 @@ def reconcile(
         found.replace(old, explicit=True)
     for neighbour in neighbours:
         old = neighbour.memory
-        if old.superseded_by or old.id == new.id or evidence(old):
+        if old.superseded_by or old.id == new.id or is_evidence(old):
             continue
         judgement = judged.get(old.id)
         if _stands(judgement) and found.changes(neighbour):
@@ -160,7 +160,7 @@ class _Found:
 
     def __init__(self, new: Memory) -> None:
         self.new = new
-        self.change = changed(new.content)
+        self.change = find_change(new.content)
         self.supersedes: list[str] = []
         self.settles: list[str] = []
         self.relations: list[tuple[str, str]] = []
@@ -239,7 +239,7 @@ class _Found:
         old = neighbour.memory
         if old.superseded_by or old.deleted_at or old.trust == TRUST["quarantined"]:
             return
-        type = rule(self.new, neighbour)
+        type = find_relation(self.new, neighbour)
         if type is None or self.known(old.id) or old.id == self.new.id:
             return
         if type == "answers":
@@ -265,9 +265,9 @@ def _repeats(
     old = neighbour.memory
     if _leaves_with_its_source(new, old):
         return False
-    if neighbour.similarity >= threshold and same_words(new.content, old.content):
+    if neighbour.similarity >= threshold and say_the_same(new.content, old.content):
         # "We switched from A to B" is near to "We use A" and yet its opposite.
-        return changed(new.content) is None or changed(old.content) is not None
+        return find_change(new.content) is None or find_change(old.content) is not None
     return (
         judgement is not None
         and judgement.relation == "same"
@@ -283,7 +283,7 @@ def _leaves_with_its_source(new: Memory, old: Memory) -> bool:
     return old.trust < new.trust and old.source_type in ("markdown", "repomap", "analysis", "git")
 
 
-def evidence(memory: Memory) -> bool:
+def is_evidence(memory: Memory) -> bool:
     """Whether it is a turn of a conversation, kept as it was said: nothing repeats it, and nothing replaces it."""
     return memory.kind == "context" and memory.session is not None
 
@@ -291,12 +291,12 @@ def evidence(memory: Memory) -> bool:
 # Relations by the rules
 
 
-def rule(new: Memory, neighbour: Neighbour) -> str | None:
+def find_relation(new: Memory, neighbour: Neighbour) -> str | None:
     """The relation of a new statement to a known one that their words show, if any."""
     old, near = neighbour.memory, neighbour.nearness
-    if not shared(new.content, old.content):
+    if not count_shared_words(new.content, old.content):
         return None
-    if answers(new, old) and near >= ANSWERED:
+    if can_answer(new, old) and near >= ANSWERED:
         return "answers"
     if new.kind not in STATED or old.kind not in STATED or new.created_at < old.created_at:
         return None
@@ -307,14 +307,14 @@ def rule(new: Memory, neighbour: Neighbour) -> str | None:
         and _TURNING.search(new.content)
     ):
         return "supersedes"
-    if near >= OPPOSED and opposed(new, old):
+    if near >= OPPOSED and are_opposed(new, old):
         return "contradicts"
     if near >= EXTENDED and _ADDING.search(new.content):
         return "builds_on"
     return "relates_to" if near >= RELATED else None
 
 
-def answers(new: Memory, old: Memory) -> bool:
+def can_answer(new: Memory, old: Memory) -> bool:
     """Whether one kind of statement can settle the other. What is on nobody's word settles nothing."""
     if new.trust < TRUST["agent"]:
         return False
@@ -323,32 +323,32 @@ def answers(new: Memory, old: Memory) -> bool:
     return old.kind == "problem" and not old.answered and new.kind == "solution"
 
 
-def opposed(one: Memory, other: Memory) -> bool:
+def are_opposed(one: Memory, other: Memory) -> bool:
     """Whether two near statements of one kind exchange a word or a denial."""
     return (
         min(one.confidence, other.confidence) >= FIRM
         and one.kind == other.kind
         and one.kind in STATED
-        and shared(one.content, other.content) > 0
+        and count_shared_words(one.content, other.content) > 0
         and _differs(one, other)
-        and not same_words(one.content, other.content)
+        and not say_the_same(one.content, other.content)
     )
 
 
 def _differs(one: Memory, other: Memory) -> bool:
-    return contrasts(one.content, other.content) or negated(one.content, other.content)
+    return contrasts(one.content, other.content) or differ_in_denial(one.content, other.content)
 
 
 # What a verdict changes
 
 
-def effects(new: Memory, verdict: Verdict, waiting: Sequence[Memory] = ()) -> Effects:
+def apply_verdict(new: Memory, verdict: Verdict, waiting: Sequence[Memory] = ()) -> Effects:
     """What a verdict changes. What is known already stands for what repeats it; a person who repeats what was believed less
     before stands up for it: it is believed as they are, and replaces what it had been proposed to replace (`waiting`)."""
     stands, gone, lifted = new, list(verdict.supersedes), []
     if verdict.duplicate is not None:
         stands = verdict.duplicate.memory
-        if new.trust > stands.trust and not evidence(stands):
+        if new.trust > stands.trust and not is_evidence(stands):
             lifted = [Change(stands.id, BELIEVED, {"trust": new.trust})]
             stands = stands._replace(trust=new.trust)
             gone += [old.id for old in waiting if not why_not(stands, old)]
@@ -361,7 +361,7 @@ def effects(new: Memory, verdict: Verdict, waiting: Sequence[Memory] = ()) -> Ef
     return Effects(
         (
             *lifted,
-            *(superseded(id, stands) for id in gone),
+            *(supersede(id, stands) for id in gone),
             *(Change(id, "answer", {"answered": True}) for id in verdict.settles),
         ),
         (

@@ -55,7 +55,7 @@ def embed(
     return start_embedding(texts, embedder, recent, lookup, progress)()
 
 
-def parts_of(
+def make_batch_parts(
     part: str, texts: Mapping[str, str], embedder: Embedder, recent: Recent, lookup: Lookup
 ) -> dict[str, Any]:
     """The parts of a batch that give memories (`vectors`) or topics (`span_vectors`) new vectors: id → text that they are made of."""
@@ -98,7 +98,7 @@ def start_embedding(
     def finish() -> tuple[list[Any], dict[str, Any]]:
         fresh = {}
         for key, matrix in zip(missing, made.result() if made else (), strict=True):
-            known[key] = fresh[key] = pooled(matrix)
+            known[key] = fresh[key] = pool_windows(matrix)
         for key in set(keys):
             recent.put(key, embedder.model, known[key])
         return [known[key] for key in keys], {key.hex(): vectors for key, vectors in fresh.items()}
@@ -113,7 +113,7 @@ def _worker() -> Executor:
     return ThreadPoolExecutor(2, thread_name_prefix="bethink-texts")
 
 
-def pooled(matrix: Any) -> Any:
+def pool_windows(matrix: Any) -> Any:
     """Windows of one text, each blended half and half with the text's mean.
 
     The best window then scores as half the best window and half the whole: a long text is found by a detail in it without
@@ -146,13 +146,13 @@ def reindex(
     done, total = 0, store.count_unembedded(embedder.model)
     while page := store.unembedded(embedder.model, PAGE):
         texts = {memory.id: vector_text(memory.section, memory.content) for memory in page}
-        write(**parts_of("vectors", texts, embedder, recent, store.cached))
+        write(**make_batch_parts("vectors", texts, embedder, recent, store.cached))
         done += len(page)
         if progress:
             progress(done, total)
     while topics := store.unembedded_spans(embedder.model, PAGE):
         texts = {topic.id: topic_text(topic.name, topic.summary) for topic in topics}
-        parts = parts_of("span_vectors", texts, embedder, recent, store.cached)
+        parts = make_batch_parts("span_vectors", texts, embedder, recent, store.cached)
         parts["span_vectors"] = {
             id: vectors[:1] for id, vectors in parts["span_vectors"].items()
         }  # a topic has one, as when it was made

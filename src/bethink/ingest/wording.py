@@ -102,7 +102,7 @@ _CHANGING = frozenset(
 LONG = 1000  # words beyond which two texts are not compared place by place
 
 
-def same_words(one: str, other: str) -> bool:
+def say_the_same(one: str, other: str) -> bool:
     """Whether the first of two near texts adds nothing: the second begins with what it says, word for word but for inflections,
     articles and punctuation, and does not turn it into something else. Both ask, or neither does. What was redacted in it may be
     anything, and so adds something."""
@@ -180,7 +180,7 @@ def _bases(word: str) -> frozenset[str]:
     return frozenset(_NAMES.get(base, base) for base in found)
 
 
-def negated(one: str, other: str) -> bool:
+def differ_in_denial(one: str, other: str) -> bool:
     """Whether one of two texts denies more than the other."""
     return _negations(one) != _negations(other)
 
@@ -189,7 +189,7 @@ def _negations(text: str) -> int:
     return sum(word.lower().replace("’", "'") in _NEGATIONS for word in _WORD.findall(text))
 
 
-def changed(text: str) -> tuple[str, str] | None:
+def find_change(text: str) -> tuple[str, str] | None:
     """The old and the new thing of a stated change, or None."""
     spaced = " ".join(text.split())
     for pattern in _CHANGES:
@@ -217,7 +217,7 @@ def asks(text: str) -> bool:
     return text.rstrip().endswith("?")
 
 
-def shared(one: str, other: str) -> int:
+def count_shared_words(one: str, other: str) -> int:
     """Telling words that both hold."""
     return len(_telling(one) & _telling(other))
 
@@ -277,7 +277,7 @@ def tell_apart(one: str, other: str) -> bool:
         return True
     words, others = set(_content(one)), set(_content(other))
     alike = len(words & others) >= _ALIKE * max(1, len(words), len(others))
-    return alike and negated(one, other)
+    return alike and differ_in_denial(one, other)
 
 
 def _unmentioned(one: str, other: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bethink.recall.fuse import MEANING, STRETCH, Pool, said
+from bethink.recall.fuse import MEANING, STRETCH, Pool, score_words
 from bethink.store.base import Store
 from bethink.store.words import query_words
 from bethink.types import IDEAS, Candidate, Filter, Query, Words, turn_of
@@ -56,7 +56,7 @@ def _by_words(query: Query, store: Store, filter: Filter, mode: str, limit: int)
         boosts = {**dict.fromkeys(newest.values(), 0.0), **boosts}
     found = store.candidates(list({**worded, **boosts}), filter, words, worded)
     pool = Pool(found, words, store.statistics(words, filter.scopes), worded, boosts, {})
-    return pool._replace(said=said(pool))
+    return pool._replace(said=score_words(pool))
 
 
 def _by_meaning(

@@ -26,7 +26,7 @@ class Sought(NamedTuple):
     prefixes: tuple[str, ...] = ()
 
 
-def sought(question: str, now: datetime) -> Sought:
+def find_sought(question: str, now: datetime) -> Sought:
     """The words of a question that are worth marking."""
     terms = parse(question, now).terms
     words = [word for term in terms for word in _WORD.findall(term.text) if not term.prefix]
@@ -35,7 +35,7 @@ def sought(question: str, now: datetime) -> Sought:
     return Sought(frozenset(lexeme for word in telling for lexeme in _lexemes(word)), prefixes)
 
 
-def places(text: str, wanted: Sought) -> list[tuple[int, int]]:
+def find_places(text: str, wanted: Sought) -> list[tuple[int, int]]:
     """Start and end of every word that was looked for, in order."""
     found: list[tuple[int, int]] = []
     for match in _WORD.finditer(text, 0, min(len(text), LONGEST)):
@@ -65,12 +65,12 @@ def _pairs(run: str, start: int, wanted: Sought) -> list[tuple[int, int]]:
     return found
 
 
-def excerpt(text: str, wanted: Sought | None, room: int) -> tuple[int, int]:
+def choose_excerpt(text: str, wanted: Sought | None, room: int) -> tuple[int, int]:
     """Start and end of the part to show: where most different words of the question stand together, from the beginning of a
     sentence if one is near."""
     if len(text) <= room:
         return 0, len(text)
-    marks = places(text, wanted) if wanted else []
+    marks = find_places(text, wanted) if wanted else []
     start = _densest(text, marks, room * 3 // 4)
     if start < room // 2:
         start = 0

@@ -103,7 +103,7 @@ class Signals(NamedTuple):
     relevance: float
 
 
-def weights(statistics: Statistics) -> list[float]:
+def word_weights(statistics: Statistics) -> list[float]:
     """How telling each word of the question is inside the scope."""
     total = statistics.memories
     return [
@@ -118,7 +118,7 @@ def fuse(
     """What every signal says of each candidate, and its relevance, in their order. `gate` drops weak cosines; `baseline` is the mean cosine that the model usually gives."""
     candidates = pool.candidates
     keys = [candidate.key for candidate in candidates]
-    by_words = said(pool) if pool.said is None else pool.said
+    by_words = score_words(pool) if pool.said is None else pool.said
     spoken = [by_words.get(key, SILENT) for key in keys]
     cosines, meanings = _meanings(pool, keys, gate, baseline)
     if method == "rrf":
@@ -128,7 +128,7 @@ def fuse(
         named = [pool.boosts.get(key, 0.0) for key in keys]
         inside = [TOPIC * pool.topics.get(candidate.span or "", 0.0) for candidate in candidates]
         values = _together(pool, meanings, spoken, named, inside)
-        lift, recent = neighbours(candidates, values), _recent(candidates, now)
+        lift, recent = lift_neighbours(candidates, values), _recent(candidates, now)
         relevance = [
             squash(value + near + late)
             for value, near, late in zip(values, lift, recent, strict=True)
@@ -170,10 +170,10 @@ def _recent(candidates: Sequence[Candidate], now: float) -> list[float]:
     ]
 
 
-def said(pool: Pool) -> dict[int, Spoken]:
+def score_words(pool: Pool) -> dict[int, Spoken]:
     """What words say of each candidate that holds any."""
     words = pool.words
-    idf = weights(pool.statistics)
+    idf = word_weights(pool.statistics)
     mass = sum(idf) or 1.0
     weight = dict(zip(words.lexemes, idf, strict=True))
     pair_weights = [min(weight[one], weight[other]) for one, other in words.pairs]
@@ -242,7 +242,7 @@ def recency(age: float, spoken: bool) -> float:
     return RECENT * math.exp(-age / FADE) + (TODAY * math.exp(-age / DAY_FADE) if spoken else 0.0)
 
 
-def neighbours(candidates: Sequence[Candidate], values: Sequence[float]) -> list[float]:
+def lift_neighbours(candidates: Sequence[Candidate], values: Sequence[float]) -> list[float]:
     """A turn whose neighbours also fit the question is more likely the place: answers stand beside their questions."""
     sources: dict[int, dict[int, float | None]] = {}
     for candidate, value in zip(candidates, values, strict=True):

@@ -13,8 +13,8 @@ from bethink.recall.candidates import gather
 from bethink.recall.expand import expand, put_newer_first
 from bethink.recall.fuse import Pool, Signals, fuse
 from bethink.recall.query import parse
-from bethink.recall.score import choose, score, weighed
-from bethink.recall.temporal import KNOWN, Event, event, placed
+from bethink.recall.score import choose, profile_parts, score
+from bethink.recall.temporal import KNOWN, Event, apply_event_time, find_event
 from bethink.store.base import Store
 from bethink.types import ASKED_IMPORTANCE, Answer, Candidate, Filter, Hit, Query
 
@@ -96,7 +96,7 @@ def _understand(
     vector = _vector(plain, asked)
     query = parse(question, now)
     when = _event_time(question, query, ask, store, embedder, now)
-    query, filter = placed(query, ask.filter, question, now, when)
+    query, filter = apply_event_time(query, ask.filter, question, now, when)
     if query.text != plain:
         vector = _vector(query.text, asked)
     if ask.hypothesis and asked:
@@ -108,7 +108,9 @@ def _event_time(
     question: str, query: Query, ask: Ask, store: Store, embedder: Embedder | None, now: datetime
 ) -> tuple[Event, datetime] | None:
     """When the event happened that a question measures its time by ("before we moved to Postgres"), if memory knows it."""
-    asked = event(question) if not query.since and not query.until and not ask.looking_up else None
+    asked = (
+        find_event(question) if not query.since and not query.until and not ask.looking_up else None
+    )
     if asked is None:
         return None
     look = ask._replace(
@@ -227,7 +229,7 @@ def _explain(
     """Every signal's part in a score, for `--explain`."""
     parts = {
         **signals._asdict(),
-        **weighed(candidate, profile, now),
+        **profile_parts(candidate, profile, now),
         "confidence": candidate.confidence,
     }
     why = {

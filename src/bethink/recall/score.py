@@ -55,7 +55,7 @@ def score(
     for value, candidate in zip(relevance, candidates, strict=True):
         value *= chosen.relevance
         if profile != "relevance":
-            parts = weighed(candidate, profile, now)
+            parts = profile_parts(candidate, profile, now)
             value += sum(getattr(chosen, name) * part for name, part in parts.items())
         scores.append(value * (1 - DOUBT * (1 - candidate.confidence)))
     if not chosen.jitter:
@@ -101,7 +101,7 @@ def _said_once(
     return [(value, one) for value, one in found if stands(value, one)]
 
 
-def weighed(candidate: Candidate, profile: str, now: datetime) -> dict[str, float]:
+def profile_parts(candidate: Candidate, profile: str, now: datetime) -> dict[str, float]:
     """What a profile weighs beside relevance, each from 0 to 1."""
     chosen = PROFILES[profile]
     parts: dict[str, float] = {}

@@ -449,7 +449,7 @@ class Event(NamedTuple):
     text: str
 
 
-def event(question: str) -> Event | None:
+def find_event(question: str) -> Event | None:
     """The event that a question about the work measures its time by, if it names one instead of a date. What happened in
     somebody's life before or after something else is told later as often as not, so only "did we …" is meant."""
     asked = question[:1000]
@@ -464,7 +464,7 @@ def event(question: str) -> Event | None:
     )
 
 
-def placed(
+def apply_event_time(
     query: Query, filter: Filter, question: str, now: datetime, when: tuple[Event, datetime] | None
 ) -> tuple[Query, Filter]:
     """The question with the time of its event, and the filter that sees what held at the time it asks about."""

@@ -17,7 +17,7 @@ from bethink.types import NOTHING
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
-    from bethink.features.handoffs import Found as Latest
+    from bethink.features.handoffs import LatestHandoff as Latest
     from bethink.text.fence import Quote
     from bethink.types import Answer, Hit, Memory, Outcome, Relation, Span
 

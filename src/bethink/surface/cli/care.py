@@ -131,7 +131,7 @@ def duplicates(args: Namespace, memory: Bethink) -> Result:
       bethink forget ID
     """
     with Bar(args, "comparing") as bar:
-        found = tending.duplicates(memory, limit=args.limit, progress=bar)
+        found = tending.find_duplicates(memory, limit=args.limit, progress=bar)
     return pairs_result(memory, found, "No memories say the same.")
 
 
@@ -145,7 +145,7 @@ def contradictions(args: Namespace, memory: Bethink) -> Result:
       bethink link NEWER supersedes OLDER
     """
     with Bar(args, "comparing") as bar:
-        found = tending.contradictions(memory, limit=args.limit, progress=bar)
+        found = tending.find_contradictions(memory, limit=args.limit, progress=bar)
     return pairs_result(memory, found, "No memories disagree.")
 
 
@@ -179,7 +179,7 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
       bethink consolidate --yes --json
     """
     with Bar(args, "comparing") as bar:
-        steps = tending.plan(memory, progress=bar)
+        steps = tending.plan_consolidation(memory, progress=bar)
     done, number = 0, many(len(steps), "step")
     lines = step_lines(memory, steps) if args.format == "text" else []
     if steps and not args.dry_run:
@@ -187,7 +187,7 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
             output.talk("\n".join(lines))
             lines = []
         confirm(args, f"{number}.")
-        done = tending.apply(memory, steps)
+        done = tending.apply_steps(memory, steps)
     if not steps:
         lines.append("Nothing to tidy up.")
     else:

@@ -521,7 +521,7 @@ def stats(args: Namespace, memory: Bethink) -> Result:
         "database": str(getattr(memory.store, "path", memory.config.database)),
         "bytes_per_memory": round(overview.database_bytes / every) if every else 0,
         "scope_names": {scope: names[scope] for scope in value["by_scope"] if names.get(scope)},
-        "language_model": language.usage(memory),
+        "language_model": language.report_usage(memory),
     }
     return Result(value, stats_lines(memory.scope, value))
 

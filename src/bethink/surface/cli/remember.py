@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from bethink.api import Bethink
-    from bethink.features.handoffs import Found, Handoff
+    from bethink.features.handoffs import Handoff, LatestHandoff
     from bethink.types import Memory, Outcome
 
 ID = """
@@ -438,7 +438,7 @@ def given_handoff(args: Namespace) -> Handoff:
     if args.summary and not args.file:
         told = handoffs.Handoff("")
     else:
-        told = handoffs.parse(read_text(None, args.file, HANDOFF_EXAMPLE))
+        told = handoffs.parse_handoff(read_text(None, args.file, HANDOFF_EXAMPLE))
     lists: dict[str, Any] = {
         field: (*getattr(told, field), *getattr(args, option))
         for option, field in HANDOFF_LISTS.items()
@@ -452,8 +452,8 @@ def given_handoff(args: Namespace) -> Handoff:
 
 
 def save_handoff(memory: Bethink, wanted: Handoff) -> Result:
-    saved = handoffs.save(memory, wanted)
-    stored = handoffs.read(saved.memory)
+    saved = handoffs.save_handoff(memory, wanted)
+    stored = handoffs.read_handoff(saved.memory)
     status = "saved" if saved.new else "unchanged"
     short = memory.store.abbreviate([saved.memory.id])[saved.memory.id]
     branch = f", branch {stored.branch}" if stored.branch else ""
@@ -471,7 +471,7 @@ def save_handoff(memory: Bethink, wanted: Handoff) -> Result:
 
 
 def show_handoff(args: Namespace, memory: Bethink) -> Result:
-    found = handoffs.latest(memory, args.part, args.branch)
+    found = handoffs.find_latest(memory, args.part, args.branch)
     if found is None:
         part = args.part or memory.project.name
         raise NotFound(f"There is no handoff for {part} yet.", HANDOFF_EXAMPLE)
@@ -492,7 +492,7 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
     return Result(value, handoff_lines(memory, found), hints=hints, quoted=quoted)
 
 
-def handoff_lines(memory: Bethink, found: Found) -> list[str]:
+def handoff_lines(memory: Bethink, found: LatestHandoff) -> list[str]:
     one = found.memory
     named = [
         other

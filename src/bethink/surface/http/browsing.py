@@ -143,13 +143,13 @@ def list_scopes(call: Call) -> dict[str, Any]:
 @operation("Care", "GET", "/duplicates", "Pairs", schemas.Pairs, meaning=True)
 def list_duplicates(call: Call) -> dict[str, Any]:
     """Memories that say the same, or nearly so, the surest first: the one to keep, and the other."""
-    return _pairs(tending.duplicates(call.memory, limit=call.query.limit))
+    return _pairs(tending.find_duplicates(call.memory, limit=call.query.limit))
 
 
 @operation("Care", "GET", "/contradictions", "Pairs", schemas.Pairs, meaning=True)
 def list_contradictions(call: Call) -> dict[str, Any]:
     """Memories that disagree, the newer one first."""
-    return _pairs(tending.contradictions(call.memory, limit=call.query.limit))
+    return _pairs(tending.find_contradictions(call.memory, limit=call.query.limit))
 
 
 def _pairs(found: Sequence[tending.Pair]) -> dict[str, Any]:
@@ -168,8 +168,8 @@ def _pairs(found: Sequence[tending.Pair]) -> dict[str, Any]:
 def consolidate(call: Call) -> dict[str, Any]:
     """Merges what says the same, marks contradictions and answered questions, retires what expired. Only says what it would do,
     unless `dry_run` is false. `restore` undoes each step."""
-    steps = tending.plan(call.memory)
-    done = 0 if call.body.dry_run else tending.apply(call.memory, steps)
+    steps = tending.plan_consolidation(call.memory)
+    done = 0 if call.body.dry_run else tending.apply_steps(call.memory, steps)
     shown = [{**step._asdict(), "memories": [one.id for one in step.memories]} for step in steps]
     return {"steps": shown, "done": done, "dry_run": call.body.dry_run}
 
@@ -178,7 +178,7 @@ def consolidate(call: Call) -> dict[str, Any]:
 def show_inbox(call: Call) -> dict[str, Any]:
     """What is to be decided: duplicates, contradictions, what is hardly believed, open questions, what could be a rule."""
     asked = call.query
-    found = inbox.look(call.memory, asked.queue, asked.limit, asked.start)
+    found = inbox.list_queue(call.memory, asked.queue, asked.limit, asked.start)
     acts = [name for name, act in inbox.ACTS.items() if asked.queue in act.queues]
     if not _may_promote(call):
         acts = [name for name in acts if name not in PROMOTING]
@@ -196,7 +196,7 @@ def decide(call: Call) -> inbox.Done:
             "Rules are written only by the owner, into a project on this machine: agents obey them.",
             "Use `bethink promote` there.",
         )
-    return inbox.act(call.memory, call.body.act, call.body.ids)
+    return inbox.decide(call.memory, call.body.act, call.body.ids)
 
 
 def _may_promote(call: Call) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound, Overtaken, StoreError
 from bethink.features import conversations, handoffs, knowledge, language, promotion
-from bethink.ingest.pipeline import clean
+from bethink.ingest.pipeline import clean_passage
 from bethink.ingest.traces import Traces, traces
 from bethink.recall.shape import by_topic, dual, iso, plain, plain_hit
 from bethink.store.bundle import stamp
@@ -293,7 +293,7 @@ def _locate(memory: Bethink, passages: Sequence[Passage], error: InvalidInput) -
     """The error with the place of the statement that it is about."""
     for at, passage in enumerate(passages):
         try:
-            clean(passage, memory.config.max_characters)
+            clean_passage(passage, memory.config.max_characters)
         except InvalidInput as found:
             return _nothing_stored(at, found)
     return error
@@ -440,7 +440,7 @@ def take_documents(call: Call) -> dict[str, Any]:
 @operation("Hand over", "GET", "/handoff", "Handoff", schemas.HandoffPlace)
 def show_handoff(call: Call) -> dict[str, Any]:
     """The newest handoff of a branch, or of any where that has none."""
-    found = handoffs.latest(call.memory, call.query.part, call.query.branch)
+    found = handoffs.find_latest(call.memory, call.query.part, call.query.branch)
     if found is None:
         hint = "POST /api/v1/handoff leaves one."
         raise NotFound("There is no handoff for this project yet.", hint)
@@ -462,8 +462,8 @@ def save_handoff(call: Call) -> dict[str, Any]:
     """Leaves word for whoever works here next, in place of the branch's last handoff."""
     given = call.body.model_dump()
     given["project"] = given.pop("part")
-    saved = handoffs.save(call.memory, handoffs.from_fields(given))
-    stored = handoffs.read(saved.memory)
+    saved = handoffs.save_handoff(call.memory, handoffs.handoff_from_fields(given))
+    stored = handoffs.read_handoff(saved.memory)
     status = "saved" if saved.new else "unchanged"
     where = {"project": stored.project, "branch": stored.branch}
     return {"id": saved.memory.id, "status": status, "supersedes": saved.supersedes, **where}

@@ -109,7 +109,7 @@ def write_handoff(memory: Bethink, given: Mapping[str, str]) -> str:
     from bethink.features import handoffs
     from bethink.surface.mcp.tools import get_handoff
 
-    branch = given.get("branch") or handoffs.branch_of(memory.project.worktree)
+    branch = given.get("branch") or handoffs.find_branch(memory.project.worktree)
     where = f"branch {branch} of {memory.project.name}" if branch else memory.project.name
     named = f"\n- branch: {branch}" if given.get("branch") else ""
     return f"""Write a handoff for {where} with store_handoff, so that somebody without this conversation can go on.
@@ -133,7 +133,7 @@ def complete(memory: Bethink, name: str, argument: str, value: str) -> Sequence[
     if name == "handoff" and argument == "branch":
         from bethink.features import handoffs
 
-        known = [handoffs.branch_of(memory.project.worktree), *handoffs.branches(memory)]
+        known = [handoffs.find_branch(memory.project.worktree), *handoffs.list_branches(memory)]
         found = [branch for branch in dict.fromkeys(known) if branch and branch.startswith(value)]
         return found[:100]
     if argument not in ("topic", "question") or not value.strip():

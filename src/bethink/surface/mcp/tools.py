@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.features import conversations, handoffs
-from bethink.ingest.pipeline import clean
+from bethink.ingest.pipeline import clean_passage
 from bethink.surface.mcp import schemas
 from bethink.surface.render import (
     AGENT_STEPS,
@@ -129,7 +129,7 @@ def _passage(memory: Bethink, item: Arguments, place: str) -> Passage:
             supersedes=tuple(memory.resolve(id) for id in item.get("supersedes", ())),
             metadata=item.get("metadata", {}),
         )
-        clean(passage, memory.config.max_characters)
+        clean_passage(passage, memory.config.max_characters)
     except BethinkError as error:
         raise InvalidInput(
             f"{place}: {error.message} Nothing was stored.",
@@ -232,8 +232,8 @@ def rate_memories(memory: Bethink, given: Arguments) -> str:
 
 
 def store_handoff(memory: Bethink, given: Arguments) -> str:
-    saved = handoffs.save(memory, handoffs.from_fields(given))
-    place = handoffs.read(saved.memory)
+    saved = handoffs.save_handoff(memory, handoffs.handoff_from_fields(given))
+    place = handoffs.read_handoff(saved.memory)
     short = memory.store.abbreviate([saved.memory.id])[saved.memory.id]
     branch = f", branch {place.branch}" if place.branch else ""
     what = "stored" if saved.new else "unchanged:"
@@ -247,7 +247,7 @@ def store_handoff(memory: Bethink, given: Arguments) -> str:
 
 
 def get_handoff(memory: Bethink, given: Arguments) -> str:
-    last = handoffs.latest(memory, given.get("project"), given.get("branch"))
+    last = handoffs.find_latest(memory, given.get("project"), given.get("branch"))
     if last is None:
         return "There is no handoff for this project yet. store_handoff leaves one."
     return quote_handoff(memory, last)
@@ -264,7 +264,7 @@ def memory_overview(memory: Bethink, given: Arguments) -> str:
         f", {personal:,} of them personal" if personal else ""
     )
     items: list[Quote | str] = []
-    if last := handoffs.latest(memory):
+    if last := handoffs.find_latest(memory):
         short = short_ids(memory, [last.memory])
         where = f" of branch {last.handoff.branch}" if last.handoff.branch else ""
         items += [f"Last handoff{where}:", quote_line(last.memory, short)]

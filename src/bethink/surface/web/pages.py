@@ -12,7 +12,7 @@ from bethink.errors import UsageError
 from bethink.features.graph import ABOUT, MENTIONS, MOST
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.hosts import HOSTS
-from bethink.recall.excerpt import sought
+from bethink.recall.excerpt import find_sought
 from bethink.surface.http import browsing, memories
 from bethink.surface.web.render import diff, spelled
 from bethink.surface.web.visit import (
@@ -83,7 +83,9 @@ def show_search(visit: Visit) -> PageAnswer:
     except (UsageError, ValidationError) as error:
         status, values["wrong"] = 422, explain(error)
     else:
-        values["sought"] = sought(question, visit.tools.projects.base.clock()) if question else None
+        values["sought"] = (
+            find_sought(question, visit.tools.projects.base.clock()) if question else None
+        )
     part = visit.query.get("part") == "results"
     return Shown("results.html" if part else "search.html", values, status)
 

@@ -21,7 +21,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from bethink import __version__
-from bethink.recall.excerpt import Sought, excerpt, places
+from bethink.recall.excerpt import Sought, choose_excerpt, find_places
 from bethink.surface.web.visit import place
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -108,7 +108,7 @@ def _visible(text: str) -> list[Markup]:
 def lit(text: str, sought: Sought | None) -> Markup:
     """A text with the words that were looked for marked."""
     parts, at = [], 0
-    for start, end in places(text, sought) if sought else ():
+    for start, end in find_places(text, sought) if sought else ():
         parts += [seen(text[at:start]), Markup("<mark>{}</mark>").format(seen(text[start:end]))]
         at = end
     return Markup("").join([*parts, seen(text[at:])])
@@ -116,7 +116,7 @@ def lit(text: str, sought: Sought | None) -> Markup:
 
 def cut_out(text: str, sought: Sought | None, room: int = 320) -> Markup:
     """The part of a text that says most about what was looked for, marked."""
-    start, end = excerpt(text, sought, room)
+    start, end = choose_excerpt(text, sought, room)
     before, after = "… " if start else "", " …" if end < len(text) else ""
     return Markup("{}{}{}").format(before, lit(text[start:end].strip(), sought), after)
 

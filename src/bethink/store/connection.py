@@ -225,56 +225,75 @@ def retry(action: object, patience: float = 30.0) -> None:
             return
 
 
+# SQLite's errors as ours: the first that fits, with what is said of it and what to do next.
+TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str], ...] = (
+    (
+        (apsw.BusyError, apsw.LockedError),
+        StoreBusy,
+        "Another process is writing to {path} and did not finish in time.",
+        "Try again, or raise `busy_timeout`.",
+    ),
+    (
+        (apsw.NotADBError,),
+        StoreCorrupt,
+        "{path} is not a Bethink database.",
+        "Choose another `database`, or move the file away.",
+    ),
+    (
+        (apsw.CorruptError,),
+        StoreCorrupt,
+        "The database {path} is damaged: {error}.",
+        "Run `bethink doctor`, then restore a backup or `bethink doctor --fix`.",
+    ),
+    (
+        (apsw.FullError,),
+        StoreError,
+        "The disk that holds {path} is full; nothing was changed.",
+        "Free some space and try again.",
+    ),
+    (
+        (apsw.ReadOnlyError,),
+        StoreError,
+        "The database {path} cannot be written: it is read-only.",
+        "Check the permissions of the file and its folder.",
+    ),
+    (
+        (apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError),
+        StoreError,
+        "The database {path} cannot be opened: {error}.",
+        "Check that its folder exists and is yours.",
+    ),
+    (
+        (apsw.IOError,),
+        StoreError,
+        "Reading or writing {path} failed: {error}; nothing was changed.",
+        "Check the disk and free space.",
+    ),
+    (
+        (apsw.Error,),
+        StoreError,
+        "The database {path} could not do what was asked: {error}.",
+        "Run `bethink doctor --deep`.",
+    ),
+    (
+        (UnicodeDecodeError,),
+        StoreCorrupt,
+        "The database {path} is damaged: it holds text that is none.",
+        "Run `bethink doctor --deep`.",
+    ),
+)
+
+
 @contextmanager
 def translated(path: Path | str) -> Iterator[None]:
     """SQLite's errors as ours, each with what to do next."""
     try:
         yield
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusy(
-            f"Another process is writing to {path} and did not finish in time.",
-            "Try again, or raise `busy_timeout`.",
-        ) from error
-    except apsw.NotADBError as error:
-        raise StoreCorrupt(
-            f"{path} is not a Bethink database.",
-            "Choose another `database`, or move the file away.",
-        ) from error
-    except apsw.CorruptError as error:
-        raise StoreCorrupt(
-            f"The database {path} is damaged: {error}.",
-            "Run `bethink doctor`, then restore a backup or `bethink doctor --fix`.",
-        ) from error
-    except apsw.FullError as error:
-        raise StoreError(
-            f"The disk that holds {path} is full; nothing was changed.",
-            "Free some space and try again.",
-        ) from error
-    except apsw.ReadOnlyError as error:
-        raise StoreError(
-            f"The database {path} cannot be written: it is read-only.",
-            "Check the permissions of the file and its folder.",
-        ) from error
-    except (apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError) as error:
-        raise StoreError(
-            f"The database {path} cannot be opened: {error}.",
-            "Check that its folder exists and is yours.",
-        ) from error
-    except apsw.IOError as error:
-        raise StoreError(
-            f"Reading or writing {path} failed: {error}; nothing was changed.",
-            "Check the disk and free space.",
-        ) from error
-    except apsw.Error as error:
-        raise StoreError(
-            f"The database {path} could not do what was asked: {error}.",
-            "Run `bethink doctor --deep`.",
-        ) from error
-    except UnicodeDecodeError as error:
-        raise StoreCorrupt(
-            f"The database {path} is damaged: it holds text that is none.",
-            "Run `bethink doctor --deep`.",
-        ) from error
+    except (apsw.Error, UnicodeDecodeError) as error:
+        for kinds, kind, message, hint in TRANSLATIONS:
+            if isinstance(error, kinds):
+                raise kind(message.format(path=path, error=error), hint) from error
+        raise
     except UnicodeEncodeError as error:
         raise InvalidInput(
             f"The text holds a character that cannot be stored: {error.object[error.start]!r}.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
@@ -314,68 +314,79 @@ def marks(values: Iterable[Any]) -> str:
     return ",".join("?" for _ in values)
 
 
+# What a filter may choose by: its field, the condition, and the parameter of that.
+CHOICES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    ("min_importance", "m.importance >= ?", float),
+    ("since", "m.created_at >= ?", stamp),
+    ("until", "m.created_at < ?", stamp),
+    ("answered", "coalesce(m.answered, 0) = ?", int),
+    ("session", "m.session = ?", str),
+    ("max_trust", "m.trust <= ?", int),
+    ("hosts", "m.session IN (SELECT id FROM sessions WHERE host = ANY(?))", list),
+    (
+        "tags",
+        "EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE lower(t.value) = ANY(?))",
+        lambda tags: [tag.lower() for tag in tags],
+    ),
+    (
+        "sources",
+        "m.source IN (SELECT id FROM sources WHERE uri = ANY(?))",
+        lambda uris: [prefix + uri for uri in uris for prefix in ("", *READINGS)],
+    ),
+    (
+        "entities",
+        "m.key IN (SELECT me.memory FROM entities e JOIN memory_entities me ON me.entity = e.id"
+        " WHERE e.folded = ANY(?))",
+        lambda names: [name.casefold() for name in names],
+    ),
+)
+
+
 def where(filter: Filter, scopes: Sequence[int], by_key: bool = False) -> tuple[str, list[Any]]:
     """A filter as SQL over `memories m`, with its parameters. `by_key` is for statements that look memories up by their keys: the
     plus keeps the index of scopes out of that."""
-    parts, values = [within("+m.scope" if by_key else "m.scope", scopes)], list[Any]()
-    now = stamp(filter.now) if filter.now else int(time.time() * 1000)
-
-    def also(sql: str, *parameters: Any) -> None:
-        parts.append(sql)
-        values.extend(parameters)
-
-    if not filter.include_deleted:
-        also("m.deleted_at IS NULL")
-    if not filter.include_quarantined:
-        also("m.trust > 0")
-    if filter.as_of:
-        at = stamp(filter.as_of)
-        also("coalesce(m.valid_from, m.created_at) <= ?", at)
-        also("(m.valid_to IS NULL OR m.valid_to > ?)", at)
-        now = at
-    elif filter.follow:
-        also("(m.superseded_by IS NOT NULL OR m.valid_to IS NULL OR m.valid_to > ?)", now)
-    elif not filter.include_superseded:
-        also("m.superseded_by IS NULL AND (m.valid_to IS NULL OR m.valid_to > ?)", now)
-    if not filter.include_expired:
-        also("(m.expires_at IS NULL OR m.expires_at > ?)", now)
+    shown, values = _shown(filter)
+    parts = [within("+m.scope" if by_key else "m.scope", scopes), *shown]
     if filter.kinds:
         # Where a rarer condition has an index, the one of kinds is kept out of it.
         rarer = filter.used or filter.max_trust is not None
         kind = "coalesce(m.kind, '')" if rarer else "m.kind"
-        also(f"{kind} IN ({marks(filter.kinds)})", *filter.kinds)
-    if filter.min_importance is not None:
-        also("m.importance >= ?", filter.min_importance)
-    if filter.since:
-        also("m.created_at >= ?", stamp(filter.since))
-    if filter.until:
-        also("m.created_at < ?", stamp(filter.until))
-    if filter.answered is not None:
-        also("coalesce(m.answered, 0) = ?", int(filter.answered))
-    if filter.session:
-        also("m.session = ?", filter.session)
-    if filter.max_trust is not None:
-        also("m.trust <= ?", filter.max_trust)
-        if filter.max_trust <= TRUST["import"]:
-            also(DOUBTED)
+        parts.append(f"{kind} IN ({marks(filter.kinds)})")
+        values += filter.kinds
+    if filter.max_trust is not None and filter.max_trust <= TRUST["import"]:
+        parts.append(DOUBTED)
     if filter.used:
-        also(USED)
+        parts.append(USED)
     if filter.transcribed:
-        also("EXISTS (SELECT 1 FROM sources r WHERE r.id = m.source AND r.type = 'transcript')")
-    if filter.hosts:
-        also("m.session IN (SELECT id FROM sessions WHERE host = ANY(?))", list(filter.hosts))
-    if filter.tags:
-        also(
-            "EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE lower(t.value) = ANY(?))",
-            [tag.lower() for tag in filter.tags],
-        )
-    if filter.sources:
-        uris = [prefix + uri for uri in filter.sources for prefix in ("", *READINGS)]
-        also("m.source IN (SELECT id FROM sources WHERE uri = ANY(?))", uris)
-    if filter.entities:
-        also(
-            "m.key IN (SELECT me.memory FROM entities e JOIN memory_entities me ON me.entity = e.id"
-            " WHERE e.folded = ANY(?))",
-            [name.casefold() for name in filter.entities],
-        )
+        spoken = "SELECT 1 FROM sources r WHERE r.id = m.source AND r.type = 'transcript'"
+        parts.append(f"EXISTS ({spoken})")
+    for field, sql, parameter in CHOICES:
+        value = getattr(filter, field)
+        if value not in (None, "", ()):
+            parts.append(sql)
+            values.append(parameter(value))
     return " AND ".join(parts), values
+
+
+def _shown(filter: Filter) -> tuple[list[str], list[Any]]:
+    """What a filter does not hide: forgotten, quarantined, replaced, no longer valid and expired memories."""
+    now = stamp(filter.as_of or filter.now) or int(time.time() * 1000)
+    valid = "(m.valid_to IS NULL OR m.valid_to > ?)"
+    parts, values = list[str](), list[Any]()
+    if not filter.include_deleted:
+        parts.append("m.deleted_at IS NULL")
+    if not filter.include_quarantined:
+        parts.append("m.trust > 0")
+    if filter.as_of:
+        parts.append(f"coalesce(m.valid_from, m.created_at) <= ? AND {valid}")
+        values += [now, now]
+    elif filter.follow:
+        parts.append(f"(m.superseded_by IS NOT NULL OR {valid})")
+        values.append(now)
+    elif not filter.include_superseded:
+        parts.append(f"m.superseded_by IS NULL AND {valid}")
+        values.append(now)
+    if not filter.include_expired:
+        parts.append("(m.expires_at IS NULL OR m.expires_at > ?)")
+        values.append(now)
+    return parts, values

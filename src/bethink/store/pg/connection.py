@@ -272,53 +272,106 @@ def translated(name: str) -> Iterator[None]:
         raise translation(error, name) from error
 
 
+# PostgreSQL's errors as ours: the first that fits, with what is said of it and what to do next.
+TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[BethinkError], str, str], ...] = (
+    (
+        (errors.LockNotAvailable, errors.QueryCanceled),
+        StoreBusy,
+        "Another process is writing to {name} and did not finish in time.",
+        "Try again, or raise `busy_timeout`.",
+    ),
+    (
+        (errors.TooManyConnections,),
+        StoreBusy,
+        "{name} has no connection left.",
+        "Raise max_connections, or put PgBouncer in front of it.",
+    ),
+    (
+        (errors.DiskFull,),
+        StoreError,
+        "The disk of {name} is full; nothing was changed.",
+        "Free some space and try again.",
+    ),
+    (
+        (errors.DataCorrupted, errors.IndexCorrupted),
+        StoreCorrupt,
+        "{name} is damaged: {said}.",
+        "Restore a backup of the server.",
+    ),
+    (
+        (errors.ReadOnlySqlTransaction,),
+        StoreError,
+        "{name} cannot be written: it is read-only.",
+        "Point `database` at the primary.",
+    ),
+    (
+        (errors.InsufficientPrivilege,),
+        StoreError,
+        "The role that {name} is opened with may not do that: {said}.",
+        f"As the owner: GRANT {APP} TO the role; see docs/guides/team.md.",
+    ),
+    (
+        (
+            errors.ProgramLimitExceeded,
+            errors.StringDataRightTruncation,
+            errors.UntranslatableCharacter,
+        ),
+        InvalidInput,
+        "The text holds something that cannot be stored in PostgreSQL, such as a zero byte or a name that is too long.",
+        "Shorten or mend it.",
+    ),
+    (
+        (errors.UniqueViolation,),
+        StoreError,
+        "{name} holds one of these already; nothing was changed.",
+        "Try again; if it stays, run `bethink doctor --deep`.",
+    ),
+)
+# Where no connection comes about, only the server's words say why.
+REFUSALS = (
+    (
+        ("authentication failed", "no password supplied"),
+        StoreError,
+        "{name} does not accept the name or the password.",
+        "Mend the `database` setting; PGPASSWORD or ~/.pgpass may hold the password.",
+    ),
+    (
+        ("does not exist",),
+        StoreError,
+        "There is no such database or role: {name}.",
+        "Mend the `database` setting, or create it: createdb NAME.",
+    ),
+    (
+        ("pg_hba.conf",),
+        StoreError,
+        "The server of {name} lets nobody in from here.",
+        "Allow this machine in its pg_hba.conf.",
+    ),
+    (
+        ("session is read-only",),
+        StoreUnavailable,
+        "No server of {name} takes writes right now; what was not acknowledged was not changed.",
+        "Wait for one to become the primary, or check the hosts in `database`.",
+    ),
+    (
+        ("",),
+        StoreUnavailable,
+        "The PostgreSQL server {name} cannot be reached; what was not acknowledged was not changed.",
+        "Start the server, or check host and port in `database`.",
+    ),
+)
+
+
 def translation(error: psycopg.Error, name: str) -> BethinkError:
     text = str(error)
-    if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled):
-        return StoreBusy(
-            f"Another process is writing to {name} and did not finish in time.",
-            "Try again, or raise `busy_timeout`.",
-        )
-    if isinstance(error, errors.TooManyConnections):
-        return StoreBusy(
-            f"{name} has no connection left.",
-            "Raise max_connections, or put PgBouncer in front of it.",
-        )
-    if isinstance(error, errors.DiskFull):
-        return StoreError(
-            f"The disk of {name} is full; nothing was changed.", "Free some space and try again."
-        )
-    if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
-        return StoreCorrupt(
-            f"{name} is damaged: {_first(text)}.", "Restore a backup of the server."
-        )
-    if isinstance(error, errors.ReadOnlySqlTransaction):
-        return StoreError(
-            f"{name} cannot be written: it is read-only.",
-            "Point `database` at the primary.",
-        )
-    if isinstance(error, errors.InsufficientPrivilege):
-        return StoreError(
-            f"The role that {name} is opened with may not do that: {_first(text)}.",
-            f"As the owner: GRANT {APP} TO the role; see docs/guides/team.md.",
-        )
-    if isinstance(
-        error,
-        errors.ProgramLimitExceeded
-        | errors.StringDataRightTruncation
-        | errors.UntranslatableCharacter,
-    ) or (isinstance(error, psycopg.DataError) and ("NUL" in text or "invalid byte" in text)):
-        return InvalidInput(
-            "The text holds something that cannot be stored in PostgreSQL, such as a zero byte or a name that is too long.",
-            "Shorten or mend it.",
-        )
-    if isinstance(error, errors.UniqueViolation):
-        return StoreError(
-            f"{name} holds one of these already; nothing was changed.",
-            "Try again; if it stays, run `bethink doctor --deep`.",
-        )
+    said = text.strip().splitlines()[0].rstrip(".") if text.strip() else "no reason given"
+    for kinds, kind, message, hint in TRANSLATIONS:
+        if isinstance(error, kinds):
+            return kind(message.format(name=name, said=said), hint)
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return _unreachable(text, name)
+        for words, refusal, message, hint in REFUSALS:
+            if any(word in text for word in words):
+                return refusal(message.format(name=name), hint)
     return StoreError(
         f"{name} could not do what was asked ({error.sqlstate or type(error).__name__}).",
         "Run `bethink doctor --deep`.",
@@ -331,37 +384,6 @@ def unknown(name: str) -> OutcomeUnknown:
         f"{name} went away during a write, and it could not be found out whether that went in.",
         "Look once the server is back; telling the same again does not store it twice.",
     )
-
-
-def _unreachable(text: str, name: str) -> StoreError:
-    if "authentication failed" in text or "no password supplied" in text:
-        return StoreError(
-            f"{name} does not accept the name or the password.",
-            "Mend the `database` setting; PGPASSWORD or ~/.pgpass may hold the password.",
-        )
-    if "does not exist" in text:
-        return StoreError(
-            f"There is no such database or role: {name}.",
-            "Mend the `database` setting, or create it: createdb NAME.",
-        )
-    if "pg_hba.conf" in text:
-        return StoreError(
-            f"The server of {name} lets nobody in from here.",
-            "Allow this machine in its pg_hba.conf.",
-        )
-    if "session is read-only" in text:
-        return StoreUnavailable(
-            f"No server of {name} takes writes right now; what was not acknowledged was not changed.",
-            "Wait for one to become the primary, or check the hosts in `database`.",
-        )
-    return StoreUnavailable(
-        f"The PostgreSQL server {name} cannot be reached; what was not acknowledged was not changed.",
-        "Start the server, or check host and port in `database`.",
-    )
-
-
-def _first(text: str) -> str:
-    return text.strip().splitlines()[0].rstrip(".") if text.strip() else "no reason given"
 
 
 # Opening for the first time in a process

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import sys
 import threading
 import time
 from email.utils import formatdate
@@ -356,3 +357,9 @@ def test_an_endpoint_that_was_down_is_asked_again_after_a_while(endpoint, tmp_pa
         memory.add("Told when it was back")
         assert memory.embedder is not None and not memory.hints
         assert memory.stats().unembedded == 1
+
+
+def test_without_the_extra_an_endpoint_says_what_to_install(endpoint, monkeypatch):
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    assert "pip install 'bethink[http]'" in failing(endpoint, embed).message
+    assert endpoint.requests == []

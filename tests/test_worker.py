@@ -333,11 +333,11 @@ def test_what_somebody_has_to_mend_first_keeps_what_waits(desk: Desk, damage: st
 def test_without_an_installed_model_it_works_by_words_and_fetches_nothing(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bethink.embed import models
+    from bethink.embed import fetch
 
     monkeypatch.setenv("BETHINK_EMBEDDING", "snowflake-arctic-embed-s")
     monkeypatch.delenv("BETHINK_OFFLINE")
-    monkeypatch.setattr(models, "pull", lambda *_, **__: pytest.fail("a worker fetches nothing"))
+    monkeypatch.setattr(fetch, "pull", lambda *_, **__: pytest.fail("a worker fetches nothing"))
     desk.note(desk.talk("a", *SAID))
     desk.note(desk.talk("b", *MORE))
     assert desk.work() == 2

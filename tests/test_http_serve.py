@@ -191,7 +191,7 @@ def test_an_expired_token_says_so(file):
         (["--host", ""], 2, "not an address"),
         (["--host", "203.0.113.7", "--insecure-bind", "--port", "0"], 1, "cannot be listened on"),
         (["--allow-host", "https://memory.example/"], 2, "not the name of a host"),
-        (["--port", "70000"], 2, "no port"),
+        (["--port", "70000"], 2, "65535"),
         (["--port", "-1"], 2, "whole number"),
         (["--tls-cert", "cert.pem"], 2, "belong together"),
         (["--tls-cert", "cert.pem", "--tls-key", "key.pem"], 1, "no file"),

@@ -80,5 +80,6 @@ def cli(capsys, monkeypatch, tmp_path, store_kind):
         import postgres
 
         postgres.use(monkeypatch)
+        monkeypatch.setenv("BETHINK_USER", "ada")  # whose personal memories are
     monkeypatch.chdir(project)
     return Cli(capsys, monkeypatch, home, project)

@@ -16,11 +16,11 @@ from bethink.ingest.sentences import (
 
 
 def texts(turn):
-    return [statement.text for statement in statements(turn).statements]
+    return [statement.text for statement in statements(turn)]
 
 
 def labels(turn):
-    return [(statement.label, statement.text) for statement in statements(turn).statements]
+    return [(statement.label, statement.text) for statement in statements(turn)]
 
 
 @pytest.mark.parametrize(
@@ -65,26 +65,19 @@ NOISE = [
 
 
 @pytest.mark.parametrize("noise", [noise for _, noise in NOISE], ids=[name for name, _ in NOISE])
-def test_what_is_no_prose_is_left_out_and_told_as_evidence(noise):
+def test_what_is_no_prose_is_left_out(noise):
     found = statements(f"We keep SQLite for the cache.\n\n{noise}\n")
-    assert [statement.text for statement in found.statements] == ["We keep SQLite for the cache."]
-    lines = {line for first, last in found.evidence for line in range(first, last + 1)}
-    assert (
-        lines - {0, 1}
-        == lines
-        >= {at + 2 for at, line in enumerate(noise.split("\n")) if line.strip()}
-    )
+    assert [statement.text for statement in found] == ["We keep SQLite for the cache."]
 
 
 def test_prose_around_noise_keeps_its_lines():
     found = statements(
         "First we looked at the logs.\n\n```\nx\n```\nThen the cache was dropped for good.\n"
     )
-    assert [(statement.line, statement.text) for statement in found.statements] == [
+    assert [(statement.line, statement.text) for statement in found] == [
         (0, "First we looked at the logs."),
         (5, "Then the cache was dropped for good."),
     ]
-    assert found.evidence == ((2, 4),)
 
 
 @pytest.mark.parametrize(
@@ -175,10 +168,10 @@ def test_a_pronoun_brings_its_sentence_or_is_dropped(turn, found):
 def test_the_core_is_what_says_something_new():
     last = statements(
         "The lock is held during the call. This means that every other worker waits."
-    ).statements[-1]
+    )[-1]
     assert last.core == "This means that every other worker waits."
     assert (
-        statements("We raised the pool to 20. That fixed it.").statements[-1].core
+        statements("We raised the pool to 20. That fixed it.")[-1].core
         == "We raised the pool to 20. That fixed it."
     )
 
@@ -208,7 +201,7 @@ def test_a_long_statement_is_cut_at_a_clause():
 
 
 def test_a_turn_has_a_limit():
-    assert len(statements("We keep this one.\n\n" * 2000).statements) == MOST
+    assert len(statements("We keep this one.\n\n" * 2000)) == MOST
 
 
 FRAGMENTS = st.sampled_from(
@@ -246,7 +239,7 @@ FRAGMENTS = st.sampled_from(
 @given(st.lists(st.one_of(FRAGMENTS, st.text(max_size=8)), max_size=25).map("".join))
 def test_any_text_gives_statements_of_its_own_words(turn):
     found = statements(turn)
-    for at, statement in enumerate(found.statements):
+    for at, statement in enumerate(found):
         assert statement.position == at
         assert statement.text
         assert len(statement.text) <= LONGEST
@@ -254,5 +247,4 @@ def test_any_text_gives_statements_of_its_own_words(turn):
         letters = iter(turn)  # each letter of the statement stands in the turn, in the same order
         assert all(letter in letters for letter in statement.text if letter.isalnum())
         assert statement.core in statement.text
-    assert all(0 <= first <= last <= turn.count("\n") for first, last in found.evidence)
     assert statements(turn) == found

@@ -198,7 +198,7 @@ def _state(role: str, text: str) -> Iterator[Statement]:
     """The statements of a turn that say something, greetings and what an agent is about to do aside."""
     if role not in ("user", "assistant"):
         return
-    for statement in statements(text).statements:
+    for statement in statements(text):
         core = fold_case(statement.core)
         idle = compile_pattern(FILLER).match(core) and not statement.core.endswith("?")
         if statement.label != "none" and (

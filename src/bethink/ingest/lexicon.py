@@ -230,12 +230,6 @@ def cue_kinds() -> tuple[str, ...]:
     return tuple(name for name in cues() if name not in _OTHERS)
 
 
-@cache
-def top_score() -> float:
-    """No kind can score more than this."""
-    return max(cue.weight for kind in cue_kinds() for cue in cues()[kind]) + 0.15 * 4
-
-
 def cue_scores(text: str) -> dict[str, float]:
     """For each kind its strongest cue, and a little for every further one. A cue late in the text counts half."""
     text = fold_case(text)

@@ -1,8 +1,7 @@
 """One turn of a conversation → the statements in it that could be worth keeping.
 
-Prose only: code, tables, quotations, diffs, logs, stack traces and file listings are left out, and where they stood is
-told as evidence. Headings, lead-ins and labels ("Next steps", "Root cause: …", "- [ ] …") say outright what stands
-below or behind them. A statement can be read on its own: one that begins with "That" or "It" brings the sentence before.
+Prose only: code, tables, quotations, diffs, logs, stack traces and file listings are left out. Headings, lead-ins and
+labels ("Next steps", "Root cause: …", "- [ ] …") say outright what stands below or behind them. A statement can be read on its own: one that begins with "That" or "It" brings the sentence before.
 
 This module knows Markdown and how agents and people write it. It does not know what a decision is, who speaks, or what
 was said in other turns. Every pattern is bounded; the time is linear in the text.
@@ -72,11 +71,6 @@ class Statement(NamedTuple):
     position: int = 0
 
 
-class TurnStatements(NamedTuple):
-    statements: tuple[Statement, ...]
-    evidence: tuple[tuple[int, int], ...]  # first and last line, from 0, of what was left out
-
-
 class ProseBlock(NamedTuple):
     """Lines that belong together: a paragraph, or one item of a list."""
 
@@ -87,31 +81,18 @@ class ProseBlock(NamedTuple):
     item: str
 
 
-def statements(text: str) -> TurnStatements:
-    """The statements of a turn in order, and the lines that are no prose."""
+def statements(text: str) -> list[Statement]:
+    """The statements of a turn in order."""
     lines = text[:READ].split("\n")
-    noisy = _find_noise(lines)
     found: list[Statement] = []
     before = ""  # the last sentence of the paragraph above
-    for block in _blocks(lines, noisy):
+    for block in _blocks(lines, _find_noise(lines)):
         own = list(_state_block(block, "" if block.item else before))
         before = own[-1].core if own and not block.item else ""
         found += own
         if len(found) >= MOST:
             break
-    return TurnStatements(
-        tuple(each._replace(position=at) for at, each in enumerate(found[:MOST])), _ranges(noisy)
-    )
-
-
-def _ranges(noisy: list[bool]) -> tuple[tuple[int, int], ...]:
-    found: list[tuple[int, int]] = []
-    for at, out in enumerate(noisy):
-        if out and found and found[-1][1] == at - 1:
-            found[-1] = (found[-1][0], at)
-        elif out:
-            found.append((at, at))
-    return tuple(found)
+    return [each._replace(position=at) for at, each in enumerate(found[:MOST])]
 
 
 def _find_noise(lines: list[str]) -> list[bool]:

@@ -37,8 +37,8 @@ from bethink.api import Bethink
 from bethink.config import Config
 from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import StoreError
-from bethink.store.pg.writer import Writer as Written
 from bethink.store.postgres import PostgresStore
+from bethink.store.postgres import PostgresWriter as Written
 
 EMBEDDER = HashingEmbedder(384)  # of a size that has an index
 WAYS = ("node", "arrived", "unsent", "server")

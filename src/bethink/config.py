@@ -47,6 +47,7 @@ embedding_model   Model asked for at that endpoint.
 embedding_dimensions 0..8192   Dimensions to ask that endpoint for; 0 keeps the model's own.
 embedding_timeout 0.1..600   Seconds to wait for one answer of that endpoint.
 threads 0..256   Threads for the local embedding model; 0 uses every core.
+judge   Whether the packaged model judges how a new statement relates to known ones; else rules do.
 mode {"|".join(MODES)}   How `search` looks: by meaning and words, by meaning only, by words only.
 fusion {"|".join(FUSIONS)}   How the signals of a hybrid search are brought together.
 limit 1..1000   How many hits a search returns.
@@ -108,6 +109,7 @@ class Config(NamedTuple):
     embedding_dimensions: int = 0
     embedding_timeout: float = 30.0
     threads: int = 0
+    judge: bool = True
     mode: str = "hybrid"
     fusion: str = "adaptive"
     limit: int = 10

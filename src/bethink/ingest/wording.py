@@ -245,39 +245,44 @@ _NUMBER_WORDS = {
     for value, word in enumerate(
         "zero one two three four five six seven eight nine ten eleven twelve".split()
     )
-}
-_ENVIRONMENTS = {
-    "prod": "prod",
-    "production": "prod",
-    "live": "prod",
-    "staging": "staging",
-    "stage": "staging",
-    "dev": "dev",
-    "development": "dev",
-    "local": "local",
-    "localhost": "local",
-    "test": "test",
-    "testing": "test",
-    "qa": "qa",
+} | {"both": "2"}
+# Parts of a system that stand beside each other: what is said of one says nothing of another in its line.
+_COUNTERPARTS = """
+prod,production,live | staging,stage | dev,development | local,localhost | test,testing | qa
+frontend,ui | backend
+client | server
+android | ios,iphone | web,browser
+windows | linux | mac,macos
+upload,uploads | download,downloads
+import,imports | export,exports
+reader,readers | writer,writers
+"""
+_PART = {
+    word: (line, name)
+    for line, names in enumerate(_COUNTERPARTS.strip().splitlines())
+    for name, words in enumerate(names.split("|"))
+    for word in words.strip().split(",")
 }
 _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|(?<!\w)\w+[_/][\w./-]+")
-_ALIKE = 0.65  # share of words from which a denial more or less is the whole difference
+_ALIKE = 0.65  # share of words from which what differs is more telling than what is shared
 
 
 def tell_apart(one: str, other: str) -> bool:
-    """Whether a number, a name, an environment or a denial stands in one of two statements in place of another: then they are
-    not the same, whoever says so."""
+    """Whether a number, a name or a part of the system stands in one of two statements in place of another: then they are not
+    the same, whoever says so. Of two that share most of their words an exchanged one decides, or an "only", or a "not"."""
     mine, theirs = _numbers(one), _numbers(other)
     if mine - theirs and theirs - mine:
         return True
     if _unmentioned(one, other) and _unmentioned(other, one):
         return True
-    here, there = _environments(one), _environments(other)
-    if here and there and here != there:
+    if other_part(one, other):
         return True
     words, others = set(_content(one)), set(_content(other))
     alike = len(words & others) >= _ALIKE * max(1, len(words), len(others))
-    return alike and differ_in_denial(one, other)
+    if not alike:
+        return False
+    exchanged = contrasts(one, other) or contrasts(other, one) or differ_in_denial(one, other)
+    return exchanged or not _TURNING.isdisjoint(set(_said(one)) ^ set(_said(other)))
 
 
 def _unmentioned(one: str, other: str) -> bool:
@@ -294,6 +299,16 @@ def _numbers(text: str) -> set[str]:
     return {*_NUMBER.findall(text), *filter(None, words)}
 
 
-def _environments(text: str) -> set[str]:
-    words = re.findall(r"[a-z]+", text.lower())
-    return {_ENVIRONMENTS[word] for word in words if word in _ENVIRONMENTS}
+def other_part(one: str, other: str) -> bool:
+    """Whether two statements speak of parts of a system that stand beside each other, such as frontend and backend."""
+    here, there = _parts(one), _parts(other)
+    return any(here[line].isdisjoint(there[line]) for line in here.keys() & there.keys())
+
+
+def _parts(text: str) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for word in re.findall(r"[a-z]+", text.lower()):
+        if word in _PART:
+            line, name = _PART[word]
+            found.setdefault(line, set()).add(name)
+    return found

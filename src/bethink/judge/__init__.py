@@ -27,4 +27,10 @@ class Judge(Protocol):
 
 
 def load(config: Config) -> Judge | None:
-    return None
+    """The judge, or None where the settings switch it off, or where no model of meaning chooses what it is asked about.
+    Its own model is read when it is first asked."""
+    if not config.judge or config.embedding in ("none", "hashing"):
+        return None
+    from bethink.judge.model import TrainedJudge
+
+    return TrainedJudge(config.threads)

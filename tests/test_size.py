@@ -1,0 +1,227 @@
+"""The house stays small: what is counted here may only fall. `python tests/test_size.py` prints the table of ARCHITECTURE.md.
+
+A limit is lowered whenever the count has fallen; it is raised only with a reason in the commit.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import subprocess
+import sys
+import tokenize
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "bethink"
+LIMITS = {
+    "tokens": 415_000,
+    "lines": 66_500,
+    "files": 295,
+    "import cycles": 5,
+    "function-level imports of our own": 400,
+    "functions of complexity over 15": 80,
+    "test lines": 52_000,
+}
+# Files in which a command runs, imports left out.
+RUNS = {"add": 60, "search": 60, "hook": 60, "backfill": 80}
+
+UNCOUNTED = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+BRANCHES = (
+    ast.If,
+    ast.For,
+    ast.While,
+    ast.IfExp,
+    ast.ExceptHandler,
+    ast.BoolOp,
+    ast.match_case,
+    ast.comprehension,
+)
+
+
+def count_tokens(text: str) -> int:
+    """Tokens of a module without comments, docstrings and blank lines."""
+    count, fresh = 0, True
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in UNCOUNTED:
+            fresh = fresh or token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+        elif token.type == tokenize.STRING and fresh:
+            fresh = False  # a docstring
+        else:
+            count, fresh = count + 1, False
+    return count
+
+
+def name_module(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def find_imports(tree: ast.AST, names: set[str]) -> set[str]:
+    """Our own modules that a tree imports, wherever the import stands."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bethink"):
+            base = (node.module or "").removeprefix("bethink").removeprefix(".")
+            inner = {f"{base}.{alias.name}".removeprefix(".") for alias in node.names} & names
+            found |= inner or ({base} & names)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.removeprefix("bethink.") for alias in node.names} & names
+    return found
+
+
+def is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def count_cycles(graph: dict[str, set[str]]) -> int:
+    """Groups of modules that import one another."""
+    reach = {name: set(targets) for name, targets in graph.items()}
+    changed = True
+    while changed:
+        changed = False
+        for targets in reach.values():
+            more = set().union(*(reach[one] for one in targets)) - targets
+            changed = changed or bool(more)
+            targets |= more
+    circular = {name for name, targets in reach.items() if name in targets}
+    groups = {
+        frozenset(one for one in circular if one in reach[name] and name in reach[one])
+        for name in circular
+    }
+    return len(groups)
+
+
+def measure() -> dict[str, int]:
+    found: Counter[str] = Counter()
+    paths = sorted(SOURCE.rglob("*.py"))
+    names = {name_module(path) for path in paths} - {""}
+    graph: dict[str, set[str]] = {}
+    for path in paths:
+        text = path.read_text("utf-8")
+        tree = ast.parse(text)
+        found["tokens"] += count_tokens(text)
+        found["lines"] += text.count("\n")
+        found["files"] += 1
+        for node in ast.walk(tree):
+            if is_for_types(node):
+                node.body = [ast.Pass()]
+        graph[name_module(path)] = find_imports(tree, names) - {name_module(path)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                inner = [
+                    one for one in ast.walk(node) if isinstance(one, ast.Import | ast.ImportFrom)
+                ]
+                found["function-level imports of our own"] += sum(
+                    bool(find_imports(one, names)) for one in inner
+                )
+                branches = sum(isinstance(one, BRANCHES) for one in ast.walk(node))
+                found["functions of complexity over 15"] += branches > 15
+    found["import cycles"] = count_cycles(graph)
+    found["test lines"] = sum(
+        path.read_text("utf-8").count("\n") for path in (ROOT / "tests").rglob("*.py")
+    )
+    return dict(found)
+
+
+TRACED = """
+import os, sys, threading
+seen = set()
+def trace(frame, event, argument):
+    code = frame.f_code
+    if "bethink" + os.sep in code.co_filename and code.co_name != "<module>":
+        seen.add(code.co_filename)
+from bethink.surface.cli.main import main
+threading.setprofile(trace)
+sys.setprofile(trace)
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    pass
+sys.setprofile(None)
+print(len(seen), file=open(os.environ["COUNT"], "w"))
+"""
+TALK = "## User\n\nWe decided to use Redis for the cache.\n\n## Assistant\n\nDone.\n"
+
+
+def count_files(folder: Path, *words: str, typed: str = "") -> int:
+    """In how many files of ours one command runs."""
+    counted = folder / "count"
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "BETHINK_EMBEDDING": "hashing",
+        "BETHINK_OFFLINE": "1",
+        "COUNT": str(counted),
+    }
+    subprocess.run(
+        [sys.executable, "-c", TRACED, *words],
+        cwd=folder,
+        env=environment,
+        input=typed,
+        text=True,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    return int(counted.read_text())
+
+
+def measure_runs(folder: Path) -> dict[str, int]:
+    (folder / "talk.md").write_text(TALK)
+    asked = '{"prompt": "which cache do we use?", "session_id": "s", "cwd": "."}'
+    return {
+        "add": count_files(folder, "add", "We use Redis for the cache"),
+        "search": count_files(folder, "search", "which cache do we use?"),
+        "hook": count_files(folder, "hook", "prompt", "--host", "claude", typed=asked),
+        "backfill": count_files(folder, "backfill", "talk.md"),
+    }
+
+
+@pytest.fixture(scope="module")
+def counted() -> dict[str, int]:
+    return measure()
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_what_is_counted_only_falls(name: str, counted: dict[str, int]) -> None:
+    assert counted[name] <= LIMITS[name]
+
+
+def test_a_command_runs_in_few_files(tmp_path: Path) -> None:
+    runs = measure_runs(tmp_path)
+    assert {name: count for name, count in runs.items() if count > RUNS[name]} == {}
+
+
+def test_no_file_names_the_first_name() -> None:
+    first = "reco" + "llect"
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    guilty = [
+        name
+        for name in listed.stdout.decode().split("\0")
+        if name
+        and (ROOT / name).is_file()
+        and first in name.lower() + (ROOT / name).read_bytes().decode("utf-8", "replace").lower()
+    ]
+    assert guilty == []
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    for name, value in measure().items():
+        print(f"| {name} | {value:,} |")  # noqa: T201
+    with tempfile.TemporaryDirectory() as where:
+        for name, value in measure_runs(Path(where)).items():
+            print(f"| files in which `{name}` runs | {value} |")  # noqa: T201

@@ -29,7 +29,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bethink.store.pg.writer import Writer as Written
 from cluster import PATIENCE, TTL, Cluster
 from common import machine, table, told
 from stores import by_words, child_environment, everything

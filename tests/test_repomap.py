@@ -12,10 +12,21 @@ import pytest
 from memories import clock, hashing, open_memory  # noqa: F401
 
 from bethink.errors import InvalidInput
-from bethink.ingest import repomap
-from bethink.ingest.code import LARGE, Entry, is_test, passages, skeleton
+from bethink.ingest import code
+from bethink.ingest.code import (
+    LARGE,
+    Entry,
+    Listed,
+    documents,
+    from_json,
+    is_test,
+    map_files,
+    passages,
+    read_map,
+    skeleton,
+    to_json,
+)
 from bethink.ingest.files import Found, walk
-from bethink.ingest.repomap import Listed, documents, entries, from_json, imported, to_json
 from bethink.ingest.symbols import Symbol
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Entity, Source
@@ -38,7 +49,7 @@ def project(tmp_path):
 
 
 def fixtures() -> list[Entry]:
-    return [entry for entry in entries(walk(CODE, CODE)) if isinstance(entry, Entry)]
+    return [entry for entry in map_files(walk(CODE, CODE)) if isinstance(entry, Entry)]
 
 
 def shown(name: str) -> list:
@@ -70,12 +81,12 @@ def test_the_hash_covers_the_text_and_the_version_of_the_reader(project, monkeyp
     first = project({"a.py": "A = 1\n"})["code:a.py"].hash
     assert project({"a.py": "A = 1\n"})["code:a.py"].hash == first
     assert project({"a.py": "A = 2\n"})["code:a.py"].hash != first
-    monkeypatch.setattr(repomap, "VERSION", repomap.VERSION + 1)
+    monkeypatch.setattr(code, "VERSION", code.VERSION + 1)
     assert project({"a.py": "A = 1\n"})["code:a.py"].hash not in (first, None)
 
 
 def test_nothing_is_parsed_until_the_passages_are_asked_for(project, monkeypatch):
-    monkeypatch.setattr(repomap, "outline", lambda *_: pytest.fail("parsed"))
+    monkeypatch.setattr(code, "outline", lambda *_: pytest.fail("parsed"))
     assert "code:a.py" in project({"a.py": "A = 1\n"})
 
 
@@ -283,7 +294,7 @@ def test_summaries_and_entities_stay_small():
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CODE.iterdir()))
 def test_every_symbol_is_in_a_passage_with_its_line(name):
-    (entry,) = entries([Found(CODE / name, name)])
+    (entry,) = map_files([Found(CODE / name, name)])
     found = shown(name)
     texts = "\n".join(passage.content for passage in found)
     for symbol in entry.symbols:
@@ -402,7 +413,7 @@ def test_a_bad_map_is_refused_whole_with_a_reason_and_a_hint(raw, message):
 
 
 def test_a_map_that_is_too_large_is_refused_before_it_is_parsed(monkeypatch):
-    monkeypatch.setattr(repomap, "LARGEST_MAP", 1_000)
+    monkeypatch.setattr(code, "LARGEST_MAP", 1_000)
     with pytest.raises(InvalidInput, match=r"is 0\.0 MB; at most 0\.001 MB are read") as caught:
         from_json(b"[" + b" " * 2_000 + b"]", "m.json")
     assert caught.value.hint
@@ -417,7 +428,7 @@ def test_a_map_is_one_document_with_one_passage_per_entry(tmp_path):
     )
     file.write_bytes(raw)
     link.symlink_to(file)
-    document = imported(raw, link)
+    document = read_map(raw, link)
     assert document.uri == f"repo-map:{os.path.realpath(file)}"
     users, bare = document.passages()
     assert users.content == "handlers/users.go [go] UserHandler list\ntype UserHandler struct {}"
@@ -430,11 +441,11 @@ def test_a_map_is_one_document_with_one_passage_per_entry(tmp_path):
     }
     assert users.entities[0] == Entity("handlers/users.go", "file")
     assert bare.content == "b.go [unknown]"
-    assert imported(raw + b" ", link).hash != document.hash
+    assert read_map(raw + b" ", link).hash != document.hash
 
 
 def test_our_own_map_knows_how_long_its_files_are(tmp_path):
-    (passage,) = imported(
+    (passage,) = read_map(
         json.dumps(to_json(fixtures()[:1])).encode(), tmp_path / "m.json"
     ).passages()
     assert passage.lines == (1, fixtures()[0].lines)
@@ -445,7 +456,7 @@ def test_paths_in_a_map_are_data(tmp_path, monkeypatch):
         [{"path": "/etc/passwd"}, {"path": "../../secret"}, {"path": "nul\0l \ud800"}]
     ).encode()
     monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("opened"))
-    assert [passage.section for passage in imported(raw, tmp_path / "m.json").passages()] == [
+    assert [passage.section for passage in read_map(raw, tmp_path / "m.json").passages()] == [
         "/etc/passwd",
         "../../secret",
         "null ?",
@@ -454,8 +465,8 @@ def test_paths_in_a_map_are_data(tmp_path, monkeypatch):
 
 def test_an_endless_entry_is_cut():
     raw = json.dumps([{"path": "a", "content": "x " * 200_000}]).encode()
-    (passage,) = imported(raw, Path("m.json")).passages()
-    assert len(passage.content) == repomap.LONGEST
+    (passage,) = read_map(raw, Path("m.json")).passages()
+    assert len(passage.content) == code.LONGEST
 
 
 # Through the front door
@@ -488,9 +499,9 @@ def test_code_is_found_by_name_by_path_and_by_what_it_does(hashing):  # noqa: F8
 
 def test_a_hundred_thousand_lines_are_mapped_in_seconds():
     text = (CODE / "retry.py").read_text("utf-8")
-    code = repomap.Code("a.py", "python", text * 20, "")
+    source = code.Code("a.py", "python", text * 20, "")
     started = time.thread_time()
-    made = sum(len(passages(repomap.entry(code), code.text)) for _ in range(10))
+    made = sum(len(passages(code.map_file(source), source.text)) for _ in range(10))
     assert made
     assert (
         time.thread_time() - started < 5

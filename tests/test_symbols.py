@@ -15,8 +15,16 @@ from trees import FIXTURES, load_rows
 
 from bethink.errors import InvalidInput
 from bethink.ingest import symbols
-from bethink.ingest.comments import comment, docstring, summary
-from bethink.ingest.symbols import LANGUAGES, Outline, language_of, outline, read
+from bethink.ingest.symbols import (
+    LANGUAGES,
+    Outline,
+    language_of,
+    outline,
+    read,
+    strip_comment,
+    strip_docstring,
+    summarize_comment,
+)
 
 CODE = Path(__file__).parent / "fixtures" / "code"
 
@@ -150,6 +158,15 @@ def test_nesting_of_ten_thousand_levels_is_survived(language, begin, end):
     read("x = " + begin * 10_000 + "1" + end * 10_000 + "\n", language)
 
 
+@pytest.mark.parametrize("deep", ["{" * 200_000, "1+" * 200_000 + "1", "a.b(" * 100_000])
+def test_what_nests_too_deeply_costs_no_more_than_itself(deep):
+    begun = time.thread_time()
+    assert {one.name for one in read(f"function f() {{}}\nx = {deep}\n", "javascript")} <= {"f"}
+    assert (
+        time.thread_time() - begun < 20
+    )  # a second; with the square of the depth it would be hours
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
@@ -195,9 +212,7 @@ def test_deep_nesting_of_what_is_looked_into_is_followed():
     )
     assert [symbol.name for symbol in read(deep, "python")] == ["found"]
     spaces = (
-        "".join(f"namespace n{level} {{ " for level in range(2_000))
-        + "void found() {}"
-        + "}" * 2_000
+        "".join(f"namespace n{level} {{ " for level in range(200)) + "void found() {}" + "}" * 200
     )
     assert read(spaces, "cpp")[-1].name == "found"
 
@@ -373,7 +388,7 @@ def test_the_language_of_a_file(path, text, language):
     ],
 )
 def test_what_a_comment_says(raw, said):
-    assert summary(comment(raw)) == said
+    assert summarize_comment(strip_comment(raw)) == said
 
 
 @pytest.mark.parametrize(
@@ -387,7 +402,7 @@ def test_what_a_comment_says(raw, said):
     ],
 )
 def test_what_a_docstring_says(raw, said):
-    assert summary(docstring(raw)) == said
+    assert summarize_comment(strip_docstring(raw)) == said
 
 
 @pytest.mark.parametrize(
@@ -404,7 +419,7 @@ def test_what_a_docstring_says(raw, said):
 )
 def test_cleaning_takes_no_longer_for_hostile_comments(text):
     started = time.thread_time()
-    summary(comment(text))
+    summarize_comment(strip_comment(text))
     assert time.thread_time() - started < 1
 
 
@@ -420,7 +435,7 @@ def test_without_tree_sitter_there_is_a_hint(monkeypatch):
 
 
 def test_importing_the_reader_loads_no_grammar():
-    code = "import bethink.ingest.repomap, sys; print([name for name in sys.modules if name.startswith(('tree_sitter', 'numpy'))])"
+    code = "import bethink.ingest.code, sys; print([name for name in sys.modules if name.startswith(('tree_sitter', 'numpy'))])"
     assert (
         subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True

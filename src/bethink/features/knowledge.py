@@ -179,13 +179,13 @@ def _noting(warnings: list[str]) -> Callable[[str, str], None]:
 
 def import_repo_map(memory: Bethink, file: Path, *, progress: Progress | None = None) -> Synced:
     """Takes in a repo map from a JSON file; it replaces all that this file brought before."""
-    from bethink.ingest import repomap
+    from bethink.ingest import code
 
     if not file.is_file():
         raise NotFound(
             f"There is no file {file}.", "`bethink map --json > repo-map.json` makes one."
         )
-    document = repomap.imported(_raw(file, repomap.LARGEST_MAP), file)
+    document = code.read_map(_raw(file, code.LARGEST_MAP), file)
     return _sync(memory, [document], document.uri, "repomap", progress)
 
 
@@ -202,20 +202,20 @@ def _raw(file: Path, longest: int) -> bytes:
 
 def map_code(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     """Brings the map of the project's source code in step with memory."""
-    from bethink.ingest import repomap
+    from bethink.ingest import code
 
     _needs("tree_sitter", "The code map", "code")
-    return _sync(memory, repomap.documents(_sources(memory)), CODE, "repomap", progress)
+    return _sync(memory, code.documents(_sources(memory)), CODE, "repomap", progress)
 
 
 def repo_map(memory: Bethink) -> list[dict[str, Any]]:
     """The map of the project's source code in the form that `import_repo_map` reads. Stores nothing."""
-    from bethink.ingest import repomap
+    from bethink.ingest import code
     from bethink.ingest.sync import Skipped
 
     _needs("tree_sitter", "The code map", "code")
-    return repomap.to_json(
-        entry for entry in repomap.entries(_sources(memory)) if not isinstance(entry, Skipped)
+    return code.to_json(
+        entry for entry in code.map_files(_sources(memory)) if not isinstance(entry, Skipped)
     )
 
 

@@ -20,7 +20,6 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.errors import InvalidInput
-from bethink.ingest.comments import comment, docstring, shortened, summary
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -31,6 +30,7 @@ VALUE = 120  # characters of a constant and its value
 MARK = 80  # a longer decorator or annotation is left out of the signature
 MOST = 20_000  # symbols of one file
 MATCHES = 200_000  # of all queries in one file
+DEEPEST = 2_000  # nodes in nodes; twenty times as many take a second, and two hundred times as many some minutes
 NAME = 200  # characters
 LOOKED = 8_000  # bytes of a definition that are searched for the end of its signature
 # The parser reads 10 MB of code in a second, but on some garbage its time grows with the square of the length. It is given the
@@ -130,6 +130,9 @@ class Source(NamedTuple):
     language: str
     data: bytes
     breaks: array[int]  # where its line breaks are
+    parts: Sequence[
+        Node
+    ]  # what queries are asked of: the root, or those of its children that are not too deep
 
     def text(self, start: int, end: int) -> str:
         return self.data[start:end].decode("utf-8", "replace")
@@ -194,7 +197,38 @@ def parse_source(text: str, language: str) -> tuple[Source, Node]:
         data = b"" if bare.count(b"<") - bare.count(b">") > UNCLOSED else data
     breaks = array("L", (match.start() for match in re.finditer(b"\n", data)))
     # A parser of its own: one cannot serve two threads.
-    return Source(language, data, breaks), Parser(grammar).parse(_patient(data)).root_node
+    root = Parser(grammar).parse(_patient(data)).root_node
+    return Source(language, data, breaks, _shallow_parts(root, len(data))), root
+
+
+def _shallow_parts(root: Node, size: int) -> list[Node]:
+    """The root, or those parts of it that queries can be asked of: they take time with the square of the depth, and of the number
+    of brackets in a row that the parser could make nothing of."""
+    if size < DEEPEST:
+        return [root]
+    found: list[Node] = []
+    whole = root.child_count - root.named_child_count < DEEPEST
+    for child in root.children if whole else root.named_children:
+        garbage = child.type == "ERROR" and child.child_count - child.named_child_count >= DEEPEST
+        if garbage or _nests_deeply(child):
+            whole = False
+        else:
+            found.append(child)
+    return [root] if whole else found
+
+
+def _nests_deeply(node: Node) -> bool:
+    cursor = node.walk()
+    depth = 0
+    while depth <= DEEPEST:
+        if cursor.goto_first_child():
+            depth += 1
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return False
+            depth -= 1
+    return True
 
 
 class Match(NamedTuple):
@@ -205,14 +239,15 @@ class Match(NamedTuple):
     captures: Mapping[str, Node]
 
 
-def find_matches(name: str, language: str, root: Node) -> Iterator[Match]:
-    """What a query finds below a node. Settings stand for predicates, because the text that predicates look at is not kept."""
+def find_matches(name: str, source: Source) -> Iterator[Match]:
+    """What a query finds in a text. Settings stand for predicates, because the text that predicates look at is not kept."""
     from tree_sitter import QueryCursor
 
-    query, settings = _query(name, language)
-    for pattern, captures in QueryCursor(query).matches(root)[:MATCHES]:
-        first = {key: nodes[0] for key, nodes in captures.items() if nodes}
-        yield Match(pattern, settings[pattern], first)
+    query, settings = _query(name, source.language)
+    for part in source.parts:
+        for pattern, captures in QueryCursor(query).matches(part)[:MATCHES]:
+            first = {key: nodes[0] for key, nodes in captures.items() if nodes}
+            yield Match(pattern, settings[pattern], first)
 
 
 # Reading
@@ -262,7 +297,7 @@ def read(text: str, language: str) -> list[Symbol]:
 def outline(text: str, language: str) -> Outline:
     """The symbols of a source text and what it says of itself. Never fails on a text, whatever it holds."""
     source, root = parse_source(text, language)
-    found = _ask_queries(source, root)
+    found = _ask_queries(source)
     taken: list[tuple[Symbol, bool]] = []
     begins: set[int] = set()
     for definition, parent, kind, depth in _nest(found, source):
@@ -289,12 +324,12 @@ def read_file_doc(text: str, language: str) -> tuple[str, int]:
     return doc, next((number for number, line in enumerate(lines, 1) if begin in line), 1)
 
 
-def _ask_queries(source: Source, root: Node) -> Found:
+def _ask_queries(source: Source) -> Found:
     found = Found([], set(), {}, [], [])
     transparent: set[tuple[int, int]] = set()
     names = LANGUAGES[source.language].get("queries", [source.language])
     for number, name in enumerate(names):
-        for pattern, settings, captures in find_matches(f"symbols/{name}", source.language, root):
+        for pattern, settings, captures in find_matches(f"symbols/{name}", source):
             order = number * 1_000 + pattern
             if "comment" in captures:
                 found.comments.append(captures["comment"])
@@ -523,7 +558,7 @@ def _signature(definition: Definition, kind: str, begin: int, found: Found, sour
         text += f" {definition.name}"
     text = text.replace("( ", "(").replace(" )", ")").replace(",)", ")")
     whole = definition.end == definition.node.end_byte
-    return shortened(text, VALUE if whole and kind in VALUES else SIGNATURE)
+    return shorten(text, VALUE if whole and kind in VALUES else SIGNATURE)
 
 
 def _within(nodes: Sequence[Node], begin: int, end: int, least: int) -> Iterator[tuple[int, int]]:
@@ -539,19 +574,19 @@ def _doc(definition: Definition, kind: str, begin: int, found: Found, source: So
     """What is said about a symbol: its docstring, the comment right above it, or the one behind it on its line."""
     body = definition.node.child_by_field_name("body")
     if body is not None and body.start_byte in found.docs:
-        return summary(docstring(source.text_of(found.docs[body.start_byte])))
-    if told := summary(_say(_comments_above(begin, found, source), source)):
+        return summarize_comment(strip_docstring(source.text_of(found.docs[body.start_byte])))
+    if told := summarize_comment(_say(_comments_above(begin, found, source), source)):
         return told
     if kind in VALUES or kind == "macro":
         at = definition.end if kind == "macro" else definition.node.end_byte
         line_end = source.data.find(b"\n", at, at + 1000)
         trailing = _TRAILING.match(source.text(at, line_end if line_end >= 0 else at + 1000))
-        return summary(comment(trailing[1])) if trailing else ""
+        return summarize_comment(strip_comment(trailing[1])) if trailing else ""
     return ""
 
 
 def _say(comments: Sequence[Node], source: Source) -> str:
-    return comment("\n".join(source.text_of(node) for node in comments))
+    return strip_comment("\n".join(source.text_of(node) for node in comments))
 
 
 def _comments_above(begin: int, found: Found, source: Source) -> list[Node]:
@@ -578,7 +613,7 @@ def _file_doc(root: Node, begins: set[int], found: Found, source: Source) -> str
     """What a file says of itself: its docstring, or the first comment that is neither a licence nor about a definition."""
     if root.start_byte in found.docs or 0 in found.docs:
         doc = found.docs.get(root.start_byte) or found.docs[0]
-        if told := summary(docstring(source.text_of(doc)), paragraphs=10):
+        if told := summarize_comment(strip_docstring(source.text_of(doc)), paragraphs=10):
             return told
     known = {node.start_byte for node in found.comments}
     leading: list[Node] = []
@@ -593,7 +628,7 @@ def _file_doc(root: Node, begins: set[int], found: Found, source: Source) -> str
         elif child.type not in ("php_tag", "hash_bang_line") and not directive:
             break
     blocks = (_say(block, source) for block in _blocks(leading, source))
-    return next((told for block in blocks if (told := summary(block, paragraphs=10))), "")
+    return next((told for block in blocks if (told := summarize_comment(block, paragraphs=10))), "")
 
 
 def _blocks(nodes: list[Node], source: Source) -> list[list[Node]]:
@@ -605,3 +640,123 @@ def _blocks(nodes: list[Node], source: Source) -> list[list[Node]]:
             blocks.append([])
         blocks[-1].append(node)
     return blocks
+
+
+# What a comment or docstring says, without its marks: `/** … */`, `///`, `#`, Javadoc and XML tags, pragmas, licences. A mark that means
+# nothing in one language is taken off all the same.
+
+LONGEST_DOC = 600  # characters of documentation that are kept
+READ_COMMENT = 8_000  # characters of a comment that are looked at
+
+# Marks at the beginning of a line. A `#` or `*` that begins the text itself needs a blank after the mark to be one.
+_MARK = re.compile(
+    r"[ \t]{0,200}(?:/\*{1,2}!?|//[/!]?|\*(?![*\w])|#[:!]?(?=\s|$)|#(?=\w))[ \t]?|[ \t]{1,200}"
+)
+_RULER = re.compile(r"[-=*#/_~+─═]{3,}")
+_PRAGMA = re.compile(
+    r"\s{0,8}(?:eslint|prettier|tslint|jshint|jslint|istanbul|c8 |global |globals |noinspection|pylint:|flake8:|noqa|type: ?ignore|mypy:"
+    r"|ruff:|fmt:|isort:|pragma:|-\*-|vim?:|ex:|frozen_string_literal|(?:en)?coding[:=]|rubocop:|go:|\+build|nolint|clang-format|NOLINT|@ts-"
+    r"|#?(?:end)?region|typed:|!/|usr/bin/env|sourceMappingURL|phpcs:|phpstan|@phpstan|@psalm|swiftlint|cSpell)",
+    re.IGNORECASE,
+)
+_LICENCE = re.compile(
+    r"copyright\b|©|\(c\) \d{4}|SPDX-|licen[cs]ed (?:under|to)\b|all rights reserved|governed by an? |see (?:the )?licen[cs]e"
+    r"|under the (?:terms|[\w.-]{1,20} licen[cs]e)|<copyright",
+    re.IGNORECASE,
+)
+_LICENCE_TEXT = re.compile(
+    r"permission is hereby granted|redistribution and use in source|apache license, version|gnu (?:lesser )?(?:affero )?general public"
+    r"|mozilla public license|without warranties or conditions",
+    re.IGNORECASE,
+)
+# Tags that introduce the text itself, and tags that begin what is not wanted.
+_LEAD = re.compile(
+    r"[@\\](?:brief|description|desc|file|fileoverview|overview|summary|module|short|note|details|class|function|name)\b[ \t]*"
+)
+_TAG = re.compile(
+    r"[@\\][a-zA-Z][\w-]{1,30}\b|:(?:param|returns?|raises?|type|rtype|arg|ivar|cvar)\b"
+)
+_INLINE = re.compile(
+    r"\{@(?:link(?:plain)?\s+[^\s{}]{1,200}(?=\s+[^\s}]))?(?:\w{1,20})?\s+([^{}]{0,200})\}"
+)
+_REFERENCE = re.compile(
+    r"<(?:see|seealso|paramref|typeparamref)\s[^<>\"]{0,40}\"(?:[A-Z]:)?([^\"<>]{0,200})\"[^<>]{0,80}>"
+)
+_MARKUP = re.compile(
+    r"</?(?:summary|remarks|para|c|code|example|list|item|term|description|returns|value|inheritdoc|p|br|ul|ol|li|b|i|em|strong|pre|tt|a|h[1-6]|div"
+    r"|span|blockquote)(?:\s[^<>]{0,200})?/?>",
+    re.IGNORECASE,
+)
+_DOXYGEN_WORD = re.compile(r"(?<![\w@\\])[@\\](?:a|b|c|e|p|ref)[ \t]+(?=\w)|(?<!\w)%(?=[A-Za-z_])")
+_LABEL = re.compile(
+    r"(?:module )?(?:dependencies|exports|variables|imports|includes|prototypes|constants)\.?",
+    re.IGNORECASE,
+)
+_SUMMARY = re.compile(r"<summary>(.{0,4000}?)</summary>", re.DOTALL | re.IGNORECASE)
+_QUOTES = re.compile(r"[A-Za-z]{0,3}(\"\"\"|'''|\"|')")
+
+
+def strip_comment(raw: str) -> str:
+    """The text of a comment, or of several that follow each other, line by line."""
+    lines = []
+    for line in raw[:READ_COMMENT].splitlines():
+        line = line.rstrip().removesuffix("*/").rstrip()
+        mark = _MARK.match(line)
+        line = line[mark.end() :] if mark else line
+        if not _PRAGMA.match(line):
+            lines.append(_RULER.sub(" ", line) if _RULER.search(line) else line)
+    return "\n".join(lines)
+
+
+def strip_docstring(raw: str) -> str:
+    """The text of a Python string literal, without its quotes."""
+    quotes = _QUOTES.match(raw)
+    if quotes is None:
+        return ""
+    body = raw[quotes.end() :].removesuffix(quotes[1])[:READ_COMMENT]
+    return "\n".join(_RULER.sub(" ", line).strip() for line in body.splitlines())
+
+
+def summarize_comment(text: str, longest: int = LONGEST_DOC, paragraphs: int = 1) -> str:
+    """The first paragraphs of a cleaned text, each on one line, without tags and licences."""
+    if _LICENCE_TEXT.search(text):
+        return ""
+    if told := _SUMMARY.search(text):
+        text = told[1]
+    kept: list[str] = []
+    for paragraph in re.split(r"\n[ \t]*(?:\n[ \t]*)+|<p>", text):
+        said = _plain_comment(paragraph)
+        if said and not _LICENCE.search(said) and not _LABEL.fullmatch(said):
+            kept.append(said)
+        if len(kept) == paragraphs or (kept and _TAG.match(paragraph.strip())):
+            break
+    return shorten("\n".join(kept), longest)
+
+
+def _plain_comment(paragraph: str) -> str:
+    lines = []
+    for line in paragraph.strip().splitlines():
+        line = line.strip()
+        if lead := _LEAD.match(line):
+            line = line[lead.end() :]
+        elif _TAG.match(line):
+            if not line.startswith("@deprecated"):
+                break
+            line = "Deprecated: " + line.removeprefix("@deprecated").strip()
+        lines.append(line)
+    text = " ".join(lines)
+    if "{@" in text:
+        text = _INLINE.sub(r"\1", text)
+    if "@" in text or "\\" in text or "%" in text:
+        text = _DOXYGEN_WORD.sub("", text)
+    if "<" in text:
+        text = _MARKUP.sub(" ", _REFERENCE.sub(r"\1", text))
+    return " ".join(text.split()).strip()
+
+
+def shorten(text: str, longest: int) -> str:
+    """At most so many characters, cut at a word."""
+    if len(text) <= longest:
+        return text
+    cut = text.rfind(" ", longest // 2, longest - 1)
+    return text[: cut if cut > 0 else longest - 1].rstrip() + "…"

@@ -143,7 +143,7 @@ def find_routes(tree: Tree) -> list[Route]:
 
 
 def _read(file: str, text: str, language: str, rules: Mapping[str, Any]) -> Reading:
-    source, root = parse_source(text, language)
+    source, _ = parse_source(text, language)
     reading = Reading(file, source, rules, {}, {}, [], [], [])
     readers = {
         "router": _add_router,
@@ -158,7 +158,7 @@ def _read(file: str, text: str, language: str, rules: Mapping[str, Any]) -> Read
         "rails_route": _add_rails_route,
     }
     for name in rules["queries"]:
-        for _, settings, captures in find_matches(f"routes/{name}", language, root):
+        for _, settings, captures in find_matches(f"routes/{name}", source):
             texts = {key: source.text_of(node) for key, node in captures.items()}
             fits = all(
                 re.fullmatch(pattern, texts[key])

@@ -270,8 +270,8 @@ def _matches(tree: Tree, file: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     query = load_table("analyze")["export_queries"].get(language)
     if not query:
         return
-    source, root = parse_source(tree.text(file), language)
-    for _, settings, captures in find_matches(f"exports/{query}", language, root):
+    source, _ = parse_source(tree.text(file), language)
+    for _, settings, captures in find_matches(f"exports/{query}", source):
         texts = {name: source.text_of(node) for name, node in captures.items()}
         if all(texts[name] == value for name, value in settings.items() if name in texts):
             yield settings["role"], texts

@@ -31,7 +31,8 @@ PASSES = (
     6  # Replacing one secret can uncover the edge of another. Two settle all that was ever tried.
 )
 SHORTEST = 7  # characters of a text that can hold a secret: `://:p@h`
-INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # they can stand inside a token that still works
+# They can stand inside a token that still works.
+INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
 
 
 class Redacted(NamedTuple):
@@ -339,7 +340,8 @@ def _password_column(line: str, before: str, after: str) -> tuple[int, str, int]
         if mark == "|":
             is_head = set(after.strip()) <= set("|:- ") and "-" in after
         else:
-            first_of_block = not before.strip() or before.lstrip().startswith("```")
+            above = before.strip()
+            first_of_block = not above or above.startswith("```") or above.endswith(":")
             plain = all(_compile(r"[\w -]{1,30}").fullmatch(name) for name in names)
             is_head = first_of_block and plain and ", " not in line
         if is_head:
@@ -358,6 +360,10 @@ _FILLER = (
     r"(?i)example|your|placeholder|sample|change[-_ ]?(?:me|it|this)|\bmy[-_](?:api|app|secret|token|password|key)|dummy|fake"
     r"|insert|replace[-_]?(?:me|this|with)|todo|mock|do[-_ ]not|foo[-_]?bar|[-_]here\b|not[-_]a[-_]?real|default"
 )
+# A value that holds one of these and a word with digits of its own is a secret, too: `yourMama1986`, `defaultPw2024`.
+_HOLDING = r"(?i)example|your|default|sample"
+_OWN = r"[A-Z][a-z]{1,20}\d\d"
+_GENERIC = r"(?i)password|secret|token|api|key|user|admin|name|value|test|id(?![a-z])"
 # Words that carry digits without being secret: "token: Base64/RS256".
 _JARGON = (
     r"(?i)base ?64|sha-?\d|md5|hmac|oauth|argon2|bcrypt|scrypt|pbkdf2|utf-?8|ed25519|x\.?509|aes-?\d|[rhep]s(?:256|384|512)"
@@ -419,11 +425,11 @@ def _is_open(value: str) -> bool:
         return True
     if _is_strong(value):
         return bool(_compile(_REFERENCE).match(value))
-    return bool(
-        _compile(_FILLER).search(value)
-        or _compile(_JARGON).search(value)
-        or _compile(_REFERENCE).match(value)
-    )
+    filler = _compile(_FILLER).search(value)
+    if filler and _compile(_HOLDING).fullmatch(filler[0]):
+        rest = _compile(_GENERIC).sub(" ", _compile(_HOLDING).sub(" ", value))
+        filler = None if _compile(_OWN).search(rest) else filler
+    return bool(filler or _compile(_JARGON).search(value) or _compile(_REFERENCE).match(value))
 
 
 def _is_passphrase(value: str) -> bool:
@@ -431,7 +437,8 @@ def _is_passphrase(value: str) -> bool:
     words = _compile(r"[ -]").split(value)
     return (
         len(words) > 3
-        and all(len(word) > 2 and word.isalpha() and word.islower() for word in words)
+        and all(len(word) > 2 and word.isalpha() and word[1:].islower() for word in words)
+        and len({word.islower() for word in words}) == 1
         and not (STOP_WORDS | _NAMES).intersection(words)
     )
 
@@ -554,11 +561,26 @@ def _assigned(found: Suspect) -> bool:
     if _compile(marks).search(before):
         return False  # a token that marks a place instead of opening a door
     name = before[len(before.rstrip("_.-" + _ALNUM)) :]
-    tight = found.key.endswith("=") and not found.key.endswith(("==", " ="))
+    sign = found.key.rstrip("\"'`")
+    tight = sign.endswith("=") and not sign.endswith(("==", " ="))
     # `DB_PASSWORD=…` of an environment, `spring.datasource.password=…` of a properties file.
-    certain = tight and ((name + found.key).isupper() or ("." in name and found.group == "bare"))
+    dotted = "." in name and found.group == "bare"
+    certain = tight and ((name + found.key).isupper() or dotted)
+    if sign.rstrip().endswith(":") and name[-1:] in ("_", ".") and _is_line(found, len(name)):
+        certain = (name + found.key).isupper() or dotted  # of a composition or a YAML file
+    elif found.group != "bare" and name[-1:] in ("_", ".") and sign.rstrip().endswith(" ="):
+        certain = not _compile(_VARIABLE).match(found.value)  # db_password = "mango"
     return _is_secret(
         found.value, _key_kind(found.key), quoted=found.group != "bare", certain=certain
+    )
+
+
+def _is_line(found: Suspect, name: int) -> bool:
+    """Whether a name, so long before what was found, and its value are all of a line."""
+    start = found.text.rfind("\n", 0, found.start) + 1
+    rest = found.text[found.last : found.last + 200].partition("\n")[0]
+    return not found.text[start : found.start - name].strip(" \t\"'") and not rest.strip(
+        "\"'` \t\r"
     )
 
 

@@ -9,17 +9,15 @@ stop reading AGENTS.md. How files are written is for `textfile`; how memories ar
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
-from bethink.text import textfile
+from bethink.text import fence, textfile
 from bethink.types import PERSONAL, TRUST, Memory
 
 RULES = Path(".claude/rules/bethink.md")
@@ -57,6 +55,7 @@ KINDS = (
 VOTES = 2  # from which votes alone make a candidate
 USES = 5  # from which uses alone do
 SOME_USES = 3  # from which uses do together with any vote for it
+MOST = 1000  # of the most voted for, and of the most used, that are looked at
 
 _MARKER = re.compile(r"<!-- bethink:([0-9a-f]{8}[0-9a-f-]{0,28}) -->\s*$")
 _OPENS = re.compile(r"(?:[#>=]|[-+*](?=\s|$)|```|~~~|\[[ xX]\])")  # would start a Markdown block
@@ -97,56 +96,35 @@ class Rule(NamedTuple):
 
 def candidates(memory: Bethink, limit: int = 10) -> list[tuple[Memory, str]]:
     """Memories of this project that proved useful and are no rule yet, best first, each with the reason."""
+    wanted = memory.filter(scopes=(memory.scope,), kinds=KINDS, used=True)
     found = {
-        one.id: one for one in (*_used(memory, "useful"), *_used(memory, "used")) if _worthy(one)
+        one.id: one
+        for order in ("useful", "used")
+        for one in memory.list(filter=wanted, limit=MOST, order=order)
+        if _is_candidate(one)
     }
     best = sorted(found.values(), key=lambda one: (-2 * one.usefulness - one.access_count, one.id))
-    return [(one, reason(one, memory.clock())) for one in best[:limit]]
+    return [(one, explain_candidate(one, memory.clock())) for one in best[:limit]]
 
 
-def _used(memory: Bethink, order: str, page: int = 200) -> Iterator[Memory]:
-    """The memories that might do, those with most votes or uses first, for as long as these are enough."""
-    wanted = memory.filter(scopes=(memory.scope,), kinds=KINDS, used=True)
-    for offset in range(0, 1_000_000, page):
-        found = memory.list(filter=wanted, limit=page, offset=offset, order=order)
-        enough = takewhile(
-            lambda one: (
-                one.usefulness >= VOTES if order == "useful" else one.access_count >= SOME_USES
-            ),
-            found,
-        )
-        few = list(enough)
-        yield from few
-        if len(few) < page:
-            return
+def _is_candidate(one: Memory) -> bool:
+    if one.usefulness < 0 or one.trust < TRUST["agent"] or "promoted_at" in one.metadata:
+        return False
+    uses = SOME_USES if one.usefulness > 0 else USES
+    return one.usefulness >= VOTES or one.access_count >= uses
 
 
-def _worthy(one: Memory) -> bool:
-    proven = (
-        one.usefulness >= VOTES
-        or one.access_count >= USES
-        or (one.usefulness > 0 and one.access_count >= SOME_USES)
-    )
-    return (
-        proven
-        and one.usefulness >= 0
-        and one.trust >= TRUST["agent"]
-        and "promoted_at" not in one.metadata
-    )
-
-
-def reason(one: Memory, now: datetime) -> str:
+def explain_candidate(one: Memory, now: datetime) -> str:
     """Why a memory is a candidate: `4 uses and 2 votes in 3 weeks`."""
-    parts = [_many(one.access_count, "use")] if one.access_count else []
-    if one.usefulness > 0:
-        parts.append(_many(one.usefulness, "vote"))
-    days = max(0, (now - one.created_at).days)
-    span = _many(days // 7, "week") if days >= 14 else _many(days, "day") if days > 1 else "a day"
+    counts = ((one.access_count, "use"), (one.usefulness, "vote"))
+    parts = [_count(count, noun) for count, noun in counts if count > 0]
+    days = (now - one.created_at).days
+    span = "a day" if days < 2 else _count(days, "day") if days < 14 else _count(days // 7, "week")
     return f"{' and '.join(parts)} in {span}"
 
 
-def _many(count: float, word: str) -> str:
-    return f"{count:g} {word}{'' if count == 1 else 's'}"
+def _count(count: float, noun: str) -> str:
+    return f"{count:g} {noun}{'' if count == 1 else 's'}"
 
 
 # Promoting
@@ -158,52 +136,41 @@ def promote(
     """Writes a memory into a file of rules and marks it. `target` is claude, agents or a path inside the checkout; `force`
     takes text that was imported."""
     one = memory.one(id)
-    _promotable(memory, one, force)
+    _check_promotable(memory, one, force)
     root = memory.project.worktree
-    path = _target(root, target)
-    new = rule(memory, one)
+    path = _choose_file(root, target)
+    line = render_rule(memory, one)
     with textfile.alone(root):
-        before = memory.store.get([one.id])[0]  # as it is now that nobody else promotes
-        old = before.metadata.get("promoted_to")
+        one = memory.one(one.id)  # as it is now that nobody else promotes
+        noted = str(one.metadata.get("promoted_to") or "")
         created = textfile.read(textfile.inside(root, path)) is None
-        changed = _rewrite(
-            root,
-            path,
-            lambda text: with_rule(
-                text or "", new, one.id, lambda other: _later(memory, other, one), path
-            ),
-        )
-        elsewhere = bool(old) and old != path.as_posix()
-        if changed or elsewhere or not old:
-            marks = (
-                memory.clock().astimezone(UTC).isoformat(timespec="seconds"),
-                path.as_posix(),
-                digest(new),
-            )
-            after = memory.update(
-                one.id, metadata={**before.metadata, **dict(zip(MARKS, marks, strict=True))}
-            )
-        else:
-            after = before
-        moved = elsewhere and _without(memory, str(old), one.id)[0]
-    status = "moved" if moved else "kept" if after is before else "promoted"
-    return Promotion(after, path.as_posix(), status, created, _unread(root, path))
+        is_later = lambda marker: _is_later(memory, marker, one)  # noqa: E731
+        changed = _rewrite(root, path, lambda text: with_rule(text, line, one.id, is_later, path))
+        status = "kept"
+        if changed or noted != path.as_posix():
+            at = memory.clock().astimezone(UTC).isoformat(timespec="seconds")
+            marks = dict(zip(MARKS, (at, path.as_posix(), _digest(line)), strict=True))
+            one = memory.update(one.id, metadata={**one.metadata, **marks})
+            status = "promoted"
+        if noted not in ("", path.as_posix()) and _take_out(root, noted, one.id)[0]:
+            status = "moved"
+    return Promotion(one, path.as_posix(), status, created, _find_hiding_file(root, path))
 
 
-def _promotable(memory: Bethink, one: Memory, force: bool) -> None:
+def _check_promotable(memory: Bethink, one: Memory, force: bool) -> None:
     if one.scope == PERSONAL:
         raise InvalidInput(
             f"The memory {one.id} is personal: it follows you into every project, and a file of rules belongs to one.",
             "Add it to this project without --personal to make it a rule here.",
         )
-    if state := gone(one, memory.clock()):
+    if state := why_gone(one, memory.clock()):
         hints = {
+            "forgotten": f"bethink restore {one.id}",
             "replaced": f"bethink promote {one.superseded_by}",
             "expired": f"bethink update {one.id} --no-expiry",
         }
         raise InvalidInput(
-            f"The memory {one.id} is {state}, so it cannot become a rule.",
-            hints.get(state, f"bethink restore {one.id}"),
+            f"The memory {one.id} is {state}, so it cannot become a rule.", hints[state]
         )
     if one.trust == TRUST["quarantined"]:
         raise InvalidInput(
@@ -217,7 +184,7 @@ def _promotable(memory: Bethink, one: Memory, force: bool) -> None:
         )
 
 
-def gone(one: Memory, now: datetime) -> str:
+def why_gone(one: Memory, now: datetime) -> str:
     """Why a memory no longer counts: forgotten, replaced or expired; nothing if it does."""
     if one.deleted_at:
         return "forgotten"
@@ -226,7 +193,7 @@ def gone(one: Memory, now: datetime) -> str:
     return "expired" if any(end and end <= now for end in (one.expires_at, one.valid_to)) else ""
 
 
-def _target(root: Path, target: str | Path | None) -> Path:
+def _choose_file(root: Path, target: str | Path | None) -> Path:
     """The file to write to, relative to the checkout."""
     if target is None:
         return AGENTS if not (root / ".claude").is_dir() and (root / AGENTS).exists() else RULES
@@ -247,86 +214,61 @@ def _target(root: Path, target: str | Path | None) -> Path:
     return path
 
 
-def _unread(root: Path, path: Path) -> tuple[str, ...]:
+def _find_hiding_file(root: Path, path: Path) -> tuple[str, ...]:
     """Says so when a CLAUDE.md keeps a host from reading what was just written."""
-    if path != AGENTS:
-        return ()
-    for name in ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"):
-        try:
-            text = textfile.read(root / name)
-        except BethinkError:
-            continue
-        if text is not None and "@AGENTS.md" not in text and not (root / name).is_symlink():
+    for name in ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md") if path == AGENTS else ():
+        file = root / name
+        if file.is_file() and not file.is_symlink() and b"@AGENTS.md" not in file.read_bytes():
             return (
                 f"Claude Code reads {name} in place of AGENTS.md; a line `@AGENTS.md` in it brings both together.",
             )
     return ()
 
 
-def _later(memory: Bethink, marker: str, one: Memory) -> bool:
+def _is_later(memory: Bethink, marker: str, one: Memory) -> bool:
     """Whether a rule that stands in the file belongs behind this one: by kind, then by age."""
-    found = _known(memory, marker)
-    return found is not None and _place(found) > _place(one)
+    other = _find_memory(memory, marker)
+    return other is not None and _order(other) > _order(one)
 
 
-def _place(one: Memory) -> tuple[int, str]:
+def _order(one: Memory) -> tuple[int, str]:
     return KINDS.index(one.kind) if one.kind in KINDS else len(KINDS), one.id
 
 
-def _known(memory: Bethink, marker: str) -> Memory | None:
+def _find_memory(memory: Bethink, marker: str) -> Memory | None:
     try:
         return memory.one(marker)
     except UsageError:  # somebody else's, or purged
         return None
 
 
-def rule(memory: Bethink, one: Memory) -> str:
+def render_rule(memory: Bethink, one: Memory) -> str:
     """The line of a memory in a file of rules."""
-    text = safe(one.content)
+    text = make_harmless(one.content)
     if len(text) > LONGEST:
-        text = safe(one.summary)
-        if not text or text.endswith("…") or len(text) > LONGEST:
-            raise InvalidInput(
-                f"The memory {one.id} has {len(one.content):,} characters; a rule has at most {LONGEST}.",
-                f'bethink update {one.id} --summary "what the rule should say"',
-            )
-    if not text:
+        text = make_harmless(one.summary)
+    if not text or text.endswith("…") or len(text) > LONGEST:
         raise InvalidInput(
-            f"The memory {one.id} holds no text that can be shown.", f"bethink get {one.id}"
+            f"The memory {one.id} has {len(one.content):,} characters; a rule has at most {LONGEST}.",
+            f'bethink update {one.id} --summary "what the rule should say"',
         )
     return f"- {text} <!-- bethink:{memory.store.abbreviate([one.id])[one.id]} -->"
 
 
-def safe(text: str) -> str:
+def make_harmless(text: str) -> str:
     """A text as one line of Markdown that cannot start anything else: no comment, no block, no file that is read in, nothing
     that hides or reorders its words."""
-    kept = "".join(mark for mark in text.translate(_SPACES) if not _hidden(mark))
-    line = " ".join(kept.split()).replace("<!--", "<! --").replace("-->", "-- >")
+    line = fence.one_line(text).replace("<!--", "<! --").replace("-->", "-- >")
     parts = _SPAN.split(line)
-    line = "".join(
-        part if at % 2 else _MENTION.sub(lambda found: f"`{found[0]}`", part)
-        for at, part in enumerate(parts)
-    )
+    parts[::2] = [_MENTION.sub(r"`\g<0>`", part) for part in parts[::2]]
+    line = "".join(parts)
     is_rule = len(line) > 2 and not line.replace(" ", "").strip("-*_")  # a line across the page
     if is_rule or _OPENS.match(line):
         return f"\\{line}"
-    return _NUMBER.sub(r"\1\\\2", line, count=1) if _NUMBER.match(line) else line
+    return _NUMBER.sub(r"\1\\\2", line)
 
 
-_SPACES = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], " ")
-
-
-def _hidden(mark: str) -> bool:
-    """Whether a character shows nothing: marks of direction, tags, private ones. Two join or part letters in real words."""
-    if mark.isascii() or mark in "\u200c\u200d":
-        return False
-    return (
-        unicodedata.category(mark) in ("Cf", "Co", "Cs", "Cn")
-        or "\U000e0100" <= mark <= "\U000e01ef"
-    )
-
-
-def digest(line: str) -> str:
+def _digest(line: str) -> str:
     """What tells whether somebody edited a rule."""
     return sha256(line.strip().encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
@@ -334,78 +276,100 @@ def digest(line: str) -> str:
 # The block of a file
 
 
-def with_rule(text: str, line: str, id: str, later: Callable[[str], bool], path: Path) -> str:
+def with_rule(text: str, line: str, id: str, is_later: Callable[[str], bool], path: Path) -> str:
     """The text with a rule in its place in the block: in place of its own earlier line, else before the first later one."""
     lines = text.split("\n")
-    span = _span(lines, path)
+    span = _find_block(lines, path)
     if span is None:
         end = textfile.line_end(text)
         # Exactly one line end goes before the block, whether or not the text ended with one: `without_rule` takes it back.
         return text + (end if text else "") + end.join((BEGIN, *HEAD, line, END)) + end
     begin, last = span
     line += "\r" if lines[begin].endswith("\r") else ""
-    rules = [(at, marker) for at in range(begin + 1, last) if (marker := _marker(lines[at]))]
-    for at, marker in rules:
-        if id.startswith(marker):
-            return text if lines[at] == line else "\n".join([*lines[:at], line, *lines[at + 1 :]])
-    at = next((at for at, marker in rules if later(marker)), rules[-1][0] + 1 if rules else last)
-    return "\n".join([*lines[:at], line, *lines[at:]])
+    rules = [(at, marker) for at in range(begin, last) if (marker := _find_marker(lines[at]))]
+    own = next((at for at, marker in rules if id.startswith(marker)), None)
+    if own is not None:
+        lines[own] = line
+    else:
+        behind = rules[-1][0] + 1 if rules else last
+        lines.insert(next((at for at, marker in rules if is_later(marker)), behind), line)
+    return "\n".join(lines)
 
 
 def without_rule(text: str, id: str, path: Path) -> str:
     """The text without a rule; without the block if that was the last one and nobody wrote anything else into it."""
     lines = text.split("\n")
-    span = _span(lines, path)
-    if span is None:
-        return text
-    begin, last = span
+    begin, last = _find_block(lines, path) or (0, 0)
+    inside = lines[begin + 1 : last]
     kept = [
-        line
-        for line in lines[begin + 1 : last]
-        if not ((marker := _marker(line)) and id.startswith(marker))
+        line for line in inside if not ((marker := _find_marker(line)) and id.startswith(marker))
     ]
-    if len(kept) == last - begin - 1:
+    if kept == inside:
         return text
     if any(line.strip() not in HEAD for line in kept):
         return "\n".join([*lines[: begin + 1], *kept, *lines[last:]])
     before, after = "\n".join(lines[:begin]), "\n".join(lines[last + 1 :])
-    if begin and lines[begin].endswith("\r"):
+    if lines[begin].endswith("\r"):
         before = before.removesuffix("\r")
     joint = textfile.line_end(text) if before and after and not before.endswith("\n") else ""
     return before + joint + after
 
 
-def _span(lines: Sequence[str], path: Path) -> tuple[int, int] | None:
+def _find_block(lines: Sequence[str], path: Path) -> tuple[int, int] | None:
     """The lines of the two markers. A marker is one only on a line of its own."""
-    begins = [at for at, line in enumerate(lines) if line.strip("\ufeff \t\r") == BEGIN]
-    ends = [at for at, line in enumerate(lines) if line.strip("\ufeff \t\r") == END]
-    if not begins and not ends:
+    plain = [line.strip("\ufeff \t\r") for line in lines]
+    places = [at for at, line in enumerate(plain) if line in (BEGIN, END)]
+    if not places:
         return None
-    if len(begins) == len(ends) == 1 and begins[0] < ends[0]:
-        return begins[0], ends[0]
-    places = ", ".join(str(at + 1) for at in sorted((*begins, *ends))[:6])
+    if [plain[at] for at in places] == [BEGIN, END]:
+        return places[0], places[1]
     raise BethinkError(
-        f"The markers in {path} are damaged: one `{BEGIN}` and after it one `{END}` are expected, but they stand on line {places}.",
+        f"The markers in {path} are damaged: one `{BEGIN}` and after it one `{END}` are expected, but they stand on line "
+        f"{', '.join(str(at + 1) for at in places[:6])}.",
         "Mend them by hand; nothing was changed.",
     )
 
 
-def _marker(line: str) -> str | None:
+def _find_marker(line: str) -> str | None:
     found = _MARKER.search(line) if line.lstrip().startswith(("- ", "* ")) else None
     return found[1] if found else None
 
 
-def _rewrite(root: Path, path: Path, change: Callable[[str | None], str]) -> bool:
+def _rewrite(root: Path, path: Path, change: Callable[[str], str]) -> bool:
     """Changes a file, again if somebody else wrote to it meanwhile. Says whether it had to be changed."""
     real = textfile.inside(root, path)
     for _ in range(10):
         was = textfile.read(real)
-        new = change(was)
+        new = change(was or "")
         if new == (was or ""):
             return False
         if textfile.write(real, new, was):
             return True
     raise BethinkError(f"{path} is being changed by something else all the time.", "Try again.")
+
+
+def _take_out(root: Path, path: str, id: str) -> tuple[bool, bool]:
+    """Takes a rule out of a file. Says whether it stood there, and whether the file went with it."""
+    try:
+        real = textfile.inside(root, Path(path))
+        found = _rewrite(root, Path(path), lambda text: without_rule(text, id, Path(path)))
+    except InvalidInput:  # a path that leads nowhere, as metadata may name one
+        return False, False
+    removed = found and textfile.read(real) == ""
+    if removed:
+        textfile.remove(real, folders=2 if path == RULES.as_posix() else 0)
+    return found, removed
+
+
+def _read_rules(root: Path, path: str) -> list[tuple[str, str]]:
+    """The rules of a file: (marker, line). A path that leads nowhere, as metadata may name one, has none."""
+    try:
+        text = textfile.read(textfile.inside(root, Path(path)))
+    except InvalidInput:
+        text = None
+    lines = (text or "").split("\n")
+    begin, end = _find_block(lines, Path(path)) or (0, 0)
+    return [(marker, line) for line in lines[begin:end] if (marker := _find_marker(line))]
 
 
 # Demoting
@@ -418,101 +382,58 @@ def demote(memory: Bethink, id: str) -> Demotion:
         try:
             one = memory.one(id)
         except NotFound:
-            return _demote_unknown(memory, id)
-        path = str(one.metadata.get("promoted_to") or "")
-        paths = [path] if path else [path for path in USUAL if _holds(root, path, one.id)]
-        if not paths:
+            one = None
+        wanted = one.id if one else id.strip().lower()
+        noted = str(one.metadata.get("promoted_to") or "") if one else ""
+        rules = [
+            (marker, path)
+            for path in ((noted,) if noted else USUAL)
+            for marker, _ in _read_rules(root, path)
+            if wanted.startswith(marker) or (len(wanted) >= 8 and marker.startswith(wanted))
+        ]
+        if not (rules or noted) or (len(rules) > 1 and not one):
             raise NotFound(
-                f"The memory {one.id} is not promoted.", "`bethink promote --check` lists what is."
+                f"There is no rule, or not only one, whose id starts with '{id}'.",
+                "`bethink promote --check` lists the rules.",
             )
-        found, removed = _without(memory, paths[0], one.id)
-        _unmark(memory, one)
-    return Demotion(one.id, paths[0], found, removed)
-
-
-def _demote_unknown(memory: Bethink, id: str) -> Demotion:
-    plain = id.strip().lower()
-    root = memory.project.worktree
-    found = [
-        (marker, path)
-        for path in USUAL
-        for marker, _ in _rules(root, path)
-        if len(plain) >= 8 and (marker.startswith(plain) or plain.startswith(marker))
-    ]
-    if len(found) != 1:
-        raise NotFound(
-            f"There is no memory and no rule whose id starts with '{id}'.",
-            "`bethink promote --check` lists the rules.",
-        )
-    marker, path = found[0]
-    return Demotion(marker, path, *_without(memory, path, marker))
+        marker, path = rules[0] if rules else (wanted, noted)
+        found, removed = _take_out(root, path, marker)
+        if one:
+            _unmark(memory, one)
+    return Demotion(one.id if one else marker, path, found, removed)
 
 
 def withdraw_rules(memory: Bethink, purged: Sequence[Memory]) -> list[str]:
     """Takes the rules of memories that are purged out of their files, edited ones too. Returns a sentence for each file: what was
     taken out, or where the text still stands because this process cannot change it."""
     root = memory.project.worktree
-    told: list[str] = []
+    sentences: list[str] = []
     for one in purged:
         noted = str(one.metadata.get("promoted_to") or "")
-        for path in dict.fromkeys((*((noted,) if noted else ()), *USUAL)):
+        for path in dict.fromkeys((*([noted] if noted else ()), *USUAL)):
             try:
                 with textfile.alone(root):
-                    found, removed = _without(memory, path, one.id)
+                    found, removed = _take_out(root, path, one.id)
             except BethinkError as error:
                 if path == noted:
-                    told.append(f"{path} may still hold its rule: {error.message}")
+                    sentences.append(f"{path} may still hold its rule: {error.message}")
                 continue
             if found:
-                went = (
-                    "the file, which held nothing else, is gone"
-                    if removed
-                    else "it holds it no more"
-                )
-                told.append(
-                    f"Its rule was taken out of {path}: {went}. Commits of that file may still."
+                also = ", and the file, which held nothing else, is gone" if removed else ""
+                sentences.append(
+                    f"Its rule was taken out of {path}{also}. Commits of that file may still hold it."
                 )
             elif path == noted:
-                told.append(
+                sentences.append(
                     f"It was a rule in {path}, which does not hold it here; other checkouts may."
                 )
-    return told
-
-
-def _without(memory: Bethink, path: str, id: str) -> tuple[bool, bool]:
-    """Takes a rule out of a file. Says whether it stood there, and whether the file went with it."""
-    root = memory.project.worktree
-    if not _holds(root, path, id):
-        return False, False
-    _rewrite(root, Path(path), lambda text: without_rule(text or "", id, Path(path)))
-    real = textfile.inside(root, Path(path))
-    if textfile.read(real) != "":
-        return True, False
-    textfile.remove(real, folders=2 if path == RULES.as_posix() else 0)
-    return True, True
+    return sentences
 
 
 def _unmark(memory: Bethink, one: Memory) -> None:
-    if any(name in one.metadata for name in MARKS):
-        memory.update(
-            one.id,
-            metadata={name: value for name, value in one.metadata.items() if name not in MARKS},
-        )
-
-
-def _rules(root: Path, path: str) -> list[tuple[str, str]]:
-    """The rules of a file: (marker, line). A path that leads nowhere, as metadata may name one, has none."""
-    try:
-        text = textfile.read(textfile.inside(root, Path(path)))
-    except InvalidInput:
-        text = None
-    lines = (text or "").split("\n")
-    begin, end = _span(lines, Path(path)) or (0, 0)
-    return [(marker, line) for line in lines[begin:end] if (marker := _marker(line))]
-
-
-def _holds(root: Path, path: str, id: str) -> bool:
-    return any(id.startswith(marker) for marker, _ in _rules(root, path))
+    kept = {name: value for name, value in one.metadata.items() if name not in MARKS}
+    if kept != one.metadata:
+        memory.update(one.id, metadata=kept)
 
 
 # Looking after
@@ -520,7 +441,7 @@ def _holds(root: Path, path: str, id: str) -> bool:
 
 def check(memory: Bethink) -> list[Rule]:
     """Every rule that is or should be in a file of this checkout, and how it stands to its memory."""
-    root, now = memory.project.worktree, memory.clock()
+    root = memory.project.worktree
     everything = memory.filter(
         scopes=(memory.scope,),
         include_deleted=True,
@@ -528,61 +449,49 @@ def check(memory: Bethink) -> list[Rule]:
         include_superseded=True,
         include_quarantined=True,
     )
-    marked = {one.id: one for one in memory.export(everything) if "promoted_to" in one.metadata}
-    paths = dict.fromkeys((*USUAL, *(str(one.metadata["promoted_to"]) for one in marked.values())))
+    marked = [one for one in memory.export(everything) if "promoted_to" in one.metadata]
+    noted = {(one.id, str(one.metadata["promoted_to"])): one for one in marked}
     found: list[Rule] = []
-    for path in paths:
-        for marker, line in _rules(root, path):
-            one = next(
-                (one for id, one in marked.items() if id.startswith(marker)), None
-            ) or _known(memory, marker)
-            found.append(
-                Rule(
-                    one.id if one else marker,
-                    path,
-                    _state(memory, one, line, now),
-                    line.strip(),
-                    one,
-                )
-            )
-    seen = {(rule.id, rule.path) for rule in found}
-    return found + [
-        Rule(one.id, path, "missing", "", one)
-        for one in marked.values()
-        if (one.id, path := str(one.metadata["promoted_to"])) not in seen
-    ]
+    for path in dict.fromkeys((*USUAL, *(path for _, path in noted))):
+        for marker, line in _read_rules(root, path):
+            own = (one for one in marked if one.id.startswith(marker))
+            memory_of_rule = next(own, None) or _find_memory(memory, marker)
+            id = memory_of_rule.id if memory_of_rule else marker
+            state = _judge_rule(memory, memory_of_rule, line.strip())
+            found.append(Rule(id, path, state, line.strip(), memory_of_rule))
+            noted.pop((id, path), None)
+    return found + [Rule(id, path, "missing", "", one) for (id, path), one in noted.items()]
 
 
-def _state(memory: Bethink, one: Memory | None, line: str, now: datetime) -> str:
+def _judge_rule(memory: Bethink, one: Memory | None, line: str) -> str:
     if one is None:
         return "unknown"
     try:
-        wanted = rule(memory, one)
+        is_same = line == render_rule(memory, one)
     except InvalidInput:  # it grew too long for a rule
-        wanted = ""
-    if line.strip() != wanted and digest(line) != one.metadata.get("promoted_as"):
+        is_same = False
+    if not is_same and _digest(line) != one.metadata.get("promoted_as"):
         return "edited"
-    return gone(one, now) or ("ok" if line.strip() == wanted else "changed")
+    return why_gone(one, memory.clock()) or ("ok" if is_same else "changed")
 
 
 def refresh(memory: Bethink) -> list[Rule]:
     """Brings the rules in step with their memories: changed ones are rewritten, those of forgotten, replaced and expired
     memories are taken out. A rule that somebody edited is left as it is; one that was taken out by hand stays out."""
-    return [found._replace(done=_refresh(memory, found)) for found in check(memory)]
+    return [rule._replace(done=_refresh_rule(memory, rule)) for rule in check(memory)]
 
 
-def _refresh(memory: Bethink, found: Rule) -> str:
-    one = found.memory
-    if found.state in ("forgotten", "replaced", "expired"):
-        demote(memory, found.id)
+def _refresh_rule(memory: Bethink, rule: Rule) -> str:
+    if rule.state in ("forgotten", "replaced", "expired"):
+        demote(memory, rule.id)
         return "removed"
-    if found.state == "missing" and one:
-        _unmark(memory, one)
+    if rule.state == "missing" and rule.memory:
+        _unmark(memory, rule.memory)
         return "unmarked"
-    if found.state != "changed" or one is None:
-        return "left" if found.state == "edited" else ""
+    if rule.state != "changed":
+        return "left" if rule.state == "edited" else ""
     try:
-        promote(memory, one.id, memory.project.worktree / found.path, force=True)
+        promote(memory, rule.id, memory.project.worktree / rule.path, force=True)
     except InvalidInput:  # too long by now
         return "left"
     return "rewritten"

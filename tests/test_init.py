@@ -620,7 +620,7 @@ def test_ctrl_c_leaves_a_usable_state_and_the_next_run_goes_on(repository, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setitem(initialise.PARTS, part, lambda memory, progress: real(memory, stop))
+        patch.setitem(initialise.PARTS, part, lambda memory, progress: real(memory, progress=stop))
         shown = repository("--json", "init")
     assert shown.code == 130
     assert shown.err.endswith("stopped; `bethink init` goes on from here\n")
@@ -663,7 +663,7 @@ def test_a_part_that_fails_is_told_and_the_others_go_on(repository, monkeypatch)
 
 
 def test_questions_made_of_findings_hold_nothing_that_a_shell_obeys():
-    words = initialise._words(
+    words = initialise._pick_words(
         'Run `rm -rf /`; $(reboot) "now" && call it_a\\day! src/cart.py --force'
     )
     assert " ".join(words) == "reboot now call it_a day src/cart.py"

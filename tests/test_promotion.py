@@ -395,8 +395,8 @@ def test_demote_takes_out_the_rule_and_the_mark(cli):
 
 
 def test_demote_of_what_is_not_promoted_is_refused(cli):
-    assert "no rule" in cli.fails("demote", cli.add(DEPLOY), code=1)
-    assert "no rule" in cli.fails("demote", "0123456789", code=1)
+    assert "is not promoted" in cli.fails("demote", cli.add(DEPLOY), code=1)
+    assert "no memory and no rule" in cli.fails("demote", "0123456789", code=1)
 
 
 def test_a_folder_with_other_rules_stays(cli):

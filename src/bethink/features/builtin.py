@@ -11,17 +11,19 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.api import Bethink
-from bethink.errors import BethinkError
+from bethink.errors import InvalidInput
+from bethink.features.promotion import BEGIN, END
 from bethink.text import textfile
 from bethink.types import BUILTIN, Passage, path_of
 
 if TYPE_CHECKING:
+    from bethink.config import Config
     from bethink.ingest.files import Found
     from bethink.ingest.sync import Document, Skipped, Synced
 
@@ -40,103 +42,85 @@ FOLDERS = (".claude/rules", ".cursor/rules")
 SUFFIXES = (".md", ".markdown", ".mdc")
 IMPORTED = (*SUFFIXES, ".mdx", ".txt")
 LARGEST = 1_000_000  # bytes of one file
-DEEPEST, MOST = 5, 100  # how far imports lead, and to how many files
+MOST = 100  # files of rules, with all that they import
 LONGEST_SLUG = 200
 KINDS = {"user": "preference", "feedback": "preference", "project": "fact", "reference": "document"}
 _IMPORT = re.compile(r"(?:^|(?<=\s))@([\w~./\\-]{1,300})")
-_CODE = re.compile(r"`[^`\n]{0,500}`")
+_CODE = re.compile(r"^[ \t]*(```|~~~)(?s:.)*?(?:^[ \t]*\1|\Z)|`[^`\n]{0,500}`", re.MULTILINE)
+_OWN = re.compile(rf"^[ \t]*{BEGIN}[ \t\r]*$(?s:.)*?(?:^[ \t]*{END}[ \t\r]*$|\Z)", re.MULTILINE)
 
 
 def sync(memory: Bethink) -> Synced:
     """Brings what the agents of this project remember by themselves in step with memory. Unchanged files cost next to nothing."""
-    from bethink.ingest.sync import Skipped
-
-    root = memory.project.worktree
-    marked = [
-        *((found, RULES) for found in rules(root)),
-        *((found, AUTO) for found in auto_memory(memory.project.root)),
-    ]
-    read: list[Document | Skipped] = []
-    if memory.config.builtin_memory:
-        for found, mark in marked:
-            read.append(
-                found if isinstance(found, Skipped) else _document(found, mark, memory.config)
-            )
     return memory.sync(
-        read,
+        (_read(found, mark, memory.config) for found, mark in _find_files(memory)),
         collection=COLLECTION,
         type="markdown",
-        alive=lambda uri: (root / path_of(uri)).exists(),
+        alive=lambda uri: (memory.project.worktree / path_of(uri)).exists(),
     )
 
 
 def present(memory: Bethink) -> bool:
     """Whether there is anything to read."""
-    if not memory.config.builtin_memory:
-        return False
-    return any(
-        True
-        for found in (rules(memory.project.worktree), auto_memory(memory.project.root))
-        for _ in found
-    )
+    return any(True for _ in _find_files(memory))
 
 
-def rules(root: Path) -> Iterator[Found | Skipped]:
+def _find_files(memory: Bethink) -> Iterator[tuple[Found | Skipped, str]]:
+    """Each file with its mark; none where the setting switches all of this off."""
+    if memory.config.builtin_memory:
+        yield from ((found, RULES) for found in find_rules(memory.project.worktree))
+        yield from ((found, AUTO) for found in find_auto_memory(memory.project.root))
+
+
+def find_rules(root: Path) -> Iterator[Found | Skipped]:
     """The files with rules for agents in a project, and what they import from inside it."""
     from bethink.ingest.files import Found, walk
 
     seen: set[Path] = set()
-    waiting = [(root / name, 0) for name in FILES]
+    waiting = [root / name for name in FILES]
     for folder in FOLDERS:
-        if (path := _inside(root, root / folder)) is not None and path.is_dir():
-            waiting += [
-                (found.path, 0) for found in walk(path, root, SUFFIXES) if isinstance(found, Found)
-            ]
+        path = _follow_inside(root, root / folder)
+        if path and path.is_dir():
+            waiting += [one.path for one in walk(path, root, SUFFIXES) if isinstance(one, Found)]
     while waiting and len(seen) < MOST:
-        path, depth = waiting.pop(0)
-        real = _inside(root, path)
-        if real is None or real in seen or not real.is_file():
-            continue
-        seen.add(real)
-        yield from walk(path, root)
-        if depth < DEEPEST:
-            waiting += [(named, depth + 1) for named in _imports(real, root)]
+        path = waiting.pop(0)
+        real = _follow_inside(root, path)
+        if real and real not in seen and real.is_file():
+            seen.add(real)
+            yield from walk(path, root)
+            waiting += _find_imports(real)
 
 
-def _inside(root: Path, path: Path) -> Path | None:
+def _follow_inside(root: Path, path: Path) -> Path | None:
     """Where a file of the project really is. One that a link leads to elsewhere is somebody's, not the project's."""
     try:
         return textfile.inside(root, path)
-    except BethinkError:
+    except InvalidInput:
         return None
 
 
-def _imports(path: Path, root: Path) -> list[Path]:
+def _find_imports(path: Path) -> list[Path]:
     """The files that a file of rules brings in by `@path`, outside of code."""
-    try:
-        text = path.read_bytes()[:LARGEST].decode("utf-8", "replace")
-    except OSError:
+    from bethink.ingest.files import Found, read_text
+    from bethink.ingest.sync import Skipped
+
+    read = read_text(Found(path, path.name), LARGEST)
+    if isinstance(read, Skipped):
         return []
-    named, fenced = [], False
-    for line in text.splitlines():
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-        elif not fenced and "@" in line:
-            named += _IMPORT.findall(_CODE.sub("", line))
-    return [
-        path.parent / name
-        for name in dict.fromkeys(name.rstrip(".") for name in named)
-        if name.endswith(IMPORTED)
-    ]
+    named = _IMPORT.findall(_CODE.sub("", read[0]))
+    names = dict.fromkeys(name.rstrip(".") for name in named)
+    return [path.parent / name for name in names if name.endswith(IMPORTED)]
 
 
-def auto_memory(root: Path) -> Iterator[Found | Skipped]:
+def find_auto_memory(root: Path) -> Iterator[Found | Skipped]:
     """The files of Claude Code's auto memory about a project; all its worktrees share them."""
     from bethink.ingest.files import walk
 
     projects = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "projects"
-    for name in _folders(projects, slug(root)):
-        folder = projects / name / "memory"
+    name = slug(root)
+    if len(name) > LONGEST_SLUG:  # it is cut, and ends in a hash that not all versions make alike
+        name = f"{name[:LONGEST_SLUG]}-*"
+    for folder in sorted(projects.glob(f"{name}/memory")):
         if folder.is_dir():
             yield from walk(folder, root, SUFFIXES)
 
@@ -144,66 +128,37 @@ def auto_memory(root: Path) -> Iterator[Found | Skipped]:
 def slug(root: Path) -> str:
     """The name under which Claude Code keeps a directory: everything but letters and digits is a dash, counted as UTF-16 does."""
     plain = unicodedata.normalize("NFC", str(root.resolve()))
-    return "".join(
-        each if each.isascii() and each.isalnum() else "-" * (2 if ord(each) > 0xFFFF else 1)
-        for each in plain
-    )
+    return re.sub(r"[^a-zA-Z0-9]", lambda found: "-" * (1 + (found[0] > "\uffff")), plain)
 
 
-def _folders(projects: Path, name: str) -> list[str]:
-    """A long name is cut, and ends in a hash that not all versions make alike."""
-    if len(name) <= LONGEST_SLUG:
-        return [name]
-    try:
-        return sorted(
-            one
-            for one in os.listdir(projects)  # noqa: PTH208
-            if one.startswith(name[:LONGEST_SLUG] + "-")
-        )
-    except OSError:
-        return []
-
-
-def _document(found: Found, mark: str, config: Any) -> Document | Skipped:
+def _read(found: Found | Skipped, mark: str, config: Config) -> Document | Skipped:
     from bethink.ingest.files import read_text
     from bethink.ingest.sync import Document, Skipped
 
-    read = read_text(found, LARGEST)
+    read = found if isinstance(found, Skipped) else read_text(found, LARGEST)
+    uri = BUILTIN + found.uri
     if isinstance(read, Skipped):
-        return read._replace(uri=BUILTIN + found.uri)
+        return read._replace(uri=uri)
     text, hash = read
-    manner = f":b{VERSION}:{config.chunk_size}:{config.chunk_overlap}"
-    passages = partial(_passages, text, found.uri, mark, config.chunk_size, config.chunk_overlap)
-    return Document(BUILTIN + found.uri, hash + manner, passages, {"builtin": mark})
+    size, overlap = config.chunk_size, config.chunk_overlap
+    passages = partial(_cut_into_passages, text, found.uri, mark, size, overlap)
+    return Document(uri, f"{hash}:b{VERSION}:{size}:{overlap}", passages, {"builtin": mark})
 
 
-def _passages(text: str, uri: str, mark: str, size: int, overlap: int) -> list[Passage]:
+def _cut_into_passages(text: str, uri: str, mark: str, size: int, overlap: int) -> list[Passage]:
     from bethink.ingest import markdown
 
-    kind = _kind(markdown.parse(text).frontmatter) if mark == AUTO else None
-    found = markdown.taken_apart(_without_own(text), uri, "headers", size, overlap, None)
+    kind = None
+    if mark == AUTO:
+        fields = markdown.parse(text).frontmatter
+        inner = fields.get("metadata")
+        kind = KINDS.get(str((inner if isinstance(inner, dict) else fields).get("type")))
+    # Rules that `bethink promote` put there are blank lines, so that every other line is where it was.
+    text = _OWN.sub(lambda found: "\n" * found[0].count("\n"), text)
     return [
         passage._replace(
             kind=kind if kind and passage.kind == "document" else passage.kind,
             metadata={**passage.metadata, "builtin": mark},
         )
-        for passage in found
+        for passage in markdown.taken_apart(text, uri, "headers", size, overlap, None)
     ]
-
-
-def _kind(fields: Mapping[str, Any]) -> str | None:
-    told = fields.get("metadata")
-    return KINDS.get(str(told.get("type")) if isinstance(told, dict) else str(fields.get("type")))
-
-
-def _without_own(text: str) -> str:
-    """A text without the rules that `bethink promote` put there, every other line still where it was."""
-    from bethink.features.promotion import BEGIN, END
-
-    kept: list[str] = []
-    own = False
-    for line in text.splitlines(keepends=True):
-        own = own or line.strip() == BEGIN
-        kept.append("\n" if own else line)
-        own = own and line.strip() != END
-    return "".join(kept)

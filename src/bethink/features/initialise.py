@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,19 +20,18 @@ from bethink.api import Bethink
 from bethink.config import SETTINGS, Config, masked
 from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError, UsageError
 from bethink.features import knowledge
+from bethink.features.knowledge import Progress
 from bethink.project import Project, find
 from bethink.text import textfile
 
 if TYPE_CHECKING:
     from bethink.ingest.sync import Synced
 
-Progress = Callable[[int, int], None]
-
 # The parts of a project that are taken in, in this order: the most telling first, should somebody stop it.
-PARTS: dict[str, Callable[[Bethink, Progress | None], Synced]] = {
-    "analyze": lambda memory, progress: knowledge.analyze(memory, progress=progress),
-    "index": lambda memory, progress: knowledge.index(memory, progress=progress),
-    "map": lambda memory, progress: knowledge.map_code(memory, progress=progress),
+PARTS: dict[str, Callable[..., Synced]] = {
+    "analyze": knowledge.analyze,
+    "index": knowledge.index,
+    "map": knowledge.map_code,
 }
 
 # What keeps a template from being taken for knowledge.
@@ -95,12 +96,7 @@ IGNORE = (
 )
 
 
-class Options(NamedTuple):
-    local: bool = False
-    force: bool = False
-
-
-class Step(NamedTuple):
+class FileStep(NamedTuple):
     """One file that a project needs, and what is done about it."""
 
     path: Path
@@ -111,7 +107,7 @@ class Step(NamedTuple):
     backup: Path | None = None  # where the old text goes
 
 
-class Taken(NamedTuple):
+class PartReport(NamedTuple):
     """What became of one part of the project."""
 
     part: str
@@ -145,7 +141,7 @@ def project_at(directory: Path) -> Project:
             "Check its permissions.",
         ) from error
     project = find(directory)
-    if project.root in (Path.home(), Path(project.root.anchor)) and not in_git(project):
+    if project.root in (Path.home(), Path(project.root.anchor)) and not is_in_git(project):
         raise InvalidInput(
             f"{project.root} holds everything of yours; it is not a project.",
             "Give one: `bethink init ~/code/shop`.",
@@ -153,28 +149,39 @@ def project_at(directory: Path) -> Project:
     return project
 
 
-def in_git(project: Project) -> bool:
+def is_in_git(project: Project) -> bool:
     return (project.worktree / ".git").exists()
 
 
 # Files
 
 
-def plan(project: Project, config: Config, options: Options) -> list[Step]:
+def plan(
+    project: Project, config: Config, *, local: bool = False, force: bool = False
+) -> list[FileStep]:
     """What setting up would make, change and keep. Looks only."""
-    files = _templates(project, config)
-    steps = [_template(project.worktree, path, text, options.force) for path, text in files.items()]
-    steps.append(
-        _template(
-            project.root,
-            configuration.project_file(project.root),
-            settings_template(),
-            options.force,
+    settings = {configuration.project_file(project.root): settings_template()}
+    steps = [
+        _plan_file(root, path, partial(_plan_template, text, force))
+        for root, files in (
+            (project.worktree, _templates(project, config)),
+            (project.root, settings),
         )
-    )
-    if in_git(project) or options.local or (project.root / ".gitignore").exists():
-        steps.append(_ignore(project.root))
+        for path, text in files.items()
+    ]
+    ignore = project.root / ".gitignore"
+    if is_in_git(project) or local or ignore.exists():
+        steps.append(_plan_file(project.root, ignore, _plan_ignore))
     return steps
+
+
+def _plan_file(root: Path, path: Path, decide: Callable[[Path, str | None], FileStep]) -> FileStep:
+    """What is to be done about a file, as `decide` says from what it holds."""
+    try:
+        real = textfile.inside(root, path)
+        return decide(real, textfile.read(real))
+    except BethinkError as error:
+        return FileStep(path, "fail", reason=error.message)
 
 
 def _templates(project: Project, config: Config) -> dict[Path, str]:
@@ -206,19 +213,16 @@ def settings_template() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _template(root: Path, path: Path, text: str, force: bool) -> Step:
-    try:
-        real = textfile.inside(root, path)
-        was = textfile.read(real)
-    except BethinkError as error:
-        return Step(path, "fail", reason=error.message)
+def _plan_template(text: str, force: bool, path: Path, was: str | None) -> FileStep:
     if was is None:
-        return Step(real, "make", text)
+        return FileStep(path, "make", text)
     if was == text or not force:
-        return Step(real, "keep", was=was)
-    if not still_template(real, was):
-        return Step(real, "leave", was=was, reason="it is in use")
-    return Step(real, "replace", text, was, backup=_free(real))
+        return FileStep(path, "keep", was=was)
+    if not still_template(path, was):
+        return FileStep(path, "leave", was=was, reason="it is in use")
+    names = (path.with_name(f"{path.name}.bak{number or ''}") for number in count())
+    backup = next(name for name in names if not name.exists())
+    return FileStep(path, "replace", text, was, backup=backup)
 
 
 def still_template(path: Path, text: str) -> bool:
@@ -230,26 +234,16 @@ def still_template(path: Path, text: str) -> bool:
     return bool(_TEMPLATE.match(text))
 
 
-def _free(path: Path) -> Path:
-    """A name beside the file that nothing has."""
-    names = (path.with_name(f"{path.name}.bak{number or ''}") for number in range(1000))
-    return next((name for name in names if not name.exists()), path.with_name(f"{path.name}.bak"))
-
-
-def _ignore(root: Path) -> Step:
-    path = root / ".gitignore"
-    try:
-        real = textfile.inside(root, path)
-        was = textfile.read(real)
-    except BethinkError as error:
-        return Step(path, "fail", reason=error.message)
+def _plan_ignore(path: Path, was: str | None) -> FileStep:
     if was is not None and ignores(was):
-        return Step(real, "keep", was=was)
+        return FileStep(path, "keep", was=was)
     end = textfile.line_end(was or "")
-    before = was or ""
-    if before and not before.endswith("\n"):
-        before += end
-    return Step(real, "extend" if was is not None else "make", before + end.join(IGNORE) + end, was)
+    text = _end_line(was or "", end) + end.join(IGNORE) + end
+    return FileStep(path, "make" if was is None else "extend", text, was)
+
+
+def _end_line(text: str, end: str = "\n") -> str:
+    return text if not text or text.endswith("\n") else text + end
 
 
 def ignores(text: str) -> bool:
@@ -263,26 +257,25 @@ def ignores(text: str) -> bool:
     return all(spec.match_file(name) for name in IGNORED)
 
 
-def apply(step: Step) -> Step:
+def apply(step: FileStep) -> FileStep:
     """Does one step. What goes wrong becomes a step that failed, with the reason; the file is then as it was."""
     if step.action not in ("make", "replace", "extend"):
         return step
+    reason = ""
     try:
         if step.backup and step.was is not None and not textfile.write(step.backup, step.was, None):
-            return step._replace(action="fail", reason=f"{step.backup} is in the way")
-        if not textfile.write(step.path, step.text, step.was):
-            return step._replace(
-                action="fail", reason="something else changed it at the same moment"
-            )
+            reason = f"{step.backup} is in the way"
+        elif not textfile.write(step.path, step.text, step.was):
+            reason = "something else changed it at the same moment"
     except BethinkError as error:
-        return step._replace(action="fail", reason=error.message)
-    return step
+        reason = error.message
+    return step._replace(action="fail", reason=reason) if reason else step
 
 
 # A database of its own
 
 
-def check_local(project: Project, config: Config, options: Options) -> None:
+def check_local(project: Project, config: Config, *, force: bool = False) -> None:
     """Refuses, before anything is made, what `--local` cannot mean."""
     root = str(project.root)
     if config.database:
@@ -290,12 +283,12 @@ def check_local(project: Project, config: Config, options: Options) -> None:
             f"The database {masked(config.database)} is set ({config.origins.get('database', 'command line')}) and would win over the project's own.",
             "Take that setting away: `bethink config --unset database`.",
         )
-    if root.splitlines() != [root] or not _encodes(root):
+    if root.encode("utf-8", "ignore").decode().splitlines() != [root]:
         raise InvalidInput(
             f"The path {root!r} cannot be kept in a list of projects.", "Rename the folder."
         )
     real = textfile.inside(project.root, project.local_database)
-    if real.exists() and not configuration.trusts(project.root) and not options.force:
+    if real.exists() and not configuration.trusts(project.root) and not force:
         raise UsageError(
             f"{project.local_database} is already here, and it was not you who made it: its memories would be somebody else's words.",
             "Look into it with `bethink list --database .bethink/memory.db`; --force makes it yours, removing it starts anew.",
@@ -304,80 +297,60 @@ def check_local(project: Project, config: Config, options: Options) -> None:
         raise InvalidInput(f"{real.parent} is a file, not a directory.", "Move it away.")
 
 
-def _encodes(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def make_local(project: Project, config: Config) -> list[Step]:
+def make_local(project: Project, config: Config) -> list[FileStep]:
     """Gives the project a database of its own and notes that it is the user's. A new one is noted first: without the note
     it would look like one that came with the repository. One that is here must first prove to be a database."""
-    path = project.local_database
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.parent.chmod(0o700)
-    except OSError as error:
-        raise StoreError(
-            f"{path.parent} cannot be made: {error.strerror or error}.", "Check permissions."
-        ) from error
-    if path.exists():
-        _open(path, config)
-        return [_trust(project.root), Step(path, "keep")]
-    trusted = _trust(project.root)
-    _open(path, config)
-    return [trusted, Step(path, "make")]
-
-
-def _open(path: Path, config: Config) -> None:
     from bethink.store.sqlite import SqliteStore
 
-    SqliteStore(path, config.busy_timeout).close()
+    path = project.local_database
+    _make_private(path.parent, "Check permissions.").chmod(0o700)
+    existed = path.exists()
+    if existed:
+        SqliteStore(path, config.busy_timeout).close()
+    note = _trust(project.root)
+    if not existed:
+        SqliteStore(path, config.busy_timeout).close()
+    return [note, FileStep(path, "keep" if existed else "make")]
 
 
-def _trust(root: Path) -> Step:
+def _trust(root: Path) -> FileStep:
+    """Notes that the database in a project is the user's own."""
     path = configuration.data_directory() / "local-projects"
-    with textfile.alone(_private(path.parent)):
+    with textfile.alone(_make_private(path.parent, "Set BETHINK_HOME to a folder of yours.")):
         while True:
             was = textfile.read(path)
             if configuration.trusts(root):
-                return Step(path, "keep", was=was)
-            before = was or ""
-            text = before + ("\n" if before and not before.endswith("\n") else "") + f"{root}\n"
+                return FileStep(path, "keep", was=was)
+            text = f"{_end_line(was or '')}{root}\n"
             if textfile.write(path, text, was, 0o600):
-                return Step(path, "extend" if was else "make", text, was)
+                return FileStep(path, "extend" if was else "make", text, was)
 
 
-def _private(folder: Path) -> Path:
+def _make_private(folder: Path, hint: str) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise BethinkError(
-            f"{folder} cannot be made: {error.strerror or error}.",
-            "Set BETHINK_HOME to a folder of yours.",
-        ) from error
+        raise StoreError(f"{folder} cannot be made: {error.strerror or error}.", hint) from error
     return folder
 
 
-def left_behind(project: Project) -> int:
+def count_left_behind(project: Project) -> int:
     """How many memories of this project are in the user's database, which a project with its own no longer looks into."""
-    path = configuration.data_directory() / "memory.db"
-    if not path.exists():
-        return 0
     from bethink.store.sqlite import SqliteStore
     from bethink.types import Filter
 
+    path = configuration.data_directory() / "memory.db"
+    if not path.exists():
+        return 0
     store = SqliteStore(path)
     try:
         scopes = tuple(scope for scope in store.scopes() if project.identity in scope)
-        return store.count(Filter(scopes=scopes)) if scopes else 0
+        return store.count(Filter(scopes=scopes))
     finally:
         store.close()
 
 
-def foreign_database(project: Project) -> bool:
+def has_foreign_database(project: Project) -> bool:
     """Whether a database lies in the project that the user never made theirs."""
     return project.local_database.exists() and not configuration.trusts(project.root)
 
@@ -385,82 +358,70 @@ def foreign_database(project: Project) -> bool:
 # Taking in
 
 
-def take(memory: Bethink, part: str, progress: Progress | None = None) -> Taken:
+def take(memory: Bethink, part: str, progress: Progress | None = None) -> PartReport:
     """Brings one part of the project in step with memory. A part that cannot be read is told and the others go on; trouble
     with the database ends it all."""
     from importlib.util import find_spec
 
     if part == "map" and find_spec("tree_sitter") is None:
-        return Taken(
-            part,
-            "skipped",
-            reason="tree-sitter is not installed",
-            hint="pip install 'bethink[code]'",
-        )
+        reason, hint = "tree-sitter is not installed", "pip install 'bethink[code]'"
+        return PartReport(part, "skipped", reason=reason, hint=hint)
     try:
-        return Taken(part, "done", PARTS[part](memory, progress))
+        return PartReport(part, "done", PARTS[part](memory, progress=progress))
     except StoreError:
         raise
     except BethinkError as error:
-        return Taken(part, "failed", reason=error.message, hint=error.hint or "")
+        return PartReport(part, "failed", reason=error.message, hint=error.hint or "")
 
 
-def would_take(project: Project, config: Config, part: str) -> int:
+def count_files(project: Project, config: Config, part: str) -> int:
     """How many files a part would look at."""
-    from bethink.ingest.files import Found, walk
     from bethink.ingest.symbols import SUFFIXES
 
     root = project.worktree
-    starts = (
-        [
-            path
-            for name in config.knowledge
-            if (path := root / name).exists() and _within(root, path)
-        ]
-        if part == "index"
-        else [root]
-    )
-    suffixes = {"index": knowledge.MARKDOWN, "map": tuple(SUFFIXES)}.get(part)
+    if part != "index":
+        return _count_found(root, root, tuple(SUFFIXES) if part == "map" else None)
+    named = (root / name for name in config.knowledge)
     return sum(
-        isinstance(found, Found) for start in starts for found in walk(start, root, suffixes)
+        _count_found(path, root, knowledge.MARKDOWN)
+        for path in named
+        if path.exists() and _is_within(root, path)
     )
 
 
-def unread(project: Project, config: Config) -> dict[str, int]:
+def count_unread(project: Project, config: Config) -> dict[str, int]:
     """Folders in which projects usually keep documents and that no knowledge folder has to do with; and how many each holds."""
-    from bethink.ingest.files import Found, walk
-
     root = project.worktree
     known = [root / name for name in config.knowledge]
-    found = {}
-    for name in DOCUMENTS:
-        folder = root / name
-        if (
-            not folder.is_dir()
-            or not _within(root, folder)
-            or any(_within(folder, one) or _within(one, folder) for one in known)
-        ):
-            continue
-        if number := sum(
-            isinstance(file, Found) for file in walk(folder, root, knowledge.MARKDOWN)
-        ):
-            found[name] = number
-    return found
+    counts = {
+        folder.name: _count_found(folder, root, knowledge.MARKDOWN)
+        for folder in (root / name for name in DOCUMENTS)
+        if folder.is_dir()
+        and _is_within(root, folder)
+        and not any(_is_within(folder, one) or _is_within(one, folder) for one in known)
+    }
+    return {name: number for name, number in counts.items() if number}
 
 
-def _within(root: Path, path: Path) -> bool:
+def _count_found(start: Path, root: Path, suffixes: tuple[str, ...] | None) -> int:
+    from bethink.ingest.files import Found, walk
+
+    return sum(isinstance(found, Found) for found in walk(start, root, suffixes))
+
+
+def _is_within(root: Path, path: Path) -> bool:
     return path.resolve().is_relative_to(root.resolve())
 
 
-def ready(memory: Bethink) -> Ready:
+def examine(memory: Bethink) -> Ready:
     """Counts what a search can find here, and makes a question up that one of the findings answers."""
     here = memory.filter(scopes=(memory.scope,))
     best = memory.list(filter=here, limit=20, order="importance")
-    words = max((_words(one.summary) for one in best), key=len, default=[])
+    words = max((_pick_words(one.summary) for one in best), key=len, default=[])
     return Ready(memory.store.count(here), " ".join(words), memory.hints)
 
 
-def _words(text: str) -> list[str]:
+def _pick_words(text: str) -> list[str]:
     """The first words of the longest clause of a text, without anything that a shell would obey."""
     clause = max(re.split(r"(?<![:.;…])[:.;…]++\s", text), key=len)
     return re.findall(r"[^\W_](?:[\w./-]*\w)?", clause)[:6]

@@ -55,18 +55,15 @@ def index(
     """Brings the knowledge folders, or the given ones beside them, in step with memory."""
     from bethink.ingest import markdown
 
-    config = memory.config
+    size, overlap = memory.config.chunk_size, memory.config.chunk_overlap
     starts = folders(memory) if paths is None else paths
-    found = _files(memory, starts, MARKDOWN)
+    found = _find_files(memory, starts, MARKDOWN)
     warnings: list[str] = []
-    documents = markdown.documents(
-        found, "headers", config.chunk_size, config.chunk_overlap, _noting(warnings)
-    )
+    documents = markdown.documents(found, "headers", size, overlap, _collect(warnings))
     within = _within(memory, starts)
     # What lies elsewhere was not looked at: it has vanished only where its file is gone, and only a whole run asks for that.
     looked = (lambda uri: within(uri) or not _exists(memory, uri)) if paths is None else within
-    synced = _sync(memory, documents, INDEX, "markdown", progress, looked)
-    return synced._replace(hints=(*synced.hints, *warnings))
+    return _sync(memory, documents, INDEX, "markdown", progress, looked, warnings)
 
 
 def check_watching() -> None:
@@ -106,11 +103,13 @@ def import_markdown(memory: Bethink, path: Path, *, progress: Progress | None = 
     """Takes in one Markdown file or a tree of them, by windows of lines. Run again, it replaces what changed."""
     from bethink.ingest import markdown
 
-    found = _files(memory, [path], MARKDOWN)
+    found = _find_files(memory, [path], MARKDOWN)
     warnings: list[str] = []
-    documents = markdown.documents(found, "lines", IMPORT_TOKENS, IMPORT_OVERLAP, _noting(warnings))
-    synced = _sync(memory, documents, f"import:{path.resolve().as_posix()}", "markdown", progress)
-    return synced._replace(hints=(*synced.hints, *warnings))
+    documents = markdown.documents(
+        found, "lines", IMPORT_TOKENS, IMPORT_OVERLAP, _collect(warnings)
+    )
+    collection = f"import:{path.resolve().as_posix()}"
+    return _sync(memory, documents, collection, "markdown", progress, warnings=warnings)
 
 
 def import_texts(
@@ -123,49 +122,27 @@ def import_texts(
     from bethink.ingest import markdown
     from bethink.ingest.sync import Document
 
-    config = memory.config
+    size, overlap = memory.config.chunk_size, memory.config.chunk_overlap
     warnings: list[str] = []
-    manner = f"|given|{config.chunk_size}|{config.chunk_overlap}"
-
-    def document(path: str, text: str) -> Document:
-        passages = partial(
-            markdown.taken_apart,
-            text,
-            path,
-            "headers",
-            config.chunk_size,
-            config.chunk_overlap,
-            _noting(warnings),
-        )
-        return Document(
-            path, sha256(text.encode("utf-8", "replace")).hexdigest() + manner, passages
-        )
-
-    documents = [document(_given_path(path), text) for path, text in texts.items()]
+    warn = _collect(warnings)
+    documents = []
+    for name, text in texts.items():
+        path = _check_path(name)
+        hash = sha256(text.encode("utf-8", "replace")).hexdigest()
+        passages = partial(markdown.taken_apart, text, path, "headers", size, overlap, warn)
+        documents.append(Document(path, f"{hash}|given|{size}|{overlap}", passages))
     synced = memory.sync(
-        documents,
-        collection=GIVEN,
-        type="markdown",
-        looked=lambda _: False,
-        alive=lambda _: True,
-        progress=progress,
+        documents, collection=GIVEN, type="markdown", looked=lambda _: False, progress=progress
     )
     return synced._replace(hints=(*synced.hints, *warnings))
 
 
-def _given_path(path: str) -> str:
+def _check_path(path: str) -> str:
     """A path as a document of this project may have: relative, without ways out, and none that a reader here uses."""
     parts = path.replace("\\", "/").split("/")
     clean = "/".join(part for part in parts if part not in ("", "."))
-    taken = clean.strip() in ("", TOOL_FILES)
-    if (
-        taken
-        or path.startswith("/")
-        or ".." in parts
-        or ":" in path
-        or not path.isprintable()
-        or len(path) > 500
-    ):
+    is_free = clean.strip() not in ("", TOOL_FILES) and ".." not in parts and parts[0] != ""
+    if not is_free or ":" in path or not path.isprintable() or len(path) > 500:
         raise InvalidInput(
             f"'{path[:80]}' is no path for a document.",
             "Give a relative one such as docs/deploy.md.",
@@ -173,7 +150,7 @@ def _given_path(path: str) -> str:
     return clean
 
 
-def _noting(warnings: list[str]) -> Callable[[str, str], None]:
+def _collect(warnings: list[str]) -> Callable[[str, str], None]:
     return lambda uri, sentence: warnings.append(f"{uri}: {sentence}")
 
 
@@ -181,23 +158,16 @@ def import_repo_map(memory: Bethink, file: Path, *, progress: Progress | None = 
     """Takes in a repo map from a JSON file; it replaces all that this file brought before."""
     from bethink.ingest import code
 
-    if not file.is_file():
-        raise NotFound(
-            f"There is no file {file}.", "`bethink map --json > repo-map.json` makes one."
-        )
-    document = code.read_map(_raw(file, code.LARGEST_MAP), file)
-    return _sync(memory, [document], document.uri, "repomap", progress)
-
-
-def _raw(file: Path, longest: int) -> bytes:
-    """The file, or a little more than the longest that is read: the reader then says that it is too long."""
     try:
-        with file.open("rb") as stream:
-            return stream.read(longest + 1)
+        with file.open("rb") as stream:  # a little more than is allowed: the reader then says so
+            raw = stream.read(code.LARGEST_MAP + 1)
     except OSError as error:
-        raise InvalidInput(
-            f"{file} cannot be read: {error.strerror}.", "Check its permissions."
+        raise NotFound(
+            f"{file} cannot be read: {error.strerror}.",
+            "`bethink map --json > repo-map.json` makes one.",
         ) from error
+    document = code.read_map(raw, file)
+    return _sync(memory, [document], document.uri, "repomap", progress)
 
 
 def map_code(memory: Bethink, *, progress: Progress | None = None) -> Synced:
@@ -219,23 +189,20 @@ def repo_map(memory: Bethink) -> list[dict[str, Any]]:
     )
 
 
-def _sources(memory: Bethink) -> Iterable[Found | Skipped]:
-    return _files(memory, [memory.project.worktree], None)  # scripts have no suffix
+def _sources(memory: Bethink) -> Iterator[Found | Skipped]:
+    return _find_files(memory, [memory.project.worktree], None)  # scripts have no suffix
 
 
 def analyze(memory: Bethink, *, progress: Progress | None = None) -> Synced:
-    """Looks at the project's files and keeps what it finds: purpose, commands, routes, decisions, dependencies."""
+    """Looks at the project's files and keeps what it finds: purpose, commands, routes, decisions, dependencies. A decision
+    record that says it was superseded hands over to the one that replaced it."""
     from bethink.ingest import analyze as analysis
+    from bethink.ingest.analyze import decisions
 
-    root = memory.project.worktree
-    synced = _sync(
-        memory,
-        analysis.documents(root, _files(memory, [root], None)),
-        ANALYSIS,
-        "analysis",
-        progress,
-    )
-    _relate_decisions(memory)
+    documents = analysis.documents(memory.project.worktree, _sources(memory))
+    synced = _sync(memory, documents, ANALYSIS, "analysis", progress)
+    records = memory.export(memory.filter(tags=("adr",), include_superseded=True))
+    _supersede(memory, decisions.superseded_pairs(list(records)))
     return synced
 
 
@@ -246,36 +213,20 @@ def analyze_history(
     since: str | None = None,
     progress: Progress | None = None,
 ) -> Synced:
-    """Keeps the commits that explain why something is as it is."""
+    """Keeps the commits that explain why something is as it is. A commit that was reverted hands over to the one that did so."""
     from bethink.ingest import git
 
-    known = [
-        source.uri.removeprefix("git:") for source in memory.store.sources(memory.scope, HISTORY)
-    ]
-    documents = git.documents(memory.project.worktree, limit, since, known)
+    known = [source.uri for source in memory.store.sources(memory.scope, HISTORY)]
+    hashes = [uri.removeprefix("git:") for uri in known]
+    documents = git.documents(memory.project.worktree, limit, since, hashes)
     synced = _sync(memory, documents, HISTORY, "git", progress, lambda _: False)
-    _replace(memory, git.reverted_pairs(_everything(memory, HISTORY)))
+    if uris := (*known, *synced.added):
+        commits = memory.export(memory.filter(sources=uris, include_superseded=True))
+        _supersede(memory, git.reverted_pairs(list(commits)))
     return synced
 
 
-def _relate_decisions(memory: Bethink) -> None:
-    """A decision record that says it was superseded hands over to the one that replaced it."""
-    from bethink.ingest.analyze import decisions
-
-    _replace(
-        memory,
-        decisions.superseded_pairs(
-            list(memory.export(memory.filter(tags=("adr",), include_superseded=True)))
-        ),
-    )
-
-
-def _everything(memory: Bethink, collection: str) -> list[Memory]:
-    uris = tuple(source.uri for source in memory.store.sources(memory.scope, collection))
-    return list(memory.export(memory.filter(sources=uris, include_superseded=True))) if uris else []
-
-
-def _replace(memory: Bethink, found: Sequence[tuple[Memory, Memory]]) -> None:
+def _supersede(memory: Bethink, found: Sequence[tuple[Memory, Memory]]) -> None:
     """Lets the second of each pair supersede the first, where it does not yet."""
     pairs = [(old, new) for old, new in found if old.superseded_by != new.id]
     if pairs:
@@ -289,7 +240,7 @@ def _replace(memory: Bethink, found: Sequence[tuple[Memory, Memory]]) -> None:
         )
 
 
-def _files(
+def _find_files(
     memory: Bethink, starts: Sequence[Path], suffixes: tuple[str, ...] | None
 ) -> Iterator[Found | Skipped]:
     from bethink.ingest.files import walk
@@ -324,10 +275,12 @@ def _sync(
     type: str,
     progress: Progress | None,
     looked: Callable[[str], bool] = lambda _: True,
+    warnings: Sequence[str] = (),
 ) -> Synced:
+    """Brings a collection in step. `warnings` are what the reader says of its documents meanwhile."""
     from bethink.ingest.sync import storable
 
-    return memory.sync(
+    synced = memory.sync(
         documents,
         collection=storable(collection),  # an import is named by its folder or file
         type=type,
@@ -335,3 +288,4 @@ def _sync(
         alive=lambda uri: _exists(memory, uri),
         progress=progress,
     )
+    return synced._replace(hints=(*synced.hints, *warnings))

@@ -393,8 +393,10 @@ def demote(memory: Bethink, id: str) -> Demotion:
         ]
         if not (rules or noted) or (len(rules) > 1 and not one):
             raise NotFound(
-                f"There is no rule, or not only one, whose id starts with '{id}'.",
-                "`bethink promote --check` lists the rules.",
+                f"The memory {one.id} is not promoted."
+                if one
+                else f"There is no memory and no rule whose id starts with '{id}'.",
+                "`bethink promote --check` lists what is.",
             )
         marker, path = rules[0] if rules else (wanted, noted)
         found, removed = _take_out(root, path, marker)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink import config
 from bethink.errors import UsageError
 from bethink.features import initialise
-from bethink.features.initialise import Step, Taken
+from bethink.features.initialise import FileStep, PartReport
 from bethink.surface.cli import output
 from bethink.surface.cli.knowledge import count_words, skipped_lines, synced_record
 from bethink.surface.cli.output import Bar, Result
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bethink.api import Bethink
     from bethink.config import Config
-    from bethink.features.initialise import Options, Ready, Step, Taken
+    from bethink.features.initialise import FileStep, PartReport, Ready
     from bethink.project import Project
 
 LABELS = {"analyze": "analyzing", "index": "indexing", "map": "mapping"}
@@ -43,8 +43,8 @@ class Report(NamedTuple):
     project: Project
     database: str
     local: bool
-    steps: list[Step]
-    taken: list[Taken]
+    steps: list[FileStep]
+    taken: list[PartReport]
     notes: list[str]
     ready: Ready | None = None  # None for a dry run, or where it was stopped before
     dry: bool = False
@@ -81,11 +81,10 @@ def init(args: Namespace) -> int:
     project = initialise.project_at(start)
     args.project = str(start)
     settings = config.load(project.root, {"database": args.database})
-    options = initialise.Options(args.local, args.force)
     if args.local:
-        initialise.check_local(project, settings, options)
+        initialise.check_local(project, settings, force=args.force)
     set_up = plan_project if args.dry_run else set_up_project
-    report = set_up(args, project, settings, options)
+    report = set_up(args, project, settings)
     output.present(args, report_result(report, start.resolve()))
     if report.stopped:
         output.talk("stopped; `bethink init` goes on from here")
@@ -123,45 +122,47 @@ def offer_install(args: Namespace) -> None:
         install.connect_found(args, found)
 
 
-def plan_project(args: Namespace, project: Project, settings: Config, options: Options) -> Report:
+def plan_project(args: Namespace, project: Project, settings: Config) -> Report:
     """What `set_up_project` would do, found out without touching anything, the database included."""
     own = project.local_database
     local = not settings.database and (args.local or (own.exists() and config.trusts(project.root)))
-    steps = initialise.plan(project, settings, options)
+    steps = initialise.plan(project, settings, local=args.local, force=args.force)
     if args.local and not own.exists():
-        steps.append(Step(own, "make"))
+        steps.append(FileStep(own, "make"))
     taken = []
     for part in initialise.PARTS:
         if getattr(args, f"skip_{part}"):
-            taken.append(Taken(part, "skipped", reason=f"--skip-{part}"))
+            taken.append(PartReport(part, "skipped", reason=f"--skip-{part}"))
             continue
-        number = many(initialise.would_take(project, settings, part), "file")
-        taken.append(Taken(part, "planned", reason=f"would look at {number}"))
+        number = many(initialise.count_files(project, settings, part), "file")
+        taken.append(PartReport(part, "planned", reason=f"would look at {number}"))
     usual = own if local else config.data_directory() / "memory.db"
     database = config.masked(settings.database) or str(usual)
     notes = find_notes(args, project, settings, local)
     return Report(project, database, local, steps, taken, notes, dry=True)
 
 
-def set_up_project(args: Namespace, project: Project, settings: Config, options: Options) -> Report:
+def set_up_project(args: Namespace, project: Project, settings: Config) -> Report:
     """Does everything, as far as it gets. The database is opened first: without it, nothing is worth making."""
     own = initialise.make_local(project, settings) if args.local else []
     with open_memory(args, make=True) as memory:
         path = str(getattr(memory.store, "path", memory.config.database))
         report = Report(project, path, path == str(project.local_database), [*own], [], [])
         try:
-            for step in initialise.plan(project, settings, options):
+            for step in initialise.plan(project, settings, local=args.local, force=args.force):
                 report.steps.append(initialise.apply(step))
             for part in initialise.PARTS:
                 report.taken.append(take_part(args, memory, part))
                 if report.taken[-1].status == "stopped":
                     break
             stopped = any(taken.status == "stopped" for taken in report.taken)
-            report = report._replace(ready=initialise.ready(memory), stopped=stopped)
+            report = report._replace(ready=initialise.examine(memory), stopped=stopped)
         except KeyboardInterrupt:
             report = report._replace(stopped=True)
     report.notes.extend(find_notes(args, project, settings, report.local))
-    if any(step.action == "make" for step in own[1:]) and (left := initialise.left_behind(project)):
+    if any(step.action == "make" for step in own[1:]) and (
+        left := initialise.count_left_behind(project)
+    ):
         number = many(left, "memory", "memories")
         report.notes.append(
             f"{number} of this project stay in your own database; they are not seen from here."
@@ -169,19 +170,19 @@ def set_up_project(args: Namespace, project: Project, settings: Config, options:
     return report
 
 
-def take_part(args: Namespace, memory: Bethink, part: str) -> Taken:
+def take_part(args: Namespace, memory: Bethink, part: str) -> PartReport:
     if getattr(args, f"skip_{part}"):
-        return Taken(part, "skipped", reason=f"--skip-{part}")
+        return PartReport(part, "skipped", reason=f"--skip-{part}")
     try:
         with Bar(args, LABELS[part], lambda passages: f"{passages:,.0f} passages") as bar:
             return initialise.take(memory, part, lambda done, sources: bar(done))
     except KeyboardInterrupt:
-        return Taken(part, "stopped", reason="stopped; what was read is kept")
+        return PartReport(part, "stopped", reason="stopped; what was read is kept")
 
 
 def find_notes(args: Namespace, project: Project, settings: Config, local: bool) -> list[str]:
     notes = []
-    unread = {} if args.skip_index else initialise.unread(project, settings)
+    unread = {} if args.skip_index else initialise.count_unread(project, settings)
     if unread:
         import shlex
 
@@ -192,11 +193,11 @@ def find_notes(args: Namespace, project: Project, settings: Config, local: bool)
         notes.append(
             f"Not read: {folders}. `bethink config knowledge {names} --project-file && bethink index` makes that knowledge."
         )
-    if not local and initialise.foreign_database(project):
+    if not local and initialise.has_foreign_database(project):
         notes.append(
             f"{project.local_database} is not used: it may have come with the project. `bethink init --local` says more."
         )
-    if not initialise.in_git(project):
+    if not initialise.is_in_git(project):
         notes.append(
             f"{project.name} is not in git; its .bethink folder is what marks it as a project."
         )
@@ -300,7 +301,7 @@ def shortest_path(project: Project, path: Path) -> str:
     return str(path)
 
 
-def part_line(taken: Taken) -> str:
+def part_line(taken: PartReport) -> str:
     synced = taken.synced
     if synced is None:
         status = "" if taken.status in ("planned", "stopped") else f"{taken.status}: "

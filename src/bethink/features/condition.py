@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from bethink.api import Bethink
+from bethink.config import masked
 from bethink.features import language
 from bethink.hooks import spool, state
 
@@ -60,21 +61,12 @@ def examine(memory: Bethink) -> Condition:
         captures=captures(memory),
         unembedded=overview.unembedded,
         vectors=overview.vectors,
-        database=_named(memory),
+        database=str(getattr(memory.store, "path", masked(memory.config.database))),
         bytes=overview.database_bytes,
         bytes_per_memory=round(overview.database_bytes / every) if every else 0,
         growth=growth(memory),
         language_model=language.report_usage(memory),
     )
-
-
-def _named(memory: Bethink) -> str:
-    """The database for people to read: a path, or a URL without what is secret in it."""
-    path = getattr(memory.store, "path", None)
-    if path is not None:
-        return str(path)
-    scheme, _, rest = memory.config.database.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
 
 
 def captures(memory: Bethink) -> tuple[Capture, ...]:
@@ -91,16 +83,8 @@ def captures(memory: Bethink) -> tuple[Capture, ...]:
     for failure in state.read_failures():
         failed[failure.host] += failure.count
     found = [
-        Capture(
-            host,
-            counts[host],
-            last.get(host),
-            captured.get(host),
-            waiting[host],
-            failed[host],
-        )
-        for host in sorted({*counts, *captured, *waiting, *failed})
-        if host
+        Capture(host, counts[host], last.get(host), captured.get(host), waiting[host], failed[host])
+        for host in sorted({*counts, *captured, *waiting, *failed} - {""})
     ]
     long_ago = datetime.min.replace(tzinfo=UTC)
     return tuple(sorted(found, key=lambda one: one.last or one.captured or long_ago, reverse=True))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bethink.api import Bethink
 from bethink.errors import NotFound
-from bethink.types import KINDS, Memory
+from bethink.types import KINDS, Memory, Relation
 
 ABOUT = "about:"  # before the name of a thing, where an id of a memory could stand
 MENTIONS = "mentions"  # what connects a memory to a thing it is about
@@ -23,7 +23,7 @@ BEST = 5  # of what a question finds that count as its focus
 OPENED = 20  # named things that are looked into in one step outwards
 
 
-class Node(NamedTuple):
+class GraphNode(NamedTuple):
     id: str  # of a memory, or `about:` and the folded name of a thing
     label: str
     type: str  # a kind of memory, or a type of entity
@@ -31,7 +31,7 @@ class Node(NamedTuple):
     distance: int = 0  # steps from the focus
 
 
-class Edge(NamedTuple):
+class GraphEdge(NamedTuple):
     source: str
     target: str
     type: str  # a relation, or mentions
@@ -39,8 +39,8 @@ class Edge(NamedTuple):
 
 class Graph(NamedTuple):
     focus: tuple[str, ...]
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
     more: bool = False  # whether something was left out
 
 
@@ -53,26 +53,26 @@ def around(
     depth: int = 2,
 ) -> Graph:
     """The graph around a memory (its id), a thing (`about:` and its name), what a question finds, or what was told last."""
-    growing = _Growing(memory, min(limit, MOST), depth)
-    named = _begin(growing, focus, query)
+    builder = _Builder(memory, min(limit, MOST), depth)
+    named = _begin(builder, focus, query)
     for distance in range(1, depth + 1):
-        if not growing.full:
-            growing.grow(distance)
-    return growing.graph(named)
+        if not builder.full:
+            builder.grow(distance)
+    return builder.graph(named)
 
 
-def _begin(growing: _Growing, focus: str | None, query: str | None) -> tuple[str, ...]:
+def _begin(builder: _Builder, focus: str | None, query: str | None) -> tuple[str, ...]:
     """Puts in what the graph grows from. Returns what of it is in focus."""
-    memory, seeds = growing.memory, max(1, growing.limit // 2)
+    memory, seeds = builder.memory, max(1, builder.limit // 2)
     if focus and focus.casefold().startswith(ABOUT):
         name = focus[len(ABOUT) :].strip()
-        if not growing.about(name, 1):
+        if not builder.about(name, 1):
             raise NotFound(
                 f"Nothing is known about '{name[:80]}'.",
                 "Search for it, and take a name from what is found.",
             )
-        growing.left_out = False
-        return (growing.add_thing(name, "concept", 0),)
+        builder.left_out = False
+        return (builder.add_thing(name, "concept", 0),)
     if focus:
         found = [memory.one(focus)]
     elif query:
@@ -81,25 +81,25 @@ def _begin(growing: _Growing, focus: str | None, query: str | None) -> tuple[str
     else:
         statements = memory.filter(kinds=STATEMENTS)
         found = memory.list(filter=statements, limit=seeds) or memory.list(limit=seeds)
-    growing.add_memories(found, 0)
+    builder.add_memories(found, 0)
     return tuple(one.id for one in found[:BEST]) if focus or query else ()
 
 
-class _Growing:
-    """A graph while it grows."""
+class _Builder:
+    """Builds a graph from its focus outwards, until it is full."""
 
     def __init__(self, memory: Bethink, limit: int, depth: int) -> None:
         self.memory, self.limit, self.depth = memory, limit, depth
         self.left_out = False
         self._memories: dict[str, Memory] = {}
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, GraphNode] = {}
         self._grown: set[str] = set()
 
     @property
     def full(self) -> bool:
         return len(self._nodes) >= self.limit
 
-    def _add(self, node: Node) -> bool:
+    def _add(self, node: GraphNode) -> bool:
         """Whether a node is in the graph, now or from before."""
         if node.id in self._nodes:
             return True
@@ -111,14 +111,14 @@ class _Growing:
 
     def add_memories(self, found: Iterable[Memory], distance: int) -> None:
         for one in found:
-            if not self._add(Node(one.id, one.summary, one.kind, one.scope, distance)):
+            if not self._add(GraphNode(one.id, one.summary, one.kind, one.scope, distance)):
                 return
             self._memories.setdefault(one.id, one)
 
     def add_thing(self, name: str, type: str, distance: int) -> str:
         """The id of a named thing, whatever its type."""
         id = ABOUT + name.casefold()
-        self._add(Node(id, name, type, "", distance))
+        self._add(GraphNode(id, name, type, "", distance))
         return id
 
     def grow(self, distance: int) -> None:
@@ -154,30 +154,28 @@ class _Growing:
         self.left_out |= len(found) > share
         return found[:share]
 
+    def _relations(self, ids: Sequence[str]) -> Sequence[Relation]:
+        return self.memory.store.relations(ids) if ids else ()
+
     def _related(self, ids: Sequence[str]) -> list[Memory]:
-        relations = self.memory.store.relations(ids) if ids else []
-        ends = {end for relation in relations for end in relation[:2]} - set(self._memories)
+        ends = {end for relation in self._relations(ids) for end in relation[:2]}
         return [
             one
-            for one in self.memory.store.get(sorted(ends))
+            for one in self.memory.store.get(sorted(ends - set(self._memories)))
             if one.scope in self.memory.scopes and one.deleted_at is None
         ]
 
     def graph(self, focus: tuple[str, ...]) -> Graph:
-        ids = list(self._memories)
-        relations = self.memory.store.relations(ids) if ids else []
         edges = [
-            Edge(relation.source, relation.target, relation.type)
-            for relation in relations
+            GraphEdge(relation.source, relation.target, relation.type)
+            for relation in self._relations(list(self._memories))
             if relation.source in self._nodes and relation.target in self._nodes
         ]
         for one in self._memories.values():
             for entity in one.entities:
                 id = ABOUT + entity.name.casefold()
-                if id not in self._nodes:
-                    continue
-                edges.append(Edge(one.id, id, MENTIONS))
-                if self._nodes[id].type == "concept" != entity.type:
-                    named = self._nodes[id]._replace(type=entity.type, label=entity.name)
-                    self._nodes[id] = named
+                if node := self._nodes.get(id):
+                    edges.append(GraphEdge(one.id, id, MENTIONS))
+                    if node.type == "concept" != entity.type:  # a focus that was only named
+                        self._nodes[id] = node._replace(type=entity.type, label=entity.name)
         return Graph(focus, tuple(self._nodes.values()), tuple(dict.fromkeys(edges)), self.left_out)

@@ -10,7 +10,10 @@ everywhere, so a file may read back without them. This module knows nothing of t
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import BethinkError, InvalidInput, Overtaken
@@ -56,22 +59,16 @@ class MemoryTool:
             )
         run: Callable[[Mapping[str, Any]], str] = getattr(self, f"_{name}")
         for _ in range(TRIES - 1):
-            try:
+            with suppress(Overtaken):  # the command is meant for what the file says now
                 return run(command)
-            except Overtaken:
-                continue  # it is meant for what the file says now
         return run(command)
 
     def result(self, block: Any) -> dict[str, Any]:
         """The `tool_result` block for a `tool_use` block, given as the SDK's object or as a dictionary."""
-        id, given = (
-            (block.get("id"), block.get("input"))
-            if isinstance(block, Mapping)
-            else (block.id, block.input)
-        )
-        found = {"type": "tool_result", "tool_use_id": id}
+        block = block if isinstance(block, Mapping) else vars(block)
+        found = {"type": "tool_result", "tool_use_id": block.get("id")}
         try:
-            return {**found, "content": self.call(given if isinstance(given, Mapping) else {})}
+            return {**found, "content": self.call(block.get("input") or {})}
         except BethinkError as error:
             return {**found, "content": error.message, "is_error": True}
 
@@ -90,14 +87,19 @@ class MemoryTool:
         path, resolved = _path(command, "path")
         files = self._files()
         if resolved in files:
-            return _numbered(path, text_of(files[resolved]), command.get("view_range"))
+            return _show_file(path, text_of(files[resolved]), command.get("view_range"))
         if not _is_directory(resolved, files):
             raise InvalidInput(f"The path {path} does not exist. Please provide a valid path.")
         head = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
-        sizes = {name: len(text_of(one).encode()) for name, one in files.items()}
+        sizes = _measure(resolved, files)
         shown = path.rstrip("/")
-        rows = [f"{size_of(_total(resolved, sizes))}\t{shown}"]
-        rows += [f"{size_of(size)}\t{shown}/{name}" for name, size in _listed(resolved, sizes)]
+        rows = [f"{format_size(sizes.pop((), 0))}\t{shown}"]
+        rows += [
+            f"{format_size(sizes[parts])}\t{shown}/{'/'.join(parts)}"
+            for parts in sorted(sizes)
+            if len(parts) - (parts[-1] == "") <= DEPTH
+            and not any(part.startswith(".") for part in parts)
+        ]
         return "\n".join([head, *rows])
 
     def _create(self, command: Mapping[str, Any]) -> str:
@@ -125,7 +127,7 @@ class MemoryTool:
         path, file = self._existing(command)
         old, new = _text(command, "old_str"), _text(command, "new_str", "")
         text = text_of(file)
-        places = _places(text, old)
+        places = _find_places(text, old)
         if not places:
             raise InvalidInput(
                 f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
@@ -135,12 +137,12 @@ class MemoryTool:
             raise InvalidInput(
                 f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. Please ensure it is unique"
             )
-        changed = text[: places[0]] + new + text[places[0] + len(old) :]
+        (at,) = places
+        changed = text[:at] + new + text[at + len(old) :]
         self._rewrite(file, changed)
-        lines_now = changed.split("\n")
-        at = text.count("\n", 0, places[0])
-        first = max(0, at - AROUND)
-        snippet = _rows(lines_now[first : at + AROUND + 1], first + 1)
+        line = text.count("\n", 0, at)
+        first = max(0, line - AROUND)
+        snippet = _number(changed.split("\n")[first : line + AROUND + 1], first + 1)
         return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
 
     def _insert(self, command: Mapping[str, Any]) -> str:
@@ -162,14 +164,10 @@ class MemoryTool:
         path, resolved = _path(command, "path")
         if resolved == ROOT:
             raise InvalidInput("Cannot delete the /memories directory itself")
-        gone = [
-            one.id
-            for name, one in self._stored()
-            if name == resolved or name.startswith(resolved + "/")
-        ]
-        if not gone:
+        found = [one.id for name, one in self._stored() if _is_below(name, resolved)]
+        if not found:
             raise InvalidInput(f"The path {path} does not exist")
-        self.memory.forget(*gone)
+        self.memory.forget(*found)
         return f"Successfully deleted {path}"
 
     def _rename(self, command: Mapping[str, Any]) -> str:
@@ -181,13 +179,13 @@ class MemoryTool:
         files = dict(stored)
         if new in files or _is_directory(new, files):
             raise InvalidInput(f"The destination {new_path} already exists")
-        moved = [(name, one) for name, one in stored if name == old or name.startswith(old + "/")]
+        moved = [(one, new + name[len(old) :]) for name, one in stored if _is_below(name, old)]
         if not moved:
             raise InvalidInput(f"The path {old_path} does not exist")
-        if new.startswith(old + "/"):
+        if _is_below(new, old):
             raise InvalidInput(f"Cannot rename {old_path} to {new_path}, which is inside it")
         _check_parents(new_path, new, files)
-        self._move([(one, new + name[len(old) :]) for name, one in moved])
+        self._move(moved)
         return f"Successfully renamed {old_path} to {new_path}"
 
     # What they share
@@ -257,32 +255,24 @@ def _kept(path: str, text: str) -> tuple[str, dict[str, Any]]:
     return content, {"path": path, "before": text[:start], "after": text[start + len(content) :]}
 
 
-def _places(text: str, part: str) -> list[int]:
+def _find_places(text: str, part: str) -> list[int]:
     """Where a part begins in a text, overlapping ones included."""
-    places: list[int] = []
-    at = text.find(part) if part else -1
-    while at >= 0:
-        places.append(at)
-        at = text.find(part, at + 1)
-    return places
+    return [found.start() for found in re.finditer(f"(?={re.escape(part)})", text)] if part else []
 
 
-def _numbered(path: str, text: str, view_range: Any) -> str:
+def _show_file(path: str, text: str, view_range: Any) -> str:
     lines = text.split("\n")
     if len(lines) > MOST_LINES:
         raise InvalidInput(f"File {path} exceeds maximum line limit of 999,999 lines.")
-    first = 0
-    if (
-        isinstance(view_range, Sequence)
-        and len(view_range) == 2
-        and all(isinstance(number, int) for number in view_range)
-    ):
-        first = max(1, view_range[0]) - 1
-        lines = lines[first : len(lines) if view_range[1] == -1 else view_range[1]]
-    return f"Here's the content of {path} with line numbers:\n{_rows(lines, first + 1)}"
+    first = 1
+    match view_range:
+        case [int(first), int(last)]:
+            first = max(1, first)
+            lines = lines[first - 1 : len(lines) if last == -1 else last]
+    return f"Here's the content of {path} with line numbers:\n{_number(lines, first)}"
 
 
-def _rows(lines: Sequence[str], first: int) -> str:
+def _number(lines: Sequence[str], first: int) -> str:
     return "\n".join(
         f"{number:>{NUMBER_WIDTH}}\t{line}" for number, line in enumerate(lines, start=first)
     )
@@ -332,6 +322,11 @@ def _new_path(command: Mapping[str, Any], name: str) -> tuple[str, str]:
     return path, resolved
 
 
+def _is_below(path: str, above: str) -> bool:
+    """Whether a path is the other one or lies in it."""
+    return path == above or path.startswith(above + "/")
+
+
 def _is_directory(path: str, files: Mapping[str, Any]) -> bool:
     return path == ROOT or any(name.startswith(path + "/") for name in files)
 
@@ -343,29 +338,20 @@ def _check_parents(path: str, resolved: str, files: Mapping[str, Any]) -> None:
             raise InvalidInput(f"The path {path} cannot be made: {parent} is a file.")
 
 
-def _total(directory: str, sizes: Mapping[str, int]) -> int:
-    return sum(size for name, size in sizes.items() if name.startswith(directory + "/"))
+def _measure(directory: str, files: Mapping[str, Memory]) -> Counter[tuple[str, ...]]:
+    """The bytes of everything in a directory by the parts of its path, which end with an empty one if it is a directory itself;
+    those of the directory under no parts at all."""
+    sizes = Counter[tuple[str, ...]]()
+    for name, file in files.items():
+        if name.startswith(directory + "/"):
+            parts = tuple(name[len(directory) + 1 :].split("/"))
+            above = [(*parts[:depth], "") for depth in range(1, len(parts))]
+            for key in ((), *above, parts):
+                sizes[key] += len(text_of(file).encode())
+    return sizes
 
 
-def _listed(directory: str, sizes: Mapping[str, int]) -> list[tuple[str, int]]:
-    """What a directory shows: files and directories two levels deep with their sizes, each directory before what is in it."""
-    found: dict[tuple[str, ...], int] = {}
-    for name in sizes:
-        if not name.startswith(directory + "/"):
-            continue
-        parts = tuple(name[len(directory) + 1 :].split("/"))
-        for depth in range(1, min(DEPTH, len(parts)) + 1):
-            if parts[depth - 1].startswith("."):
-                break
-            is_file = depth == len(parts)
-            inside = f"{directory}/{'/'.join(parts[:depth])}"
-            found[parts[:depth] if is_file else (*parts[:depth], "")] = (
-                sizes[name] if is_file else _total(inside, sizes)
-            )
-    return [("/".join(parts), found[parts]) for parts in sorted(found)]
-
-
-def size_of(bytes: int) -> str:
+def format_size(bytes: int) -> str:
     """A size as the tool shows it: 0B, 512B, 1.5K."""
     size, unit = float(bytes), "B"
     for larger in ("K", "M", "G"):

@@ -113,3 +113,17 @@ def test_a_backup_is_a_file_that_opens_anywhere(cli, monkeypatch, tmp_path):
     assert "We deploy on Fridays" in cli.ok(
         "list", "--all-projects", "--database", str(tmp_path / "copy.db")
     )
+
+
+def test_a_memory_moves_only_with_a_name_for_what_is_personal(cli, tmp_path, monkeypatch):
+    own, target = ["--database", str(tmp_path / "own.db")], postgres.migrated()
+    cli.ok("add", "We deploy on Fridays", *own)
+    cli.ok("add", "I like tea", "--personal", *own)
+    monkeypatch.delenv("BETHINK_USER")
+    said = cli.fails("migrate", "--to", target, *own, code=2)
+    assert "belongs to somebody" in said and "`user`" in said
+    assert postgres.run(target, "SELECT count(*) FROM bethink.memories") == [(0,)]
+    monkeypatch.setenv("BETHINK_USER", "anna")
+    assert cli.json("migrate", "--to", target, *own)["verified"]
+    owners = postgres.run(target, "SELECT owner FROM bethink.scopes WHERE key = 'personal'")
+    assert owners == [("anna",)]

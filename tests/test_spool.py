@@ -33,6 +33,9 @@ def test_a_note_is_one_private_file_that_says_what_to_read(desk: Desk) -> None:
     spool.note_capture("claude")
     folders = [path for path in desk.home.rglob("*") if path.is_dir()]
     assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
+    state.folder().chmod(0o755)
+    spool.note_capture("claude")
+    assert stat.S_IMODE(state.folder().stat().st_mode) == 0o700
 
 
 def test_threads_of_one_process_write_the_same_file_without_getting_in_each_others_way(

@@ -36,6 +36,10 @@ def make_private(path: Path) -> None:
     if not path.parent.is_dir():
         make_private(path.parent)
     path.mkdir(mode=0o700, exist_ok=True)
+    if path == folder() or folder() in path.parents:
+        with suppress(OSError):  # one that an earlier version or another program left open
+            if folder().stat().st_mode & 0o077:
+                folder().chmod(0o700)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -1,6 +1,9 @@
 """Trains the judge: how a new statement relates to an old one, and whether a memory applies to a prompt.
 
-    python bench/judge/train.py --body MODEL_DIR --out DIR [--device cuda] [--seeds 4] [--epochs 8]
+    python bench/judge/expand.py                                      # plain pairs out of subjects
+    python bench/judge/train.py --body MODEL_DIR --out DIR --name T0 --rate 1e-4 --seed 0
+    python bench/judge/train.py … --name S12 --teach DIR/T0-logits.npz DIR/T1-logits.npz DIR/T2-logits.npz
+    python bench/judge/export.py DIR/S12-weights.npz judge.onnx --body MODEL_DIR
 
 The body is the packaged embedding model (its int8 ONNX multiplied back to floats), read as a cross-encoder
 `[CLS] old [SEP] new [SEP]`; the heads see CLS and the mean. Several models with different seeds teach one
@@ -8,8 +11,9 @@ student, which also reads unlabelled pairs (statements that stand near each othe
 pairs), so that it learns what almost every neighbour in a real memory is: something else.
 
 Needs torch, onnx and tokenizers (extra `bench`); nothing of it is needed at run time. On a GPU a few
-minutes, on two cores some hours. The result is written as int8 weights (`weights.npz`), from which
-`export.py` makes the ONNX file that ships.
+minutes, on two cores some hours; `--start WEIGHTS --sample N` goes on from trained weights with the upper
+half alone, which two cores do in minutes. The result is written as int8 weights (`NAME-weights.npz`), from
+which `export.py` makes the ONNX file that ships.
 """
 
 from __future__ import annotations

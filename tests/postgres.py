@@ -277,4 +277,5 @@ def use(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def settle(home: Path) -> None:
     """The same by a settings file, for other processes that have this home."""
-    (home / "config.toml").write_text(f'database = "{database_url()}"\ntenant = "{new_tenant()}"\n')
+    lines = (f'database = "{database_url()}"', f'tenant = "{new_tenant()}"', 'user = "ada"')
+    (home / "config.toml").write_text("\n".join(lines) + "\n")

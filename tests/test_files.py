@@ -228,7 +228,12 @@ def test_the_exclusions_of_the_clone_count_also_in_a_linked_worktree(tmp_path: P
     tree(
         tmp_path,
         git
-        | {"main/.git/worktrees/w/commondir": "../..\n", "main/private.md": "", "main/a.md": ""},
+        | {
+            "main/.git/worktrees/w/commondir": "../..\n",
+            "main/.git/worktrees/w/gitdir": f"{tmp_path}/w/.git\n",
+            "main/private.md": "",
+            "main/a.md": "",
+        },
     )
     tree(
         tmp_path,

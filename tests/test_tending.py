@@ -23,6 +23,7 @@ def clock():
 @pytest.fixture
 def memory(tmp_path, clock, monkeypatch):
     monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BETHINK_JUDGE", "false")  # test_compare has what a judge makes of it
     with Bethink(
         tmp_path / "memory.db",
         directory=tmp_path,

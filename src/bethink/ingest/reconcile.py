@@ -153,8 +153,10 @@ def reconcile(
 
 
 def _stands(judgement: Judgement | None) -> bool:
-    """Whether a stated change counts: the judge was not asked, is not sure, or agrees."""
-    return judgement is None or judgement.probability < RELATES or judgement.relation == "replaces"
+    """Whether a stated change ("from A to B", and the known one speaks of A) counts. Only a judge that is sure that the known
+    one goes on to hold is heard against it: which of two things is meant, the words say more surely."""
+    against = judgement is not None and judgement.relation in ("same", "refines")
+    return judgement is None or not against or judgement.probability < RELATES
 
 
 class _Found:

@@ -38,8 +38,9 @@ from bethink.recall import candidates, fuse  # noqa: E402
 from bethink.recall.score import PROFILES  # noqa: E402
 from bethink.store import base  # noqa: E402
 from bethink.store.connection import MIGRATIONS  # noqa: E402
-from bethink.surface.cli import main as commands  # noqa: E402
+from bethink.surface import cli as commands  # noqa: E402
 from bethink.surface.cli import parsing  # noqa: E402
+from bethink.surface.cli.main import main as run_command  # noqa: E402
 from bethink.surface.render import SIGNALS  # noqa: E402
 
 MADE = "<!-- Written by docs/generate.py; change the code or that file, then run `make docs`. -->"
@@ -385,7 +386,7 @@ class Stage:
     def run(self, *words: str, code: int = 0) -> Any:
         out, talk = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(talk):
-            ended = commands.main([*words, "--json", "--project", str(self.folder / "shop")])
+            ended = run_command([*words, "--json", "--project", str(self.folder / "shop")])
         if ended != code:
             raise Outdated(
                 f"`bethink {' '.join(words)}` ended with {ended}, not {code}: {talk.getvalue()}"
@@ -815,7 +816,7 @@ def _tree(
 def _example() -> str:
     talk = io.StringIO()
     with stage() as here, redirect_stderr(talk):
-        commands.main(
+        run_command(
             ["add", "We deploy on Fridays", "--importance", "11", "--project", str(here.folder)]
         )
     return f'$ bethink add "We deploy on Fridays" --importance 11\n{talk.getvalue()}'

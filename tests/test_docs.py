@@ -30,8 +30,8 @@ from bethink.embed import base
 from bethink.embed.models import KNOWN
 from bethink.ingest import extract
 from bethink.recall import candidates, fuse, pipeline, query, score
-from bethink.surface.cli import parsing
-from bethink.surface.cli.main import COMMANDS, main
+from bethink.surface.cli import COMMANDS, parsing
+from bethink.surface.cli.main import main
 
 model_or_pull = test_embed.model_or_pull
 ROOT = Path(__file__).parent.parent

@@ -6,8 +6,7 @@ import pytest
 import test_embed
 
 from bethink import config
-from bethink.judge import RELATED, load
-from bethink.judge.model import TrainedJudge
+from bethink.judge import RELATED, TrainedJudge, load
 
 pytest_plugins = ["cli_runner"]
 model_or_pull = test_embed.model_or_pull

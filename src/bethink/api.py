@@ -17,10 +17,15 @@ from bethink.config import Config
 from bethink.embed import LazyModel, without_vectors
 from bethink.embed.base import WINDOW, Embedder
 from bethink.errors import EmbeddingError, InvalidInput, NotFound
+from bethink.ingest.redact import redact, redact_name
+from bethink.ingest.traces import traces
+from bethink.ingest.vectors import Recent, make_batch_parts, reindex
+from bethink.judge import load as load_judge
 from bethink.recall.pipeline import Ask, recall
 from bethink.store import open_store
 from bethink.store.base import Overview, Problem, Store
 from bethink.store.bundle import stamp
+from bethink.store.places import vector_text
 from bethink.text.checks import as_entity, check_choice, check_kind, check_range
 from bethink.types import (
     PERSONAL,
@@ -87,8 +92,6 @@ class Bethink:
         """The project under the id by which the database knows its folder, if it was put under git since."""
         earlier = projects.earlier_identities(project)
         if earlier:
-            from bethink.ingest.redact import redact_name
-
             known = self.store.export("scopes", "", 10_000)[0].scopes
             root = redact_name(str(project.root))
             for key, _, path in known:
@@ -132,15 +135,11 @@ class Bethink:
     @cached_property
     def judge(self) -> Judge | None:
         """What tells how a new statement relates to a known one; None where there is no such model."""
-        from bethink.judge import load
-
-        return self._judge or load(self.config)
+        return self._judge or load_judge(self.config)
 
     @cached_property
     def recent(self) -> Recent:
         """The vectors that this process made last."""
-        from bethink.ingest.vectors import Recent
-
         return Recent()
 
     @property
@@ -315,8 +314,6 @@ class Bethink:
                 if self.container
                 else self.project.name
             )
-            from bethink.ingest.redact import redact_name
-
             projects.pin(self.project)
             return {scope: (redact_name(name), redact_name(str(self.project.root)))}
         return {scope: (scope, "")} if scope in (PERSONAL, TEAM) else {}
@@ -396,9 +393,6 @@ class Bethink:
 
     def vectors_of(self, memories: Sequence[types.Memory]) -> dict[str, Any]:
         """The parts of a batch that give memories new vectors; nothing where there is no model."""
-        from bethink.ingest.vectors import make_batch_parts
-        from bethink.store.places import vector_text
-
         embedder = self.embedder
         if embedder is None:
             return {}
@@ -414,8 +408,6 @@ class Bethink:
         conversation holds in the very same words."""
         full = [self.resolve(id) for id in ids]
         if purge:
-            from bethink.ingest.traces import traces
-
             full += [one.id for one in traces(self.store, self.store.get(full)).same]
             receipt = self._write(purge=tuple(full))
         else:
@@ -685,8 +677,6 @@ class Bethink:
         self, *, full: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> int:
         """Gives every memory and every topic a vector of the current model. May be stopped at any moment and goes on where it was."""
-        from bethink.ingest.vectors import reindex
-
         embedder = self.embedder
         if embedder is None:
             raise self._model.missing()
@@ -713,9 +703,6 @@ class Bethink:
 
 def _harmless_container(name: str | None) -> str | None:
     """The name of a container. One that holds a secret is refused: scopes are shown and stored."""
-    if name:
-        from bethink.ingest.redact import redact
-
-        if redact(name).text != name:
-            raise InvalidInput("The name of the container holds a secret.", "Use another name.")
+    if name and redact(name).text != name:
+        raise InvalidInput("The name of the container holds a secret.", "Use another name.")
     return name

@@ -8,7 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bethink.config import Config, data_directory
+from bethink.embed import hashing
 from bethink.embed.base import Embedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -37,8 +39,6 @@ def open_embedder(
     if kind in ("none", ""):
         return None
     if kind == "hashing":
-        from bethink.embed.hashing import HashingEmbedder
-
         return HashingEmbedder()
     if kind == "http":
         from bethink.embed.http import HttpEmbedder
@@ -72,8 +72,6 @@ def fingerprint(config: Config, window: int | None = None) -> str | None:
     if kind in ("none", ""):
         return None
     if kind == "hashing":
-        from bethink.embed import hashing
-
         return hashing.identity()
     if kind == "http":
         from bethink.embed import http

@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
 from bethink.features.promotion import BEGIN, END
+from bethink.ingest import markdown
+from bethink.ingest.files import Found, read_text, walk
+from bethink.ingest.sync import Document, Skipped
 from bethink.text import textfile
 from bethink.types import BUILTIN, Passage, path_of
 
@@ -74,8 +77,6 @@ def _find_files(memory: Bethink) -> Iterator[tuple[Found | Skipped, str]]:
 
 def find_rules(root: Path) -> Iterator[Found | Skipped]:
     """The files with rules for agents in a project, and what they import from inside it."""
-    from bethink.ingest.files import Found, walk
-
     seen: set[Path] = set()
     waiting = [root / name for name in FILES]
     for folder in FOLDERS:
@@ -101,9 +102,6 @@ def _follow_inside(root: Path, path: Path) -> Path | None:
 
 def _find_imports(path: Path) -> list[Path]:
     """The files that a file of rules brings in by `@path`, outside of code."""
-    from bethink.ingest.files import Found, read_text
-    from bethink.ingest.sync import Skipped
-
     read = read_text(Found(path, path.name), LARGEST)
     if isinstance(read, Skipped):
         return []
@@ -114,8 +112,6 @@ def _find_imports(path: Path) -> list[Path]:
 
 def find_auto_memory(root: Path) -> Iterator[Found | Skipped]:
     """The files of Claude Code's auto memory about a project; all its worktrees share them."""
-    from bethink.ingest.files import walk
-
     projects = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "projects"
     name = slug(root)
     if len(name) > LONGEST_SLUG:  # it is cut, and ends in a hash that not all versions make alike
@@ -132,9 +128,6 @@ def slug(root: Path) -> str:
 
 
 def _read(found: Found | Skipped, mark: str, config: Config) -> Document | Skipped:
-    from bethink.ingest.files import read_text
-    from bethink.ingest.sync import Document, Skipped
-
     read = found if isinstance(found, Skipped) else read_text(found, LARGEST)
     uri = BUILTIN + found.uri
     if isinstance(read, Skipped):
@@ -146,8 +139,6 @@ def _read(found: Found | Skipped, mark: str, config: Config) -> Document | Skipp
 
 
 def _cut_into_passages(text: str, uri: str, mark: str, size: int, overlap: int) -> list[Passage]:
-    from bethink.ingest import markdown
-
     kind = None
     if mark == AUTO:
         fields = markdown.parse(text).frontmatter

@@ -14,12 +14,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bethink import hosts
 from bethink import project as projects
 from bethink.api import Bethink
 from bethink.errors import BethinkError, NotFound, Overtaken
 from bethink.features import language
 from bethink.hooks.pause import Pause, is_covered
 from bethink.hooks.pause import read as read_pauses
+from bethink.hosts.base import NAMED, OFF, Position
+from bethink.ingest.redact import redact_name, redact_value
 from bethink.types import NOTHING, Batch, Memory, Session, Source, Span
 
 if TYPE_CHECKING:
@@ -69,8 +72,6 @@ def find(
 ) -> list[tuple[str, Path]]:
     """The transcripts to read, oldest first, so that what was decided last is read last: those below a path, or where the
     agents keep theirs."""
-    from bethink import hosts
-
     if path is None:
         named = [host] if host else [name for name in hosts.HOSTS if name != "plain"]
         found = [
@@ -103,8 +104,6 @@ def find(
 
 
 def _detected(file: Path) -> str:
-    from bethink import hosts
-
     try:
         return hosts.detect(file) or ""
     except (OSError, BethinkError):
@@ -146,10 +145,6 @@ def read_on(
 ) -> Iterator[Indexed]:
     """What is new in one transcript, page by page. What was said while memory was paused is
     passed over; with `silent` also what the host gives no time for."""
-    from bethink import hosts
-    from bethink.hosts.base import Position
-    from bethink.ingest.redact import redact_name
-
     uri = uri_of(path)
     known = memory.store.find_source(uri)
     home, source = known if known else (None, None)
@@ -174,8 +169,6 @@ def read_on(
 
 def uri_of(path: Path) -> str:
     """What a transcript is called in the store. A folder or a file may be named like a secret."""
-    from bethink.ingest.redact import redact_name
-
     return redact_name(str(path.resolve()))
 
 
@@ -217,7 +210,6 @@ def _take(
     quiet: _Quiet,
 ) -> tuple[str, Indexed]:
     """One page into the store: the turns of each session in it, each to its own project, and how far the file was read."""
-    from bethink.hosts.base import OFF
     from bethink.ingest.conversation import Prepared, Talk, prepare
 
     embedder = memory.embedder if embed else None
@@ -287,9 +279,6 @@ def _take(
 
 def _storable(position: Position) -> dict[str, Any]:
     """A position without the secrets that a folder, a branch or a file was named by."""
-    from bethink.hosts.base import NAMED
-    from bethink.ingest.redact import redact_value
-
     named, _ = redact_value(
         {name: position.state[name] for name in NAMED if name in position.state}
     )
@@ -321,8 +310,6 @@ def _scope(
 ) -> tuple[str, dict[str, tuple[str, str]]]:
     """The project that a conversation was about, by the directory it began in, also when that is gone by now; and its name.
     One file may hold conversations about several projects."""
-    from bethink.ingest.redact import redact_name
-
     began = next((turn.cwd for turn in turns if turn.cwd), None) or transcript.project
     if not began:
         return memory.scope, memory.names_of(memory.scope)

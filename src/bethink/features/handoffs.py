@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
+from bethink.ingest.redact import redact
 from bethink.types import TRUST, Memory, Passage, Source
 
 SUMMARY, ITEM = 4000, 1000  # characters
@@ -255,8 +256,6 @@ def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
 
 def _named(memory: Bethink, project: str, branch: str) -> tuple[str, str]:
     """The project and the branch that are meant, in the form in which they are stored."""
-    from bethink.ingest.redact import redact
-
     return redact(project.strip() or memory.project.name).text, redact(
         branch.strip() or find_branch(memory.project.worktree)
     ).text

@@ -21,8 +21,12 @@ from bethink.config import SETTINGS, Config, masked
 from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError, UsageError
 from bethink.features import knowledge
 from bethink.features.knowledge import Progress
+from bethink.ingest.files import Found, walk
+from bethink.ingest.symbols import SUFFIXES
 from bethink.project import Project, find
+from bethink.store.sqlite import SqliteStore
 from bethink.text import textfile
+from bethink.types import Filter
 
 if TYPE_CHECKING:
     from bethink.ingest.sync import Synced
@@ -300,8 +304,6 @@ def check_local(project: Project, config: Config, *, force: bool = False) -> Non
 def make_local(project: Project, config: Config) -> list[FileStep]:
     """Gives the project a database of its own and notes that it is the user's. A new one is noted first: without the note
     it would look like one that came with the repository. One that is here must first prove to be a database."""
-    from bethink.store.sqlite import SqliteStore
-
     path = project.local_database
     _make_private(path.parent, "Check permissions.").chmod(0o700)
     existed = path.exists()
@@ -336,9 +338,6 @@ def _make_private(folder: Path, hint: str) -> Path:
 
 def count_left_behind(project: Project) -> int:
     """How many memories of this project are in the user's database, which a project with its own no longer looks into."""
-    from bethink.store.sqlite import SqliteStore
-    from bethink.types import Filter
-
     path = configuration.data_directory() / "memory.db"
     if not path.exists():
         return 0
@@ -376,8 +375,6 @@ def take(memory: Bethink, part: str, progress: Progress | None = None) -> PartRe
 
 def count_files(project: Project, config: Config, part: str) -> int:
     """How many files a part would look at."""
-    from bethink.ingest.symbols import SUFFIXES
-
     root = project.worktree
     if part != "index":
         return _count_found(root, root, tuple(SUFFIXES) if part == "map" else None)
@@ -404,8 +401,6 @@ def count_unread(project: Project, config: Config) -> dict[str, int]:
 
 
 def _count_found(start: Path, root: Path, suffixes: tuple[str, ...] | None) -> int:
-    from bethink.ingest.files import Found, walk
-
     return sum(isinstance(found, Found) for found in walk(start, root, suffixes))
 
 

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.features.memorytool import SOURCE as TOOL_FILES
+from bethink.ingest import markdown
+from bethink.ingest.files import place, walk
+from bethink.ingest.sync import Document, Skipped, storable
 from bethink.types import Batch, Change, Memory, Relation, path_of
 
 if TYPE_CHECKING:
@@ -53,8 +56,6 @@ def index(
     memory: Bethink, paths: Sequence[Path] | None = None, *, progress: Progress | None = None
 ) -> Synced:
     """Brings the knowledge folders, or the given ones beside them, in step with memory."""
-    from bethink.ingest import markdown
-
     size, overlap = memory.config.chunk_size, memory.config.chunk_overlap
     starts = folders(memory) if paths is None else paths
     found = _find_files(memory, starts, MARKDOWN)
@@ -101,8 +102,6 @@ def follow(
 
 def import_markdown(memory: Bethink, path: Path, *, progress: Progress | None = None) -> Synced:
     """Takes in one Markdown file or a tree of them, by windows of lines. Run again, it replaces what changed."""
-    from bethink.ingest import markdown
-
     found = _find_files(memory, [path], MARKDOWN)
     warnings: list[str] = []
     documents = markdown.documents(
@@ -118,9 +117,6 @@ def import_texts(
     """Takes in Markdown documents that are not files here, under the paths that they are given. A text under a known path replaces
     what was there; an empty one takes it away."""
     from hashlib import sha256
-
-    from bethink.ingest import markdown
-    from bethink.ingest.sync import Document
 
     size, overlap = memory.config.chunk_size, memory.config.chunk_overlap
     warnings: list[str] = []
@@ -181,7 +177,6 @@ def map_code(memory: Bethink, *, progress: Progress | None = None) -> Synced:
 def repo_map(memory: Bethink) -> list[dict[str, Any]]:
     """The map of the project's source code in the form that `import_repo_map` reads. Stores nothing."""
     from bethink.ingest import code
-    from bethink.ingest.sync import Skipped
 
     _needs("tree_sitter", "The code map", "code")
     return code.to_json(
@@ -243,16 +238,12 @@ def _supersede(memory: Bethink, found: Sequence[tuple[Memory, Memory]]) -> None:
 def _find_files(
     memory: Bethink, starts: Sequence[Path], suffixes: tuple[str, ...] | None
 ) -> Iterator[Found | Skipped]:
-    from bethink.ingest.files import walk
-
     for start in starts:
         yield from walk(start, memory.project.worktree, suffixes)
 
 
 def _within(memory: Bethink, starts: Sequence[Path]) -> Callable[[str], bool]:
     """Whether a walk through these folders and files would come upon a source. It leaves out what is hidden below them."""
-    from bethink.ingest.files import place
-
     places = [PurePosixPath(place(start, memory.project.worktree)) for start in starts]
 
     def within(uri: str) -> bool:
@@ -278,8 +269,6 @@ def _sync(
     warnings: Sequence[str] = (),
 ) -> Synced:
     """Brings a collection in step. `warnings` are what the reader says of its documents meanwhile."""
-    from bethink.ingest.sync import storable
-
     synced = memory.sync(
         documents,
         collection=storable(collection),  # an import is named by its folder or file

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
 from bethink.ingest.redact import redact
+from bethink.llm import open_budget, open_model, tasks
 from bethink.llm.base import REASONS, ModelError
 from bethink.types import Answer
 
@@ -24,15 +25,11 @@ NONE_SET = "bethink config llm anthropic, openai or claude"
 
 def open_language_model(memory: Bethink) -> Model | None:
     """The model that the settings name, or None."""
-    from bethink.llm import open_model
-
     return open_model(memory.config, lambda text: redact(text).text)
 
 
 def search(memory: Bethink, question: str, **options: Any) -> Answer:
     """A search that first asks the model what an answer might say (HyDE), and looks near that too."""
-    from bethink.llm import tasks
-
     model = open_language_model(memory)
     if model is None:
         raise InvalidInput("--hyde needs a language model, and none is set.", NONE_SET)
@@ -48,8 +45,6 @@ def search(memory: Bethink, question: str, **options: Any) -> Answer:
 
 def ask_relation(model: Model, one: Memory, other: Memory) -> tasks.Verdict | None:
     """How two statements stand to each other, by the model; None where it has nothing to say."""
-    from bethink.llm import tasks
-
     days = (f"{one.created_at:%Y-%m-%d}", f"{other.created_at:%Y-%m-%d}")
     try:
         return tasks.read_contradiction(
@@ -61,8 +56,6 @@ def ask_relation(model: Model, one: Memory, other: Memory) -> tasks.Verdict | No
 
 def ask_one_text(model: Model, one: Memory, other: Memory) -> str | None:
     """One text that says what both say; None where the model has none, or one that adds or loses something."""
-    from bethink.llm import tasks
-
     try:
         return tasks.read_merge(
             model.ask(tasks.merge(one.content, other.content)).value, one.content, other.content
@@ -73,8 +66,6 @@ def ask_one_text(model: Model, one: Memory, other: Memory) -> str | None:
 
 def report_usage(memory: Bethink) -> dict[str, Any]:
     """What the model cost: today against the ceiling, and by purpose and failure over the last thirty days."""
-    from bethink.llm import open_budget
-
     report = open_budget(memory.config).report()
     return {
         "model": memory.config.llm or None,

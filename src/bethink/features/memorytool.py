@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import BethinkError, InvalidInput, Overtaken
+from bethink.ingest.redact import redact
 from bethink.types import PERSONAL, TRUST, Batch, Change, Passage, Source
 
 if TYPE_CHECKING:
@@ -312,8 +313,6 @@ def _path(command: Mapping[str, Any], name: str) -> tuple[str, str]:
 
 def _new_path(command: Mapping[str, Any], name: str) -> tuple[str, str]:
     """The same, of a file that is going to have it. Without its secret it would be another file's."""
-    from bethink.ingest.redact import redact
-
     path, resolved = _path(command, name)
     if redact(resolved).text != resolved:
         raise InvalidInput(

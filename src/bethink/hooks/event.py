@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
+from bethink.ingest.redact import redact_name
 
 EVENTS = (
     "session-start",
@@ -146,8 +147,6 @@ def _session(fields: Mapping[str, Any]) -> str:
     name = _name(fields, SESSION)
     if len(name) <= HARMLESS or _USUAL_SESSION.fullmatch(name):
         return name
-    from bethink.ingest.redact import redact_name
-
     return redact_name(name)
 
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink.hooks import state
 from bethink.hooks.event import PEOPLE, Hook
 from bethink.hooks.evidence import Asked, asked, confidence
+from bethink.hosts.speech import notice, without_blocks
+from bethink.ingest.redact import PRIVATE, redact
 from bethink.recall.excerpt import Sought, choose_excerpt
 from bethink.recall.shape import citation, tokens
 from bethink.store.words import query_words, spaced, tokenize
@@ -63,14 +65,10 @@ def find_question(hook: Hook) -> str:
     if hook.source not in PEOPLE or _COMMAND.match(text):
         return ""
     if "<" in text:
-        from bethink.hosts.speech import notice, without_blocks
-
         if notice(text):
             return ""
         text, _ = without_blocks(text)
         if "private" in text.lower():
-            from bethink.ingest.redact import PRIVATE, redact
-
             text = redact(text).text.replace(PRIVATE, " ")
     text = _FIELD.sub(r"\1 ", _SYNTAX.sub(" ", text))
     text = _OPERATOR.sub(lambda found: found[0].lower(), text)

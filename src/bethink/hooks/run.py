@@ -24,6 +24,7 @@ from bethink.errors import BethinkError
 from bethink.hooks import event as events
 from bethink.hooks import pause, spool, state
 from bethink.hooks.event import AUTO, Hook
+from bethink.hooks.vocabulary import is_telling
 from bethink.store import located
 
 if TYPE_CHECKING:
@@ -255,8 +256,6 @@ def _is_wanted(hook: Hook, config: Config) -> bool:
     if hook.event == "session-start":
         return config.briefing_tokens > 0
     if hook.event == "prompt":
-        from bethink.hooks.vocabulary import is_telling
-
         return config.prompt_tokens > 0 and config.prompt_bar < 1 and is_telling(hook.prompt)
     return config.tool_hooks and bool(hook.files)
 

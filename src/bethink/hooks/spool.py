@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bethink.config import data_directory
 from bethink.errors import BethinkError
 from bethink.hooks import pause, state
+from bethink.ingest.redact import redact_value
 
 if TYPE_CHECKING:
     from bethink.hooks.event import Hook
@@ -204,8 +205,6 @@ def take(path: Path) -> tuple[Path, Waiting] | None:
 
 def put_aside(path: Path) -> None:
     """Sets an entry aside that nothing can be made of. It stays for long, so a path that is named like a secret loses that name."""
-    from bethink.ingest.redact import redact_value
-
     kept, entry = folder() / ASIDE / path.with_suffix(NEW).name, read(path)
     with suppress(OSError):
         if entry:

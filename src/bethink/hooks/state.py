@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from bethink.config import data_directory
 from bethink.hooks.event import EVENTS, HOSTS, Hook
+from bethink.ingest.redact import redact
 
 LONGEST = 300  # characters of a message
 OTHER = "unknown"  # stands for hosts and events that do not exist, so that the rows stay few
@@ -84,8 +85,6 @@ def failures_file() -> Path:
 
 def note_failure(host: str, event: str, message: str) -> None:
     """Counts one. Never raises for want of a place to write."""
-    from bethink.ingest.redact import redact  # messages quote names of files and of sessions
-
     host, event = host if host in HOSTS else OTHER, event if event in EVENTS else OTHER
     now = time.time()
     rows = {(row.host, row.event): row for row in read_failures()}

@@ -12,6 +12,7 @@ from bethink.config import data_directory
 from bethink.errors import ConfigError
 from bethink.llm.base import Model, ModelError, Provider, Reply, Task
 from bethink.llm.budget import Budget
+from bethink.llm.guard import Guarded
 
 __all__ = [
     "PROVIDERS",
@@ -52,8 +53,6 @@ def open_model(
     kind = config.llm.strip()
     if kind in ("", "none"):
         return None
-    from bethink.llm.guard import Guarded
-
     return Guarded(_provider(kind, config), redact, budget or open_budget(config))
 
 

@@ -36,6 +36,7 @@ from bethink.store.places import (
     Worded,
 )
 from bethink.store.rules import Writer
+from bethink.store.sqlite import SqliteStore
 from bethink.store.transfer import Transfers
 from bethink.store.words import pack
 from bethink.text.ids import new_id
@@ -637,8 +638,6 @@ class PostgresStore(Transfers):
 
     def backup(self, path: str) -> int:
         """Everything that this person sees of the tenant in one file: a SQLite database that opens anywhere."""
-        from bethink.store.sqlite import SqliteStore
-
         partial = health.claim_backup(Path(path))
         try:
             copy = SqliteStore(partial)

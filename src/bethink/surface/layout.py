@@ -13,6 +13,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bethink.recall.shape import iso
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -138,8 +140,6 @@ def json_text(value: Any, indent: int | None = 2) -> str:
 def pick(value: Any, names: str) -> dict[str, Any]:
     """Some fields of a value, as a JSON object: moments as text in UTC, tuples as lists."""
     from datetime import datetime
-
-    from bethink.recall.shape import iso
 
     found = {name: getattr(value, name) for name in names.split()}
     return {

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.recall.shape import Dual, by_topic, citation, cut, dual, tokens
 from bethink.surface.layout import date, date_and_time, many, one_line, style, width, wrap
+from bethink.text.fence import Quote, fence_items, new_marker
+from bethink.text.fence import one_line as clean_line
 from bethink.types import NOTHING
 
 if TYPE_CHECKING:
@@ -387,8 +389,6 @@ def quote_items(
     items: Iterable[Quote | str], notes: Sequence[str] = (), budget: int | None = None
 ) -> str:
     """What is quoted, between marks, and behind them what Bethink says. Over budget it loses relations first, and then its end."""
-    from bethink.text.fence import Quote, fence_items, new_marker
-
     items, marker = list(items), new_marker()
     behind = "".join(f"\n{line}" for line in notes)
     text = fence_items(items, marker)
@@ -404,8 +404,6 @@ def quote_items(
 
 
 def quote_memory(memory: Memory, short: Names, text: str | None = None, **more: Any) -> Quote:
-    from bethink.text.fence import Quote
-
     return Quote(
         short.get(memory.id, memory.id),
         memory.kind,
@@ -488,8 +486,6 @@ def quote_memories(memory: Bethink, found: Sequence[Memory], budget: int) -> lis
 
 def quote_handoff(memory: Bethink, found: Latest) -> str:
     """The last handoff with the memories that it names."""
-    from bethink.text.fence import one_line as clean_line
-
     notes, items = [], []
     if not found.exact:
         wanted = f"branch {clean_line(found.asked)}" if found.asked else "a place outside git"

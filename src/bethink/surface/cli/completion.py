@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bethink.surface.cli.main import COMMANDS
+from bethink.surface.cli import COMMANDS
 from bethink.surface.cli.output import Result
 from bethink.surface.cli.parsing import build, command
+from bethink.types import KINDS
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -59,8 +60,6 @@ def completion(args: Namespace) -> Result:
 
 def options_of(name: str) -> tuple[list[str], dict[tuple[str, ...], tuple[str, list[str]]]]:
     """What may follow a command: the values of its positional arguments; its options, each with its help and its values."""
-    from bethink.types import KINDS
-
     words: list[str] = []
     options = {}
     for action in build(name)[1]._actions:

@@ -17,6 +17,7 @@ from bethink.embed.base import WINDOW
 from bethink.errors import BethinkError, EmbeddingError
 from bethink.hosts import check
 from bethink.hosts.place import Place, portable_command
+from bethink.store.connection import OLDEST_SQLITE
 from bethink.surface.cli import output
 from bethink.surface.cli.install import user_place
 from bethink.surface.cli.output import Bar, Listing, Result
@@ -193,7 +194,6 @@ def check_versions() -> Iterator[Finding]:
     try:
         import apsw
 
-        from bethink.store.connection import OLDEST_SQLITE
     except ImportError as error:
         yield Finding("sqlite", False, f"cannot be loaded: {error}", fix)
         return

@@ -10,7 +10,9 @@ from bethink import config
 from bethink.errors import UsageError
 from bethink.features import initialise
 from bethink.features.initialise import FileStep, PartReport
-from bethink.surface.cli import output
+from bethink.hosts import AGENTS
+from bethink.hosts.install import is_here, record_file
+from bethink.surface.cli import install, output
 from bethink.surface.cli.knowledge import count_words, skipped_lines, synced_record
 from bethink.surface.cli.output import Bar, Result
 from bethink.surface.cli.parsing import command
@@ -97,10 +99,6 @@ def init(args: Namespace) -> int:
 
 def offer_install(args: Namespace) -> None:
     """Connecting agents is the next step, where none is connected yet: asked at a terminal, otherwise said."""
-    from bethink.hosts import AGENTS
-    from bethink.hosts.install import is_here, record_file
-    from bethink.surface.cli import install
-
     if record_file().exists():
         return
     place = install.user_place()

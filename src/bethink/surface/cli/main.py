@@ -9,102 +9,11 @@ from __future__ import annotations
 import os
 import sys
 
+from bethink.surface.cli import VALUED, overview, version
+
 TYPE_CHECKING = False  # nothing is imported before `main` answers for a Ctrl-C
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
-
-# Groups of commands: the name of each, the file here that holds it, what it is for.
-_TABLE = """
-Use:
-add             remember    remember a statement
-search          find        find memories, best first
-recall          find        answer a question from memory: the best in full, the rest as an index
-get             find        show memories by id
-list            find        list memories by time, importance or use
-update          remember    change a memory
-forget          remember    hide memories, or with --purge remove every trace of them
-restore         remember    bring back a forgotten or replaced memory, or an earlier version
-vote            remember    say that a memory was useful, or was not
-link            remember    relate two memories
-history         find        show every version of a memory
-handoff         remember    leave word for whoever works here next, or read it
-Take in:
-init            initialise  set a project up in one step
-index           knowledge   bring the knowledge folders in step, once or as they change
-import          transfer    take in an export, a database, Markdown files, or a repo map
-map             knowledge   map the source code, so that symbols and places are found
-backfill        knowledge   read earlier conversations from the agents' transcripts
-analyze         knowledge   find commands, routes, decisions and more in a project, or in its history
-promote         promote     put a proven memory into the rules that agents always read
-demote          promote     take a memory out of the rules
-Look:
-stats           find        count what is stored
-topics          find        show what conversations were about
-duplicates      care        list memories that say the same
-contradictions  care        list memories that disagree
-audit           care        show or verify who changed what in a team's database
-export          transfer    write memories out, all or a part
-ui              serve       open the web page: search, browse, tend
-demo            demo        show the product on a throw-away database
-Serve:
-mcp             serve       speak the Model Context Protocol on stdin and stdout
-serve           serve       serve the web page, MCP and a REST API over HTTP
-token           serve       create, list and revoke tokens for the server
-hook            hook        do what an agent's hook asks for
-Connect:
-install         install     connect agents: their MCP servers, hooks and skills
-uninstall       install     disconnect agents and give their files back as they were
-Tend:
-pause           pause       listen and tell nothing for a while, in a project or everywhere
-resume          pause       end a pause
-doctor          doctor      check that all is well and say how to mend what is not
-config          settings    show and change settings
-model           care        list, fetch and verify embedding models
-consolidate     care        merge, mark and retire what has become superfluous
-reindex         care        embed what has no vector of the current model
-backup          care        copy the database into one file
-migrate         transfer    move everything into another database, SQLite or PostgreSQL
-sync            transfer    exchange memories of a project with a team's database or server
-reset           care        forget everything beyond recovery
-bench           care        measure quality and speed on labelled sets
-completion      completion  print completions for a shell
-"""
-
-
-def _parse_table(table: str) -> dict[str, dict[str, tuple[str, str]]]:
-    groups: dict[str, dict[str, tuple[str, str]]] = {}
-    for line in table.strip().splitlines():
-        if line.endswith(":"):
-            group = groups.setdefault(line[:-1], {})
-            continue
-        name, file, about = line.split(None, 2)
-        group[name] = (file, about)
-    return groups
-
-
-GROUPS = _parse_table(_TABLE)
-COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
-
-# The global options that take a value: needed to find the command behind them.
-VALUED = ("--database", "--project", "--container", "--format")
-
-_OVERVIEW_END = """
-
-Options before or after the command:
-  --database PATH    the database to use
-  --project DIR      act as if started in that directory
-  --container NAME   a named container inside the project
-  --format FORMAT    text, json, csv, md or xml; --json means --format json
-  --quiet            no hints, warnings or progress
-  --version          print the version
-
-Examples:
-  bethink add "We deploy from main, never from a branch" --kind decision
-  bethink search "how do we deploy?"
-  bethink recall "what did we decide about deployments?"
-  bethink COMMAND --help
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -145,25 +54,14 @@ def run(words: list[str]) -> int:
         name, rest = (rest[0], ["--help"]) if rest else (None, ["--help"])
     if name is None:
         return without_command(rest)
-    from bethink.surface.cli import parsing
+    from bethink.surface.cli import output, parsing, session
 
     command, parser = parsing.build(name)
     args = parsing.parse(parser, rest)
     if not command.opens:
-        return finish(args, command.run(args))
-    from bethink.surface.cli.session import open_memory
-
-    with open_memory(args, make=command.opens == "make") as memory:
-        return finish(args, command.run(args, memory))
-
-
-def finish(args: Any, result: Any) -> int:
-    """Prints what a command gave back, if it did not print by itself. Returns the exit code."""
-    if result is None or isinstance(result, int):
-        return result or 0
-    from bethink.surface.cli import output
-
-    return output.present(args, result)
+        return output.finish(args, command.run(args))
+    with session.open_memory(args, make=command.opens == "make") as memory:
+        return output.finish(args, command.run(args, memory))
 
 
 def find_command(words: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -192,26 +90,3 @@ def without_command(rest: Sequence[str]) -> int:
         else f"error: {rest[0]!r} needs a command.\nhint: `bethink --help` lists the commands.\n"
     )
     return 2
-
-
-def version() -> str:
-    from bethink import __version__
-
-    return f"bethink {__version__}\n"
-
-
-def overview() -> str:
-    """What `bethink --help` prints. Written from the table, so that no command's file has to be read for it."""
-    width = max(map(len, COMMANDS)) + 2
-    lines = [
-        "usage: bethink COMMAND [options]",
-        "",
-        "One long-term memory for coding agents and the people who work with them.",
-    ]
-    for title, commands in GROUPS.items():
-        lines += [
-            "",
-            f"{title}:",
-            *(f"  {name:<{width}}{about}" for name, (_, about) in commands.items()),
-        ]
-    return "\n".join(lines) + _OVERVIEW_END

@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
+from bethink.errors import BethinkError
 from bethink.surface.layout import flatten_record, format_records, json_text, plain
+from bethink.text.fence import clean, fence_text
 from bethink.types import NOTHING
 
 if TYPE_CHECKING:
@@ -69,8 +71,6 @@ def warn(args: Namespace, text: str) -> None:
 
 def failed(error: Exception) -> int:
     """Says what went wrong, and what to do next. Returns the exit code."""
-    from bethink.errors import BethinkError
-
     settled = _settle_stdout()
     if os.environ.get("BETHINK_DEBUG") and not isinstance(error, BrokenPipeError):
         import traceback
@@ -143,6 +143,11 @@ class Result(NamedTuple):
     code: int = 0
 
 
+def finish(args: Namespace, result: Result | int | None) -> int:
+    """Prints what a command gave back, if it did not print by itself. Returns the exit code."""
+    return present(args, result) if isinstance(result, Result) else result or 0
+
+
 def present(args: Namespace, result: Result) -> int:
     """Prints a result. Returns the exit code."""
     if args.format == "text":
@@ -173,8 +178,6 @@ def _lines(result: Result) -> Iterable[str]:
 
 
 def _present_to_agent(result: Result) -> None:
-    from bethink.text.fence import clean, fence_text
-
     if result.quoted:
         out(result.quoted)
         return

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from bethink.errors import InvalidInput, UsageError
+from bethink.ingest.redact import redact
 from bethink.surface.arguments import SWITCH, Argument, parse_arguments
-from bethink.surface.cli import output
-from bethink.surface.cli.main import COMMANDS, version
+from bethink.surface.cli import COMMANDS, output, version
 from bethink.surface.layout import width
 
 PATHS = ("database", "project", "file", "output", "directory")  # their bytes need not be UTF-8
@@ -257,8 +257,6 @@ def readable(name: str, value: object) -> object:
 
 def check_name(what: str, name: str) -> None:
     """Names are stored as they are, so one that holds a secret is refused: without it two names could become one."""
-    from bethink.ingest.redact import redact
-
     if redact(name).text != name:
         raise InvalidInput(
             f"The name of the {what} holds what looks like a secret, and names are stored.",

@@ -18,13 +18,15 @@ from bethink.surface.cli import output
 from bethink.surface.cli.output import Listing, Result
 from bethink.surface.cli.parsing import command
 from bethink.surface.cli.session import directory, project, settings
+from bethink.surface.http import tokens
+from bethink.surface.http.tokens import Grant, Register, Token
 from bethink.surface.layout import FORMATS, columns, date, json_text, pick
+from bethink.surface.web.session import Sessions, load_key
 from bethink.text.when import LOCAL, expiry
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from bethink.surface.http.tokens import Grant, Register, Token
 
 HOST, PORT = "127.0.0.1", 7377
 PATIENCE = 3.0  # seconds for a server that runs to answer
@@ -76,15 +78,15 @@ def mcp(args: Namespace) -> None:
 
 def remote_tools(args: Namespace) -> Any:
     """How calls are answered by a team's server."""
-    from bethink.surface.remote.client import Client, read_token
-    from bethink.surface.remote.outbox import Team
-    from bethink.surface.remote.tools import RemoteTools
+    from bethink.surface.remote import client, outbox, tools
 
     url = args.remote or settings(args).team
     if not url.startswith(("http://", "https://")):
         raise UsageError("Which server is not said.", "bethink mcp --remote https://memory.example")
-    team = Team(Client(url, read_token(args.token_file)), vars(args)["as"], args.container)
-    return lambda keeper, places: RemoteTools(keeper, places, team)
+    team = outbox.Team(
+        client.Client(url, client.read_token(args.token_file)), vars(args)["as"], args.container
+    )
+    return lambda keeper, places: tools.RemoteTools(keeper, places, team)
 
 
 @command(
@@ -117,7 +119,7 @@ def serve(args: Namespace) -> None:
 def run_server(args: Namespace, announce: Announce, quiet: bool) -> None:
     """Serves until stopped. `announce` is called once requests are taken, with the address, the project's name and the owner's
     token. A `quiet` server logs only trouble."""
-    from bethink.surface.http import app, security, serving, tokens
+    from bethink.surface.http import app, security, serving
     from bethink.surface.http.projects import Projects
 
     local = security.is_loopback(args.host)
@@ -257,8 +259,6 @@ def announce_page(args: Namespace, address: str, name: str, session: str) -> Non
 
 
 def new_ticket() -> str:
-    from bethink.surface.web.session import Sessions, load_key
-
     return Sessions(load_key(data_directory())).new_ticket()
 
 
@@ -385,8 +385,6 @@ def _one_token(args: Namespace, record: dict[str, Any], line: str, *notes: str) 
 @contextmanager
 def open_register(args: Namespace) -> Iterator[Register]:
     """Where the tokens are: in a team's database, or in a file of this machine."""
-    from bethink.surface.http import tokens
-
     known = tokens.open_register(settings(args), project(args))
     try:
         yield known
@@ -431,8 +429,6 @@ def create_token(args: Namespace) -> Result:
 
 def granted_projects(args: Namespace) -> list[Grant]:
     """The projects that a token is made for: the one it is made in, and those that are named."""
-    from bethink.surface.http.tokens import Grant
-
     shared = [Grant(team_scope(name), "", name.strip()) for name in args.team]
     found = [] if shared else [project(args)]
     for name in args.also:

@@ -9,10 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bethink import config
+from bethink import project as projects
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.surface.cli import output
 from bethink.surface.cli.output import Bar
 from bethink.surface.layout import plain, size
+from bethink.text.when import LOCAL
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -32,7 +35,6 @@ def open_memory(args: Namespace, make: bool = False) -> Iterator[Bethink]:
     from datetime import datetime
 
     from bethink.api import Bethink
-    from bethink.text.when import LOCAL
 
     if not make:
         check_database(args)
@@ -89,15 +91,11 @@ def directory(args: Namespace) -> Path | None:
 
 
 def project(args: Namespace) -> Project:
-    from bethink import project as projects
-
     return projects.find(directory(args))
 
 
 def settings(args: Namespace) -> Config:
     """The settings alone, for commands that need no database."""
-    from bethink import config
-
     loaded = config.load(project(args).root, {"database": args.database})
     for warning in loaded.warnings:
         output.warn(args, warning)

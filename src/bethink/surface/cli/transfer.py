@@ -11,7 +11,24 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt, UsageError
+from bethink.features import exchange, knowledge, migration
+from bethink.features.exchange import export_records
+from bethink.features.migration import without_password
+from bethink.features.sync import (
+    TOLD,
+    Shared,
+    StorePeer,
+    Sync,
+    load_shared,
+    save_shared,
+    team_scope,
+)
+from bethink.project import container_name
+from bethink.recall.shape import plain
+from bethink.store import located, open_store
+from bethink.surface import render
 from bethink.surface.cli import output
 from bethink.surface.cli.find import FILTERS, chosen_filter
 from bethink.surface.cli.knowledge import existing_path, sync_with_bar, synced_result
@@ -19,6 +36,8 @@ from bethink.surface.cli.output import Bar, Result
 from bethink.surface.cli.parsing import command, pieces
 from bethink.surface.cli.session import check_database, open_memory, project, settings
 from bethink.surface.layout import FORMATS, columns, flatten_record, format_records, many
+from bethink.surface.remote.client import Client, ServerPeer, read_token
+from bethink.types import PERSONAL
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -77,10 +96,6 @@ def export(args: Namespace, memory: Bethink) -> None:
 
 
 def export_text(form: str, memory: Bethink, memories: Iterator[Memory]) -> Iterator[str]:
-    from bethink.features.exchange import export_records
-    from bethink.recall.shape import plain
-    from bethink.surface import render
-
     if form == "text":
         for number, one in enumerate(memories):
             yield "\n" * (2 if number else 0) + "\n".join(render.memory_lines(one, (), {})) + "\n"
@@ -144,8 +159,6 @@ def import_(args: Namespace) -> Result:
       bethink import --markdown vendor/react-router/docs --container react-router
       bethink map --json > repo-map.json && bethink import --repo-map repo-map.json
     """
-    from bethink.features import knowledge
-
     if sum(map(bool, (args.file, args.markdown, args.repo_map))) != 1:
         raise UsageError(
             "Give one of an export, --markdown and --repo-map.", "bethink import --markdown docs"
@@ -164,8 +177,6 @@ def import_(args: Namespace) -> Result:
 
 
 def import_file(args: Namespace) -> Result:
-    from bethink.features import exchange
-
     path = existing_path(args.file)
     if path.suffix.lower() in MARKDOWN or path.is_dir():
         raise UsageError(f"{args.file} is no export.", f"bethink import --markdown {args.file}")
@@ -215,9 +226,6 @@ def migrate(args: Namespace) -> Result:
       bethink migrate --database postgresql://memory@db.example/memory --to ~/memory.db
       bethink migrate --to /mnt/larger/memory.db --json
     """
-    from bethink.features import migration
-    from bethink.store import located, open_store
-
     if not args.to:
         raise UsageError("Where to is not said.", "bethink migrate --to DATABASE")
     check_database(args)
@@ -280,8 +288,6 @@ def sync(args: Namespace, memory: Bethink) -> Result:
       bethink config team https://memory.example && bethink sync
       bethink sync --include conversations,documents
     """
-    from bethink.features.sync import TOLD, Shared, StorePeer, Sync, load_shared, save_shared
-
     included = pieces(args.include)
     if wrong := [one for one in included if one not in INCLUDED]:
         raise InvalidInput(
@@ -310,14 +316,7 @@ def sync(args: Namespace, memory: Bethink) -> Result:
 @contextmanager
 def open_peer(args: Namespace, memory: Bethink, team: str) -> Iterator[Callable[[str], Peer]]:
     """The team's side of each scope: of a server, or of a database."""
-    from bethink.features.migration import without_password
-    from bethink.features.sync import StorePeer
-    from bethink.store import located, open_store
-    from bethink.types import PERSONAL
-
     if team.startswith(("http://", "https://")):
-        from bethink.surface.remote.client import Client, ServerPeer, read_token
-
         client = Client(team, read_token(args.token_file))
         name = team_name(args, memory)
         yield lambda scope: ServerPeer(client, name, args.container, scope == PERSONAL)
@@ -338,10 +337,6 @@ def open_peer(args: Namespace, memory: Bethink, team: str) -> Iterator[Callable[
 
 def synced_scopes(args: Namespace, memory: Bethink) -> list[tuple[str, str, str]]:
     """(scope here, scope there, the name that people know it by)."""
-    from bethink.features.sync import team_scope
-    from bethink.project import container_name
-    from bethink.types import PERSONAL
-
     name = team_name(args, memory)
     there = team_scope(name)
     if args.container:
@@ -361,10 +356,6 @@ def team_name(args: Namespace, memory: Bethink) -> str:
 
 def state_file(memory: Bethink, team: str, here: str, there: str) -> Path:
     """Where what both sides had is kept: one file for each pair of databases and scopes."""
-    from bethink.config import data_directory
-    from bethink.features.migration import without_password
-    from bethink.store import located
-
     own = without_password(located(memory.config, memory.project))
     pair = "\n".join((own, without_password(team) if "://" in team else team, here, there))
     name = sha256(pair.encode("utf-8", "surrogateescape")).hexdigest()[:24]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from bethink.config import data_directory
 from bethink.errors import BethinkError, ConfigError, InvalidInput, NotFound
+from bethink.store import open_store
 from bethink.store.bundle import stamp
 from bethink.text import textfile
 
@@ -108,8 +109,6 @@ def open_register(config: Config, project: Project) -> Register:
     """Where the tokens for the database of the settings are: in it, if people share it, else in a file of this machine."""
     if not config.shared:
         return FileTokens(location())
-    from bethink.store import open_store
-
     return register_of(open_store(config, project))
 
 

@@ -21,6 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from bethink import project as projects
 from bethink.embed.base import Progress
 from bethink.errors import BethinkError, EmbeddingError
+from bethink.hooks import event, run
+from bethink.hooks.pause import is_paused
+from bethink.types import TRUST
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -87,7 +90,6 @@ class Keeper:
     def memory(self, directory: Path | None, actor: str, meaning: bool = False) -> Bethink:
         """The memory of a directory on somebody's word. With `meaning` it can embed, if the model opens in time."""
         from bethink.api import Bethink
-        from bethink.types import TRUST
 
         opened = self._open(directory or self.directory)
         memory = opened.memory
@@ -186,8 +188,6 @@ def answer_prompt_hook(keeper: Keeper, arguments: Mapping[str, Any]) -> str:
     already; it never waits for it, and sends no prompt anywhere. Like every hook it never fails: what goes wrong is counted.
 
     Arguments: prompt, session_id, cwd, and if the host gives them source and host."""
-    from bethink.hooks import event, run
-
     nothing = "{}"  # for an empty text Claude Code tells the model that the hook completed
     if run.is_switched_off():
         return nothing
@@ -207,9 +207,6 @@ def answer_prompt_hook(keeper: Keeper, arguments: Mapping[str, Any]) -> str:
 
 
 def _answer_prompt(keeper: Keeper, hook: Any) -> str:
-    from bethink.hooks import run
-    from bethink.hooks.pause import is_paused
-
     actor = f"hook:{hook.host}"
     memory = keeper.memory(None, actor)
     place = None

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.surface.arguments import Argument, parse_arguments
+from bethink.surface.render import quote_answer
 from bethink.types import KINDS
 
 if TYPE_CHECKING:
@@ -94,7 +95,6 @@ Cite the ids you rely on. Say so if memory holds nothing about it."""
 
 def write_remember(memory: Bethink, given: Mapping[str, str]) -> str:
     from bethink.surface.mcp.tools import find_spread
-    from bethink.surface.render import quote_answer
 
     answer = find_spread(memory, given["question"], 15)
     return f"""Answer from memory: {given["question"]}

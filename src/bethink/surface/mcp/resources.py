@@ -16,6 +16,8 @@ from urllib.parse import unquote_to_bytes
 
 from bethink.errors import InvalidInput, NotFound
 from bethink.features import conversations, knowledge
+from bethink.ingest.files import Found, read_text, walk
+from bethink.ingest.sync import Skipped
 from bethink.surface.mcp.offers import FILE, MEMORY, TOPICS
 from bethink.surface.render import quote_items, quote_memories
 
@@ -143,9 +145,6 @@ def _refused(path: str, why: str) -> InvalidInput:
 
 
 def _text(memory: Bethink, uri: str) -> str:
-    from bethink.ingest.files import Found, read_text
-    from bethink.ingest.sync import Skipped
-
     name = check_path(uri[len(FILE) :])
     found = read_text(Found(_inside(memory, name), name), LARGEST)
     if isinstance(found, Skipped):
@@ -181,8 +180,6 @@ def _readable(file: Path, folder: Path) -> bool:
 
 def _files(memory: Bethink) -> dict[str, Path]:
     """Name → file, in order. A name counts from its knowledge folder; where another folder has it too, from the project's root."""
-    from bethink.ingest.files import Found, walk
-
     root = memory.project.worktree
     files: dict[str, Path] = {}
     for folder in knowledge.folders(memory):

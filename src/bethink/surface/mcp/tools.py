@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.features import conversations, handoffs
 from bethink.ingest.pipeline import clean_passage
+from bethink.ingest.redact import redact
 from bethink.surface.mcp import schemas
 from bethink.surface.render import (
     AGENT_STEPS,
@@ -56,8 +57,6 @@ def search_memories(memory: Bethink, given: Arguments) -> str:
         include_deleted=given.get("include_deleted", False),
     )
     if log.isEnabledFor(logging.DEBUG) and "reason_for_search" in given:
-        from bethink.ingest.redact import redact
-
         log.debug("search_memories: %s", redact(given["reason_for_search"][:500]).text)
     answer = find_spread(
         memory,

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from bethink import project as projects
 from bethink.config import data_directory
 from bethink.errors import BethinkError
+from bethink.ingest.redact import redact_value
 from bethink.surface.mcp import schemas
 from bethink.surface.remote.client import Client, Failed, Refused, Unreachable
 from bethink.text import textfile
@@ -62,8 +63,6 @@ def redacted_entry(
     tool: str, arguments: dict[str, Any], project: str, container: str | None
 ) -> tuple[Entry, int]:
     """A write without its secrets, and how many were taken out."""
-    from bethink.ingest.redact import redact_value
-
     clean, hidden = redact_value(arguments)
     return Entry(str(uuid.uuid4()), tool, clean, project, container), hidden
 

@@ -141,16 +141,9 @@ def test_a_second_run_changes_no_file_and_reads_nothing_again(repository):
     assert "all unchanged" in repository.ok("init")
 
 
-def test_templates_are_not_taken_for_knowledge(cli):
-    report = cli.json("init")
-    assert report["memories"] == 0
+def test_a_template_is_knowledge_once_it_is_filled(cli):
+    assert cli.json("init")["memories"] == 0
     assert "nothing to search yet" in cli.ok("init")
-    (index,) = [part for part in report["parts"] if part["part"] == "index"]
-    assert index["memories"]["added"] == 0
-
-
-def test_a_filled_template_is_knowledge(cli):
-    cli.ok("init")
     path = cli.project / KNOWLEDGE / "gotchas.md"
     lines = [line for line in path.read_text().splitlines() if not line.startswith("index: false")]
     path.write_text("\n".join(lines).replace("A short name of the trap", "Cron runs in UTC"))
@@ -266,15 +259,11 @@ def test_without_git_there_is_no_ignore_file_and_the_folder_marks_the_project(cl
     assert "/.bethink/memory.db*" in (cli.project / ".gitignore").read_text()
 
 
-def test_a_knowledge_folder_of_the_users_own_is_left_to_them(cli):
+def test_a_knowledge_folder_of_the_users_own_is_left_to_them_and_made_where_it_is_missing(cli):
     (cli.project / "docs").mkdir()
     cli.ok("config", "knowledge", "docs")
     cli.ok("init", *FILES_ONLY)
     assert list((cli.project / "docs").iterdir()) == []
-    assert not (cli.project / ".claude").exists()
-
-
-def test_a_knowledge_folder_that_is_set_and_missing_is_made(cli):
     cli.ok("config", "knowledge", "notes/team,docs")
     cli.ok("init", *FILES_ONLY)
     assert (cli.project / "notes/team/gotchas.md").exists()
@@ -366,19 +355,15 @@ def test_in_a_worktree_settings_go_to_the_root_and_knowledge_to_the_worktree(
         ("nowhere", 1, "There is no directory nowhere"),
         ("file.txt", 2, "is a file, not a directory"),
         ("/", 2, "it is not a project"),
+        (".", 2, "it is not a project"),  # the home directory
     ],
 )
-def test_paths_that_are_no_project_are_refused(cli, path, code, said):
+def test_paths_that_are_no_project_are_refused(cli, monkeypatch, path, code, said):
+    monkeypatch.setattr(projects.Path, "home", lambda: cli.project)
     (cli.project / "file.txt").write_text("x")
     before = tree(cli.project)
     assert said in cli.fails("init", path, code=code)
     assert tree(cli.project) == before
-
-
-def test_the_home_directory_is_no_project(cli, monkeypatch):
-    monkeypatch.setattr(projects.Path, "home", lambda: cli.project)
-    assert "it is not a project" in cli.fails("init", code=2)
-    assert list(cli.project.iterdir()) == []
 
 
 def test_two_directories_are_wrong_usage(cli):
@@ -521,8 +506,10 @@ def test_a_dry_run_changes_nothing(repository, options):
 
 def test_local_gives_the_project_a_database_of_its_own(repository):
     repository.add("Told before")
+    assert "stay in your own database" not in repository("init", *FILES_ONLY).err
     shown = repository("init", "--local", *FILES_ONLY)
     assert "1 memory of this project stay in your own database" in shown.err
+    assert "stay in your own database" not in repository("init", "--local", *FILES_ONLY).err
     database = repository.project / ".bethink/memory.db"
     assert database.stat().st_mode & 0o777 == 0o600
     assert (repository.home / "local-projects").read_text() == f"{repository.project}\n"
@@ -534,13 +521,6 @@ def test_local_gives_the_project_a_database_of_its_own(repository):
     assert "permissions" not in " ".join(
         line for line in repository("doctor").out.splitlines() if line.startswith("PROBLEM")
     )
-
-
-def test_what_was_told_before_is_only_spoken_of_when_a_project_becomes_local(repository):
-    repository.add("Told before")
-    assert "stay in your own database" not in repository("init", *FILES_ONLY).err
-    repository.ok("init", "--local", *FILES_ONLY)
-    assert "stay in your own database" not in repository("init", "--local", *FILES_ONLY).err
 
 
 def test_local_stays_local_and_is_noted_once(cli):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -305,7 +306,9 @@ def make_local(project: Project, config: Config) -> list[FileStep]:
     """Gives the project a database of its own and notes that it is the user's. A new one is noted first: without the note
     it would look like one that came with the repository. One that is here must first prove to be a database."""
     path = project.local_database
-    _make_private(path.parent, "Check permissions.").chmod(0o700)
+    folder = _make_private(path.parent, "Check permissions.")
+    with suppress(PermissionError):  # somebody else's folder; the database itself is still private
+        folder.chmod(0o700)
     existed = path.exists()
     if existed:
         SqliteStore(path, config.busy_timeout).close()

@@ -39,7 +39,7 @@ LEVELS = [
         "hooks",
     ],
     ["hosts.install", "hosts.check"],
-    ["surface", "__main__"],
+    ["surface", "__main__"],  # the command line
 ]
 
 
@@ -85,6 +85,12 @@ def test_imports_point_down(path: Path) -> None:
     name = module_name(path)
     upwards = {target for target in imports(path) if level(target) > level(name)}
     assert not upwards, f"{name} imports {sorted(upwards)}, which stand above it"
+
+
+def test_every_level_names_modules_that_exist() -> None:
+    named = {entry for group in LEVELS for entry in group}
+    existing = {module_name(path) for path in MODULES}
+    assert named - existing == set()
 
 
 def test_only_the_store_knows_sql_and_the_driver() -> None:

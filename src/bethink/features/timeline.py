@@ -65,17 +65,11 @@ def sessions(
 
 def days(memory: Bethink, held: Sequence[Session]) -> list[Day]:
     """Conversations, newest first, put together by day (UTC), each with its topics."""
-    by_day = groupby(held, key=lambda one: one.started_at.date() if one.started_at else None)
-    return [
-        Day(
-            day,
-            tuple(
-                Conversation(one, bands(memory.store.spans(one.id, (one.scope,))))
-                for one in together
-            ),
-        )
-        for day, together in by_day
-    ]
+    found = []
+    for day, together in groupby(held, lambda one: one.started_at and one.started_at.date()):
+        spans = ((one, memory.store.spans(one.id, (one.scope,))) for one in together)
+        found.append(Day(day, tuple(Conversation(one, bands(of)) for one, of in spans)))
+    return found
 
 
 def bands(spans: Sequence[Span]) -> tuple[Band, ...]:
@@ -93,22 +87,18 @@ def turns(
     """What was said in a conversation, or in one of its topics with its sub-topics, in order; and how many turns that are."""
     wanted = memory.filter(scopes=(of.scope,), session=of.id, kinds=("context",), transcribed=True)
     if topic is None:
-        total = memory.store.count(wanted)
         found = memory.store.list(wanted, limit, offset, "position")
-    else:
-        inside = {topic}
-        for span in memory.store.spans(of.id, (of.scope,)):  # parents come before their children
-            if span.parent in inside:
-                inside.add(span.id)
-        said = memory.store.list(wanted, MOST_TURNS, 0, "position")
-        every = [one for one in said if one.span in inside]
-        total, found = len(every), every[offset : offset + limit]
-    return _add_ideas(memory, of, found), total
+        return _add_ideas(memory, of, found), memory.store.count(wanted)
+    inside = {topic}
+    for span in memory.store.spans(of.id, (of.scope,)):  # parents come before their children
+        if span.parent in inside:
+            inside.add(span.id)
+    every = memory.store.list(wanted, MOST_TURNS, 0, "position")
+    found = [one for one in every if one.span in inside]
+    return _add_ideas(memory, of, found[offset : offset + limit]), len(found)
 
 
 def _add_ideas(memory: Bethink, of: Session, found: Sequence[Memory]) -> list[TurnWithIdeas]:
-    if not found:
-        return []
     wanted = memory.filter(
         scopes=(of.scope,),
         session=of.id,
@@ -116,8 +106,7 @@ def _add_ideas(memory: Bethink, of: Session, found: Sequence[Memory]) -> list[Tu
         include_superseded=True,
         include_expired=True,
     )
-    taken: dict[object, list[Memory]] = {}
+    ideas: dict[object, list[Memory]] = {}
     for one in memory.store.list(wanted, MOST_IDEAS, 0, "position"):
-        if turn := one.metadata.get("turn"):
-            taken.setdefault(turn, []).append(one)
-    return [TurnWithIdeas(one, tuple(taken.get(one.metadata.get("turn"), ()))) for one in found]
+        ideas.setdefault(one.metadata.get("turn", one.id), []).append(one)
+    return [TurnWithIdeas(one, tuple(ideas.get(one.metadata.get("turn"), ()))) for one in found]

@@ -131,3 +131,17 @@ def test_a_note_of_code_and_one_of_base64_are_kept(hashing, text):
         outcome = hashing.add(text)
     assert outcome.status == "added"
     assert hashing.search("note", mode="keyword").hits[0].memory.content == text
+
+
+@pytest.mark.parametrize("unit", ["a'", "a/", "a_", "漢"])
+def test_a_question_of_one_endless_word_costs_what_a_long_question_costs(hashing, unit):
+    hashing.add("note " + unit * 20_000)
+    short, long = (
+        min(
+            growth.cost(lambda text: hashing.search(text, mode="keyword"), unit * size)
+            for _ in range(3)
+        )
+        for size in (60, 1_000)
+    )
+    assert long < 4 * max(short, growth.FLOOR)
+    assert hashing.search(unit * 1_000, mode="keyword").hits

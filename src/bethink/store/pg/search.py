@@ -12,14 +12,13 @@ from hashlib import blake2b
 from typing import Any
 
 from bethink.store import words
-from bethink.store.words import POSTINGS, TOGETHER, is_searchable, space_query
+from bethink.store.words import LONGEST_PHRASE, POSTINGS, TOGETHER, is_searchable, space_query
 from bethink.types import Query, Term
 
 LABELS = {"content": "A", "section": "C", "tags": "D"}
 FARTHEST, OFTEN = 16_383, 255
 LONGEST = 200  # bytes of a lexeme; longer ones end in a hash
 LARGEST = 700_000  # bytes of a text's words; PostgreSQL takes one megabyte
-SAID = 200  # words of a phrase that are looked for; what agrees in so many agrees in the rest
 GAP = 5  # positions between two columns, so that no phrase reaches over
 
 
@@ -160,7 +159,7 @@ def term(one: Term, mark: str) -> str:
 
 
 def _phrase(tokens: Sequence[str], mark: str, labels: str, prefix: bool) -> str:
-    tokens = tokens[:SAID]
+    tokens = tokens[:LONGEST_PHRASE]
     signs = [
         ("*" if prefix and at == len(tokens) else "") + labels for at in range(1, len(tokens) + 1)
     ]

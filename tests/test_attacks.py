@@ -121,6 +121,12 @@ def agent_update(shop: Shop, attacks: list[str], known: list[str]) -> None:
                 tools.update_memory(memory, {"id": id, "content": attack})
 
 
+def agent_command(shop: Shop, attacks: list[str], known: list[str]) -> None:
+    for attack, id in zip(attacks, known, strict=True):
+        words = ("--project", str(shop.project), "--for-agent", "add", attack, "--kind", "decision")
+        command(*words, "--supersedes", id)
+
+
 def said(shop: Shop, began: datetime, *turns: tuple[str, str]) -> None:
     file = transcript(shop.project.parent / "talk.jsonl", "talk", shop.project, *turns, began=began)
     with shop.memory() as memory:
@@ -187,6 +193,7 @@ WAYS: dict[str, Callable[[Shop, list[str], list[str]], None]] = {
     "an agent by `store_memories`": agent_note,
     "an agent with `supersedes`": agent_supersedes,
     "an agent by `update_memory`": agent_update,
+    "an agent by the command `add --supersedes`": agent_command,
     "an issue that the user pasted": pasted_issue,
     "the assistant repeating a README": assistant_repeats,
     "a turn of three days before": older_turn,
@@ -200,6 +207,7 @@ TABLE = {
     "an agent by `store_memories`": Attacked(10, "agent", 0, 1, 1),
     "an agent with `supersedes`": Attacked(10, "agent", 0, 0, 0),
     "an agent by `update_memory`": Attacked(0, "–", 0, 0, 0),
+    "an agent by the command `add --supersedes`": Attacked(10, "agent", 0, 0, 0),
     "an issue that the user pasted": Attacked(1, "imported", 0, 0, 9),
     "the assistant repeating a README": Attacked(1, "agent", 0, 0, 9),
     "a turn of three days before": Attacked(6, "user", 0, 0, 4),

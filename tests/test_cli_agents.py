@@ -55,6 +55,28 @@ def test_an_agent_is_known_by_its_environment(cli, hostile, monkeypatch, variabl
     check_quoted(cli.ok("recall", "deploy note"))
 
 
+@pytest.mark.parametrize("known_by", ["--for-agent", "CLAUDECODE"])
+def test_what_an_agent_tells_by_a_command_is_the_agents_word(cli, monkeypatch, known_by):
+    old = cli.add("We use PostgreSQL for the billing service.", "--kind", "decision")
+    words = [known_by] if known_by.startswith("--") else []
+    if not words:
+        monkeypatch.setenv(known_by, "1")
+    said = cli.ok("add", "We use MongoDB for billing.", "--supersedes", old, *words)
+    new = next(one for one in cli.json("list") if "MongoDB" in one["content"])
+    assert (new["trust"], new["source"]) == (2, "note:agent:shell")
+    assert "may replace" in said
+    linked = cli("link", new["id"], "supersedes", old, *words)
+    assert " may_replace " in linked.out and "when the user confirms it" in linked.err
+    assert "user's own word" in cli.fails("update", old, "--content", "Other", *words, code=2)
+    file = cli.project / "file.json"
+    cli.ok("export", "--output", str(file))
+    assert "Only the user" in cli.fails("import", str(file), "--trusted", *words, code=2)
+    monkeypatch.delenv(known_by, raising=False)
+    assert cli.json("get", old)[0]["superseded_by"] is None
+    cli.ok("link", new["id"], "supersedes", old)
+    assert cli.json("get", old)[0]["superseded_by"] == new["id"]
+
+
 def test_data_formats_stay_as_they_are_for_agents(cli, hostile, monkeypatch):
     before = cli.json("search", "deploy note")
     monkeypatch.setenv("CLAUDECODE", "1")

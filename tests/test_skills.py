@@ -112,10 +112,9 @@ def shop(cli, tmp_path):
     ]
     transcript = written(tmp_path / "talk.jsonl", *lines)
     cli.ok("backfill", transcript)
-    keep = cli.add("We deploy from main, never from a branch", "--kind", "decision")
-    other = cli.add(
-        "We deploy from main and never from a branch", "--kind", "decision", "--no-dedup"
-    )
+    told = ("--kind", "decision", "--for-agent")  # what an agent told, an agent may change
+    keep = cli.add("We deploy from main, never from a branch", *told)
+    other = cli.add("We deploy from main and never from a branch", *told, "--no-dedup")
     cli.ok("link", keep, "contradicts", other)
     for text in ("The export runs at two in the morning", "The export runs at two, in the morning"):
         cli.ok("add", text, "--kind", "decision", "--no-dedup")
@@ -206,7 +205,7 @@ def test_what_outputs_look_like_is_what_they_look_like(shop):
         re.MULTILINE,
     )
     assert re.search(
-        r"^1\. \[\d\.\d\d\] decision  note:user  [0-9a-f-]{13}\n   We deploy",
+        r"^1\. \[\d\.\d\d\] decision  note:\S+  [0-9a-f-]{13}\n   We deploy",
         cli.ok("search", "deploy from main"),
     )
     assert re.search(

@@ -44,7 +44,7 @@ options of every command:
 --container NAME     a named container inside the project
 --format FORMAT      how to show the result: {formats}
 --json               the same as --format json
---for-agent          stored text as quoted data with its origin; agents get it by themselves
+--for-agent          quote stored text with its origin, and count as an agent; agents get it by themselves
 --quiet              no hints, warnings or progress
 """
 

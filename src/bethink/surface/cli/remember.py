@@ -143,7 +143,8 @@ def add(args: Namespace) -> Result:
                 "This text was purged, so it is not taken in again.",
                 "Add --force to remember it all the same.",
             )
-        if args.format == "text" and sys.stdin is not None and sys.stdin.isatty():
+        asks = args.format == "text" and not args.for_agent
+        if asks and sys.stdin is not None and sys.stdin.isatty():
             outcome = decide_proposals(memory, outcome)
         lines, hints = describe_outcome(args, memory, outcome)
         return Result(outcome.plain(), lines, hints=[*memory.hints, *hints])
@@ -303,7 +304,9 @@ def link(args: Namespace, memory: Bethink) -> Result:
     short = memory.store.abbreviate([relation.source, relation.target])
     status = "removed" if args.remove else "linked"
     line = f"{status} {short[relation.source]} {relation.type} {short[relation.target]}"
-    return Result({**pick(relation, "source type target"), "status": status}, [line])
+    waits = "The user's own word is replaced when the user confirms it, in the inbox or by this command."
+    hints = [waits] if relation.type != type else []
+    return Result({**pick(relation, "source type target"), "status": status}, [line], hints=hints)
 
 
 @command(

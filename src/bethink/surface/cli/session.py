@@ -16,6 +16,7 @@ from bethink.surface.cli import output
 from bethink.surface.cli.output import Bar
 from bethink.surface.layout import plain, size
 from bethink.text.when import LOCAL
+from bethink.types import TRUST
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,7 +32,7 @@ WAIT = "Fetching the embedding model; this happens once."
 @contextmanager
 def open_memory(args: Namespace, make: bool = False) -> Iterator[Bethink]:
     """The memory seen from the directory that the arguments name. Says what is odd about the settings. Only what takes something
-    in may `make` a database that was named and is not there."""
+    in may `make` a database that was named and is not there. What an agent tells by a command is the agent's word, as over MCP."""
     from datetime import datetime
 
     from bethink.api import Bethink
@@ -49,11 +50,14 @@ def open_memory(args: Namespace, make: bool = False) -> Iterator[Bethink]:
 
         everywhere = getattr(args, "all_projects", False)
         clock = lambda: datetime.now(LOCAL)  # noqa: E731 – times are shown in it too
+        actor = "agent:shell" if args.for_agent else "user"
         with Bethink(
             args.database,
             directory=directory(args),
             container=args.container,
             everywhere=everywhere,
+            actor=actor,
+            trust=TRUST[actor.partition(":")[0]],
             clock=clock,
             on_pull=fetching,
         ) as memory:

@@ -177,6 +177,11 @@ def import_(args: Namespace) -> Result:
 
 
 def import_file(args: Namespace) -> Result:
+    if args.trusted and args.for_agent:
+        raise UsageError(
+            "Only the user can say that a file is theirs: --trusted is not for agents.",
+            f"bethink import {args.file}",
+        )
     path = existing_path(args.file)
     if path.suffix.lower() in MARKDOWN or path.is_dir():
         raise UsageError(f"{args.file} is no export.", f"bethink import --markdown {args.file}")

@@ -315,6 +315,7 @@ def test_a_wrong_command_is_an_error_in_words(tool, command):
     with pytest.raises(InvalidInput):
         tool.call(command)
     said = answers(tool, [command])[0].removeprefix("ERROR ")
+    assert tool.result({"id": "t0", "input": "no command"})["is_error"]
     assert tool.result({"id": "t1", "input": command}) == {
         "type": "tool_result",
         "tool_use_id": "t1",

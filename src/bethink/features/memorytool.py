@@ -68,8 +68,9 @@ class MemoryTool:
         """The `tool_result` block for a `tool_use` block, given as the SDK's object or as a dictionary."""
         block = block if isinstance(block, Mapping) else vars(block)
         found = {"type": "tool_result", "tool_use_id": block.get("id")}
+        given = block.get("input")
         try:
-            return {**found, "content": self.call(block.get("input") or {})}
+            return {**found, "content": self.call(given if isinstance(given, Mapping) else {})}
         except BethinkError as error:
             return {**found, "content": error.message, "is_error": True}
 

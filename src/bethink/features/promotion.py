@@ -218,7 +218,11 @@ def _find_hiding_file(root: Path, path: Path) -> tuple[str, ...]:
     """Says so when a CLAUDE.md keeps a host from reading what was just written."""
     for name in ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md") if path == AGENTS else ():
         file = root / name
-        if file.is_file() and not file.is_symlink() and b"@AGENTS.md" not in file.read_bytes():
+        try:
+            hides = not file.is_symlink() and b"@AGENTS.md" not in file.read_bytes()
+        except OSError:
+            continue  # not there, or not for us to read: the rule is written all the same
+        if hides:
             return (
                 f"Claude Code reads {name} in place of AGENTS.md; a line `@AGENTS.md` in it brings both together.",
             )

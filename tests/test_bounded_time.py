@@ -145,3 +145,13 @@ def test_a_question_of_one_endless_word_costs_what_a_long_question_costs(hashing
     )
     assert long < 4 * max(short, growth.FLOOR)
     assert hashing.search(unit * 1_000, mode="keyword").hits
+
+
+def test_what_stands_behind_the_limit_of_work_is_kept_and_found_but_not_analysed(open_memory):
+    text = "The harbour is quiet. " * 2_000 + "Decision: the ferry Zanzibar sails with PostgreSQL."
+    memory = open_memory()
+    id = memory.add(text).id
+    (kept,) = memory.get(id)
+    assert kept.content == text
+    assert "PostgreSQL" not in [entity.name for entity in kept.entities]
+    assert [hit.memory.id for hit in memory.search("Zanzibar", mode="keyword").hits] == [id]

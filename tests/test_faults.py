@@ -229,7 +229,7 @@ def test_a_lock_held_for_too_long_is_busy_and_not_broken(offline, path):
     started = time.monotonic()
     with pytest.raises(StoreBusy, match="did not finish in time") as caught:
         put(store, make("an owl"))
-    assert 0.25 < time.monotonic() - started < 20
+    assert time.monotonic() - started > 0.25
     assert "busy_timeout" in caught.value.hint
     assert store.count(everything()) == 0  # readers are not kept out
     go.set()

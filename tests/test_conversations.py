@@ -660,3 +660,18 @@ def test_one_file_with_conversations_about_several_projects_is_shared_out(memory
     )
     assert fill(memory, file).turns == len(DOUBT)
     assert {turn.session for turn in kept(memory, "context")} == {"s1"}
+
+
+def test_a_change_that_is_said_replaces_what_was_said_before(memory, tmp_path):
+    """The example of the README, told in two conversations."""
+    said = (
+        "We use PostgreSQL for billing, because the ledger needs serializable transactions.",
+        "We moved billing from PostgreSQL to CockroachDB.",
+    )
+    for number, text in enumerate(said):
+        turns = [("user", text), ("assistant", "Understood.")]
+        began = DAY + timedelta(days=number)
+        path = tmp_path / f"{number}.jsonl"
+        fill(memory, transcript(path, f"s{number}", tmp_path / "shop", *turns, began=began))
+    (now,) = memory.list(filter=memory.filter(kinds=("decision",)))
+    assert now.content == said[1]

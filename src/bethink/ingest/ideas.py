@@ -20,7 +20,7 @@ from bethink.ingest.intents import FIRM, LABELS, Embed, Intent, judge, strength
 from bethink.ingest.lexicon import FILLER, compile_pattern, fold_case, word_set
 from bethink.ingest.pasted import find_pasted
 from bethink.ingest.sentences import Statement, statements
-from bethink.ingest.wording import contrasts
+from bethink.ingest.wording import contrasts, find_change
 from bethink.types import Entity
 
 # What an idea of each kind is worth to somebody who comes back in a month.
@@ -110,6 +110,10 @@ _PASSING = (
     r"|^(?:so |then |and )?(?:do you want|would you like|want me|want to|shall i|shall we|should i|ready to)\b"
     r"|\btests? (?:all )?(?:pass|passed|are green)\b|\b\d+ tests\b|\bcoverage\b.{0,30}\d ?%|\blint(?:er)? (?:is )?(?:clean|passes)\b"
     rf"|^[^.!?]{{2,80}} ?[—–:-] {_DID}|^{_DID}(?:: | (?:the|a|an|two|three|all|both|`))"
+)
+_WENT_OVER = (
+    r"\b(?:we|i|team|they)(?:'ve| have)? (?:now |just |already |finally )?"
+    r"(?:moved|switched|migrated|replaced|changed|converted|swapped|went)\b"
 )
 _VERB = (
     r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|should|must|may|might|cannot|\w+n't|'s|'re|needs?|uses?|runs?"
@@ -262,6 +266,8 @@ def _judge_statements(
                 statement.label,
                 max(own, LISTED + 0.3 * own if statement.item else LABELLED),
             )
+        if kind == "none" and role == "user" and _reports_change(statement.core):
+            kind, chance = "decision", max(chances[LABELS.index("decision")], LABELLED)
         if kind == "question" and compile_pattern(_RHETORICAL, 0).match(fold_case(statement.core)):
             kind = "none"
         working = (
@@ -279,6 +285,15 @@ def _judge_statements(
             JudgedStatement(turn, weight, statement, kind, chance, firm, chances, pasted=foreign)
         )
     return found
+
+
+def _reports_change(text: str) -> bool:
+    """Whether somebody says that they went from one thing to another: a decision, however plainly it is told."""
+    return bool(
+        compile_pattern(_WENT_OVER, 0).search(fold_case(text))
+        and not text.rstrip().endswith("?")
+        and find_change(text)
+    )
 
 
 def _is_momentary(statement: Statement) -> bool:

@@ -73,7 +73,7 @@ SECRETS = [
     ("google-api-key", "maps?key={}", "AIza" + MIXED[:35]),
     ("google-oauth", "{}", "GOCSPX-" + MIXED[:28]),
     ("google-oauth", "{}", "ya29." + MIXED[:60]),
-    ("npm-token", "//registry.npmjs.org/:_authToken={}", "npm_" + A36),
+    ("npm-token", "//npm.example/:_authToken={}", "npm_" + A36),
     ("pypi-token", "{}", "pypi-" + "AgEIcHlwaS5vcmc" + MIXED[:80]),
     ("huggingface-token", "HF={}", "hf_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH"),
     ("twilio-key", "{}", "SK" + HEX32),

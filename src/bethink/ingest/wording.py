@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 
 from bethink.ingest.redact import unmarked
+from bethink.judge import asks
 from bethink.text.words import STOP_WORDS
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
@@ -211,10 +212,6 @@ def mentions(text: str, thing: str) -> bool:
     words = {word.lower() for word in re.findall(r"\w+", text)}
     wanted = [word.lower() for word in re.findall(r"\w+", thing)][:4]
     return bool(wanted) and all(word in words or word.rstrip("s") in words for word in wanted)
-
-
-def asks(text: str) -> bool:
-    return text.rstrip().endswith("?")
 
 
 def count_shared_words(one: str, other: str) -> int:

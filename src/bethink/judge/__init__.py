@@ -23,8 +23,6 @@ RELATED = ("replaces", "same", "refines", "contradicts", "answers", "completes",
 TOKENS = 128  # of each text, as in training; the rest of a longer one is not read
 CHARACTERS = 2000  # that are tokenised to find them
 CLS, SEP = 101, 102
-# Logits are divided by this: the value at which the 888 pairs held out of training are least surprising (bench/LOG.md).
-TEMPERATURE = 1.0
 # What cannot be, by (whether the old text asks, whether the new one does): a statement answers a question but does not
 # repeat or replace it, and a question changes nothing that was stated.
 IMPOSSIBLE = {
@@ -100,13 +98,14 @@ class TrainedJudge:
 
 
 def asks(text: str) -> bool:
+    """Whether a text is a question by its form."""
     return text.rstrip().endswith(("?", "？"))
 
 
 def read_logits(logits: Any, impossible: Sequence[str]) -> Judgement:
     import numpy as np
 
-    raised = np.exp((logits - logits.max()) / TEMPERATURE)
+    raised = np.exp(logits - logits.max())  # calibrated as it is: bench/LOG.md
     raised[[RELATED.index(name) for name in impossible]] = 0
     shares = (raised / raised.sum()).tolist()
     best = max(range(len(RELATED)), key=shares.__getitem__)

@@ -259,10 +259,14 @@ def test_a_broken_index_is_mended(cli):
 def test_open_permissions_are_mended(cli):
     cli.add(DEPLOY)
     cli.home.chmod(0o755)
+    hooks = cli.home / "hooks"
+    hooks.mkdir(mode=0o755, exist_ok=True)
+    hooks.chmod(0o755)
+    assert "others can look into" in findings(cli)["hooks folder"]["message"]
     problem = findings(cli)["folder"]
     assert "0755" in problem["message"]
     assert cli("doctor", "--fix").code == 0
-    assert cli.home.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in (cli.home, hooks)} == {0o700}
     cli.home.chmod(0o777)
     assert "folder" in findings(cli)
 

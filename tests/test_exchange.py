@@ -188,7 +188,9 @@ def test_a_strangers_file_claims_nothing_for_itself(cli, tmp_path, claimed, stor
     assert [event["action"] for event in one["history"]] == ["add"]
 
 
-@pytest.mark.parametrize("name", ["created_at", "updated_at", "last_accessed", "deleted_at"])
+@pytest.mark.parametrize(
+    "name", ["created_at", "updated_at", "last_accessed", "deleted_at", "valid_from"]
+)
 def test_nothing_that_is_imported_is_of_tomorrow(cli, tmp_path, name):  # noqa: F811
     cli.ok("import", str(strange(cli, tmp_path, {name: "2999-01-01T00:00:00Z"})))
     (one,) = exported(cli).values()
@@ -327,7 +329,7 @@ def test_an_import_that_is_cut_off_leaves_no_memory_without_its_vector(cli, tmp_
     def full(store, bundle, **how):
         taken.append(bundle)
         if len(taken) > 2:
-            raise StoreError("The disk is full.", "Free some space.")
+            raise StoreError("The disk is full; nothing was changed.", "Free some space.")
         return take(store, bundle, **how)
 
     monkeypatch.setattr(SqliteStore, "take", full)

@@ -195,9 +195,12 @@ def test_settings_are_read_as_the_host_reads_them(cli, home, program, name, file
     cli.ok("install", f"--{name}", "--no-skills")
     path = home / file
     path.write_text(path.read_text().replace("{", "{ // mine", 1))
-    found = findings(cli)[f"{name} config"]
+    all_found = findings(cli)
+    found = all_found[f"{name} config"]
     assert found["ok"] is read
     assert read or f"ignores {path}: it reads no comments" in found["message"]
+    ignored = "MCP" if file == ".claude.json" else "hooks"
+    assert (f"{name} {ignored}" in all_found) is read
     again = cli("install", f"--{name}", "--no-skills", "--json")
     reasons = [reason for one in json.loads(again.out)["files"] for reason in one["reasons"]]
     assert read or any("reads no comments" in reason for reason in reasons)

@@ -19,6 +19,8 @@ from mcp_types import (
 
 from bethink import Bethink, __version__
 from bethink.config import Config
+from bethink.features import inbox
+from bethink.hooks import state
 from bethink.hosts.speech import spoken
 from bethink.recall.shape import tokens
 from bethink.surface.mcp.offers import PROMPTS
@@ -220,6 +222,29 @@ def test_forgetting_hides_and_include_deleted_shows(talk):
     assert "(forgotten)" in talk.search_memories(
         query="what is the office plant called?", include_deleted=True
     )
+
+
+def test_the_users_own_word_is_forgotten_when_the_user_says_so(talk, place, monkeypatch):
+    with direct(place) as memory:
+        ids = [memory.add(text).id for text in ("We use Redis", "We use Kafka")]
+    said = talk.forget_memories(ids=ids[:1])
+    assert "is the user's own word; it waits in the inbox" in said
+    talk.forget_memories(ids=ids[:1])
+    with direct(place) as memory:
+        assert memory.one(ids[0]).deleted_at is None
+        items = inbox.list_queue(memory, "doubtful").items
+        assert [(item.memories[0].id, item.reason) for item in items] == [
+            (ids[0], "an agent would forget it")
+        ]
+        inbox.decide(memory, "forget", ids[:1])
+        assert not memory.restore(ids[0]).tags
+        assert not inbox.list_queue(memory, "doubtful").items
+        root = memory.project.root
+    monkeypatch.setenv("BETHINK_HOME", str(place[2]))
+    state.note_forgetting("Don't forget to remove the import.", root)
+    assert "waits in the inbox" in talk.forget_memories(ids=ids[1:])
+    state.note_forgetting("Please forget what I said about Kafka.", root)
+    assert "] forgotten" in talk.forget_memories(ids=ids[1:])
 
 
 def test_rating_counts_votes_and_a_use(talk, place):

@@ -147,6 +147,16 @@ def test_a_database_of_another_encoding_or_with_a_schema_of_that_name_is_left_al
     assert "encoded as LATIN1" in told(postgres.on(fresh, latin)).message
 
 
+def test_a_database_of_version_0_4_says_how_its_memories_come_along(fresh):
+    tables = ("memories", "lexeme_counts", "tombstones", "migrations")
+    postgres.run(
+        fresh, "CREATE SCHEMA before", *(f"CREATE TABLE before.{t} (a int)" for t in tables)
+    )
+    error = told(fresh)
+    assert "memories of version 0.4, in the schema `before`" in error.message
+    assert "bethink import FILE --all-scopes --trusted" in error.hint
+
+
 def test_a_database_of_a_newer_version_is_not_touched():
     newer = postgres.migrated()
     postgres.run(newer, "INSERT INTO bethink.migrations(number) VALUES (999)")

@@ -403,23 +403,30 @@ class Bethink:
             self._model.failed(error)
             return {}
 
-    def forget(self, *ids: str, purge: bool = False) -> types.Forgotten:
+    def forget(self, *ids: str, purge: bool = False, asked: bool = False) -> types.Forgotten:
         """Hides memories (`restore` brings them back), or with `purge` removes every trace of them for good, and with them what their
-        conversation holds in the very same words."""
-        full = [self.resolve(id) for id in ids]
-        if purge:
-            full += [one.id for one in traces(self.store, self.store.get(full)).same]
-            receipt = self._write(purge=tuple(full))
-        else:
+        conversation holds in the very same words. An agent only proposes it of what is trusted more than the agent, unless its
+        user `asked` for it."""
+        found = self.store.get([self.resolve(id) for id in ids])
+        proposed = [one for one in found if self.trust < one.trust and not asked]
+        wanted = [one for one in found if self.trust >= one.trust or asked]
+        change = [
+            Change(one.id, "propose", {"tags": (*one.tags, types.TO_FORGET)})
+            for one in proposed
+            if types.TO_FORGET not in one.tags and one.deleted_at is None
+        ]
+        gone = tuple(one.id for one in wanted)
+        if purge and wanted:
+            gone += tuple(one.id for one in traces(self.store, wanted).same)
+        elif wanted:
             now = self.clock()
-            receipt = self._write(
-                change=tuple(
-                    Change(memory.id, "forget", {"deleted_at": now})
-                    for memory in self.store.get(full)
-                    if memory.deleted_at is None
-                )
-            )
-        return types.Forgotten(tuple(full), receipt.hints)
+            change += [
+                Change(one.id, "forget", {"deleted_at": now, "tags": _drop_proposal(one.tags)})
+                for one in wanted
+                if one.deleted_at is None
+            ]
+        receipt = self._write(change=tuple(change), purge=gone if purge else ())
+        return types.Forgotten(gone, receipt.hints, tuple(one.id for one in proposed))
 
     def restore(self, id: str, version: int | None = None) -> types.Memory:
         """Brings a forgotten or replaced memory back, opens one again that was settled, or brings back an earlier version of its
@@ -699,6 +706,10 @@ class Bethink:
     def reset(self, scopes: Sequence[str] | None = None) -> int:
         """Forgets everything, or everything in some scopes, beyond recovery. Returns how many memories that were."""
         return self.store.reset(scopes)
+
+
+def _drop_proposal(tags: Sequence[str]) -> tuple[str, ...]:
+    return tuple(tag for tag in tags if tag != types.TO_FORGET)
 
 
 def _harmless_container(name: str | None) -> str | None:

@@ -319,11 +319,16 @@ class Receipt(NamedTuple):
         return sum(outcome.status == "added" for outcome in self.outcomes)
 
 
+TO_FORGET = "to-forget"  # the tag of a memory that an agent would forget, and that is not its own
+
+
 class Forgotten(NamedTuple):
-    """What was hidden or purged: the ids of all that went, and what the caller should know."""
+    """What was hidden or purged: the ids of all that went, of those that only the user may let go, and what the caller should
+    know."""
 
     ids: tuple[str, ...]
     hints: tuple[str, ...] = ()
+    proposed: tuple[str, ...] = ()
 
 
 class Event(NamedTuple):

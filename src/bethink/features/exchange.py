@@ -431,7 +431,8 @@ def _put_new(
         except BethinkError as error:
             if not at:
                 raise
-            error.message += f" {at:,} of {len(new):,} memories went in before."
+            why = error.message.removesuffix("; nothing was changed.").removesuffix(".")
+            error.message = f"{why}. {at:,} of {len(new):,} memories went in before."
             error.hint = f"{error.hint or ''} The same command goes on from there.".strip()
             raise
         done = done._replace(added=done.added - left, known=done.known + left)

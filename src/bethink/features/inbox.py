@@ -18,7 +18,7 @@ from bethink.features import promotion, tending
 from bethink.features.tending import COMPARED, Pair
 from bethink.ingest.reconcile import BELIEVED
 from bethink.text.checks import check_choice
-from bethink.types import TRUST, Batch, Change, Filter, Memory
+from bethink.types import TO_FORGET, TRUST, Batch, Change, Filter, Memory
 
 QUEUES = ("contradictions", "duplicates", "doubtful", "questions", "promotions")
 PAIRS = ("contradictions", "duplicates")
@@ -75,14 +75,16 @@ def list_queue(
 
 
 def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tuple[Memory, str]]:
+    most = start + limit + 100
     if queue == "promotions":
-        for one, reason in promotion.candidates(memory, start + limit + 100)[start:]:
-            if queue not in _kept(one):
-                yield one, reason
-        return
-    for one in memory.list(filter=_wanted(memory, queue), limit=limit + 100, offset=start):
-        if queue not in _kept(one):
-            yield one, _why(queue, one)
+        found = promotion.candidates(memory, most)
+    else:
+        listed = memory.list(filter=_wanted(memory, queue), limit=most)
+        if queue == "doubtful":
+            unwanted = memory.list(filter=memory.filter(tags=(TO_FORGET,)), limit=most)
+            listed = [*unwanted, *(one for one in listed if TO_FORGET not in one.tags)]
+        found = [(one, _why(queue, one)) for one in listed]
+    yield from ((one, reason) for one, reason in found[start:] if queue not in _kept(one))
 
 
 def _kept(one: Memory) -> set[str]:
@@ -104,6 +106,8 @@ def _wanted(memory: Bethink, queue: str) -> Filter:
 def _why(queue: str, one: Memory) -> str:
     if queue == "questions":
         return "not answered yet" if one.kind == "question" else "not solved yet"
+    if TO_FORGET in one.tags:
+        return "an agent would forget it"
     return (
         "quarantined: no search shows it"
         if one.trust == TRUST["quarantined"]

@@ -216,6 +216,7 @@ def limit_stranger(record: Record, now: datetime) -> Record:
     memory = memory._replace(
         created_at=min(memory.created_at, now),
         updated_at=min(memory.updated_at, now),
+        valid_from=memory.valid_from and min(memory.valid_from, now),
         deleted_at=memory.deleted_at and min(memory.deleted_at, now),
         last_accessed=memory.last_accessed and min(memory.last_accessed, now),
         usefulness=max(-MOST_VOTES, min(memory.usefulness, MOST_VOTES)),

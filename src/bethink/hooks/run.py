@@ -239,9 +239,13 @@ def _attempt(hook: Hook, action: Callable[[], None]) -> None:
 
 
 def _note_start(hook: Hook, place: Place) -> None:
-    """Notes the transcript of a turn that begins now: if its agent is killed, the next hook of any session has it read."""
+    """Notes the transcript of a turn that begins now: if its agent is killed, the next hook of any session has it read. And
+    whether the user asks to forget something."""
 
-    if hook.source in events.PEOPLE and hook.transcript:
+    if hook.source not in events.PEOPLE:
+        return
+    state.note_forgetting(hook.prompt, place.project.root)
+    if hook.transcript:
         spool.note(hook, place.database, place.project)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from _thread import get_ident
 from collections.abc import Iterable
@@ -113,6 +114,28 @@ def _read_failure(row: Any) -> Failure | None:
 def clear_failures() -> None:
     with suppress(OSError):
         failures_file().unlink()
+
+
+# Whether the user asked to forget something
+
+FORGETTING = re.compile(
+    r"(?<!not )(?<!n't )(?<!n’t )(?<!never )\b(?:forget|erase|unlearn|vergiss|vergesse|olvida|oublie|esquece|dimentica)\b"
+    r"|\b(?:delete|remove|drop|hide|purge|discard)\b[^.!?\n]{0,80}\b(?:memory|memories|bethink)\b",
+    re.IGNORECASE,
+)
+# Seconds for which the user's request holds: a turn of an agent may take that long. Set by hand.
+ASKED_SECONDS = 3600.0
+
+
+def note_forgetting(prompt: str, root: Path) -> None:
+    """Notes that the user's prompt asks to forget something of a project: then the agent may do so."""
+    if FORGETTING.search(prompt[:10_000]):
+        write_json(folder() / "asked" / f"{digest(str(root))}.json", {"at": time.time()})
+
+
+def is_forgetting_asked(root: Path) -> bool:
+    kept = read_json(folder() / "asked" / f"{digest(str(root))}.json")
+    return isinstance(kept, dict) and time.time() - float(kept.get("at", 0)) < ASKED_SECONDS
 
 
 # What a session was given

@@ -162,10 +162,10 @@ def _look_into(found: Connection, target: Target, text: str) -> Connection:
             found = _look_at_server(found, value, edit.server_words(entry.value))
     if found == before:
         return found
-    found = found._replace(paths=(*found.paths, target.path))
     if why := why_ignored(target, text, AGENTS[found.host]):
-        return found._replace(problems=(*found.problems, why), unreadable=True)
-    return found
+        # What the host does not read is not there: it must not pass for hooks that run.
+        found = before._replace(problems=(*before.problems, why), unreadable=True)
+    return found._replace(paths=(*found.paths, target.path))
 
 
 def _look_at_hooks(found: Connection, listed: Any, wanted: dict[str, Any]) -> Connection:

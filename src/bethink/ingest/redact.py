@@ -360,9 +360,9 @@ _FILLER = (
     r"(?i)example|your|placeholder|sample|change[-_ ]?(?:me|it|this)|\bmy[-_](?:api|app|secret|token|password|key)|dummy|fake"
     r"|insert|replace[-_]?(?:me|this|with)|todo|mock|do[-_ ]not|foo[-_]?bar|[-_]here\b|not[-_]a[-_]?real|default"
 )
-# A value that holds one of these and a word with digits of its own is a secret, too: `yourMama1986`, `defaultPw2024`.
+# A value that holds one of these and a word with digits of its own is a secret, too: `yourMama1986`, `default-tango42`.
 _HOLDING = r"(?i)example|your|default|sample"
-_OWN = r"[A-Z][a-z]{1,20}\d\d"
+_OWN = r"[A-Z][a-z]{1,20}\d\d|[a-z]{4,20}\d\d|\d[A-Z][a-z]{2,20}|(?:[A-Za-z]{1,9}\d{1,9}){3}"
 _GENERIC = r"(?i)password|secret|token|api|key|user|admin|name|value|test|id(?![a-z])"
 # Words that carry digits without being secret: "token: Base64/RS256".
 _JARGON = (
@@ -400,6 +400,14 @@ _ORDINARY = frozenset(
     random generated rotated needed asked shown below above here there different public weak strong short long included include
     same-origin omit bearer basic digest session prompt file option flag argument instead from with without stdin password
     passwort always never still only being used reset sent kept case-sensitive set tracked visible plaintext plain
+    """.split()
+)
+
+# What a password is said to be like: "very long", "case sensitive", "twelve characters".
+_MEASURES = frozenset(
+    """
+    character characters letter letters digit digits word words day days week weeks month months year years sensitive
+    insensitive same old new wrong easy hard secure insecure simple policy default wide ask see
     """.split()
 )
 
@@ -613,15 +621,26 @@ def _stated(found: Suspect) -> bool:
 
 
 def _spoken(found: Suspect) -> bool:
-    """Of a network even a plain word is told as its password, where it ends the sentence."""
+    """Of a network even plain words are told as its password, where they end the sentence."""
     value = found.value.rstrip(_LOOSE + "!")
     ends = found.text[found.first + len(value) : found.last + 2].strip("\"'`.!, ")[:1] in ("", "\n")
-    plain = not (STOP_WORDS | _ORDINARY) & {value.lower()} and not value.endswith(("ed", "able"))
-    return not _is_open(value) and plain and (ends or any(map(str.isdigit, value)))
+    words = _compile(r"[ -]").split(value)
+    plain = not (STOP_WORDS | _ORDINARY | _MEASURES).intersection(map(str.lower, words))
+    told = plain and not any(word.endswith(("ed", "able", "ly", "ing")) for word in words)
+    return not _is_open(value) and told and (ends or any(map(str.isdigit, value)))
 
 
 def _words(found: Suspect) -> bool:
     return _is_passphrase(found.value)
+
+
+def _seed(found: Suspect) -> bool:
+    """In small letters a seed looks like words, of which hardly any has two digits and four short ones seldom stand without
+    one that makes a sentence."""
+    groups = found.value.split()
+    return sum(map(str.isdigit, found.value)) > 1 or (
+        len(groups) > 3 and not STOP_WORDS & {*groups}
+    )
 
 
 def _always(_: Suspect) -> bool:
@@ -633,6 +652,6 @@ _CHECKS = {
     check.__name__[1:]: check
     for check in (
         *(_genuine, _counted, _credential, _key_block, _url_password, _typed, _given, _dsn),
-        *(_cookie, _assigned, _flag, _stated, _spoken, _strong, _words, _element, _always),
+        *(_cookie, _assigned, _flag, _stated, _spoken, _strong, _words, _seed, _element, _always),
     )
 }

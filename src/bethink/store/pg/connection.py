@@ -508,6 +508,17 @@ def _found(connection: psycopg.Connection[Any], name: str) -> None:
         raise StoreError(
             f"{name} has a schema `bethink` that is not ours.", "Use another database."
         )
+    old = connection.execute(
+        "SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE c.relname IN ('memories', 'lexeme_counts', 'tombstones', 'migrations')"
+        " GROUP BY n.nspname HAVING count(*) = 4"
+    ).fetchone()
+    if old:
+        raise StoreError(
+            f"{name} holds memories of version 0.4, in the schema `{old[0]}`, which this version does not open.",
+            "With 0.4, as each person (`user`) and once without one: export --all-projects --output FILE. Then, with `user` set and"
+            " `database` naming a new database: bethink import FILE --all-scopes --trusted.",
+        )
     connection.execute(SQL("CREATE SCHEMA {}").format(Identifier("bethink")))
     connection.execute(
         "CREATE TABLE bethink.migrations (number integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp())"

@@ -15,6 +15,7 @@ from bethink import __version__, config
 from bethink.embed import fingerprint, models
 from bethink.embed.base import WINDOW
 from bethink.errors import BethinkError, EmbeddingError
+from bethink.hooks import state
 from bethink.hosts import check
 from bethink.hosts.place import Place, portable_command
 from bethink.store.connection import OLDEST_SQLITE
@@ -155,10 +156,11 @@ def examine_memory(args: Namespace) -> Iterator[Finding]:
             path = path_of(memory)
             yield Finding("database", True, f"opens: {path or getattr(memory.store, 'path', '')}")
             yield from check_store(memory, args.deep)
-            if path is not None and os.name == "posix":
-                loose = find_loose(path.parent)
-                message = loose or f"{path.parent} is yours"
-                yield Finding("folder", not loose, message, "bethink doctor --fix")
+            for folder in find_folders(path):
+                loose = find_loose(folder)
+                message = loose or f"{folder} is yours"
+                name = "hooks folder" if folder == state.folder() else "folder"
+                yield Finding(name, not loose, message, "bethink doctor --fix")
             yield from check_model(memory, args.deep)
             if path is not None:
                 yield check_space(path)
@@ -230,6 +232,12 @@ def check_store(memory: Bethink, deep: bool) -> Iterator[Finding]:
             yield Finding(part, True, parts[part])
 
 
+def find_folders(database: Path | None) -> list[Path]:
+    """The folders whose permissions matter: that of the database, and that of the hooks."""
+    found = [*([database.parent] if database else []), state.folder()]
+    return [path for path in found if os.name == "posix" and path.is_dir()]
+
+
 def find_loose(path: Path) -> str | None:
     """What is wrong with a folder's permissions. Our own folders are for the owner alone; others must only not be open to changes."""
     mode = path.stat().st_mode
@@ -242,7 +250,8 @@ def find_loose(path: Path) -> str | None:
 
 def is_ours(path: Path) -> bool:
 
-    return path.name == ".bethink" or path.resolve() == config.data_directory().resolve()
+    ours = (config.data_directory(), state.folder())
+    return path.name == ".bethink" or path.resolve() in [one.resolve() for one in ours]
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[Finding]:
@@ -285,8 +294,9 @@ def mend_memory(args: Namespace) -> None:
         with open_quietly(args) as memory:
             path = path_of(memory)
             problems = memory.check()
-            if path and find_loose(path.parent) and is_ours(path.parent):
-                attempt(args, f"set {path.parent} to mode 0700", lambda: path.parent.chmod(0o700))
+            for folder in find_folders(path):
+                if find_loose(folder) and is_ours(folder):
+                    attempt(args, f"set {folder} to mode 0700", partial(folder.chmod, 0o700))
             for file in (Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm") if path):
                 if file.exists() and file.stat().st_mode & 0o077:
                     attempt(args, f"set {file} to mode 0600", partial(file.chmod, 0o600))

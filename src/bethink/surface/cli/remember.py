@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features import handoffs, promotion
+from bethink.hooks import state
 from bethink.ingest.traces import traces
 from bethink.project import is_marked
 from bethink.recall.shape import citation, plain
@@ -333,7 +334,7 @@ def forget(args: Namespace, memory: Bethink) -> Result:
     ids = [one.id for one in found]
     short = memory.store.abbreviate(ids)
     labels = [memory_label(one, short) for one in found]
-    done = memory.forget(*ids)
+    done = memory.forget(*ids, asked=state.is_forgetting_asked(memory.project.root))
     reach = " --all-projects" if args.all_projects else ""
     more = ", and so on." if ids[1:] else "."
     hidden = [
@@ -341,11 +342,14 @@ def forget(args: Namespace, memory: Bethink) -> Result:
         for relation in memory.store.relations(ids)
         if relation.type == "supersedes" and relation.source in ids
     ]
+    status = {id: "proposed" if id in done.proposed else "forgotten" for id in ids}
+    waits = "The user's own word waits in the inbox until the user says so there or runs `bethink forget`."
     return Result(
-        [{"id": id, "status": "forgotten"} for id in ids],
-        [f"forgotten {label}" for label in labels],
+        [{"id": id, "status": status[id]} for id in ids],
+        [f"{status[id]} {label}" for id, label in zip(ids, labels, strict=True)],
         warnings=done.hints,
         hints=[
+            *([waits] if done.proposed else []),
             f"Undo with `bethink restore {short[ids[0]]}{reach}`{more}",
             *(
                 f"What it had replaced stays hidden too: `bethink restore {id}{reach}` brings it back."
@@ -364,8 +368,15 @@ def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
     if not args.yes:
         output.talk("\n".join(labels))
     confirm(args, f"Purging {many(len(ids), 'memory', 'memories')} cannot be undone.")
+    asked = state.is_forgetting_asked(memory.project.root)
+    theirs = [] if asked else [one for one in found if memory.trust < one.trust]
+    if theirs:
+        raise InvalidInput(
+            f"{labels[found.index(theirs[0])]} is the user's own word, which an agent cannot purge.",
+            "The user purges it, in a terminal or after asking the agent to forget it.",
+        )
     rules = promotion.withdraw_rules(memory, found)
-    done = memory.forget(*ids, purge=True)
+    done = memory.forget(*ids, purge=True, asked=asked)
     reach = " --all-projects" if args.all_projects else ""
     turn, idea = "The turn it was taken from still says it", "What was taken from it still says so"
     return Result(

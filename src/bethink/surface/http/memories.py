@@ -360,6 +360,7 @@ def _forget(call: Call, ids: list[str], purge: bool) -> dict[str, Any]:
     hints = promotion.withdraw_rules(memory, [*found, *known.same]) if purge else []
     done = memory.forget(*full, purge=purge)
     ended = [{"id": id, "status": "purged" if purge else "forgotten"} for id in done.ids]
+    ended += [{"id": id, "status": "proposed"} for id in done.proposed]
     remains = [one.id for one in known.rest]
     optional = {"remains": remains, "hints": [*hints, *done.hints]}
     return {"items": ended, **{name: value for name, value in optional.items() if value}}

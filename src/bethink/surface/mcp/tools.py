@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.features import conversations, handoffs
+from bethink.hooks import state
 from bethink.ingest.pipeline import clean_passage
 from bethink.ingest.redact import redact
 from bethink.surface.mcp import schemas
@@ -204,13 +205,15 @@ def forget_memories(memory: Bethink, given: Arguments) -> str:
     ids, missing = _resolved(memory, given["ids"])
     known = {one.id: one for one in memory.store.get(ids)}
     short = memory.store.abbreviate(ids)
-    done = memory.forget(*ids)
+    done = memory.forget(*ids, asked=state.is_forgetting_asked(memory.project.root))
+    waits = "is the user's own word; it waits in the inbox until the user runs: bethink forget {}"
     lines = [
         f"[{short[id]}] {'was forgotten before' if known[id].deleted_at else 'forgotten'}"
-        for id in ids
+        for id in done.ids
     ]
-    back = "`bethink restore ID` brings a memory back."
-    return "\n".join([*lines, *missing, back, *note_lines(done.hints)])
+    lines += [f"[{short[id]}] {waits.format(short[id])}" for id in done.proposed]
+    back = ["`bethink restore ID` brings a memory back."] if done.ids else []
+    return "\n".join([*lines, *missing, *back, *note_lines(done.hints)])
 
 
 def rate_memories(memory: Bethink, given: Arguments) -> str:

@@ -13,7 +13,7 @@ from bethink.api import Bethink
 from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import Overtaken
 from bethink.features import conversations
-from bethink.hooks import pause
+from bethink.hooks import state
 from bethink.ingest.traces import traces
 
 model_or_pull = test_embed.model_or_pull
@@ -400,9 +400,9 @@ def test_no_host_s_title_is_taken_of_a_session_that_was_off_in_part(memory, tmp_
 def test_a_title_made_after_a_pause_is_not_taken_on_a_later_page(memory, tmp_path):
     shop = str(tmp_path / "shop")
     during = (DAY + timedelta(minutes=2)).timestamp()
-    pause.file().parent.mkdir(parents=True, exist_ok=True)
-    pause.file().write_text(
-        json.dumps([pause.Pause(pause.EVERYWHERE, during - 30, during + 30)._asdict()])
+    state.pauses_file().parent.mkdir(parents=True, exist_ok=True)
+    state.pauses_file().write_text(
+        json.dumps([state.Pause(state.EVERYWHERE, during - 30, during + 30)._asdict()])
     )
     rows = [claude(1, BUILD, cwd=shop), claude(2, "my lawyer is Saul", cwd=shop), NAMED]
     titles, stored = titled(memory, tmp_path, "claude", "s1.jsonl", *rows)

@@ -9,7 +9,7 @@ import pytest
 from hooking import Shop
 
 from bethink.errors import InvalidInput
-from bethink.hooks import event, pause, spool, state
+from bethink.hooks import event, spool, state
 from bethink.hooks.event import EVENTS, HOSTS, Hook, render_answer
 from bethink.hooks.run import KEEP, run
 from bethink.text.fence import NOTICE
@@ -27,7 +27,7 @@ def test_a_turn_whose_agent_is_killed_is_read_at_the_next_hook(shop: Shop) -> No
     assert (entry.transcript, entry.event) == (str(talk), "prompt")
     shop.start(session_id="another")
     assert shop.woken
-    pause.pause(pause.EVERYWHERE)
+    state.pause_memory(state.EVERYWHERE)
     shop.ask("and now?", transcript_path=str(shop.project / "other.jsonl"))
     assert len(spool.waiting()) == 1
 
@@ -215,11 +215,11 @@ def test_hooks_that_are_switched_off_do_nothing(
 def test_a_pause_is_kept(shop: Shop) -> None:
     shop.add("We deploy from main", "decision")
     with shop.memory() as memory:
-        pause.pause(memory.project.scope)
+        state.pause_memory(memory.project.scope)
     assert shop.start() == shop.ask("how do we deploy?") == ""
     assert shop.printed("pre-compact", transcript_path="/talks/a.jsonl") == ""
     assert spool.waiting() == []
-    pause.resume(pause.EVERYWHERE)
+    state.resume_memory(state.EVERYWHERE)
     assert "We deploy from main" in shop.start()
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bethink.hooks.evidence import asked, confidence
-from bethink.hooks.vocabulary import is_telling
+from bethink.hooks.evidence import asked, confidence, is_telling
 from bethink.store.base import Statistics
 from bethink.store.words import tokenize
 from bethink.types import Words

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from agent_files import HOSTS, home_of, laid, tree
 
-from bethink.hooks import pause, spool, state
+from bethink.hooks import spool, state
 from bethink.hooks.event import Hook
 from bethink.hosts import agent, check, place
 
@@ -207,7 +207,7 @@ def test_settings_are_read_as_the_host_reads_them(cli, home, program, name, file
 
 
 def test_pauses_that_hold_are_told(cli, home: Path) -> None:
-    pause.pause(pause.EVERYWHERE)
+    state.pause_memory(state.EVERYWHERE)
     assert findings(cli)["pause"]["message"] == "memory is paused everywhere until `bethink resume`"
 
 

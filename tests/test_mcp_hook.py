@@ -17,7 +17,7 @@ from mcp_types import CallToolRequestParams
 
 from bethink.api import Bethink
 from bethink.embed.http import HttpEmbedder
-from bethink.hooks import pause, state
+from bethink.hooks import state
 from bethink.project import find
 from bethink.surface.mcp.keeper import Keeper, answer_prompt_hook
 from bethink.surface.mcp.schemas import HOOK, TOOLS
@@ -95,9 +95,9 @@ def test_the_same_switches_hold(
     monkeypatch.setenv("BETHINK_HOOKS", "off")
     assert asked(keeper) == "{}"
     monkeypatch.delenv("BETHINK_HOOKS")
-    pause.pause(pause.EVERYWHERE)
+    state.pause_memory(state.EVERYWHERE)
     assert asked(keeper) == "{}"
-    pause.resume(pause.EVERYWHERE)
+    state.resume_memory(state.EVERYWHERE)
     assert asked(keeper, source="schedule_wakeup") == "{}"
     assert DECISION in asked(keeper)
 
@@ -111,7 +111,7 @@ def test_outside_git_a_folder_of_the_servers_project_is_no_other_and_paused_with
     keeper = Keeper(tmp_path / "notes")
     try:
         assert DECISION in asked(keeper, cwd=str(tmp_path / "notes" / "deep"))
-        pause.pause(find(tmp_path / "notes").scope)
+        state.pause_memory(find(tmp_path / "notes").scope)
         assert asked(keeper, session="s2", cwd=str(tmp_path / "notes" / "deep")) == "{}"
     finally:
         assert keeper.close(10)

@@ -13,7 +13,7 @@ from cli_runner import cli  # noqa: F401
 
 from bethink.api import Bethink
 from bethink.errors import BethinkError
-from bethink.hooks import pause, spool
+from bethink.hooks import spool, state
 from bethink.hooks.event import Hook
 from bethink.hooks.run import run
 from bethink.project import find
@@ -31,9 +31,9 @@ def ago(**span: float) -> datetime:
     return datetime.now(UTC) - timedelta(**span)
 
 
-def keep(*pauses: pause.Pause) -> None:
-    pause.file().parent.mkdir(parents=True, exist_ok=True)
-    pause.file().write_text(json.dumps([one._asdict() for one in pauses]))
+def keep(*pauses: state.Pause) -> None:
+    state.pauses_file().parent.mkdir(parents=True, exist_ok=True)
+    state.pauses_file().write_text(json.dumps([one._asdict() for one in pauses]))
 
 
 def test_a_project_is_paused_in_all_of_its_folders_and_no_other(cli, tmp_path):  # noqa: F811
@@ -41,33 +41,33 @@ def test_a_project_is_paused_in_all_of_its_folders_and_no_other(cli, tmp_path): 
     (cli.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (cli.project / "deep" / "down").mkdir(parents=True)
     (tmp_path / "bakery").mkdir()
-    assert not pause.is_paused(str(cli.project))
+    assert not state.is_paused(str(cli.project))
     assert cli.ok("pause") == "paused shop\n"
     assert [
-        pause.is_paused(str(path))
+        state.is_paused(str(path))
         for path in (cli.project, cli.project / "deep" / "down", tmp_path / "bakery")
     ] == [True, True, False]
     assert cli.ok("resume") == "resumed shop\n"
-    assert not pause.is_paused(str(cli.project))
+    assert not state.is_paused(str(cli.project))
 
 
 def test_everywhere_is_everywhere_and_is_told_apart_from_a_project(cli, tmp_path):  # noqa: F811
     cli.ok("pause", "--everywhere")
     assert (
-        pause.is_paused(str(cli.project))
-        and pause.is_paused(str(tmp_path))
-        and pause.is_paused("/nowhere")
+        state.is_paused(str(cli.project))
+        and state.is_paused(str(tmp_path))
+        and state.is_paused("/nowhere")
     )
     result = cli("resume")
     assert "shop was not paused" in result.out and "resume --everywhere" in result.err
-    assert pause.is_paused(str(cli.project))
+    assert state.is_paused(str(cli.project))
     cli.ok("pause")
     told = cli.json("resume", "--everywhere")
     assert ([one["scope"] for one in told["resumed"]], told["still_paused"]) == (
         ["everywhere", find(cli.project).scope],
         [],
     )
-    assert not pause.is_paused(str(cli.project))
+    assert not state.is_paused(str(cli.project))
     assert cli.ok("resume", "--everywhere") == "Nothing was paused.\n"
 
 
@@ -75,24 +75,24 @@ def test_a_pause_for_some_time_ends_by_itself(cli, monkeypatch):  # noqa: F811
     told = cli.json("pause", "--for", "2h")["paused"]
     since, until = (datetime.fromisoformat(told[name]) for name in ("since", "until"))
     assert timedelta(hours=1.99) < until - since < timedelta(hours=2.01)
-    assert pause.is_paused(str(cli.project))
+    assert state.is_paused(str(cli.project))
     now = time.time()
-    monkeypatch.setattr(pause.time, "time", lambda: now + 7300)
-    assert not pause.is_paused(str(cli.project))
+    monkeypatch.setattr(state.time, "time", lambda: now + 7300)
+    assert not state.is_paused(str(cli.project))
 
 
 @pytest.mark.parametrize("span", ["soon", "-2h", "0h", "2020-01-01", " "])
 def test_a_time_that_is_none_is_refused(cli, span):  # noqa: F811
     cli.fails("pause", f"--for={span}", code=2)
-    assert not pause.is_paused(str(cli.project))
+    assert not state.is_paused(str(cli.project))
 
 
 def test_pausing_twice_is_one_pause_and_the_last_word_counts(cli):  # noqa: F811
     cli.ok("pause")
     cli.ok("pause", "--for", "1h")
-    assert [one.until is None for one in pause.read() if one.holds(time.time())] == [False]
+    assert [one.until is None for one in state.read_pauses() if one.holds(time.time())] == [False]
     cli.ok("resume")
-    assert not pause.is_paused(str(cli.project))
+    assert not state.is_paused(str(cli.project))
 
 
 def test_reading_a_chat_without_times_while_memory_is_paused_is_warned_of(cli, tmp_path):  # noqa: F811
@@ -112,7 +112,7 @@ def test_reading_a_chat_without_times_while_memory_is_paused_is_warned_of(cli, t
 
 
 def test_nothing_is_noted_while_memory_is_paused(desk: Desk) -> None:
-    pause.pause(find(desk.project).scope)
+    state.pause_memory(find(desk.project).scope)
     file = desk.talk("a", *SAID)
     desk.note(file)
     assert spool.waiting() == []
@@ -124,8 +124,8 @@ def test_what_was_said_meanwhile_is_not_captured_by_the_next_stop(desk: Desk, sc
     began = ago(minutes=20)
     at = began.timestamp()
     keep(
-        pause.Pause(
-            pause.EVERYWHERE if scope == "everywhere" else find(desk.project).scope,
+        state.Pause(
+            state.EVERYWHERE if scope == "everywhere" else find(desk.project).scope,
             at + 30,
             at + 150,
         )
@@ -139,7 +139,7 @@ def test_what_was_said_meanwhile_is_not_captured_by_the_next_stop(desk: Desk, sc
 
 def test_another_projects_pause_does_not_matter(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "bakery").mkdir()
-    keep(pause.Pause(find(tmp_path / "bakery").scope, ago(hours=2).timestamp()))
+    keep(state.Pause(find(tmp_path / "bakery").scope, ago(hours=2).timestamp()))
     desk.note(desk.talk("a", *SAID, began=ago(minutes=20)))
     desk.work()
     assert desk.turns() == TEXTS
@@ -149,7 +149,7 @@ def test_a_session_that_began_elsewhere_is_paused_where_it_works(
     desk: Desk, tmp_path: Path
 ) -> None:
     (tmp_path / "bakery").mkdir()
-    keep(pause.Pause(find(tmp_path / "bakery").scope, ago(hours=2).timestamp()))
+    keep(state.Pause(find(tmp_path / "bakery").scope, ago(hours=2).timestamp()))
     file = desk.talk("a", *SAID, began=ago(minutes=20))
     lines = file.read_text().splitlines()
     lines[2] = lines[2].replace(str(desk.project), str(tmp_path / "bakery"))
@@ -161,7 +161,7 @@ def test_a_session_that_began_elsewhere_is_paused_where_it_works(
 
 def test_a_backfill_long_after_leaves_it_out_too(cli, tmp_path):  # noqa: F811
     began = ago(days=40)
-    keep(pause.Pause(find(cli.project).scope, began.timestamp() - 60, began.timestamp() + 3600))
+    keep(state.Pause(find(cli.project).scope, began.timestamp() - 60, began.timestamp() + 3600))
     desk = Desk(tmp_path, cli.home, "shop")
     told = cli.json("backfill", str(desk.talk("a", *SAID, began=began)))
     assert (told["turns"], told["skipped"]) == (0, {"memory off": 4})
@@ -198,12 +198,12 @@ def test_outside_git_a_pause_holds_in_the_folders_of_the_project_that_the_sessio
     assert "third replica" in told(
         "prompt", "before", prompt="does the Valkey cluster get a replica?"
     )
-    pause.pause(find(shop / paused).scope)
+    state.pause_memory(find(shop / paused).scope)
     assert told("prompt", "a", prompt="does the Valkey cluster get a replica?") == ""
     assert told("session-start", "b") == told("pre-compact", "a") == ""
     told("stop", "a")
     assert [entry.session for entry in spool.waiting()] == ["before"]
-    pause.resume(pause.EVERYWHERE)
+    state.resume_memory(state.EVERYWHERE)
     told("stop", "a")
     assert [entry.directory for entry in spool.waiting()] == [str(shop)]
 
@@ -251,10 +251,10 @@ def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(
             spool.take(spool.entries(desk.database)[-1])  # and then it was gone
 
     step(*SAID[:2])
-    pause.pause(find(desk.project).scope)
+    state.pause_memory(find(desk.project).scope)
     step(*SAID[2:3])
     step(*SAID[3:])
-    pause.resume(find(desk.project).scope)
+    state.resume_memory(find(desk.project).scope)
     step(*MORE)
     desk.work()
     # Without a worker in between, nobody can tell apart what was said before, meanwhile and after.
@@ -273,7 +273,7 @@ def test_what_comes_after_the_note_is_read_with_it_unless_a_pause_came_between(
     cursor.say(*SAID)
     cursor.stop()
     if paused:
-        pause.pause(find(desk.project).scope)
+        state.pause_memory(find(desk.project).scope)
     cursor.say(*MORE)
     desk.work()
     assert desk.turns() == ([] if paused else TEXTS + MORE_TEXTS)
@@ -293,10 +293,10 @@ def test_where_the_host_does_not_name_the_file_either_nothing_said_meanwhile_is_
     cursor.say(*SAID[:2])
     spool.note(hook, desk.database)
     desk.work()
-    pause.pause(find(desk.project).scope)
+    state.pause_memory(find(desk.project).scope)
     cursor.say(*SAID[2:])
     spool.note(hook, desk.database)
-    pause.resume(find(desk.project).scope)
+    state.resume_memory(find(desk.project).scope)
     spool.note(hook, desk.database)
     desk.work()
     cursor.say(*MORE)
@@ -318,21 +318,21 @@ def test_where_the_host_does_not_name_the_file_either_nothing_said_meanwhile_is_
     ],
 )
 def test_a_file_that_cannot_be_understood_is_a_pause_that_says_how_to_end(cli, content):  # noqa: F811
-    pause.file().parent.mkdir(parents=True)
-    pause.file().write_text(content)
-    assert pause.is_paused(str(cli.project))
+    state.pauses_file().parent.mkdir(parents=True)
+    state.pauses_file().write_text(content)
+    assert state.is_paused(str(cli.project))
     with pytest.raises(BethinkError, match="counts as paused"):
-        pause.read()
+        state.read_pauses()
     assert "pauses.json" in cli.fails("resume", "--everywhere", code=1)
 
 
 def test_pauses_that_are_over_do_not_pile_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pause, "MOST", 10)
+    monkeypatch.setattr(state, "MOST_PAUSES", 10)
     for number in range(15):
-        pause.pause(f"project:{number}")
-        pause.resume(f"project:{number}")
-    pause.pause("project:last")
-    kept = pause.read()
+        state.pause_memory(f"project:{number}")
+        state.resume_memory(f"project:{number}")
+    state.pause_memory("project:last")
+    kept = state.read_pauses()
     assert len(kept) == 10
     assert (
         kept[-1] == (kept[-1].scope, kept[-1].since, None, "") and kept[-1].scope == "project:last"
@@ -340,5 +340,5 @@ def test_pauses_that_are_over_do_not_pile_up(desk: Desk, monkeypatch: pytest.Mon
 
 
 def test_the_file_is_private(desk: Desk) -> None:
-    pause.pause(pause.EVERYWHERE)
-    assert pause.file().stat().st_mode & 0o777 == 0o600
+    state.pause_memory(state.EVERYWHERE)
+    assert state.pauses_file().stat().st_mode & 0o777 == 0o600

@@ -19,16 +19,16 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 365_100,
-    "lines": 53_900,
-    "files": 201,
+    "tokens": 364_951,
+    "lines": 53_872,
+    "files": 199,
     "import cycles": 0,
     "function-level imports of our own": 63,
     "functions of complexity over 15": 52,
-    "test lines": 49_200,
+    "test lines": 49_199,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
-RUNS = {"add": 41, "search": 35, "hook": 38, "backfill": 58}
+RUNS = {"add": 41, "search": 35, "hook": 29, "backfill": 58}
 
 UNCOUNTED = {
     tokenize.COMMENT,
@@ -146,10 +146,11 @@ def trace(frame, event, argument):
     elif "bethink" + os.sep in code.co_filename and not getattr(importing, "depth", 0):
         seen.add(code.co_filename)
 from bethink.surface.cli.main import main
+os._exit = sys.exit  # by which a hook ends
 threading.setprofile(trace)
 sys.setprofile(trace)
 try:
-    main(sys.argv[1:])
+    main()
 except SystemExit:
     pass
 sys.setprofile(None)

@@ -19,8 +19,7 @@ from bethink import project as projects
 from bethink.api import Bethink
 from bethink.errors import BethinkError, NotFound, Overtaken
 from bethink.features import language
-from bethink.hooks.pause import Pause, is_covered
-from bethink.hooks.pause import read as read_pauses
+from bethink.hooks.state import Pause, is_covered, read_pauses
 from bethink.hosts.base import NAMED, OFF, Position
 from bethink.ingest.redact import redact_name, redact_value
 from bethink.types import NOTHING, Batch, Memory, Session, Source, Span

@@ -22,9 +22,9 @@ from bethink import config as configuration
 from bethink import project as projects
 from bethink.errors import BethinkError
 from bethink.hooks import event as events
-from bethink.hooks import pause, spool, state
+from bethink.hooks import spool, state
 from bethink.hooks.event import AUTO, Hook
-from bethink.hooks.vocabulary import is_telling
+from bethink.hooks.evidence import is_telling
 from bethink.store import located
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _note(hook: Hook, place: Place) -> str:
         return ""  # a call of the host's own, whose transcript is never written
     spool.note(hook, place.database, place.project)
     spool.wake(place.database)
-    if hook.event != "pre-compact" or pause.is_paused(hook.directory, place.project.scope):
+    if hook.event != "pre-compact" or state.is_paused(hook.directory, place.project.scope):
         return ""
     return events.render_answer(hook, KEEP)
 
@@ -212,7 +212,7 @@ def _tell(hook: Hook, place: Place, closing: bool) -> str:
 
     if hook.event == "prompt":
         _attempt(hook, lambda: _note_start(hook, place))
-    if pause.is_paused(hook.directory, place.project.scope):
+    if state.is_paused(hook.directory, place.project.scope):
         return ""
     text = ""
     if place.exists and _is_wanted(hook, place.config):

@@ -1,8 +1,13 @@
-"""Small files that hooks keep: what went wrong, for `doctor`, and which memories a session was given already.
+"""Small files that hooks keep: what went wrong, for `doctor`; which memories a session was given already; what the user asked to
+forget; and when memory is paused.
 
 A hook itself never complains, because its agent would have to. Each file is written whole and put in place at once; of two writes in
 the same moment one may be lost, which means that a failure goes uncounted or that something is told twice. Where nothing can be
 written, nothing is.
+
+While memory is paused, in a project or everywhere, hooks neither tell nor note anything. A transcript goes on meanwhile, so every
+pause is kept with its times, also after it ended: whoever reads a transcript, now or in a year, passes over what was said in
+between. A file of pauses that cannot be understood counts as a pause, since somebody who wanted one wrote it.
 """
 
 from __future__ import annotations
@@ -12,21 +17,26 @@ import os
 import re
 import time
 from _thread import get_ident
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.config import data_directory
+from bethink.errors import BethinkError
 from bethink.hooks.event import EVENTS, HOSTS, Hook
 from bethink.ingest.redact import redact
+from bethink.project import find as find_project
+from bethink.text import textfile
 
 LONGEST = 300  # characters of a message
 OTHER = "unknown"  # stands for hosts and events that do not exist, so that the rows stay few
 MOST_IDS = 1000  # of one session; the oldest go first
 OLD = 30 * 86400.0  # seconds after which a session is over
 MOST_SESSIONS = 500
+EVERYWHERE = "everywhere"  # the scope of a pause that holds in every project
+MOST_PAUSES = 1000  # that are kept; the oldest that are over go first
 
 
 def folder() -> Path:
@@ -198,3 +208,112 @@ def _given_file(hook: Hook) -> Path | None:
     """Named by a hash, because a host may give anything as the name of a session."""
     name = hook.session or hook.transcript
     return folder() / "given" / f"{digest(f'{hook.host} {name}')}.json" if name else None
+
+
+# When memory is paused
+
+
+class Pause(NamedTuple):
+    scope: str  # of a project, or EVERYWHERE
+    since: float  # seconds since the epoch
+    until: float | None = None  # None: until it is resumed
+    name: str = ""  # of the project, for people to read
+
+    def holds(self, at: float) -> bool:
+        return self.since <= at and (self.until is None or at < self.until)
+
+
+def pauses_file() -> Path:
+    return data_directory() / "pauses.json"
+
+
+def read_pauses() -> list[Pause]:
+    """Every pause, the oldest first."""
+    try:
+        rows = json.loads(pauses_file().read_bytes())
+        return sorted(map(_read_pause, rows), key=lambda pause: pause.since)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise BethinkError(
+            f"The pauses in {pauses_file()} cannot be read ({error}), so memory counts as paused.",
+            "Mend the file, or remove it to forget them.",
+        ) from None
+
+
+def _read_pause(row: Any) -> Pause:
+    until = None if row["until"] is None else float(row["until"])
+    return Pause(str(row["scope"]), float(row["since"]), until, str(row.get("name", "")))
+
+
+def is_paused(directory: str, scope: str | None = None) -> bool:
+    """Whether memory is paused now where a session works, or in the project that it belongs to, which outside git may be another."""
+    try:
+        return is_covered(read_pauses(), time.time(), scope, directory)
+    except BethinkError:
+        return True
+
+
+def is_covered(
+    pauses: Sequence[Pause], at: float, scope: str | None, directory: str | None
+) -> bool:
+    """Whether something was paused at a time, by the scope it belongs to or by the directory it was said in."""
+    scopes = {pause.scope for pause in pauses if pause.holds(at)}
+    if not scopes or EVERYWHERE in scopes or scope in scopes:
+        return bool(scopes)
+    return (
+        directory is not None
+        and find_project(Path(directory) if directory else None).scope in scopes
+    )
+
+
+def has_pause_turned(since: float) -> bool:
+    """Whether memory was paused or resumed anywhere since then."""
+    now = time.time()
+    return any(
+        pause.since >= since or (pause.until is not None and since <= pause.until <= now)
+        for pause in read_pauses()
+    )
+
+
+def pause_memory(scope: str, name: str = "", seconds: float | None = None) -> Pause:
+    """Pauses memory from now on, for some time or until it is resumed. In place of a pause of the same scope that holds already."""
+    now = time.time()
+    fresh = Pause(scope, now, None if seconds is None else now + seconds, name)
+    _change_pauses(lambda known: [*_end_pauses(known, {scope}, now), fresh])
+    return fresh
+
+
+def resume_memory(scope: str) -> list[Pause]:
+    """Ends the pause of a project, or with EVERYWHERE all pauses that hold. Returns those that it ended."""
+    now = time.time()
+    ended: list[Pause] = []
+
+    def change(known: list[Pause]) -> list[Pause]:
+        ended[:] = [one for one in known if one.holds(now) and scope in (EVERYWHERE, one.scope)]
+        return _end_pauses(known, {one.scope for one in ended}, now)
+
+    _change_pauses(change)
+    return ended
+
+
+def _end_pauses(known: Sequence[Pause], scopes: set[str], now: float) -> list[Pause]:
+    return [
+        one._replace(until=now) if one.scope in scopes and one.holds(now) else one for one in known
+    ]
+
+
+def _change_pauses(change: Callable[[list[Pause]], list[Pause]]) -> None:
+    path, now = pauses_file(), time.time()
+    try:
+        make_private(path.parent)
+        with textfile.alone(path.parent):
+            known = change(read_pauses())
+            over = [one for one in known if one.until is not None and one.until <= now]
+            dropped = set(over[: max(0, len(known) - MOST_PAUSES)])
+            write_json(path, [one._asdict() for one in known if one not in dropped])
+    except OSError as error:
+        raise BethinkError(
+            f"{path} cannot be written: {error.strerror or error}.",
+            "Check its permissions, or set BETHINK_HOME.",
+        ) from error

@@ -33,9 +33,8 @@ from bethink.errors import (
     UsageError,
 )
 from bethink.features import builtin, conversations
-from bethink.hooks import pause, spool
+from bethink.hooks import spool, state
 from bethink.hooks.spool import Waiting
-from bethink.hooks.state import note_failure
 
 ATTEMPTS = 5  # times that an entry is begun without getting any further
 SLOW_ATTEMPTS = 2  # the same, if it took too long each time
@@ -95,7 +94,7 @@ def main(words: Sequence[str]) -> int:
     try:
         run(database, int(lock) if lock.isdecimal() else None, SECONDS)
     except (OSError, BethinkError) as error:
-        note_failure("", "", str(error))  # nobody reads what this process prints
+        state.note_failure("", "", str(error))  # nobody reads what this process prints
         raise
     return 0
 
@@ -194,13 +193,13 @@ def _work(opened: OpenMemory, path: Path, until: float) -> str:
         return DONE
     except (StoreError, ConfigError) as error:  # what only has to wait
         spool.write(path, entry._replace(attempts=entry.attempts - 1))
-        note_failure(entry.host, entry.event, error.message)
+        state.note_failure(entry.host, entry.event, error.message)
         return AGAIN if isinstance(error, StoreBusy | Overtaken) else LEFT
     except Exception as error:  # noqa: BLE001 - the outermost boundary: one transcript must not keep the others from being read
         if entry.attempts < (SLOW_ATTEMPTS if isinstance(error, SlowText) else ATTEMPTS):
             return AGAIN
         name = "" if isinstance(error, BethinkError) else f"{type(error).__name__}: "
-        note_failure(entry.host, entry.event, f"{name}{error}")
+        state.note_failure(entry.host, entry.event, f"{name}{error}")
         spool.put_aside(path)
         return DONE
 
@@ -211,7 +210,9 @@ def _read(opened: OpenMemory, path: Path, entry: Waiting, until: float) -> bool:
     transcript = _find_transcript(entry)
     memory = opened.see(entry.directory)
     # Without times nobody can tell what was said while memory was paused, so all that is unread is passed over.
-    silent = entry.silent or (entry.host in spool.UNTIMED and pause.has_turned(entry.noted_at))
+    silent = entry.silent or (
+        entry.host in spool.UNTIMED and state.has_pause_turned(entry.noted_at)
+    )
     for embed in (True, False):
         try:
             with limit_pages(entry.transcript) as begin_page:
@@ -256,13 +257,13 @@ def _read_builtin(opened: OpenMemory, memory: Bethink, entry: Waiting) -> None:
     scope, there = memory.project.scope, memory.project.worktree.is_dir()
     if scope in opened.looked_at or not there or not entry.directory:
         return
-    if pause.is_paused(entry.directory):
+    if state.is_paused(entry.directory):
         return
     opened.looked_at.add(scope)
     try:
         builtin.sync(memory)
     except (OSError, BethinkError) as error:
-        note_failure(entry.host, entry.event, str(error))
+        state.note_failure(entry.host, entry.event, str(error))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from threading import Timer
 from typing import Any, NamedTuple
 
 from bethink.errors import BethinkError
-from bethink.hooks import pause, spool, state
+from bethink.hooks import spool, state
 from bethink.hosts import AGENTS, agent, edit, install
 from bethink.hosts.place import NAME, Place, Target, parse_settings, shell_line, why_ignored
 from bethink.text import textfile
@@ -343,12 +343,12 @@ def check_pauses() -> Iterator[Check]:
     """Pauses that hold now: nothing is wrong with them, and they explain a silence."""
     now = time.time()
     try:
-        held = [one for one in pause.read() if one.holds(now)]
+        held = [one for one in state.read_pauses() if one.holds(now)]
     except BethinkError as error:
         yield Check("", "pause", False, error.message, error.hint or "")
         return
     for one in held:
-        where = "everywhere" if one.scope == pause.EVERYWHERE else f"in {one.name or one.scope}"
+        where = "everywhere" if one.scope == state.EVERYWHERE else f"in {one.name or one.scope}"
         until = "until `bethink resume`" if one.until is None else ""
         until = until or f"for another {render_span((one.until or now) - now)}"
         yield Check("", "pause", True, f"memory is paused {where} {until}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.errors import NotFound, Overtaken, UsageError
 from bethink.features import builtin, conversations, knowledge
-from bethink.hooks import pause
+from bethink.hooks import state
 from bethink.surface.cli import output
 from bethink.surface.cli.output import Bar, Result
 from bethink.surface.cli.parsing import command
@@ -241,10 +241,10 @@ def backfill(args: Namespace) -> Result:
 def warn_of_pause(args: Namespace) -> None:
     import time
 
-    current = [one for one in pause.read() if one.holds(time.time())]
+    current = [one for one in state.read_pauses() if one.holds(time.time())]
     if not current:
         return
-    everywhere = any(one.scope == pause.EVERYWHERE for one in current)
+    everywhere = any(one.scope == state.EVERYWHERE for one in current)
     where = "everywhere" if everywhere else f"in {', '.join(one.name for one in current)}"
     output.warn(
         args,

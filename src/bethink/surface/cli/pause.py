@@ -6,8 +6,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from bethink.hooks import pause as pauses
-from bethink.hooks.pause import EVERYWHERE, Pause
+from bethink.hooks.state import EVERYWHERE, Pause, pause_memory, read_pauses, resume_memory
 from bethink.recall.shape import iso
 from bethink.surface.cli.output import Result
 from bethink.surface.cli.parsing import command
@@ -37,7 +36,7 @@ def pause(args: Namespace) -> Result:
     """
     span, here = getattr(args, "for"), project(args)
     scope, name = (EVERYWHERE, "") if args.everywhere else (here.scope, here.name)
-    begun = pauses.pause(scope, name, _seconds(span) if span else None)
+    begun = pause_memory(scope, name, _seconds(span) if span else None)
     until = "" if begun.until is None else f" until {date_and_time(_moment(begun.until))}"
     return Result(
         {"paused": plain_pause(begun)},
@@ -55,8 +54,8 @@ def resume(args: Namespace) -> Result:
       bethink resume --everywhere
     """
     here = project(args)
-    ended = pauses.resume(EVERYWHERE if args.everywhere else here.scope)
-    left = [one for one in pauses.read() if one.holds(time.time())]
+    ended = resume_memory(EVERYWHERE if args.everywhere else here.scope)
+    left = [one for one in read_pauses() if one.holds(time.time())]
     none = "Nothing was paused." if args.everywhere else f"{here.name} was not paused."
     still = "Memory is still paused everywhere; `bethink resume --everywhere` ends that."
     return Result(

@@ -22,7 +22,7 @@ from bethink import project as projects
 from bethink.embed.base import Progress
 from bethink.errors import BethinkError, EmbeddingError
 from bethink.hooks import event, run
-from bethink.hooks.pause import is_paused
+from bethink.hooks.state import is_paused
 from bethink.types import TRUST
 
 if TYPE_CHECKING:

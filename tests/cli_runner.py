@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from bethink.surface.cli.console import AGENTS
 from bethink.surface.cli.main import main
-from bethink.surface.cli.output import AGENTS
 
 
 class Result(NamedTuple):

@@ -16,7 +16,7 @@ import pytest
 
 from bethink import project as projects
 from bethink.surface.http import api, app, security, serving, tokens
-from bethink.surface.http.operation import Operation
+from bethink.surface.http.api import Operation
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.tokens import Grant
 

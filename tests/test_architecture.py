@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "bethink"
 
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = [
-    ["errors", "types", "text", "skills", "store.bundle"],
+    ["errors", "types", "text", "skills", "store.bundle", "surface"],
     [
         "config",
         "post",
@@ -27,7 +27,7 @@ LEVELS = [
     ["ingest", "recall", "hooks.event", "hooks.state"],
     ["api"],
     ["features.language"],
-    ["features", "surface.arguments", "surface.layout", "surface.render"],
+    ["features", "surface.arguments", "surface.layout", "surface.operations", "surface.render"],
     [
         "bench",
         "features.condition",
@@ -38,7 +38,7 @@ LEVELS = [
         "hooks",
     ],
     ["hosts.install", "hosts.check"],
-    ["surface", "__main__"],  # the command line
+    ["surface.cli", "__main__"],
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bethink import Bethink
-from bethink.surface.cli.output import AGENTS
+from bethink.surface.cli.console import AGENTS
 from bethink.text.fence import NOTICE, TAG
 from bethink.types import Passage, Source
 

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 import bethink
 from bethink.surface import layout
 from bethink.surface.cli import COMMANDS, parsing
+from bethink.surface.cli.console import Bar
 from bethink.surface.cli.main import find_command
-from bethink.surface.cli.output import Bar
 from bethink.surface.render import SIGNALS
 
 pytest_plugins = ["cli_runner"]

@@ -121,7 +121,8 @@ def test_strange_but_harmless_texts_are_kept(served, client):
 def test_a_million_characters_are_too_long_a_question(served, client):
     long = "zebra " * 170_000
     assert (
-        "at most 10000" in problem(client.post(f"{V1}/search", json={"query": long}), 422)["detail"]
+        "10,000 are the most"
+        in problem(client.post(f"{V1}/search", json={"query": long}), 422)["detail"]
     )
     assert client.get(f"{V1}/search?query=" + "x" * 60_000).status_code in (400, 414, 422, 431)
     assert "zebra" not in client.post(f"{V1}/search", json={"query": long}).text
@@ -139,7 +140,7 @@ def test_every_question_of_a_bearable_length_is_answered(client, query):
 def test_ten_thousand_statements_are_too_many_at_once(client):
     statements = [{"content": f"Statement {number}"} for number in range(10_000)]
     found = problem(client.post(f"{V1}/memories", json={"memories": statements}), 422)
-    assert "1000" in found["detail"]
+    assert "1,000" in found["detail"]
 
 
 def test_a_thousand_statements_go_in_together(client):
@@ -194,7 +195,6 @@ def cursor(*parts) -> str:
         cursor(0, 5, None, ""),
         cursor(10**12, "", None, ""),
         cursor(True, "", None, ""),
-        cursor(0, "", None, "0" * 12),
         base64.b64encode(b"[" * 300).decode(),
         cursor(0, "", "seed", "x"),
         "e30",
@@ -206,33 +206,6 @@ def test_a_cursor_that_is_none_is_refused(client, text):
         joint = "&" if "?" in path else "?"
         found = problem(client.get(f"{V1}{path}{joint}cursor={text}"), 400)
         assert "cursor" in found["detail"]
-
-
-def test_a_cursor_holds_only_for_its_own_question(client):
-    statements = [{"content": f"Cursor text {number}"} for number in range(5)]
-    client.post(
-        f"{V1}/memories",
-        params={"container": "cursors"},
-        json={"memories": statements, "dedup": False},
-    )
-    where = {"container": "cursors", "limit": 2}
-    following = body(client.get(f"{V1}/memories", params=where))["next"]
-    assert body(client.get(f"{V1}/memories", params={**where, "limit": 3, "cursor": following}))[
-        "items"
-    ]
-    for other in (
-        {"kind": "decision"},
-        {"order": "oldest"},
-        {"container": "elsewhere"},
-        {"all_projects": "true"},
-    ):
-        problem(client.get(f"{V1}/memories", params={**where, **other, "cursor": following}), 400)
-    problem(
-        client.get(
-            f"{V1}/search", params={"query": "x", "container": "cursors", "cursor": following}
-        ),
-        400,
-    )
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_a_token_for_reading_reads_and_a_token_for_writing_does_both(callers):
     for operation in OPERATIONS:
         refused = sent(callers["read"], operation).status_code == 403
         allowed = sent(callers["write"], operation).status_code != 403
-        assert refused == (operation.scope == "write") or operation.path in OF_ALL, operation
+        assert refused == (operation.writes) or operation.path in OF_ALL, operation
         assert allowed or operation.path in OF_ALL, operation
 
 

@@ -305,7 +305,7 @@ def test_a_key_holds_across_server_processes(offline, tmp_path):
 
 
 def test_a_write_whose_answer_was_never_kept_is_not_done_again(offline, tmp_path, monkeypatch):
-    from bethink.surface.http.operation import Once
+    from bethink.surface.http.api import Once
 
     with running(offline, tmp_path / "project", open=True) as here:
         client = here.client(None)
@@ -360,7 +360,7 @@ def test_a_request_whose_first_answer_was_lost_gets_that_answer(
             got = client.post(V1 + path, json=body)
             return got.status_code, re.sub(r"[0-9a-f]{8}-[0-9a-f-]+", "ID", got.text)
 
-    from bethink.surface.http.operation import Once
+    from bethink.surface.http.api import Once
 
     assert answers("lost", True) == answers("kept", False)
 
@@ -368,7 +368,7 @@ def test_a_request_whose_first_answer_was_lost_gets_that_answer(
 def test_different_writes_under_one_key_are_all_done(store):
     from stores import HERE, NOW, make, put
 
-    from bethink.surface.http.operation import OnceStore
+    from bethink.surface.http.api import OnceStore
     from bethink.types import Batch, Source
 
     names = ("a.md", "b.md")

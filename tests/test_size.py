@@ -19,16 +19,16 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 364_951,
-    "lines": 53_872,
-    "files": 199,
+    "tokens": 360_101,
+    "lines": 53_551,
+    "files": 195,
     "import cycles": 0,
     "function-level imports of our own": 63,
-    "functions of complexity over 15": 52,
+    "functions of complexity over 15": 51,
     "test lines": 49_199,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
-RUNS = {"add": 41, "search": 35, "hook": 29, "backfill": 58}
+RUNS = {"add": 40, "search": 35, "hook": 29, "backfill": 57}
 
 UNCOUNTED = {
     tokenize.COMMENT,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from bethink.types import Answer, Hit, Memory, Span
+from bethink.types import Answer, Hit, Memory, Relation, Span
 
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 
@@ -86,18 +86,23 @@ def plain_hit(hit: Hit, explain: bool = False) -> dict[str, Any]:
     memory = plain(hit.memory)
     shaped: dict[str, Any] = {"id": memory.pop("id"), "score": round(hit.score, 4), **memory}
     if hit.related:
-        shaped["related"] = [
-            {
-                "type": relation.type,
-                "direction": "out" if relation.source == hit.memory.id else "in",
-                "id": other.id,
-                "summary": other.summary,
-            }
-            for relation, other in hit.related
-        ]
+        shaped["related"] = plain_relations(hit.memory.id, hit.related)
     if explain:
         shaped["why"] = dict(hit.why)
     return shaped
+
+
+def plain_relations(id: str, related: Sequence[tuple[Relation, Memory]]) -> list[dict[str, Any]]:
+    """What a memory is related to, as it sees it."""
+    return [
+        {
+            "type": relation.type,
+            "direction": "out" if relation.source == id else "in",
+            "id": other.id,
+            "summary": other.summary,
+        }
+        for relation, other in related
+    ]
 
 
 def dual(

@@ -1,5 +1,5 @@
-"""The language in which commands and MCP tools say what they take: one line per argument, from which come the command line's
-parser, the JSON schema of a tool, and the reference.
+"""The language in which commands, MCP tools and the HTTP API say what they take: one line per argument, from which come the
+command line's parser, the JSON schema of a tool or request, the check of what was given, and the reference.
 
     ID+                              an id or any unique beginning of one
     action save|show = show          default: show
@@ -12,25 +12,36 @@ parser, the JSON schema of a tool, and the reference.
 
 Two blanks or more end what an argument is and begin what it is for. A name without dashes is required, unless it stands in
 brackets, ends with `*` or has a default. `+` and `*` are lists. The type is `whole` or `number`, with or without a range,
-`text` with or without a longest length, choices, or left out for text. A line that ends with a colon begins a group; of the
-lines that begin with a bar, one may be given.
+`text` with or without a longest length (of a list: with the most items), choices, `object`, `objects`, `any`, or left out for
+text. A switch is off; with the default `yes` it is on, with `null` it is neither. A line that ends with a colon begins a
+group; of the lines that begin with a bar, one may be given.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from bethink.errors import InvalidInput
+from bethink.types import KIND_ALIASES, KINDS
 
 SWITCH = "switch"  # the type of an option that takes no value
+NUMBERS = ("whole", "number")
+MOST_ITEMS = 100  # of a list that names no other number
+LONGEST_OBJECT = 100_000  # characters as JSON
+LONGEST_TEXT = 5_000_000  # the setting `max_characters` says how long a memory may be
+JSON_TYPES = {"text": "string", "choice": "string", "whole": "integer", SWITCH: "boolean"}
+SWITCH_DEFAULTS = {"yes": True, "null": None}
+SWITCH_TEXTS = {"true": True, "1": True, "false": False, "0": False}
 
-_TYPE = re.compile(r"(whole|number|text|object|objects)\b ?(?:(-?\d+)?\.\.(-?\d+)?)?")
+_TYPE = re.compile(r"(whole|number|text|objects?|any)\b ?(?:(-?\d+)?\.\.(-?\d+)?)?")
 
 
 class Argument(NamedTuple):
     names: tuple[str, ...]  # of an option with its dashes; else the one name
     value: str  # what the value is called
-    type: str  # text, whole, number, object, objects, choice or switch
+    type: str  # text, whole, number, object, objects, any, choice or switch
     many: str  # how many values: one (""), perhaps one ("?"), any number ("*"), one or more ("+")
     default: str | None
     low: int | None
@@ -39,6 +50,7 @@ class Argument(NamedTuple):
     help: str
     group: str
     alone: bool  # one of a set of which only one may be given
+    inner: tuple[Argument, ...] = ()  # of objects: what each of them holds
 
     @property
     def name(self) -> str:
@@ -53,15 +65,32 @@ class Argument(NamedTuple):
     def is_required(self) -> bool:
         return not self.is_option and self.many not in ("?", "*")
 
+    @property
+    def empty(self) -> Any:
+        """The value where none was given."""
+        if self.type == SWITCH:
+            return SWITCH_DEFAULTS.get(self.default or "", False)
+        if self.many in ("+", "*"):
+            return []
+        if self.type == "object":
+            return {}
+        return None if self.default is None else parse_value(self.default, self)
 
-def parse_arguments(text: str) -> Iterator[Argument]:
+
+def parse_arguments(text: str, **inner: str) -> tuple[Argument, ...]:
+    """The arguments that a text describes. `inner` describes what the objects of an argument hold."""
+    found: dict[str, Argument] = {}
     group = ""
     for line in filter(None, map(str.strip, text.splitlines())):
         if line.endswith(":") and "  " not in line:
             group = line[:-1]
             continue
         head, _, about = line.partition("  ")
-        yield _parse_argument(head.removeprefix("| "), about.strip(), group, head.startswith("| "))
+        alone = head.startswith("| ")
+        argument = _parse_argument(head.removeprefix("| "), about.strip(), group, alone)
+        held = parse_arguments(inner.get(argument.name, ""))
+        found.setdefault(argument.name, argument._replace(inner=held))
+    return tuple(found.values())
 
 
 def _parse_argument(head: str, about: str, group: str, alone: bool) -> Argument:
@@ -95,3 +124,201 @@ def _parse_argument(head: str, about: str, group: str, alone: bool) -> Argument:
         group,
         alone,
     )
+
+
+def parse_value(text: str, argument: Argument) -> Any:
+    """A value as it is typed or stands in an address. What does not fit stays text, which the check refuses."""
+    if argument.type == SWITCH:
+        return SWITCH_TEXTS.get(text.lower(), text)
+    if argument.type in NUMBERS:
+        try:
+            return int(text) if argument.type == "whole" else float(text)
+        except ValueError:
+            return text
+    return text
+
+
+# As JSON Schema
+
+
+def object_schema(arguments: Sequence[Argument], closed: bool = False) -> dict[str, Any]:
+    """A `closed` object may hold nothing else. Those of tools say it only where they are empty: each word of theirs is in
+    every conversation."""
+    required = [argument.name for argument in arguments if argument.is_required]
+    properties = {argument.name: value_schema(argument, closed) for argument in arguments}
+    return {
+        "type": "object",
+        "properties": properties,
+        **({"required": required} if required else {}),
+        **({"additionalProperties": False} if closed or not arguments else {}),
+    }
+
+
+def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": JSON_TYPES.get(argument.type, argument.type)}
+    if argument.type == "any":
+        schema = {}
+    if argument.type == "objects":
+        schema = object_schema(argument.inner, closed)
+    if argument.type in NUMBERS:
+        bounds = {"minimum": argument.low, "maximum": argument.high}
+        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
+    if argument.choices:
+        schema["enum"] = list(argument.choices)
+    elif closed and argument.value == "KIND":
+        schema["enum"] = [*KINDS, *KIND_ALIASES]
+    many = argument.many in ("+", "*")
+    if many:
+        schema = {"type": "array", "items": schema}
+    if argument.high and (many or argument.type == "text"):
+        schema["maxItems" if many else "maxLength"] = argument.high
+    if argument.default and argument.default != "null":
+        schema["default"] = argument.empty
+    return {**schema, "description": argument.help} if argument.help else schema
+
+
+# Checking
+
+
+def check_arguments(value: Any, arguments: Sequence[Argument], place: str = "") -> dict[str, Any]:
+    """What was given, if it is what the arguments accept. What is null counts as left out. A wrong value is a sentence that
+    says what would be right."""
+    if not isinstance(value, Mapping):
+        raise _wrong(value, place or "the request", "an object")
+    known = {argument.name: argument for argument in arguments}
+    for name in value:
+        if name not in known:
+            takes = f"It takes {', '.join(known) or 'none'}."
+            where = f" in {place}" if place else ""
+            raise InvalidInput(
+                f"There is no argument '{_short(str(name))}'{where}.",
+                suggest(str(name), known) or takes,
+            )
+    checked = {}
+    for name, argument in known.items():
+        inner = f"{place}.{name}" if place else name
+        if value.get(name) is not None:
+            checked[name] = _check(value[name], argument, inner)
+        elif argument.is_required:
+            raise InvalidInput(
+                f"The argument '{inner}' is missing.", f"Give {describe_type(argument)}."
+            )
+    return checked
+
+
+def fill_defaults(given: Mapping[str, Any], arguments: Iterable[Argument]) -> dict[str, Any]:
+    """What was given, and for every other argument its default."""
+    return {
+        one.name: one.empty if given.get(one.name) is None else given[one.name] for one in arguments
+    }
+
+
+def suggest(word: str, choices: Iterable[str]) -> str:
+    """The choice that was probably meant, as a sentence."""
+    import difflib
+
+    word = word[:100].lower().replace("-", "_")
+    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
+    return f"Did you mean '{close[0]}'?" if close else ""
+
+
+def _check(value: Any, argument: Argument, place: str) -> Any:
+    if argument.many not in ("+", "*"):
+        return check_value(value, argument, place)
+    if not isinstance(value, list):
+        raise _wrong(value, place, describe_type(argument))
+    most = argument.high or MOST_ITEMS
+    if not value and argument.many == "+":  # the lists that a call is about
+        raise InvalidInput(f"'{place}' is empty.", "Give at least one.")
+    if len(value) > most:
+        raise InvalidInput(
+            f"'{place}' has {len(value):,} items; {most:,} are the most in one call.",
+            "Split them over several calls.",
+        )
+    one = argument._replace(many="", high=None)
+    return [check_value(inner, one, f"{place}[{at}]") for at, inner in enumerate(value)]
+
+
+def check_value(value: Any, argument: Argument, place: str) -> Any:
+    """One value, if it is what the argument accepts."""
+    if argument.type == "any":
+        return value
+    if argument.type == "objects":
+        held = check_arguments(value, argument.inner, place)
+        return fill_defaults(held, argument.inner)
+    if argument.type in NUMBERS:
+        return _check_number(value, argument, place)
+    types: Any = {"object": Mapping, SWITCH: bool}
+    if not isinstance(value, types.get(argument.type, str)):
+        raise _wrong(value, place, describe_type(argument))
+    if argument.type == SWITCH:
+        return value
+    if argument.choices and value not in argument.choices:
+        one_of = f"One of {', '.join(argument.choices)}."
+        raise InvalidInput(
+            f"'{_short(value)}' is no {place}.",
+            f"{suggest(value, argument.choices)} {one_of}".strip(),
+        )
+    _check_length(value, argument, place)
+    return dict(value) if argument.type == "object" else value
+
+
+def _check_number(value: Any, argument: Argument, place: str) -> float:
+    whole = argument.type == "whole"
+    if (
+        not isinstance(value, int | float)
+        or isinstance(value, bool)
+        or value - value != 0  # no number, or an endless one
+        or (whole and value != int(value))
+    ):
+        raise _wrong(value, place, describe_type(argument))
+    low, high = argument.low, argument.high
+    if (low is not None and value < low) or (high is not None and value > high):
+        raise InvalidInput(
+            f"'{place}' is {value:g}, outside {'' if low is None else low} to"
+            f" {'' if high is None else high}.",
+            f"Give {describe_type(argument)}.",
+        )
+    return int(value) if whole else float(value)
+
+
+def _check_length(value: Any, argument: Argument, place: str) -> None:
+    length, most = len(value), argument.high or LONGEST_TEXT
+    if argument.type == "object":
+        import json
+
+        try:
+            length, most = len(json.dumps(value, allow_nan=False)), argument.high or LONGEST_OBJECT
+        except (ValueError, TypeError, RecursionError):
+            raise InvalidInput(
+                f"'{place}' holds a number that JSON has not, or is nested too deeply.",
+                "Give a plain JSON object.",
+            ) from None
+    if length < (argument.low or 0):
+        raise InvalidInput(f"'{place}' is empty.", f"Give {describe_type(argument)}.")
+    if length > most:
+        raise InvalidInput(
+            f"'{place}' is {length:,} characters long; {most:,} are the most.", "Shorten it."
+        )
+
+
+def describe_type(argument: Argument) -> str:
+    """What an argument accepts, in words."""
+    if argument.many in ("+", "*"):
+        return f"a list of {'objects' if argument.type == 'objects' else 'strings'}"
+    if argument.type in NUMBERS:
+        kind = "a whole number" if argument.type == "whole" else "a number"
+        start = "" if argument.low is None else f" from {argument.low}"
+        return f"{kind}{start}" + ("" if argument.high is None else f" to {argument.high}")
+    return {"object": "an object", SWITCH: "true or false"}.get(argument.type, "a string")
+
+
+def _wrong(value: Any, place: str, expected: str) -> InvalidInput:
+    return InvalidInput(
+        f"'{place}' is {_short(repr(value))}, which is not {expected}.", f"Give {expected}."
+    )
+
+
+def _short(text: str) -> str:
+    plain = "".join(character if character.isprintable() else "�" for character in text[:60])
+    return plain + "…" * (len(text) > 60)

@@ -11,11 +11,10 @@ from bethink.embed import models
 from bethink.embed.models import KNOWN, location
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features import tending
-from bethink.recall.shape import plain
-from bethink.surface.cli import output
-from bethink.surface.cli.output import Bar, Listing, Result
-from bethink.surface.cli.parsing import command, pieces
-from bethink.surface.cli.session import confirm, settings
+from bethink.surface import operations
+from bethink.surface.cli import console
+from bethink.surface.cli.console import Bar, Listing, Result, confirm, settings
+from bethink.surface.cli.parsing import command
 from bethink.surface.layout import FORMATS, cell, columns, many, one_line, size
 from bethink.surface.render import memory_line, short_ids
 from bethink.types import MODES, PERSONAL
@@ -109,7 +108,7 @@ def reset(args: Namespace, memory: Bethink) -> Result:
     overview = memory.stats(scopes)
     number = many(overview.memories + overview.deleted, "memory", "memories")
     if not args.yes:
-        output.hint(args, "`bethink backup FILE` keeps a copy.")
+        console.hint(args, "`bethink backup FILE` keeps a copy.")
     confirm(args, f"This removes {number} of {where} for good.")
     removed = memory.reset(scopes)
     value = {"removed": removed, "scope": args.scope}
@@ -151,12 +150,11 @@ def contradictions(args: Namespace, memory: Bethink) -> Result:
 
 def pairs_result(memory: Bethink, found: Sequence[Pair], none: str) -> Result:
     short = short_ids(memory, [one for pair in found for one in (pair.keep, pair.other)])
-    lines, value = [], []
+    lines = []
     for number, pair in enumerate(found, start=1):
         lines.append(f"{number}. {pair.reason} ({pair.similarity:.2f})")
         lines += [f"   {memory_line(one, short)}" for one in (pair.keep, pair.other)]
-        both = {"keep": plain(pair.keep), "other": plain(pair.other)}
-        value.append({**both, "similarity": round(pair.similarity, 4), "reason": pair.reason})
+    value = operations.pair_records(found)
     return Result(value, lines, notes=() if found else [none], stored=True)
 
 
@@ -184,7 +182,7 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
     lines = step_lines(memory, steps) if args.format == "text" else []
     if steps and not args.dry_run:
         if not args.yes:
-            output.talk("\n".join(lines))
+            console.talk("\n".join(lines))
             lines = []
         confirm(args, f"{number}.")
         done = tending.apply_steps(memory, steps)
@@ -192,7 +190,7 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
         lines.append("Nothing to tidy up.")
     else:
         lines.append(f"{number} would be done" if args.dry_run else f"{many(done, 'step')} done")
-    records = [step_record(step) for step in steps]
+    records = [operations.step_record(step) for step in steps]
     value = {"steps": records, "done": done, "dry_run": args.dry_run}
     return Result(value, lines, stored=True)
 
@@ -212,15 +210,6 @@ def step_lines(memory: Bethink, steps: Sequence[Step]) -> list[str]:
         if len(mine) > NAMED:
             lines.append(f"   and {len(mine) - NAMED:,} more; --json lists all")
     return lines
-
-
-def step_record(step: Step) -> dict[str, Any]:
-    value = {
-        "action": step.action,
-        "memories": [one.id for one in step.memories],
-        "reason": step.reason,
-    }
-    return {**value, "text": step.text} if step.text else value
 
 
 @command(
@@ -323,7 +312,7 @@ def audit(args: Namespace, memory: Bethink) -> Result:
     result = Result({"lines": number, "problems": problems}, [f"{many(number, 'line')}, unbroken"])
     if problems:
         if args.format == "json":
-            output.present(args, result)
+            console.present(args, result)
         raise BethinkError(
             f"The audit trail is broken. {problems[0]}",
             "Somebody changed the database behind Bethink's back.",
@@ -358,7 +347,7 @@ def bench(args: Namespace) -> Result:
       bethink bench ../shared/bench/* --mode hybrid,vector,keyword
       bethink bench ../shared/bench/cosqa --json
     """
-    modes = list(pieces(args.mode)) or list(MODES)
+    modes = list(operations.split_lists(args.mode)) or list(MODES)
     for mode in modes:
         if mode not in MODES:
             raise InvalidInput(f"'{mode}' is not a mode.", "One of " + ", ".join(MODES) + ".")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bethink.surface.cli import COMMANDS
-from bethink.surface.cli.output import Result
+from bethink.surface.cli.console import Result
 from bethink.surface.cli.parsing import build, command
 from bethink.types import KINDS
 

@@ -10,10 +10,9 @@ from argparse import Namespace
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+from bethink.surface.cli.console import Result, open_memory, out
 from bethink.surface.cli.main import run
-from bethink.surface.cli.output import Result, out
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.session import open_memory
 from bethink.surface.layout import style
 
 # What is said (#) and typed. A line that begins with `meaning:` needs an embedding model, one with `words:` is for its absence;

@@ -19,11 +19,10 @@ from bethink.hooks import state
 from bethink.hosts import check
 from bethink.hosts.place import Place, portable_command
 from bethink.store.connection import OLDEST_SQLITE
-from bethink.surface.cli import output
+from bethink.surface.cli import console
+from bethink.surface.cli.console import Bar, Listing, Result, open_memory, project
 from bethink.surface.cli.install import user_place
-from bethink.surface.cli.output import Bar, Listing, Result
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.session import open_memory, project
 from bethink.surface.layout import FORMATS, many, plain, size, style
 
 if TYPE_CHECKING:
@@ -137,11 +136,11 @@ def mend_agents(args: Namespace) -> None:
     try:
         for outcome in check.mend(list(check.find_connections(agent_places(args)))):
             if outcome.status in ("made", "changed"):
-                output.note(args, f"fixed: entries in {outcome.path}")
+                console.note(args, f"fixed: entries in {outcome.path}")
             elif outcome.status == "failed":
-                output.talk(f"could not do it ({outcome.path}): {' '.join(outcome.reasons)}")
+                console.talk(f"could not do it ({outcome.path}): {' '.join(outcome.reasons)}")
     except BethinkError as error:
-        output.talk(f"could not mend: {error.message}")
+        console.talk(f"could not mend: {error.message}")
 
 
 # Memory
@@ -307,14 +306,14 @@ def mend_memory(args: Namespace) -> None:
                     embed = partial(memory.reindex, progress=bar)
                     attempt(args, "embedded what had no vector", embed)
     except BethinkError as error:
-        output.talk(f"could not mend: {error.message}")
+        console.talk(f"could not mend: {error.message}")
 
 
 def attempt(args: Namespace, what: str, action: Callable[[], object]) -> None:
     try:
         done = action()
     except (BethinkError, OSError) as error:
-        output.talk(f"could not do it ({what}): {error}")
+        console.talk(f"could not do it ({what}): {error}")
     else:
         if done != 0:
-            output.note(args, f"fixed: {what}")
+            console.note(args, f"fixed: {what}")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bethink.config import PROFILES
 from bethink.errors import StoreError, UsageError
-from bethink.recall.shape import iso, plain, plain_hit
-from bethink.surface import render
-from bethink.surface.cli.output import Listing, Result
-from bethink.surface.cli.parsing import command, pieces
-from bethink.surface.cli.session import open_memory, read_text
+from bethink.recall.shape import plain, plain_hit
+from bethink.surface import operations, render
+from bethink.surface.cli.console import Listing, Result, open_memory, read_text
+from bethink.surface.cli.parsing import command
 from bethink.surface.layout import (
     FORMATS,
     cell,
@@ -20,86 +17,32 @@ from bethink.surface.layout import (
     date_and_time,
     many,
     one_line,
-    pick,
     size,
     style,
     width,
     wrap,
 )
 from bethink.surface.layout import plain as printable
-from bethink.text.checks import as_entity
-from bethink.text.when import moment
-from bethink.types import PERSONAL
+from bethink.surface.operations import FILTERS, ORDERS, RANKING
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from bethink.api import Bethink
     from bethink.store.base import Overview
-    from bethink.types import Answer, Event, Filter, Memory, Session, Span
+    from bethink.types import Answer, Memory, Session, Span
 
-# In the index-and-details form half of the budget is left for details: an index line costs at most about 40 tokens.
-TOKENS_PER_LINE = 80
-MOST_LINES = 50
 EVERYTHING = 2**62
 AROUND = 3  # turns or passages on either side of a memory
 AGENT_TOKENS = 4000  # of each memory that an agent gets in full, as by MCP for two
-TIMES = ("valid_from", "valid_to", "last_accessed")
 
-FILTERS = """
-which memories:
---kind KIND*          only of this kind; may be repeated or a comma list
---entity NAME*        only about this entity; may be repeated
---tag TAG*            only with this tag; may be repeated or a comma list
---source SOURCE*      only from this source; may be repeated
---session ID          only from this session
---host HOST*          only said in conversations with this agent: claude, codex …
---since TIME          made at or after: 7d, yesterday, 2026-03-01
---until TIME          made before
---as-of TIME          what was valid at that time
---min-importance N number     of this importance (0 to 10) or more
---include-expired     expired ones too
---include-deleted     forgotten ones too
---include-superseded  replaced ones too
---include-quarantined     quarantined ones too
-| --all-projects      of every project, not only this one and personal ones
-| --personal          only personal ones
-"""
-RANKING = f"""
-how to look:
---mode MODE hybrid|vector|keyword     hybrid: by meaning and words; vector: by meaning; keyword: by words
---profile, --intent NAME {"|".join(PROFILES)}     weigh recency and use too: {", ".join(PROFILES)}
+RANKED = f"""
+{RANKING}
 --limit, -n N whole 1..               how many at most
 --offset N whole 0.. = 0              leave out the first N
---threshold SCORE number              only scores (0 to 1) from here on
---seed N whole                        make the chance in an intent repeatable
---hyde                                look near what the language model supposes the answer to be, too
 --max-tokens N whole 1..              token budget of the index-and-details form
+{FILTERS}
 """
-
-
-def chosen_filter(args: Namespace, memory: Bethink, **more: Any) -> Filter:
-    """The filter that the options describe. `more` overrides them."""
-    now = memory.clock()
-    times = {name: getattr(args, name) for name in ("since", "until", "as_of")}
-    states = ("expired", "deleted", "superseded", "quarantined")
-    wanted = {
-        "kinds": pieces(args.kind),
-        "entities": tuple(as_entity(name).name for name in args.entity),
-        "tags": pieces(args.tag),
-        "sources": tuple(args.source),
-        "session": args.session,
-        "hosts": pieces(args.host),
-        "min_importance": args.min_importance,
-        "scopes": memory.every_scope()
-        if args.all_projects
-        else (PERSONAL,)
-        if args.personal
-        else None,
-        **{name: moment(text, now) if text else None for name, text in times.items()},
-        **{f"include_{name}": getattr(args, f"include_{name}") for name in states},
-    }
-    return memory.filter(**{**wanted, **more})
 
 
 def project_labels(args: Namespace, memory: Bethink) -> dict[str, str]:
@@ -123,8 +66,7 @@ def scope_names(memory: Bethink, overview: Overview) -> dict[str, str]:
     QUERY+            a question, words, "a phrase", prefix*, AND OR NOT, tags:word; - reads stdin
     --explain         show each signal's part in a score
     --dual            an index of all matches, then details within --max-tokens
-    {RANKING}
-    {FILTERS}
+    {RANKED}
     """,
     formats=FORMATS,
 )
@@ -153,8 +95,7 @@ def search(args: Namespace) -> Result:
     "recall",
     f"""
     QUESTION+         in words; - reads stdin
-    {RANKING}
-    {FILTERS}
+    {RANKED}
     """,
 )
 def recall(args: Namespace) -> Result:
@@ -174,23 +115,10 @@ def recall(args: Namespace) -> Result:
 def ask(args: Namespace, memory: Bethink, question: str, dual: bool) -> Answer:
     limit = args.limit
     if dual and limit is None:
-        budget = args.max_tokens or memory.config.max_tokens
-        limit = max(5, min(MOST_LINES, budget // TOKENS_PER_LINE))
-    find = memory.search
-    if args.hyde:
-        from bethink.features import language
-
-        find = partial(language.search, memory)
-    return find(
-        question,
-        filter=chosen_filter(args, memory),
-        mode=args.mode,
-        profile=args.profile,
-        limit=limit,
-        offset=args.offset,
-        threshold=args.threshold,
-        seed=args.seed,
-    )
+        limit = operations.count_lines(args.max_tokens or memory.config.max_tokens)
+    wanted = operations.make_filter(memory, args)
+    how = {"limit": limit, "offset": args.offset, "seed": args.seed}
+    return operations.search(memory, question, args, wanted, **how)
 
 
 def _around_answer(args: Namespace, memory: Bethink, answer: Answer) -> dict[str, Any]:
@@ -232,16 +160,7 @@ def answer_result(args: Namespace, memory: Bethink, answer: Answer) -> Result:
     if lines and both.index and not both.details:
         raise_it = "No match fits the budget in full; raise --max-tokens, or `bethink get ID`."
         around["hints"] = [*around["hints"], raise_it]
-    topics = [
-        {
-            **pick(span, "id name summary session"),
-            "memories": [hit.memory.id for hit in together],
-        }
-        for span, together in arranged.topics
-        if span
-    ]
-    value = pick(both, "query index details total_count has_more tokens_used hints")
-    return Result({**value, "topics": topics}, lines, **around)
+    return Result(operations.recall_record(arranged), lines, **around)
 
 
 # By id and by time
@@ -312,7 +231,7 @@ def quote_found(
 @command(
     "list",
     f"""
-    --order ORDER created|oldest|importance|used|useful|updated = created     what comes first: created, oldest, importance, used, useful, updated
+    --order ORDER {ORDERS} = created     what comes first: created, oldest, importance, used, useful, updated
     --limit, -n N whole 1.. = 20     how many at most (default: 20)
     --offset N whole 0.. = 0         leave out the first N
     --all                            no limit
@@ -330,7 +249,7 @@ def list_memories(args: Namespace, memory: Bethink) -> Result:
       bethink list --order importance --all --format csv
       bethink list --include-deleted --json
     """
-    wanted = chosen_filter(args, memory)
+    wanted = operations.make_filter(memory, args)
     limit = EVERYTHING if args.all else args.limit
     found = memory.list(filter=wanted, limit=limit, offset=args.offset, order=args.order)
 
@@ -373,7 +292,7 @@ def history(args: Namespace, memory: Bethink) -> Result:
       bethink restore 01a1dd89 --to 2
     """
     events = memory.history(args.id)
-    records = [version_record(number, event) for number, event in enumerate(events, start=1)]
+    records = operations.version_records(events)
     lines = []
     for record, event in zip(records, events, strict=True):
         what = f"{date_and_time(event.at)}  {event.actor}  {event.action}"
@@ -381,28 +300,6 @@ def history(args: Namespace, memory: Bethink) -> Result:
         lines += [f"     {line}" for line in change_lines(record["before"], record["after"])]
     fields = ("version", "at", "actor", "action", "before", "after")
     return Result(records, lines, listing=Listing(fields, "history", "version"), stored=True)
-
-
-def version_record(number: int, event: Event) -> dict[str, Any]:
-    before, after = (
-        {name: history_value(name, value) for name, value in (side or {}).items()}
-        for side in (event.before, event.after)
-    )
-    event_record = pick(event, "at actor action")
-    return {"version": number, **event_record, "before": before, "after": after}
-
-
-def history_value(name: str, value: Any) -> Any:
-    """A value as history keeps it, in the form that every other answer has."""
-    if isinstance(value, int | float) and (name.endswith("_at") or name in TIMES):
-        from datetime import UTC, datetime
-
-        return iso(datetime.fromtimestamp(value / 1000, UTC))
-    if name in ("tags", "keywords", "metadata") and isinstance(value, str):
-        import json
-
-        return json.loads(value)
-    return bool(value) if name == "answered" and value is not None else value
 
 
 def change_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
@@ -461,13 +358,7 @@ def topics(args: Namespace, memory: Bethink) -> Result:
     talks = [(session, conversations.topics(memory, session)) for session in chosen]
     none = "`bethink backfill --all` reads what the agents on this machine keep."
     return Result(
-        [
-            {
-                **pick(session, "id host title source started_at ended_at"),
-                "topics": [pick(span, "id parent name summary lines depth") for span in spans],
-            }
-            for session, spans in talks
-        ],
+        [operations.session_record(session, spans) for session, spans in talks],
         topic_lines(talks, args.tree or bool(args.session)),
         notes=() if chosen else ["No conversations are known here."],
         hints=() if chosen else [none],

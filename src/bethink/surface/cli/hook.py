@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bethink.hooks.event import AUTO, EVENTS, HOSTS
 from bethink.hooks.run import WORK, read_message, run
-from bethink.surface.cli import output
+from bethink.surface.cli import console
 from bethink.surface.cli.parsing import command
 
 if TYPE_CHECKING:
@@ -41,5 +41,5 @@ def hook(args: Namespace) -> int:
     if args.database:
         os.environ["BETHINK_DATABASE"] = args.database
     if printed := run(args.event, args.host, read_message()):
-        output.out(printed)  # in the host's own form, whatever --format says
+        console.out(printed)  # in the host's own form, whatever --format says
     return 0

@@ -12,12 +12,12 @@ from bethink.features import initialise
 from bethink.features.initialise import FileStep, PartReport
 from bethink.hosts import AGENTS
 from bethink.hosts.install import is_here, record_file
-from bethink.surface.cli import install, output
-from bethink.surface.cli.knowledge import count_words, skipped_lines, synced_record
-from bethink.surface.cli.output import Bar, Result
+from bethink.surface.cli import console, install
+from bethink.surface.cli.console import Bar, Result, directory, open_memory
+from bethink.surface.cli.knowledge import count_words, skipped_lines
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.session import directory, open_memory
 from bethink.surface.layout import many, one_line
+from bethink.surface.operations import sync_record
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -87,9 +87,9 @@ def init(args: Namespace) -> int:
         initialise.check_local(project, settings, force=args.force)
     set_up = plan_project if args.dry_run else set_up_project
     report = set_up(args, project, settings)
-    output.present(args, report_result(report, start.resolve()))
+    console.present(args, report_result(report, start.resolve()))
     if report.stopped:
-        output.talk("stopped; `bethink init` goes on from here")
+        console.talk("stopped; `bethink init` goes on from here")
         return 130
     if not report.dry:
         offer_install(args)
@@ -105,7 +105,7 @@ def offer_install(args: Namespace) -> None:
     found = [host for host in AGENTS if is_here(host, place)]
     terminal = sys.stdin is not None and sys.stdin.isatty()
     if not found or args.format != "text" or args.quiet or not terminal:
-        output.hint(
+        console.hint(
             args, "`bethink install` connects your agents, so that they remember by themselves."
         )
         return
@@ -229,7 +229,7 @@ def report_result(report: Report, start: Path) -> Result:
             {"part": taken.part, "status": taken.status}
             | ({"reason": taken.reason} if taken.reason else {})
             | ({"hint": taken.hint} if taken.hint else {})
-            | (synced_record(taken.synced) if taken.synced else {})
+            | (sync_record(taken.synced) if taken.synced else {})
             for taken in report.taken
         ],
         "notes": report.notes,

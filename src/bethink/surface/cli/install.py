@@ -14,8 +14,8 @@ from bethink.hosts import install as installer
 from bethink.hosts.install import Outcome
 from bethink.hosts.place import NAME, Place, is_passing
 from bethink.ingest.redact import redact
-from bethink.surface.cli import output
-from bethink.surface.cli.output import Result
+from bethink.surface.cli import console
+from bethink.surface.cli.console import Result
 from bethink.surface.cli.parsing import command
 from bethink.surface.layout import many, plain, style
 
@@ -79,7 +79,7 @@ def install(args: Namespace) -> Result:
             "Name one: `bethink install --claude`.",
         )
     if not asked:
-        output.note(args, f"found: {', '.join(AGENTS[host] for host in chosen)}")
+        console.note(args, f"found: {', '.join(AGENTS[host] for host in chosen)}")
     parts = [part for part in installer.PARTS if not getattr(args, f"no_{part}")]
     if args.warm and "mcp" not in parts:
         raise UsageError(
@@ -131,7 +131,7 @@ def uninstall(args: Namespace) -> Result:
         outcomes = list(installer.uninstall(files, chosen, roots))
         outcomes += installer.find_strays(files, chosen, where, args.force)
     if not outcomes:
-        output.note(args, "Nothing was installed.")
+        console.note(args, "Nothing was installed.")
     return outcome_result(args, outcomes, [])
 
 
@@ -142,7 +142,7 @@ def connect_found(args: Namespace, hosts: Sequence[str]) -> None:
     chosen = {host: host in hosts for host in AGENTS}
     off = "all dry_run warm force no_mcp no_hooks no_skills".split()
     options = dict.fromkeys(off, False) | chosen | {"user": True, "project": None}
-    output.present(args, install(Namespace(**{**vars(args), **options})))
+    console.present(args, install(Namespace(**{**vars(args), **options})))
 
 
 def asked_hosts(args: Namespace) -> list[str]:

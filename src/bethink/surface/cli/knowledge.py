@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 from bethink.errors import NotFound, Overtaken, UsageError
 from bethink.features import builtin, conversations, knowledge
 from bethink.hooks import state
-from bethink.surface.cli import output
-from bethink.surface.cli.output import Bar, Result
+from bethink.surface.cli import console
+from bethink.surface.cli.console import Bar, Result, open_memory
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.session import open_memory
 from bethink.surface.layout import many, one_line
+from bethink.surface.operations import sync_record
 from bethink.text.when import moment
-from bethink.types import path_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -44,26 +43,7 @@ def sync_with_bar(args: Namespace, label: str, sync: Callable[..., Synced]) -> S
 
 def synced_result(synced: Synced) -> Result:
     notes, talk = synced_lines(synced)
-    return Result(synced_record(synced), notes, notes=talk, warnings=synced.hints)
-
-
-def synced_record(synced: Synced) -> dict[str, Any]:
-    return {
-        "sources": synced.sources,
-        "added": [path_of(uri) for uri in synced.added],
-        "changed": [path_of(uri) for uri in synced.changed],
-        "moved": [{"from": path_of(old), "to": path_of(new)} for old, new in synced.moved],
-        "vanished": [path_of(uri) for uri in synced.vanished],
-        "unchanged": synced.unchanged,
-        "skipped": [
-            {"source": path_of(skipped.uri), "reason": skipped.reason} for skipped in synced.skipped
-        ],
-        "memories": {
-            "added": synced.memories_added,
-            "kept": synced.memories_kept,
-            "retired": synced.memories_retired,
-        },
-    }
+    return Result(sync_record(synced), notes, notes=talk, warnings=synced.hints)
 
 
 def synced_lines(synced: Synced) -> tuple[list[str], list[str]]:
@@ -131,7 +111,7 @@ def index(args: Namespace) -> Result | None:
         result = synced_result(synced if paths else synced.plus(builtin.sync(memory)))
         if not args.watch:
             return result
-        output.present(args, result)
+        console.present(args, result)
         watch_folders(args, memory, paths)
         return None
 
@@ -144,12 +124,12 @@ def watch_folders(args: Namespace, memory: Bethink, paths: list[Path] | None) ->
     stop = threading.Event()
     before = signal.signal(signal.SIGINT, lambda *_: stop.set())
     try:
-        output.talk("watching; Ctrl-C ends it")
+        console.talk("watching; Ctrl-C ends it")
         for synced in knowledge.follow(memory, paths, stop=stop):
-            output.present(args, synced_result(synced))
+            console.present(args, synced_result(synced))
     finally:
         signal.signal(signal.SIGINT, before)
-    output.talk("stopped watching; what is indexed stays")
+    console.talk("stopped watching; what is indexed stays")
 
 
 @command("map", opens="make")
@@ -246,7 +226,7 @@ def warn_of_pause(args: Namespace) -> None:
         return
     everywhere = any(one.scope == state.EVERYWHERE for one in current)
     where = "everywhere" if everywhere else f"in {', '.join(one.name for one in current)}"
-    output.warn(
+    console.warn(
         args,
         f"Memory is paused {where}. What was said meanwhile is passed over, but what a transcript gives no time for is"
         " read. `bethink resume` ends the pause.",

@@ -30,9 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.write(version() if words == ["--version"] else overview())
             sys.stdout.flush()
             return 0
-        from bethink.surface.cli import output
+        from bethink.surface.cli import console
 
-        output.prepare()
+        console.prepare()
         try:
             code = run(words)
         except SystemExit as ended:  # argparse ends `--help` and `--version` this way
@@ -43,9 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("stopped\n")
         return 130
     except Exception as error:  # noqa: BLE001 - the outermost boundary: nobody should see a traceback
-        from bethink.surface.cli import output
+        from bethink.surface.cli import console
 
-        return output.failed(error)
+        return console.failed(error)
 
 
 def run(words: list[str]) -> int:
@@ -54,14 +54,14 @@ def run(words: list[str]) -> int:
         name, rest = (rest[0], ["--help"]) if rest else (None, ["--help"])
     if name is None:
         return without_command(rest)
-    from bethink.surface.cli import output, parsing, session
+    from bethink.surface.cli import console, parsing
 
     command, parser = parsing.build(name)
     args = parsing.parse(parser, rest)
     if not command.opens:
-        return output.finish(args, command.run(args))
-    with session.open_memory(args, make=command.opens == "make") as memory:
-        return output.finish(args, command.run(args, memory))
+        return console.finish(args, command.run(args))
+    with console.open_memory(args, make=command.opens == "make") as memory:
+        return console.finish(args, command.run(args, memory))
 
 
 def find_command(words: Sequence[str]) -> tuple[str | None, list[str]]:

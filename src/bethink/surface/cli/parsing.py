@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 from bethink.errors import InvalidInput, UsageError
 from bethink.ingest.redact import redact
 from bethink.surface.arguments import SWITCH, Argument, parse_arguments
-from bethink.surface.cli import COMMANDS, output, version
+from bethink.surface.cli import COMMANDS, console, version
 from bethink.surface.layout import width
 
 PATHS = ("database", "project", "file", "output", "directory")  # their bytes need not be UTF-8
@@ -183,7 +183,7 @@ def parse(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
     args = parser.parse_args(arrange(parser, words))
     args.explicit_format = bool(args.format or args.json)
     args.format = args.format or ("json" if args.json else "text")
-    args.for_agent = args.for_agent or output.is_read_by_agent()
+    args.for_agent = args.for_agent or console.is_read_by_agent()
     for name, value in vars(args).items():
         if name not in PATHS:
             setattr(args, name, readable(name, value))
@@ -269,12 +269,3 @@ def nearest(word: str, known: Sequence[str]) -> str | None:
 
     close = difflib.get_close_matches(word.lower(), known, n=1)
     return f"Did you mean '{close[0]}'?" if close else None
-
-
-def pieces(values: Sequence[str] | None) -> tuple[str, ...]:
-    """The values of an option that may be repeated and may hold comma lists."""
-    return tuple(
-        dict.fromkeys(
-            part.strip() for value in values or () for part in value.split(",") if part.strip()
-        )
-    )

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.hooks.state import EVERYWHERE, Pause, pause_memory, read_pauses, resume_memory
 from bethink.recall.shape import iso
-from bethink.surface.cli.output import Result
+from bethink.surface.cli.console import Result, project
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.session import project
 from bethink.surface.layout import date_and_time
 from bethink.text.when import LOCAL, expiry
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from bethink.errors import UsageError
 from bethink.features import promotion
 from bethink.recall.shape import plain
-from bethink.surface.cli.output import Result
+from bethink.surface.cli.console import Result, directory
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.session import directory
 from bethink.surface.layout import one_line, pick
 from bethink.surface.render import memory_label, short_ids
 

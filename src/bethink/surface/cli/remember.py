@@ -12,10 +12,10 @@ from bethink.hooks import state
 from bethink.ingest.traces import traces
 from bethink.project import is_marked
 from bethink.recall.shape import citation, plain
-from bethink.surface.cli import output
-from bethink.surface.cli.output import Result
-from bethink.surface.cli.parsing import command, pieces
-from bethink.surface.cli.session import confirm, open_memory, read_text, says_yes
+from bethink.surface import operations
+from bethink.surface.cli import console
+from bethink.surface.cli.console import Result, confirm, open_memory, read_text, says_yes
+from bethink.surface.cli.parsing import command
 from bethink.surface.layout import date_and_time, many, one_line, pick, style, wrap
 from bethink.surface.render import (
     memory_label,
@@ -68,7 +68,7 @@ def given_values(args: Namespace, memory: Bethink) -> dict[str, Any]:
         "kind": args.kind,
         "importance": args.importance,
         "confidence": args.confidence,
-        "tags": pieces(args.tag) if args.tag else None,
+        "tags": operations.split_lists(args.tag) if args.tag else None,
         "entities": tuple(filter(str.strip, args.entity)) if args.entity else None,
         "expires_at": expiry(args.expires, memory.clock()) if args.expires else None,
         "summary": args.summary,
@@ -366,7 +366,7 @@ def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
     short = memory.store.abbreviate([*ids, *(one.id for one in left.rest)])
     labels = [memory_label(one, short) for one in found]
     if not args.yes:
-        output.talk("\n".join(labels))
+        console.talk("\n".join(labels))
     confirm(args, f"Purging {many(len(ids), 'memory', 'memories')} cannot be undone.")
     asked = state.is_forgetting_asked(memory.project.root)
     theirs = [] if asked else [one for one in found if memory.trust < one.trust]
@@ -468,20 +468,11 @@ def given_handoff(args: Namespace) -> Handoff:
 def save_handoff(memory: Bethink, wanted: Handoff) -> Result:
     saved = handoffs.save_handoff(memory, wanted)
     stored = handoffs.read_handoff(saved.memory)
-    status = "saved" if saved.new else "unchanged"
-    short = memory.store.abbreviate([saved.memory.id])[saved.memory.id]
+    record = operations.saved_handoff_record(saved, stored)
+    short = memory.store.abbreviate([record["id"]])[record["id"]]
     branch = f", branch {stored.branch}" if stored.branch else ""
-    return Result(
-        {
-            "id": saved.memory.id,
-            "status": status,
-            "supersedes": list(saved.supersedes),
-            "project": stored.project,
-            "branch": stored.branch,
-        },
-        [f"{status} {short} for {stored.project}{branch}: {one_line(stored.summary, 80)}"],
-        hints=memory.hints,
-    )
+    place = f"{record['status']} {short} for {stored.project}{branch}"
+    return Result(record, [f"{place}: {one_line(stored.summary, 80)}"], hints=memory.hints)
 
 
 def show_handoff(args: Namespace, memory: Bethink) -> Result:
@@ -496,13 +487,9 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
             for name in (found.asked, found.handoff.branch)
         )
         hints.append(f"There is none for {asked}; this is the newest, of {other}.")
-    value = {
-        **pick(found.memory, "id created_at"),
-        **found.handoff._asdict(),
-        "exact": found.exact,
-        "content": found.memory.content,
-    }
-    quoted = quote_handoff(memory, found) if args.for_agent else ""
+    value, quoted = operations.handoff_record(found), ""
+    if args.for_agent:
+        quoted = quote_handoff(memory, found)
     return Result(value, handoff_lines(memory, found), hints=hints, quoted=quoted)
 
 

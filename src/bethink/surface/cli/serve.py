@@ -14,10 +14,9 @@ from bethink import project as projects
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features.sync import team_scope
-from bethink.surface.cli import output
-from bethink.surface.cli.output import Listing, Result
+from bethink.surface.cli import console
+from bethink.surface.cli.console import Listing, Result, directory, project, settings
 from bethink.surface.cli.parsing import command
-from bethink.surface.cli.session import directory, project, settings
 from bethink.surface.http import tokens
 from bethink.surface.http.tokens import Grant, Register, Token
 from bethink.surface.layout import FORMATS, columns, date, json_text, pick
@@ -71,7 +70,7 @@ def mcp(args: Namespace) -> None:
         ) from error
     if sys.stdin is not None and sys.stdin.isatty():
         waiting = "Waiting for an MCP client on stdin; agents start this command themselves."
-        output.note(args, f"{waiting} Ctrl-C ends it.")
+        console.note(args, f"{waiting} Ctrl-C ends it.")
     remote = None if args.remote is None else remote_tools(args)
     serve_stdio(place, args.database, args.container, remote)
 
@@ -134,7 +133,7 @@ def run_server(args: Namespace, announce: Announce, quiet: bool) -> None:
     serving.run(
         app.build(projects, door), bound, lambda address: announce(args, address, name, session)
     )
-    output.note(args, "stopped")
+    console.note(args, "stopped")
     if not projects.ended:
         serving.leave()
 
@@ -183,7 +182,7 @@ def check_exposure(args: Namespace) -> None:
     if args.insecure_bind:
         if not args.tls_cert:
             read = f"Without TLS everything sent to {host} can be read on the way, tokens too."
-            output.warn(args, read)
+            console.warn(args, read)
         return
     with open_register(args) as known:
         active = [token for token in known.known() if token.state(_now()) == "active"]
@@ -201,12 +200,12 @@ def check_exposure(args: Namespace) -> None:
 def announce_server(args: Namespace, address: str, name: str, session: str) -> None:
     mcp_address = f"{address}/mcp"
     if args.format == "json":
-        output.out(json_text({"url": address, "project": name, "mcp": mcp_address}, None))
+        console.out(json_text({"url": address, "project": name, "mcp": mcp_address}, None))
         sys.stdout.flush()
     places = f"MCP {mcp_address}, REST {address}/api/v1/docs, web page: bethink ui"
-    output.note(args, f"Bethink serves {name} at {address}  ({places})")
+    console.note(args, f"Bethink serves {name} at {address}  ({places})")
     if args.no_auth:
-        output.warn(
+        console.warn(
             args, "--no-auth: every program on this machine may read and write your memories."
         )
     elif session:
@@ -215,8 +214,8 @@ def announce_server(args: Namespace, address: str, name: str, session: str) -> N
         # A token belongs on the screen of whoever started this, not in a log file.
         file = session_file(int(address.rpartition(":")[2]))
         secret = session if sys.stderr.isatty() else f"in {file}"
-        output.note(args, f"Token for you while it runs: {secret}")
-    output.note(args, "Ctrl-C ends it.")
+        console.note(args, f"Token for you while it runs: {secret}")
+    console.note(args, "Ctrl-C ends it.")
 
 
 # The web page
@@ -255,7 +254,7 @@ def ui(args: Namespace) -> None:
 
 def announce_page(args: Namespace, address: str, name: str, session: str) -> None:
     show_page(args, address, "")
-    output.note(args, f"This is the web page of {name}. Ctrl-C ends it.")
+    console.note(args, f"This is the web page of {name}. Ctrl-C ends it.")
 
 
 def new_ticket() -> str:
@@ -268,7 +267,7 @@ def show_page(args: Namespace, url: str, project: str) -> None:
 
     asked = {"ticket": new_ticket(), **({"project": project} if project else {})}
     address = f"{url}/enter?{urlencode(asked)}"
-    output.out(json_text({"url": address}, None) if args.format == "json" else address)
+    console.out(json_text({"url": address}, None) if args.format == "json" else address)
     sys.stdout.flush()
     windows = sys.platform in ("darwin", "win32")
     if not args.no_open and (

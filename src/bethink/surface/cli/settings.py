@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from bethink import config as configuration
 from bethink.errors import BethinkError, ConfigError, NotFound, UsageError
-from bethink.surface.cli.output import Listing, Result
+from bethink.surface.cli.console import Listing, Result, project, settings
 from bethink.surface.cli.parsing import command, nearest
-from bethink.surface.cli.session import project, settings
 from bethink.surface.layout import FORMATS, cell, style
 from bethink.text import textfile
 

@@ -29,13 +29,12 @@ from bethink.project import container_name
 from bethink.recall.shape import plain
 from bethink.store import located, open_store
 from bethink.surface import render
-from bethink.surface.cli import output
-from bethink.surface.cli.find import FILTERS, chosen_filter
+from bethink.surface.cli import console
+from bethink.surface.cli.console import Bar, Result, check_database, open_memory, project, settings
 from bethink.surface.cli.knowledge import existing_path, sync_with_bar, synced_result
-from bethink.surface.cli.output import Bar, Result
-from bethink.surface.cli.parsing import command, pieces
-from bethink.surface.cli.session import check_database, open_memory, project, settings
+from bethink.surface.cli.parsing import command
 from bethink.surface.layout import FORMATS, columns, flatten_record, format_records, many
+from bethink.surface.operations import FILTERS, STATES, make_filter, split_lists
 from bethink.surface.remote.client import Client, ServerPeer, read_token
 from bethink.types import PERSONAL
 
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from bethink.types import Memory
 
 MARKDOWN = (".md", ".markdown", ".mdx")
-EVERYTHING = ("include_deleted", "include_expired", "include_superseded", "include_quarantined")
 INCLUDED = ("conversations", "documents")
 SYNC_WORDS = {
     "pushed": "pushed",
@@ -80,11 +78,12 @@ def export(args: Namespace, memory: Bethink) -> None:
     if args.jsonl and args.explicit_format:
         raise UsageError("Give --format or --jsonl, not both.", "bethink export --jsonl")
     form = "jsonl" if args.jsonl else args.format if args.explicit_format else "json"
-    wanted = chosen_filter(args, memory, **({} if args.as_of else dict.fromkeys(EVERYTHING, True)))
+    hidden = {} if args.as_of else {f"include_{state}": True for state in STATES}
+    wanted = make_filter(memory, args, **hidden)
     lost: list[str] = []
     with destination(args.output) as stream:
         found = export_text(form, memory, memory.export(wanted, lost))
-        stream.writelines(found) if form == "text" else output.data(found, stream)
+        stream.writelines(found) if form == "text" else console.data(found, stream)
     if lost:
         raise StoreCorrupt(
             f"The database is damaged: {many(len(lost), 'memory', 'memories')} could not be read; all others were written.",
@@ -92,7 +91,7 @@ def export(args: Namespace, memory: Bethink) -> None:
         )
     if args.output:
         number = many(memory.store.count(wanted), "memory", "memories")
-        output.note(args, f"{number} written to {args.output}")
+        console.note(args, f"{number} written to {args.output}")
 
 
 def export_text(form: str, memory: Bethink, memories: Iterator[Memory]) -> Iterator[str]:
@@ -293,7 +292,7 @@ def sync(args: Namespace, memory: Bethink) -> Result:
       bethink config team https://memory.example && bethink sync
       bethink sync --include conversations,documents
     """
-    included = pieces(args.include)
+    included = split_lists(args.include)
     if wrong := [one for one in included if one not in INCLUDED]:
         raise InvalidInput(
             f"'{wrong[0]}' cannot be included.", "One of " + ", ".join(INCLUDED) + "."

@@ -15,14 +15,25 @@ from starlette.datastructures import Headers, QueryParams
 from starlette.types import Message, Receive, Scope, Send
 
 from bethink.errors import BethinkError
-from bethink.surface.http.problems import Forbidden, Refusal, problem, response
+from bethink.surface.arguments import check_arguments, parse_arguments
+from bethink.surface.http.api import WHERE
 from bethink.surface.http.projects import Projects
-from bethink.surface.http.schemas import Where
-from bethink.surface.http.security import ACCESS, LARGEST_BODY, Access, Caller, read_body
+from bethink.surface.http.security import (
+    ACCESS,
+    LARGEST_BODY,
+    Access,
+    Caller,
+    Forbidden,
+    Refusal,
+    problem,
+    read_body,
+    response,
+)
 from bethink.surface.mcp import schemas
 from bethink.surface.mcp.server import build
 
 PATH = "/mcp"
+PLACE = parse_arguments(WHERE)
 FORBIDDEN = -32001  # of JSON-RPC, in the range that is left to implementations
 
 
@@ -53,8 +64,8 @@ class Agents:
         scope["bethink.route"] = PATH
         caller: Caller = scope["bethink.caller"]
         try:
-            where = Where.model_validate(dict(QueryParams(scope["query_string"])), strict=False)
-            ACCESS.set(Access(caller, where.project, where.container))
+            where = check_arguments(dict(QueryParams(scope["query_string"])), PLACE)
+            ACCESS.set(Access(caller, where.get("project"), where.get("container")))
             if scope["method"] != "POST":
                 # There is no session to end, and nothing that would be sent without being asked.
                 message = f"{scope['method']} is not a method of {PATH}."
@@ -64,7 +75,7 @@ class Agents:
         except WritingTool as error:
             await _refuse(error, scope, receive, send)
             return
-        except (BethinkError, ValueError) as error:
+        except BethinkError as error:
             await response(error)(scope, receive, send)
             return
         await self.manager.handle_request(scope, _repeat(body, receive), send)

@@ -1,43 +1,183 @@
-"""Operations → routes and their description (OpenAPI 3.1): reads a request, checks it against what the operation takes, runs it
-in a thread, writes the answer.
+"""The table of operations, and what is made of it: routes that read a request, check it, run the operation in a thread and
+write the answer; and their description (OpenAPI 3.1).
 
-Nothing here knows what an operation does. The answer is made into JSON in the thread too, since it may be large. The page that
-shows the description is one file without anything from elsewhere: it works offline, and its policy lets nothing else run.
+A function becomes an operation by the decorator `operation`, which says its address, what it takes (in the language of
+`surface/arguments.py`), what it gives (a shape of answers.yaml) and who may ask. Nothing here knows what an operation does.
+The page that shows the description is one file without anything from elsewhere: it works offline, and its policy lets
+nothing else run.
 """
 
 from __future__ import annotations
 
 import base64
+import copy
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 import yaml
-from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from bethink import __version__
-from bethink.errors import NotFound
-from bethink.surface.http import browsing, memories, team
-from bethink.surface.http.operation import OPERATIONS, Call, Lines, Operation, Reply, Tools, to_json
-from bethink.surface.http.problems import MEDIA_TYPE, TITLES, response
-from bethink.surface.http.projects import refuse_write
-from bethink.surface.http.security import ACCESS, Access, Caller, check_json, read_body
-from bethink.types import KINDS, RELATIONS, TRUST
+from bethink.errors import InvalidInput, NotFound
+from bethink.recall.shape import iso, plain
+from bethink.store.base import Store
+from bethink.store.bundle import Bundle, stamp
+from bethink.surface.arguments import (
+    Argument,
+    check_arguments,
+    fill_defaults,
+    object_schema,
+    parse_arguments,
+    parse_value,
+    value_schema,
+)
+from bethink.surface.http.projects import Projects, View, only_counts, refuse_write
+from bethink.surface.http.security import (
+    ACCESS,
+    MEDIA_TYPE,
+    TITLES,
+    Access,
+    Caller,
+    Refusal,
+    check_json,
+    read_body,
+    response,
+)
+from bethink.types import KINDS, NOTHING, RELATIONS, TRUST, Batch, Memory, Receipt
 
-__all__ = ["OPERATIONS", "browsing", "describe", "memories", "routes", "team"]
+if TYPE_CHECKING:
+    from bethink.surface.http.background import Checkup, Jobs
+    from bethink.surface.http.metrics import Metrics
+    from bethink.surface.http.tokens import Register
 
 BASE = "/api/v1"
 LONGEST_ID = 200
 LINES_AT_ONCE = 100
 JSON, JSON_LINES = "application/json", "application/x-ndjson"
+# What every operation takes in its address.
+WHERE = """
+--project NAME text ..1000     a project by name, scope or folder; by default the token's or the server's own
+--container NAME text 1..200   a named container inside the project
+"""
+
+
+class Tools(NamedTuple):
+    """What operations share besides the memory."""
+
+    projects: Projects
+    jobs: Jobs
+    once: Once
+    metrics: Metrics
+    checkup: Checkup
+    tokens: Register
+
+
+class Call(NamedTuple):
+    """One request, checked."""
+
+    memory: View
+    caller: Caller
+    tools: Tools
+    path: Mapping[str, str]
+    given: Mapping[str, Any]  # by name; None for a null
+    asked: Any  # the same as attributes, with defaults for the rest
+    key: str | None = None  # under which the request is done once
+    raw: bytes = b""
+
+
+class Reply(NamedTuple):
+    value: Any  # whatever `to_json` takes
+    status: int = 200
+
+
+class Lines(NamedTuple):
+    """An answer of any length: a JSON object on each line."""
+
+    values: Iterator[Any]
+
+
+def to_json(value: Any) -> Any:
+    """A value as JSON has it: memories and hits in their one form, named tuples as objects, times as text."""
+    if isinstance(value, Memory):
+        return plain(value)
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return to_json(value._asdict())
+    if isinstance(value, Mapping):
+        return {str(name): to_json(one) for name, one in value.items()}
+    return [to_json(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+Run = Callable[[Call], Any]
+AnyRun = TypeVar("AnyRun", bound=Run)
+
+
+class Operation(NamedTuple):
+    method: str
+    path: str  # below /api/v1
+    group: str
+    run: Run  # its docstring describes the operation; in a thread
+    answer: str  # the shape in answers.yaml; "" for lines of JSON
+    query: tuple[Argument, ...]
+    body: tuple[Argument, ...] | None
+    writes: bool
+    status: tuple[int, ...]  # the usual one first
+    meaning: bool  # whether the embedding model is waited for
+
+    def read(self, query: Mapping[str, Any], body: Any = NOTHING) -> dict[str, Any]:
+        """What a request gives by its address and its body, if it may."""
+        given = check_arguments(query, self.query)
+        if self.body is not None:
+            given |= check_arguments(body, self.body)
+            given |= {name: None for name, value in body.items() if value is None}
+        return given
+
+
+OPERATIONS: list[Operation] = []
+
+
+def operation(
+    address: str,
+    group: str,
+    answer: str,
+    takes: str = "",
+    *,
+    where: str = "",
+    writes: bool | None = None,
+    status: tuple[int, ...] = (200,),
+    meaning: bool = False,
+    **inner: str,
+) -> Callable[[AnyRun], AnyRun]:
+    """Makes a function an operation. What it takes is in the body of a POST or PATCH, else in the address; `where` is in the
+    address in any case. Whatever is no GET needs a token for writing, unless `writes` says otherwise."""
+    method, path = address.split()
+    has_body = method in ("POST", "PATCH") and bool(takes)
+    query = parse_arguments(WHERE + where + ("" if has_body else takes))
+    body = parse_arguments(takes, **inner) if has_body else None
+    changes = method != "GET" if writes is None else writes
+
+    def register(run: AnyRun) -> AnyRun:
+        OPERATIONS.append(
+            Operation(method, path, group, run, answer, query, body, changes, status, meaning)
+        )
+        return run
+
+    return register
+
+
+# Routes
 
 
 def routes(tools: Tools) -> list[Route]:
@@ -51,48 +191,40 @@ def routes(tools: Tools) -> list[Route]:
 
 
 def _route(path: str, operations: dict[str, Operation], tools: Tools) -> Route:
-    listed = {method: _list_fields(operation.query) for method, operation in operations.items()}
-
     async def endpoint(request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
         request.scope["bethink.route"] = BASE + path
         try:
-            return await _answer(request, operations[method], listed[method], tools)
+            return await _answer(request, operations[method], tools)
         except Exception as error:  # noqa: BLE001 - the boundary of the API: whatever fails is a problem with a sentence
             return response(error)
 
     return Route(BASE + path, endpoint, methods=list(operations))
 
 
-def _list_fields(model: type[BaseModel]) -> frozenset[str]:
-    properties = model.model_json_schema()["properties"]
-    return frozenset(name for name, about in properties.items() if about.get("type") == "array")
-
-
-async def _answer(
-    request: Request, operation: Operation, lists: frozenset[str], tools: Tools
-) -> Response:
+async def _answer(request: Request, operation: Operation, tools: Tools) -> Response:
     caller: Caller = request.scope["bethink.caller"]
     check_scope(operation, caller)
-    query: Any = _read_query(request, operation.query, lists)
-    raw, body = b"", None
+    raw, body = b"", {}
     if operation.body is not None:
         check_json(request.headers)
         raw = await read_body(request.receive, request.headers)
-        body = operation.body.model_validate_json(raw or b"{}")
+        body = _read_json(raw)
+    given = operation.read(_read_query(request, operation.query), body)
     path = {name: str(value) for name, value in request.path_params.items()}
     check_ids(path)
+    key = request.headers.get("idempotency-key")
 
-    def work() -> tuple[Any, int, dict[str, str]]:
-        found = perform(operation, caller, tools, path, query, body, request.headers, raw)
+    def work() -> tuple[Any, int]:
+        found = perform(operation, caller, tools, path, given, key, raw)
         if isinstance(found, Lines):
-            return found.values, operation.status, {}
-        return _encode(found.value), found.status, dict(found.headers)
+            return found.values, operation.status[0]
+        return _encode(found.value), found.status
 
-    content, status, headers = await tools.projects.run(work)
+    content, status = await tools.projects.run(work)
     if isinstance(content, bytes):
-        return Response(content, status, headers, JSON)
-    return StreamingResponse(stream(content, tools.projects.run), status, headers, JSON_LINES)
+        return Response(content, status, media_type=JSON)
+    return StreamingResponse(stream(content, tools.projects.run), status, media_type=JSON_LINES)
 
 
 def perform(
@@ -100,26 +232,27 @@ def perform(
     caller: Caller,
     tools: Tools,
     path: Mapping[str, str],
-    query: Any,
-    body: Any,
-    headers: Mapping[str, str],
+    given: Mapping[str, Any],
+    key: str | None = None,
     raw: bytes = b"",
 ) -> Reply | Lines:
     """Runs an operation for a caller, over REST or for a page."""
-    access = Access(caller, query.project, query.container)
+    arguments = (*operation.query, *(operation.body or ()))
+    asked = SimpleNamespace(**fill_defaults(given, arguments))
+    access = Access(caller, asked.project, asked.container)
     ACCESS.set(access)
     actor = "user" if caller.owner else f"token:{caller.name}"
     trust = TRUST["user" if caller.owner else "agent"]
     memory = tools.projects.view(access, actor, trust, operation.meaning)
-    found = operation.run(Call(memory, caller, tools, path, query, body, headers, raw))
+    found = operation.run(Call(memory, caller, tools, path, given, asked, key, raw))
     if isinstance(found, Lines):
         return found
-    reply = found if isinstance(found, Reply) else Reply(found, operation.status)
+    reply = found if isinstance(found, Reply) else Reply(found, operation.status[0])
     return reply._replace(value=to_json(reply.value))
 
 
 def check_scope(operation: Operation, caller: Caller) -> None:
-    if operation.scope == "write" and not caller.may_write:
+    if operation.writes and not caller.may_write:
         raise refuse_write()
 
 
@@ -128,13 +261,27 @@ def check_ids(path: Mapping[str, str]) -> None:
         raise NotFound("There is no memory with so long an id.")
 
 
-def _read_query(request: Request, model: type[BaseModel], lists: frozenset[str]) -> BaseModel:
+def _read_json(raw: bytes) -> Any:
+    try:
+        return from_json(raw or b"{}")
+    except ValueError as error:
+        raise Refusal(
+            400, f"The body is no JSON: {error}.", "Send a JSON object in UTF-8."
+        ) from error
+
+
+def _read_query(request: Request, arguments: Sequence[Argument]) -> dict[str, Any]:
     """The parameters of the address. One that may be repeated is a list; any other that is repeated is wrong."""
+    known = {argument.name: argument for argument in arguments}
     given: dict[str, Any] = {}
     for name in request.query_params:
-        values = request.query_params.getlist(name)
-        given[name] = values if name in lists or len(values) > 1 else values[0]
-    return model.model_validate(given, strict=False)
+        values: list[Any] = request.query_params.getlist(name)
+        if argument := known.get(name):
+            values = [parse_value(text, argument) for text in values]
+            if argument.many != "*" and len(values) > 1:
+                raise InvalidInput(f"'{name}' is given {len(values)} times.", "Give it once.")
+        given[name] = values if argument and argument.many == "*" else values[0]
+    return given
 
 
 def _encode(value: Any) -> bytes:
@@ -151,18 +298,189 @@ async def stream(
         yield lines
 
 
+# Pages
+
+PAGE = """
+--cursor CURSOR text 1..500     `next` of the page before; the other parameters stay the same
+--limit N whole 1..100"""
+FURTHEST = 1_000_000_000
+OVERLAP = 100  # places by which what was last seen may have moved while somebody pages; set by hand
+
+
+class HasId(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+Item = TypeVar("Item", bound=HasId)
+
+
+class Cursor(NamedTuple):
+    """Where a page ends. It gives nobody anything they could not ask for anyway, so it is checked and not signed."""
+
+    at: int = 0  # how many came before
+    last: str = ""  # id of the last of them
+    seed: int | None = None
+
+    def write(self) -> str:
+        value = json.dumps(self, separators=(",", ":"))
+        return base64.urlsafe_b64encode(value.encode()).decode().rstrip("=")
+
+
+def read_cursor(text: str | None) -> Cursor:
+    """The cursor of a request; the beginning where there is none."""
+    if text is None:
+        return Cursor()
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        at, last, seed = json.loads(base64.b64decode(padded, b"-_", validate=True))
+        cursor = Cursor(at, last, seed)
+        sound = type(cursor.at) is int and 0 <= cursor.at <= FURTHEST and type(cursor.last) is str
+        sound = sound and (cursor.seed is None or type(cursor.seed) is int)
+    except (ValueError, TypeError, RecursionError):
+        sound = False
+    if not sound:
+        hint = "Take `next` of the page before, or leave it out to begin."
+        raise Refusal(400, "This is no cursor.", hint)
+    return cursor
+
+
+def read_page(
+    asked: Any, fetch: Callable[[int, int], Sequence[Item]]
+) -> tuple[Sequence[Item], str | None]:
+    """A page of what `fetch(number, offset)` gives, and the cursor of the next. Where the item that was seen last stands
+    elsewhere by now, the page begins behind it: nothing is passed over because something before it was forgotten or added."""
+    cursor, limit = read_cursor(asked.cursor), asked.limit
+    start = max(0, cursor.at - OVERLAP)
+    number = cursor.at - start + limit + 1
+    found = fetch(number, start)
+    ids = [one.id for one in found]
+    begin = ids.index(cursor.last) + 1 if cursor.last in ids else cursor.at - start
+    shown = found[begin : begin + limit]
+    more = begin + limit < len(found) or (len(shown) < limit and len(found) == number)
+    if not shown or not more:
+        return shown, None
+    return shown, Cursor(start + begin + len(shown), shown[-1].id).write()
+
+
+# Requests that are sent twice and done once
+
+LONGEST_KEY = 200
+ANSWER, ADDING = "answer:", "answer:adding:"  # before a key, among the facts about the database
+
+
+class Once:
+    """Does a request with an `Idempotency-Key` once, whichever server process it reaches: its answer is kept in the database
+    and given again.
+
+    What it writes carries a key of its own, made from the request's and from what it changes, which the store keeps in the
+    same transaction. So even where a process dies between its writes and the answer, what was written is not written again.
+    The ids of what is going to be added are noted before it is: whoever sends the request again then reads that it was added,
+    as the first answer said or would have said, and not that it was known already.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[str] = set()
+
+    def __call__(self, call: Call, request: bytes, work: Callable[[Call], Reply]) -> Reply:
+        """The answer to a request: worked out now, or the one that its key got before."""
+        key = call.key
+        if key is None:
+            return work(call)
+        if not 1 <= len(key) <= LONGEST_KEY:
+            message = f"An Idempotency-Key has 1 to {LONGEST_KEY} characters."
+            raise Refusal(400, message, "A random UUID is a good one.")
+        name = sha256(f"{call.caller.id}\0{key}".encode()).hexdigest()[:32]
+        with self._lock:
+            if name in self._running:
+                hint = "Wait for its answer, or ask again in a moment."
+                raise Refusal(409, "The same request is being worked on.", hint)
+            self._running.add(name)
+        try:
+            return self._answer(call, name, sha256(request).hexdigest(), work)
+        finally:
+            with self._lock:
+                self._running.discard(name)
+
+    def _answer(self, call: Call, name: str, asked: str, work: Callable[[Call], Reply]) -> Reply:
+        store = call.memory.store
+        if kept := store.noted(ANSWER + name):
+            found = json.loads(kept)
+            if found["asked"] != asked:
+                raise Refusal(
+                    422,
+                    "This Idempotency-Key was sent with another request before.",
+                    "Take a new key for a new request.",
+                )
+            return Reply(found["value"], found["status"])
+        memory = copy.copy(call.memory)
+        memory.added_before = frozenset(noted_ids(store, name))
+        memory.store = cast(Store, OnceStore(store, name))
+        done = work(call._replace(memory=memory))
+        reply = done._replace(value=to_json(done.value))
+        self._keep(store, name, asked, stamp(memory.clock()), reply)
+        return reply
+
+    def _keep(self, store: Store, name: str, asked: str, at: int | None, reply: Reply) -> None:
+        answer = {"at": at, "asked": asked, **reply._asdict()}
+        store.take(Bundle(), note=(ANSWER + name, json.dumps(answer)))
+
+
+class OnceStore:
+    """A store whose writes are done once for each key."""
+
+    def __init__(self, store: Store, key: str) -> None:
+        self._store, self._key = store, key
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def write(self, batch: Batch) -> Receipt:
+        if only_counts(batch):
+            return self._store.write(batch)
+        if batch.add:
+            ids = noted_ids(self._store, self._key) + [entry.memory.id for entry in batch.add]
+            note = json.dumps({"at": stamp(batch.at), "ids": ids})
+            self._store.take(Bundle(), note=(ADDING + self._key, note))
+        return self._store.write(batch._replace(once=f"{self._key}:{_hash_changes(batch)}"))
+
+
+def noted_ids(store: Store, key: str) -> list[str]:
+    """The memories that earlier attempts under a key added, or were about to."""
+    kept = store.noted(ADDING + key)
+    return list(json.loads(kept)["ids"]) if kept else []
+
+
+def _hash_changes(batch: Batch) -> str:
+    """What a batch is about, the same when it is put together again later: new ids and the time do not count."""
+    parts = [
+        [[entry.memory.scope, entry.memory.content_hash] for entry in batch.add],
+        [[change.id, change.action, sorted(change.fields)] for change in batch.change],
+        [relation[:3] for relation in (*batch.relate, *batch.unrelate) if not batch.add],
+        batch.purge,
+        batch.retire,
+        batch.vanish,
+        batch.move,
+        [[scope, source.uri, source.position] for scope, source in batch.sources],
+        [id for id, _, _ in batch.place],
+        # A changed text has vectors only where a model was there to make them.
+        [] if batch.change else sorted(batch.vectors),
+    ]
+    return sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
 # The description
 
 FOLDER = Path(__file__).parent
-REFERENCE = "#/components/schemas/{model}"
 ALWAYS = (400, 401, 403, 404, 409, 422, 429, 503)
 WITH_BODY = (408, 413, 415)
-HEADERS = {
-    ("PATCH", "/memories/{id}"): ("If-Match", "the ETag of the version that is to be changed"),
-    ("POST", "/memories"): (
-        "Idempotency-Key",
-        "repeated with the same key, a request is done once",
-    ),
+ONCE = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "repeated with the same key, a request is done once",
+    "schema": {"type": "string"},
 }
 ABOUT = (
     "Long-term memory for coding agents and the people who work with them. Agents use MCP at /mcp."
@@ -182,23 +500,15 @@ PLAIN_TYPES: dict[str, dict[str, Any]] = {
 @cache
 def describe() -> dict[str, Any]:
     """The API as OpenAPI has it."""
-    bodies = {one.body: None for one in OPERATIONS if one.body}
-    references, defined = models_json_schema(
-        [(model, "validation") for model in bodies], ref_template=REFERENCE
-    )
-    named = {model: references[model, "validation"] for model in bodies}
-    shapes, requests = _answer_shapes(), defined["$defs"]
-    assert not shapes.keys() & requests.keys(), shapes.keys() & requests.keys()
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
-        described = _describe(operation, named)
-        paths.setdefault(BASE + operation.path, {})[operation.method.lower()] = described
+        paths.setdefault(BASE + operation.path, {})[operation.method.lower()] = _describe(operation)
     token = {"type": "http", "scheme": "bearer", "description": "`bethink token create` makes one."}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Bethink", "version": __version__, "description": ABOUT},
         "paths": paths,
-        "components": {"schemas": {**requests, **shapes}, "securitySchemes": {"token": token}},
+        "components": {"schemas": _answer_shapes(), "securitySchemes": {"token": token}},
         "security": [{"token": []}],
     }
 
@@ -232,14 +542,17 @@ def _type_of(text: str) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": _type_of(written[:-2])}
     if "|" in written:
         return {"type": "string", "enum": written.split("|")}
-    reference = {"$ref": REFERENCE.format(model=written)}
-    return PLAIN_TYPES.get(written, reference)
+    return PLAIN_TYPES[written] if written in PLAIN_TYPES else _reference(written)
 
 
-def _describe(operation: Operation, named: Mapping[type[BaseModel], Any]) -> dict[str, Any]:
+def _reference(shape: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{shape}"}
+
+
+def _describe(operation: Operation) -> dict[str, Any]:
     about = " ".join((operation.run.__doc__ or "").split())
     twice = operation.path in ("/search", "/recall") and operation.body
-    need = "writing" if operation.scope == "write" else "reading"
+    need = "writing" if operation.writes else "reading"
     found: dict[str, Any] = {
         "operationId": operation.run.__name__ + ("_by_body" if twice else ""),
         "summary": about.partition(". ")[0].rstrip("."),
@@ -249,7 +562,7 @@ def _describe(operation: Operation, named: Mapping[type[BaseModel], Any]) -> dic
         "responses": _responses(operation),
     }
     if operation.body is not None:
-        content = {JSON: {"schema": named[operation.body]}}
+        content = {JSON: {"schema": object_schema(operation.body, closed=True)}}
         found["requestBody"] = {"required": True, "content": content}
     return found
 
@@ -258,34 +571,25 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
     text = {"type": "string", "minLength": 1, "maxLength": 100}
     names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
     found = [{"name": name, "in": "path", "required": True, "schema": text} for name in names]
-    schema = operation.query.model_json_schema(ref_template=REFERENCE)
-    for name, about in schema["properties"].items():
-        required = name in schema.get("required", ())
-        place = {"name": name, "in": "query", "required": required}
-        told = about.get("description", "")
-        found.append({**place, "description": told, "schema": _without_null(about)})
-    if header := HEADERS.get((operation.method, operation.path)):
-        place = {"name": header[0], "in": "header", "required": False, "description": header[1]}
-        found.append({**place, "schema": {"type": "string"}})
-    return found
-
-
-def _without_null(about: Mapping[str, Any]) -> dict[str, Any]:
-    """The form of a parameter. An address cannot hold a null: what may be left out is just left out."""
-    shape = {key: value for key, value in about.items() if key not in ("title", "description")}
-    if "anyOf" in shape:
-        (only,) = [option for option in shape.pop("anyOf") if option != {"type": "null"}]
-        shape.pop("default", None)
-        shape |= {key: value for key, value in only.items() if key != "description"}
-    return shape
+    found += [
+        {
+            "name": one.name,
+            "in": "query",
+            "required": one.is_required,
+            "description": one.help,
+            "schema": value_schema(one._replace(help=""), closed=True),
+        }
+        for one in operation.query
+    ]
+    return [*found, ONCE] if "Idempotency-Key" in (operation.run.__doc__ or "") else found
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
-    problem = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="Problem")}}}
+    problem = {MEDIA_TYPE: {"schema": _reference("Problem")}}
     good: dict[str, Any] = {JSON_LINES: {"schema": {"type": "string"}}}
     if operation.answer:
-        good = {JSON: {"schema": {"$ref": REFERENCE.format(model=operation.answer)}}}
-    statuses = {operation.status, *ALWAYS, *operation.also, *(WITH_BODY if operation.body else ())}
+        good = {JSON: {"schema": _reference(operation.answer)}}
+    statuses = {*operation.status, *ALWAYS, *(WITH_BODY if operation.body is not None else ())}
     return {
         str(status): {"description": "Done", "content": good}
         if status < 300

@@ -23,15 +23,16 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bethink.errors import BethinkError
-from bethink.surface.http import agents, api, metrics, tokens
+from bethink.surface.http import agents, api, browsing, memories, metrics, tokens
+from bethink.surface.http.api import Once, Tools
 from bethink.surface.http.background import Checkup, Jobs
 from bethink.surface.http.metrics import Metrics
-from bethink.surface.http.operation import Once, Tools
-from bethink.surface.http.problems import problem, response
 from bethink.surface.http.projects import Projects
-from bethink.surface.http.security import Caller, Door, Gate
+from bethink.surface.http.security import Caller, Door, Gate, problem, response
 from bethink.surface.web.site import Site
 from bethink.types import PERSONAL
+
+__all__ = ["browsing", "build", "memories"]  # the operations are registered by being imported
 
 GRACE = 10.0  # seconds for requests that run to be answered
 LAST = 2.0  # seconds after that for jobs, and for calls whose client is gone

@@ -28,8 +28,8 @@ from bethink.api import Bethink
 from bethink.errors import BethinkError
 from bethink.features import conversations, knowledge
 from bethink.project import Project
-from bethink.surface.http.problems import Refusal
-from bethink.types import path_of
+from bethink.surface.http.security import Refusal
+from bethink.surface.operations import sync_record
 
 JOBS_KEPT = 50
 PATIENCE = 0.05  # seconds that the first to look waits: enough for a small database
@@ -138,33 +138,15 @@ class Jobs:
         return True
 
 
-def _sync_fields(found: Any) -> dict[str, Any]:
-    """What a sync did, in numbers and names."""
-    return {
-        "sources": found.sources,
-        "added": [path_of(uri) for uri in found.added],
-        "changed": [path_of(uri) for uri in found.changed],
-        "moved": [{"from": path_of(old), "to": path_of(new)} for old, new in found.moved],
-        "vanished": [path_of(uri) for uri in found.vanished],
-        "unchanged": found.unchanged,
-        "skipped": [{"source": path_of(uri), "reason": reason} for uri, reason in found.skipped],
-        "memories": {
-            "added": found.memories_added,
-            "kept": found.memories_kept,
-            "retired": found.memories_retired,
-        },
-    }
-
-
 def _sync_task(sync: Callable[..., Any]) -> Task:
-    return lambda memory, progress, since, full: _sync_fields(sync(memory, progress=progress))
+    return lambda memory, progress, since, full: sync_record(sync(memory, progress=progress))
 
 
 def _read_history(
     memory: Bethink, progress: Progress, since: datetime | None, full: bool
 ) -> dict[str, Any]:
     day = since.date().isoformat() if since else None
-    return _sync_fields(knowledge.analyze_history(memory, since=day, progress=progress))
+    return sync_record(knowledge.analyze_history(memory, since=day, progress=progress))
 
 
 def _backfill(

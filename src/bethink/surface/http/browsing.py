@@ -1,5 +1,5 @@
 """The operations for looking around and for keeping order: conversations, what stands around something, what is to be decided,
-duplicates, how memory is doing, with whom it is shared, and jobs.
+duplicates, how memory is doing, with whom it is shared, jobs; and those for other machines of a team.
 """
 
 from __future__ import annotations
@@ -7,68 +7,72 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bethink.errors import NotFound
-from bethink.features import condition, conversations, graph, inbox, tending, timeline
+from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError
+from bethink.features import condition, conversations, graph, inbox, incoming, tending, timeline
+from bethink.features.sync import StorePeer
 from bethink.recall.shape import plain
-from bethink.surface.http import schemas
-from bethink.surface.http.background import Job, job_scope
-from bethink.surface.http.operation import (
-    Call,
-    Cursor,
-    Reply,
-    operation,
-    read_cursor,
-    read_page,
-    write_cursor,
-)
-from bethink.surface.http.problems import Forbidden
-from bethink.surface.http.projects import NOWHERE
+from bethink.store.bundle import EPOCH, Bundle, bundle_to_json, stamp
+from bethink.surface import operations
+from bethink.surface.arguments import suggest
+from bethink.surface.http.api import PAGE, Call, Cursor, Reply, operation, read_cursor, read_page
+from bethink.surface.http.background import TASKS, Job, job_scope
+from bethink.surface.http.projects import NOWHERE, no_personal, refuse_write
+from bethink.surface.http.security import Forbidden
+from bethink.surface.layout import pick
+from bethink.surface.mcp import schemas
+from bethink.surface.mcp.tools import TOOLS
 from bethink.text.when import moment
-from bethink.types import PERSONAL, Session, Span, Words
+from bethink.types import PERSONAL, Session, Words
 
-READER_FIELDS = ("name", "scope", "personal", "used", "expires")
-SESSION_FIELDS = ("id", "host", "title", "source", "started_at", "ended_at")
 RECALLS = ("/", "/api/v1/search", "/api/v1/recall")  # routes that are a recall and nothing else
 PROMOTING = ("promote", "undo-promote")
 WHOLE_DATABASE = (
     "entities relations sources sessions spans vectors unembedded database_bytes cached"
-).split()
+)
+PAIRS = "--limit N whole 1..500 = 20"
+MOST_RECORDS, MOST_REMOVED = 200, 1000  # of one request of a sync
 EVERYWHERE = "`bethink token create --all-projects`"
 
 
 # Conversations
 
 
-@operation("Conversations", "GET", "/sessions", "Sessions", schemas.Paged)
+@operation("GET /sessions", "Conversations", "Sessions", f"{PAGE} = 20")
 def list_sessions(call: Call) -> dict[str, Any]:
     """Conversations, newest first."""
 
     def fetch(number: int, offset: int) -> Sequence[Session]:
         return conversations.sessions(call.memory, number, offset)
 
-    shown, following = read_page(call, call.query, fetch)
-    return {"items": [_session_fields(one) for one in shown], "next": following}
+    shown, following = read_page(call.asked, fetch)
+    return {"items": [operations.session_record(one) for one in shown], "next": following}
 
 
-@operation("Conversations", "GET", "/sessions/{id}", "OneSession")
+@operation("GET /sessions/{id}", "Conversations", "OneSession")
 def get_session(call: Call) -> dict[str, Any]:
     """One conversation and what it was about: topics in order, sub-topics after their topics."""
     session = conversations.session(call.memory, call.path["id"])
-    spans = conversations.topics(call.memory, session)
-    topics = [{**_topic_fields(one), "parent": one.parent, "depth": one.depth} for one in spans]
-    return {**_session_fields(session), "topics": topics}
+    return operations.session_record(session, conversations.topics(call.memory, session))
 
 
-@operation("Conversations", "GET", "/timeline", "Timeline", schemas.Timeline)
+@operation(
+    "GET /timeline",
+    "Conversations",
+    "Timeline",
+    f"""{PAGE} = 20
+    --host HOST text ..1000     only conversations with this agent: claude, codex …
+    --all-projects              of every project that the token is for
+    """,
+)
 def show_timeline(call: Call) -> dict[str, Any]:
     """Conversations by the day they began on, newest first, with their topics and how much of each they were."""
-    memory, asked = call.memory, call.query
+    memory, asked = call.memory, call.asked
     scopes = memory.every_scope() if asked.all_projects else memory.scopes
 
     def fetch(number: int, offset: int) -> Sequence[Session]:
         return timeline.sessions(memory, scopes, asked.host, number, offset)
 
-    shown, following = read_page(call, asked, fetch)
+    shown, following = read_page(asked, fetch)
     days = []
     for day in timeline.days(memory, shown):
         date = day.date.isoformat() if day.date else None
@@ -76,44 +80,57 @@ def show_timeline(call: Call) -> dict[str, Any]:
     return {"days": days, "next": following}
 
 
-@operation("Conversations", "GET", "/sessions/{id}/turns", "Turns", schemas.Turns)
+@operation(
+    "GET /sessions/{id}/turns",
+    "Conversations",
+    "Turns",
+    f"""{PAGE} = 50
+    --topic ID text ..100     only one topic, with its sub-topics
+    """,
+)
 def list_turns(call: Call) -> dict[str, Any]:
     """What was said in a conversation, in order, with the ideas that were taken from each turn."""
-    memory, asked = call.memory, call.query
+    memory, asked = call.memory, call.asked
     session = conversations.session(memory, call.path["id"])
-    cursor = read_cursor(call, asked)
+    cursor = read_cursor(asked.cursor)
     found, total = timeline.turns(memory, session, asked.topic, asked.limit, cursor.at)
     at = cursor.at + len(found)
     more = bool(found) and at < total
     items = [{**plain(one.turn), "ideas": one.ideas} for one in found]
-    following = write_cursor(Cursor(at), call, asked) if more else None
-    return {"items": items, "next": following, "total": total}
-
-
-def _session_fields(session: Session) -> dict[str, Any]:
-    return {name: getattr(session, name) for name in SESSION_FIELDS}
-
-
-def _topic_fields(span: Span) -> dict[str, Any]:
-    return {name: getattr(span, name) for name in ("id", "name", "summary", "lines")}
+    return {"items": items, "next": Cursor(at).write() if more else None, "total": total}
 
 
 def _conversation(one: timeline.Conversation) -> dict[str, Any]:
-    topics = [{**_topic_fields(band.span), "share": round(band.share, 4)} for band in one.bands]
-    return {**_session_fields(one.session), "scope": one.session.scope, "topics": topics}
+    topics = [
+        {**pick(band.span, "id name summary lines"), "share": round(band.share, 4)}
+        for band in one.bands
+    ]
+    record = operations.session_record(one.session)
+    return {**record, "scope": one.session.scope, "topics": topics}
 
 
 # Around something
 
 
-@operation("Find", "GET", "/graph", "Graph", schemas.Graph, meaning=True)
+@operation(
+    "GET /graph",
+    "Find",
+    "Graph",
+    f"""
+    --focus ID text ..1000           the id of a memory, or `about:` and the name of a thing
+    --query QUESTION text ..10000    begin with what this finds
+    --limit N whole 1..{graph.MOST} = 80
+    --depth N whole 1..4 = 2
+    """,
+    meaning=True,
+)
 def show_graph(call: Call) -> graph.Graph:
     """Memories, the things they are about and their relations around a focus, nearest first."""
-    asked = call.query
+    asked = call.asked
     return graph.around(call.memory, asked.focus, asked.query, limit=asked.limit, depth=asked.depth)
 
 
-@operation("Find", "GET", "/scopes", "Scopes")
+@operation("GET /scopes", "Find", "Scopes")
 def list_scopes(call: Call) -> dict[str, Any]:
     """The projects and containers that the token is for, and what is personal: how many memories each holds, forgotten ones included,
     and when the last was told. Costs next to nothing, however much there is."""
@@ -140,44 +157,50 @@ def list_scopes(call: Call) -> dict[str, Any]:
 # Order
 
 
-@operation("Care", "GET", "/duplicates", "Pairs", schemas.Pairs, meaning=True)
+@operation("GET /duplicates", "Care", "Pairs", PAIRS, meaning=True)
 def list_duplicates(call: Call) -> dict[str, Any]:
     """Memories that say the same, or nearly so, the surest first: the one to keep, and the other."""
-    return _pairs(tending.find_duplicates(call.memory, limit=call.query.limit))
+    found = tending.find_duplicates(call.memory, limit=call.asked.limit)
+    return {"items": operations.pair_records(found)}
 
 
-@operation("Care", "GET", "/contradictions", "Pairs", schemas.Pairs, meaning=True)
+@operation("GET /contradictions", "Care", "Pairs", PAIRS, meaning=True)
 def list_contradictions(call: Call) -> dict[str, Any]:
     """Memories that disagree, the newer one first."""
-    return _pairs(tending.find_contradictions(call.memory, limit=call.query.limit))
-
-
-def _pairs(found: Sequence[tending.Pair]) -> dict[str, Any]:
-    return {"items": [pair._replace(similarity=round(pair.similarity, 4)) for pair in found]}
+    found = tending.find_contradictions(call.memory, limit=call.asked.limit)
+    return {"items": operations.pair_records(found)}
 
 
 @operation(
+    "POST /consolidation",
     "Care",
-    "POST",
-    "/consolidation",
     "Consolidated",
-    body=schemas.Consolidate,
-    scope="write",
+    "--dry-run = yes     only say what would be done",
     meaning=True,
 )
 def consolidate(call: Call) -> dict[str, Any]:
     """Merges what says the same, marks contradictions and answered questions, retires what expired. Only says what it would do,
     unless `dry_run` is false. `restore` undoes each step."""
     steps = tending.plan_consolidation(call.memory)
-    done = 0 if call.body.dry_run else tending.apply_steps(call.memory, steps)
-    shown = [{**step._asdict(), "memories": [one.id for one in step.memories]} for step in steps]
-    return {"steps": shown, "done": done, "dry_run": call.body.dry_run}
+    done = 0 if call.asked.dry_run else tending.apply_steps(call.memory, steps)
+    shown = [{"text": "", **operations.step_record(step)} for step in steps]
+    return {"steps": shown, "done": done, "dry_run": call.asked.dry_run}
 
 
-@operation("Care", "GET", "/inbox", "Inbox", schemas.Inbox, meaning=True)
+@operation(
+    "GET /inbox",
+    "Care",
+    "Inbox",
+    f"""
+    --queue QUEUE {"|".join(inbox.QUEUES)} = contradictions
+    --limit N whole 1..100 = 20
+    --start N whole 0..1000000000 = 0     `next` of the look before
+    """,
+    meaning=True,
+)
 def show_inbox(call: Call) -> dict[str, Any]:
     """What is to be decided: duplicates, contradictions, what is hardly believed, open questions, what could be a rule."""
-    asked = call.query
+    asked = call.asked
     found = inbox.list_queue(call.memory, asked.queue, asked.limit, asked.start)
     acts = [name for name, act in inbox.ACTS.items() if asked.queue in act.queues]
     if not _may_promote(call):
@@ -188,15 +211,23 @@ def show_inbox(call: Call) -> dict[str, Any]:
     return {**found._asdict(), "queue": asked.queue, "items": items}
 
 
-@operation("Care", "POST", "/inbox", "Acted", body=schemas.Act, scope="write")
+@operation(
+    "POST /inbox",
+    "Care",
+    "Acted",
+    f"""
+    act {"|".join(inbox.ACTS)}     `acts` of the item names what there is; the answer says how to take it back
+    ids+ text ..2                  of the item's memories, in its order
+    """,
+)
 def decide(call: Call) -> inbox.Done:
     """Decides about one item of the inbox, or takes a decision back."""
-    if call.body.act in PROMOTING and not _may_promote(call):
+    if call.asked.act in PROMOTING and not _may_promote(call):
         raise Forbidden(
             "Rules are written only by the owner, into a project on this machine: agents obey them.",
             "Use `bethink promote` there.",
         )
-    return inbox.decide(call.memory, call.body.act, call.body.ids)
+    return inbox.decide(call.memory, call.asked.act, call.asked.ids)
 
 
 def _may_promote(call: Call) -> bool:
@@ -206,23 +237,20 @@ def _may_promote(call: Call) -> bool:
 # How memory is doing
 
 
-@operation("Care", "GET", "/stats", "Stats")
+@operation("GET /stats", "Care", "Stats")
 def show_stats(call: Call) -> dict[str, Any]:
     """Memories by kind and by project, of all that the token is for."""
     names = {scope: name for scope, name, _ in call.tools.projects.listed(call.caller)}
     seen = call.memory.stats([*names, *([PERSONAL] if call.caller.personal else [])])
-    whole = {name: getattr(seen, name) for name in WHOLE_DATABASE}
+    whole = pick(seen, WHOLE_DATABASE)
     return {
-        "memories": seen.memories,
-        "deleted": seen.deleted,
-        "by_kind": seen.by_kind,
-        "by_scope": seen.by_scope,
+        **pick(seen, "memories deleted by_kind by_scope"),
         "scope_names": {scope: names[scope] for scope in seen.by_scope if scope in names},
         "database": whole if call.caller.everywhere else None,
     }
 
 
-@operation("Care", "GET", "/health", "Health")
+@operation("GET /health", "Care", "Health")
 def check_health(call: Call) -> dict[str, Any]:
     """What is wrong with the database, if anything is. For tokens of every project."""
     if not call.caller.everywhere:
@@ -233,7 +261,7 @@ def check_health(call: Call) -> dict[str, Any]:
     return {"status": status, "problems": problems, "hints": call.memory.hints}
 
 
-@operation("Care", "GET", "/condition", "Condition")
+@operation("GET /condition", "Care", "Condition")
 def show_condition(call: Call) -> dict[str, Any]:
     """Capture by host, what waits, size and growth, the cost of a language model, how long searches take, what doctor says. What
     takes long is counted in the background; the last answer is given meanwhile. For tokens of every project."""
@@ -257,14 +285,14 @@ def show_condition(call: Call) -> dict[str, Any]:
     }
 
 
-@operation("Care", "POST", "/condition", "Condition", scope="write")
+@operation("POST /condition", "Care", "Condition")
 def check_again(call: Call) -> dict[str, Any]:
     """Counts and checks anew, and says at once what was known before."""
     call.tools.checkup.renew()
     return show_condition(call)
 
 
-@operation("Care", "GET", "/tokens", "Shared")
+@operation("GET /tokens", "Care", "Shared")
 def list_readers(call: Call) -> dict[str, Any]:
     """Who else can read or change memories here: the tokens that work, and what they are for. For the owner."""
     if not call.caller.owner:
@@ -273,7 +301,7 @@ def list_readers(call: Call) -> dict[str, Any]:
     now = call.memory.clock()
     items = [
         {
-            **{name: getattr(token, name) for name in READER_FIELDS},
+            **pick(token, "name scope personal used expires"),
             "projects": None if token.projects is None else [one.scope for one in token.projects],
         }
         for token in call.tools.tokens.known()
@@ -285,10 +313,22 @@ def list_readers(call: Call) -> dict[str, Any]:
 # Jobs
 
 
-@operation("Jobs", "POST", "/jobs", "Job", body=schemas.NewJob, scope="write", status=202)
-def start_job(call: Call) -> Reply:
-    """Begins work on the server's own project and returns at once; `GET /jobs/{id}` shows how far it is. One job at a time."""
-    memory, asked, caller = call.memory, call.body, call.caller
+@operation(
+    "POST /jobs",
+    "Jobs",
+    "Job",
+    f"""
+    task {"|".join(TASKS)}
+    --since TIME text ..60     of history and backfill
+    --full                     of reindex: every vector anew
+    """,
+    status=(202,),
+)
+def start_job(call: Call) -> dict[str, Any]:
+    """Begins work on the server's own project and returns at once; `GET /jobs/{id}` shows how far it is. One job at a time:
+    `index` its knowledge folders, `map` its code, `analyze` its files or their `history`, `backfill` what agents on that machine
+    kept, `reindex` what has no vector."""
+    memory, asked, caller = call.memory, call.asked, call.caller
     # By its folder: a project of the same name may be another tenant's.
     if memory.project.root != call.tools.projects.home.root:
         raise Forbidden(
@@ -304,16 +344,16 @@ def start_job(call: Call) -> Reply:
         message = f"{asked.task} touches every project, and this token is not for all."
         raise Forbidden(message, EVERYWHERE)
     since = moment(asked.since, memory.clock()) if asked.since else None
-    return Reply(_job_fields(call.tools.jobs.start(asked.task, memory, since, asked.full)), 202)
+    return _job_fields(call.tools.jobs.start(asked.task, memory, since, asked.full))
 
 
-@operation("Jobs", "GET", "/jobs", "Jobs")
+@operation("GET /jobs", "Jobs", "Jobs")
 def list_jobs(call: Call) -> dict[str, Any]:
     """The jobs of this project since the server started, newest first."""
     return {"items": [_job_fields(job) for job in _jobs(call)]}
 
 
-@operation("Jobs", "GET", "/jobs/{id}", "Job")
+@operation("GET /jobs/{id}", "Jobs", "Job")
 def get_job(call: Call) -> dict[str, Any]:
     """How far a job is, and what came of it."""
     for job in _jobs(call):
@@ -328,3 +368,155 @@ def _jobs(call: Call) -> list[Job]:
 
 def _job_fields(job: Job) -> dict[str, Any]:
     return {name: value for name, value in job._asdict().items() if name != "scope"}
+
+
+# Other machines of a team: the tools of agents that reach this server through their own `bethink mcp --remote`, and the
+# exchange of `bethink sync`.
+
+WHICH = "--personal     what is personal, instead of the project"
+WANTED = "--what WHAT* told|conversations|documents"
+IDS = f"--ids ID* text ..{MOST_RECORDS}"
+HASHES = "--hashes HASH* text ..10000"
+GIVEN = """
+--bundle BUNDLE object ..8388608
+--expect VERSIONS object ..8388608     id → the version that is replaced; null where there must be none
+"""
+REMOVAL = f"""
+--gone ID* text ..{MOST_REMOVED}      ids to remove without a trace
+--expect VERSIONS object ..8388608    id → the version that is removed; one that changed meanwhile stays
+--purge ID* text ..{MOST_REMOVED}
+--unlink LINK* any ..{MOST_REMOVED}   source, target and type of each relation
+"""
+
+
+@operation(
+    "POST /tools/{name}",
+    "Team",
+    "Told",
+    "--arguments VALUES object ..5000000",
+    writes=False,
+    meaning=True,
+)
+def call_tool(call: Call) -> Reply:
+    """Calls a tool of the MCP server and gives the text that an agent reads. With an `Idempotency-Key` a call that changes something is
+    done once."""
+    name = call.path["name"]
+    if name not in schemas.TOOLS:
+        raise NotFound(
+            f"There is no tool '{name[:100]}'.",
+            f"{suggest(name, list(schemas.TOOLS))} /mcp lists them.".strip(),
+        )
+    if schemas.TOOLS[name].hints.get("readOnlyHint"):
+        # There is nothing to do twice, and nothing to keep: memories are quoted in its answer.
+        return _run_tool(call, name)
+    if not call.caller.may_write:
+        raise refuse_write()
+    request = b"\0".join((call.memory.scope.encode(), name.encode(), call.raw))
+    return call.tools.once(call, request, lambda call: _run_tool(call, name))
+
+
+def _run_tool(call: Call, name: str) -> Reply:
+    try:
+        text = TOOLS[name](call.memory, schemas.check(name, call.asked.arguments))
+        return Reply({"text": text, "failed": False})
+    except BethinkError as error:
+        if getattr(error, "status", 0) or isinstance(error, StoreError):
+            raise  # a database that is away refuses nothing: whoever asked asks again
+        return Reply({"text": f"{error.message} {error.hint or ''}".strip(), "failed": True})
+
+
+def _peer(call: Call) -> StorePeer:
+    """The database to exchange memories with, and in it the scope that is exchanged."""
+    memory, personal = call.memory, call.asked.personal
+    if personal and not call.caller.personal:
+        raise no_personal()
+    scope = PERSONAL if personal else memory.scope
+    return StorePeer(memory.store, scope, memory.actor, memory.clock)
+
+
+@operation("POST /sync/outline", "Team", "Outlined", WANTED, writes=False, where=WHICH)
+def outline(call: Call) -> dict[str, Any]:
+    """What a project holds, as far as it takes to compare it with another database."""
+    found = _peer(call).outline(call.asked.what or ["told"])
+    lines = [[id, line.version.hex(), line.hash, line.alone] for id, line in found.lines.items()]
+    links = [
+        [*link, stamp(relation.created_at or EPOCH), actor]
+        for link, (relation, actor) in found.links.items()
+    ]
+    return {"lines": lines, "links": links}
+
+
+@operation("POST /sync/records", "Team", "Bundled", IDS, writes=False, where=WHICH)
+def give_records(call: Call) -> dict[str, Any]:
+    """Memories whole, with their history and vectors."""
+    return {"bundle": bundle_to_json(Bundle(records=tuple(_peer(call).fetch(call.asked.ids))))}
+
+
+@operation("POST /sync/places", "Team", "Bundled", WANTED, writes=False, where=WHICH)
+def give_places(call: Call) -> dict[str, Any]:
+    """Sources, sessions, topics and known messages of a project."""
+    return {"bundle": bundle_to_json(_peer(call).places())}
+
+
+@operation("POST /sync/take", "Team", "Left", GIVEN, where=WHICH)
+def take_records(call: Call) -> dict[str, Any]:
+    """Puts memories of another database down as they are, where they are expected."""
+    database = _peer(call)
+    longest = call.memory.config.max_characters
+    bundle, hidden = incoming.check_bundle(call.asked.bundle, longest)
+    expect = {id: None if one is None else _version(one) for id, one in call.asked.expect.items()}
+    bundle = bundle._replace(relations=_inside(call, database.scope, bundle.relations))
+    return {"left": [*hidden, *database.take(bundle, expect)]}
+
+
+def _inside(call: Call, scope: str, relations: Any) -> Any:
+    """Relations between memories of this scope alone."""
+    ids = {id for relation, _ in relations for id in relation[:2]}
+    here = {memory.id for memory in call.memory.store.get(sorted(ids)) if memory.scope == scope}
+    return tuple(
+        (relation, actor)
+        for relation, actor in relations
+        if relation.source in here and relation.target in here
+    )
+
+
+@operation("POST /sync/remove", "Team", "Removed", REMOVAL, where=WHICH)
+def remove_records(call: Call) -> dict[str, Any]:
+    """Removes what another database no longer has."""
+    database = _peer(call)
+    asked = call.asked
+    for link in asked.unlink:
+        if not (isinstance(link, list) and [*map(type, link)] == [str, str, str]):
+            raise InvalidInput("A relation to remove is not of the form [source, target, type].")
+    wanted = {*asked.gone, *asked.purge, *(id for link in asked.unlink for id in link[:2])}
+    here = {
+        memory.id
+        for memory in call.memory.store.get(sorted(wanted))
+        if memory.scope == database.scope
+    }
+    gone = {
+        id: _version(asked.expect[id]) if id in asked.expect else None
+        for id in asked.gone
+        if id in here
+    }
+    purge = [id for id in asked.purge if id in here]
+    unlink = [
+        (source, target, type)
+        for source, target, type in asked.unlink
+        if source in here and target in here
+    ]
+    left = database.remove(gone, purge, unlink)
+    return {"removed": len(gone) + len(purge) + len(unlink) - len(left), "left": list(left)}
+
+
+def _version(text: Any) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except (ValueError, TypeError):
+        return b""  # no version is written so: nothing is changed
+
+
+@operation("POST /sync/purged", "Team", "Purged", HASHES, where=WHICH)
+def list_purged(call: Call) -> dict[str, Any]:
+    """Which of these texts, by their hashes, were purged here."""
+    return {"purged": sorted(_peer(call).purged(call.asked.hashes))}

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound, Overtaken, StoreError
-from bethink.features import conversations, handoffs, knowledge, language, promotion
+from bethink.features import conversations, handoffs, knowledge, promotion
 from bethink.ingest.pipeline import clean_passage
 from bethink.ingest.traces import Traces, traces
-from bethink.recall.shape import by_topic, dual, iso, plain, plain_hit
-from bethink.store.bundle import stamp
-from bethink.surface.http import schemas
-from bethink.surface.http.operation import (
+from bethink.recall.shape import iso, plain, plain_hit, plain_relations
+from bethink.surface import operations, render
+from bethink.surface.http.api import (
+    PAGE,
     Call,
     Cursor,
     Lines,
@@ -26,205 +23,170 @@ from bethink.surface.http.operation import (
     operation,
     read_cursor,
     read_page,
-    write_cursor,
 )
-from bethink.surface.http.problems import Refusal
 from bethink.surface.http.projects import no_personal, refuse_write
-from bethink.text.checks import as_entity
+from bethink.surface.layout import pick
+from bethink.surface.operations import ORDERS, STATES
+from bethink.text.checks import as_entity, check_kind
 from bethink.text.when import expiry, moment
-from bethink.types import PERSONAL, Answer, Event, Filter, Memory, Passage
+from bethink.types import RELATIONS, Answer, Filter, Memory, Passage
 
-HIDDEN = ("expired", "deleted", "superseded", "quarantined")
 TIMES = {"expires": "expires_at", "valid_from": "valid_from", "valid_to": "valid_to"}
-TAKEN = "added changed unchanged memories_added memories_kept memories_retired hints".split()
-AS_GIVEN = ("content", "kind", "summary", "importance", "confidence", "metadata")
-MOMENTS = ("valid_from", "valid_to", "last_accessed")  # besides those that end in _at
-# In the index-and-details form half of the budget is left for details: an index line costs at most about 40 tokens.
-TOKENS_PER_LINE, LINES = 80, 50
+TAKEN = "added changed unchanged memories_added memories_kept memories_retired hints"
+
+FILTERS = f"{operations.FILTERS}\n--answered = null     of questions"
+RANKED = f"""
+query text ..10000       a question, words, "a phrase", prefix*, AND OR NOT
+{operations.RANKING}
+{FILTERS}
+"""
+SEARCH = f"""
+{RANKED}
+{PAGE}
+--explain                each signal's part in a score
+"""
+RECALL = f"""
+{RANKED}
+--limit N whole 1..100
+--max-tokens N whole 50..1000000
+"""
+VALUES = """
+--content TEXT
+--kind KIND
+--summary TEXT text ..1000
+--importance N number 0..10
+--confidence N number 0..1
+--tags TAG*
+--entities NAME*         what it is about: Redis, person:Ada
+--expires TIME text ..60
+--valid-from TIME text ..60
+--metadata VALUES object
+"""
+STATEMENT = f"""
+content                  one thing to remember; what is left out is found by rules
+{VALUES}
+--supersedes ID*         what it replaces
+"""
+IDS = "ids+ text ..100     ids or any unique beginnings of them"
+LINK = f"""
+target text 1..100       an id or any unique beginning of one
+--type TYPE {"|".join(RELATIONS)} = relates_to
+"""
+COUNT = "--count = yes     whether this counts as a use"
 
 
-def make_filter(call: Call, asked: Any, **more: Any) -> Filter:
+def make_filter(call: Call, **more: Any) -> Filter:
     """The filter that a request describes."""
-    memory, now = call.memory, call.memory.clock()
-    if asked.personal and not call.caller.personal:
+    if call.asked.personal and not call.caller.personal:
         raise no_personal()
-    scopes = (PERSONAL,) if asked.personal else memory.every_scope() if asked.all_projects else None
-    times = {name: getattr(asked, name) for name in ("since", "until", "as_of")}
-    wanted: dict[str, Any] = {
-        "kinds": tuple(asked.kind),
-        "entities": tuple(as_entity(name).name for name in asked.entity),
-        "tags": tuple(asked.tag),
-        "sources": tuple(asked.source),
-        "session": asked.session,
-        "hosts": tuple(asked.host),
-        "min_importance": asked.min_importance,
-        "answered": asked.answered,
-        **{name: moment(text, now) if text else None for name, text in times.items()},
-        **{f"include_{name}": getattr(asked, f"include_{name}") for name in HIDDEN},
-        **more,
-    }
-    return memory.filter(scopes=scopes or None, **wanted)
+    return operations.make_filter(call.memory, call.asked, answered=call.asked.answered, **more)
 
 
 # Finding
 
 
-@operation("Find", "POST", "/search", "Found", body=schemas.Search, meaning=True)
-@operation("Find", "GET", "/search", "Found", schemas.SearchQuery, meaning=True)
+@operation("POST /search", "Find", "Found", SEARCH, writes=False, meaning=True)
+@operation("GET /search", "Find", "Found", SEARCH, meaning=True)
 def search(call: Call) -> dict[str, Any]:
     """The memories that best answer a question, best first. Changes nothing."""
-    asked = call.body or call.query
-    cursor = read_cursor(call, asked)
+    asked, cursor = call.asked, read_cursor(call.asked.cursor)
     seeds = (cursor.seed, asked.seed, secrets.randbits(32))
     seed = next(one for one in seeds if one is not None)
-    limit = asked.limit or min(call.memory.config.limit, schemas.MOST_LISTED)
-    answer = _search(call, asked, limit=limit, offset=cursor.at, seed=seed)
+    limit = asked.limit or min(call.memory.config.limit, 100)
+    answer = _search(call, limit=limit, offset=cursor.at, seed=seed)
     at = cursor.at + len(answer.hits)
     more = bool(answer.hits) and at < answer.total
     return {
         "items": [plain_hit(hit, asked.explain) for hit in answer.hits],
-        "next": write_cursor(Cursor(at, "", seed), call, asked) if more else None,
-        "total": answer.total,
-        "mode": answer.mode,
-        "profile": answer.profile,
-        "hints": answer.hints,
+        "next": Cursor(at, "", seed).write() if more else None,
+        **pick(answer, "total mode profile hints"),
     }
 
 
-@operation("Find", "POST", "/recall", "Recalled", body=schemas.Recall, meaning=True)
-@operation("Find", "GET", "/recall", "Recalled", schemas.RecallQuery, meaning=True)
+@operation("POST /recall", "Find", "Recalled", RECALL, writes=False, meaning=True)
+@operation("GET /recall", "Find", "Recalled", RECALL, meaning=True)
 def recall(call: Call) -> dict[str, Any]:
     """An answer from memory for reading: an index of the matches, then the best of them in full within a token budget."""
-    memory, asked = call.memory, call.body or call.query
+    memory, asked = call.memory, call.asked
     budget = asked.max_tokens or memory.config.max_tokens
-    limit = asked.limit or max(5, min(LINES, budget // TOKENS_PER_LINE))
-    answer = _search(call, asked, limit=limit, seed=asked.seed)
-    both = dual(answer, budget, lambda one: memory.store.around(one.id, 1, 1))
-    spoken = [hit.memory for hit in answer.hits if hit.memory.span]
-    scopes = tuple({one.scope for one in spoken})
-    spans = memory.store.spans_by_id([str(one.span) for one in spoken], scopes) if spoken else {}
-    topics = []
-    for span, together in by_topic(answer.hits[: len(both.details)], spans):
-        if span:
-            told = {name: getattr(span, name) for name in ("id", "name", "summary", "session")}
-            topics.append({**told, "memories": [hit.memory.id for hit in together]})
-    return {**both._asdict(), "topics": topics}
+    limit = asked.limit or operations.count_lines(budget)
+    answer = _search(call, limit=limit, seed=asked.seed)
+    return operations.recall_record(render.arrange_answer(memory, answer, budget))
 
 
-def _search(call: Call, asked: Any, **how: Any) -> Answer:
-    find: Callable[..., Answer] = call.memory.search
-    if asked.hyde:
-        if not call.caller.may_write:
-            raise refuse_write()  # the model costs its owner something
-        find = partial(language.search, call.memory)
-    return find(
-        asked.query,
-        filter=make_filter(call, asked),
-        mode=asked.mode,
-        profile=asked.intent,
-        threshold=asked.threshold,
-        **how,
-    )
+def _search(call: Call, **how: Any) -> Answer:
+    if call.asked.hyde and not call.caller.may_write:
+        raise refuse_write()  # the model costs its owner something
+    asked = call.asked
+    return operations.search(call.memory, asked.query, asked, make_filter(call), **how)
 
 
-@operation("Find", "GET", "/memories", "Page", schemas.List)
+@operation(
+    "GET /memories",
+    "Find",
+    "Page",
+    f"{FILTERS}\n--order ORDER {ORDERS} = created{PAGE} = 50",
+)
 def list_memories(call: Call) -> dict[str, Any]:
     """Memories in an order, a page at a time."""
-    memory, asked, wanted = call.memory, call.query, make_filter(call, call.query)
+    memory, asked, wanted = call.memory, call.asked, make_filter(call)
 
     def fetch(number: int, offset: int) -> Sequence[Memory]:
         return memory.list(filter=wanted, limit=number, offset=offset, order=asked.order)
 
-    shown, following = read_page(call, asked, fetch)
-    total = memory.store.count(wanted)
-    return {"items": shown, "next": following, "total": total}
+    shown, following = read_page(asked, fetch)
+    return {"items": shown, "next": following, "total": memory.store.count(wanted)}
 
 
-@operation("Find", "GET", "/memories/{id}", "OneMemory", schemas.Get)
-def get(call: Call) -> Reply:
+@operation("GET /memories/{id}", "Find", "OneMemory", COUNT)
+def get(call: Call) -> dict[str, Any]:
     """One memory with what it is related to. Counts as a use of it, unless `count` is false."""
-    one = _use(call, [call.path["id"]], call.query.count)[0]
-    value = {**plain(one), "related": _related(call.memory, one)}
-    return Reply(value, headers={"ETag": etag(one)})
+    one = _use(call, [call.path["id"]])[0]
+    related = render.related_memories(call.memory, [one])[one.id]
+    return {**plain(one), "related": plain_relations(one.id, related)}
 
 
-@operation("Find", "POST", "/memories/get", "Memories", body=schemas.GetMany)
+@operation("POST /memories/get", "Find", "Memories", f"{IDS}\n{COUNT}", writes=False)
 def get_many(call: Call) -> dict[str, Any]:
     """Memories by their ids. Counts as a use of each, unless `count` is false."""
-    return {"items": _use(call, call.body.ids, call.body.count)}
+    return {"items": _use(call, call.asked.ids)}
 
 
-def _use(call: Call, ids: Sequence[str], count: bool) -> list[Memory]:
+def _use(call: Call, ids: Sequence[str]) -> list[Memory]:
     memory = call.memory
     full = list(dict.fromkeys(memory.resolve(id) for id in ids))
-    if count:
+    if call.asked.count:
         with suppress(StoreError):  # a database that cannot be written can still be read
             memory.touch(full)
     return memory.store.get(full)
 
 
-def etag(one: Memory) -> str:
-    """What tells two versions of a memory apart. Being used is no change to it."""
-    return f'"{stamp(one.updated_at)}"'
-
-
-def _related(memory: Bethink, one: Memory) -> list[dict[str, Any]]:
-    """What a memory is related to, as far as the caller may see it."""
-    relations = memory.store.relations([one.id])
-    ends = {end for relation in relations for end in relation[:2]} - {one.id}
-    others = {end.id: end for end in memory.store.get(sorted(ends)) if end.scope in memory.scopes}
-    return [
-        {
-            "type": relation.type,
-            "direction": "out" if relation.source == one.id else "in",
-            "id": end,
-            "summary": others[end].summary,
-        }
-        for relation in relations
-        for end in (relation.source, relation.target)
-        if end in others
-    ]
-
-
-@operation("Find", "GET", "/memories/{id}/history", "History")
+@operation("GET /memories/{id}/history", "Find", "History")
 def history(call: Call) -> dict[str, Any]:
     """Every version of a memory, oldest first. The numbers are those that `restore` takes."""
-    events = enumerate(call.memory.history(call.path["id"]), start=1)
-    return {"items": [_version(number, event) for number, event in events]}
+    return {"items": operations.version_records(call.memory.history(call.path["id"]))}
 
 
-def _version(number: int, event: Event) -> dict[str, Any]:
-    told = {"version": number, "at": event.at, "actor": event.actor, "action": event.action}
-    for name, state in (("before", event.before), ("after", event.after)):
-        told[name] = {field: _readable(field, value) for field, value in (state or {}).items()}
-    return told
-
-
-def _readable(name: str, value: Any) -> Any:
-    """A value as history keeps it, in the form that every other answer has."""
-    if isinstance(value, int | float) and (name.endswith("_at") or name in MOMENTS):
-        return iso(datetime.fromtimestamp(value / 1000, UTC))
-    if name in ("tags", "keywords", "metadata") and isinstance(value, str):
-        return json.loads(value)
-    return bool(value) if name == "answered" and value is not None else value
-
-
-@operation("Find", "GET", "/memories/{id}/around", "Memories", schemas.Around)
+@operation("GET /memories/{id}/around", "Find", "Memories", "--turns N whole 0..50 = 3")
 def around(call: Call) -> dict[str, Any]:
     """What stands around a memory where it came from: the turns of a conversation, or the passages of a document."""
-    found = conversations.surroundings(call.memory, call.path["id"], call.query.turns)
-    return {"items": found}
+    return {"items": conversations.surroundings(call.memory, call.path["id"], call.asked.turns)}
 
 
-@operation("Find", "GET", "/export", "", schemas.Export)
+@operation(
+    "GET /export",
+    "Find",
+    "",
+    f"{FILTERS}\n--everything = yes     forgotten, expired, replaced and quarantined ones too",
+)
 def export(call: Call) -> Lines:
     """Memories as lines of JSON, the oldest first, any number of them."""
-    everything = call.query.everything and not call.query.as_of
-    hidden = {f"include_{name}": True for name in HIDDEN} if everything else {}
-    return Lines(map(plain, call.memory.export(make_filter(call, call.query, **hidden))))
+    everything = call.asked.everything and not call.asked.as_of
+    hidden = {f"include_{name}": True for name in STATES} if everything else {}
+    return Lines(map(plain, call.memory.export(make_filter(call, **hidden))))
 
 
-@operation("Find", "GET", "/projects", "Projects")
+@operation("GET /projects", "Find", "Projects")
 def list_projects(call: Call) -> dict[str, Any]:
     """The projects and containers that the token is for."""
     items = [
@@ -238,25 +200,30 @@ def list_projects(call: Call) -> dict[str, Any]:
 
 
 @operation(
+    "POST /memories",
     "Change",
-    "POST",
-    "/memories",
     "Added",
-    body=schemas.Add,
-    scope="write",
-    status=201,
+    """
+    memories+ objects ..1000     remembered together: all of them or, if one is wrong, none
+    --personal                   follows its owner into every project
+    --source NAME text ..1000    where they come from
+    --dedup = null               whether what is much like something known is left out; a setting by default
+    --force                      even if such a text was purged before
+    """,
+    memories=STATEMENT,
+    status=(201, 200),
     meaning=True,
-    also=(200,),
 )
 def add(call: Call) -> Reply:
     """Remembers statements in one transaction. What is private or looks like a secret is taken out first. Says which were known
-    already. With an `Idempotency-Key` a repeated request gets the first answer."""
+    already. Where one replaces a memory, none of them is compared with what is known by meaning. With an `Idempotency-Key` a
+    repeated request gets the first answer."""
     request = b"\0".join((call.memory.scope.encode(), call.raw))
     return call.tools.once(call, request, _add)
 
 
 def _add(call: Call) -> Reply:
-    memory, asked = call.memory, call.body
+    memory, asked = call.memory, call.asked
     passages = [_passage(memory, statement, at) for at, statement in enumerate(asked.memories)]
     try:
         receipt = memory.add_many(
@@ -273,18 +240,19 @@ def _add(call: Call) -> Reply:
     return Reply(value, 201 if receipt.added else 200)
 
 
-def _passage(memory: Bethink, statement: schemas.Statement, at: int) -> Passage:
+def _passage(memory: Bethink, statement: Mapping[str, Any], at: int) -> Passage:
     try:
-        now = memory.clock()
-        same = {name: getattr(statement, name) for name in AS_GIVEN}
-        return Passage(
-            **same,
-            tags=tuple(statement.tags),
-            entities=tuple(as_entity(name) for name in statement.entities if name.strip()),
-            expires_at=expiry(statement.expires, now) if statement.expires else None,
-            valid_from=moment(statement.valid_from, now) if statement.valid_from else None,
-            supersedes=tuple(memory.resolve(id) for id in statement.supersedes),
-        )
+        now, given = memory.clock(), dict(statement)
+        expires, since = given.pop("expires"), given.pop("valid_from")
+        given |= {
+            "kind": check_kind(given["kind"]),
+            "tags": tuple(given["tags"]),
+            "entities": tuple(as_entity(name) for name in given["entities"] if name.strip()),
+            "supersedes": tuple(memory.resolve(id) for id in given["supersedes"]),
+            "expires_at": expiry(expires, now) if expires else None,
+            "valid_from": moment(since, now) if since else None,
+        }
+        return Passage(**given)
     except BethinkError as error:
         raise _nothing_stored(at, error) from error
 
@@ -304,56 +272,61 @@ def _nothing_stored(at: int, error: BethinkError) -> BethinkError:
 
 
 @operation(
+    "PATCH /memories/{id}",
     "Change",
-    "PATCH",
-    "/memories/{id}",
     "Memory",
-    body=schemas.Update,
-    scope="write",
+    f"""
+    {VALUES}
+    --valid-to TIME text ..60
+    --answered = null
+    --updated-at TIME            of the version that is to be changed, as it was read
+    """,
     meaning=True,
-    also=(412,),
 )
-def update(call: Call) -> Reply:
-    """Changes what is given. With `If-Match` only if the memory is still the version of that ETag."""
+def update(call: Call) -> Memory:
+    """Changes what is given; null empties a time or `answered`. The old version stays in the history. With `updated_at` nothing is
+    changed if somebody else was quicker."""
     memory, id, now = call.memory, call.path["id"], call.memory.clock()
-    given = {TIMES.get(name, name): getattr(call.body, name) for name in call.body.model_fields_set}
+    given = {TIMES.get(name, name): value for name, value in call.given.items()}
+    for name in ("project", "container"):
+        given.pop(name, None)
+    seen = given.pop("updated_at", None)
     empties = (*TIMES.values(), "answered")
     clear = [name for name, value in given.items() if value is None and name in empties]
     fields = {name: value for name, value in given.items() if value is not None}
     for name, read in (("expires_at", expiry), ("valid_from", moment), ("valid_to", moment)):
         if name in fields:
             fields[name] = read(fields[name], now)
-    wanted = [part.strip() for part in call.headers.get("if-match", "").split(",") if part.strip()]
-    was = memory.one(id) if wanted else None
-    try:
-        if was and "*" not in wanted and etag(was) not in wanted:
-            raise Overtaken(
-                f"The memory {id} changed since it was read.",
-                "Read it again, and change what it says now.",
-            )
-        changed = memory.update(id, clear=clear, was=was, **fields)
-    except Overtaken as error:
-        headers = {"ETag": etag(memory.one(id))}
-        raise Refusal(412, error.message, error.hint, headers) from error
-    return Reply(changed, headers={"ETag": etag(changed)})
+    was = memory.one(id) if seen else None
+    if was and iso(was.updated_at) != seen:
+        raise Overtaken(
+            f"The memory {id} changed since it was read.",
+            "Read it again, and change what it says now.",
+        )
+    return memory.update(id, clear=clear, was=was, **fields)
 
 
-@operation("Change", "DELETE", "/memories/{id}", "Gone", schemas.Delete, scope="write")
+@operation(
+    "DELETE /memories/{id}",
+    "Change",
+    "Gone",
+    "--purge     remove every trace, for good; the text is not taken in again",
+)
 def forget(call: Call) -> dict[str, Any]:
     """Hides a memory from every search; `restore` brings it back. With `purge` it is gone for good, and with it what its conversation
     holds in the very same words."""
-    done = _forget(call, [call.path["id"]], call.query.purge)
+    done = _forget(call, [call.path["id"]])
     return {**done.pop("items")[0], **done}
 
 
-@operation("Change", "POST", "/memories/forget", "Forgotten", body=schemas.Forget, scope="write")
+@operation("POST /memories/forget", "Change", "Forgotten", f"{IDS}\n--purge")
 def forget_many(call: Call) -> dict[str, Any]:
     """Hides memories, or with `purge` removes every trace of them."""
-    return _forget(call, call.body.ids, call.body.purge)
+    return _forget(call, call.asked.ids)
 
 
-def _forget(call: Call, ids: list[str], purge: bool) -> dict[str, Any]:
-    memory = call.memory
+def _forget(call: Call, ids: list[str]) -> dict[str, Any]:
+    memory, purge = call.memory, call.asked.purge
     full = list(dict.fromkeys(memory.resolve(id) for id in ids))
     found = memory.store.get(full) if purge else []
     known = traces(memory.store, found) if purge else Traces()
@@ -367,104 +340,100 @@ def _forget(call: Call, ids: list[str], purge: bool) -> dict[str, Any]:
 
 
 @operation(
+    "POST /memories/{id}/restore",
     "Change",
-    "POST",
-    "/memories/{id}/restore",
     "Memory",
-    body=schemas.Restore,
-    scope="write",
+    "--version N whole 1..1000000     a version as the history numbers them",
     meaning=True,
 )
-def restore(call: Call) -> Reply:
+def restore(call: Call) -> Memory:
     """Brings back a memory that was forgotten or replaced, or an earlier version of its text."""
-    restored = call.memory.restore(call.path["id"], call.body.version)
-    return Reply(restored, headers={"ETag": etag(restored)})
+    return call.memory.restore(call.path["id"], call.asked.version)
 
 
-@operation("Change", "POST", "/memories/{id}/votes", "Memory", body=schemas.Vote, scope="write")
+@operation("POST /memories/{id}/votes", "Change", "Memory", "--value N number -100..100 = 1")
 def vote(call: Call) -> Memory:
     """Says that a memory was useful or, below zero, was not. Counts as a use of it."""
-    return call.memory.vote(call.path["id"], call.body.value)
+    return call.memory.vote(call.path["id"], call.asked.value)
 
 
-@operation(
-    "Change",
-    "POST",
-    "/memories/{id}/relations",
-    "Link",
-    body=schemas.NewLink,
-    scope="write",
-    status=201,
-)
-def link(call: Call) -> Reply:
+@operation("POST /memories/{id}/relations", "Change", "Link", LINK, status=(201,))
+def link(call: Call) -> dict[str, Any]:
     """Relates a memory to another. `supersedes` ends the other's validity; `answers` marks a question as answered."""
-    relation = call.memory.link(call.path["id"], call.body.target, call.body.type)
-    return Reply(_link_fields(relation, "linked"), 201)
+    relation = call.memory.link(call.path["id"], call.asked.target, call.asked.type)
+    return {**pick(relation, "source type target"), "status": "linked"}
 
 
-@operation("Change", "DELETE", "/memories/{id}/relations", "Link", schemas.Unlink, scope="write")
+@operation("DELETE /memories/{id}/relations", "Change", "Link", LINK)
 def unlink(call: Call) -> dict[str, Any]:
     """Takes a relation back, and what it had changed."""
-    relation = call.memory.unlink(call.path["id"], call.query.target, call.query.type)
-    return _link_fields(relation, "removed")
-
-
-def _link_fields(relation: Any, status: str) -> dict[str, Any]:
-    source, target, type = relation.source, relation.target, relation.type
-    return {"source": source, "type": type, "target": target, "status": status}
+    relation = call.memory.unlink(call.path["id"], call.asked.target, call.asked.type)
+    return {**pick(relation, "source type target"), "status": "removed"}
 
 
 @operation(
+    "POST /documents",
     "Change",
-    "POST",
-    "/documents",
     "Taken",
-    body=schemas.NewDocuments,
-    scope="write",
+    "documents+ objects ..100",
+    documents="""
+    path text 1..500     relative, such as docs/deploy.md; a later text replaces it
+    content              Markdown; empty takes the document away
+    """,
     meaning=True,
 )
 def take_documents(call: Call) -> dict[str, Any]:
     """Takes in Markdown documents, cut into passages that cite their lines. A document under a known path is replaced, and only its
     changed passages are embedded."""
-    given = {document.path: document.content for document in call.body.documents}
-    if len(given) < len(call.body.documents):
+    given = {document["path"]: document["content"] for document in call.asked.documents}
+    if len(given) < len(call.asked.documents):
         hint = "Give each document a path of its own."
         raise InvalidInput("Two of the documents have the same path.", hint)
     synced = knowledge.import_texts(call.memory, given)
     skipped = [{"path": uri, "reason": reason} for uri, reason in synced.skipped]
-    return {**{name: getattr(synced, name) for name in TAKEN}, "skipped": skipped}
+    return {**pick(synced, TAKEN), "skipped": skipped}
 
 
 # Handing over
 
 
-@operation("Hand over", "GET", "/handoff", "Handoff", schemas.HandoffPlace)
+@operation(
+    "GET /handoff",
+    "Hand over",
+    "Handoff",
+    """
+    --part NAME text ..1000       a part of the project that has handoffs of its own
+    --branch NAME text ..1000     by default the one that is checked out
+    """,
+)
 def show_handoff(call: Call) -> dict[str, Any]:
     """The newest handoff of a branch, or of any where that has none."""
-    found = handoffs.find_latest(call.memory, call.query.part, call.query.branch)
+    found = handoffs.find_latest(call.memory, call.asked.part, call.asked.branch)
     if found is None:
         hint = "POST /api/v1/handoff leaves one."
         raise NotFound("There is no handoff for this project yet.", hint)
-    one = found.memory
-    told = {"id": one.id, "created_at": one.created_at, "content": one.content}
-    return {**told, **found.handoff._asdict(), "exact": found.exact}
+    return operations.handoff_record(found)
 
 
 @operation(
+    "POST /handoff",
     "Hand over",
-    "POST",
-    "/handoff",
     "SavedHandoff",
-    body=schemas.NewHandoff,
-    scope="write",
+    """
+    summary text 1..4000
+    --completed TEXT* text ..50
+    --in-progress-blocked TEXT* text ..50
+    --key-decisions TEXT* text ..50
+    --next-steps TEXT* text ..50
+    --memory-ids ID*              memories that were used; counts as a use
+    --part NAME text ..200
+    --branch NAME text ..200
+    """,
     meaning=True,
 )
 def save_handoff(call: Call) -> dict[str, Any]:
     """Leaves word for whoever works here next, in place of the branch's last handoff."""
-    given = call.body.model_dump()
-    given["project"] = given.pop("part")
-    saved = handoffs.save_handoff(call.memory, handoffs.handoff_from_fields(given))
-    stored = handoffs.read_handoff(saved.memory)
-    status = "saved" if saved.new else "unchanged"
-    where = {"project": stored.project, "branch": stored.branch}
-    return {"id": saved.memory.id, "status": status, "supersedes": saved.supersedes, **where}
+    given = {**vars(call.asked), "project": call.asked.part}
+    fields = {name: given[name] for name in handoffs.Handoff._fields}
+    saved = handoffs.save_handoff(call.memory, handoffs.handoff_from_fields(fields))
+    return operations.saved_handoff_record(saved, handoffs.read_handoff(saved.memory))

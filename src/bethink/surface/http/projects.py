@@ -25,8 +25,7 @@ from bethink.ingest.redact import redact
 from bethink.project import Project
 from bethink.store import located
 from bethink.store.base import Store
-from bethink.surface.http.problems import Forbidden
-from bethink.surface.http.security import ACCESS, Access, Caller
+from bethink.surface.http.security import ACCESS, Access, Caller, Forbidden
 from bethink.surface.mcp.keeper import PATIENCE, Keeper, Opened, Unready, open_model
 from bethink.types import PERSONAL, TRUST, Batch, Outcome, Passage, Receipt
 from bethink.types import TEAM as EVERYBODY

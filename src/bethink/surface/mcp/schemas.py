@@ -1,26 +1,19 @@
-"""What each tool accepts, in the language of `surface/arguments.py`, and checking that. Every host puts these texts into every
-conversation, so they are short: all of them together stay under 1,500 tokens, which a test holds.
+"""What each tool accepts, in the language of `surface/arguments.py`. Every host puts these texts into every conversation, so
+they are short: all of them together stay under 1,500 tokens, which a test holds.
 
-A wrong argument is a sentence that says what would be right: the reader is a model that tries again. This module imports
-nothing heavy, because the list of tools is the first thing a host asks for.
+This module imports nothing heavy, because the list of tools is the first thing a host asks for.
 """
 
 from __future__ import annotations
 
-import difflib
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bethink.config import PROFILES
-from bethink.errors import InvalidInput
-from bethink.surface.arguments import SWITCH, Argument, parse_arguments
+from bethink.surface.arguments import Argument, check_arguments, object_schema, parse_arguments
 from bethink.types import KINDS, MODES
 
 MOST_STORED, MOST_IDS = 100, 50
-MOST_ITEMS = 100  # of any other list
-LONGEST_METADATA = 10_000
-LONGEST_TEXT = 5_000_000  # the setting `max_characters` says how long a memory may be
 
 # For hosts that ask their user before a tool does harm. Tools that only read say so, and nothing else about themselves.
 READS = {"readOnlyHint": True, "openWorldHint": False}
@@ -28,7 +21,23 @@ ADDS = {"destructiveHint": False, "openWorldHint": False}
 ADDS_ONCE = {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
 HIDES = {"destructiveHint": True, "idempotentHint": True, "openWorldHint": False}
 
-JSON_TYPES = {"text": "string", "choice": "string", "whole": "integer", SWITCH: "boolean"}
+
+# What the objects in a list hold.
+STATEMENT = f"""
+content
+--kind KIND {"|".join(KINDS)}
+--importance N number 0..10
+--tags TAG*
+--entities NAME*             names: Redis, person:Ada
+--expires TIME               30d, or a date
+--personal                   about the user, for every project
+--supersedes ID*             ids it replaces
+--metadata VALUES object ..10000
+"""
+RATING = """
+id
+value number -5..5
+"""
 
 
 class Tool(NamedTuple):
@@ -39,13 +48,13 @@ class Tool(NamedTuple):
 
     @property
     def schema(self) -> dict[str, Any]:
-        return _object_schema(self.arguments)
+        return object_schema(self.arguments)
 
 
 def _tool(description: str, arguments: str, hints: Mapping[str, bool], **meta: str | bool) -> Tool:
     return Tool(
         description,
-        tuple(parse_arguments(arguments)),
+        parse_arguments(arguments, memories=STATEMENT, ratings=RATING),
         hints,
         {f"anthropic/{name}": value for name, value in meta.items()} or None,
     )
@@ -144,29 +153,6 @@ TOOLS: dict[str, Tool] = {
         READS,
     ),
 }
-# What the objects in a list hold.
-OBJECTS = {
-    "memories": tuple(
-        parse_arguments(f"""
-        content
-        --kind KIND {"|".join(KINDS)}
-        --importance N number 0..10
-        --tags TAG*
-        --entities NAME*             names: Redis, person:Ada
-        --expires TIME               30d, or a date
-        --personal                   about the user, for every project
-        --supersedes ID*             ids it replaces
-        --metadata VALUES object
-        """)
-    ),
-    "ratings": tuple(
-        parse_arguments("""
-        id
-        value number -5..5
-        """)
-    ),
-}
-
 # What a host calls by itself, as a hook, and no model needs to know of: not in the list of tools.
 HOOK = "bethink_prompt"
 
@@ -174,141 +160,6 @@ HOOK = "bethink_prompt"
 MEANING = frozenset(("search_memories", "store_memories", "update_memory", "store_handoff"))
 
 
-def _object_schema(arguments: Sequence[Argument]) -> dict[str, Any]:
-    required = [argument.name for argument in arguments if argument.is_required]
-    return {
-        "type": "object",
-        "properties": {argument.name: _schema(argument) for argument in arguments},
-        **({"required": required} if required else {}),
-        **({} if arguments else {"additionalProperties": False}),
-    }
-
-
-def _schema(argument: Argument) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": JSON_TYPES.get(argument.type, argument.type)}
-    if argument.type == "objects":
-        schema = _object_schema(OBJECTS[argument.name])
-    if argument.type in ("whole", "number"):
-        schema |= {"minimum": argument.low, "maximum": argument.high}
-    if argument.choices:
-        schema["enum"] = list(argument.choices)
-    if argument.many:
-        schema = {"type": "array", "items": schema}
-    if argument.high and argument.type in ("text", "objects"):
-        schema["maxItems" if argument.many else "maxLength"] = int(argument.high)
-    if argument.default:
-        schema["default"] = int(argument.default)
-    return {**schema, "description": argument.help} if argument.help else schema
-
-
-# Checking
-
-
 def check(name: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The arguments of a call, if they are what the tool accepts. What is null counts as left out."""
-    return _check_object(given or {}, TOOLS[name].arguments, "")
-
-
-def nearest(word: str, choices: Iterable[str]) -> str:
-    """The choice that was probably meant, as a sentence."""
-    word = word[:100].lower().replace("-", "_")
-    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
-    return f"Did you mean '{close[0]}'?" if close else ""
-
-
-def _check_object(value: Any, arguments: Sequence[Argument], place: str) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise _wrong(value, place, "an object")
-    known = {argument.name: argument for argument in arguments}
-    for name in value:
-        if name not in known:
-            takes = f"It takes {', '.join(known) or 'none'}."
-            where = f" in {place}" if place else ""
-            raise InvalidInput(
-                f"There is no argument '{_short(str(name))}'{where}.",
-                nearest(str(name), known) or takes,
-            )
-    checked = {}
-    for name, argument in known.items():
-        inner = f"{place}.{name}" if place else name
-        if value.get(name) is not None:
-            checked[name] = _check(value[name], argument, inner)
-        elif argument.is_required:
-            raise InvalidInput(
-                f"The argument '{inner}' is missing.", f"Give {_expected(argument)}."
-            )
-    return checked
-
-
-def _check(value: Any, argument: Argument, place: str) -> Any:
-    if not argument.many:
-        return _check_one(value, argument, place)
-    if not isinstance(value, list):
-        raise _wrong(value, place, _expected(argument))
-    most = int(argument.high or MOST_ITEMS)
-    if not value and argument.high:  # the lists that a call is about
-        raise InvalidInput(f"'{place}' is empty.", "Give at least one.")
-    if len(value) > most:
-        raise InvalidInput(
-            f"'{place}' has {len(value):,} items; {most:,} are the most in one call.",
-            "Split them over several calls.",
-        )
-    one = argument._replace(many="", high=None)
-    return [_check_one(inner, one, f"{place}[{at}]") for at, inner in enumerate(value)]
-
-
-def _check_one(value: Any, argument: Argument, place: str) -> Any:
-    kind = argument.type
-    if kind == "objects":
-        return _check_object(value, OBJECTS[argument.name], place)
-    expected = _expected(argument)
-    types: Any = {"object": Mapping, SWITCH: bool, "whole": (int, float), "number": (int, float)}
-    if not isinstance(value, types.get(kind, str)) or (
-        kind in ("whole", "number")
-        and (
-            isinstance(value, bool)
-            or value - value != 0  # no number, or an endless one
-            or (kind == "whole" and value != int(value))
-        )
-    ):
-        raise _wrong(value, place, expected)
-    if kind in ("whole", "number"):
-        if not (argument.low or 0) <= value <= (argument.high or 0):
-            low, high = f"{argument.low:g}", f"{argument.high:g}"
-            raise InvalidInput(
-                f"'{place}' is {value:g}, outside {low} to {high}.", f"Give {expected}."
-            )
-        return int(value) if kind == "whole" else float(value)
-    length = len(json.dumps(value)) if kind == "object" else len(value) if kind != SWITCH else 0
-    most = int(argument.high or (LONGEST_METADATA if kind == "object" else LONGEST_TEXT))
-    if length > most:
-        raise InvalidInput(
-            f"'{place}' is {length:,} characters long; {most:,} are the most.", "Shorten it."
-        )
-    if argument.choices and value not in argument.choices:
-        one_of = f"One of {', '.join(argument.choices)}."
-        raise InvalidInput(
-            f"'{_short(value)}' is no {place}.",
-            f"{nearest(value, argument.choices)} {one_of}".strip(),
-        )
-    return dict(value) if kind == "object" else value
-
-
-def _expected(argument: Argument) -> str:
-    if argument.many:
-        return f"a list of {'objects' if argument.type == 'objects' else 'strings'}"
-    if argument.type in ("whole", "number"):
-        kind = "whole number" if argument.type == "whole" else "number"
-        return f"a {kind} from {argument.low:g} to {argument.high:g}"
-    return {"object": "an object", SWITCH: "true or false"}.get(argument.type, "a string")
-
-
-def _wrong(value: Any, place: str, expected: str) -> InvalidInput:
-    return InvalidInput(
-        f"'{place}' is {_short(repr(value))}, which is not {expected}.", f"Give {expected}."
-    )
-
-
-def _short(text: str) -> str:
-    plain = "".join(character if character.isprintable() else "�" for character in text[:60])
-    return plain + "…" * (len(text) > 60)
+    """The arguments of a call, if they are what the tool accepts."""
+    return check_arguments(given or {}, TOOLS[name].arguments)

@@ -26,6 +26,7 @@ from pydantic import ValidationError
 
 from bethink import __version__
 from bethink.errors import BethinkError, NotFound
+from bethink.surface.arguments import suggest
 from bethink.surface.mcp import schemas
 from bethink.surface.mcp.keeper import Keeper
 from bethink.surface.mcp.offers import PROMPTS, TEMPLATES, check_prompt
@@ -275,7 +276,7 @@ def _load(function: str) -> Callable[..., Any]:
 
 def _check_known(what: str, name: str, known: Iterable[str]) -> None:
     if name not in known:
-        close = schemas.nearest(name, known)
+        close = suggest(name, known)
         raise MCPError(types.INVALID_PARAMS, f"There is no {what} '{name[:100]}'. {close}".strip())
 
 

@@ -95,7 +95,7 @@ def store_memories(memory: Bethink, given: Arguments) -> str:
     hints: dict[str, None] = {}
     # Personal ones first: whoever may not tell them is refused before anything is stored.
     for personal in (True, False):
-        group = [at for at, item in enumerate(items) if item.get("personal", False) == personal]
+        group = [at for at, item in enumerate(items) if item["personal"] == personal]
         if group:
             receipt = memory.add_many([passages[at] for at in group], personal=personal)
             outcomes.update(zip(group, receipt.outcomes, strict=True))
@@ -121,13 +121,13 @@ def _passage(memory: Bethink, item: Arguments, place: str) -> Passage:
     try:
         passage = Passage(
             item["content"],
-            kind=item.get("kind"),
-            importance=item.get("importance"),
-            tags=tuple(item.get("tags", ())),
-            entities=tuple(map(as_entity, item.get("entities", ()))),
-            expires_at=expiry(item["expires"], memory.clock()) if "expires" in item else None,
-            supersedes=tuple(memory.resolve(id) for id in item.get("supersedes", ())),
-            metadata=item.get("metadata", {}),
+            kind=item["kind"],
+            importance=item["importance"],
+            tags=tuple(item["tags"]),
+            entities=tuple(map(as_entity, item["entities"])),
+            expires_at=expiry(item["expires"], memory.clock()) if item["expires"] else None,
+            supersedes=tuple(memory.resolve(id) for id in item["supersedes"]),
+            metadata=item["metadata"],
         )
         clean_passage(passage, memory.config.max_characters)
     except BethinkError as error:

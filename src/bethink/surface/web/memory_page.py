@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bethink.errors import UsageError
+from bethink.errors import Overtaken, UsageError
 from bethink.surface.http import memories
-from bethink.surface.http.problems import Refusal
 from bethink.surface.web.render import diff, worded
 from bethink.surface.web.visit import Go, PageAnswer, Shown, Visit, explain, page
 from bethink.types import KINDS, RELATIONS
@@ -51,13 +50,11 @@ def _show(
 ) -> Shown:
     """The page; with what was given to a form that could not be followed, so that nothing typed is lost."""
     id = {"id": visit.path["id"]}
-    reply: Any = visit.reply(memories.get, {"count": False}, path=id)
-    memory = reply.value
+    memory = visit.ask(memories.get, {"count": False}, path=id)
     events = visit.ask(memories.history, path=id)["items"]
     versions = [_version(event, last=event is events[-1]) for event in events[-VERSIONS:]]
     values = {
         "memory": memory,
-        "etag": reply.headers["ETag"],
         "versions": versions[::-1],
         "earlier": len(events) - len(versions),
         "kinds": KINDS,
@@ -151,13 +148,11 @@ def edit(visit: Visit) -> PageAnswer:
         known = _form(visit.ask(memories.get, {"count": False}, path=id))
         changed = {name: value for name, value in given.items() if value != _unix(known[name])}
         if changed:
-            headers = {"if-match": visit.form.get("etag", "*")}
-            visit.ask(memories.update, path=id, body=_body(changed), headers=headers)
-    except Refusal as error:
-        if error.status != 412:
-            raise
+            seen = {"updated_at": visit.form.get("updated_at")}
+            visit.ask(memories.update, path=id, body={**_body(changed), **seen})
+    except Overtaken:
         return _show(visit, given, MEANWHILE, 409)
-    except (UsageError, ValueError) as error:  # pydantic's errors are among the latter
+    except (UsageError, ValueError) as error:
         return _show(visit, given, explain(error), 422)
     return _back(visit, "saved" if changed else "")
 

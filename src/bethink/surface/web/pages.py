@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from bethink.errors import UsageError
 from bethink.features.graph import ABOUT, MENTIONS, MOST
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
@@ -80,7 +78,7 @@ def show_search(visit: Visit) -> PageAnswer:
     status = 200
     try:
         values |= _search(visit, question)
-    except (UsageError, ValidationError) as error:
+    except UsageError as error:
         status, values["wrong"] = 422, explain(error)
     else:
         values["sought"] = (

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -27,14 +26,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from bethink.errors import BethinkError, NotFound, StoreBusy, StoreError, StoreUnavailable
-from bethink.surface.http import problems
-from bethink.surface.http.api import check_ids, stream
-from bethink.surface.http.operation import Tools
-from bethink.surface.http.problems import Refusal
+from bethink.surface.http import security
+from bethink.surface.http.api import Tools, check_ids, stream
 from bethink.surface.http.security import (
     ANYBODY,
     SESSION,
     Door,
+    Refusal,
     WrongToken,
     client_address,
     read_body,
@@ -133,7 +131,7 @@ class Site:
         def work() -> Response:
             try:
                 return self._response(visit, page.run(visit))
-            except (BethinkError, ValidationError) as error:
+            except BethinkError as error:
                 return self._trouble(visit, error)
 
         try:
@@ -329,7 +327,7 @@ def _cookies(request: Request) -> list[str]:
 
 def _explain(error: Exception, owner: bool) -> dict[str, Any]:
     """What a page says of an error: the API's words, and to the owner of the database what is wrong with it."""
-    said = json.loads(bytes(problems.response(error).body))
+    said = json.loads(bytes(security.response(error).body))
     values = {
         "status": said["status"],
         "title": said["title"],

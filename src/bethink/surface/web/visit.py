@@ -11,12 +11,11 @@ from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
 from bethink.errors import UsageError
 from bethink.surface.http import api
-from bethink.surface.http.operation import Lines, Operation, Reply, Run, Tools
+from bethink.surface.http.api import Operation, Reply, Run, Tools
 from bethink.surface.http.security import Caller
 from bethink.types import NOTHING
 
@@ -74,28 +73,21 @@ class Visit(NamedTuple):
         beyond = {EVERY: {"all_projects": True}, PERSONAL: {"personal": True}}
         return beyond.get(self.query.get("project", ""), {})
 
-    def ask(self, run: Run, query: Mapping[str, Any] = NOTHING, **more: Any) -> Any:
-        """What an operation of the API answers: `visit.ask(memories.search, {"query": "deploy"})`. More: `path`, `body`, `headers`."""
-        reply = self.reply(run, query, **more)
-        return reply.value if isinstance(reply, Reply) else reply.values
-
-    def reply(
+    def ask(
         self,
         run: Run,
         query: Mapping[str, Any] = NOTHING,
         *,
         path: Mapping[str, str] = NOTHING,
         body: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] = NOTHING,
-    ) -> Reply | Lines:
-        """The same with its headers."""
+    ) -> Any:
+        """What an operation of the API answers: `visit.ask(memories.search, {"query": "deploy"})`."""
         operation = _operations()[run]
         api.check_scope(operation, self.caller)
         named = {name: one for name, one in self.where.items() if one not in (EVERY, PERSONAL)}
-        asked = operation.query.model_validate({**named, **query}, strict=False)
-        taken = operation.body if body is not None else None
-        given = taken.model_validate(body) if taken else None
-        return api.perform(operation, self.caller, self.tools, path, asked, given, headers)
+        given = operation.read({**named, **query}, body or {})
+        reply = api.perform(operation, self.caller, self.tools, path, given)
+        return reply.value if isinstance(reply, Reply) else reply.values
 
     def at(self, address: str, **more: str | None) -> str:
         """An address of these pages, for the same project."""
@@ -145,7 +137,4 @@ def explain(error: UsageError | ValueError) -> str:
     """What is wrong with what somebody typed, in a sentence."""
     if isinstance(error, UsageError):
         return f"{error.message} {error.hint or ''}".strip()
-    if isinstance(error, ValidationError):
-        found = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        return f"{'.'.join(str(part) for part in found['loc'])[:60]}: {found['msg'][:200]}."
     return "Importance is a number from 0 to 10."

@@ -70,7 +70,7 @@ class Busy:
 
 def as_there(source, store):
     """What the source holds, with its scopes named as the target names them."""
-    return tallies(source, migration.renamed_scopes(source, store))
+    return tallies(source, migration.map_scopes(source, store))
 
 
 def test_both_databases_hold_the_same_afterwards(source, store):

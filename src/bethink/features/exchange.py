@@ -5,7 +5,7 @@
 A memory keeps its id where that is free. One that is known, by its id or by its text, stays as it is, and what was purged does not come
 back; so the same file may be read any number of times, and an import that was stopped goes on when it is repeated. Who wrote a file is
 not known, so its memories are believed no further than other imports and change nothing that was here. `trusted` says that the file is
-one's own: then histories come along, and those of known memories are merged.
+one's own: then histories come along, and those of known memories are merged. What a record may hold is for `incoming`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -34,21 +34,15 @@ from bethink.store.bundle import (
     Bundle,
     Record,
     Stored,
-    export_pages,
+    export_items,
+    paged,
     record_from_json,
     record_to_json,
     version,
 )
 from bethink.store.places import content_hash
 from bethink.text.ids import new_id
-from bethink.types import (
-    PERSONAL,
-    RELATIONS,
-    TEAM,
-    Event,
-    Memory,
-    Relation,
-)
+from bethink.types import PERSONAL, RELATIONS, TEAM, Event, Memory, Relation
 
 PAGE = 200
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\x00"
@@ -60,6 +54,7 @@ _SCOPE = re.compile(r"project:[0-9a-f]{16}|container:[0-9a-f]{16}/[^\W_]+(-[^\W_
 _NO_EXPORT = "`bethink export --output FILE` writes one, as JSON or with --jsonl."
 
 Progress = Callable[[int, int], None]
+Names = Mapping[str, tuple[str, str]]  # scope → its name and path
 
 
 class Imported(NamedTuple):
@@ -98,14 +93,12 @@ def export_records(memory: Bethink, memories: Iterator[Memory]) -> Iterator[dict
             known = {one.memory.id: one for one in memory.store.records(ids, vectors=False)}
         except StoreCorrupt:
             relations, known = [], {}
+        links: dict[str, list[dict[str, str]]] = {}
+        for link in relations:
+            links.setdefault(link.source, []).append({"type": link.type, "target": link.target})
         for one in page:
-            links = [
-                {"type": link.type, "target": link.target}
-                for link in relations
-                if link.source == one.id
-            ]
             value = record_to_json(known.get(one.id, Record(one, _is_unique(one))))
-            yield {**value, "relations": links}
+            yield {**value, "relations": links.get(one.id, [])}
 
 
 # In
@@ -126,7 +119,7 @@ def import_file(
     scopes = _choose_scopes(memory, file, given, names, all_scopes, personal)
     moved = [_move(one, scopes) for one in given if one.memory.scope in scopes]
     chosen = list({one.memory.id: one for one in reversed(moved)}.values())[::-1]
-    fate, ids = _judge(memory, chosen)
+    fate, ids = _find_known(memory.store, chosen)
     new = [_rename(one, ids) for one in chosen if fate[one.memory.id] == ADDED]
     counts = Counter(fate.values())
     done = Imported(
@@ -139,38 +132,37 @@ def import_file(
     if dry_run:
         return done
     if trusted:
-        same = [
-            _rename(one, ids).record
-            for one in chosen
-            if fate[one.memory.id] == KNOWN and _is_same(one.memory, ids)
-        ]
-        done = done._replace(merged=_merge_known(memory, same))
-    done = _put_new(memory, new, done, names, scopes, progress)
+        # What is known under another id only says the same.
+        same = [one for one in chosen if ids.get(one.memory.id) in _own_ids(one.memory)]
+        known = [_rename(one, ids).record for one in same if fate[one.memory.id] == KNOWN]
+        done = done._replace(merged=_merge_known(memory, known))
+    called = {here: _name_of(memory, here, names.get(there)) for there, here in scopes.items()}
+    left = _put_new(memory, new, called, progress)
+    done = done._replace(added=done.added - left, known=done.known + left)
     return done._replace(relations=_relate(memory, new, trusted))
 
 
-def _read_file(
-    memory: Bethink, file: Path, trusted: bool
-) -> tuple[list[Given], dict[str, tuple[str, str]]]:
+# Reading
+
+
+def _read_file(memory: Bethink, file: Path, trusted: bool) -> tuple[list[Given], Names]:
     """Everything in a file, checked, and the names and paths of its scopes where it tells them."""
+    names: dict[str, tuple[str, str]] = {}
     try:
-        is_database = _is_database(file, located(memory.config, memory.project))
-        values = [] if is_database else _values(file)
+        if _is_database(file, located(memory.config, memory.project)):
+            with open_copy(file) as store:
+                found = list(_read_database(store))
+                for key, *called in export_items(store, "scopes", PAGE):
+                    name, path = redact_value(called)[0]
+                    names[key] = name, path
+        else:
+            values = _read_export(file)
+            found = [_read_memory(value, at, file) for at, value in enumerate(values, start=1)]
     except OSError as error:
         raise InvalidInput(
             f"{file} cannot be read: {error.strerror or error}.", "Check its permissions."
         ) from error
-    names: dict[str, tuple[str, str]] = {}
-    if is_database:
-        with open_copy(file) as store:
-            found = list(_of_database(store))
-            for key, *called in _all(store, "scopes"):
-                name, path = redact_value(called)[0]
-                names[key] = name, path
-    else:
-        found = [_of_json(value, at, file) for at, value in enumerate(values, start=1)]
-    checked = [_check(one, at, file, memory, trusted) for at, one in enumerate(found, start=1)]
-    return checked, names
+    return [_check(one, at, file, memory, trusted) for at, one in enumerate(found, start=1)], names
 
 
 def _is_database(file: Path, used: str) -> bool:
@@ -185,19 +177,15 @@ def _is_database(file: Path, used: str) -> bool:
         return stream.read(len(SQLITE)) == SQLITE
 
 
-def _of_database(store: Store) -> Iterator[Given]:
+def _read_database(store: Store) -> Iterator[Given]:
     relations: dict[str, list[Relation]] = {}
-    for relation, _ in _all(store, "relations"):
+    for relation, _ in export_items(store, "relations", PAGE):
         relations.setdefault(relation.source, []).append(relation)
-    for record in _all(store, "records"):
+    for record in export_items(store, "records", PAGE):
         yield Given(record, tuple(relations.get(record.memory.id, ())))
 
 
-def _all(store: Store, part: str) -> Iterator[Any]:
-    return (item for page in export_pages(store, part, PAGE) for item in getattr(page, part))
-
-
-def _values(file: Path) -> list[Any]:
+def _read_export(file: Path) -> list[Any]:
     """The objects of an export, whichever of its forms it has."""
     try:
         text = _unpack(file).decode("utf-8-sig")
@@ -227,10 +215,12 @@ def _unpack(file: Path) -> bytes:
     return text
 
 
-def _of_json(value: Any, number: int, file: Path) -> Given:
+def _read_memory(value: Any, number: int, file: Path) -> Given:
+    """A memory of an export. Older ones, and those of a server, say less of it."""
     try:
         id = str(value.get("id"))
-        whole = {"source_type": _guess_source_type(value), **value}
+        kind = "transcript" if value.get("session") else "markdown"
+        whole = {"source_type": "note" if value.get("path") is None else kind, **value}
         whole["id"] = id if incoming.ID.fullmatch(id) else new_id()
         record = record_from_json(whole)
         memory = record.memory._replace(content_hash=content_hash(record.memory.content))
@@ -246,13 +236,6 @@ def _of_json(value: Any, number: int, file: Path) -> Given:
             f"Memory {number} of {file} is none of an export: {why}.", _NO_EXPORT
         ) from None
     return Given(record._replace(memory=memory, unique=unique), links)
-
-
-def _guess_source_type(value: Mapping[str, Any]) -> str:
-    """What kind of source a memory came from; the exports of a server do not say it."""
-    if value.get("path") is None:
-        return "note"
-    return "transcript" if value.get("session") else "markdown"
 
 
 def _is_unique(memory: Memory) -> bool:
@@ -285,24 +268,21 @@ def _choose_scopes(
     memory: Bethink,
     file: Path,
     given: Sequence[Given],
-    names: Mapping[str, tuple[str, str]],
+    names: Names,
     all_scopes: bool,
     personal: bool,
 ) -> dict[str, str]:
     """Scope in the file → scope here, for those that are taken in."""
     found = {one.memory.scope for one in given}
     own = _own_identity(memory, {_identity(scope) for scope in found} - {""}, names)
-    chosen: dict[str, str] = {}
-    for scope in found:
+    wanted = {PERSONAL: personal or all_scopes, TEAM: memory.shared and all_scopes}
+    chosen = {scope: scope for scope in found if wanted.get(scope)}
+    for scope in found - wanted.keys():
         _, slash, container = scope.partition("/")
-        if scope == PERSONAL:
-            chosen |= {scope: scope} if personal or all_scopes else {}
-        elif scope == TEAM:
-            chosen |= {scope: scope} if memory.shared and all_scopes else {}
-        elif _identity(scope) == own:
+        if _identity(scope) == own:
             chosen[scope] = memory.project.container(container) if slash else memory.scope
         elif all_scopes and _SCOPE.fullmatch(scope):
-            chosen[scope] = _by_path(scope, names)
+            chosen[scope] = _find_by_path(scope, names)
     if found and not chosen and own is None:
         raise InvalidInput(
             f"{file} holds memories of several projects, and none of them is this one.",
@@ -311,9 +291,7 @@ def _choose_scopes(
     return chosen
 
 
-def _own_identity(
-    memory: Bethink, identities: set[str], names: Mapping[str, tuple[str, str]]
-) -> str | None:
+def _own_identity(memory: Bethink, identities: set[str], names: Names) -> str | None:
     """Which project of a file is this one: by its id, its folder, for being the only one, or by its name."""
     project = memory.project
     if project.identity in identities:
@@ -321,26 +299,31 @@ def _own_identity(
     known = {_identity(scope): names[scope] for scope in names if scope.startswith("project:")}
     here = [one for one in identities if known.get(one, ("", ""))[1] == str(project.root)]
     named = [one for one in identities if known.get(one, ("", ""))[0] == project.name]
-    for candidates in (here, list(identities), named):
-        if len(candidates) == 1:
-            return candidates[0]
-    return None
+    candidates = (here, list(identities), named)
+    return next((found[0] for found in candidates if len(found) == 1), None)
 
 
-def _by_path(scope: str, names: Mapping[str, tuple[str, str]]) -> str:
+def _find_by_path(scope: str, names: Names) -> str:
     """The scope of a project that has its folder on this machine, by the id that the folder has; else as it is called in the file."""
-    kind, _, rest = scope.partition(":")
-    _, slash, container = rest.partition("/")
     path = names.get(f"project:{_identity(scope)}", names.get(scope, ("", "")))[1]
     if not path or projects.is_gone(Path(path)):
         return scope
     found = projects.find(Path(path))
     projects.pin(found)
-    return f"{kind}:{found.identity}{slash}{container}"
+    return scope.replace(_identity(scope), found.identity, 1)
 
 
 def _identity(scope: str) -> str:
     return scope.partition(":")[2].partition("/")[0]
+
+
+def _name_of(memory: Bethink, scope: str, given: tuple[str, str] | None) -> tuple[str, str]:
+    """The name and path of a scope: as they are known here, else as the file has them."""
+    project = memory.project
+    _, slash, name = scope.partition("/")
+    if _identity(scope) == project.identity:
+        return f"{project.name}{slash}{name}", str(project.root)
+    return (scope, "") if scope in (PERSONAL, TEAM) else given or ("", "")
 
 
 def _move(one: Given, scopes: Mapping[str, str]) -> Given:
@@ -351,47 +334,39 @@ def _move(one: Given, scopes: Mapping[str, str]) -> Given:
 # What is known
 
 
-def _judge(memory: Bethink, given: Sequence[Given]) -> tuple[dict[str, str], dict[str, str]]:
+def _find_known(store: Store, given: Sequence[Given]) -> tuple[dict[str, str], dict[str, str]]:
     """What becomes of each, by its id in the file; and under which id it is known here, or will be."""
     fate: dict[str, str] = {}
     ids: dict[str, str] = {}
-    store = memory.store
-    for at in range(0, len(given), PAGE):
-        page = given[at : at + PAGE]
-        wanted = [id for one in page for id in (one.memory.id, _other_id(one.memory))]
-        there = {one.id: one.scope for one in store.get(wanted)}
+    for page in paged(given, PAGE):
+        there = {
+            one.id: one.scope
+            for one in store.get([id for one in page for id in _own_ids(one.memory)])
+        }
         hashes = [one.memory.content_hash for one in page]
-        buried = store.tombstoned(hashes)
+        purged = store.tombstoned(hashes)
         scopes = {one.memory.scope for one in page}
         twins = {scope: store.duplicates(hashes, scope) for scope in scopes}
         for one in page:
             old = one.memory
-            id = old.id if there.get(old.id, old.scope) == old.scope else _other_id(old)
+            own, other = _own_ids(old)
+            id = own if there.get(own, old.scope) == old.scope else other
             visible = one.record.unique and old.deleted_at is None
-            twin = twins[old.scope].get(old.content_hash) if visible else None
-            if id in there or twin:
-                fate[old.id], ids[old.id] = KNOWN, id if id in there else twin or id
-            elif old.content_hash in buried:
-                fate[old.id] = PURGED
-            else:
-                fate[old.id], ids[old.id] = ADDED, id
+            known = (
+                id if id in there else twins[old.scope].get(old.content_hash) if visible else None
+            )
+            fate[own] = KNOWN if known else PURGED if old.content_hash in purged else ADDED
+            if fate[own] != PURGED:
+                ids[own] = known or id
     return fate, ids
 
 
-def _other_id(one: Memory) -> str:
-    """The id of a memory whose own is taken by another scope: always the same, so that it is known when the file is read again."""
-    tail = (
-        int.from_bytes(blake2b(f"{one.id}\0{one.scope}".encode(), digest_size=8).digest())
-        & 0x3FFF_FFFF_FFFF_FFFF
-        | 0x8000_0000_0000_0000
-    )
-    digits = f"{tail:016x}"
-    return f"{one.id[:19]}{digits[:4]}-{digits[4:]}"
-
-
-def _is_same(one: Memory, ids: Mapping[str, str]) -> bool:
-    """Whether what is known here is this very memory, and not another one with its text."""
-    return ids[one.id] in (one.id, _other_id(one))
+def _own_ids(one: Memory) -> tuple[str, str]:
+    """The id of a memory, and the one that it gets where that is taken by another scope: always the same, so that it is known
+    when the file is read again."""
+    tail = int.from_bytes(blake2b(f"{one.id}\0{one.scope}".encode(), digest_size=8).digest())
+    digits = f"{tail & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000:016x}"
+    return one.id, f"{one.id[:19]}{digits[:4]}-{digits[4:]}"
 
 
 def _rename(one: Given, ids: Mapping[str, str]) -> Given:
@@ -413,125 +388,99 @@ def _rename(one: Given, ids: Mapping[str, str]) -> Given:
 
 
 def _put_new(
-    memory: Bethink,
-    new: Sequence[Given],
-    done: Imported,
-    names: Mapping[str, tuple[str, str]],
-    scopes: Mapping[str, str],
-    progress: Progress | None,
-) -> Imported:
-    called = {here: names.get(there, ("", "")) for there, here in scopes.items()}
-    for scope in called:
-        called[scope] = _name_of(memory, scope) or called[scope]
+    memory: Bethink, new: Sequence[Given], called: Names, progress: Progress | None
+) -> int:
+    """Puts memories in, page by page. Returns how many somebody else put in meanwhile."""
     projects.pin(memory.project)
-    for at in range(0, len(new), PAGE):
-        page = new[at : at + PAGE]
+    left = done = 0
+    for page in paged(new, PAGE):
         try:
-            left = _put_page(memory, page, called)
+            left += _put_page(memory, [one.record for one in page], called)
         except BethinkError as error:
-            if not at:
-                raise
-            why = error.message.removesuffix("; nothing was changed.").removesuffix(".")
-            error.message = f"{why}. {at:,} of {len(new):,} memories went in before."
-            error.hint = f"{error.hint or ''} The same command goes on from there.".strip()
+            if done:
+                why = error.message.removesuffix("; nothing was changed.").removesuffix(".")
+                error.message = f"{why}. {done:,} of {len(new):,} memories went in before."
+                error.hint = f"{error.hint or ''} The same command goes on from there.".strip()
             raise
-        done = done._replace(added=done.added - left, known=done.known + left)
+        done += len(page)
         if progress:
-            progress(min(at + PAGE, len(new)), len(new))
-    return done
+            progress(done, len(new))
+    return left
 
 
-def _put_page(memory: Bethink, page: Sequence[Given], called: Mapping[str, tuple[str, str]]) -> int:
-    """Puts in one page, with its vectors, in one transaction. Returns how many somebody else put in meanwhile."""
-    vectors = _vectors(memory, [one.record for one in page])
+def _put_page(memory: Bethink, page: Sequence[Record], called: Names) -> int:
+    """Puts in one page, with its vectors, in one transaction."""
     begun = (Event(memory.clock(), memory.actor, "add", {}, {}),)
-    records = tuple(
-        one.record._replace(
-            events=one.record.events or begun, vectors=vectors.get(one.memory.id, ())
-        )
-        for one in page
-    )
-    heard = [one.memory for one in page if one.memory.session and one.memory.kind == "context"]
+    records = [one._replace(events=one.events or begun) for one in _embed(memory, page)]
     turns = tuple(
         (one.scope, turn_identity(str(one.metadata["host"]), str(one.metadata["turn"])))
-        for one in heard
-        if {"host", "turn"} <= one.metadata.keys()
+        for one in (record.memory for record in page)
+        if one.session and one.kind == "context" and {"host", "turn"} <= one.metadata.keys()
     )
     scopes = tuple((scope, *called[scope]) for scope in sorted({one.memory.scope for one in page}))
     expect = {one.memory.id: None for one in page}
-    left = memory.store.take(Bundle(scopes=scopes, records=records, turns=turns), expect=expect)
-    return len(left)
+    bundle = Bundle(scopes=scopes, records=tuple(records), turns=turns)
+    return len(memory.store.take(bundle, expect=expect))
 
 
-def _vectors(memory: Bethink, records: Sequence[Record]) -> dict[str, Stored]:
-    """The vectors of records by id: those that they bring of the model that is used here, else made now."""
+def _embed(memory: Bethink, records: Iterable[Record]) -> list[Record]:
+    """Records with the vectors that they bring of the model that is used here, else with such as are made now."""
     model = memory.embedder.model if memory.embedder else None
-    found = {
-        record.memory.id: record.vectors
-        for record in records
-        if record.vectors and model in (None, record.vectors[0][0])
-    }
-    missing = [
-        record.memory
-        for record in records
-        if record.memory.id not in found and record.memory.metadata.get("vector_index", True)
+    kept = [
+        one if not one.vectors or model in (None, one.vectors[0][0]) else one._replace(vectors=())
+        for one in records
     ]
-    if made := memory.vectors_of(missing):
-        from bethink.store.vectors import encode
+    missing = [
+        one.memory
+        for one in kept
+        if not one.vectors and one.memory.metadata.get("vector_index", True)
+    ]
+    made = memory.vectors_of(missing)
+    if not made:
+        return kept
+    from bethink.store.vectors import encode
 
-        for id, windows in made["vectors"].items():
-            found[id] = tuple((made["model"], len(one), encode(one)) for one in windows)
-    return found
-
-
-def _name_of(memory: Bethink, scope: str) -> tuple[str, str] | None:
-    """The name and path of a scope, where they are known here."""
-    project = memory.project
-    _, slash, name = scope.partition("/")
-    if _identity(scope) == project.identity:
-        return f"{project.name}{slash}{name}", str(project.root)
-    return (scope, "") if scope in (PERSONAL, TEAM) else None
+    fresh: dict[str, Stored] = {
+        id: tuple((made["model"], len(one), encode(one)) for one in windows)
+        for id, windows in made["vectors"].items()
+    }
+    return [one._replace(vectors=fresh.get(one.memory.id, one.vectors)) for one in kept]
 
 
 def _merge_known(memory: Bethink, known: Sequence[Record]) -> int:
     """Brings one's own changes elsewhere into memories that are here too: histories are merged as a sync merges them."""
     merged = 0
-    for at in range(0, len(known), PAGE):
-        theirs = {one.memory.id: one for one in known[at : at + PAGE] if one.events}
-        expect: dict[str, bytes | None] = {}
-        both: list[Record] = []
-        for mine in memory.store.records(list(theirs)):
-            record = merge(mine, theirs[mine.memory.id]).record
-            if version(record) != version(mine):
-                expect[mine.memory.id] = version(mine)
-                both.append(record)
-        vectors = _vectors(memory, both)
-        records = tuple(one._replace(vectors=vectors.get(one.memory.id, ())) for one in both)
-        merged += len(records) - len(memory.store.take(Bundle(records=records), expect=expect))
+    for page in paged([one for one in known if one.events], PAGE):
+        theirs = {one.memory.id: one for one in page}
+        mine = {one.memory.id: one for one in memory.store.records(list(theirs))}
+        both = [merge(one, theirs[id]).record for id, one in mine.items()]
+        changed = [one for one in both if version(one) != version(mine[one.memory.id])]
+        expect = {one.memory.id: version(mine[one.memory.id]) for one in changed}
+        bundle = Bundle(records=tuple(_embed(memory, changed)))
+        merged += len(changed) - len(memory.store.take(bundle, expect=expect))
     return merged
 
 
 def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
     """The relations last, when both ends are there. What a stranger says of memories that were here before is a proposal."""
     fresh = {one.memory.id for one in new}
-    links = [
-        link if trusted or link.target in fresh else link._replace(type=_proposal(link.type))
+    links = dict.fromkeys(
+        link if trusted or link.target in fresh else link._replace(type=_propose(link.type))
         for one in new
         for link in one.relations
-    ]
-    links = list(dict.fromkeys(links))
+    )
     number = 0
-    for at in range(0, len(links), PAGE):
-        page = links[at : at + PAGE]
-        ends = sorted({end for link in page for end in link[:2]})
-        there = {one.id for one in memory.store.get(ends)}
+    for page in paged(list(links), PAGE):
+        there = {
+            one.id for one in memory.store.get(sorted({end for link in page for end in link[:2]}))
+        }
         whole = tuple((link, memory.actor) for link in page if {link.source, link.target} <= there)
         memory.store.take(Bundle(relations=whole))
         number += len(whole)
     return number
 
 
-def _proposal(type: str) -> str:
+def _propose(type: str) -> str:
     if type == "supersedes":
         return "may_replace"
     return type if type in ("contradicts", "may_replace") else "relates_to"

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from bethink.errors import InvalidInput
@@ -18,7 +19,16 @@ from bethink.features.merging import VOTES, apply_fields
 from bethink.ingest.redact import redact_value
 from bethink.store.bundle import Bundle, Record, Stored, bundle_from_json
 from bethink.store.places import content_hash
-from bethink.types import ENTITY_TYPES, KINDS, RELATIONS, TRUST, Entity, Event, Memory, Span
+from bethink.types import (
+    ENTITY_TYPES,
+    KINDS,
+    RELATIONS,
+    TRUST,
+    Entity,
+    Event,
+    Memory,
+    Span,
+)
 
 MOST = 1000  # items of one bundle; tags, keywords or entities of one memory
 LONGEST_SHORT = 10_000  # characters of anything that is not the text itself
@@ -117,12 +127,32 @@ _RULES: dict[str, Callable[[Any], bool]] = {
 }
 
 
+# Sources, sessions and topics have fields of these names, too.
+_OF_PLACES: dict[str, Callable[[Any], bool]] = {
+    **_RULES,
+    "scope": lambda value: value == "",
+    "summary": partial(_is_text, longest=LONGEST_METADATA),
+    "lines": _is_range,
+    "depth": _is_count,
+    "metadata": partial(_is_object, longest=50 * LONGEST_METADATA),
+    **dict.fromkeys(("id", "uri", "type", "host", "title", "name"), _is_text),
+    **dict.fromkeys(("hash", "parent"), _is_optional_text),
+}
+
+
+def _find_wrong(value: Any, rules: Mapping[str, Callable[[Any], bool]]) -> str | None:
+    """The first field of a value that is not as its rule wants it."""
+    wrong = (
+        name for name in value._fields if name in rules and not rules[name](getattr(value, name))
+    )
+    return next(wrong, None)
+
+
 def wrong_field(record: Record, longest: int) -> str | None:
     """The name of a value that our own pipeline would not write, or None."""
     memory = record.memory
-    for name, is_right in _RULES.items():
-        if not is_right(getattr(memory, name)):
-            return name
+    if wrong := _find_wrong(memory, _RULES):
+        return wrong
     if not _is_text(memory.content, longest) or not memory.content.strip():
         return "content"
     if not _is_text(memory.summary, longest):
@@ -250,38 +280,28 @@ def check_bundle(value: Any, longest: int) -> tuple[Bundle, tuple[str, ...]]:
 
 
 def _check_parts(bundle: Bundle, longest: int) -> None:
-    if bundle.size > MOST or len(bundle.gone) > MOST:
+    """Nothing in a bundle of a request names a scope: the request says which is meant."""
+    if bundle.size > MOST:
         raise InvalidInput(f"The bundle has more than {MOST:,} items.", "Send it in parts.")
     if bundle.tombstones or bundle.salt or bundle.gone:
         raise InvalidInput(
             "A bundle may not remove anything or say what was purged.",
             "Send memories and what they belong to.",
         )
-    for key, name, path in bundle.scopes:
-        _need(key == "" and _is_text(name) and _is_text(path), "a scope")
-    for of, source, _ in bundle.sources:
-        _need(of == "" and _is_text(source.uri) and _is_text(source.type), "a source")
-        _need(_is_optional_text(source.hash) and _is_count(source.position), "a source")
-        _need(_is_object(source.metadata, 50 * LONGEST_METADATA), "a source")
-    for session in bundle.sessions:
-        texts = (session.id, session.host, session.title, session.source)
-        good = session.scope == "" and all(map(_is_text, texts))
-        _need(good and _is_object(session.metadata), "a session")
-    for span, vectors in bundle.spans:
-        named = all(map(_is_text, (span.id, span.session, span.name)))
-        _need(span.scope == "" and named, "a topic")
-        _need(_is_text(span.summary, longest) and _is_optional_text(span.parent), "a topic")
-        _need(_is_range(span.lines) and _is_count(span.depth), "a topic")
-        _need(_is_object(span.metadata) and _are_vectors(vectors), "a topic")
+    named = (*bundle.scopes, *bundle.sources, *bundle.turns)
+    _need(not any(item[0] for item in named), "a scope")
+    _need(all(_is_row_of_texts(item) for item in bundle.scopes), "a scope")
+    places: list[Any] = [item[1] for item in bundle.sources]
+    for place in (*places, *bundle.sessions, *(item[0] for item in bundle.spans)):
+        _need(_find_wrong(place, _OF_PLACES) is None, f"a {type(place).__name__.lower()}")
+    _need(all(_are_vectors(item[1]) for item in bundle.spans), "a topic")
     for record in bundle.records:
-        wrong = wrong_field(record, longest)
+        wrong = wrong_field(record, longest) or ("scope" if record.memory.scope else None)
         _need(wrong is None, f"the {wrong} of the memory {str(record.memory.id)[:36]}")
-        _need(record.memory.scope == "", f"the scope of the memory {record.memory.id}")
     for relation, actor in bundle.relations:
         ends = all(map(_is_id, relation[:2]))
         _need(ends and relation.type in RELATIONS and _is_text(actor), "a relation")
-    for of, identity in bundle.turns:
-        _need(of == "" and len(identity) <= 64, "a message")
+    _need(max((len(identity) for _, identity in bundle.turns), default=0) <= 64, "a message")
 
 
 def _need(good: bool, place: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from bethink.store.bundle import (
     Bundle,
     Tally,
     digest,
+    export_items,
     export_pages,
     item_key,
     rename_scopes,
@@ -49,12 +50,19 @@ def migrate(
 ) -> Moved:
     """Brings everything over and compares. `origin` names the source, so that a second run knows it."""
     resumed = _claim(target, origin)
-    names = renamed_scopes(source, target)
+    names = map_scopes(source, target)
     if names:
         target.take(Bundle(), note=(SCOPES, json.dumps({new: old for old, new in names.items()})))
+    overview = source.overview()
+    total = overview.memories + overview.deleted
+
+    def report(number: int) -> None:
+        if progress and total:
+            progress(min(number, total), total)
+
     taken = 0
     for _ in range(ROUNDS):
-        done = {part: _catch_up(source, target, part, names, page, progress) for part in PARTS}
+        done = {part: _catch_up(source, target, part, names, page, report) for part in PARTS}
         changed = sum(number for number, _ in done.values())
         if not changed:
             return Moved({part: tally for part, (_, tally) in done.items()}, taken, resumed)
@@ -89,31 +97,22 @@ def _catch_up(
     part: str,
     names: Mapping[str, str],
     page: int,
-    progress: Progress | None,
+    report: Callable[[int], None],
 ) -> tuple[int, Tally]:
     """Brings over what differs in a part, and removes what the source no longer has. Returns how much that was, and what the
     source holds."""
-    known = {
-        item_key(part, item): digest(part, item)
-        for bundle in pages(target, part, page)
-        for item in getattr(bundle, part)
-    }
-    tally, taken, total = Tally(), 0, 0
-    if progress and part == "records":
-        overview = source.overview()
-        total = overview.memories + overview.deleted
-    for bundle in pages(source, part, page, names):
-        fresh = []
-        for item in getattr(bundle, part):
-            now = digest(part, item)
-            tally = tally.plus([now])
-            if known.pop(item_key(part, item), None) != now:
-                fresh.append(item)
+    known = {item_key(part, one): digest(part, one) for one in export_items(target, part, page)}
+    tally, taken = Tally(), 0
+    for bundle in export_pages(source, part, page):
+        bundle = rename_scopes(bundle, names)
+        now = [(item, digest(part, item)) for item in getattr(bundle, part)]
+        tally = tally.plus(one for _, one in now)
+        fresh = [item for item, one in now if known.pop(item_key(part, item), None) != one]
         if fresh:
             _take(target, bundle._replace(**{part: tuple(fresh)}))  # type: ignore[arg-type]
         taken += len(fresh)
-        if progress and total:
-            progress(min(tally.number, total), total)
+        if part == "records":
+            report(tally.number)
     if known and part == "records":
         target.take(Bundle(gone=tuple(known)))
     elif known and part == "relations":
@@ -132,37 +131,32 @@ def _take(target: Store, bundle: Bundle) -> None:
         )
 
 
-def pages(
-    store: Store, part: str, page: int = PAGE, names: Mapping[str, str] | None = None
-) -> Iterator[Bundle]:
-    """A part of a store in bundles, with scopes renamed."""
-    for bundle in export_pages(store, part, page):
-        yield rename_scopes(bundle, names) if names else bundle
-
-
-def renamed_scopes(source: Store, target: Store) -> dict[str, str]:
+def map_scopes(source: Store, target: Store) -> dict[str, str]:
     """Scope in the source → scope in the target, for those that differ. What would fall together with another keeps its name."""
     to_team, from_team = (hasattr(store, "acting") for store in (target, source))
     if to_team == from_team:
         return {}
-    known = [scope for bundle in pages(source, "scopes") for scope in bundle.scopes]
+    known = list(export_items(source, "scopes", PAGE))
     before = json.loads(source.noted(SCOPES) or "{}") if from_team else {}
-    names: dict[str, str] = {}
-    for key, name, path in known:
-        team = f"project:{projects.team_identity(name)}"
-        if to_team and key.startswith("project:") and name:
-            names[key] = team
-        elif from_team and key in before:
-            names[key] = before[key]
-        elif from_team and name and path and key == team and Path(path).is_dir():
-            names[key] = projects.find(Path(path)).scope
-    for key, _, _ in known:
+    names = {
+        key: before.get(key) or _find_scope(key, name, path, to_team) for key, name, path in known
+    }
+    for key in names:
         owner, _, container = key.removeprefix("container:").partition("/")
-        if key.startswith("container:") and f"project:{owner}" in names and key not in names:
-            new = names[f"project:{owner}"].removeprefix("project:")
-            names[key] = f"container:{new}/{container}"
-    wanted = Counter([*names.values(), *(key for key, _, _ in known if key not in names)])
-    return {key: new for key, new in names.items() if wanted[new] == 1 and key != new}
+        project = names.get(f"project:{owner}")
+        if project and key.startswith("container:") and not names[key]:
+            names[key] = f"container:{project.removeprefix('project:')}/{container}"
+    wanted = Counter(new or key for key, new in names.items())
+    return {key: new for key, new in names.items() if new and wanted[new] == 1 and key != new}
+
+
+def _find_scope(key: str, name: str, path: str, to_team: bool) -> str:
+    """What the other kind of database calls a project: a team's by its name, a person's by its folder; "" if as here."""
+    team = f"project:{projects.team_identity(name)}"
+    if to_team:
+        return team if key.startswith("project:") and name else ""
+    is_here = name and path and key == team and Path(path).is_dir()
+    return projects.find(Path(path)).scope if is_here else ""
 
 
 def without_password(target: str) -> str:

@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from bethink.errors import BethinkError
 from bethink.features import merging
@@ -25,8 +25,9 @@ from bethink.store.bundle import (
     Bundle,
     Record,
     digest,
-    export_pages,
+    export_items,
     item_key,
+    paged,
     rename_scopes,
     sign_bundle,
     texts,
@@ -41,7 +42,6 @@ PLACES = ("sources", "sessions", "spans", "turns")  # what memories belong to
 MANY = 20  # removals that are done without asking, whatever part of the whole they are; set by hand
 
 Link = tuple[str, str, str]
-Item = TypeVar("Item")
 
 
 class Line(NamedTuple):
@@ -208,8 +208,7 @@ class StorePeer:
         return rename_scopes(Bundle(**parts), {self.scope: ""})
 
     def _items(self, part: str) -> Iterable[Any]:
-        pages = export_pages(self.store, part, PAGE, [self.scope], vectors=part == "spans")
-        return (item for bundle in pages for item in getattr(bundle, part))
+        return export_items(self.store, part, PAGE, scopes=[self.scope], vectors=part == "spans")
 
 
 def _sort_of(memory: Memory) -> str:
@@ -286,7 +285,7 @@ class Sync:
     def _merge(self, ids: Sequence[str]) -> int:
         """Makes one record of memories that differ, and puts it down on both peers."""
         done = 0
-        for page in _paged(ids):
+        for page in paged(ids, PAGE):
             found = {
                 peer: {record.memory.id: record for record in peer.fetch(page)}
                 for peer in self.peers
@@ -412,7 +411,9 @@ class Sync:
         known = [id for id in ids if id in shared.records]
         hashes = {id: {outline.lines[id].hash} for id in known}
         changed = [id for id in known if outline.lines[id].version != shared.records[id]]
-        for page in _paged(changed):  # whose text may be another one than that which was purged
+        for page in paged(
+            changed, PAGE
+        ):  # whose text may be another one than that which was purged
             for record in having.fetch(page):
                 hashes[record.memory.id] = set(map(content_hash, texts(record)))
         purged = lacking.purged(sorted(set().union(*hashes.values()))) if known else set()
@@ -441,7 +442,7 @@ class Sync:
 
     def _copy(self, source: Peer, target: Peer, ids: Sequence[str]) -> int:
         done = 0
-        for page in _paged(ids):
+        for page in paged(ids, PAGE):
             records = source.fetch(page)
             # Hidden ones first: they make room for a visible one with the same text.
             records.sort(key=lambda record: record.memory.deleted_at is None)
@@ -477,9 +478,9 @@ class Sync:
         ended = {link for link in one_sided if link in shared.links} | self.undone
         for peer, outline in outlines.items():
             lacking = [link for link in one_sided - ended if link not in outline.links]
-            for page in _paged(sorted(lacking)):
+            for page in paged(sorted(lacking), PAGE):
                 peer.take(Bundle(relations=tuple(all_links[link] for link in page)), {})
-            for gone in _paged(sorted(link for link in ended if link in outline.links)):
+            for gone in paged(sorted(link for link in ended if link in outline.links), PAGE):
                 peer.remove({}, (), gone)
         # Those of memories that could not be agreed on stay known, so that a later sync may end them.
         kept = {link for link in shared.links if link in mine.links and link in theirs.links}
@@ -497,7 +498,7 @@ class Sync:
                     for item in getattr(given, part)
                     if _is_further(part, item, there.get(item_key(part, item)))
                 ]
-                for page in _paged(further):
+                for page in paged(further, PAGE):
                     peer.take(Bundle(**{part: tuple(page)}), {})  # type: ignore[arg-type]
 
 
@@ -526,8 +527,3 @@ def _reach(part: str, item: Any) -> float:
     if part == "sessions":
         return item.ended_at.timestamp() if item.ended_at else 0.0
     return item[0].lines[1] if part == "spans" else 0.0
-
-
-def _paged(items: Sequence[Item]) -> Iterable[Sequence[Item]]:
-    for at in range(0, len(items), PAGE):
-        yield items[at : at + PAGE]

@@ -1,23 +1,25 @@
 """What a store is: the one place memories live, behind one class that both databases fill in and the same tests hold to.
 
-There is one door for writes, `write(Batch)`, which puts a batch in whole or not at all. Everything else reads, and reads never change
-anything. Scopes are part of every filter: a read that names no scope sees nothing. The reads that are the same in both databases stand
-here, in SQL that `rows` explains; a database brings `_run`, its words and its vectors.
+There is one door for writes, `write(Batch)`, which puts a batch in whole or not at all; what comes whole from another store goes in by
+`take(Bundle)`. Reads never change anything. Scopes are part of every filter: a read that names no scope sees nothing. What is the same
+in both databases stands here, in SQL that `rows` explains; a database brings `_run`, `_write_in`, its words and its vectors.
 """
 
 from __future__ import annotations
 
 import builtins
 import json
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from hashlib import blake2b
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
-from bethink.store import rows
-from bethink.store.bundle import Bundle, Record
+from bethink.store import rows, transfer
+from bethink.store.bundle import Bundle, Record, Stored
+from bethink.store.places import MEMORIES, TOPICS, Vectors, tombstone
+from bethink.store.rules import Writer
 from bethink.store.words import hashed, occurrences, pair_hash
 from bethink.types import (
     NOTHING,
@@ -43,6 +45,9 @@ MOST = 50  # ids looked at to tell how many a prefix fits
 SHORTEST = 13
 PAGE = 500
 SELDOM = 2000  # memories that an entity may have for a list to go by it; set by hand
+NOTE = "note:"  # before the names of notes among the other facts about the database
+
+Result = TypeVar("Result")
 
 
 class Statistics(NamedTuple):
@@ -64,6 +69,28 @@ class Problem(NamedTuple):
     repair: str = ""
 
 
+def compare_numbers(
+    memories: int, indexed: int, counted: int, topics: int, named: int, orphans: int
+) -> list[Problem]:
+    """What numbers about the derived parts say of them, in any database."""
+    wrong = {
+        f"{memories} memories, but {indexed} are indexed.": memories != indexed,
+        f"{topics} topics, but {named} are indexed.": topics != named,
+    }
+    problems = [Problem("full-text index", said, "rebuild") for said, bad in wrong.items() if bad]
+    if memories != counted:
+        said = f"{memories} memories, but {counted} are counted."
+        problems.append(Problem("word counts", said, "rebuild"))
+    if orphans:
+        problems.append(Problem("vectors", f"{orphans} vectors belong to no memory.", "reindex"))
+    return problems
+
+
+def report_damaged_vectors(number: int) -> list[Problem]:
+    said = f"{number} vectors are not what was written."
+    return [Problem("vectors", said, "reindex")] if number else []
+
+
 class Overview(NamedTuple):
     memories: int
     deleted: int
@@ -81,15 +108,11 @@ class Overview(NamedTuple):
     extra: Mapping[str, Any] = NOTHING
 
 
-def tombstone(content_hash: str, salt: str) -> bytes:
-    """What is kept of a purged text. Salted by the database's own secret: a bare hash of a short text could be guessed."""
-    return blake2b(content_hash.encode(), key=bytes.fromhex(salt), digest_size=16).digest()
-
-
 class Store:
     """Memories in one database. What raises NotImplementedError is the database's own."""
 
     columns: str  # rows.COLUMNS, with the database's own way to put rows into JSON
+    vector_tables: tuple[str, ...] = ("vectors", "span_vectors", "embedding_cache")
 
     def __init__(self) -> None:
         self._scope_ids: dict[str, int] = {}
@@ -216,39 +239,38 @@ class Store:
     def scan(self, filter: Filter, lost: builtins.list[str] | None = None) -> Iterator[Memory]:
         """Every memory that passes, oldest first, without holding them all in memory. Damage is an error; with `lost` the memories
         that cannot be read are named there, and the others come."""
-        sql, values = self._where(filter)
-        page = (
-            f"SELECT {self.columns} FROM {rows.JOINS}"
-            f" WHERE {sql} AND m.key BETWEEN ? AND ? ORDER BY m.key LIMIT {PAGE}"
-        )
-        first, last = 1, self._last_key()
-        while first <= last:
+        for row in self._scan_rows(*self._where(filter), lost):
             try:
-                found = self._run(page, (*values, first, last))
-                memories = [rows.memory(row) for row in found]
+                yield rows.memory(row)
             except StoreCorrupt:
                 if lost is None:
                     raise
-                end = min(first + PAGE - 1, last)
-                yield from self._readable(page, values, first, end, lost)
-                first = end + 1
-                continue
-            yield from memories
-            first = found[-1][0] + 1 if found else last + 1
+                lost.append(f"number {row[0]}")
 
-    def _readable(
-        self, page: str, values: Sequence[Any], first: int, last: int, lost: builtins.list[str]
-    ) -> Iterator[Memory]:
-        """What can be read of these keys: in halves, so that a damaged page costs its own memories alone."""
-        try:
-            yield from [rows.memory(row) for row in self._run(page, (*values, first, last))]
-        except StoreCorrupt:
-            if first == last:
-                lost.append(f"number {first}")
-                return
-            middle = (first + last) // 2
-            yield from self._readable(page, values, first, middle, lost)
-            yield from self._readable(page, values, middle + 1, last, lost)
+    def _scan_rows(
+        self, where: str, values: Sequence[Any], lost: builtins.list[str] | None
+    ) -> Iterator[Any]:
+        """The rows of memories, by pages; one by one where a page cannot be read, so that damage costs its own memories alone."""
+        sql = (
+            f"SELECT {self.columns} FROM {rows.JOINS}"
+            f" WHERE {where} AND m.key BETWEEN ? AND ? ORDER BY m.key LIMIT {PAGE}"
+        )
+        first, last, careful = 1, self._last_key(), 0
+        while first <= last:
+            end = first if first < careful else last
+            try:
+                found = self._run(sql, (*values, first, end))
+            except StoreCorrupt:
+                if lost is None:
+                    raise
+                if end == first:
+                    lost.append(f"number {first}")
+                    first += 1
+                else:
+                    careful = first + PAGE
+                continue
+            yield from found
+            first = found[-1][0] + 1 if len(found) == PAGE else end + 1
 
     def duplicates(self, hashes: Sequence[str], scope: str) -> dict[str, str]:
         """Content hash → id of the live memory in that scope that holds the same text."""
@@ -547,9 +569,148 @@ class Store:
         """Bytes that the database takes."""
         raise NotImplementedError
 
-    # Each database's own: writing, the signals of a search, care
+    # Writing
+
+    def _write_in(self, batch: Batch, action: Callable[[Writer], Result]) -> Result:
+        """Does something with a writer of this batch, in one transaction."""
+        raise NotImplementedError
 
     def write(self, batch: Batch) -> Receipt:
+        return self._write_in(batch, lambda writer: writer.apply())
+
+    def rebuild(self) -> int:
+        """Makes the full-text index and the word counts anew from the texts."""
+        return self._write_in(_now(), lambda writer: writer.rebuild())
+
+    def drop_vectors(self, model: str | None = None) -> int:
+        """The vectors of a model, or of all. The row of a model stays: every process keeps its number."""
+
+        def drop(writer: Writer) -> int:
+            some = "1 = 1" if model is None else f"model = {self._model_id(model)}"
+            number = writer.one(f"SELECT count(*) FROM vectors WHERE {some}")[0]
+            for table in self.vector_tables:
+                writer.run(f"DELETE FROM {table} WHERE {some}")
+            if number:
+                writer.audit("drop_vectors", model or "all")
+            return int(number)
+
+        return self._write_in(_now(), drop)
+
+    def reset(self, scopes: Sequence[str] | None = None) -> int:
+        """Forgets everything, or everything in some scopes, beyond recovery."""
+        ids = None if scopes is None else self._scopes(scopes)
+        return self._write_in(_now(), lambda writer: writer.reset(ids))
+
+    # Between stores
+
+    def export(
+        self,
+        part: str,
+        after: str,
+        limit: int,
+        scopes: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> tuple[Bundle, str]:
+        """One page of a part (`bundle.PARTS`) behind the cursor `after`, and the cursor behind it. A page with nothing in it is the end."""
+        keys, select, scope = rows.EXPORTS[part]
+        inside = None if scopes is None else self._scopes(scopes)
+        where = rows.within(scope, inside) if scope else "1 = 1"
+        if part == "relations" and inside is not None:
+            own = f"SELECT id FROM memories WHERE {rows.within('scope', inside)}"
+            where = f"source IN ({own})"
+        begin = rows.read_cursor(after)
+        if begin:
+            where += f" AND ({keys}) > ({rows.marks(begin)})"
+        select = select.replace("{columns}", self.columns).replace("SELECT", f"SELECT {keys},", 1)
+        found = self._run(f"{select} WHERE {where} ORDER BY {keys} LIMIT ?", (*begin, limit))
+        width = len(keys.split(", "))
+        items = self._export_items(part, [(row[0], row[width:]) for row in found], vectors)
+        bundle = Bundle(**{part: tuple(items)})  # type: ignore[arg-type]
+        if part == "tombstones":
+            salt = self._run("SELECT value FROM meta WHERE key = 'salt'")
+            bundle = bundle._replace(salt=salt[0][0] if salt else "")
+        return bundle, rows.cursor(found[-1][:width]) if found else ""
+
+    def _export_items(
+        self, part: str, found: Sequence[tuple[Any, Any]], vectors: bool
+    ) -> builtins.list[Any]:
+        if part == "records":
+            return self._build_records(found, vectors)
+        if part == "spans":
+            kept = self._stored_vectors(TOPICS, [key for key, _ in found]) if vectors else {}
+            return [(rows.span(row), kept.get(key, ())) for key, row in found]
+        return [rows.ITEMS[part](row) for _, row in found]
+
+    def records(self, ids: Sequence[str], vectors: bool = True) -> builtins.list[Record]:
+        """Those of these memories that exist, whole and in no order."""
+        sql = f"SELECT {self.columns}, m.dedup FROM {rows.JOINS} WHERE m.id = ANY(?)"
+        found = self._run(sql, (list(ids),)) if ids else []
+        return self._build_records([(row[0], row) for row in found], vectors)
+
+    def _build_records(
+        self, found: Sequence[tuple[int, Any]], vectors: bool
+    ) -> builtins.list[Record]:
+        keys = [key for key, _ in found]
+        kept = self._stored_vectors(MEMORIES, keys) if vectors and keys else {}
+        events: defaultdict[int, builtins.list[Event]] = defaultdict(builtins.list)
+        asked = (
+            "SELECT memory, at, actor, action, before, after, number FROM history"
+            " WHERE memory = ANY(?) ORDER BY memory, number"
+        )
+        for key, *event in self._run(asked, (keys,)) if keys else ():
+            events[key].append(rows.event(*event))
+        return [
+            Record(rows.memory(row), row[-1] is not None, tuple(events[key]), kept.get(key, ()))
+            for key, row in found
+        ]
+
+    def take(
+        self,
+        bundle: Bundle,
+        *,
+        expect: Mapping[str, bytes | None] = NOTHING,
+        allow_purged: bool = False,
+        note: tuple[str, str] | None = None,
+    ) -> tuple[str, ...]:
+        """Puts a bundle down as it is, in one transaction with a note. Returns the ids of memories that were not taken, or not removed:
+        whose `version` is not the expected one (None: there is none), whose text another memory of the scope holds, or that would bring
+        back a text that was purged, if only in their history."""
+
+        def take(writer: Writer) -> tuple[str, ...]:
+            ids = [*(one.memory.id for one in bundle.records), *(set(bundle.gone) & expect.keys())]
+            known = {one.memory.id: one for one in self.records(ids)}
+            left = transfer.take(writer, bundle, known, expect)
+            if note is not None:
+                writer.note_fact(NOTE + note[0], note[1])
+            return left
+
+        return self._write_in(_now()._replace(allow_purged=allow_purged), take)
+
+    def noted(self, name: str) -> str | None:
+        """A note that came with a bundle."""
+        found = self._run("SELECT value FROM meta WHERE key = ?", (NOTE + name,))
+        return str(found[0][0]) if found else None
+
+    # Care
+
+    def _check_rows(self) -> builtins.list[Problem]:
+        """Reads every memory, and names those that are not what was written."""
+        bad, seen = builtins.list[str](), 0
+        for row in self._scan_rows("1 = 1", (), bad):
+            seen += 1
+            if not rows.is_intact(row):
+                bad.append(row[1])
+                seen -= 1
+        torn = self._run("SELECT count(*) FROM memories")[0][0] - seen - len(bad)
+        if torn > 0:
+            bad.append(f"{torn} that lack their scope or source")
+        said = "The stored text of {} is not what was written."
+        return [Problem("memory", said.format(id), "restore") for id in bad]
+
+    # Each database's own
+
+    def _stored_vectors(self, which: Vectors, keys: Sequence[int]) -> dict[int, Stored]:
+        """The vectors of memories or topics, byte for byte."""
         raise NotImplementedError
 
     def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking:
@@ -573,7 +734,6 @@ class Store:
 
     def ready(self, model: str, scopes: Sequence[str]) -> None:
         """Takes up what was written since the last search, so that the next `nearest` need not: for who waits for a vector anyway."""
-        raise NotImplementedError
 
     def cosines(
         self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]
@@ -581,57 +741,19 @@ class Store:
         """The cosine of each of these memories that has a vector of this model, and the mean over all that the scopes hold."""
         raise NotImplementedError
 
-    def export(
-        self,
-        part: str,
-        after: str,
-        limit: int,
-        scopes: Sequence[str] | None = None,
-        vectors: bool = True,
-    ) -> tuple[Bundle, str]:
-        """One page of a part (`bundle.PARTS`) behind the cursor `after`, and the cursor behind it. A page with nothing in it is the end."""
-        raise NotImplementedError
-
-    def records(self, ids: Sequence[str], vectors: bool = True) -> builtins.list[Record]:
-        """Those of these memories that exist, whole and in no order."""
-        raise NotImplementedError
-
-    def take(
-        self,
-        bundle: Bundle,
-        *,
-        expect: Mapping[str, bytes | None] | None = None,
-        allow_purged: bool = False,
-        note: tuple[str, str] | None = None,
-    ) -> tuple[str, ...]:
-        """Puts a bundle down as it is, in one transaction with a note. Returns the ids of memories that were not taken, or not removed:
-        whose `version` is not the expected one (None: there is none), whose text another memory of the scope holds, or that would bring
-        back a text that was purged, if only in their history."""
-        raise NotImplementedError
-
-    def noted(self, name: str) -> str | None:
-        """A note that came with a bundle."""
-        raise NotImplementedError
-
     def check(self, deep: bool = False) -> builtins.list[Problem]:
-        raise NotImplementedError
-
-    def rebuild(self) -> int:
-        """Makes the full-text index and the word counts anew from the texts."""
-        raise NotImplementedError
-
-    def drop_vectors(self, model: str | None = None) -> int:
         raise NotImplementedError
 
     def backup(self, path: str) -> int:
         raise NotImplementedError
 
-    def reset(self, scopes: Sequence[str] | None = None) -> int:
-        """Forgets everything, or everything in some scopes, beyond recovery."""
-        raise NotImplementedError
-
     def close(self) -> None:
         raise NotImplementedError
+
+
+def _now() -> Batch:
+    """A write that says nothing of its own."""
+    return Batch(at=datetime.now(UTC))
 
 
 def _order_counts(counts: Counter[str]) -> dict[str, int]:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeVar
 
 from bethink.types import (
     Entity,
@@ -65,31 +65,27 @@ class Bundle(NamedTuple):
         return sum(len(getattr(self, part)) for part in PARTS)
 
 
-class Exporter(Protocol):
-    def export(
-        self,
-        part: str,
-        after: str,
-        limit: int,
-        scopes: Sequence[str] | None = None,
-        vectors: bool = True,
-    ) -> tuple[Bundle, str]: ...
+Item = TypeVar("Item")
 
 
-def export_pages(
-    store: Exporter,
-    part: str,
-    size: int,
-    scopes: Sequence[str] | None = None,
-    vectors: bool = True,
-) -> Iterator[Bundle]:
-    """A part of a store, or of some scopes of it, in bundles of so many items."""
+def paged(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    for at in range(0, len(items), size):
+        yield items[at : at + size]
+
+
+def export_pages(store: Any, part: str, size: int, **how: Any) -> Iterator[Bundle]:
+    """A part of a store in bundles of so many items; `how` is for `Store.export`: `scopes`, `vectors`."""
     after = ""
     while True:
-        bundle, after = store.export(part, after, size, scopes, vectors)
+        bundle, after = store.export(part, after, size, **how)
         if not getattr(bundle, part):
             return
         yield bundle
+
+
+def export_items(store: Any, part: str, size: int, **how: Any) -> Iterator[Any]:
+    """The items of a part, one by one."""
+    return (item for page in export_pages(store, part, size, **how) for item in getattr(page, part))
 
 
 def rename_scopes(bundle: Bundle, names: Mapping[str, str]) -> Bundle:

@@ -9,8 +9,7 @@ from pathlib import Path
 import apsw
 
 from bethink.errors import StoreError
-from bethink.store import rows
-from bethink.store.base import Problem
+from bethink.store.base import Problem, compare_numbers
 
 # Among the facts about the database: pages of the file or of its log may still hold what was purged.
 SCRUB = "scrub"
@@ -25,9 +24,8 @@ def size(path: Path) -> int:
     return sum(file.stat().st_size for file in _files(path, "", "-wal"))
 
 
-def check(connection: apsw.Connection, path: Path, deep: bool, columns: str) -> list[Problem]:
-    """What is wrong. `deep` reads every page and every row; otherwise only what is quick."""
-    problems = [
+def check_permissions(path: Path) -> list[Problem]:
+    return [
         Problem(
             "permissions",
             f"{file} can be read by others (mode {stat.S_IMODE(file.stat().st_mode):04o}).",
@@ -36,17 +34,13 @@ def check(connection: apsw.Connection, path: Path, deep: bool, columns: str) -> 
         for file in _files(path, "", "-wal", "-shm")
         if stat.S_IMODE(file.stat().st_mode) & 0o077 and os.name == "posix"
     ]
+
+
+def check_file(connection: apsw.Connection, deep: bool) -> list[Problem]:
+    """What is wrong with the pages, all of them if `deep`, and with what is derived from the rows."""
     pragma = "PRAGMA integrity_check(20)" if deep else "PRAGMA quick_check(20)"
-    try:
-        verdict = [line for (line,) in connection.execute(pragma)]
-        if verdict != ["ok"]:
-            problems += [Problem("database", line, "restore") for line in verdict]
-        problems += _check_indexes(connection)
-        if deep:
-            problems += _check_rows(connection, columns)
-    except (apsw.CorruptError, apsw.SQLError, apsw.NoMemError, UnicodeDecodeError) as error:
-        problems.append(Problem("database", f"A page cannot be read: {error}", "restore"))
-    return problems
+    verdict = [line for (line,) in connection.execute(pragma) if line != "ok"]
+    return [Problem("database", line, "restore") for line in verdict] + _check_indexes(connection)
 
 
 def _check_indexes(connection: apsw.Connection) -> list[Problem]:
@@ -71,50 +65,8 @@ def _check_indexes(connection: apsw.Connection) -> list[Problem]:
     return problems + compare_numbers(*numbers)
 
 
-def compare_numbers(
-    memories: int, indexed: int, counted: int, topics: int, named: int, orphans: int
-) -> list[Problem]:
-    """What numbers about the derived parts say of them, in any database."""
-    wrong = [
-        (
-            memories != indexed,
-            "full-text index",
-            f"{memories} memories, but {indexed} are indexed.",
-        ),
-        (memories != counted, "word counts", f"{memories} memories, but {counted} are counted."),
-        (topics != named, "full-text index", f"{topics} topics, but {named} are indexed."),
-    ]
-    problems = [Problem(part, message, "rebuild") for is_wrong, part, message in wrong if is_wrong]
-    if orphans:
-        problems.append(Problem("vectors", f"{orphans} vectors belong to no memory.", "reindex"))
-    return problems
-
-
-def _check_rows(connection: apsw.Connection, columns: str) -> list[Problem]:
-    """Each row by itself, so that one that cannot be read does not hide the others."""
-    run = connection.execute
-    bad = []
-    for (key,) in list(run("SELECT key FROM memories")):
-        try:
-            row = run(f"SELECT {columns} FROM {rows.JOINS} WHERE m.key = ?", (key,)).get
-            if row is None or not rows.is_intact(row):
-                bad.append(row[1] if row else f"number {key}")
-        except (apsw.CorruptError, UnicodeDecodeError):
-            bad.append(f"number {key}")
-    damaged = sum(len(unsound_vectors(connection, table)) for table in ("vectors", "span_vectors"))
-    return [damaged_row(id) for id in bad] + ([damaged_vectors(damaged)] if damaged else [])
-
-
-def damaged_row(id: str) -> Problem:
-    return Problem("memory", f"The stored text of {id} is not what was written.", "restore")
-
-
-def damaged_vectors(number: int) -> Problem:
-    return Problem("vectors", f"{number} vectors are not what was written.", "reindex")
-
-
 def unsound_vectors(connection: apsw.Connection, table: str) -> list[int]:
-    """A vector has no hash of its own, but not every row of numbers can be one: see `scan.sound`."""
+    """A vector has no hash of its own, but not every row of numbers can be one: see `vectors.sound`."""
     from bethink.store.vectors import sound
 
     found = connection.execute(

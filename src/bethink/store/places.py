@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.store import rows
-from bethink.store.base import tombstone
 from bethink.store.words import unpack
-from bethink.types import Batch, Entity, Memory, Relation, Source, Span, path_of
+from bethink.types import Batch, Entity, Event, Memory, Relation, Source, Span, path_of
 
 OFTEN = ("turns", "relations", "memory_entities", "tombstones", "embedding_cache")
 
@@ -29,6 +28,11 @@ def cache_key(text: str) -> bytes:
 def content_hash(text: str) -> str:
     """Identity of a text: line endings and outer white space do not count."""
     return sha256(text.replace("\r\n", "\n").strip().encode("utf-8", "replace")).hexdigest()
+
+
+def tombstone(content_hash: str, salt: str) -> bytes:
+    """What is kept of a purged text. Salted by the database's own secret: a bare hash of a short text could be guessed."""
+    return blake2b(content_hash.encode(), key=bytes.fromhex(salt), digest_size=16).digest()
 
 
 def vector_text(section: str | None, content: str) -> str:
@@ -308,11 +312,8 @@ class Places:
         ]
         self.put_vectors(which, windows)
 
-    def record(
-        self,
-        events: Sequence[tuple[int, int, str, Mapping[str, Any] | None, Mapping[str, Any] | None]],
-    ) -> None:
-        """(memory, scope, action, before, after) into history."""
+    def put_events(self, events: Sequence[tuple[int, int, Event]]) -> None:
+        """(memory, scope, event) into history."""
         self.put(
             "history",
             [
@@ -320,13 +321,13 @@ class Places:
                     "number": self.number("history"),
                     "memory": key,
                     "scope": scope,
-                    "at": self.at,
-                    "actor": self.actor,
-                    "action": action,
-                    "before": rows.json_text(before),
-                    "after": rows.json_text(after),
+                    "at": rows.stamp(event.at),
+                    "actor": event.actor,
+                    "action": event.action,
+                    "before": rows.json_text(event.before or None),
+                    "after": rows.json_text(event.after or None),
                 }
-                for key, scope, action, before, after in events
+                for key, scope, event in events
             ],
         )
 
@@ -479,7 +480,8 @@ class Places:
         self.scope_words.clear()
 
     def rebuild(self) -> int:
-        """Words and counts anew from the texts: they are derived and may always be thrown away. Whoever calls has emptied them."""
+        """Words and counts anew from the texts: they are derived and may always be thrown away."""
+        self.clear_derived()
         self.run("DELETE FROM lexeme_counts")
         self.run("UPDATE scopes SET memories = 0, words = 0")
         done, last = 0, 0
@@ -547,6 +549,10 @@ class Places:
         raise NotImplementedError
 
     def drop_vectors(self, which: Vectors, keys: Sequence[int], model: int | None = None) -> None:
+        raise NotImplementedError
+
+    def clear_derived(self) -> None:
+        """Empties the word indexes, and takes out vectors that belong to nothing or cannot be what was written."""
         raise NotImplementedError
 
     def drop_history(self, keys: Sequence[int] | None) -> None:

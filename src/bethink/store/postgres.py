@@ -1,5 +1,5 @@
 """The PostgreSQL store, for teams and fleets: one tenant of a database, as one person sees it. What is common to all stores is in
-`reading`, `rules` and `transfer`.
+`base`, `rules` and `transfer`.
 
 Many stores share the connections of a process. What is `personal` is a scope of that person alone; every other scope is seen by the
 whole tenant. No statement here says so: row-level security decides which rows there are.
@@ -14,17 +14,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 
 from bethink.errors import InvalidInput, StoreError
 from bethink.store import health, rows
-from bethink.store.base import Problem
-from bethink.store.bundle import PARTS, Stored, sign_actor
+from bethink.store.base import Problem, Result, Store, compare_numbers, report_damaged_vectors
+from bethink.store.bundle import PARTS, Stored, export_pages, sign_actor
 from bethink.store.pg import search, team
 from bethink.store.pg.connection import Database, Who, prepare, translated, unknown
 from bethink.store.places import (
@@ -37,17 +36,30 @@ from bethink.store.places import (
 )
 from bethink.store.rules import Writer
 from bethink.store.sqlite import SqliteStore
-from bethink.store.transfer import Transfers
 from bethink.store.words import pack
 from bethink.text.ids import new_id
-from bethink.types import PERSONAL, Batch, Filter, Query, Ranking, Receipt
-
-Result = TypeVar("Result")
+from bethink.types import PERSONAL, Batch, Filter, Query, Ranking
 
 LONGEST_NAME = 200
 SKEW = 5.0  # seconds that clocks of writers may differ before it is a problem; set by hand
 SAMPLE = 200  # rows whose size stands for that of all
 SIZED = ("memories", "words", "vectors", "span_vectors", "history", "sources", "embedding_cache")
+
+# A vector `v` of a model `d` that cannot be what was written.
+UNSOUND = (
+    "v.dimensions <> d.dimensions OR vector_dims(v.data) <> d.dimensions"
+    " OR abs(vector_norm(v.data) - 1) > 0.01 AND vector_norm(v.data) > 0"
+)
+# Sums of vectors anew. One that is right but for its last digits stays as it is.
+SUM_VECTORS = (
+    "WITH fresh AS (SELECT model, scope, count(*) AS vectors, sum(data) AS total FROM vectors GROUP BY model, scope),"
+    " gone AS (DELETE FROM vector_totals t WHERE NOT EXISTS"
+    " (SELECT 1 FROM fresh f WHERE f.model = t.model AND f.scope = t.scope)), kept AS"
+    " (INSERT INTO vector_totals(model, scope, vectors, total) SELECT model, scope, vectors, total FROM fresh"
+    " ON CONFLICT (tenant, model, scope) DO UPDATE SET vectors = excluded.vectors, total = excluded.total"
+    " WHERE vector_totals.vectors <> excluded.vectors OR vector_totals.total <-> excluded.total > 0.001)"
+    " SELECT 1"
+)
 
 # Text in PostgreSQL holds no zero bytes. They are written as two characters of the private area, and the first of these as itself twice.
 _MARK, _ZERO = "\ue0ff", "\ue0ff0"
@@ -246,6 +258,16 @@ class PostgresWriter(Writer):
 
     # Leaving
 
+    def clear_derived(self) -> None:
+        """Of what this person sees: what is personal to others could not be read here."""
+        for table in ("words", "span_words"):
+            self.run(f"DELETE FROM {table}")
+        self.run(
+            "DELETE FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = v.memory)"
+        )
+        self.run(f"DELETE FROM vectors v USING models d WHERE d.id = v.model AND ({UNSOUND})")
+        self.run(SUM_VECTORS)
+
     def drop_history(self, keys: Sequence[int] | None) -> None:
         given = None if keys is None else list(keys)
         self.run("SELECT drop_history(?::bigint[])", (given,))
@@ -294,14 +316,10 @@ def tenant_gone() -> StoreError:
     )
 
 
-def _now() -> Batch:
-    """A write that says nothing of its own."""
-    return Batch(at=datetime.now(UTC))
-
-
-class PostgresStore(Transfers):
+class PostgresStore(Store):
     """One tenant of a PostgreSQL database, as one person sees it."""
 
+    vector_tables = (*Store.vector_tables, "vector_totals")
     columns = rows.COLUMNS.format("json_agg(json_build_array(e.name, e.type) ORDER BY e.id)::text")
 
     def __init__(
@@ -386,10 +404,7 @@ class PostgresStore(Transfers):
 
     # Writing
 
-    def write(self, batch: Batch) -> Receipt:
-        return self._written(batch, lambda writer: writer.apply())
-
-    def _written(self, batch: Batch, action: Callable[[PostgresWriter], Result]) -> Result:
+    def _write_in(self, batch: Batch, action: Callable[[Writer], Result]) -> Result:
         """One transaction. A connection lost on the way leaves it open whether the write went in: the next try asks for its name first."""
         name = new_id()
         sent: list[tuple[Result, int]] = []  # what a try gave, and where it found the audit trail
@@ -451,9 +466,6 @@ class PostgresStore(Transfers):
             " GROUP BY p.id, p.key ORDER BY cosine DESC, p.key LIMIT ?",
             (search.vector_text(vector), self._model_id(model), limit),
         )
-
-    def ready(self, model: str, scopes: Sequence[str]) -> None:
-        """Nothing is held here that could be behind."""
 
     def _model_id(self, name: str) -> int:
         """A model never changes its number, so it is asked for once."""
@@ -521,7 +533,8 @@ class PostgresStore(Transfers):
 
     def check(self, deep: bool = False) -> builtins.list[Problem]:
         problems = [*self._check_clock(), *self._check_walls(), *self._check_indexes()]
-        return problems + (self._check_rows() + self.check_audit() if deep else [])
+        more = (self._check_rows, self._check_vectors, self.check_audit) if deep else ()
+        return problems + [problem for look in more for problem in look()]
 
     def _check_clock(self) -> builtins.list[Problem]:
         """History is ordered by numbers, not by clocks; but times are told by the writers' clocks."""
@@ -576,65 +589,16 @@ class PostgresStore(Transfers):
             " (SELECT count(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM words w WHERE w.key = v.memory)),"
             " (SELECT count(*) FROM vectors), (SELECT coalesce(sum(vectors), 0)::bigint FROM vector_totals)"
         )[0]
-        problems = health.compare_numbers(*numbers)
+        problems = compare_numbers(*numbers)
         if kept != summed:
             problems.append(
                 Problem("vectors", f"{kept} vectors, but {summed} are counted.", "rebuild")
             )
         return problems
 
-    def _check_rows(self) -> builtins.list[Problem]:
-        problems, last = list[Problem](), 0
-        sql = f"SELECT {self.columns} FROM {rows.JOINS} WHERE m.key > ? ORDER BY m.key LIMIT 500"
-        while page := self._run(sql, (last,)):
-            last = page[-1][0]
-            problems += [health.damaged_row(row[1]) for row in page if not rows.is_intact(row)]
-        damaged = self._run(
-            "SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE v.dimensions <> d.dimensions"
-            " OR vector_dims(v.data) <> d.dimensions OR abs(vector_norm(v.data) - 1) > 0.01 AND vector_norm(v.data) > 0"
-        )[0][0]
-        return problems + ([health.damaged_vectors(damaged)] if damaged else [])
-
-    def rebuild(self) -> int:
-        """Words, counts and sums anew from the rows: of what this person sees, since what is personal to others could not be read here."""
-
-        def anew(writer: PostgresWriter) -> int:
-            for table in ("words", "span_words"):
-                writer.run(f"DELETE FROM {table}")
-            writer.run(
-                "DELETE FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = v.memory)"
-            )
-            writer.run(
-                "DELETE FROM vectors v USING models d WHERE d.id = v.model AND (v.dimensions <> d.dimensions"
-                " OR abs(vector_norm(v.data) - 1) > 0.01 AND vector_norm(v.data) > 0)"
-            )
-            # A sum that is right but for its last digits stays as it is.
-            writer.run(
-                "WITH fresh AS (SELECT model, scope, count(*) AS vectors, sum(data) AS total FROM vectors GROUP BY model, scope),"
-                " gone AS (DELETE FROM vector_totals t WHERE NOT EXISTS"
-                " (SELECT 1 FROM fresh f WHERE f.model = t.model AND f.scope = t.scope)), kept AS"
-                " (INSERT INTO vector_totals(model, scope, vectors, total) SELECT model, scope, vectors, total FROM fresh"
-                " ON CONFLICT (tenant, model, scope) DO UPDATE SET vectors = excluded.vectors, total = excluded.total"
-                " WHERE vector_totals.vectors <> excluded.vectors OR vector_totals.total <-> excluded.total > 0.001)"
-                " SELECT 1"
-            )
-            return writer.rebuild()
-
-        return self._written(_now(), anew)
-
-    def drop_vectors(self, model: str | None = None) -> int:
-        """The vectors of what this person sees. The row of their model stays: every process keeps its number."""
-
-        def dropped(writer: PostgresWriter) -> int:
-            some = "1 = 1" if model is None else f"model = {self._model_id(model)}"
-            number = writer.one(f"SELECT count(*) FROM vectors WHERE {some}")[0]
-            for table in ("vectors", "span_vectors", "vector_totals", "embedding_cache"):
-                writer.run(f"DELETE FROM {table} WHERE {some}")
-            if number:
-                writer.audit("drop_vectors", model or "all")
-            return int(number)
-
-        return self._written(_now(), dropped)
+    def _check_vectors(self) -> builtins.list[Problem]:
+        damaged = f"SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE {UNSOUND}"
+        return report_damaged_vectors(self._run(damaged)[0][0])
 
     def backup(self, path: str) -> int:
         """Everything that this person sees of the tenant in one file: a SQLite database that opens anywhere."""
@@ -643,10 +607,8 @@ class PostgresStore(Transfers):
             copy = SqliteStore(partial)
             try:
                 for part in PARTS:
-                    bundle, after = self.export(part, "", 500)
-                    while getattr(bundle, part):
+                    for bundle in export_pages(self, part, 500):
                         copy.take(bundle, allow_purged=True)
-                        bundle, after = self.export(part, after, 500)
             finally:
                 copy.close()
             partial.replace(path)
@@ -654,12 +616,6 @@ class PostgresStore(Transfers):
             for suffix in ("", "-wal", "-shm"):
                 Path(f"{partial}{suffix}").unlink(missing_ok=True)
         return Path(path).stat().st_size
-
-    def reset(self, scopes: Sequence[str] | None = None) -> int:
-        inside = self._scopes(self.scopes() if scopes is None else scopes)
-        return self._written(
-            _now(), lambda writer: writer.reset(None if scopes is None else inside)
-        )
 
 
 def _check_name(what: str, name: str, required: bool = False) -> None:

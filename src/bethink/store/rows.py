@@ -22,6 +22,7 @@ from bethink.types import (
     Event,
     Filter,
     Memory,
+    Relation,
     Session,
     Source,
     Span,
@@ -301,6 +302,45 @@ def span(row: Sequence[Any]) -> Span:
         instant(created),
         json.loads(metadata),
     )
+
+
+# Of each part of an export: the columns that it is ordered by, what is selected, and the column that tells its scope.
+EXPORTS = {
+    "scopes": ("id", "SELECT key, name, path FROM scopes", "id"),
+    "sources": ("o.id", SOURCE.replace("SELECT", "SELECT o.read_at,"), "o.scope"),
+    "sessions": ("n.id", SESSION, "n.scope"),
+    "spans": ("p.key", SPAN, "p.scope"),
+    "records": ("m.key", f"SELECT {{columns}}, m.dedup FROM {JOINS}", "m.scope"),
+    "relations": (
+        "source, target, type",
+        "SELECT source, target, type, created_at, actor FROM relations",
+        "",
+    ),
+    "turns": (
+        "t.scope, t.identity",
+        "SELECT s.key, t.identity FROM turns t JOIN scopes s ON s.id = t.scope",
+        "t.scope",
+    ),
+    "tombstones": ("hash", "SELECT hash, at FROM tombstones", ""),
+}
+ITEMS: dict[str, Callable[[Any], Any]] = {
+    "scopes": tuple,
+    "sources": lambda row: (row[6], source(row[1:]), instant(row[0])),
+    "sessions": session,
+    "relations": lambda row: (Relation(row[0], row[1], row[2], instant(row[3])), row[4]),
+    "turns": lambda row: (row[0], bytes(row[1])),
+    "tombstones": lambda row: (bytes(row[0]), instant(row[1])),
+}
+
+
+def cursor(keys: Sequence[Any]) -> str:
+    """The keys of a row as text."""
+    return _json([one if isinstance(one, int | str) else {"hex": bytes(one).hex()} for one in keys])
+
+
+def read_cursor(after: str) -> list[Any]:
+    keys = json.loads(after) if after else []
+    return [bytes.fromhex(one["hex"]) if isinstance(one, dict) else one for one in keys]
 
 
 def within(column: str, scopes: Sequence[int] | None) -> str:

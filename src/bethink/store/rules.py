@@ -14,7 +14,6 @@ from typing import Any
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.store import rows
-from bethink.store.base import tombstone
 from bethink.store.bundle import receipt_of, receipt_text, valid_before
 from bethink.store.places import (
     MEMORIES,
@@ -22,13 +21,16 @@ from bethink.store.places import (
     Places,
     cache_key,
     content_hash,
+    tombstone,
     topic_text,
     vector_text,
 )
 from bethink.types import (
+    NOTHING,
     Change,
     Entity,
     Entry,
+    Event,
     Outcome,
     Receipt,
     Relation,
@@ -76,15 +78,7 @@ class Writer(Places):
 
     def _apply(self) -> Receipt:
         batch = self.batch
-        for scope, uri, position in batch.expect:
-            self._expect(scope, uri, position)
-        for id, was in batch.unchanged:
-            row = self.one("SELECT updated_at FROM memories WHERE id = ?", (id,))
-            if row is None or row[0] != rows.stamp(was):
-                raise Overtaken(
-                    f"The memory {id} was changed by another process.",
-                    "Read it again, and change what it says now.",
-                )
+        self._check_expected()
         for scope, old, new in batch.move:
             self.move(self.scope(scope), old, new)
         for scope, source in batch.sources:
@@ -97,7 +91,43 @@ class Writer(Places):
             self.put_session(session)
         self.put_spans(batch.spans)
         outcomes = self.add(batch.add)
-        # What was not stored after all, being known or purged, neither replaces nor relates to anything.
+        changed = self._change_and_relate(outcomes)
+        for id, times in Counter(batch.access).items():
+            self.run(
+                "UPDATE memories SET access_count = access_count + ?, last_accessed = ? WHERE id = ?",
+                (times, self.at, id),
+            )
+        self.revector()
+        purged = sum(self.purge(id) for id in batch.purge)
+        self.cache()
+        self.settle()
+        return Receipt(outcomes=outcomes, changed=changed, retired=retired, purged=purged)
+
+    def _check_expected(self) -> None:
+        """Refuses the batch where somebody else read a source on, or changed a memory, since it was prepared."""
+        for scope, uri, position in self.batch.expect:
+            row = self.one(
+                "SELECT o.position FROM sources o JOIN scopes s ON s.id = o.scope WHERE s.key = ? AND o.uri = ?",
+                (scope, uri),
+            )
+            found = row[0] if row else 0
+            if found != position:
+                raise Overtaken(
+                    f"{uri} was read on to {found} by another process.",
+                    "Nothing is lost; run it again.",
+                )
+        for id, was in self.batch.unchanged:
+            row = self.one("SELECT updated_at FROM memories WHERE id = ?", (id,))
+            if row is None or row[0] != rows.stamp(was):
+                raise Overtaken(
+                    f"The memory {id} was changed by another process.",
+                    "Read it again, and change what it says now.",
+                )
+
+    def _change_and_relate(self, outcomes: Sequence[Outcome]) -> int:
+        """The changes and relations of the batch. What was not stored after all, being known or purged, neither replaces nor
+        relates to anything. Returns the number of changes."""
+        batch = self.batch
         absent = {
             entry.memory.id
             for entry, outcome in zip(batch.add, outcomes, strict=True)
@@ -108,82 +138,63 @@ class Writer(Places):
             self.change(change)
         self.relate([one for one in batch.relate if not absent & {one.source, one.target}])
         self.unrelate(batch.unrelate)
-        for id, times in Counter(batch.access).items():
-            self.run(
-                "UPDATE memories SET access_count = access_count + ?, last_accessed = ? WHERE id = ?",
-                (times, self.at, id),
-            )
-        self.revector()
-        purged = sum(self.purge(id) for id in batch.purge)
-        self.cache()
-        self.settle()
-        return Receipt(outcomes=outcomes, changed=len(changes), retired=retired, purged=purged)
-
-    def _expect(self, scope: str, uri: str, position: int) -> None:
-        row = self.one(
-            "SELECT o.position FROM sources o JOIN scopes s ON s.id = o.scope WHERE s.key = ? AND o.uri = ?",
-            (scope, uri),
-        )
-        found = row[0] if row else 0
-        if found != position:
-            raise Overtaken(
-                f"{uri} was read on to {found} by another process.",
-                "Nothing is lost; run it again.",
-            )
+        return len(changes)
 
     # Adding
 
     def add(self, entries: Sequence[Entry]) -> tuple[Outcome, ...]:
         """Puts new memories in. What is known or was purged is left out and said so."""
-        if not entries:
-            return ()
         hashes = {entry.memory.content_hash for entry in entries}
-        purged = set() if self.batch.allow_purged else self.tombstoned(hashes)
-        places = [self.scope(entry.memory.scope) for entry in entries]
-        heard = self._new_turns(entries, places, purged)
-        known = self.living(
-            {
-                (scope, entry.memory.content_hash)
-                for scope, entry in zip(places, entries, strict=True)
-                if entry.unique
-            }
-        )
-        outcomes: list[Outcome] = []
-        chosen: list[tuple[int, int, Entry]] = []
-        for scope, entry in zip(places, entries, strict=True):
-            memory = entry.memory
-            if memory.content_hash in purged:
-                self.refused.add(cache_key(vector_text(memory.section, memory.content)))
-                outcomes.append(Outcome(id="", status="purged"))
-                continue
-            if entry.turn is not None and (scope, entry.turn) not in heard:
-                outcomes.append(Outcome(id="", status="known"))
-                continue
-            heard.discard((scope, entry.turn or b""))
-            twin = known.get((scope, memory.content_hash)) if entry.unique else None
-            if twin:
-                outcomes.append(
-                    Outcome(id=twin, status="duplicate", duplicate_of=twin, similarity=1.0)
-                )
-                continue
-            if entry.unique and memory.deleted_at is None:
-                known[scope, memory.content_hash] = memory.id
-            chosen.append((self.number("memories"), scope, entry))
-            outcomes.append(Outcome(id=memory.id, status="added"))
-        self.insert([(key, scope, entry.memory, entry.unique) for key, scope, entry in chosen])
-        self.vectors(MEMORIES, [(key, scope, entry.vectors) for key, scope, entry in chosen])
-        self.record([(key, scope, "add", None, None) for key, scope, _ in chosen])
+        purged = self.tombstoned(hashes) if entries and not self.batch.allow_purged else set[str]()
+        placed = [(self.scope(entry.memory.scope), entry) for entry in entries]
+        heard = self._new_turns(placed, purged)
+        told = {(scope, one.memory.content_hash) for scope, one in placed if one.unique}
+        known = self.living(told)
+        outcomes = tuple(self._admit(scope, one, purged, heard, known) for scope, one in placed)
+        chosen = [
+            (self.number("memories"), scope, entry)
+            for (scope, entry), outcome in zip(placed, outcomes, strict=True)
+            if outcome.status == "added"
+        ]
         if chosen:
+            self.insert([(key, scope, one.memory, one.unique) for key, scope, one in chosen])
+            self.vectors(MEMORIES, [(key, scope, one.vectors) for key, scope, one in chosen])
+            self.record("add", [(key, scope) for key, scope, _ in chosen])
             self.audit("add", *(entry.memory.id for _, _, entry in chosen))
-        return tuple(outcomes)
+        return outcomes
+
+    def _admit(
+        self,
+        scope: int,
+        entry: Entry,
+        purged: set[str],
+        heard: set[tuple[int, bytes]],
+        known: dict[tuple[int, str], str],
+    ) -> Outcome:
+        """Whether a new memory goes in. What does is known to those that come after it."""
+        memory = entry.memory
+        if memory.content_hash in purged:
+            self.refused.add(cache_key(vector_text(memory.section, memory.content)))
+            return Outcome(id="", status="purged")
+        if entry.turn is not None:
+            if (scope, entry.turn) not in heard:
+                return Outcome(id="", status="known")
+            heard.remove((scope, entry.turn))
+        if entry.unique:
+            twin = known.get((scope, memory.content_hash))
+            if twin:
+                return Outcome(id=twin, status="duplicate", duplicate_of=twin, similarity=1.0)
+            if memory.deleted_at is None:
+                known[scope, memory.content_hash] = memory.id
+        return Outcome(id=memory.id, status="added")
 
     def _new_turns(
-        self, entries: Sequence[Entry], places: Sequence[int], purged: set[str]
+        self, placed: Sequence[tuple[int, Entry]], purged: set[str]
     ) -> set[tuple[int, bytes]]:
         """The messages that were never taken in, now noted as taken in."""
         given = {
             (scope, entry.turn)
-            for scope, entry in zip(places, entries, strict=True)
+            for scope, entry in placed
             if entry.turn is not None and entry.memory.content_hash not in purged
         }
         for scope in {scope for scope, _ in given}:
@@ -231,6 +242,17 @@ class Writer(Places):
         if relations:
             self.audit("unrelate", *([one.source, one.type, one.target] for one in relations))
 
+    def record(
+        self,
+        action: str,
+        places: Sequence[tuple[int, int]],
+        before: Mapping[str, Any] = NOTHING,
+        after: Mapping[str, Any] = NOTHING,
+    ) -> None:
+        """One line of history for each memory (key, scope)."""
+        event = Event(self.batch.at, self.actor, action, before, after)
+        self.put_events([(key, scope, event) for key, scope in places])
+
     # Changing
 
     def stored_row(self, id: str) -> dict[str, Any] | None:
@@ -268,7 +290,7 @@ class Writer(Places):
             was, now = self._rename(key, scope, change.fields["entities"])
             if was != now:
                 before["entities"], after["entities"] = was, now
-        self.record([(key, scope, change.action, before, after)])
+        self.record(change.action, [(key, scope)], before, after)
         self.audit(change.action, change.id)
 
     def _changed(self, change: Change, old: Mapping[str, Any]) -> dict[str, Any]:
@@ -529,7 +551,7 @@ class Writer(Places):
                 for hash in sorted(hashes)
             ],
         )
-        self.record([(key, scope, "purge", None, None)])
+        self.record("purge", [(key, scope)])
         self.audit("purge", id)
         self.purged()
         return 1

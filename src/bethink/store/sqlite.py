@@ -1,4 +1,4 @@
-"""The SQLite store: one file, one connection per thread. What is common to all stores is in `reading`, `rules` and `transfer`."""
+"""The SQLite store: one file, one connection per thread. What is common to all stores is in `base`, `rules` and `transfer`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import array
 import builtins
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from bethink.errors import StoreCorrupt
 from bethink.store import health, rows
-from bethink.store.base import Problem
+from bethink.store.base import Problem, Result, Store, report_damaged_vectors
 from bethink.store.bundle import Stored
 from bethink.store.connection import connect, immediate, translated
 from bethink.store.places import (
@@ -29,7 +30,6 @@ from bethink.store.places import (
     Worded,
 )
 from bethink.store.rules import ANSWERS, ANSWERS_END, Writer
-from bethink.store.transfer import Transfers
 from bethink.store.words import (
     RANK,
     alternatives,
@@ -46,13 +46,12 @@ from bethink.types import Batch, Filter, Query, Ranking, Receipt
 if TYPE_CHECKING:
     from bethink.store.vectors import VectorIndex
 
-Result = TypeVar("Result")
-
 PATIENCE = 2.0  # seconds that a purge waits for others to end their reads; set by hand
 LINGERING = (
     "The memory is gone from every answer, but another process is still reading, and until it ends the old text stays in the"
     " database file. The next write after that takes it out."
 )
+UNREADABLE = (apsw.CorruptError, apsw.SQLError, apsw.NoMemError, UnicodeDecodeError)
 REMOVALS_KEPT = 100_000  # a scanner further behind than this reads its vectors anew
 # Tables that have no column `scope` here, where one person has the whole database.
 UNSCOPED = {
@@ -196,6 +195,15 @@ class SqliteWriter(Writer):
 
     # Leaving
 
+    def clear_derived(self) -> None:
+        for table in ("memories_fts", "spans_fts"):
+            self.run(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
+        self.run("DELETE FROM vectors WHERE memory NOT IN (SELECT key FROM memories)")
+        if self.one("SELECT 1 FROM models LIMIT 1"):
+            for which in (MEMORIES, TOPICS):
+                unsound = health.unsound_vectors(self.connection, which.table)
+                self.run(f"DELETE FROM {which.table} WHERE id = ANY(?)", (unsound,))
+
     def drop_history(self, keys: Sequence[int] | None) -> None:
         if keys is None:
             self.run("DELETE FROM history WHERE memory NOT IN (SELECT key FROM memories)")
@@ -235,20 +243,12 @@ def _insert(table: str, names: tuple[str, ...]) -> str:
     return f"INSERT{ignore} INTO {table}({', '.join(names)}) VALUES ({rows.marks(names)})"
 
 
-def rebuild(connection: apsw.Connection) -> int:
-    """Makes the full-text index and the word counts anew, and drops vectors that cannot be what was written."""
-    writer = SqliteWriter(connection, Batch(at=datetime.now(UTC)))
-    for table in ("memories_fts", "spans_fts"):
-        writer.run(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
-    writer.run("DELETE FROM vectors WHERE memory NOT IN (SELECT key FROM memories)")
-    if writer.one("SELECT 1 FROM models LIMIT 1"):
-        for which in (MEMORIES, TOPICS):
-            unsound = health.unsound_vectors(connection, which.table)
-            writer.run(f"DELETE FROM {which.table} WHERE id = ANY(?)", (unsound,))
-    return writer.rebuild()
+def rebuild(connection: apsw.Connection) -> None:
+    """After a migration that emptied the index."""
+    SqliteWriter(connection, Batch(at=datetime.now(UTC))).rebuild()
 
 
-class SqliteStore(Transfers):
+class SqliteStore(Store):
     """One database file. A connection per thread, since SQLite's are not shared; one set of vectors per process."""
 
     columns = rows.COLUMNS.format("json_group_array(json_array(e.name, e.type))")
@@ -299,22 +299,22 @@ class SqliteStore(Transfers):
 
     # Writing
 
-    @contextmanager
-    def _transaction(self, batch: Batch) -> Iterator[SqliteWriter]:
+    def _write_in(self, batch: Batch, action: Callable[[Writer], Result]) -> Result:
         with translated(self.path), immediate(self.connection, self.timeout):
-            yield SqliteWriter(self.connection, batch)
-
-    def _written(self, batch: Batch, action: Callable[[Writer], Result]) -> Result:
-        with self._transaction(batch) as writer:
-            return action(writer)
+            return action(SqliteWriter(self.connection, batch))
 
     def write(self, batch: Batch) -> Receipt:
-        receipt = self._written(batch, lambda writer: writer.apply())
-        if not self._scrubbed(PATIENCE if batch.purge else 0.0) and batch.purge:
+        receipt = super().write(batch)
+        if not self._scrub(PATIENCE if batch.purge else 0.0) and batch.purge:
             receipt = receipt._replace(hints=(LINGERING,))
         return receipt
 
-    def _scrubbed(self, patience: float) -> bool:
+    def reset(self, scopes: Sequence[str] | None = None) -> int:
+        removed = super().reset(scopes)
+        self._scrub(PATIENCE)
+        return removed
+
+    def _scrub(self, patience: float) -> bool:
         with translated(self.path):
             return health.scrub(self.connection, patience)
 
@@ -458,29 +458,17 @@ class SqliteStore(Transfers):
         return health.size(self.path)
 
     def check(self, deep: bool = False) -> builtins.list[Problem]:
-        with translated(self.path):
-            return health.check(self.connection, self.path, deep, self.columns)
-
-    def rebuild(self) -> int:
-        with translated(self.path), immediate(self.connection, self.timeout):
-            return rebuild(self.connection)
-
-    def drop_vectors(self, model: str | None = None) -> int:
-        with self._transaction(Batch(at=datetime.now(UTC))) as writer:
-            some, values = (
-                ("1 = 1", ()) if model is None else ("model = ?", (self._model_id(model),))
-            )
-            removed = writer.one(f"SELECT count(*) FROM vectors WHERE {some}", values)[0]
-            for table in ("vectors", "span_vectors", "embedding_cache"):
-                writer.run(f"DELETE FROM {table} WHERE {some}", values)
-            return int(removed)
+        problems = health.check_permissions(self.path)
+        try:
+            problems += health.check_file(self.connection, deep)
+            if deep:
+                tables = (MEMORIES.table, TOPICS.table)
+                unsound = [health.unsound_vectors(self.connection, table) for table in tables]
+                problems += self._check_rows() + report_damaged_vectors(sum(map(len, unsound)))
+        except (*UNREADABLE, StoreCorrupt) as error:
+            problems.append(Problem("database", f"A page cannot be read: {error}", "restore"))
+        return problems
 
     def backup(self, path: str) -> int:
         with translated(self.path):
             return health.backup(self.connection, Path(path))
-
-    def reset(self, scopes: Sequence[str] | None = None) -> int:
-        ids = None if scopes is None else self._scopes(scopes)
-        removed = self._written(Batch(at=datetime.now(UTC)), lambda writer: writer.reset(ids))
-        self._scrubbed(PATIENCE)
-        return removed

@@ -291,45 +291,42 @@ def keyword(
     limit: int,
 ) -> list[tuple[int, float]]:
     marks = [mark(tenant, scope) for scope in scopes]
+    given = {"scopes": list(scopes), "limit": limit}
     if not narrow and not query.strict and len(query.terms) > 1:
-        pieces = terms(query, marks)
-        most = 2 * limit
-        sql, values = _named(BY_WORDS, *filter)
-        found = (
-            run(
-                sql,
-                {
-                    **values,
-                    "queries": [one for one, _ in pieces],
-                    "hashes": [_array(hashes) for _, hashes in pieces],
-                    "every": [hash for _, hashes in pieces for hash in hashes],
-                    "scopes": list(scopes),
-                    "most": most,
-                    "limit": limit,
-                },
-            )
-            if pieces
-            else []
-        )
-        # Where hidden memories crowd out the rest, the slow way looks behind them.
-        if found and (len(found) * 2 >= min(limit, found[0][2]) or found[0][2] <= most):
-            return [(key, weight) for key, weight, _ in found]
+        found = _find_by_words(run, terms(query, marks), filter, given)
+        if found:
+            return found
     asked = expression(query, marks)
     if asked is None:
         return []
     counted = leaves(query)
     sql, values = _named(BY_EXPRESSION, *filter)
-    return run(
-        sql,
-        {
-            **values,
-            "query": asked,
-            "scopes": list(scopes),
-            "limit": limit,
-            "lexemes": [bounded(mark, word) for mark in marks for word in counted],
-            "hashes": [words.hashed(word) for _ in marks for word in counted],
-        },
-    )
+    lexemes = [bounded(mark, word) for mark in marks for word in counted]
+    hashes = [words.hashed(word) for _ in marks for word in counted]
+    return run(sql, {**values, **given, "query": asked, "lexemes": lexemes, "hashes": hashes})
+
+
+def _find_by_words(
+    run: Run,
+    pieces: Sequence[tuple[str, list[int]]],
+    filter: tuple[str, Sequence[Any]],
+    given: dict[str, Any],
+) -> list[tuple[int, float]]:
+    """Memories by the weight of their words; none where hidden ones crowd out the rest: the slow way looks behind them."""
+    if not pieces:
+        return []
+    sql, values = _named(BY_WORDS, *filter)
+    limit = given["limit"]
+    asked = {
+        "queries": [one for one, _ in pieces],
+        "hashes": [_array(hashes) for _, hashes in pieces],
+        "every": [hash for _, hashes in pieces for hash in hashes],
+        "most": 2 * limit,
+    }
+    found = run(sql, {**values, **given, **asked})
+    if found and (len(found) * 2 >= min(limit, found[0][2]) or found[0][2] <= 2 * limit):
+        return [(key, weight) for key, weight, _ in found]
+    return []
 
 
 def _array(values: Sequence[int]) -> str:

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from bethink import bench
+from bethink import bench, types
 from bethink.errors import InvalidInput, NotFound
 
 IDEAL_2 = 1 + 1 / math.log2(3)
@@ -85,17 +85,20 @@ QUERIES = [
 def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):
     told = []
     folder = write(tmp_path / "tiny", DOCUMENTS, QUERIES, name="tiny set")
-    results = bench.run(
-        [folder], ["hybrid", "vector", "keyword"], lambda *words: told.append(words)
-    )
+    modes = [*types.MODES, *bench.RECIPES]
+    results = bench.run([folder], modes, lambda *words: told.append(words))
     assert [(row["set"], row["mode"], row["queries"], row["documents"]) for row in results] == [
-        ("tiny set", mode, 4, 5) for mode in ("hybrid", "vector", "keyword")
+        ("tiny set", mode, 4, 5) for mode in modes
     ]
     for row in results:
-        assert [row[name] for name in bench.MEASURES] == [1.0] * len(bench.MEASURES), row
-        assert 0 < row["p50_ms"] <= row["p95_ms"]
+        if row["mode"] in types.MODES:
+            assert [row[name] for name in bench.MEASURES] == [1.0] * len(bench.MEASURES), row
+            assert 0 < row["p50_ms"] <= row["p95_ms"]
+        assert 0 <= row["low"] <= row["nDCG@10"] <= row["high"] <= 1
+        assert row["behind_low"] <= row["behind"] <= row["behind_high"]
         assert row["documents_per_second"] > 0
-    assert told[0] == ("tiny set: reading", 3, 5) and told[-1] == ("tiny set: keyword", 4, 4)
+    assert told[0] == ("tiny set: reading", 3, 5)
+    assert told[-1] == ("tiny set: rrf, asked own", 4, 4)
     assert not (offline / "memory.db").exists()
 
 
@@ -116,6 +119,65 @@ def test_a_session_counts_once_however_many_of_its_turns_are_found(offline, tmp_
 def test_several_sets_give_a_result_each_and_the_name_falls_back_to_the_folders(offline, tmp_path):
     folders = [write(tmp_path / name, DOCUMENTS, QUERIES) for name in ("one", "two")]
     assert [row["set"] for row in bench.run(folders, ["keyword"])] == ["one", "two"]
+
+
+DAY = "2026-03-0{}T10:00:00Z"
+TALK = [  # three sessions of much the same words, a day apart
+    {"id": f"{day}{at}", "text": text, "session": f"s{day}", "time": DAY.format(day)}
+    for day, host in ((1, "alpha"), (2, "bravo"), (3, "delta"))
+    for at, text in enumerate((f"user: rotate the logs of {host}", f"assistant: Done on {host}."))
+]
+LATER = {"id": "q", "query": "rotate logs", "relevant_sessions": ["s2"], "time": DAY.format(2)}
+
+
+@pytest.mark.parametrize("as_conversations", [False, True])
+def test_the_clock_helps_on_the_day_and_not_a_month_later(offline, tmp_path, as_conversations):
+    folder = write(tmp_path / "talk", TALK, [LATER])
+    rows = bench.run(
+        [folder],
+        ["keyword", "newest"],
+        asked=["own", "month"],
+        as_conversations=as_conversations,
+    )
+    assert [(row["asked"], row["mode"], row["hit@1"]) for row in rows] == [
+        ("own", "keyword", 1.0),
+        ("own", "newest", 1.0),
+        ("month", "keyword", 0.0),
+        ("month", "newest", 0.0),
+    ]
+
+
+def test_a_hit_of_a_conversation_is_known_by_the_line_it_cites(offline, tmp_path):
+    query = {"id": "q", "query": "done", "relevant": ["11"]}
+    folder = write(tmp_path / "talk", TALK[:2], [query])
+    (row,) = bench.run([folder], ["hybrid"], as_conversations=True)
+    assert row["hit@1"] == 1.0
+
+
+def test_only_turns_of_user_and_assistant_are_read_as_conversations(offline, tmp_path):
+    folder = write(tmp_path / "talk", DOCUMENTS, QUERIES)
+    with pytest.raises(InvalidInput, match="The document 1 of talk is no turn"):
+        bench.run([folder], ["hybrid"], as_conversations=True)
+
+
+POOL = [  # by words a, by meaning c; together b
+    bench.Found("a", "", bm25=10.0, cosine=0.1),
+    bench.Found("b", "", bm25=9.0, cosine=0.8),
+    bench.Found("c", "", bm25=0.0, cosine=0.9),
+    bench.Found("new", "", bm25=9.5, cosine=0.0, recent=0.35),
+]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "expected"),
+    [("bm25", ["new", "a", "b", "c"]), ("convex", ["b", "new", "c", "a"])],
+)
+def test_plain_recipes_get_the_same_addition_for_what_is_recent(recipe, expected):
+    assert [one.document for one in bench.order_by_recipe(POOL, recipe)] == expected
+
+
+def test_reciprocal_ranks_are_summed():
+    assert bench.order_by_recipe(POOL[:3], "rrf")[0].document == "b"
 
 
 @pytest.mark.parametrize(

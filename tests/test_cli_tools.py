@@ -507,15 +507,13 @@ def test_bench_measures_every_mode(cli, tmp_path):
     )
     (folder / "meta.json").write_text(json.dumps({"name": "tiny"}))
     rows = cli.json("bench", folder)
-    assert [(row["set"], row["mode"]) for row in rows] == [
-        ("tiny", "hybrid"),
-        ("tiny", "vector"),
-        ("tiny", "keyword"),
-    ]
-    assert all(row["any@5"] == 1.0 for row in rows)
-    table = cli.ok("bench", folder, "--mode", "keyword").splitlines()
-    assert table[0].split()[:3] == ["set", "mode", "hit@1"]
-    assert table[1].split()[:3] == ["tiny", "keyword", "1.000"]
+    modes = ["hybrid", "vector", "keyword", "newest", "bm25", "convex", "rrf"]
+    assert [(row["set"], row["mode"]) for row in rows] == [("tiny", mode) for mode in modes]
+    assert all(row["any@5"] == 1.0 for row in rows if row["mode"] != "newest")
+    table = cli.ok("bench", folder, "--mode", "keyword", "--asked", "day,month").splitlines()
+    assert table[0].split()[:4] == ["set", "asked", "mode", "hit@1"]
+    assert table[2].split()[:4] == ["tiny", "month", "keyword", "1.000"]
+    assert "is not a time to ask at" in cli.fails("bench", folder, "--asked", "year", code=2)
     assert (
         ElementTree.fromstring(cli.ok("bench", folder, "--mode", "keyword", "--format", "xml"))[
             0

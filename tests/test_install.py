@@ -446,6 +446,18 @@ def test_a_skill_that_the_user_changed_is_kept(cli, home: Path) -> None:
     assert skill.read_text().endswith("better\n")
 
 
+def test_a_plugin_that_the_user_changed_is_kept_and_disarmed(cli, home: Path) -> None:
+    cli.ok("install", "--opencode")
+    plugin = home / ".config/opencode/plugins/bethink.js"
+    edited = plugin.read_text().replace("const LIMIT = 8000", "const LIMIT = 4000")
+    plugin.write_text(edited)
+    assert "calls Bethink no more" in cli.ok("uninstall")
+    assert plugin.read_text() == edited.replace(f'["{PROGRAM}"]', "[]") != edited
+    plugin.write_text(edited.replace(f'const COMMAND = ["{PROGRAM}"]', "let COMMAND"))
+    cli.ok("install", "--opencode")
+    assert plugin.read_text().count("let COMMAND") == 1, "it is the user's now"
+
+
 def test_parts_can_be_left_out(cli, home: Path) -> None:
     cli.ok("install", "--claude", "--no-hooks", "--no-skills")
     assert list(tree(home)) == [".claude.json"]

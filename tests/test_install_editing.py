@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from bethink.errors import InvalidInput
 from bethink.hosts import agent, edit
-from bethink.hosts.edit import Entry, put_entries, take_entries
+from bethink.hosts.edit import HostEntry, put_entries, take_entries
 from bethink.hosts.place import Place
 
 PLACE = Place(Path("/home/ü ser"), {}, None, ("/opt/my tools/bethink",), tool_hooks=True)
 
 
-def wanted(name: str, part: str) -> tuple[Entry, ...]:
+def wanted(name: str, part: str) -> tuple[HostEntry, ...]:
     return next(
         target.entries
         for target in agent(name).targets(PLACE)

@@ -19,12 +19,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 360_101,
-    "lines": 53_551,
+    "tokens": 359_567,
+    "lines": 53_514,
     "files": 195,
     "import cycles": 0,
     "function-level imports of our own": 63,
-    "functions of complexity over 15": 51,
+    "functions of complexity over 15": 50,
     "test lines": 49_199,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.

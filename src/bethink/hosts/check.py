@@ -357,7 +357,7 @@ def check_pauses() -> Iterator[Check]:
 # Mending
 
 
-def mend(found: Sequence[Connection]) -> Iterator[install.Outcome]:
+def mend(found: Sequence[Connection]) -> Iterator[install.FileOutcome]:
     """Writes the entries of every host anew whose files are not as they should be. Counted failures are forgotten."""
     for one in found:
         if one.strange and not one.parts:

@@ -42,7 +42,7 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.edit import SERVER, Entry
+from bethink.hosts.edit import SERVER, HostEntry
 from bethink.hosts.place import Place, Target
 from bethink.hosts.speech import without_blocks
 from bethink.hosts.transcript import LineTranscript
@@ -227,7 +227,7 @@ def folder(where: Place) -> Path:
 
 def targets(where: Place) -> list[Target]:
     hooks = place.hook_entries(place.with_tool_hooks(where), _group, where)
-    table = Entry("table", ("mcp_servers", SERVER), where.server())
+    table = HostEntry("table", ("mcp_servers", SERVER), where.server())
     return [
         Target("mcp", folder(where) / "config.toml", (table,)),
         Target("hooks", folder(where) / "hooks.json", hooks, strict=True),

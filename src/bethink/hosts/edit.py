@@ -1,8 +1,9 @@
 """Entries into a host's settings and out again, as text: every other byte stays.
 
-JSON may have comments and trailing commas, since some hosts read them. `parse` gives nodes that know where they stand, `insert`
-and `remove` change the text around them. An entry of a TOML file is a table at its end. `put_entries` and `take_entries` do it for
-a whole file, and each checks its own result: without our entries the text must say what it said before, or nothing is changed.
+JSON may have comments and trailing commas, since some hosts read them. `parse` gives nodes that know where they stand, `insert`,
+`replace` and `remove` change the text around them. TOML is changed by tomlkit, which keeps what it does not touch; a table of ours is
+put at the end. `put_entries` and `take_entries` do it for a whole file, and each checks its own result: without our entries the text
+must say what it said before, or nothing is changed.
 
 What is there and is ours is brought up to date in place; what is somebody else's is never touched. This module knows no host and
 touches no file.
@@ -34,7 +35,6 @@ _LAST_IS_LINE_COMMENT = re.compile(r"//[^\n\r]*$")
 _INDENT = re.compile(r'^([ \t]+)["\[{]', re.MULTILINE)
 _MEMBER_LABEL = re.compile(r'"(?:[^"\\]|\\.)*"[ \t]*:')
 _SPACE = " \t\r\n"
-_decoder = json.JSONDecoder()
 _HOOK = re.compile(
     r"bethink[\"']?(?:\.exe)?[\"']?\s+hook\s+([a-z-]{1,40})\s+--host\s+([a-z]{1,40})"
 )
@@ -44,7 +44,7 @@ Path = tuple[str, ...]
 Key = tuple[str, Path]  # kind and path of an entry
 
 
-class Entry(NamedTuple):
+class HostEntry(NamedTuple):
     kind: str  # member, hook, table
     path: Path  # of the member or table itself; of the list that a hook stands in
     value: Any
@@ -69,10 +69,8 @@ def hook_of(handler: Any) -> tuple[str, str] | None:
         return None
     if handler.get("type") == "mcp_tool" and handler.get("tool") == PROMPT_TOOL:
         return "prompt", "claude"
-    for line in command_lines(handler):
-        if found := _HOOK.search(line[-4096:]):
-            return found[1], found[2]
-    return None
+    found = (_HOOK.search(line[-4096:]) for line in command_lines(handler))
+    return next(((one[1], one[2]) for one in found if one), None)
 
 
 def command_lines(handler: dict[str, Any]) -> list[str]:
@@ -116,7 +114,7 @@ def _is_hook_of(handler: Any, host: str) -> bool:
 # JSON: reading
 
 
-class Part(NamedTuple):
+class Member(NamedTuple):
     """A member of an object, or an item of an array (whose key is '')."""
 
     key: str
@@ -133,26 +131,33 @@ class Node(NamedTuple):
     start: int
     end: int
     value: Any
-    parts: tuple[Part, ...] = ()
+    members: tuple[Member, ...] = ()
 
-    def place_of(self, key: str) -> int | None:
+    def find_index(self, key: str) -> int | None:
         """The place of a member. Of several with the same name the last counts, as everywhere."""
-        places = [at for at, part in enumerate(self.parts) if part.key == key]
+        places = [at for at, member in enumerate(self.members) if member.key == key]
         return places[-1] if places and isinstance(self.value, dict) else None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 @lru_cache(maxsize=4)  # an edit parses the same text again and again, and some files have megabytes
 def parse(text: str) -> Node:
     """The value of the whole text. Raises InvalidInput that names the line where it is none."""
-    node = _parse_value(text, _blank(text, 0), 0)
-    if (at := _blank(text, node.end)) != len(text):
-        raise _wrong(text, at, "something follows the end of the value")
+    node = _parse_value(text, _skip_blank(text, 0), 0)
+    if (at := _skip_blank(text, node.end)) != len(text):
+        raise _wrong(text, at)
     return node
 
 
 def is_empty(text: str) -> bool:
     """Whether there is no value at all: nothing, or only blanks and comments."""
-    return _blank(text, 0) == len(text)
+    return _skip_blank(text, 0) == len(text)
 
 
 def read_value(text: str) -> Any:
@@ -163,66 +168,56 @@ def read_value(text: str) -> Any:
 def find(text: str, path: Path) -> Node | None:
     node = parse(text)
     for key in path:
-        at = node.place_of(key)
+        at = node.find_index(key)
         if at is None:
             return None
-        node = node.parts[at].node
+        node = node.members[at].node
     return node
 
 
-def _blank(text: str, at: int) -> int:
+def _skip_blank(text: str, at: int) -> int:
     found = _BLANK.match(text, at)
     return found.end() if found else at
 
 
-def _wrong(text: str, at: int, what: str) -> InvalidInput:
-    line = text.count("\n", 0, at) + 1
+def _wrong(text: str, at: int) -> InvalidInput:
+    line, rest = text.count("\n", 0, at) + 1, text[at : at + 20].partition("\n")[0].rstrip()
+    what = f"`{rest}` cannot stand there" if rest else "it ends too early"
     return InvalidInput(f"Line {line} is no JSON: {what}.", "Mend that line, then try again.")
 
 
 def _parse_value(text: str, at: int, depth: int) -> Node:
-    mark = text[at : at + 1]
-    if depth > DEEPEST:
-        raise _wrong(text, at, f"more than {DEEPEST} levels")
-    if mark in ("{", "["):
-        return _parse_container(text, at, depth)
-    if not mark or mark not in '"-0123456789tfn' or text.startswith("-I", at):
-        raise _wrong(text, at, "a value is missing" if mark else "it ends too early")
-    return _parse_scalar(text, at)
-
-
-def _parse_scalar(text: str, at: int) -> Node:
+    if text[at : at + 1] in ("{", "["):
+        return _parse_container(text, at, depth + 1)
     try:
         value, end = _decoder.raw_decode(text, at)
     except ValueError:
-        raise _wrong(text, at, "a word, a number or a string is not whole") from None
+        raise _wrong(text, at) from None
     return Node(at, end, value)
 
 
 def _parse_container(text: str, start: int, depth: int) -> Node:
     is_object, close = (text[start] == "{"), ("}" if text[start] == "{" else "]")
-    parts: list[Part] = []
-    at = _blank(text, start + 1)
+    members: list[Member] = []
+    at = _skip_blank(text, start + 1)
     while text[at : at + 1] != close:
-        if parts and parts[-1].comma is None:
-            raise _wrong(text, at, "a comma or the end is missing")
+        if depth > DEEPEST or (members and members[-1].comma is None):
+            raise _wrong(text, at)
         begin, key = at, ""
         if is_object:
-            if text[at : at + 1] != '"':
-                raise _wrong(text, at, "a string in double quotes is missing")
-            name = _parse_scalar(text, at)
-            key, at = name.value, _blank(text, name.end)
-            if text[at : at + 1] != ":":
-                raise _wrong(text, at, "a colon is missing")
-            at = _blank(text, at + 1)
-        node = _parse_value(text, at, depth + 1)
-        behind = _blank(text, node.end)
+            name = _parse_value(text, at, depth)
+            key, at = name.value, _skip_blank(text, name.end)
+            if not isinstance(key, str) or text[at : at + 1] != ":":
+                raise _wrong(text, at)
+            at = _skip_blank(text, at + 1)
+        node = _parse_value(text, at, depth)
+        behind = _skip_blank(text, node.end)
         comma = behind if text[behind : behind + 1] == "," else None
-        parts.append(Part(key, begin, node, comma))
-        at = behind if comma is None else _blank(text, comma + 1)
-    value = {part.key: part.node.value for part in parts}
-    plain = value if is_object else [part.node.value for part in parts]
-    return Node(start, at + 1, plain, tuple(parts))
+        members.append(Member(key, begin, node, comma))
+        at = behind if comma is None else _skip_blank(text, comma + 1)
+    value = {member.key: member.node.value for member in members}
+    plain = value if is_object else [member.node.value for member in members]
+    return Node(start, at + 1, plain, tuple(members))
 
 
 # JSON: writing
@@ -237,7 +232,7 @@ class Layout(NamedTuple):
     one_line: bool
 
 
-def _layout(text: str) -> Layout:
+def _find_layout(text: str) -> Layout:
     indent = _INDENT.search(text)
     body = text.strip(_SPACE + "\ufeff")
     one_line = "\n" not in body and len(body) > 2
@@ -245,29 +240,19 @@ def _layout(text: str) -> Layout:
     return Layout(line_end(text), indent[1] if indent else "  ", "" if tight else " ", one_line)
 
 
-def _write(value: Any, look: Layout, indent: str, inline: bool) -> str:
-    """A value as text. A list of nothing but words and numbers stays on one line."""
-    children = list(value.values() if isinstance(value, dict) else value) if _nests(value) else []
-    if inline or not children or (isinstance(value, list) and not any(map(_nests, children))):
-        return json.dumps(value, ensure_ascii=False, separators=(f",{look.gap}", f":{look.gap}"))
-    deeper = indent + look.unit
-    rows = [_write(one, look, deeper, False) for one in children]
-    if isinstance(value, dict):
-        names = (json.dumps(key, ensure_ascii=False) for key in value)
-        rows = [f"{name}: {row}" for name, row in zip(names, rows, strict=True)]
-    lead, (opening, closing) = look.end + deeper, "{}" if isinstance(value, dict) else "[]"
-    return f"{opening}{lead}{f',{lead}'.join(rows)}{look.end}{indent}{closing}"
-
-
-def _nests(value: Any) -> bool:
-    return isinstance(value, dict | list)
-
-
-def _write_part(node: Node, key: str, value: Any, look: Layout, indent: str, inline: bool) -> str:
-    """A member or an item as text."""
-    text = _write(value, look, indent, inline)
-    name = f"{json.dumps(key, ensure_ascii=False)}:{look.gap}"
-    return name + text if isinstance(node.value, dict) else text
+def _write(value: Any, look: Layout, indent: str, inline: bool, key: str | None = None) -> str:
+    """A value as text, as a member where it has a key. A list of nothing but words and numbers stays on one line."""
+    name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}:{look.gap}"
+    pairs = list(value.items()) if isinstance(value, dict) else []
+    if isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+        pairs = [(None, one) for one in value]
+    if inline or not pairs:
+        separators = (f",{look.gap}", f":{look.gap}")
+        return name + json.dumps(value, ensure_ascii=False, separators=separators)
+    lead = look.end + indent + look.unit
+    rows = [_write(one, look, indent + look.unit, False, label) for label, one in pairs]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return f"{name}{opening}{lead}{f',{lead}'.join(rows)}{look.end}{indent}{closing}"
 
 
 def _line_indent(text: str, at: int) -> str:
@@ -277,95 +262,157 @@ def _line_indent(text: str, at: int) -> str:
 
 
 def _is_inline(text: str, node: Node) -> bool:
-    return "\n" not in text[node.start : node.parts[0].start]
+    return "\n" not in text[node.start : node.members[0].start]
 
 
-def insert(text: str, node: Node, value: Any, key: str = "") -> str:
+def insert(text: str, node: Node, value: Any, key: str | None = None) -> str:
     """The text with one more member or item at the end of a container."""
-    look = _layout(text)
-    if not node.parts:
+    look = _find_layout(text)
+    if not node.members:
         return _fill(text, node, value, key, look)
-    last = node.parts[-1]
-    if _is_inline(text, node):
+    last, inline = node.members[-1], _is_inline(text, node)
+    if inline:
         lead, indent, place = look.gap, "", last.end
     else:
         # Comments that follow on the same line belong to what stands before them.
-        indent = _line_indent(text, node.parts[0].start)
+        indent = _line_indent(text, node.members[0].start)
         lead, place = look.end + indent, _COMMENTS_BEHIND.match(text, last.end).end()  # type: ignore[union-attr]
-    piece = lead + _write_part(node, key, value, look, indent, _is_inline(text, node))
+    piece = lead + _write(value, look, indent, inline, key)
     if last.comma is not None:
         return f"{text[:place]}{piece},{text[place:]}"
     return f"{text[: last.end]},{text[last.end : place]}{piece}{text[place:]}"
 
 
-def _fill(text: str, node: Node, value: Any, key: str, look: Layout) -> str:
+def _fill(text: str, node: Node, value: Any, key: str | None, look: Layout) -> str:
     """The text with a first member or item in an empty container."""
     inner = text[node.start + 1 : node.end - 1]
     before = text[text.rfind("\n", 0, node.start) + 1 : node.start].strip(" \t\ufeff")
     alone = not before or _MEMBER_LABEL.fullmatch(before)
     if (look.one_line or not alone) and "\n" not in inner and "//" not in inner:
-        piece = inner + _write_part(node, key, value, look, "", True)
+        piece = inner + _write(value, look, "", True, key)
     else:
         outer = _line_indent(text, node.start)
-        indent = outer + look.unit
-        written = _write_part(node, key, value, look, indent, False)
-        piece = f"{inner.rstrip(_SPACE)}{look.end}{indent}{written}{look.end}{outer}"
+        written = _write(value, look, outer + look.unit, False, key)
+        piece = f"{inner.rstrip(_SPACE)}{look.end}{outer}{look.unit}{written}{look.end}{outer}"
     return text[: node.start + 1] + piece + text[node.end - 1 :]
 
 
 def replace(text: str, node: Node, index: int, value: Any) -> str:
     """The text with another value in a member or item, written as its neighbours are."""
-    part = node.parts[index]
-    indent = _line_indent(text, part.start)
-    piece = _write(value, _layout(text), indent, _is_inline(text, node))
-    return text[: part.node.start] + piece + text[part.node.end :]
+    member = node.members[index]
+    indent = _line_indent(text, member.start)
+    piece = _write(value, _find_layout(text), indent, _is_inline(text, node))
+    return text[: member.node.start] + piece + text[member.node.end :]
 
 
 def remove(text: str, node: Node, index: int, inner: str = "") -> str:
     """The text without one member or item. `inner` is what an emptied container held before anything was put into it."""
-    part = node.parts[index]
-    if len(node.parts) == 1:
-        before, after = text[node.start + 1 : part.start], text[part.end : node.end - 1]
+    member = node.members[index]
+    if len(node.members) == 1:
+        before, after = text[node.start + 1 : member.start], text[member.end : node.end - 1]
         rest = before.rstrip(_SPACE) + after.rstrip(_SPACE)
         rest = inner if rest.strip() == inner.strip() else before.rstrip(_SPACE) + after
         return text[: node.start + 1] + rest + text[node.end - 1 :]
-    start, end = part.start, part.end
+    start, end = member.start, member.end
     while text[start - 1] in " \t":
         start -= 1
     if text[start - 1] == "\n":
         start -= 2 if text[start - 2] == "\r" else 1
     elif index == 0:
-        start = part.start
+        start = member.start
         end += len(text[end:]) - len(text[end:].lstrip(" \t"))
     # The comma before it goes if nothing follows; comments between stay.
-    comma = node.parts[index - 1].comma if index else None
+    comma = node.members[index - 1].comma if index else None
     token = node.start + 1 if comma is None else comma + 1
     between = text[token:start]
     if _LAST_IS_LINE_COMMENT.search(between) and text[end : end + 1] not in ("\n", "\r"):
         between += line_end(text)  # or the comment would swallow what follows
-    if comma is not None and index == len(node.parts) - 1 and part.comma is None:
+    if comma is not None and index == len(node.members) - 1 and member.comma is None:
         token -= 1
     return text[:token] + between + text[end:]
 
 
-# Putting in
+# Entries of a whole file
 
 
 def put_entries(
-    text: str, wanted: Sequence[Entry], host: str, mine: Collection[Key] = (), force: bool = False
+    text: str,
+    wanted: Sequence[HostEntry],
+    host: str,
+    mine: Collection[Key] = (),
+    force: bool = False,
 ) -> Edited:
     """The text with these entries; those that are there are brought up to date, `mine` also where somebody changed them."""
     before, kept = text, []
     keys = [entry.key for entry in wanted if entry.key in mine]
     for entry in wanted:
-        longer, reason = _PUTTERS[entry.kind](text, entry, host, force or entry.key in mine)
+        put = _put_table if entry.kind == "table" else _put
+        longer, reason = put(text, entry, host, force or entry.key in mine)
         if reason:
             kept.append(reason)
-        elif longer != text and entry.key not in keys:
+            continue
+        if longer != text and entry.key not in keys:
             keys.append(entry.key)
-        text = longer if not reason else text
+        text = longer
     _prove(before, text, [entry.key for entry in wanted], host)
     return Edited(text, tuple(keys), tuple(kept))
+
+
+def take_entries(text: str, keys: Collection[Key], host: str, original: str | None) -> str:
+    """The text without these entries, and without what was made for them and is empty now. `original` is what the file held
+    before, None where that is not known."""
+    if not keys or is_empty(text):
+        return text
+    before = text
+    for key in keys:
+        take = _take_table if key[0] == "table" else _take
+        text = take(text, key, host, original)
+    _prove(before, text, keys, host)
+    return text
+
+
+def _container_path(key: Key) -> Path:
+    """The path of the list of a hook, or of the object that a member stands in."""
+    return key[1] if key[0] == "hook" else key[1][:-1]
+
+
+def _find_ours(text: str, key: Key, host: str) -> list[tuple[Node, int]]:
+    """Where the member of an entry, or our hooks in the list of an event, stand: each as what holds it and its number there."""
+    node = find(text, _container_path(key))
+    if node is None:
+        return []
+    if key[0] != "hook":
+        at = node.find_index(key[1][-1])
+        return [] if at is None else [(node, at)]
+    found = []
+    for at, member in enumerate(node.members):
+        inside = member.node.find_index("hooks")
+        group = member.node.members[inside].node if inside is not None else None
+        if group is not None and isinstance(group.value, list):
+            found += [(group, number) for number in range(len(group.members))]
+        else:
+            found.append((node, at))
+    return [(one, at) for one, at in found if _is_hook_of(one.members[at].node.value, host)]
+
+
+def _put(text: str, entry: HostEntry, host: str, mine: bool) -> tuple[str, str]:
+    """The text with an entry, or the reason why it was left alone."""
+    above, is_hook = _container_path(entry.key), entry.kind == "hook"
+    text = _make_container(text, above, [] if is_hook else {})
+    for holder, at in _find_ours(text, entry.key, host)[:1]:
+        there, fresh = holder.members[at].node.value, entry.value
+        if is_hook:  # the user's own fields stay, in the order of ours
+            theirs = {key: value for key, value in there.items() if key not in RUN}
+            ours = handlers_of(fresh)[0]
+            fresh = {key: theirs.pop(key, value) for key, value in ours.items()} | theirs
+        if there == fresh:
+            return text, ""
+        if not is_hook and not mine:
+            return text, _explain_kept(".".join(entry.path), there)
+        return replace(text, holder, at, fresh), ""
+    node = find(text, above)
+    assert node is not None
+    return insert(text, node, entry.value, None if is_hook else entry.path[-1]), ""
 
 
 def _make_container(text: str, path: Path, empty: Any) -> str:
@@ -389,113 +436,52 @@ def _make_container(text: str, path: Path, empty: Any) -> str:
     return text
 
 
-def _put_member(text: str, entry: Entry, host: str, mine: bool) -> tuple[str, str]:
-    *above, key = entry.path
-    text = _make_container(text, tuple(above), {})
-    node = find(text, tuple(above))
-    assert node is not None
-    at = node.place_of(key)
-    if at is None:
-        return insert(text, node, entry.value, key), ""
-    there = node.parts[at].node.value
-    if there == entry.value:
-        return text, ""
-    if mine:
-        return replace(text, node, at, entry.value), ""
-    return text, _tell_kept(".".join(entry.path), there)
-
-
-def _tell_kept(name: str, there: Any) -> str:
+def _explain_kept(name: str, there: Any) -> str:
     whose = "it starts Bethink too" if is_our_server(there) else "it belongs to something else"
     return f"{name} is there already and was kept: {whose}."
 
 
-def _put_hook(text: str, entry: Entry, host: str, mine: bool) -> tuple[str, str]:
-    text = _make_container(text, entry.path, [])
-    node = find(text, entry.path)
-    assert node is not None
-    for holder, at in _find_handlers(node, host):
-        there, fresh = holder.parts[at].node.value, handlers_of(entry.value)[0]
-        # The user's own fields stay, in the order of ours.
-        theirs = {key: value for key, value in there.items() if key not in RUN}
-        updated = {key: theirs.pop(key, value) for key, value in fresh.items()} | theirs
-        return (text if updated == there else replace(text, holder, at, updated)), ""
-    return insert(text, node, entry.value), ""
-
-
-def _find_handlers(node: Node, host: str) -> list[tuple[Node, int]]:
-    """Our hooks in an event's list, each as the list that holds it and its number there."""
-    found = []
-    for at, part in enumerate(node.parts):
-        inside = part.node.place_of("hooks")
-        group = part.node.parts[inside].node if inside is not None else None
-        if group is not None and isinstance(group.value, list):
-            found += [(group, number) for number in range(len(group.parts))]
-        else:
-            found.append((node, at))
-    return [(one, at) for one, at in found if _is_hook_of(one.parts[at].node.value, host)]
-
-
-# Taking out
-
-
-def take_entries(text: str, keys: Collection[Key], host: str, original: str | None) -> str:
-    """The text without these entries, and without what was made for them and is empty now. `original` is what the file held
-    before, None where that is not known."""
-    before = text
-    if not keys or is_empty(text):
-        return text
-    for kind, path in keys:
-        if kind == "table":
-            text = _take_table(text, path, original)
-        elif kind == "hook":
-            text = _take_hooks(text, path, host, original)
-        elif is_our_server(value_at(parse(text).value, path)):  # or somebody put another there
-            text = _take_member(text, path, original)
-    _prove(before, text, keys, host)
-    return text
-
-
-def _take_member(text: str, path: Path, original: str | None) -> str:
-    node = find(text, path[:-1])
-    at = node.place_of(path[-1]) if node else None
-    if node is None or at is None:
-        return text
-    return _tidy(_remove_at(text, path[:-1], at, original), path[:-1], original)
-
-
-def _remove_at(text: str, path: Path, index: int, original: str | None) -> str:
-    node = find(text, path)
-    was = find(original, path) if original and not is_empty(original) else None
-    assert node is not None
-    return remove(text, node, index, (original or "")[was.start + 1 : was.end - 1] if was else "")
-
-
-def _take_hooks(text: str, path: Path, host: str, original: str | None) -> str:
-    while (node := find(text, path)) and (found := _find_handlers(node, host)):
+def _take(text: str, key: Key, host: str, original: str | None) -> str:
+    above = _container_path(key)
+    while found := _find_ours(text, key, host):
         holder, at = found[0]
-        if holder is not node and len(holder.parts) > 1:
-            text = remove(text, holder, at)
-            continue
-        # A group goes with its only hook: it was made for it, or is of no use without one.
-        whole = [part.node.start <= holder.start < part.node.end for part in node.parts]
-        text = _remove_at(text, path, at if holder is node else whole.index(True), original)
-    return _tidy(text, path, original)
+        if key[0] != "hook" and not is_our_server(holder.members[at].node.value):
+            return text  # somebody put another there
+        if len(holder.members) > 1 or holder.start == _start_of(text, above):
+            text = remove(text, holder, at, _inner_of(original, above))
+        else:  # a group goes with its only hook: it was made for it, or is of no use without one
+            text = _remove_around(text, above, holder.start, original)
+    return _remove_empty(text, above, original)
 
 
-def _tidy(text: str, path: Path, original: str | None) -> str:
+def _start_of(text: str, path: Path) -> int:
+    node = find(text, path)
+    return -1 if node is None else node.start
+
+
+def _inner_of(original: str | None, path: Path) -> str:
+    """What stood between the brackets of a container before anything was put into it."""
+    node = find(original, path) if original and not is_empty(original) else None
+    return (original or "")[node.start + 1 : node.end - 1] if node else ""
+
+
+def _remove_around(text: str, path: Path, place: int, original: str | None) -> str:
+    """The text without the member or item of a container in which a place is."""
+    node = find(text, path)
+    assert node is not None
+    around = [member.start <= place < member.node.end for member in node.members]
+    return remove(text, node, around.index(True), _inner_of(original, path))
+
+
+def _remove_empty(text: str, path: Path, original: str | None) -> str:
     """Removes what is empty now and was made for our entries, from the inside out."""
     before = None if original is None else read_value(original)
-    while path and (node := find(text, path)) and not node.parts:
-        if before is not None and value_at(before, path) is not None:
-            break
-        if text[node.start + 1 : node.end - 1].strip():
-            break  # somebody's comment is in it
-        above = find(text, path[:-1])
-        at = above.place_of(path[-1]) if above else None
-        if at is None:
-            break
-        text, path = _remove_at(text, path[:-1], at, original), path[:-1]
+    while path and (node := find(text, path)) and not node.members:
+        was_there = before is not None and value_at(before, path) is not None
+        if was_there or text[node.start + 1 : node.end - 1].strip():
+            break  # or somebody's comment is in it
+        path = path[:-1]
+        text = _remove_around(text, path, node.start, original)
     return text
 
 
@@ -510,96 +496,66 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise InvalidInput(f"It is no TOML: {error}.", "Mend it, then try again.") from None
 
 
-def write_toml(values: dict[str, Any], end: str) -> str:
-    """Key and value of strings and lists of strings, a line each. Those are the same in TOML as in JSON."""
-    rows = (
-        f"{key} = {json.dumps(value, ensure_ascii=False)}{end}" for key, value in values.items()
-    )
-    return "".join(rows).replace("\x7f", "\\u007f")
+def _put_table(text: str, entry: HostEntry, host: str, mine: bool) -> tuple[str, str]:
+    import tomlkit
 
-
-def _put_table(text: str, entry: Entry, host: str, mine: bool) -> tuple[str, str]:
-    there, end = value_at(parse_toml(text), entry.path), line_end(text)
-    name = f"[{'.'.join(entry.path)}]"
+    there, end, name = value_at(parse_toml(text), entry.path), line_end(text), ".".join(entry.path)
     if isinstance(there, dict) and there | entry.value == there:
         return text, ""
     if there is None:
         gap = "" if not text.strip("\ufeff") else end if text.endswith("\n") else end * 2
-        return f"{text}{gap}{name}{end}{write_toml(entry.value, end)}", ""
-    if not mine:
-        return text, _tell_kept(name, there)
-    for start, stop in reversed(_find_tables(text, entry.path)):
-        head, *rows = text[start:stop].splitlines(keepends=True)
-        if head.strip() != name:
-            continue
-        own = tuple(f"{key} =" for key in entry.value)
-        rest = "".join(row for row in rows if not row.startswith(own))
-        return f"{text[:start]}{head}{write_toml(entry.value, end)}{rest}{text[stop:]}", ""
-    return text, f"{name} is not written as a table of its own; it was kept."
+        table = tomlkit.dumps(entry.value).replace("\n", end)
+        return f"{text}{gap}[{name}]{end}{table}", ""
+    if not mine or not isinstance(there, dict):
+        return text, _explain_kept(name, there)
+    document = tomlkit.parse(text.removeprefix("\ufeff"))
+    for key, value in entry.value.items():
+        if there.get(key) != value:
+            value_at(document, entry.path)[key] = value
+    return _mark(text) + tomlkit.dumps(document), ""
 
 
-def _find_tables(text: str, path: Path) -> list[tuple[int, int]]:
-    """Where a table and the tables inside it stand. What only looks like one inside of a string is found too: the proof tells."""
-    headers = list(re.finditer(r"^\[.*$", text, re.MULTILINE))
-    ends = [*(one.start() for one in headers[1:]), len(text)]
-    name = ".".join(path)
-    found = []
-    for header, end in zip(headers, ends, strict=True):
-        if header[0].startswith((f"[{name}]", f"[{name}.")):
-            body = text[header.start() : end].rstrip(_SPACE)
-            found.append(
-                (header.start(), min(end, header.start() + len(body) + len(line_end(text))))
-            )
-    return found
+def _take_table(text: str, key: Key, host: str, original: str | None) -> str:
+    import tomlkit
+
+    (*above, name), end = key[1], line_end(text)
+    if not is_our_server(value_at(parse_toml(text), key[1])):
+        return text
+    document = tomlkit.parse(text.removeprefix("\ufeff"))
+    del value_at(document, tuple(above))[name]
+    rest = _mark(text) + tomlkit.dumps(document)
+    if original and rest.strip() == original.strip():
+        return original
+    # The empty line that was put before the table.
+    ours = rest.endswith(end * 2) and not text.endswith(end * 2)
+    return rest.removesuffix(end) if ours else rest
 
 
-def _take_table(text: str, path: Path, original: str | None) -> str:
-    known, end = parse_toml(text), line_end(text)
-    for start, stop in reversed(_find_tables(text, path)):
-        lead, rest = text[:start], text[stop:]
-        if original and not rest.strip() and lead.rstrip(_SPACE) == original.rstrip(_SPACE):
-            lead, rest = original, ""
-        elif not lead.strip() or lead.endswith(end * 2):
-            lead = lead.removesuffix(end)  # the empty line that was put before the table
-        if _says_the_same(known, lead + rest, path):
-            text = lead + rest
-    return text
-
-
-def _says_the_same(known: dict[str, Any], text: str, path: Path) -> bool:
-    key = ("table", path)
-    try:
-        return bool(_without(known, [key], "") == _without(parse_toml(text), [key], ""))
-    except InvalidInput:
-        return False
+def _mark(text: str) -> str:
+    """The byte order mark that a text begins with, or nothing."""
+    return "\ufeff" if text.startswith("\ufeff") else ""
 
 
 # Proof
 
 
-def _without(value: Any, keys: Collection[Key], host: str) -> Any:
+def _cut(value: Any, key: Key, host: str) -> Any:
     """What a document says without our entries and without what is empty then."""
-    for kind, path in keys:
-        value = _cut(value, kind, path, host)
-    return value
-
-
-def _cut(value: Any, kind: str, path: Path, host: str) -> Any:
-    key, rest = path[0], path[1:]
-    if not isinstance(value, dict) or key not in value:
+    kind, (name, *rest) = key
+    if not isinstance(value, dict) or name not in value:
         return value
-    inside = value[key]
+    inside = value[name]
     if rest:
-        inside = _cut(inside, kind, rest, host)
+        inside = _cut(inside, (kind, tuple(rest)), host)
     elif kind == "hook" and isinstance(inside, list):
-        inside = [left for one in inside if (left := _without_hooks(one, host))]
+        inside = [left for one in inside if (left := _cut_hooks(one, host))]
     else:
         inside = None
-    others = {name: one for name, one in value.items() if name != key}
-    return others if inside in (None, {}, []) else value | {key: inside}
+    others = {other: one for other, one in value.items() if other != name}
+    return others if inside in (None, {}, []) else value | {name: inside}
 
 
-def _without_hooks(element: Any, host: str) -> Any:
+def _cut_hooks(element: Any, host: str) -> Any:
     handlers = handlers_of(element)
     left = [one for one in handlers if not _is_hook_of(one, host)]
     if len(left) == len(handlers):
@@ -608,12 +564,14 @@ def _without_hooks(element: Any, host: str) -> Any:
 
 
 def _prove(before: str, after: str, keys: Collection[Key], host: str) -> None:
+    if before == after:
+        return
     read = parse_toml if any(kind == "table" for kind, _ in keys) else read_value
-    if _without(read(before), keys, host) != _without(read(after), keys, host):
+    was, now = read(before), read(after)
+    for key in keys:
+        was, now = _cut(was, key, host), _cut(now, key, host)
+    if was != now:
         raise InvalidInput(
             "The file would not have said the same afterwards, so it was left alone.",
             "Change the entries by hand.",
         )
-
-
-_PUTTERS = {"member": _put_member, "hook": _put_hook, "table": _put_table}

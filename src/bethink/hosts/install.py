@@ -12,6 +12,7 @@ import difflib
 import hashlib
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,15 +23,17 @@ from typing import Any, NamedTuple, Self
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.hosts import AGENTS, agent
-from bethink.hosts.edit import Edited, Key, put_entries, take_entries
+from bethink.hosts.edit import Key, put_entries, take_entries
 from bethink.hosts.place import VERSIONED, Place, Target, why_ignored
 from bethink.text import textfile
 
 PARTS = ("mcp", "hooks", "skills")
 WHOLE: Key = ("text", ())  # stands for a file that is ours from end to end
+# By which opencode's plugin starts Bethink, unless it is disarmed already.
+PLUGIN_COMMAND = re.compile(r"^const COMMAND = (?!\[\]).*$", re.MULTILINE)
 
 
-class Outcome(NamedTuple):
+class FileOutcome(NamedTuple):
     """What became of one file."""
 
     host: str
@@ -60,7 +63,7 @@ def plugin_of(host: str, place: Place) -> str:
 # The record
 
 
-class Record(NamedTuple):
+class InstalledFile(NamedTuple):
     """One file, and what of it is ours."""
 
     hosts: Mapping[str, tuple[Key, ...]]  # whose entries are in it
@@ -84,7 +87,7 @@ def digest(text: str | None) -> str:
     return hashlib.sha256((text or "").encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def load_records() -> dict[str, Record]:
+def load_records() -> dict[str, InstalledFile]:
     """By path. A record that cannot be read is an error: without it, `uninstall` would have to guess."""
     text = textfile.read(record_file())
     try:
@@ -97,16 +100,16 @@ def load_records() -> dict[str, Record]:
         ) from None
 
 
-def _read_record(fields: dict[str, Any]) -> Record:
+def _read_record(fields: dict[str, Any]) -> InstalledFile:
     hosts = {
         host: tuple((str(kind), tuple(map(str, path))) for kind, path in keys)
         for host, keys in fields["hosts"].items()
     }
-    known = {name: fields[name] for name in Record._fields if name in fields}
-    return Record(**known | {"hosts": hosts, "folders": tuple(fields.get("folders", ()))})
+    known = {name: fields[name] for name in InstalledFile._fields if name in fields}
+    return InstalledFile(**known | {"hosts": hosts, "folders": tuple(fields.get("folders", ()))})
 
 
-def _save_records(records: Mapping[str, Record]) -> None:
+def _save_records(records: Mapping[str, InstalledFile]) -> None:
     if not records:
         textfile.remove(record_file())
         return
@@ -178,7 +181,7 @@ class Files:
                 f"{path} was changed by something else at the same moment.", "Try again."
             )
 
-    def note(self, path: Path, record: Record | None) -> None:
+    def note(self, path: Path, record: InstalledFile | None) -> None:
         """Changes the record, which `save` then writes: one write for many files."""
         if record is None or not record.hosts:
             self.records.pop(str(path), None)
@@ -193,7 +196,7 @@ class Files:
     def back_up(self, path: Path, text: str | None) -> str:
         return "" if self.dry or text is None else _back_up(path, text)
 
-    def original(self, record: Record | None) -> str | None:
+    def original(self, record: InstalledFile | None) -> str | None:
         """What a file held before, '' if there was none, None where that is not known any more."""
         if record is None or not record.existed:
             return ""
@@ -203,39 +206,30 @@ class Files:
 # Changing files
 
 
-class Plan(NamedTuple):
-    """What becomes of one file."""
-
-    outcome: Outcome
-    file: Path  # behind links
-    text: str | None = None  # to be written; None removes it
-    was: str | None = None
-    meanwhile: Record | None = None  # what the record says until the file is written
-    record: Record | None = None  # and then
-
-
 def install(
     files: Files,
     hosts: Iterable[str],
     place: Place,
     parts: Sequence[str] = PARTS,
     force: bool = False,
-) -> Iterator[Outcome]:
+) -> Iterator[FileOutcome]:
     """Connects hosts: each file that changes, and each that need not. What is there of other parts is taken out."""
     root = str(place.root or "")
     for host in hosts:
         wanted = merge_targets(one for one in agent(host).targets(place) if one.part in parts)
         paths = {str(target.path) for target in wanted}
-        ours = [
-            name for name, one in files.records.items() if host in one.hosts and one.root == root
+        leaving = [
+            Target("", Path(name))
+            for name, one in files.records.items()
+            if host in one.hosts and one.root == root and name not in paths
         ]
-        leaving = [Target("", Path(name)) for name in ours if name not in paths]
-        yield from _change(files, host, [*leaving, *wanted], root, force)
+        changes = [FileChange(files, host, one, root, force) for one in (*leaving, *wanted)]
+        yield from _carry_out(files, changes)
 
 
 def uninstall(
     files: Files, hosts: Sequence[str], roots: Sequence[str] | None = None
-) -> Iterator[Outcome]:
+) -> Iterator[FileOutcome]:
     """Gives the files of these hosts back: of the user, of some projects, or with None of all."""
     for at, host in enumerate(hosts):
         ours = {
@@ -244,7 +238,8 @@ def uninstall(
             if host in record.hosts and (roots is None or record.root in roots)
         }
         later = set(hosts[at + 1 :])
-        for outcome in _change(files, host, [Target("", Path(name)) for name in ours]):
+        changes = [FileChange(files, host, Target("", Path(name))) for name in ours]
+        for outcome in _carry_out(files, changes):
             if not later & ours[str(outcome.path)].hosts.keys():  # or its turn is yet to come
                 yield outcome
 
@@ -259,28 +254,27 @@ def merge_targets(targets: Iterable[Target]) -> list[Target]:
     return list(found.values())
 
 
-def _change(
-    files: Files, host: str, targets: Sequence[Target], root: str = "", force: bool = False
-) -> Iterator[Outcome]:
-    plans = [Change(files, host, target, root, force).plan() for target in targets]
-    for plan in plans:
-        if plan.meanwhile:
-            files.note(plan.outcome.path, plan.meanwhile)
+def _carry_out(files: Files, changes: Sequence[FileChange]) -> Iterator[FileOutcome]:
+    """Writes the record, then the files, then the record: a kill in between leaves nothing that the record does not know."""
+    for change in changes:
+        change.plan()
+        files.note(change.path, change.meanwhile)
     files.save()
     folders: set[str] = set()
     try:
-        for plan in plans:
-            path, known = plan.outcome.path, files.records.get(str(plan.outcome.path))
+        for change in changes:
+            known = files.records.get(str(change.path))
             try:
-                if plan.text != plan.was:
-                    files.write(plan.file, plan.text, plan.was)
-                if plan.outcome.status != "failed":
-                    files.note(path, plan.record)
-                if known and str(path) not in files.records:
+                if change.text != change.was:
+                    files.write(change.file, change.text, change.was)
+                if change.outcome.status != "failed":
+                    files.note(change.path, change.record)
+                if known and str(change.path) not in files.records:
                     folders.update(known.folders)
-                yield plan.outcome
+                yield change.outcome
             except BethinkError as error:
-                yield plan.outcome._replace(status="failed", reasons=(_sentence(error),), diff="")
+                reasons = (_explain(error),)
+                yield change.outcome._replace(status="failed", reasons=reasons, diff="")
     finally:  # what is done is done, also if it is stopped here
         files.save()
     for folder in sorted(() if files.dry else folders, key=len, reverse=True):
@@ -288,18 +282,31 @@ def _change(
             Path(folder).rmdir()
 
 
-class Change:
-    """One file on its way from what it holds to what it should hold for a host."""
+class FileChange:
+    """One file on its way from what it holds to what it should hold for a host. `plan` decides and writes nothing but backups."""
 
-    def __init__(self, files: Files, host: str, target: Target, root: str, force: bool) -> None:
+    outcome: FileOutcome
+    text: str | None  # to be written; None removes the file
+    record: InstalledFile | None  # what the record says then
+    meanwhile: InstalledFile  # and until then
+
+    def __init__(
+        self,
+        files: Files,
+        host: str,
+        target: Target,
+        root: str = "",
+        force: bool = False,
+        known: InstalledFile | None = None,
+    ) -> None:
         self.files, self.host, self.target, self.force = files, host, target, force
-        self.path = self.file = target.path
+        self.path = self.file = target.path  # the latter behind links
         self.was: str | None = None
-        self.known = files.records.get(str(target.path)) or Record({}, root)
+        self.known = known or files.records.get(str(target.path)) or InstalledFile({}, root)
         self.mine = self.known.hosts.get(host, ())
         self.others = {one: keys for one, keys in self.known.hosts.items() if one != host}
 
-    def plan(self) -> Plan:
+    def plan(self) -> FileOutcome:
         try:
             self.file = follow(self.path, self.known.root)
             self.was = self.files.read(self.file)
@@ -311,33 +318,32 @@ class Change:
                 return self.end("unchanged", None, None, f"{self.path} is no longer there.")
             return self.plan_entries()
         except BethinkError as error:
-            return self.end("failed", self.was, self.known, _sentence(error))
+            return self.end("failed", self.was, self.known, _explain(error))
 
     def end(
         self,
         status: str,
         text: str | None,
-        record: Record | None,
+        record: InstalledFile | None,
         *reasons: str,
-        meanwhile: Record | None = None,
+        meanwhile: InstalledFile | None = None,
         backup: str = "",
-    ) -> Plan:
-        """What becomes of the file: its text, and what the record says from then on."""
+    ) -> FileOutcome:
+        """Settles what becomes of the file: its text, and what the record says from then on."""
         parts = parts_of(self.path, self.mine)
         part = self.target.part or (parts[0] if len(parts) == 1 else "")
         diff = difference(self.path, self.was, text)
-        outcome = Outcome(self.host, part, self.path, status, reasons, diff, backup)
-        return Plan(outcome, self.file, text, self.was, meanwhile or self.known, record)
+        self.text, self.record, self.meanwhile = text, record, meanwhile or self.known
+        self.outcome = FileOutcome(self.host, part, self.path, status, reasons, diff, backup)
+        return self.outcome
 
-    def plan_whole(self, text: str) -> Plan:
+    def plan_whole(self, text: str) -> FileOutcome:
         was, known = self.was, self.known
         if was is not None and not known.hosts:
+            if was == text:
+                return self.end("unchanged", was, None)
             kept = f"{self.path} is there already and is not ours; it was kept."
-            return (
-                self.end("unchanged", was, None)
-                if was == text
-                else self.end("kept", was, None, kept)
-            )
+            return self.end("kept", was, None, kept)
         if was is not None and not known.is_ours(was):
             kept = f"You changed {self.path}; it was kept. Remove it to get ours."
             return self.end("kept", was, known, kept)
@@ -350,65 +356,68 @@ class Change:
         status = "made" if was is None else "unchanged" if was == text else "changed"
         return self.end(status, text, record, meanwhile=record)
 
-    def plan_removal(self) -> Plan:
+    def plan_removal(self) -> FileOutcome:
         if self.others:
             still = f"{', '.join(self.others)} still needs {self.path}."
             return self.end("unchanged", self.was, self.known._replace(hosts=self.others), still)
-        if self.was is not None and not self.known.is_ours(self.was):
-            return self.end("kept", self.was, None, f"You changed {self.path}; it was kept.")
-        return self.end("removed" if self.was else "unchanged", None, None)
+        if self.was is None or self.known.is_ours(self.was):
+            return self.end("removed" if self.was else "unchanged", None, None)
+        # What the user made of it stays; a plugin that would go on calling Bethink is disarmed.
+        rest, changed = PLUGIN_COMMAND.subn("const COMMAND = []", self.was)
+        kept = f"You changed {self.path}; it was kept" + (
+            ", and calls Bethink no more." if changed else "."
+        )
+        return self.end("cleaned" if rest != self.was else "kept", rest, None, kept)
 
-    def plan_entries(self) -> Plan:
-        was, known, wanted = self.was, self.known, self.target.entries
-        untouched, original = known.after == digest(was), self.files.original(known)
-        needed = {entry.key for entry in wanted} | {
-            key for keys in self.others.values() for key in keys if key[0] != "hook"
-        }
+    def plan_entries(self) -> FileOutcome:
+        was, wanted, original = self.was, self.target.entries, self.files.original(self.known)
+        shared = {key for keys in self.others.values() for key in keys if key[0] != "hook"}
+        needed = shared | {entry.key for entry in wanted}
         going = [key for key in self.mine if key not in needed]
         text = self.target.start if was is None else was
-        edited = Edited(take_entries(text, going, self.host, original), ())
-        if wanted:
-            edited = put_entries(edited.text, wanted, self.host, self.mine, self.force)
-        if known.hosts and not edited.keys and not self.others:
-            return self.plan_return(edited.text, untouched)
+        text = take_entries(text, going, self.host, original)
+        edited = put_entries(text, wanted, self.host, self.mine, self.force)
+        if self.known.hosts and not edited.keys and not self.others:
+            return self.plan_return(edited.text, original)
         why = why_ignored(self.target, edited.text, AGENTS[self.host])
         reasons = (*edited.kept, why) if why else edited.kept
         if not edited.keys or (edited.text == was and set(edited.keys) == set(self.mine)):
-            return self.end("kept" if edited.kept else "unchanged", was, known, *reasons)
+            return self.end("kept" if edited.kept else "unchanged", was, self.known, *reasons)
         backup = self.files.back_up(self.path, was)
-        if was is None:
-            known = known._replace(existed=False, folders=_missing_folders(self.file), original="")
-        elif not known.hosts:
-            known = known._replace(existed=True, original=backup)
-        elif (
-            not untouched
-        ):  # somebody edited it: without our entries it is what it should become again
-            known = self.without_us(was, original)
-        record = known._replace(
-            hosts={**self.others, self.host: edited.keys}, after=digest(edited.text)
-        )
+        hosts = {**self.others, self.host: edited.keys}
+        record = self.find_origin(original, backup)
+        record = record._replace(hosts=hosts, after=digest(edited.text))
         both = tuple(dict.fromkeys((*self.mine, *edited.keys)))
+        meanwhile = record._replace(hosts=hosts | {self.host: both})
         status = "made" if was is None else "unchanged" if edited.text == was else "changed"
-        meanwhile = record._replace(hosts={**self.others, self.host: both})
         return self.end(status, edited.text, record, *reasons, meanwhile=meanwhile, backup=backup)
 
-    def without_us(self, text: str, original: str | None) -> Record:
-        """The record under which a file that was edited since is given back as its editor wants it."""
-        for host, keys in self.known.hosts.items():
-            text = take_entries(text, keys, host, original)
-        if not self.known.existed and _is_blank(text):
-            return self.known
-        return self.known._replace(existed=True, original=self.files.back_up(self.path, text))
+    def find_origin(self, original: str | None, backup: str) -> InstalledFile:
+        """The record with what the file is to become again when nothing of ours is in it."""
+        was, known = self.was, self.known
+        if was is None:
+            folders = _missing_folders(self.file)
+            return known._replace(existed=False, folders=folders, original="")
+        if not known.hosts:
+            return known._replace(existed=True, original=backup)
+        if known.after == digest(was):
+            return known
+        for host, keys in known.hosts.items():  # somebody edited it: what is theirs counts
+            was = take_entries(was, keys, host, original)
+        if not known.existed and _is_blank(was):
+            return known
+        return known._replace(existed=True, original=self.files.back_up(self.path, was))
 
-    def plan_return(self, rest: str, untouched: bool) -> Plan:
+    def plan_return(self, rest: str, original: str | None) -> FileOutcome:
         """Nothing of ours stays in the file: it becomes what it was, or is left without our entries."""
-        existed, original = self.known.existed, self.files.original(self.known)
-        if not existed and (untouched or _is_blank(rest)):
+        untouched = self.known.after == digest(self.was)
+        if not self.known.existed and (untouched or _is_blank(rest)):
             return self.end("removed", None, None)
         if untouched and original is not None:
             return self.end("restored", original, None)
-        self.files.back_up(self.path, self.was)
-        return self.end("unchanged" if rest == self.was else "cleaned", rest, None)
+        backup = self.files.back_up(self.path, self.was)
+        status = "unchanged" if rest == self.was else "cleaned"
+        return self.end(status, rest, None, backup=backup)
 
 
 def follow(path: Path, root: str = "") -> Path:
@@ -443,7 +452,7 @@ def parts_of(path: Path, keys: Iterable[Key]) -> list[str]:
     return list(dict.fromkeys(names[kind] for kind, _ in keys if kind in names))
 
 
-def _sentence(error: BethinkError) -> str:
+def _explain(error: BethinkError) -> str:
     return f"{error.message} {error.hint}" if error.hint else error.message
 
 
@@ -461,38 +470,34 @@ def _missing_folders(file: Path) -> tuple[str, ...]:
 # Entries that the record does not know
 
 
-def find_strays(files: Files, hosts: Iterable[str], place: Place, force: bool) -> Iterator[Outcome]:
+def find_strays(
+    files: Files, hosts: Iterable[str], place: Place, force: bool
+) -> Iterator[FileOutcome]:
     """Entries of Bethink that `install` did not make: told, and with `force` taken out."""
+    root = str(place.root or "")
     for host in hosts:
         for target in merge_targets(agent(host).targets(place)):
-            if target.entries and str(target.path) not in files.records:
-                yield from _stray(files, host, target, place, force)
+            if not target.entries or str(target.path) in files.records:
+                continue
+            keys = tuple(entry.key for entry in target.entries)
+            known = InstalledFile({host: keys}, root, existed=True)
+            file = Target(target.part, target.path)
+            found = FileChange(Files(dry=True), host, file, known=known).plan()
+            if found.status != "cleaned":
+                continue  # a file that cannot be understood holds nothing that we could know
+            if force:
+                yield from _carry_out(files, [FileChange(files, host, file, known=known)])
+                continue
+            reason = (
+                f"{target.path} starts Bethink by an entry that `install` did not make. "
+                "`bethink uninstall --force` removes it."
+            )
+            yield found._replace(status="kept", reasons=(reason,), diff="")
 
 
-def _stray(files: Files, host: str, target: Target, place: Place, force: bool) -> Iterator[Outcome]:
-    path = target.path
-    outcome = Outcome(host, target.part, path, "kept")
-    keys = [one.key for one in target.entries]
-    try:
-        was = files.read(path.resolve()) or ""
-        text = take_entries(was, keys, host, None)
-        if text == was:
-            return
-        if not force:
-            reason = f"{path} starts Bethink by an entry that `install` did not make. `bethink uninstall --force` removes it."
-            yield outcome._replace(reasons=(reason,))
-            return
-        backup = files.back_up(path, was)
-        files.write(follow(path, str(place.root or "")), text, was)
-        diff = difference(path, was, text)
-        yield outcome._replace(status="cleaned", diff=diff, backup=backup)
-    except InvalidInput:  # a file that cannot be understood holds nothing that we could know
-        return
-    except (BethinkError, OSError) as error:
-        yield outcome._replace(status="failed", reasons=(str(error),))
-
-
-def doubled_hooks(records: Mapping[str, Record], hosts: Sequence[str], root: str) -> list[str]:
+def doubled_hooks(
+    records: Mapping[str, InstalledFile], hosts: Sequence[str], root: str
+) -> list[str]:
     """Notes about hosts that are connected for the user and get hooks of a project as well, or the other way round."""
     notes = []
     for host in hosts:

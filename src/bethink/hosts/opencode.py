@@ -48,7 +48,7 @@ from bethink.hosts.base import (
     text_of,
     time_of,
 )
-from bethink.hosts.edit import SERVER, Entry
+from bethink.hosts.edit import SERVER, HostEntry
 from bethink.hosts.place import Place, Target
 from bethink.hosts.transcript import PAGE_BYTES, PAGE_TURNS, Transcript, WholeTranscript
 from bethink.skills import opencode_plugin
@@ -264,7 +264,7 @@ def targets(where: Place) -> list[Target]:
     value = {"type": "local", "command": command, "enabled": True, "timeout": MILLISECONDS}
     script = folder(where) / "plugins" / "bethink.js"
     return [
-        Target("mcp", path, (Entry("member", ("mcp", SERVER), value),)),
+        Target("mcp", path, (HostEntry("member", ("mcp", SERVER), value),)),
         Target("hooks", script, text=opencode_plugin(where.words)),
         *place.skill_targets("opencode", where.folder(".agents") / "skills"),
     ]

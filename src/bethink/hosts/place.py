@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from bethink import skills
 from bethink.errors import BethinkError
-from bethink.hosts.edit import SERVER, Entry, is_empty, parse_toml, read_value
+from bethink.hosts.edit import SERVER, HostEntry, is_empty, parse_toml, read_value
 from bethink.text import textfile
 
 NAME = "bethink"
@@ -71,23 +71,23 @@ class Target(NamedTuple):
 
     part: str  # mcp, hooks or skills
     path: Path
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[HostEntry, ...] = ()
     text: str | None = None
     strict: bool = False  # whether the host ignores a file with comments or trailing commas
     start: str = ""  # what a file begins with that is not there yet
 
 
 def server_target(path: Path, value: Mapping[str, Any], strict: bool = False) -> Target:
-    entry = Entry("member", ("mcpServers", SERVER), dict(value))
+    entry = HostEntry("member", ("mcpServers", SERVER), dict(value))
     return Target("mcp", path, (entry,), strict=strict)
 
 
 def hook_entries(
     events: Mapping[str, str], make: Callable[[Place, str], dict[str, Any]], where: Place
-) -> tuple[Entry, ...]:
+) -> tuple[HostEntry, ...]:
     """A hook for each event, in the list of that event."""
     return tuple(
-        Entry("hook", ("hooks", name), make(where, event)) for name, event in events.items()
+        HostEntry("hook", ("hooks", name), make(where, event)) for name, event in events.items()
     )
 
 

@@ -11,7 +11,7 @@ from bethink import config, project
 from bethink.errors import BethinkError, NotFound, UsageError
 from bethink.hosts import AGENTS, agent, place
 from bethink.hosts import install as installer
-from bethink.hosts.install import Outcome
+from bethink.hosts.install import FileOutcome
 from bethink.hosts.place import NAME, Place, is_passing
 from bethink.ingest.redact import redact
 from bethink.surface.cli import console
@@ -193,7 +193,7 @@ def command_notes(where: Place) -> list[str]:
 
 
 def outcome_result(
-    args: Namespace, outcomes: Sequence[Outcome], notes: list[str], following: str = ""
+    args: Namespace, outcomes: Sequence[FileOutcome], notes: list[str], following: str = ""
 ) -> Result:
     if args.dry_run and outcomes:
         following = "Nothing was changed. Without --dry-run it is done."
@@ -217,7 +217,7 @@ def outcome_result(
     )
 
 
-def render_outcomes(outcomes: Sequence[Outcome], words: dict[str, str]) -> Iterator[str]:
+def render_outcomes(outcomes: Sequence[FileOutcome], words: dict[str, str]) -> Iterator[str]:
     """Every file with its changed lines, by host; skills only as how many."""
     host = ""
     for outcome in outcomes:

@@ -675,3 +675,98 @@ def test_a_change_that_is_said_replaces_what_was_said_before(memory, tmp_path):
         fill(memory, transcript(path, f"s{number}", tmp_path / "shop", *turns, began=began))
     (now,) = memory.list(filter=memory.filter(kinds=("decision",)))
     assert now.content == said[1]
+
+
+# What a session was asked, did and left
+
+WORKED = [
+    ("user", "please cache the carts in Redis, they are slow"),
+    (
+        "assistant",
+        [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "git commit -m x"}}],
+    ),
+    (
+        "user",
+        [
+            {
+                "type": "tool_result",
+                "tool_use_id": "c1",
+                "content": "[main 1a2b3c4] Cache the carts in Redis",
+            }
+        ],
+    ),
+    ("assistant", "Committed. Want me to push the branch?"),
+]
+DIGEST = {
+    "asked": "cache the carts in Redis, they are slow",
+    "done": "Cache the carts in Redis",
+    "left": "push the branch",
+}
+
+
+def worked(path, project, *more):
+    rows = [
+        claude(at, "", cwd=str(project), type=role, message={"role": role, "content": said})
+        for at, (role, said) in enumerate((*WORKED, *more), 1)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    return path
+
+
+def test_a_session_has_a_digest_that_grows_with_it(memory, tmp_path):
+    file, shop = tmp_path / "s1.jsonl", tmp_path / "shop"
+    fill(memory, worked(file, shop))
+    [session] = conversations.sessions(memory)
+    assert session.digest == DIGEST and session.title == "Cache the carts in Redis, they are slow"
+    later = (("user", "yes"), ("assistant", "I pushed the branch to the shop's server."))
+    fill(memory, worked(file, shop, *later))
+    [session] = conversations.sessions(memory)
+    assert session.digest == DIGEST | {"left": "nothing"}
+    with Bethink(tmp_path / "whole.db", directory=shop, embedder=HashingEmbedder()) as whole:
+        fill(whole, file)
+        assert conversations.sessions(whole)[0].digest == session.digest
+
+
+def test_a_search_finds_the_topic_by_what_was_committed_in_it(memory, tmp_path):
+    fill(memory, worked(tmp_path / "s1.jsonl", tmp_path / "shop"))
+    [topic] = conversations.topics(memory, conversations.sessions(memory)[0])
+    assert "Done: Cache the carts in Redis" in topic.summary.splitlines()
+
+
+def test_a_digest_goes_with_what_is_purged_and_holds_no_secret(memory, tmp_path):
+    secret = "Use AKIAIOSFODNN7EXAMPLE and ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    commit = [
+        {"type": "tool_use", "id": "c2", "name": "Bash", "input": {"command": "git commit -qm 'x'"}}
+    ]
+    result = [{"type": "tool_result", "tool_use_id": "c2", "content": f"[main 1a2b3c4] {secret}"}]
+    more = (("assistant", commit), ("user", result), ("assistant", "I changed it."))
+    fill(memory, worked(tmp_path / "s1.jsonl", tmp_path / "shop", *more))
+    [session] = conversations.sessions(memory)
+    assert (
+        "ghp_" not in json.dumps(dict(session.metadata))
+        and session.digest["done"] == DIGEST["done"]
+    )
+    turn = next(one for one in kept(memory, "context") if "Redis" in one.content)
+    memory.forget(turn.id, purge=True)
+    assert conversations.sessions(memory)[0].digest is None
+
+
+def test_a_plan_is_the_agents_word_though_the_user_hands_it_over(memory, tmp_path):
+    plan = "Implement the following plan:\n\n# Cache the carts\n\nWe decided to use Redis for the carts."
+    file = tmp_path / "s1.jsonl"
+    file.write_text(json.dumps(claude(1, plan, cwd=str(tmp_path / "shop"))) + "\n")
+    fill(memory, file)
+    found = [one for one in kept(memory) if "Redis" in one.content]
+    assert found and {one.trust for one in found} == {2}
+    assert conversations.sessions(memory)[0].title == "Cache the carts"
+
+
+def test_the_command_shows_what_sessions_asked_did_and_left(cli, tmp_path):  # noqa: F811
+    assert "No conversations" in cli("sessions").err
+    worked(tmp_path / "s1.jsonl", cli.project)
+    cli("backfill", str(tmp_path / "s1.jsonl"))
+    told = cli("sessions").out
+    assert [line.strip() for line in told.splitlines()[2:]] == [
+        f"{name.capitalize()}: {text}" for name, text in DIGEST.items()
+    ]
+    assert json.loads(cli("sessions", "s1", "--json").out)[0]["digest"] == DIGEST

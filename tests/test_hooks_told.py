@@ -10,7 +10,7 @@ import pytest
 from hooking import Shop
 
 from bethink import Bethink
-from bethink.features import handoffs, promotion
+from bethink.features import conversations, handoffs, promotion
 from bethink.hooks import prompt
 from bethink.hooks.event import Hook
 from bethink.recall.shape import tokens
@@ -69,6 +69,29 @@ def test_a_briefing_has_the_handoff_what_is_open_what_was_decided_and_how_to_ask
     places = [told.index(part) for part in order]
     assert places == sorted(places)
     assert "We deploy from main" in told
+
+
+def test_a_briefing_starts_with_what_the_last_session_was_asked_did_and_left(shop: Shop) -> None:
+    shop.add("We deploy from main", "decision")
+    chat = shop.project / "chat.md"
+    chat.write_text(
+        "## User\n\nTODO: rename the orders table. Please cache the carts in Redis\n\n## Assistant\n\n"
+        "I cached the carts in Redis.\n\nNext steps:\n\n- [ ] Measure the cart page under load\n"
+    )
+    with shop.memory() as memory:
+        conversations.backfill(memory, [("plain", chat)])
+    told = shop.start()
+    order = [
+        "Last session:\n- Asked: ",
+        "- Done: I cached the carts in Redis\n",
+        "- Left: Measure the cart page under load\n",
+        "We deploy from main",
+    ]
+    places = [told.index(one) for one in order]
+    assert places == sorted(places)
+    # What the agent was told to do before its report is not told as open.
+    assert told.count("rename the orders table") <= 1
+    assert "- Done:" not in shop.start(session_id="chat")
 
 
 def test_nothing_is_said_where_there_is_nothing(shop: Shop) -> None:

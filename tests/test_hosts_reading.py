@@ -15,6 +15,7 @@ from transcripts import CLAUDE, LINE_FILES, SESSION, claude_line, read, stored, 
 from bethink import hosts
 from bethink.errors import BethinkError
 from bethink.hosts import base, lines
+from bethink.hosts.base import Fact
 
 EVERY = pytest.mark.parametrize("name", LINE_FILES)
 RELAXED = settings(
@@ -388,3 +389,131 @@ def test_a_position_keeps_nothing_that_was_said(name):
     ]
     said = [turn.text for turn in read(LINE_FILES[name], host=host_of(name))[0]]
     assert [(text, state) for text in said for state in states if text[:15] in state] == []
+
+
+# what tools did
+
+COMMIT = "git commit -qm 'Cache the carts'"
+
+
+def claude_work(command, output, failed):
+    call = {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": command}}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": output, "is_error": failed}
+    return [claude_line(1, [call], "assistant"), claude_line(2, [result]), claude_line(3, "Done.")]
+
+
+def codex_work(command, output, failed):
+    call = {"type": "function_call", "name": "exec_command", "call_id": "c1"}
+    call["arguments"] = json.dumps({"cmd": command})
+    text = f"Process exited with code {int(failed)}\nOutput:\n{output}"
+    result = {"type": "function_call_output", "call_id": "c1", "output": text}
+    said = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Done."}]}
+    return [{"type": "response_item", "payload": one} for one in (call, result, said)]
+
+
+def copilot_work(command, output, failed):
+    call = {"toolCallId": "c1", "name": "bash", "arguments": {"command": command}}
+    result = {"toolCallId": "c1", "success": not failed, "result": {"content": output}}
+    return [
+        {"type": "assistant.message", "id": "1", "data": {"toolRequests": [call]}},
+        {"type": "tool.execution_complete", "id": "2", "data": result},
+        {"type": "assistant.message", "id": "3", "data": {"content": "Done."}},
+    ]
+
+
+def gemini_work(command, output, failed):
+    answer = [{"functionResponse": {"response": {"output": output}}}]
+    call = {"id": "c1", "name": "run_shell_command", "args": {"command": command}, "result": answer}
+    call["status"] = "error" if failed else "success"
+    return [
+        {"id": "1", "type": "gemini", "content": "", "toolCalls": [call]},
+        {"id": "2", "type": "gemini", "content": "Done."},
+    ]
+
+
+def opencode_work(command, output, failed):
+    state = {"status": "completed", "input": {"command": command}, "output": output}
+    tool = {"type": "tool", "tool": "bash", "callID": "c1"}
+    tool["state"] = state | {"metadata": {"exit": int(failed)}}
+    parts = [tool, {"type": "text", "text": "Done.", "id": "p2", "time": {"start": 1, "end": 2}}]
+    message = {"info": {"id": "m1", "role": "assistant"}, "parts": parts}
+    return [{"info": {"id": "s1", "directory": "/shop"}, "messages": [message]}]
+
+
+@pytest.mark.parametrize(
+    "lines_of", [claude_work, codex_work, copilot_work, gemini_work, opencode_work]
+)
+@pytest.mark.parametrize(
+    ("command", "output", "failed", "work"),
+    [
+        (COMMIT, "", False, [Fact("commit", "Cache the carts")]),
+        # What git reports counts: it may be another subject, and it stands whatever failed behind it.
+        (
+            "git commit -F note && git push",
+            "[main 1a2b3c4] Cache carts\nrejected",
+            True,
+            [Fact("commit", "Cache carts")],
+        ),
+        (COMMIT, "nothing to commit", True, []),
+        ("go test ./... | tail -3", "--- FAIL: TestCart\nFAIL", False, [Fact("failed", "go test")]),
+        ("cd shop && npm run lint", "", False, [Fact("passed", "npm run lint")]),
+        ("pytest -q", "1 failed, 3 passed", False, [Fact("failed", "pytest")]),
+        ("pytest -q", "0 failed, 3 passed", False, [Fact("passed", "pytest")]),
+        (
+            "gh pr create --fill",
+            "https://git.example/ada/shop/pull/7\n",
+            False,
+            [Fact("pull request", "#7")],
+        ),
+        ("cat test.log; ls build", "[x 1a2b3c4] no", False, []),
+    ],
+)
+def test_commits_checks_and_pull_requests_come_with_the_next_turn(
+    tmp_path, lines_of, command, output, failed, work
+):
+    host = lines_of.__name__.partition("_")[0]
+    name = "session.json" if host == "opencode" else "session.jsonl"
+    path = written(tmp_path / name, *lines_of(command, output, failed))
+    turns, _ = read(path, host=host)
+    assert [list(turn.work) for turn in turns] == [work]
+
+
+def test_what_a_call_did_is_known_also_when_its_result_comes_in_the_next_reading(tmp_path):
+    call, result, said = claude_work(COMMIT, "", False)
+    path = written(tmp_path / "s1.jsonl", call)
+    _, first = read(path)
+    written(path, call, result)
+    _, second = read(path, stored(first.position))
+    written(path, call, result, said)
+    turns, _ = read(path, stored(second.position))
+    assert [list(turn.work) for turn in turns] == [[Fact("commit", "Cache the carts")]]
+
+
+def test_edits_are_work_and_reading_is_not(tmp_path):
+    calls = [
+        {"type": "tool_use", "id": name, "name": name, "input": {"file_path": f"{name}.py"}}
+        for name in ("Edit", "Read", "Write")
+    ]
+    results = [{"type": "tool_result", "tool_use_id": one["id"], "content": "ok"} for one in calls]
+    path = tmp_path / "s1.jsonl"
+    written(
+        path, claude_line(1, calls, "assistant"), claude_line(2, results), claude_line(3, "Ok.")
+    )
+    assert list(read(path)[0][0].work) == [Fact("edit", "Edit.py"), Fact("edit", "Write.py")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        claude_line(
+            1,
+            "Implement the following plan:\n\n# Cache the carts\n\nIf you need specific details from before exiting plan mode, read x",
+        ),
+        claude_line(1, "go", planContent="# Cache the carts"),
+        {"role": "user", "content": "Implement the following plan:\n\n# Cache the carts"},
+    ],
+)
+def test_a_plan_that_is_handed_back_is_kept_as_a_plan(tmp_path, line):
+    turns, _ = read(written(tmp_path / "s1.jsonl", line))
+    assert [(turn.plan, turn.summary, turn.role) for turn in turns] == [(True, False, "user")]
+    assert turns[0].text == "Implement the following plan:\n\n# Cache the carts"

@@ -9,7 +9,9 @@ from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bethink.ingest.titles import name, session_title, summarise
+from bethink.hosts.base import Fact
+from bethink.ingest.titles import compose_digest, follow, name, session_title, summarise
+from bethink.recall.shape import tokens
 
 NAMES = cases("titles-names")
 
@@ -42,18 +44,60 @@ def test_a_later_request_that_says_more_is_not_preferred():
     assert name(turns).startswith("Fix the thumbnails")
 
 
-def test_a_request_that_would_fit_any_topic_gets_the_telling_terms_of_the_topic():
-    turns = [
-        ("user", "can you take a look at this?"),
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        # A request that would fit any topic is told by the answer, or by what the session committed.
         (
-            "assistant",
-            "The PriceFormatter rounds twice: once in PriceFormatter and once in the InvoiceWriter.",
+            [
+                ("user", "can you take a look at this?"),
+                ("assistant", "Let me look. The PriceFormatter rounds twice."),
+                ("user", "fix it"),
+            ],
+            "The PriceFormatter rounds twice",
         ),
-        ("user", "fix it"),
-        ("assistant", "PriceFormatter rounds once now and InvoiceWriter trusts it."),
-    ]
-    found = name(turns)
-    assert "PriceFormatter" in found and "InvoiceWriter" in found
+        (
+            [("user", "8"), ("assistant", "# Plan: Round prices once\n\nFirst …")],
+            "Round prices once",
+        ),
+        ([("user", "ship it"), ("assistant", "Pushed.")], "Round prices once in the formatter"),
+        # A choice, and an answer below the agent's question, say nothing by themselves.
+        (
+            [
+                ("user", "3 but on this branch"),
+                ("assistant", "Ok."),
+                ("user", "Which currency?\nonly euros in the invoice"),
+            ],
+            "Only euros in the invoice",
+        ),
+        # What somebody else wrote is no request of the user's.
+        (
+            [
+                ("user", "have a look at this:\n\n## Bug\nThe ledger loses cents\n"),
+                ("user", "make the rounding configurable"),
+            ],
+            "Make the rounding configurable",
+        ),
+        # A plan that is handed back to the agent is told by its own name.
+        (
+            [
+                (
+                    "user",
+                    "Implement the following plan:\n\n# Plan: Round prices once\n\n## Context\n",
+                )
+            ],
+            "Round prices once",
+        ),
+    ],
+)
+def test_a_session_is_told_by_the_first_thing_that_says_what_it_is_about(turns, expected):
+    assert (
+        session_title(
+            turns,
+            [Fact("commit", "Round prices once in the formatter")][: turns[0][1] == "ship it"],
+        )
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +146,7 @@ def test_a_session_has_a_longer_title_than_its_first_topic():
             "migrate the session cache from Redis to PostgreSQL with zero downtime for customers in Europe",
         )
     ]
-    assert len(name(turns).split()) <= 8 < len(session_title(turns).split()) <= 10
+    assert len(name(turns).split()) <= 10 < len(session_title(turns).split()) <= 12
 
 
 IDEAS = [
@@ -127,6 +171,7 @@ TALK = [
 def test_a_summary_has_a_line_for_each_thing_that_there_is():
     assert summarise(TALK, IDEAS).splitlines() == [
         "Focus: Please add retry logic to the payment worker; Should the retry also cover a declined card?",
+        "Done: I added a retry with backoff",
         "Decisions: The retry uses exponential backoff with five attempts; A declined card is never retried",
         "Conclusions: The worker acknowledges a message only after the charge is stored",
         "Open: Who reads the dead letter queue?; Add an alert for the dead letter queue",
@@ -263,15 +308,123 @@ TURN = st.tuples(st.sampled_from(["user", "assistant"]), TEXT)
 def test_names_and_summaries_are_short_and_hold_only_words_that_were_said(turns, ideas):
     said = " ".join([text for _, text in turns] + [text for _, text, _ in ideas]).lower()
     title, summary = name(turns), summarise(turns, ideas)
-    assert len(title.split()) <= 8 and len(title) <= 72 and "\n" not in title
+    assert len(title.split()) <= 10 and len(title) <= 72 and "\n" not in title
     assert len(summary) <= 600
-    assert len(summary.splitlines()) <= 4
+    assert len(summary.splitlines()) <= 5
     assert all(
-        re.match(r"(Focus|Decisions|Conclusions|Open): \S", line)
+        re.match(r"(Focus|Done|Decisions|Conclusions|Open): \S", line)
         for line in summary.split("\n")
         if line
     )
-    told = re.sub(r"^(Focus|Decisions|Conclusions|Open):", "", summary, flags=re.MULTILINE)
+    told = re.sub(r"^(Focus|Done|Decisions|Conclusions|Open):", "", summary, flags=re.MULTILINE)
     invented = {word for word in re.findall(r"\w+", f"{title} {told}".lower()) if word not in said}
     assert not invented
     assert (name(turns), summarise(turns, ideas)) == (title, summary)
+
+
+# The digest of a session
+
+REPORT = "I added a retry with backoff to the payment worker. All 40 tests pass."
+COMMIT = Fact("commit", "Retry failed charges with backoff")
+
+
+def digest(*turns, work=(), **more):
+    return tuple(compose_digest(follow({}, turns, work, **more)).values())
+
+
+ASKED = ("user", "hey, can you add retry logic to the payment worker? It drops messages.")
+ASKED_FOR = "add retry logic to the payment worker?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "work", "done", "left"),
+    [
+        (REPORT, (), "I added a retry with backoff to the payment worker", "nothing"),
+        (REPORT, (COMMIT,), COMMIT.name, "nothing"),
+        (
+            "Committed as `602c11e`. Want me to push and open a PR?",
+            (COMMIT, Fact("pull request", "#7")),
+            f"PR #7: {COMMIT.name}",
+            "push and open a PR",
+        ),
+        (
+            f"{REPORT}\n\n## Next steps\n\n- Alert on the dead letter queue\n- Rotate the key\n",
+            (),
+            "I added a retry with backoff to the payment worker",
+            "Alert on the dead letter queue; Rotate the key",
+        ),
+        (
+            f"{REPORT} The migration is not merged yet.",
+            (COMMIT,),
+            COMMIT.name,
+            "The migration is not merged yet",
+        ),
+        # Somebody stopped in the middle of the work.
+        (
+            "Now wiring the backoff into the worker.",
+            (),
+            "",
+            "Now wiring the backoff into the worker",
+        ),
+        ("It fails.", (Fact("failed", "make test"),), "", "make test fails"),
+        (
+            "The worker is fine.",
+            (Fact("failed", "make test"), Fact("passed", "make test")),
+            "",
+            "nothing",
+        ),
+        ("Ok.", (Fact("edit", "src/worker.py"),), "edited worker.py", "nothing"),
+    ],
+)
+def test_a_digest_tells_what_was_asked_done_and_left(answer, work, done, left):
+    assert digest(ASKED, ("assistant", answer), work=work) == (ASKED_FOR, done, left)
+
+
+def test_what_nobody_answered_and_a_plan_that_nobody_took_up_are_left():
+    later = ("user", "now move the dead letter queue to Redis")
+    assert (
+        digest(ASKED, ("assistant", REPORT), later)[2] == "now move the dead letter queue to Redis"
+    )
+    plan = ("assistant", "# Plan: Retry with backoff\n\n## Context\n\nThe worker was changed.")
+    assert digest(ASKED, plan, plan=True)[2] == "Retry with backoff"
+
+
+def test_the_recap_of_a_host_speaks_for_the_whole_session():
+    recap = "Goal: retries. Done: the worker retries and PR #9 was opened. Next: rotate the key."
+    assert digest(ASKED, ("assistant", "Ok."), work=[COMMIT], recap=recap) == (
+        ASKED_FOR,
+        "the worker retries and PR #9 was opened",
+        "rotate the key",
+    )
+
+
+def test_a_digest_goes_on_from_page_to_page():
+    first = follow({}, [("user", "hi"), ("assistant", "Hello!")])
+    second = follow(first._asdict(), [ASKED, ("assistant", REPORT)], [COMMIT])
+    third = follow(
+        second._asdict(),
+        [("user", "thanks"), ("assistant", "Now checking the logs of the worker.")],
+    )
+    assert compose_digest(second)["asked"] == ASKED_FOR
+    assert tuple(compose_digest(third).values()) == (
+        ASKED_FOR,
+        COMMIT.name,
+        "Now checking the logs of the worker",
+    )
+    assert follow(third._asdict(), [], [Fact("commit", "Log retries")]).commits[-1] == "Log retries"
+
+
+@given(
+    st.lists(TURN, max_size=6),
+    st.lists(
+        st.builds(Fact, st.sampled_from(["commit", "edit", "failed"]), TEXT),
+        max_size=6,
+    ),
+    TEXT,
+)
+@settings(max_examples=100, deadline=None)
+def test_a_digest_has_at_most_sixty_tokens(turns, work, recap):
+    told = compose_digest(follow({}, turns, work, recap))
+    assert list(told) == ["asked", "done", "left"] and told["left"]
+    assert tokens("\n".join(f"{name.capitalize()}: {text}" for name, text in told.items())) <= 60
+    assert all("\n" not in text for text in told.values())

@@ -181,6 +181,11 @@ class Session(NamedTuple):
     ended_at: datetime | None = None
     metadata: Mapping[str, Any] = NOTHING
 
+    @property
+    def digest(self) -> Mapping[str, str] | None:
+        """What it was asked, what it did and what it left: {asked, done, left}."""
+        return self.metadata.get("digest")
+
 
 class Span(NamedTuple):
     """A topic inside a session; topics form a tree."""

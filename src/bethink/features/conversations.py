@@ -189,6 +189,13 @@ class _Quiet(NamedTuple):
             ]
         )
 
+    def hear(self, turns: Sequence[Turn], scope: str, before: bool) -> tuple[list[Turn], int]:
+        """The turns that are for memory, and how many are not. Where any was not, now or before, neither is what the host tells of
+        the session: it may be what was said meanwhile."""
+        heard = [turn for turn in turns if not self.covers(turn, scope)]
+        passed = len(turns) - len(heard)
+        return [turn for turn in heard if not (turn.summary and (passed or before))], passed
+
     def covers(self, turn: Turn, scope: str) -> bool:
         return (
             self.silent
@@ -220,12 +227,10 @@ def _take(
         scope, names = (
             (str(state["scope"]), {}) if state.get("scope") else _scope(memory, transcript, turns)
         )
-        heard = [turn for turn in turns if not quiet.covers(turn, scope)]
-        if len(heard) < len(turns):
-            total = total.plus(Indexed(skipped={OFF: len(turns) - len(heard)}))
-            state["quiet"] = (
-                True  # a summary of the session, or its title, may tell what was said meanwhile
-            )
+        heard, passed = quiet.hear(turns, scope, bool(state.get("quiet")))
+        if passed:
+            total = total.plus(Indexed(skipped={OFF: passed}))
+            state["quiet"] = True
         if not heard:
             states[session] = {**state, "scope": scope}
             batch = batch._replace(scopes={**batch.scopes, **names})

@@ -1,9 +1,10 @@
-"""What a session is told when it starts: the last handoff, what is open, what was decided and learned that matters here, and how to ask
-for more. Nothing where there is nothing.
+"""What a session is told when it starts: what the last one was asked, did and left, the last handoff, what is surely open, what was
+decided and learned that matters here, and how to ask for more. Nothing where there is nothing.
 
 It stands in the context of a whole session unasked, so only the word of people and their agents goes in, never that of imported texts or
 tools; and nothing that the host puts there by itself. Questions and decisions of the last weeks count before older ones, those about
-files below the directory before those about others.
+files below the directory before those about others. What was said to be open in a conversation counts as open only if the conversation
+ended with it: whatever came after it may have settled it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from bethink.features import handoffs
 from bethink.hooks import state
 from bethink.hooks.event import Hook
 from bethink.hooks.prompt import Context, is_always_told, is_own, quote
-from bethink.recall.shape import cut, tokens
+from bethink.recall.shape import cut, digest_lines, tokens
 from bethink.text.fence import Quote, fence_items, new_marker
-from bethink.types import TRUST
+from bethink.types import TRUST, turn_of
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -41,6 +42,7 @@ OPEN, KEPT = (
     ),
 )
 LOOKED = 30  # memories of each kind that are weighed, the newest
+ENDING = 12  # turns at the end of a conversation among which its last exchange is looked for
 MOST_OPEN, MOST_KEPT = 3, 8
 SHARE = 0.4  # of the budget for the handoff
 LINE = 45  # tokens of one memory
@@ -60,7 +62,11 @@ def render_briefing(hook: Hook, memory: Bethink) -> Context:
     marker = new_marker()
     frame = tokens(fence_items([], marker))
     left = budget - frame - tokens(MORE) - 2
-    sections = [_handoff(memory, int(left * SHARE)), *_sections(hook, memory)]
+    sections = [
+        _last_session(hook, memory),
+        _handoff(memory, int(left * SHARE)),
+        *_sections(hook, memory),
+    ]
     taken: list[list[Line]] = [[] for _ in sections]
     # In turns, so that no section takes the room of all others.
     for at in range(max(MOST_OPEN, MOST_KEPT)):
@@ -76,7 +82,7 @@ def render_briefing(hook: Hook, memory: Bethink) -> Context:
                 if cost <= left:
                     chosen.append(line)
                     left -= cost
-    items: list[Quote | str] = []
+    items: list[str | Quote] = []
     for section, chosen in zip(sections, taken, strict=True):
         items += [section.title, *(line.quote for line in chosen)] if chosen else []
     if not items:
@@ -88,7 +94,7 @@ def render_briefing(hook: Hook, memory: Bethink) -> Context:
 
 
 class Line(NamedTuple):
-    quote: Quote
+    quote: Quote | str
     whole: str = ""  # the id of the memory, if all of it is shown
 
 
@@ -96,6 +102,17 @@ class Section(NamedTuple):
     title: str
     lines: list[Line]
     pace: int = 1  # lines that it takes when it is its turn
+
+
+def _last_session(hook: Hook, memory: Bethink) -> Section:
+    """What the last session before this one was asked, did and left."""
+    for session in memory.store.sessions(memory.scopes, 2):
+        told = digest_lines(session) if session.id != hook.session else []
+        if told:
+            day = f", {session.started_at:%Y-%m-%d}" if session.started_at else ""
+            lines = [Line(f"- {line}") for line in told]
+            return Section(f"Last session{day}:", lines, pace=len(lines))
+    return Section("", [])
 
 
 def _handoff(memory: Bethink, room: int) -> Section:
@@ -118,7 +135,7 @@ def _handoff(memory: Bethink, room: int) -> Section:
 def _sections(hook: Hook, memory: Bethink) -> list[Section]:
     now = memory.clock()
     place = _place(hook, memory)
-    open_ = _best(hook, memory, OPEN, now, place)
+    open_ = _still_open(memory, _best(hook, memory, OPEN, now, place))
     questions = [one for one in open_ if one.kind == "question"][:MOST_OPEN]
     todos = [one for one in open_ if one.kind == "todo"][:MOST_OPEN]
     kept = _best(hook, memory, KEPT, now, place)[:MOST_KEPT]
@@ -132,6 +149,32 @@ def _sections(hook: Hook, memory: Bethink) -> list[Section]:
         Section("To do:", [_line(one, short, disputed) for one in todos]),
         Section("Decided and learned:", [_line(one, short, disputed) for one in kept], pace=2),
     ]
+
+
+def _still_open(memory: Bethink, found: Sequence[Memory]) -> list[Memory]:
+    """What nothing was said after that could have settled it: what somebody noted, and with what a conversation ended."""
+    ends: dict[str, list[Memory]] = {}
+    kept = []
+    for one in found:
+        if one.session and one.source_type == "transcript":
+            if one.session not in ends:
+                turns = memory.filter(scopes=(one.scope,), session=one.session, kinds=("context",))
+                ends[one.session] = memory.list(filter=turns, limit=ENDING)
+            if not _ends_with(ends[one.session], one):
+                continue
+        kept.append(one)
+    return kept
+
+
+def _ends_with(turns: Sequence[Memory], idea: Memory) -> bool:
+    """Whether a conversation, given by its last turns, the newest first, ended with this: the user had not spoken since, and nobody
+    had answered the user."""
+    said = [one for one in turns if "agent" not in one.metadata]
+    asked = [one.position for one in said if one.metadata.get("role") == "user"]
+    place = turn_of(idea.position)
+    if idea.metadata.get("role") == "user":
+        return bool(said) and place >= max(one.position for one in said)
+    return place >= max(asked, default=0)
 
 
 def _line(one: Memory, short: dict[str, str], disputed: dict[str, str]) -> Line:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -40,13 +40,40 @@ REPEATED = "repeated"
 UNKNOWN = "unknown type"
 
 # Of a state: names of places, files and tools. The rest are ids, hashes and numbers.
-NAMED = ("project", "cwd", "branch", "used")
+NAMED = ("project", "cwd", "branch", "used", "calls")
 
 # Where tools name the files they work on. A folder to search in is no file.
 _PATHS = "file_path filePath notebook_path absolute_path target_file path filename".split()
 _SEARCHES = ("grep", "glob", "ls", "list", "search", "find")
+_EDITS = tuple("edit multiedit write notebookedit replace create str_replace apply_patch".split())
+# What a shell command does that a colleague would tell: a commit with its subject, a pull request, a run of tests or checks.
+_COMMIT = re.compile(r"\bgit\b[^\n]{0,80}?\bcommit\b([^\n]{0,300}(?:\n[^\n]{0,200})?)")
+_SUBJECT = re.compile(
+    r"<<-?[ ]?['\"]?\w{1,20}['\"]?[^\n]{0,20}\n([^\n]{1,200})|m[ =](?:\"([^\"$\n]{1,200})|'([^'\n]{1,200}))"
+)
+_COMMITTED = re.compile(r"^\[[^\]\n]{1,200} [0-9a-f]{7,40}\] ([^\n]{1,200})$", re.MULTILINE)
+_PULL = re.compile(
+    r"https://[^\s/]{1,100}(?:/[^\s/]{1,100}){2,4}/(?:pull|merge_requests)/(\d{1,9})\b"
+)
+_TASK = r"[\w:.-]{0,40}(?:test|lint|check|e2e|build)(?![\w/\"'@])"
+_CHECK = re.compile(
+    r"(?<![^\s;&|(])(?:pytest|jest|vitest|tox|ruff|mypy|tsc|eslint|rspec|phpunit|golangci-lint|go (?:test|vet|build)|playwright test"
+    rf"|(?:cargo|npm|pnpm|yarn|bun|mise|make|just|gradle|\./gradlew|mvn|dotnet|mix|swift)(?: [^\s;&|]{{1,60}}){{0,3}}? {_TASK})"
+)
+_FAILURES = re.compile(
+    r"^(?:--- )?FAIL\b|\b[1-9]\d{0,6} (?:failed|failing|failures?|errors?)\b|\berror TS\d|^npm ERR!",
+    re.MULTILINE,
+)
+_OUTPUT = 8_000  # characters of a tool's output that are looked at, at either end
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+
+
+class Fact(NamedTuple):
+    """One thing that a tool did."""
+
+    what: str  # commit, pull request, edit; of tests and checks: passed, failed
+    name: str  # the subject of the commit, the number of the pull request, the path, the command
 
 
 class Turn(NamedTuple):
@@ -64,6 +91,8 @@ class Turn(NamedTuple):
     files: tuple[str, ...] = ()
     agent: str | None = None  # which sub-agent, None for the conversation itself
     summary: bool = False  # written by the host about the conversation: context, not new speech
+    plan: bool = False  # the agent's own plan: shown for approval, or handed back to it as a prompt
+    work: tuple[Fact, ...] = ()  # what tools did since the turn before
 
 
 class Position(NamedTuple):
@@ -193,12 +222,46 @@ def find_paths(tool: str, arguments: Any) -> list[str]:
     return [path for key in _PATHS if (path := name_of(fields, key, length=1000))]
 
 
+def find_command(arguments: Any) -> str:
+    """The command line of a call of a shell, '' of any other."""
+    fields = as_dict(arguments)
+    command = fields.get("command") or fields.get("cmd")
+    return " ".join(map(str, command)) if isinstance(command, list) else as_text(command)
+
+
 def is_our_tool(tool: str, arguments: Any = None) -> bool:
     """Whether a tool call is one of Bethink: its MCP tools under any host's prefix, or its command in a shell."""
     if "bethink" in tool.lower():
         return True
-    fields = as_dict(arguments)
-    command = fields.get("command") or fields.get("cmd")
-    line = " ".join(map(str, command)) if isinstance(command, list) else as_text(command)
+    line = find_command(arguments)
     programs = (word.strip("'\"").rpartition("/")[2] for word in line[:200].split()[:4])
     return "bethink" in programs
+
+
+def expect_work(tool: str, arguments: Any) -> list[Fact]:
+    """What a tool call does if it succeeds. A run of tests is a "check" until its outcome is known."""
+    if tool.lower().startswith(_EDITS):
+        return [Fact("edit", path) for path in find_paths(tool, arguments)]
+    line = find_command(arguments)[:_OUTPUT]
+    commit, check = _COMMIT.search(line), _CHECK.search(line)
+    subject = _SUBJECT.search(commit[1]) if commit else None
+    found = [Fact("commit", (subject[subject.lastindex or 1] if subject else ""))] if commit else []
+    found += [Fact("pull request", "")] if "pr create" in line or "mr create" in line else []
+    return found + ([Fact("check", check[0])] if check else [])
+
+
+def confirm_work(expected: Iterable[Fact], output: str, failed: bool) -> list[Fact]:
+    """What of it happened, by what the tool answered. A commit that git reports was made, whatever failed after it."""
+    if len(output) > 2 * _OUTPUT:
+        output = f"{output[:_OUTPUT]}\n{output[-_OUTPUT:]}"
+    found: list[Fact] = []
+    for what, name in expected:
+        names = [] if failed else [name]
+        if what == "check":
+            what, names = "failed" if failed or _FAILURES.search(output) else "passed", [name]
+        elif what == "commit":
+            names = _COMMITTED.findall(output) or names
+        elif what == "pull request":
+            names = [f"#{number}" for number in _PULL.findall(output)[-1:]]
+        found += [Fact(what, one) for text in names if (one := as_name(text, 1000))]
+    return found

@@ -7,7 +7,7 @@ lines, one per content block, each with its own uuid: each text among them is on
 Not every word of a person is in a `user` line with text. Taken as the user's are also: prompts typed while the agent was busy
 (`queued_command`; what 2.0 and early 2.1 wrote only as a `queue-operation` is passed over), arguments of slash commands, answers to the agent's questions and
 the reason given when a tool call was refused, which both are hidden in tool results. A plan presented for approval is the agent's
-word, though it is written as a tool call. The prompt of a sub-agent is not the user's: it is machine-made, only what
+word, though it is written as a tool call, and so is the one that a fresh context is told to implement. The prompt of a sub-agent is not the user's: it is machine-made, only what
 the sub-agent answers is given.
 
 `memory-mode` lines are obeyed, in a sub-agent's file those of its session. Which lines form the live branch of a conversation is not
@@ -51,7 +51,7 @@ from bethink.hosts.base import (
 from bethink.hosts.edit import PROMPT_TOOL, SERVER
 from bethink.hosts.place import Place, Target
 from bethink.hosts.speech import block, memory_mode, notice, split_private, without_blocks
-from bethink.hosts.transcript import LineTranscript
+from bethink.hosts.transcript import PLAN, LineTranscript
 from bethink.skills import NAMES as OWN_COMMANDS
 from bethink.text.fence import TAG
 
@@ -140,7 +140,13 @@ class ClaudeTranscript(LineTranscript):
         return (TYPES.get(type, UNKNOWN),)
 
     def say(
-        self, entry: dict[str, Any], role: str, texts: list[str], number: int, summary: bool = False
+        self,
+        entry: dict[str, Any],
+        role: str,
+        texts: list[str],
+        number: int,
+        summary: bool = False,
+        plan: bool = False,
     ) -> Turn | str:
         session, agent = name_of(entry, "sessionId") or self.session, agent_of(entry)
         if agent and session and session not in self.parents:
@@ -155,18 +161,19 @@ class ClaudeTranscript(LineTranscript):
             session=session,
             agent=agent,
             summary=summary,
+            plan=plan,
         )
 
     def take_assistant(self, entry: dict[str, Any], number: int) -> Turn | str:
         message, agent = dict_of(entry, "message"), agent_of(entry)
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
             return ERROR
-        texts, reason = texts_of(message.get("content")), EMPTY
+        texts, reason, plan = texts_of(message.get("content")), EMPTY, ""
         for item in dicts_of(message, "content"):
             if item.get("type") in ("tool_use", "server_tool_use"):
-                self.add_call(item.get("name"), item.get("input"), agent)
-                plan = text_of(dict_of(item, "input"), "plan")
-                texts += [plan] if plan and text_of(item, "name").lower() in PLANS else []
+                self.add_call(item.get("name"), item.get("input"), agent, item.get("id"))
+                if text_of(item, "name").lower() in PLANS:
+                    plan = text_of(dict_of(item, "input"), "plan")
                 reason = TOOL_CALL
             elif item.get("type") in ("thinking", "redacted_thinking"):
                 reason = THINKING
@@ -175,11 +182,20 @@ class ClaudeTranscript(LineTranscript):
             return MACHINE
         if agent and entry.get("attributionSkill") in RECALLING:
             return INJECTED
-        return self.say(entry, "assistant", texts, number) if texts else reason
+        if not texts and not plan:
+            return reason
+        said = [*texts, plan] if plan else texts
+        return self.say(entry, "assistant", said, number, plan=bool(plan))
 
     def take_user(self, entry: dict[str, Any], number: int) -> Turn | str:
         message, agent = dict_of(entry, "message"), agent_of(entry)
         texts = texts_of(message.get("content"))
+        results = [
+            item for item in dicts_of(message, "content") if item.get("type") == "tool_result"
+        ]
+        for item in results:
+            output = "\n".join(texts_of(item.get("content")))
+            self.add_result(item.get("tool_use_id"), output, item.get("is_error") is True)
         if entry.get("isCompactSummary") is True:
             return self.say(entry, "assistant", texts, number, summary=True)
         if is_made_by_machine(entry):
@@ -188,14 +204,13 @@ class ClaudeTranscript(LineTranscript):
             if any(text.strip() == "Warmup" for text in texts):
                 self.idle.add(agent)
             return MACHINE if texts else TOOL_RESULT
-        items = dicts_of(message, "content")
-        results = [item for item in items if item.get("type") == "tool_result"]
         texts, reason = find_typed(texts)
         texts += find_answers(dict_of(entry, "toolUseResult"), results)
         if not texts:
             return reason or (TOOL_RESULT if results else EMPTY)
-        planned = bool(text_of(entry, "planContent"))
-        return self.say(entry, "user", texts, number, summary=planned)
+        if (planned := text_of(entry, "planContent")) and not texts[0].startswith(PLAN):
+            texts = [f"{PLAN}\n\n{planned}"]
+        return self.say(entry, "user", texts, number)
 
     def take_attachment(self, entry: dict[str, Any], number: int) -> Turn | str:
         attachment = dict_of(entry, "attachment")

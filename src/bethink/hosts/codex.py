@@ -30,6 +30,7 @@ from bethink.hosts.base import (
     TOOL_CALL,
     TOOL_RESULT,
     UNKNOWN,
+    Fact,
     Position,
     Turn,
     as_name,
@@ -62,6 +63,9 @@ PREAMBLES = (
     "<INSTRUCTIONS>",
     "Another language model started to solve this problem",
 )
+OUTPUTS = ("input_text", "output_text", "text")
+# How the answer of a command says that it failed, as text or as JSON.
+FAILED = re.compile(r"\bexit(?:ed with code |_code\W{1,4})[1-9]")
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,500})$", re.MULTILINE)
 
 
@@ -143,10 +147,14 @@ class CodexTranscript(LineTranscript):
             if isinstance(arguments, str):  # JSON inside a string
                 arguments = lines.read_object(arguments)
             name = text_of(payload, "namespace") + text_of(payload, "name")
-            self.add_call(name or type, arguments, self.agent)
-            self.add_used((), find_patched(payload), self.agent)
+            self.add_call(name or type, arguments, self.agent, payload.get("call_id"))
+            patched = find_patched(payload)
+            self.add_used((), patched, self.agent, [Fact("edit", path) for path in patched])
             return TOOL_CALL
         if type.endswith("_output"):
+            output = payload.get("output")
+            text = output if isinstance(output, str) else "\n".join(texts_of(output, OUTPUTS))
+            self.add_result(payload.get("call_id"), text, FAILED.search(text[:400]) is not None)
             return TOOL_RESULT
         return THINKING if type == "reasoning" else BOOKKEEPING if type else UNKNOWN
 
@@ -156,7 +164,7 @@ class CodexTranscript(LineTranscript):
         role = payload.get("role")
         if role not in ("user", "assistant"):
             return CONTEXT
-        texts = texts_of(payload.get("content"), ("input_text", "output_text", "text"))
+        texts = texts_of(payload.get("content"), OUTPUTS)
         self.messages += 1
         if role == "user":
             if self.agent:

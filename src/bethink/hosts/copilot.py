@@ -108,11 +108,15 @@ class CopilotTranscript(LineTranscript):
         if type == "assistant.message":
             calls = dicts_of(data, "toolRequests")
             for call in calls:
-                self.add_call(call.get("name"), call.get("arguments"), agent)
+                id = call.get("toolCallId")
+                self.add_call(call.get("name"), call.get("arguments"), agent, id)
             text = text_of(data, "content")
             if text.strip():
                 return self.make_turn(id, "assistant", text, at, number, agent=agent)
             return TOOL_CALL if calls else EMPTY
+        if type == "tool.execution_complete":
+            output = text_of(dict_of(data, "result"), "content")
+            self.add_result(data.get("toolCallId"), output, data.get("success") is False)
         if type in ("session.start", "session.resume", "session.context_changed"):
             context = dict_of(data, "context") or data
             self.locate(context.get("cwd"), context.get("branch"), data.get("sessionId"))

@@ -34,6 +34,7 @@ from bethink.hosts.base import (
     list_of,
     make_id,
     name_of,
+    text_of,
     time_of,
 )
 from bethink.hosts.place import Place, Target
@@ -112,7 +113,9 @@ class GeminiMessages(Transcript):
         text = "\n\n".join(text for text in texts if text.strip())
         calls = dicts_of(fields, "toolCalls")
         for call in () if copied else calls:
-            self.add_call(call.get("name"), call.get("args"), self.agent)
+            self.add_call(call.get("name"), call.get("args"), self.agent, call.get("id"))
+            if "status" in call:
+                self.add_result(call.get("id"), find_output(call), call["status"] != "success")
         if not text:
             results = any("functionResponse" in as_dict(part) for part in parts)
             return TOOL_RESULT if results else TOOL_CALL if calls else EMPTY
@@ -153,6 +156,12 @@ class GeminiObject(GeminiMessages, WholeTranscript):
         self.take_head(value)
         messages = dicts_of(value, "messages")
         return [self.take_message(message, number) for number, message in enumerate(messages, 1)]
+
+
+def find_output(call: dict[str, Any]) -> str:
+    """What a tool answered."""
+    answers = (dict_of(one, "functionResponse") for one in dicts_of(call, "result"))
+    return "\n".join(text_of(dict_of(one, "response"), "output") for one in answers)
 
 
 def find_project(path: Path) -> str | None:

@@ -105,8 +105,7 @@ class OpencodeParts(Transcript):
         self.locate(dict_of(message, "path").get("cwd"))
         type, role = part.get("type"), message.get("role")
         if type == "tool":
-            self.add_call(part.get("tool"), dict_of(part, "state").get("input"), session)
-            return TOOL_CALL
+            return self.take_tool(part, part.get("callID") or id, session)
         if type != "text":
             named = BOOKKEEPING if isinstance(type, str) else UNKNOWN
             return THINKING if type == "reasoning" else named
@@ -126,6 +125,15 @@ class OpencodeParts(Transcript):
             thread=session,
             summary=role == "assistant" and message.get("summary") is True,
         )
+
+    def take_tool(self, part: dict[str, Any], call: Any, session: str) -> str:
+        state = dict_of(part, "state")
+        self.add_call(part.get("tool"), state.get("input"), session, call)
+        if state.get("status") in ("completed", "error"):
+            code = dict_of(state, "metadata").get("exit")
+            failed = state["status"] == "error" or code not in (0, None)
+            self.add_result(call, text_of(state, "output"), failed)
+        return TOOL_CALL
 
 
 def is_finished(message: dict[str, Any], part: dict[str, Any]) -> bool:

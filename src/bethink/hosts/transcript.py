@@ -1,7 +1,7 @@
 """What the readers of all hosts have in common: from a file's lines, or from its one value, to pages of turns.
 
-One turn is one message of the host's file, so that it can be cited by its line. `tools` and `files` of a turn are those used since the
-turn before it: what an answer reports on, or what a correction corrects. That way nothing waits for what may come next, and a file that
+One turn is one message of the host's file, so that it can be cited by its line. `tools`, `files` and `work` of a turn are those of the
+time since the turn before it: what an answer reports on, or what a correction corrects. That way nothing waits for what may come next, and a file that
 is read in steps gives the same turns as one that is read at once.
 
 From `memory-mode: off`, as a line of the host or as a line that the user typed, nothing of the session is given until `on`; the same
@@ -30,13 +30,16 @@ from bethink.hosts.base import (
     REPEATED,
     START,
     UNKNOWN,
+    Fact,
     Page,
     Position,
     Turn,
     as_name,
     as_text,
+    confirm_work,
     dict_of,
     digest,
+    expect_work,
     find_paths,
     is_our_tool,
     list_of,
@@ -50,8 +53,12 @@ from bethink.types import NOTHING
 PAGE_BYTES = 2 << 20
 PAGE_TURNS = 200
 WHOLE = 128 << 20  # bytes of a transcript that is one value
-# How much is remembered: tools and files of a turn, ids of a reading, switches of memory, threads with tools.
-_TOOLS, _FILES, _SEEN, _SWITCHES, _THREADS = 32, 64, 50_000, 64, 16
+# How much is remembered: tools, files and work of a turn, ids of a reading, switches of memory, threads with tools, calls under way.
+_TOOLS, _FILES, _WORK, _SEEN, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 50_000, 64, 16, 32
+_Used = tuple[list[str], list[str], list[Fact]]  # tools, files and work of a thread
+# How a prompt begins by which hosts hand an agent's plan back to it, and what one of them adds behind it.
+PLAN = "Implement the following plan:"
+BEHIND_PLAN = "\n\nIf you need specific details from before exiting plan mode"
 
 
 class Transcript:
@@ -97,10 +104,16 @@ class Transcript:
             for stamp in list_of(state, "stamps")
             if isinstance(stamp, list) and len(stamp) == 3
         ]
-        self.used = {
-            thread: (texts_of(pair[0]), texts_of(pair[1]))
-            for thread, pair in dict_of(state, "used").items()
-            if isinstance(pair, list) and len(pair) == 2
+        self.used: dict[str, _Used] = {
+            thread: (texts_of(kept[0]), texts_of(kept[1]), _read_facts(kept[2:]))
+            for thread, kept in dict_of(state, "used").items()
+            if isinstance(kept, list) and len(kept) > 1
+        }
+        # Calls whose outcome is not known yet: of which thread, and what each is expected to do.
+        self.calls = {
+            call: (as_text(kept[0]), _read_facts(kept[1:]))
+            for call, kept in dict_of(state, "calls").items()
+            if isinstance(kept, list) and kept
         }
 
     def state(self) -> dict[str, Any]:
@@ -113,7 +126,13 @@ class Transcript:
             "private": sorted(self.private),
             "hiding": sorted(self.hiding),
             "stamps": [[session, at, "off" if off else "on"] for session, at, off in self.stamps],
-            "used": {thread: [tools, files] for thread, (tools, files) in self.used.items()},
+            "used": {
+                thread: [tools, files, *map(list, work)]
+                for thread, (tools, files, work) in self.used.items()
+            },
+            "calls": {
+                call: [thread, *map(list, work)] for call, (thread, work) in self.calls.items()
+            },
         } | self.own_state()
         return {key: value for key, value in kept.items() if value}
 
@@ -149,21 +168,41 @@ class Transcript:
     def title(self) -> str | None:
         return self.title_of(self.session)
 
-    def add_call(self, tool: Any, arguments: Any = None, thread: str | None = None) -> None:
-        """Keeps a tool call for the next turn of its thread."""
+    def add_call(
+        self, tool: Any, arguments: Any = None, thread: str | None = None, call: Any = None
+    ) -> None:
+        """Keeps a tool call for the next turn of its thread; what it did is known when `add_result` tells of it."""
         name = as_name(tool)
-        if name and not is_our_tool(name, arguments):
-            self.add_used([name], find_paths(name, arguments), thread)
+        if not name or is_our_tool(name, arguments):
+            return
+        self.add_used([name], find_paths(name, arguments), thread)
+        expected, id = expect_work(name, arguments), as_name(call)
+        if expected and id:
+            self.calls[id] = (thread or "", expected)
+            while len(self.calls) > _CALLS:
+                del self.calls[next(iter(self.calls))]
+
+    def add_result(self, call: Any, output: str, failed: bool = False) -> None:
+        """Keeps what a tool call did for the next turn of its thread."""
+        thread, expected = self.calls.pop(as_name(call) or "", ("", []))
+        if expected:
+            self.add_used((), (), thread, confirm_work(expected, output, failed))
 
     def add_used(
-        self, tools: Iterable[str], files: Iterable[str], thread: str | None = None
+        self,
+        tools: Iterable[str],
+        files: Iterable[str],
+        thread: str | None = None,
+        work: Iterable[Fact] = (),
     ) -> None:
         if self.rename(self.session) in self.off or thread in self.off:
             return
-        known, touched = self.used.pop(thread or "", ([], []))
+        known, touched, done = self.used.pop(thread or "", ([], [], []))
         self.used[thread or ""] = (
             list(dict.fromkeys([*known, *tools]))[:_TOOLS],
             list(dict.fromkeys([*touched, *files]))[:_FILES],
+            # The outcome that came last counts.
+            list(reversed(dict.fromkeys(reversed([*done, *work]))))[-_WORK:],
         )
         while len(self.used) > _THREADS:
             del self.used[next(iter(self.used))]
@@ -180,8 +219,11 @@ class Transcript:
         agent: str | None = None,
         thread: str | None = None,
         summary: bool = False,
+        plan: bool = False,
     ) -> Turn | str:
         """The turn, or the reason why there is none. All turns of all hosts come through here."""
+        if role == "user" and text.lstrip().startswith(PLAN):
+            text, plan = text.partition(BEHIND_PLAN)[0], True
         session = self.rename(session or self.session or self.path.name.partition(".")[0])
         said = spoken(text)
         if not said.text:
@@ -210,10 +252,23 @@ class Transcript:
         if opens_private:
             self.hiding.add(session)
             self.switch_memory(True, at, session)
-        tools, files = ([], []) if summary else self.used.pop(thread or agent or "", ([], []))
-        where = (self.cwd, self.branch)
+        nothing: _Used = ([], [], [])
+        used = nothing if summary else self.used.pop(thread or agent or "", nothing)
         return Turn(
-            id, session, role, text, at, line, *where, tuple(tools), tuple(files), agent, summary
+            id,
+            session,
+            role,
+            text,
+            at,
+            line,
+            self.cwd,
+            self.branch,
+            tuple(used[0]),
+            tuple(used[1]),
+            agent,
+            summary,
+            plan,
+            tuple(used[2]),
         )
 
     def leave_private(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:
@@ -363,3 +418,8 @@ class WholeTranscript(Transcript):
 
 def _digest_ids(turns: list[Turn]) -> str:
     return make_id(*(turn.id for turn in turns))
+
+
+def _read_facts(kept: list[Any]) -> list[Fact]:
+    """Facts as `state` kept them."""
+    return [Fact(*texts_of(one)) for one in kept if len(texts_of(one)) == 2]

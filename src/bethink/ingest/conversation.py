@@ -29,7 +29,15 @@ from bethink.ingest.pipeline import (
     make_vectors,
 )
 from bethink.ingest.redact import redact, redact_value
-from bethink.ingest.titles import name, session_title, summarise
+from bethink.ingest.titles import (
+    RECAP,
+    compose_digest,
+    follow,
+    is_telling,
+    name,
+    session_title,
+    summarise,
+)
 from bethink.ingest.vectors import Recent, embed
 from bethink.llm.base import Model
 from bethink.store.base import Store
@@ -90,6 +98,11 @@ class HeardTurn(NamedTuple):
     @property
     def said(self) -> tuple[str, str]:
         return self.turn.role, self.memory.content
+
+    @property
+    def speaker(self) -> str:
+        """Whose word it is: a plan that a user hands back to the agent is the agent's."""
+        return "assistant" if self.turn.plan else self.turn.role
 
 
 class Recipe(NamedTuple):
@@ -152,7 +165,7 @@ def prepare(
     ]
     batch = batch._replace(
         scopes=options.scopes,
-        sessions=(_describe_session(recipe, spoken),) if heard else (),
+        sessions=_describe_session(recipe, heard),
         spans=tuple(zip(spans, vectors, strict=True)),
         add=(*turns, *batch.add),
         model=embedder.model if embedder else None,
@@ -185,13 +198,15 @@ def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
 
 
 def _without_named_secrets(turn: Turn) -> Turn:
-    """A branch, a folder, a tool or a file can be named like a secret, too. A file with such a name is no file to be found by."""
+    """A branch, a folder, a tool, a file or a commit can be named like a secret, too. A file with such a name is no file to be
+    found by, and work with such a name is not told."""
     names = (turn.cwd or "", turn.branch or "", turn.agent or "", *turn.tools, *turn.files)
+    work = tuple(fact for fact in turn.work if _is_harmless(fact.name))
     if all(map(_is_harmless, names)):
-        return turn
+        return turn._replace(work=work)
     cwd, branch, agent, tools = redact_value((turn.cwd, turn.branch, turn.agent, turn.tools))[0]
     files = tuple(filter(_is_harmless, turn.files))
-    return turn._replace(cwd=cwd, branch=branch, agent=agent, tools=tools, files=files)
+    return turn._replace(cwd=cwd, branch=branch, agent=agent, tools=tools, files=files, work=work)
 
 
 @lru_cache(4096)  # the same few names again and again
@@ -202,12 +217,14 @@ def _is_harmless(name: str) -> bool:
 def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
     """A turn as it was said. Kept cheaply: nothing is guessed about it."""
     talk, options = recipe.talk, recipe.options
-    origin = "agent" if turn.role != "user" else "pasted" if is_mostly_pasted(text) else "user"
+    origin = "pasted" if is_mostly_pasted(text) else "user"
+    if turn.plan or turn.role != "user":
+        origin = "plan" if turn.plan else "agent"
     more = {
         "agent": turn.agent,
         "branch": turn.branch,
         "tools": list(turn.tools[:16]),
-        "origin": origin if origin == "pasted" else None,
+        "origin": origin if origin in ("pasted", "plan") else None,
     }
     metadata: dict[str, Any] = {"role": turn.role, "turn": turn.id, "host": talk.host}
     passage = Passage(
@@ -222,7 +239,8 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
         session=talk.session,
         position=position,
     )
-    return make_memory(passage, talk.source, options._replace(trust=TRUST[origin]), position)
+    trust = TRUST["agent" if origin == "plan" else origin]
+    return make_memory(passage, talk.source, options._replace(trust=trust), position)
 
 
 def _only_asks(text: str) -> bool:
@@ -303,17 +321,20 @@ def _describe_topic(
 ) -> Span:
     """A topic with the name and the summary that its turns and ideas give it now."""
     inside = {span.id, *(child.id for child in found.spans if child.parent == span.id)}
-    texts = [one.said for one in spoken if found.of_turn.get(one.turn.id) in inside]
+    own = [one for one in spoken if found.of_turn.get(one.turn.id) in inside]
+    texts = list(map(_said, own))
+    commits = [fact.name for one in own for fact in one.turn.work if fact.what == "commit"]
     ideas = _outline(memory for memory in made if memory.span in inside)
     if span.id in found.older and span.name:
         # What it is about was said when it began; what came out of it may have grown.
-        focus = span.summary.partition("\n")[0]
-        asked = [("user", focus.removeprefix("Focus: "))] if focus.startswith("Focus: ") else texts
+        before = dict(line.partition(": ")[::2] for line in span.summary.split("\n"))
+        asked = [("user", before["Focus"])] if "Focus" in before else texts
+        commits = [*before.get("Done", "").split("; "), *commits]
         filter = Filter(scopes=(recipe.options.scope,), now=recipe.options.now)
         known = recipe.store.load(recipe.store.in_spans([span.id], filter, 60)).values()
-        return span._replace(summary=summarise(asked, _outline(known) + ideas))
+        return span._replace(summary=summarise(asked, _outline(known) + ideas, commits))
     advised = advice.name_topic(recipe.model, texts) if recipe.model and texts else None
-    title, summary = advised or (name(texts), summarise(texts, ideas))
+    title, summary = advised or (name(texts), summarise(texts, ideas, commits))
     return span._replace(name=title, summary=summary)
 
 
@@ -325,23 +346,43 @@ def _outline(memories: Iterable[Memory]) -> list[tuple[str, str, bool]]:
     ]
 
 
-def _describe_session(recipe: Recipe, spoken: Sequence[HeardTurn]) -> Session:
-    talk = recipe.talk
-    times = [one.turn.at for one in spoken if one.turn.at]
-    title = redact(talk.title).text if talk.title else ""
-    if not title and not talk.state:
-        title = session_title(list(map(_said, spoken)))
-    folders = [one.turn.cwd for one in spoken if one.turn.cwd]
-    return Session(
-        talk.session,
-        recipe.options.scope,
-        talk.host,
-        title,
-        talk.source.uri,
-        min(times, default=None),
-        max(times, default=None),
-        {"cwd": folders[0]} if folders else {},
+def _describe_session(recipe: Recipe, heard: Sequence[HeardTurn]) -> tuple[Session, ...]:
+    """The session with its title and its digest as they are after this page; nothing if the page tells nothing of it."""
+    talk, scope = recipe.talk, recipe.options.scope
+    found = recipe.store.sessions((scope,), 1, 0, talk.session)
+    known = found[0] if found and found[0].id == talk.session else Session(talk.session, scope)
+    recap = _find_recap(talk.turns)
+    if not heard and not (recap and known.title):
+        return ()
+    spoken = [one.turn for one in heard if one.turn.agent is None]
+    said = [one.said for one in heard if one.turn.agent is None]
+    work = [fact for one in heard for fact in one.turn.work]
+    planned = any(turn.plan for turn in spoken[-1:])
+    course = follow(known.metadata.get("course", {}), said, work, recap, planned)
+    told = {"digest": compose_digest(course), "course": course._asdict()}
+    began = next((turn.cwd for turn in spoken if turn.cwd), None)
+    times = [turn.at for turn in spoken if turn.at]
+    session = known._replace(
+        host=talk.host,
+        title=redact(talk.title).text or _choose_title(known.title, session_title(said, work)),
+        source=talk.source.uri,
+        started_at=min(times, default=None),
+        ended_at=max(times, default=None),
+        metadata={**({"cwd": began} if began else {}), **known.metadata, **told},
     )
+    return (session,)
+
+
+def _choose_title(before: str, now: str) -> str:
+    """A title stays, unless it says nothing and the new one does."""
+    return now if not before or (is_telling(now) and not is_telling(before)) else before
+
+
+def _find_recap(turns: Sequence[Turn]) -> str:
+    """What the host wrote about the session behind all that was said in it, '' where it did not."""
+    last = next((turn for turn in reversed(turns) if turn.agent is None), None)
+    recap = last is not None and last.summary and len(last.text) <= RECAP
+    return redact(last.text).text if last and recap else ""
 
 
 # Ideas
@@ -350,7 +391,7 @@ def _describe_session(recipe: Recipe, spoken: Sequence[HeardTurn]) -> Session:
 def _find_ideas(recipe: Recipe, spoken: Sequence[HeardTurn]) -> list[Idea]:
     """What this page's turns decided, asked, found out. Earlier turns are heard too, but what they said was noted when they came."""
     before = _load_earlier(recipe)
-    turns = before + list(map(_said, spoken))
+    turns = before + [(one.speaker, one.memory.content) for one in spoken]
     first = len(before)
     advised = advice.ask_ideas(recipe.model, turns, first) if recipe.model and spoken else None
     vectors = _first_windows(recipe) if recipe.embedder else None
@@ -371,7 +412,12 @@ def _load_earlier(recipe: Recipe) -> list[tuple[str, str]]:
     last = recipe.talk.state.get("last")
     around = recipe.store.around(str(last), BEFORE - 1, 0) if last else []
     turns = [one for one in around if one.kind == "context" and "agent" not in one.metadata]
-    return [(str(one.metadata.get("role", "user")), one.content) for one in turns[-BEFORE:]]
+    return [(_find_speaker(one), one.content) for one in turns[-BEFORE:]]
+
+
+def _find_speaker(turn: Memory) -> str:
+    planned = turn.metadata.get("origin") == "plan"
+    return "assistant" if planned else str(turn.metadata.get("role", "user"))
 
 
 def _first_windows(recipe: Recipe) -> Callable[[Sequence[str]], Any]:
@@ -431,7 +477,7 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
         metadata=metadata,
     )
     cleaned, _ = clean_passage(passage, recipe.options.longest)
-    speaker = "pasted" if idea.pasted else "user" if turn.role == "user" else "agent"
+    speaker = "pasted" if idea.pasted else "user" if heard.speaker == "user" else "agent"
     options = recipe.options._replace(trust=TRUST[speaker])
     source = Source(evidence.source, evidence.source_type)
     return make_memory(extract(cleaned), source, options, 0)

@@ -1,21 +1,25 @@
-"""Names and summaries for topics and sessions, taken from what was said: every word of them stands in a turn or in an idea.
+"""What a conversation is called and what it came to: titles, summaries of topics, and the digest of a session.
 
-A name is the first request that says something, in the user's words without their politeness, cut where a clause ends or
-else with "…"; where no request says what it is about, the topic's most telling terms stand behind it. A summary lists what
-was asked for, decided, concluded and left open, within 600 characters; it is made to be read, searched and embedded.
+A title is the first request that says something, in the user's words without their politeness, cut where a clause ends or
+else with "…". A summary lists what was asked for, done, decided, concluded and left open, within 600 characters; it is made to
+be read, searched and embedded. A digest is three lines, at most 60 tokens in all: what was asked, what was done by the commits
+or by the last report, and what is said to remain.
 
-Rules only: the same turns always get the same name. Only the beginning of a turn and a bounded number of turns are read. This
-module knows no store and no model, and of grammar only a few English phrases.
+Every word of them stands in a turn, in an idea or in what a tool did; the same turns always give the same. Only the beginning
+of a turn and a bounded number of turns are read. This module knows no store and no model, and of grammar only a few English
+phrases.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from bethink.ingest.extract import classify, keywords, summarize
+from bethink.hosts.base import Fact
+from bethink.ingest.extract import classify
 from bethink.ingest.lexicon import (
+    FILLER,
     compile_pattern,
     fold_case,
     is_file,
@@ -24,92 +28,125 @@ from bethink.ingest.lexicon import (
     plain_words,
     word_set,
 )
-from bethink.ingest.sentences import prose
+from bethink.ingest.pasted import find_pasted
+from bethink.ingest.sentences import prose, statements
 from bethink.store.words import spaced
+from bethink.types import NOTHING
 
 Turns = Sequence[tuple[str, str]]
 
 # What fits into a line of a list, and what a search result shows of a topic: set by hand.
-NAME_WORDS, TITLE_WORDS = 8, 10
+NAME_WORDS, TITLE_WORDS = 10, 12
 NAME_CHARACTERS = 72
 IDEOGRAPHS = 24  # of a name in a script without spaces
 SUMMARY_CHARACTERS = 600
 ITEM_CHARACTERS = 200
 # Characters that a line of the summary may take while all lines are there; what one leaves free the next ones may use.
-SHARES = {"Focus": 190, "Decisions": 170, "Conclusions": 140, "Open": 100}
+SHARES = {"Focus": 170, "Done": 110, "Decisions": 140, "Conclusions": 100, "Open": 80}
 
 TURN_CHARACTERS = 2000
 TURNS = 60  # of a topic that are looked at: the first and the last ones
 SENTENCES = 4  # of a turn that may be its request
 REQUESTS = 3
 IDEAS = 60  # the newest ones
-# What a request has to say to be one, and to need no terms beside it: a word of its own; two, or the name of a file or symbol.
-LEAST, ENOUGH = 1.0, 1.6
+# What a request has to say to be one: a word of its own, beyond those that fit any request.
+TELLING = 1.0
 
 DECIDED = ("decision", "preference", "architecture", "pattern")
 CONCLUDED = ("conclusion", "solution", "discovery", "gotcha", "fact")
 
 _POLITE = (
     r"(?:(?:(?:ok|okay|so|well|h+m+|ah+|oh+|alright|right|great|thanks?|thank you|nice|cool|perfect|good|now|next|then|and|but|also|first"
-    r"|yes|yeah|yep|no|sure|sorry|please|hey|hi|hello|actually|maybe|by the way|btw|looks good|back to|moving on(?: to)?"
+    r"|yes|yeah|yep|no|sure|sorry|please|hey|hi|hello|actually|by the way|btw|looks good"
     r"|(?:quick |one more |another |next |new )?(?:question|task|topic|thing))(?![\w'-])[\s,.!:;…–—-]{1,6})"
     r"|(?:(?:can|could|would|will) (?:you|we)(?: (?:please|maybe|also|just))?|i(?:'d| would) (?:like|love)(?: you)? to|i (?:want|need)(?: you)? to"
-    r"|we (?:want|need|have|should) to|let'?s|help me(?: to)?|go ahead and|(?:take|have) a (?:quick |closer )?look(?: (?:at|into))?|look (?:at|into)"
-    r"|is there an? (?:easy |good |simple )?way to|is it possible to|how (?:can|could|do|should) (?:i|we|you)|tell me(?: about)?)(?![\w'-])\s?)"
+    r"|we (?:want|need|have) to|let'?s|help me(?: to)?|go ahead and)(?![\w'-])\s?)"
 )
-# Where a request goes on to reasons, conditions and details that a name can do without.
-_CLAUSE = r"[,;:(–—?!](?=\s)|\.(?=\s)|[，；。！？]|\s(?=(?:so that|because|since|which|while|but|and then|if (?:you|we|i|it)|as well as|in order to)\s)"
+# What takes up a choice or an offer that stands elsewhere.
+_CHOOSES = r"\W{0,4}(?:go ahead\b|#?\d{1,2}(?:\W{0,4}$| (?:but|seems?|is|and|please|then|first|sounds|looks|for)\b))"
+# Where a request goes on to reasons, conditions and details that a title can do without.
+_CLAUSE = r"[,;:(–—?!](?=\s)|\s[-–—](?=\s)|\.(?=\s)|[，；。！？]|\s(?=(?:so that|because|since|which|while|but|and then|if (?:you|we|i|it)|as well as|in order to|so we)\s)"
 _OUTPUT = r"[❯$%>] |(?:error|warn(?:ing)?|info|debug|fatal|panic|usage)\b[:(]|[^\s=]+=\S+ [^\s=]+=|[^\n]*\s\\$"
-_LAST = "a an the of to in on at for with and or but as by from into that this is are not no we i you it its my our your via per about".split()
-# Words of a project's daily life that would fit any topic.
+_LAST = "a an the of to in on at for with and or but as by from into that this is are not no we i you it its my our your via per about when".split()
+# Words of a project's daily life that would fit any request.
 _VAGUE = frozenset(
     """pr prs description super short stuff lets main latest change changes work working thing bit couple comment comments point points valid way
     correctly somehow exactly time going doing understand quick easy theres wonder related regarding state current project branch repo
-    address applicable individual meaningful option dont didnt wont thats whats look looking like little get back""".split()
+    address applicable individual meaningful option dont didnt wont thats whats look looking like little get back seems great one tackle ship
+    commit commits push pushed merge rebase todo todos todays session yes""".split()
 )
+
+
+# Titles
 
 
 def name(turns: Turns, words: int = NAME_WORDS) -> str:
     """At most so many words that tell this topic from others; empty if nothing was said."""
     turns = _sample(turns)
-    request = next(iter(_requests(turns, 1)), "") or _first_sentence(turns)
-    title = _shorten(_bare(request), words)
-    if _weight(title) < ENOUGH:
-        known = fold_case(title)
-        terms = [term for term in _terms(turns) if fold_case(term) not in known]
-        room = min(words - len(title.split()), 3)
-        title = ": ".join(filter(None, (title.rstrip("…?!"), ", ".join(terms[: max(room, 0)]))))
-    return _fit(title or ", ".join(_terms(turns)[:4]))
+    told = [*_requests(turns, 1), *_headings(turns), *_answers(turns)]
+    lines = (line.strip() for _, text in turns for line in text[:TURN_CHARACTERS].splitlines())
+    code = [line for line in lines if line and not line.startswith(("```", "~~~"))]
+    request = next(filter(is_telling, told), "") or next(iter(told or code), "")
+    return _fit(_shorten(_bare(request), words))
 
 
-def session_title(turns: Turns) -> str:
-    """A name for a whole session: that of its first topic, a little longer."""
+def session_title(turns: Turns, work: Sequence[Fact] = ()) -> str:
+    """A title for a whole session: its first request that tells something, else what it committed first."""
+    commits = [subject for what, subject in work if what == "commit"][:1]
+    if commits and not any(map(is_telling, _requests(turns, 1))):
+        return _fit(_shorten(commits[0], TITLE_WORDS))
     return name(turns, TITLE_WORDS)
 
 
-def summarise(turns: Turns, ideas: Iterable[tuple[str, str, bool]] = ()) -> str:
-    """Lines "Focus: …", "Decisions: …; …", "Conclusions: …", "Open: …", each only where there is something.
+def _requests(turns: Turns, most: int) -> list[str]:
+    """What the user asked for: of each turn the first sentence that says something. If none does, the first sentence of all."""
+    told: list[str] = []
+    first = ""
+    for role, text in turns:
+        if role != "user" or len(told) == most:
+            continue
+        sentences = _find_plan(text) or _sentences(_find_own(text))[:SENTENCES]
+        first = first or next(iter(sentences), "")
+        told += [one for one in sentences if is_telling(one)][:1]
+    return told or [first] * bool(first)
 
-    An idea is its kind, its text and whether it is still open.
-    """
-    turns, ideas = _sample(turns), list(ideas)[-IDEAS:]
-    asked = _requests(turns, 2 * REQUESTS) or [_gist(text) for _, text in turns[:REQUESTS]]
-    lists = {
-        "Focus": _unlike(asked)[:REQUESTS],
-        "Decisions": _unlike(text for kind, text, _ in ideas if kind in DECIDED),
-        "Conclusions": _unlike(text for kind, text, _ in ideas if kind in CONCLUDED)
-        or _unlike([_finding(turns)]),
-        "Open": _unlike(text for _, text, is_open in ideas if is_open),
-    }
-    labels = [label for label, items in lists.items() if items]
-    lines: list[str] = []
-    room = SUMMARY_CHARACTERS
-    for number, label in enumerate(labels, 1):
-        later = sum(SHARES[other] for other in labels[number:])
-        if line := _line(label, lists[label], room - later):
-            lines.append(line)
-            room -= len(line) + 1
-    return "\n".join(lines)
+
+def is_telling(request: str) -> bool:
+    """Whether a request says what it is about: "ship it", "3 but on this branch" and "go ahead, …" do not."""
+    bare = _bare(request)
+    return _weight(bare) >= TELLING and not compile_pattern(_CHOOSES).match(fold_case(bare))
+
+
+def _find_own(text: str) -> str:
+    """The user's own words: not what they pasted, nor the agent's question right above their answer."""
+    text = text[: 2 * TURN_CHARACTERS]
+    start = find_pasted(text)
+    own = text if start is None else "\n".join(text.split("\n")[:start])
+    asked, _, answer = own.partition("\n")
+    answers = asked.rstrip().endswith("?") and answer.strip() and not answer.startswith("\n")
+    return answer if answers else own
+
+
+def _find_plan(text: str) -> list[str]:
+    """What a plan is called that an agent is told to carry out."""
+    start = compile_pattern(r"\s*implement the following plan:?\s*(?:#{1,3} )?(?:plan: ?)?", 2)
+    found = start.match(text[:TURN_CHARACTERS])
+    return [text[found.end() :].partition("\n")[0].strip("# ")] if found else []
+
+
+def _headings(turns: Turns) -> list[str]:
+    """What answers call themselves in their first line: a plan, a report."""
+    return [
+        one.partition("\n")[0].strip("# ").removeprefix("Plan: ")
+        for role, text in turns
+        if role != "user" and (one := text.lstrip()).startswith("# ")
+    ][:1]
+
+
+def _answers(turns: Turns) -> list[str]:
+    """The first sentences of the answers, those that only say what comes next aside."""
+    told = (one for role, text in turns if role != "user" for one in _sentences(text)[:SENTENCES])
+    return [one for one in told if not compile_pattern(FILLER).match(fold_case(one))][:REQUESTS]
 
 
 def _sample(turns: Turns) -> Turns:
@@ -124,23 +161,6 @@ def _sentences(text: str) -> list[str]:
     )
 
 
-def _requests(turns: Turns, most: int) -> list[str]:
-    """What the user asked for: of each turn the first sentence that says something. If none does, the first sentence of all."""
-    told: list[str] = []
-    first = ""
-    for role, text in turns:
-        if role != "user" or len(told) == most:
-            continue
-        sentences = _sentences(text)[:SENTENCES]
-        first = first or next(iter(sentences), "")
-        told += [one for one in sentences if _weight(_bare(one)) >= LEAST][:1]
-    return told or [first] * bool(first)
-
-
-def _first_sentence(turns: Turns) -> str:
-    return next((sentence for _, text in turns for sentence in _sentences(text)), "")
-
-
 def _bare(sentence: str) -> str:
     """A request without its greeting and politeness, and without the folders of long paths."""
     text = sentence.lstrip(" \"'“”‘’,:;!?¿¡–—*_")
@@ -149,8 +169,13 @@ def _bare(sentence: str) -> str:
         if not found or found.end() >= len(text):
             break
         text = text[found.end() :].lstrip(" ,:;–—")
-    text = compile_pattern(r"https?://[^\s?#]+\S*").sub(_short_address, text.replace("`", ""))
-    paths = compile_pattern(r"(?<!\S)[\w.@~:+-]*(?:[/\\][\w.@+-]+){3,}")
+    return _shorten_paths(compile_pattern(r"(?<!\w)`|`(?!\w)").sub("", text))
+
+
+def _shorten_paths(text: str) -> str:
+    """A text without the folders of long paths and the hosts of addresses."""
+    text = compile_pattern(r"https?://[^\s?#]+\S*").sub(_short_address, text)
+    paths = compile_pattern(r"(?<![^\s`])[\w.@~:+-]*(?:[/\\][\w.@+-]+){3,}")
     return paths.sub(lambda path: compile_pattern(r"[/\\]").split(path[0])[-1], text)
 
 
@@ -161,13 +186,14 @@ def _short_address(address: re.Match[str]) -> str:
 
 
 def _shorten(text: str, words: int) -> str:
-    """The whole text, or what stands before the end of a clause, or so many words and "…"."""
+    """The whole text, or as much of it as ends with a clause, or so many words and "…"."""
     pieces = text.split()
     if len(pieces) <= words:
         return text
-    for end in compile_pattern(_CLAUSE).finditer(text):
-        if 3 <= len(text[: end.start()].split()) <= words:
-            return text[: end.start()]
+    ends = [end.start() for end in compile_pattern(_CLAUSE).finditer(text[: words * 40])]
+    fitting = [end for end in ends if 3 <= len(text[:end].split()) <= words]
+    if fitting and _weight(text[: max(fitting)]) >= TELLING:
+        return text[: max(fitting)]
     pieces = pieces[:words]
     while len(pieces) > 3 and fold_case(pieces[-1]).strip(",.;:") in _LAST:
         pieces.pop()
@@ -181,7 +207,7 @@ def _weight(text: str) -> float:
         word = token.lstrip("\"'“”‘’([{<*_`").rstrip("\"'“”‘’)]}>*_`.,:;!?…")
         plain = fold_case(word)
         if is_path(word) or is_file(word) or is_identifier(word):
-            total += ENOUGH
+            total += TELLING
         elif {plain, plain.removesuffix("s")} & _VAGUE or plain in plain_words():
             continue
         elif len(word) > (2 if word.isascii() else 1) and any(map(str.isalpha, word)):
@@ -202,27 +228,41 @@ def _fit(title: str) -> str:
     return title[0].upper() + title[1:] if plain and len(title[0].upper()) == 1 else title
 
 
-def _terms(turns: Turns) -> list[str]:
-    """The most telling words of a topic, those of several turns first."""
-    counts: Counter[str] = Counter()
-    for _, text in turns:
-        told = keywords(" ".join(_sentences(text)) or text[:TURN_CHARACTERS], 12)
-        counts.update(word for word in told if fold_case(word) not in plain_words())
-    return [word for word, _ in counts.most_common(8)]
+# Summaries of topics
 
 
-# Lines of the summary
+def summarise(
+    turns: Turns, ideas: Iterable[tuple[str, str, bool]] = (), done: Sequence[str] = ()
+) -> str:
+    """Lines "Focus: …", "Done: …; …", "Decisions: …", "Conclusions: …", "Open: …", each only where there is something.
+
+    An idea is its kind, its text and whether it is still open; `done` are the subjects of commits.
+    """
+    turns, ideas = _sample(turns), list(ideas)[-IDEAS:]
+    asked = _requests(turns, 2 * REQUESTS) or _answers(turns)
+    lists = {
+        "Focus": _unlike(asked)[:REQUESTS],
+        "Done": _unlike(done or find_report(turns).done[:1]),
+        "Decisions": _unlike(text for kind, text, _ in ideas if kind in DECIDED),
+        "Conclusions": _unlike(text for kind, text, _ in ideas if kind in CONCLUDED)
+        or _unlike(_find_conclusion(turns)),
+        "Open": _unlike(text for _, text, is_open in ideas if is_open),
+    }
+    labels = [label for label, items in lists.items() if items]
+    lines: list[str] = []
+    room = SUMMARY_CHARACTERS
+    for number, label in enumerate(labels, 1):
+        later = sum(SHARES[other] for other in labels[number:])
+        if line := _line(label, lists[label], room - later):
+            lines.append(line)
+            room -= len(line) + 1
+    return "\n".join(lines)
 
 
-def _gist(text: str) -> str:
-    return summarize("\n\n".join(_sentences(text)), 30)
-
-
-def _finding(turns: Turns) -> str:
-    """The last answer, if it says that something was found out or settled."""
-    last = next((text for role, text in reversed(turns) if role != "user" and text.strip()), "")
-    gist = _gist(last)
-    return gist if gist and classify(gist)[0] in (*CONCLUDED, *DECIDED) else ""
+def _find_conclusion(turns: Turns) -> list[str]:
+    """What the last answer says that was found out or settled."""
+    last = [(role, text) for role, text in turns if role != "user" and text.strip()][-1:]
+    return [one for one in _answers(last) if classify(one)[0] in (*CONCLUDED, *DECIDED)][:1]
 
 
 def _unlike(texts: Iterable[str]) -> list[str]:
@@ -256,3 +296,184 @@ def _cut(text: str, limit: int) -> str:
     if limit <= 20:
         return ""
     return text[: limit - 1].rsplit(" ", 1)[0].rstrip(" ,;:.-–—(") + "…"
+
+
+# The digest of a session
+
+DIGEST_WIDTH = 205  # characters of the three texts: with their labels at most 60 tokens
+WIDE = 3  # characters that one of a script without spaces counts for: it is most of a token
+# The part of it that each line has for itself; what one leaves free the others may use, in this order.
+DIGEST_SHARES = {"done": 80, "asked": 68, "left": 56}
+COMMITTED = 125  # of commits that are told where there are several
+COMMITS, CHECKS, EDITS = 4, 4, 4  # that are remembered from page to page
+RECAP = 1000  # characters; what a host writes at greater length is no recap
+NOTHING_LEFT = "nothing"
+
+# What a report says was done: not what is being done, nor what it was for.
+_DID = r"(?:[a-z]{3,}ed|made|built|wrote|written|rewrote|rewritten|split|sent|set|cut|put|done)\b"
+_REPORTS = (
+    rf"^(?:done\W{{1,4}})?(?:(?:all|both|also) )?{_DID}|\b(?:i|we|i've|we've|have|has|been|was|were|now|all) (?:(?:also|now|then|just) )?{_DID}"
+    r"|\b(?:resolved|fixed|committed|pushed|merged|updated|inserted|opened|added|removed|renamed|migrated|implemented|shipped|passes)\b"
+)
+_UNDER_WAY = r"^(?:goal|next)\b|\b(?:now|next|then) (?:i|let)\b|\bnow \w+ing\b|\bneed to \w+|^(?:i'm |i am )?\w{3,}ing\b|\blet me\b|\bi'll\b"
+# What it says remains: behind a label, as an offer, or in a sentence of its own.
+_NEXT = r"(?:^|[;,.] )(?:next(?: (?:actions?|steps?|up))?(?::|,| is| are)(?: to)?|(?:to-?do|remaining|still open):) (.{4,})"
+_OFFER = (
+    r"(?:^|[.;,] )(?:do you want me to|would you like me to|want me to|shall i|should i) (.{4,})\?"
+)
+_REMAINS = (
+    r"\b(?:not yet|still (?:needs?|have|has) to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready|awaiting|pending"
+    r"|you(?:'ll| will)? need to|not (?:been )?(?:committed|pushed|merged|tested|implemented))\b"
+)
+
+
+class Course(NamedTuple):
+    """What is known of a session so far: enough to tell its digest, and to go on from at the next page."""
+
+    asked: str = ""
+    commits: Sequence[str] = ()
+    pull: str = ""  # the number of the last pull request
+    edits: Sequence[str] = ()  # names of files
+    checks: Mapping[str, bool] = NOTHING  # command → whether it passed the last time
+    report: Sequence[str] = ()
+    left: Sequence[str] = ()
+    recap: bool = False  # whether the report is of the host, which speaks for all of the session
+
+
+class Report(NamedTuple):
+    """What an answer says was done, and what remains."""
+
+    done: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def find_report(turns: Turns) -> Report:
+    """The report of the last answer that is one, an answer being what comes last before the user speaks again."""
+    for at in range(len(turns) - 1, -1, -1):
+        role, text = turns[at]
+        last = at + 1 == len(turns) or turns[at + 1][0] == "user"
+        if role != "user" and last and (found := read_report(text)).done:
+            return found
+    return Report()
+
+
+def read_report(text: str) -> Report:
+    """The first sentences that tell of something done, and those that tell what remains."""
+    done, left = list[str](), list[str]()
+    for sentence in prose(text[-3 * TURN_CHARACTERS :]):
+        plain = fold_case(sentence)
+        later = [compile_pattern(one).search(plain) for one in (_NEXT, _OFFER)]
+        remaining = [sentence[found.start(1) : found.end(1)] for found in later if found]
+        if remaining or compile_pattern(_REMAINS).search(plain):
+            left.append((remaining or [sentence])[0])
+        elif compile_pattern(_REPORTS).search(plain) and _is_statement(sentence):
+            done.append(sentence.removeprefix("Done: ").removeprefix("Done — "))
+    listed = [one.core for one in statements(text) if one.label == "todo"]
+    return Report(tuple(done[:2]), tuple((listed or left)[:2]))
+
+
+def _is_statement(sentence: str) -> bool:
+    """Whether a sentence of an answer tells something by itself: no question, no announcement, no label with a value."""
+    plain = fold_case(sentence)
+    out = compile_pattern(rf"{_UNDER_WAY}|^{FILLER}|^\w{{2,16}}: ").search(plain)
+    telling = len(plain.split()) > 2 and _weight(sentence) >= TELLING
+    return telling and not plain.endswith("?") and (not out or plain.startswith("done: "))
+
+
+def follow(
+    known: Mapping[str, Any],
+    turns: Turns,
+    work: Sequence[Fact] = (),
+    recap: str = "",
+    plan: bool = False,
+) -> Course:
+    """What is known after these turns and what tools did meanwhile; `known` is the course before them, as JSON kept it.
+
+    `recap` is what the host itself wrote about the session behind the last turn; with `plan` the last turn is a plan that
+    nobody has taken up yet.
+    """
+    course = Course(**{name: known[name] for name in Course._fields if name in known})
+    done = {what: [name for kind, name in work if kind == what] for what, _ in work}
+    outcomes = {name: what == "passed" for what, name in work if what in ("passed", "failed")}
+    edits = [path.rpartition("/")[2] for path in done.get("edit", ())]
+    course = course._replace(
+        asked=course.asked if is_telling(course.asked) else _find_asked(turns) or course.asked,
+        commits=[*course.commits, *done.get("commit", ())][-COMMITS:],
+        pull=[course.pull, *done.get("pull request", ())][-1],
+        edits=list(dict.fromkeys([*course.edits, *edits]))[-EDITS:],
+        checks=dict([*{**course.checks, **outcomes}.items()][-CHECKS:]),
+    )
+    if recap:
+        report = read_report(recap)
+        return course._replace(report=report.done, left=report.left, recap=True)
+    if not turns:
+        return course
+    report = find_report(turns)
+    answers = [one for one in _answers(turns[-1:]) if _is_statement(one)][:1]
+    return course._replace(
+        report=report.done or tuple(course.report) or answers,
+        left=_find_left(turns, report, plan),
+        recap=False,
+    )
+
+
+def _find_asked(turns: Turns) -> str:
+    """The first request that says something; of "8" and "q" alone nobody would know what they mean."""
+    request = next(iter(_requests(turns, 1)), "")
+    return request if is_telling(request) or len(request.split()) > 1 else name(turns)
+
+
+def _find_left(turns: Turns, report: Report, plan: bool) -> Sequence[str]:
+    """What remains behind the last turn: what nobody answered, what was planned, what was under way, or what the report says."""
+    role, text = turns[-1]
+    if role == "user":
+        return _requests(turns[-1:], 1)
+    if plan:
+        return _headings(turns[-1:])
+    last = read_report(text)
+    if last.left or last.done:
+        return last.left or report.left
+    pattern = compile_pattern(_UNDER_WAY)
+    under_way = [one for one in _sentences(text) if pattern.search(fold_case(one))]
+    telling = [one for one in under_way if _weight(one) >= TELLING]
+    return telling[:1] or (_requests(turns, len(turns))[-1:] if under_way else [])
+
+
+def compose_digest(course: Course) -> dict[str, str]:
+    """What a session was asked, did and left, within 60 tokens."""
+    failing = [f"{check} fails" for check, passed in course.checks.items() if not passed]
+    wanted = {
+        "asked": _join([_bare(course.asked)]),
+        "done": _shorten_paths(_tell_done(course)),
+        "left": _shorten_paths(_join(course.left or failing[-1:])) or NOTHING_LEFT,
+    }
+    widths = {name: _measure(text) for name, text in wanted.items()}
+    spare = DIGEST_WIDTH - sum(min(widths[name], share) for name, share in DIGEST_SHARES.items())
+    fitted = {}
+    for name, share in DIGEST_SHARES.items():
+        room = share + max(0, min(spare, widths[name] - share))
+        spare -= room - share
+        # As many characters as have that width, if all of the text is as wide as its average.
+        fitted[name] = _cut(wanted[name], room * len(wanted[name]) // max(room, widths[name]))
+    return {name: fitted[name] for name in wanted}
+
+
+def _measure(text: str) -> int:
+    return len(text) + (WIDE - 1) * sum(character > "\u2e7f" for character in text)
+
+
+def _tell_done(course: Course) -> str:
+    """The recap of the host; else the newest commits, as many as fit, in their order; else what the report says, or which files
+    were edited."""
+    told: list[str] = []
+    for subject in () if course.recap else reversed(course.commits):
+        if not told or len(_join((subject, *told))) <= COMMITTED:
+            told.insert(0, subject)
+    edited = [f"edited {', '.join(course.edits)}"] if course.edits else []
+    told = told or list(course.report) or edited
+    pull = course.pull
+    return (f"PR {pull}: " if pull and not any(pull in one for one in told) else "") + _join(told)
+
+
+def _join(texts: Iterable[str]) -> str:
+    return "; ".join(" ".join(text.split()).rstrip(" .:;") for text in texts)

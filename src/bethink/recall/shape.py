@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from bethink.types import Answer, Hit, Memory, Relation, Span
+from bethink.types import Answer, Hit, Memory, Relation, Session, Span
 
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 
@@ -46,6 +46,12 @@ def citation(memory: Memory) -> str:
         first, last = memory.lines
         return f"{place}:{first}" if first == last else f"{place}:{first}-{last}"
     return place
+
+
+def digest_lines(session: Session) -> list[str]:
+    """What a session was asked, did and left, a line each; what is not known is left out."""
+    told = session.digest or {}
+    return [f"{name.capitalize()}: {text}" for name, text in told.items() if text]
 
 
 def plain(memory: Memory) -> dict[str, Any]:

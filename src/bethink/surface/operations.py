@@ -148,7 +148,7 @@ def _readable(name: str, value: Any) -> Any:
 
 def session_record(session: Session, spans: Sequence[Span] | None = None) -> dict[str, Any]:
     """A conversation, with its topics where they are given."""
-    record = pick(session, "id host title source started_at ended_at")
+    record = pick(session, "id host title source started_at ended_at digest")
     if spans is None:
         return record
     topics = [pick(span, "id parent name summary lines depth") for span in spans]

@@ -90,7 +90,12 @@ WAITS = "it stays until the user confirms: bethink link {new} supersedes {old}"
 # Tokens of what a model reads, counted on real answers.
 FRAME = 75  # the marks, the notice and the totals
 HEAD = 9  # by which the head of a memory is longer than `shape` counts it
-BRIEF, BESIDE, METADATA = 40, 60, 200  # a memory without a summary, a turn beside a turn, metadata
+BRIEF, BESIDE, DONE, METADATA = (
+    40,
+    60,
+    20,
+    200,
+)  # a memory without a summary, a turn beside a turn, work done, metadata
 HANDOFF = 1500  # a handoff, without the memories that it names
 RELATED, RELATED_WORDS = 3, 18  # relations that a hit shows, and words of each
 SHORTEST = 200  # characters: no answer is cut below the marks and a word or two
@@ -293,6 +298,7 @@ def answer_lines(arranged: Arranged, short: Names, projects: Names = NOTHING) ->
     for span, together in arranged.topics:
         if span and span.name:
             lines.append(style(f"Topic: {one_line(span.name, width() - 8)}", "bold"))
+            lines += [one_line(one, width() - 2) for one in done_lines(span)]
         for hit in together:
             number += 1
             around = arranged.details[hit.memory.id].get("around", ())
@@ -307,6 +313,11 @@ def answer_lines(arranged: Arranged, short: Names, projects: Names = NOTHING) ->
     both = arranged.both
     counts = f"{number} in full, {len(both.index)} in the index, about {both.tokens_used:,} tokens"
     return [*lines, f"{many(both.total_count, 'match', 'matches')}, {counts}."]
+
+
+def done_lines(span: Span) -> list[str]:
+    """What a topic's summary says was done, as "Done: …"."""
+    return [line for line in span.summary.splitlines() if line.startswith("Done: ")]
 
 
 def _detail_lines(
@@ -442,7 +453,7 @@ def quote_answer(
     items: list[Quote | str] = []
     for span, together in arranged.topics:
         if span and span.name:
-            items.append(f"Topic: {span.name}")
+            items += [f"Topic: {span.name}", *(cut_to(one, DONE) for one in done_lines(span))]
         for hit in together:
             detail = arranged.details[hit.memory.id]
             around = [

@@ -32,6 +32,7 @@ promote         promote     put a proven memory into the rules that agents alway
 demote          promote     take a memory out of the rules
 Look:
 stats           find        count what is stored
+sessions        find        show what conversations asked, did and left
 topics          find        show what conversations were about
 duplicates      care        list memories that say the same
 contradictions  care        list memories that disagree

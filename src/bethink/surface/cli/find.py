@@ -1,4 +1,4 @@
-"""`search`, `recall`, `get`, `list`, `history`, `topics` and `stats`: what memory holds."""
+"""`search`, `recall`, `get`, `list`, `history`, `sessions`, `topics` and `stats`: what memory holds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import StoreError, UsageError
-from bethink.recall.shape import plain, plain_hit
+from bethink.recall.shape import digest_lines, plain, plain_hit
 from bethink.surface import operations, render
 from bethink.surface.cli.console import Listing, Result, open_memory, read_text
 from bethink.surface.cli.parsing import command
@@ -330,6 +330,39 @@ def difference_lines(old: str, new: str) -> list[str]:
 
 # Conversations
 
+NO_SESSIONS = "No conversations are known here."
+HOW_TO_READ = "`bethink backfill --all` reads what the agents on this machine keep."
+
+
+@command(
+    "sessions",
+    """
+    [SESSION]         the beginning of a session's id; without it the latest sessions
+    --limit N whole 1.. = 10     how many sessions (10)
+    """,
+    opens="read",
+)
+def sessions(args: Namespace, memory: Bethink) -> Result:
+    """Show what conversations asked, did and left: the sessions of this project, newest first.
+
+    Examples:
+      bethink sessions
+      bethink sessions 3f2a
+      bethink sessions --limit 50 --json
+    """
+    chosen = [session for session, _ in find_sessions(memory, args)]
+    return Result(
+        list(map(operations.session_record, chosen)),
+        [
+            line
+            for session in chosen
+            for line in (*session_lines(session), *map("  {}".format, digest_lines(session)))
+        ],
+        notes=() if chosen else [NO_SESSIONS],
+        hints=() if chosen else [HOW_TO_READ],
+        stored=True,
+    )
+
 
 @command(
     "topics",
@@ -348,6 +381,18 @@ def topics(args: Namespace, memory: Bethink) -> Result:
       bethink topics 3f2a --tree
       bethink topics --limit 50 --json
     """
+    talks = find_sessions(memory, args)
+    return Result(
+        [operations.session_record(session, spans) for session, spans in talks],
+        topic_lines(talks, args.tree or bool(args.session)),
+        notes=() if talks else [NO_SESSIONS],
+        hints=() if talks else [HOW_TO_READ],
+        stored=True,
+    )
+
+
+def find_sessions(memory: Bethink, args: Namespace) -> list[tuple[Session, list[Span]]]:
+    """The sessions that are asked for, with their topics."""
     from bethink.features import conversations
 
     chosen = (
@@ -355,23 +400,19 @@ def topics(args: Namespace, memory: Bethink) -> Result:
         if args.session
         else conversations.sessions(memory, args.limit)
     )
-    talks = [(session, conversations.topics(memory, session)) for session in chosen]
-    none = "`bethink backfill --all` reads what the agents on this machine keep."
-    return Result(
-        [operations.session_record(session, spans) for session, spans in talks],
-        topic_lines(talks, args.tree or bool(args.session)),
-        notes=() if chosen else ["No conversations are known here."],
-        hints=() if chosen else [none],
-        stored=True,
-    )
+    return [(session, conversations.topics(memory, session)) for session in chosen]
+
+
+def session_lines(session: Session) -> list[str]:
+    title = one_line(session.title or "untitled", 70)
+    head = f"{date_and_time(session.started_at)}  {session.host}  {title}"
+    return [style(head, "bold"), f"  {session.id}"]
 
 
 def topic_lines(talks: Sequence[tuple[Session, Sequence[Span]]], full: bool) -> list[str]:
     lines = []
     for session, spans in talks:
-        title = one_line(session.title or "untitled", 70)
-        head = f"{date_and_time(session.started_at)}  {session.host}  {title}"
-        lines += [style(head, "bold"), f"  {session.id}"]
+        lines += session_lines(session)
         for span in spans:
             if span.depth and not full:
                 continue

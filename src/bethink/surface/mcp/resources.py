@@ -18,6 +18,7 @@ from bethink.errors import InvalidInput, NotFound
 from bethink.features import conversations, knowledge
 from bethink.ingest.files import Found, read_text, walk
 from bethink.ingest.sync import Skipped
+from bethink.recall.shape import digest_lines
 from bethink.surface.mcp.offers import FILE, MEMORY, TOPICS
 from bethink.surface.render import quote_items, quote_memories
 
@@ -95,7 +96,8 @@ def _topics(memory: Bethink, prefix: str) -> str:
         raise NotFound("A session's id is missing.", "`memory_overview` shows recent ones.")
     session = conversations.session(memory, prefix)
     day = f"{session.started_at:%Y-%m-%d} " if session.started_at else ""
-    lines = [f"{day}{session.host} {session.id}: {session.title or 'untitled'}"]
+    title = f"{day}{session.host} {session.id}: {session.title or 'untitled'}"
+    lines = [title, *digest_lines(session)]
     for span in conversations.topics(memory, session):
         summary = f": {span.summary}" if span.summary else ""
         lines.append(

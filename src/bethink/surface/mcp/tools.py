@@ -17,6 +17,7 @@ from bethink.features import conversations, handoffs
 from bethink.hooks import state
 from bethink.ingest.pipeline import clean_passage
 from bethink.ingest.redact import redact
+from bethink.recall.shape import digest_lines
 from bethink.surface.mcp import schemas
 from bethink.surface.render import (
     AGENT_STEPS,
@@ -283,24 +284,21 @@ def memory_overview(memory: Bethink, given: Arguments) -> str:
         if newest:
             short = short_ids(memory, newest)
             items += [f"{title} ({number:,}):", *(quote_line(one, short) for one in newest)]
-    items += _topics(memory)
+    items += _sessions(memory)
     said = [f"{head} ({kinds})." if kinds else f"{head}.", *note_lines(memory.hints)]
     return quote_items(items, said, OVERVIEW) if items else "\n".join(said)
 
 
-def _topics(memory: Bethink) -> list[Quote | str]:
+def _sessions(memory: Bethink) -> list[Quote | str]:
+    """The last sessions: of the newest what it was asked, did and left, of the others what they were about."""
     lines: list[Quote | str] = []
     for session in conversations.sessions(memory, SESSIONS):
-        names = [
-            span.name
-            for span in conversations.topics(memory, session)
-            if not span.depth and span.name
-        ]
+        told = [] if lines else digest_lines(session)
+        names = [one.name for one in conversations.topics(memory, session) if not one.depth]
+        about = [cut_to(name, TOPIC) for name in filter(None, names[-TOPICS:])]
         day = f"{session.started_at:%Y-%m-%d} " if session.started_at else ""
-        about = "; ".join(cut_to(name, TOPIC) for name in names[-TOPICS:]) or cut_to(
-            session.title or "untitled", TOPIC
-        )
-        lines.append(f"- {day}{session.host} {session.id[:13]}: {about}")
+        title = cut_to(session.title or "untitled", TOPIC)
+        lines += [f"- {day}{session.host} {session.id[:13]}: {'; '.join(about) or title}", *told]
     return ["Recent sessions:", *lines] if lines else []
 
 

@@ -10,7 +10,7 @@ from capturing import SAID, Desk
 from cli_runner import cli  # noqa: F401
 
 from bethink.api import Bethink
-from bethink.features import builtin
+from bethink.features import knowledge
 from bethink.types import BUILTIN, TRUST
 
 NOTE = """---
@@ -38,7 +38,9 @@ def put(desk: Desk, name: str, text: str) -> Path:
 
 
 def remember(desk: Desk, name: str, text: str) -> Path:
-    path = desk.folder / "claude" / "projects" / builtin.slug(desk.project) / "memory" / name
+    path = (
+        desk.folder / "claude" / "projects" / knowledge.claude_slug(desk.project) / "memory" / name
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
@@ -46,7 +48,7 @@ def remember(desk: Desk, name: str, text: str) -> Path:
 
 def kept(desk: Desk) -> list:
     with desk.memory() as memory:
-        builtin.sync(memory)
+        knowledge.sync_builtin(memory)
         return [
             one for one in memory.list(limit=200, order="oldest") if one.source.startswith(BUILTIN)
         ]
@@ -153,7 +155,7 @@ def test_it_stays_apart_from_the_knowledge_folders(
     with desk.memory() as memory:
         for _ in range(2):
             assert knowledge.index(memory).sources == 1
-            synced = builtin.sync(memory)
+            synced = knowledge.sync_builtin(memory)
         assert (synced.unchanged, synced.memories_retired) == (1, 0)
         assert sorted(one.source for one in memory.list()) == ["AGENTS.md", "builtin:AGENTS.md"]
 
@@ -197,17 +199,19 @@ def test_files_of_any_content_are_survived(desk: Desk, content: bytes) -> None:
     ],
 )
 def test_the_name_of_a_projects_folder_is_that_of_claude_code(path: str, slug: str) -> None:
-    assert builtin.slug(Path(path)) == slug
+    assert knowledge.claude_slug(Path(path)) == slug
 
 
 def test_a_long_name_is_found_by_its_beginning(desk: Desk, tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 120) / ("e" * 120)
     deep.mkdir(parents=True)
-    folder = tmp_path / "claude" / "projects" / f"{builtin.slug(deep)[:200]}-1x2y3z" / "memory"
+    folder = (
+        tmp_path / "claude" / "projects" / f"{knowledge.claude_slug(deep)[:200]}-1x2y3z" / "memory"
+    )
     folder.mkdir(parents=True)
     (folder / "one.md").write_text("Found all the same.\n")
     with Bethink(desk.database, directory=deep) as memory:
-        builtin.sync(memory)
+        knowledge.sync_builtin(memory)
         assert [one.content for one in memory.list()] == ["Found all the same."]
 
 

@@ -316,7 +316,7 @@ def test_following_changes_indexes_them_and_ends_when_told(project):
     ids=["watch", "map", "map as JSON"],
 )
 def test_a_missing_extra_is_one_error_and_comes_first(project, monkeypatch, command, extra):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("bethink.features.knowledge.find_spec", lambda name: None)
     (project.project / "cart.py").write_text("def total(items):\n    return sum(items)\n")
     refused = project.fails(*command, code=1)
     assert (

@@ -165,23 +165,6 @@ def test_another_target_moves_the_rule(cli):
     assert rules(cli.project / "AGENTS.md") == [DEPLOY]
 
 
-def test_rules_stand_by_kind_and_age_whatever_the_order_of_promoting(cli):
-    ids = [
-        cli.add("a gotcha", "--kind", "gotcha"),
-        cli.add("first decision", "--kind", "decision"),
-        cli.add("a preference", "--kind", "preference"),
-        cli.add("second decision", "--kind", "decision", "--no-dedup"),
-    ]
-    for id in ids[::-1]:
-        cli.ok("promote", id)
-    assert rules(cli.project / RULES) == [
-        "first decision",
-        "second decision",
-        "a preference",
-        "a gotcha",
-    ]
-
-
 # Text is data
 
 
@@ -616,7 +599,7 @@ def test_promotions_of_several_processes_all_arrive(cli):
     for process in started:
         _, said = process.communicate(timeout=60)
         assert process.returncode == 0, said.decode()
-    assert rules(cli.project / "AGENTS.md") == texts
+    assert sorted(rules(cli.project / "AGENTS.md")) == texts
     assert sorted(path.name for path in cli.project.iterdir()) == ["AGENTS.md"]
 
 

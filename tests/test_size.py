@@ -19,13 +19,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 364_138,
+    "tokens": 364_013,
     "lines": 53_957,
-    "files": 195,
+    "files": 193,
     "import cycles": 0,
     "function-level imports of our own": 63,
-    "functions of complexity over 15": 43,
-    "test lines": 49_559,
+    "functions of complexity over 15": 41,
+    "test lines": 49_546,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 40, "search": 35, "hook": 29, "backfill": 57}

@@ -281,9 +281,7 @@ class Bethink:
             known={source.uri: source for source in self.store.sources(self.scope, collection)},
             find=lambda uri: self.store.source(self.scope, uri),
             write=write,
-            retire=lambda uris: (
-                self._write(vanish=tuple((self.scope, uri) for uri in uris)).retired
-            ),
+            retire=lambda uris: self.write(vanish=tuple((self.scope, uri) for uri in uris)).retired,
             exists=alive,
         )
         return sync(documents, target, looked=looked, progress=progress)
@@ -371,7 +369,7 @@ class Bethink:
             else {}
         )
         change = (*first, Change(memory.id, "update", changes))
-        self._write(change=change, unchanged=unchanged, **vectors)
+        self.write(change=change, unchanged=unchanged, **vectors)
         return self.store.get([memory.id])[0]
 
     def _refuse_rewriting(
@@ -425,7 +423,7 @@ class Bethink:
                 for one in wanted
                 if one.deleted_at is None
             ]
-        receipt = self._write(change=tuple(change), purge=gone if purge else ())
+        receipt = self.write(change=tuple(change), purge=gone if purge else ())
         return types.Forgotten(gone, receipt.hints, tuple(one.id for one in proposed))
 
     def restore(self, id: str, version: int | None = None) -> types.Memory:
@@ -449,7 +447,7 @@ class Bethink:
             )
         gone = self._pointing(memory.id, undone, "may_replace") if undone else []
         beside = {Relation(one.source, memory.id, "relates_to") for one in gone}
-        self._write(change=(change,), unrelate=tuple(gone), relate=tuple(beside))
+        self.write(change=(change,), unrelate=tuple(gone), relate=tuple(beside))
         return self.store.get([memory.id])[0]
 
     def _restore_version(self, memory: types.Memory, version: int) -> types.Memory:
@@ -465,7 +463,7 @@ class Bethink:
         first = (back,) if memory.deleted_at is not None else ()
         values = values_of_version(events, version)
         if not values:
-            self._write(change=first)
+            self.write(change=first)
             return self.store.get([memory.id])[0]
         cleared = [name for name, value in values.items() if value is None]
         trust = trust_of_version(memory, events, version, self.trust)
@@ -475,7 +473,7 @@ class Bethink:
         """Says that a memory was useful (or, below zero, was not). Counts as a use of it."""
         memory = self.one(id)
         check_range("vote", value, -100, 100)
-        self._write(change=(Change(memory.id, "vote", {"vote": value}),), access=(memory.id,))
+        self.write(change=(Change(memory.id, "vote", {"vote": value}),), access=(memory.id,))
         return self.store.get([memory.id])[0]
 
     def link(self, source: str, target: str, type: str = "relates_to") -> Relation:
@@ -498,7 +496,7 @@ class Bethink:
             changes = (types.supersede(old.id, new),)
         elif type == "answers" and not old.answered:
             changes = (Change(old.id, "answer", {"answered": True}),)
-        self._write(relate=(relation, *more), change=changes)
+        self.write(relate=(relation, *more), change=changes)
         return relation
 
     def unlink(self, source: str, target: str, type: str = "relates_to") -> Relation:
@@ -518,7 +516,7 @@ class Bethink:
             changes = (give_back(self.store, relation.target, others),)
         elif type == "answers" and not others:
             changes = (Change(relation.target, "reopen", {"answered": False}),)
-        self._write(unrelate=(relation,), change=changes)
+        self.write(unrelate=(relation,), change=changes)
         return relation
 
     def _pointing(self, id: str, *types: str) -> builtins.list[Relation]:
@@ -527,9 +525,10 @@ class Bethink:
 
     def touch(self, ids: Sequence[str]) -> None:
         """Counts a use of these memories."""
-        self._write(access=tuple(ids))
+        self.write(access=tuple(ids))
 
-    def _write(self, **parts: Any) -> Receipt:
+    def write(self, **parts: Any) -> Receipt:
+        """Puts the parts of a `Batch` in, now and on this actor's word."""
         return self.store.write(Batch(at=self.clock(), actor=self.actor, **parts))
 
     # Reading
@@ -688,7 +687,7 @@ class Bethink:
         if embedder is None:
             raise self._model.missing()
         try:
-            return reindex(self.store, embedder, self.recent, self._write, full, progress)
+            return reindex(self.store, embedder, self.recent, self.write, full, progress)
         except EmbeddingError as error:
             self._model.failed(error)
             raise EmbeddingError(

@@ -339,26 +339,32 @@ def _find_known(store: Store, given: Sequence[Given]) -> tuple[dict[str, str], d
     fate: dict[str, str] = {}
     ids: dict[str, str] = {}
     for page in paged(given, PAGE):
-        there = {
-            one.id: one.scope
-            for one in store.get([id for one in page for id in _own_ids(one.memory)])
-        }
+        wanted = [id for one in page for id in _own_ids(one.memory)]
+        there = {one.id: one.scope for one in store.get(wanted)}
         hashes = [one.memory.content_hash for one in page]
         purged = store.tombstoned(hashes)
-        scopes = {one.memory.scope for one in page}
-        twins = {scope: store.duplicates(hashes, scope) for scope in scopes}
+        twins = {
+            scope: store.duplicates(hashes, scope) for scope in {one.memory.scope for one in page}
+        }
         for one in page:
             old = one.memory
-            own, other = _own_ids(old)
-            id = own if there.get(own, old.scope) == old.scope else other
-            visible = one.record.unique and old.deleted_at is None
-            known = (
-                id if id in there else twins[old.scope].get(old.content_hash) if visible else None
-            )
-            fate[own] = KNOWN if known else PURGED if old.content_hash in purged else ADDED
-            if fate[own] != PURGED:
-                ids[own] = known or id
+            id, known = _match(one, there, twins[old.scope])
+            if not known and old.content_hash in purged:
+                fate[old.id] = PURGED
+                continue
+            fate[old.id], ids[old.id] = KNOWN if known else ADDED, id
     return fate, ids
+
+
+def _match(one: Given, there: Mapping[str, str], twins: Mapping[str, str]) -> tuple[str, bool]:
+    """The id of a memory here, and whether it is known: by its id, or as one that says the same."""
+    own, other = _own_ids(one.memory)
+    id = own if there.get(own, one.memory.scope) == one.memory.scope else other
+    if id in there:
+        return id, True
+    told = one.record.unique and one.memory.deleted_at is None
+    twin = twins.get(one.memory.content_hash) if told else None
+    return twin or id, bool(twin)
 
 
 def _own_ids(one: Memory) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from bethink.features import promotion, tending
 from bethink.features.tending import COMPARED, Pair
 from bethink.ingest.reconcile import BELIEVED
 from bethink.text.checks import check_choice
-from bethink.types import TO_FORGET, TRUST, Batch, Change, Filter, Memory
+from bethink.types import TO_FORGET, TRUST, Change, Filter, Memory
 
 QUEUES = ("contradictions", "duplicates", "doubtful", "questions", "promotions")
 PAIRS = ("contradictions", "duplicates")
@@ -90,11 +90,7 @@ def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tu
 def _kept(one: Memory) -> set[str]:
     """The queues that somebody took a memory out of. Metadata may come from elsewhere, and hold anything."""
     found = one.metadata.get(KEPT)
-    return (
-        {name for name in found if isinstance(name, str)}
-        if isinstance(found, list | tuple)
-        else set()
-    )
+    return set(map(str, found)) if isinstance(found, list | tuple) else set()
 
 
 def _wanted(memory: Bethink, queue: str) -> Filter:
@@ -170,19 +166,14 @@ def decide(memory: Bethink, name: str, ids: Sequence[str]) -> Done:
     return Done(full, chosen.done, undo if isinstance(undo, str) else chosen.undo)
 
 
-def _change(memory: Bethink, id: str, action: str, trust: int) -> None:
-    change = (Change(id, action, {"trust": trust}),)
-    memory.store.write(Batch(at=memory.clock(), actor=memory.actor, change=change))
-
-
 def _trust(memory: Bethink, id: str) -> None:
-    _change(memory, id, BELIEVED, memory.trust)
+    memory.write(change=(Change(id, BELIEVED, {"trust": memory.trust}),))
 
 
 def _distrust(memory: Bethink, id: str) -> None:
     before = [event.before.get("trust") for event in memory.history(id) if event.action == BELIEVED]
     trust = before[-1] if before and isinstance(before[-1], int) else TRUST["import"]
-    _change(memory, id, "doubt", trust)
+    memory.write(change=(Change(id, "doubt", {"trust": trust}),))
 
 
 def _mark(memory: Bethink, id: str, queue: str, keep: bool) -> None:
@@ -211,6 +202,17 @@ def _not_both(memory: Bethink, one: str, other: str) -> None:
     memory.link(one, other, "contradicts")
 
 
+Run = Callable[..., object]
+
+
+def _relate(type: str) -> tuple[Run, Run]:
+    """Relates the first to the second, and takes that back."""
+    return (
+        lambda memory, one, other: memory.link(one, other, type),
+        lambda memory, one, other: memory.unlink(one, other, type),
+    )
+
+
 def _keep(queue: str, label: str, done: str) -> Act:
     return Act(
         (queue,),
@@ -223,6 +225,7 @@ def _keep(queue: str, label: str, done: str) -> Act:
     )
 
 
+_APART = ("They are compared again.", *_relate("relates_to"), 2)
 _DECISIONS = {
     "first": Act(
         PAIRS,
@@ -230,8 +233,7 @@ _DECISIONS = {
         "1",
         "The first stays, the second is replaced by it.",
         "Both are there again.",
-        lambda memory, one, other: memory.link(one, other, "supersedes"),
-        lambda memory, one, other: memory.unlink(one, other, "supersedes"),
+        *_relate("supersedes"),
         2,
     ),
     "second": Act(
@@ -245,25 +247,11 @@ _DECISIONS = {
         2,
     ),
     "apart": Act(
-        ("duplicates",),
-        "Keep both",
-        "b",
-        "Both stay, and are not compared again.",
-        "They are compared again.",
-        lambda memory, one, other: memory.link(one, other, "relates_to"),
-        lambda memory, one, other: memory.unlink(one, other, "relates_to"),
-        2,
+        ("duplicates",), "Keep both", "b", "Both stay, and are not compared again.", *_APART
     ),
     "both": Act(
-        ("contradictions",),
-        "Both hold",
-        "b",
-        "Both hold, and are not compared again.",
-        "They are compared again.",
-        _both,
-        lambda memory, one, other: memory.unlink(one, other, "relates_to"),
-        2,
-    ),
+        ("contradictions",), "Both hold", "b", "Both hold, and are not compared again.", *_APART
+    )._replace(run=_both),
     "trust": Act(
         ("doubtful",),
         "Believe it",
@@ -292,8 +280,8 @@ _DECISIONS = {
         "p",
         "It is a rule now that agents read at every start.",
         "It is no rule any more.",
-        lambda memory, id: promotion.promote(memory, id),
-        lambda memory, id: promotion.demote(memory, id),
+        promotion.promote,
+        promotion.demote,
     ),
     "keep-promotions": _keep("promotions", "Not a rule", "It stays a memory."),
     "forget": Act(
@@ -302,8 +290,8 @@ _DECISIONS = {
         "f",
         "Forgotten: no search finds it any more.",
         "Brought back.",
-        lambda memory, id: memory.forget(id),
-        lambda memory, id: memory.restore(id),
+        Bethink.forget,
+        Bethink.restore,
     ),
 }
 _UNDONE = {

@@ -1,27 +1,32 @@
-"""A project's own knowledge as memory: its documents, its code, what analysis finds, and why its history went as it did.
+"""A project's own knowledge as memory: its documents, its code, what analysis finds, why its history went as it did, and what
+agents remember by themselves (Claude Code's auto memory; AGENTS.md, CLAUDE.md and what they import).
 
 Each function here walks the project, hands what a reader finds to `Bethink.sync` and returns what became of it. Nothing here
-decides what a passage is: that is for the readers in `ingest/`.
+decides what a passage is: that is for the readers in `ingest/`. Files are only ever read.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bethink.api import Bethink
+from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.features.memorytool import SOURCE as TOOL_FILES
+from bethink.features.promotion import BEGIN, END
 from bethink.ingest import markdown
-from bethink.ingest.files import place, walk
-from bethink.ingest.sync import Document, Skipped, storable
-from bethink.types import Batch, Change, Memory, Relation, path_of
-
-if TYPE_CHECKING:
-    from bethink.ingest.files import Found
-    from bethink.ingest.sync import Document, Skipped, Synced
+from bethink.ingest.files import Found, place, read_text, walk
+from bethink.ingest.sync import Document, Skipped, Synced, storable
+from bethink.text import textfile
+from bethink.types import BUILTIN, Memory, Passage, path_of
 
 MARKDOWN = (".md", ".markdown", ".mdx")
 # Tokens of a passage of an imported document, and how many of them the next one repeats; as memo, where this comes from, has it.
@@ -73,8 +78,6 @@ def check_watching() -> None:
 
 def _needs(library: str, what: str, extra: str) -> None:
     """Said once and before anything is read, and not of every file."""
-    from importlib.util import find_spec
-
     if find_spec(library) is None:
         raise BethinkError(
             f"{what} needs {library.replace('_', '-')}, which is not installed.",
@@ -116,8 +119,6 @@ def import_texts(
 ) -> Synced:
     """Takes in Markdown documents that are not files here, under the paths that they are given. A text under a known path replaces
     what was there; an empty one takes it away."""
-    from hashlib import sha256
-
     size, overlap = memory.config.chunk_size, memory.config.chunk_overlap
     warnings: list[str] = []
     warn = _collect(warnings)
@@ -223,16 +224,9 @@ def analyze_history(
 
 def _supersede(memory: Bethink, found: Sequence[tuple[Memory, Memory]]) -> None:
     """Lets the second of each pair supersede the first, where it does not yet."""
-    pairs = [(old, new) for old, new in found if old.superseded_by != new.id]
-    if pairs:
-        changes = tuple(
-            Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": new.created_at})
-            for old, new in pairs
-        )
-        relations = tuple(Relation(new.id, old.id, "supersedes") for old, new in pairs)
-        memory.store.write(
-            Batch(at=memory.clock(), actor=memory.actor, change=changes, relate=relations)
-        )
+    for old, new in found:
+        if old.superseded_by != new.id:
+            memory.link(new.id, old.id, "supersedes")
 
 
 def _find_files(
@@ -278,3 +272,121 @@ def _sync(
         progress=progress,
     )
     return synced._replace(hints=(*synced.hints, *warnings))
+
+
+# What agents remember by themselves. A search finds it, with its file and line; it is never told unasked, because the agent's host has
+# put it into the context already: every such memory has a source that begins with `types.BUILTIN`.
+
+RULES, AUTO = "rules", "auto memory"  # what the mark of a memory says
+VERSION = 1  # raised when the same file gives other passages
+RULE_FILES = (
+    "AGENTS.md",
+    "CLAUDE.md",
+    ".claude/CLAUDE.md",
+    "CLAUDE.local.md",
+    "GEMINI.md",
+    ".github/copilot-instructions.md",
+)
+RULE_FOLDERS = (".claude/rules", ".cursor/rules")
+RULE_SUFFIXES = (".md", ".markdown", ".mdc")
+IMPORTED = (*RULE_SUFFIXES, ".mdx", ".txt")
+LARGEST = 1_000_000  # bytes of one file
+MOST_RULES = 100  # files of rules, with all that they import
+LONGEST_SLUG = 200
+KINDS = {"user": "preference", "feedback": "preference", "project": "fact", "reference": "document"}
+_IMPORT = re.compile(r"(?:^|(?<=\s))@([\w~./\\-]{1,300})")
+_CODE = re.compile(r"^[ \t]*(```|~~~)(?s:.)*?(?:^[ \t]*\1|\Z)|`[^`\n]{0,500}`", re.MULTILINE)
+_OWN = re.compile(rf"^[ \t]*{BEGIN}[ \t\r]*$(?s:.)*?(?:^[ \t]*{END}[ \t\r]*$|\Z)", re.MULTILINE)
+
+
+def sync_builtin(memory: Bethink) -> Synced:
+    """Brings what the agents of this project remember by themselves in step with memory. Unchanged files cost next to nothing."""
+    documents = (_read_builtin(found, mark, memory.config) for found, mark in find_builtin(memory))
+    return _sync(memory, documents, "builtin", "markdown", None)
+
+
+def find_builtin(memory: Bethink) -> Iterator[tuple[Found | Skipped, str]]:
+    """Each file with its mark; none where the setting switches all of this off."""
+    if memory.config.builtin_memory:
+        yield from ((found, RULES) for found in _find_rules(memory.project.worktree))
+        yield from ((found, AUTO) for found in _find_auto_memory(memory.project.root))
+
+
+def _find_rules(root: Path) -> Iterator[Found | Skipped]:
+    """The files with rules for agents in a project, and what they import from inside it."""
+    seen: set[Path] = set()
+    waiting = [root / name for name in RULE_FILES]
+    for folder in RULE_FOLDERS:
+        path = _follow_inside(root, root / folder)
+        found = walk(path, root, RULE_SUFFIXES) if path and path.is_dir() else ()
+        waiting += [one.path for one in found if isinstance(one, Found)]
+    while waiting and len(seen) < MOST_RULES:
+        path = waiting.pop(0)
+        real = _follow_inside(root, path)
+        if real and real not in seen and real.is_file():
+            seen.add(real)
+            yield from walk(path, root)
+            waiting += _find_imports(real)
+
+
+def _follow_inside(root: Path, path: Path) -> Path | None:
+    """Where a file of the project really is. One that a link leads to elsewhere is somebody's, not the project's."""
+    try:
+        return textfile.inside(root, path)
+    except InvalidInput:
+        return None
+
+
+def _find_imports(path: Path) -> list[Path]:
+    """The files that a file of rules brings in by `@path`, outside of code."""
+    read = read_text(Found(path, path.name), LARGEST)
+    if isinstance(read, Skipped):
+        return []
+    named = dict.fromkeys(name.rstrip(".") for name in _IMPORT.findall(_CODE.sub("", read[0])))
+    return [path.parent / name for name in named if name.endswith(IMPORTED)]
+
+
+def _find_auto_memory(root: Path) -> Iterator[Found | Skipped]:
+    """The files of Claude Code's auto memory about a project; all its worktrees share them."""
+    projects = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "projects"
+    name = claude_slug(root)
+    if len(name) > LONGEST_SLUG:  # it is cut, and ends in a hash that not all versions make alike
+        name = f"{name[:LONGEST_SLUG]}-*"
+    for folder in sorted(projects.glob(f"{name}/memory")):
+        if folder.is_dir():
+            yield from walk(folder, root, RULE_SUFFIXES)
+
+
+def claude_slug(root: Path) -> str:
+    """The name under which Claude Code keeps a directory: everything but letters and digits is a dash, counted as UTF-16 does."""
+    plain = unicodedata.normalize("NFC", str(root.resolve()))
+    return re.sub(r"[^a-zA-Z0-9]", lambda found: "-" * (1 + (found[0] > "\uffff")), plain)
+
+
+def _read_builtin(found: Found | Skipped, mark: str, config: Config) -> Document | Skipped:
+    read = found if isinstance(found, Skipped) else read_text(found, LARGEST)
+    uri = BUILTIN + found.uri
+    if isinstance(read, Skipped):
+        return read._replace(uri=uri)
+    text, hash = read
+    size, overlap = config.chunk_size, config.chunk_overlap
+    passages = partial(_cut_builtin, text, found.uri, mark, size, overlap)
+    return Document(uri, f"{hash}:b{VERSION}:{size}:{overlap}", passages, {"builtin": mark})
+
+
+def _cut_builtin(text: str, uri: str, mark: str, size: int, overlap: int) -> list[Passage]:
+    kind = None
+    if mark == AUTO:
+        fields = markdown.parse(text).frontmatter
+        inner = fields.get("metadata")
+        kind = KINDS.get(str((inner if isinstance(inner, dict) else fields).get("type")))
+    # Rules that `bethink promote` put there are blank lines: they are not learned from their own copies, and every other line is
+    # where it was.
+    text = _OWN.sub(lambda found: "\n" * found[0].count("\n"), text)
+    return [
+        passage._replace(
+            kind=kind if kind and passage.kind == "document" else passage.kind,
+            metadata={**passage.metadata, "builtin": mark},
+        )
+        for passage in markdown.taken_apart(text, uri, "headers", size, overlap, None)
+    ]

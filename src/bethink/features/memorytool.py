@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.errors import BethinkError, InvalidInput, Overtaken
 from bethink.ingest.redact import redact
-from bethink.types import PERSONAL, TRUST, Batch, Change, Passage, Source
+from bethink.types import PERSONAL, TRUST, Change, Passage, Source
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -227,15 +227,7 @@ class MemoryTool:
         ]
         vectors = memory.vectors_of([one._replace(section=path) for one, path in paths])
         unchanged = tuple((one.id, one.updated_at) for one, _ in paths)
-        memory.store.write(
-            Batch(
-                at=memory.clock(),
-                actor=memory.actor,
-                change=tuple(changes),
-                unchanged=unchanged,
-                **vectors,
-            )
-        )
+        memory.write(change=tuple(changes), unchanged=unchanged, **vectors)
 
 
 # Files as memories

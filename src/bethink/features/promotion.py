@@ -37,7 +37,7 @@ HEAD = (
 LONGEST = 500  # characters of one rule: it is in every context of every agent from now on
 MARKS = ("promoted_at", "promoted_to", "promoted_as")
 
-# What can be a rule, in the order in which rules stand. A question or a passage of a document is none.
+# What can be a rule. A question or a passage of a document is none.
 KINDS = (
     "decision",
     "preference",
@@ -144,8 +144,7 @@ def promote(
         one = memory.one(one.id)  # as it is now that nobody else promotes
         noted = str(one.metadata.get("promoted_to") or "")
         created = textfile.read(textfile.inside(root, path)) is None
-        is_later = lambda marker: _is_later(memory, marker, one)  # noqa: E731
-        changed = _rewrite(root, path, lambda text: with_rule(text, line, one.id, is_later, path))
+        changed = _rewrite(root, path, lambda text: with_rule(text, line, one.id, path))
         status = "kept"
         if changed or noted != path.as_posix():
             at = memory.clock().astimezone(UTC).isoformat(timespec="seconds")
@@ -229,16 +228,6 @@ def _find_hiding_file(root: Path, path: Path) -> tuple[str, ...]:
     return ()
 
 
-def _is_later(memory: Bethink, marker: str, one: Memory) -> bool:
-    """Whether a rule that stands in the file belongs behind this one: by kind, then by age."""
-    other = _find_memory(memory, marker)
-    return other is not None and _order(other) > _order(one)
-
-
-def _order(one: Memory) -> tuple[int, str]:
-    return KINDS.index(one.kind) if one.kind in KINDS else len(KINDS), one.id
-
-
 def _find_memory(memory: Bethink, marker: str) -> Memory | None:
     try:
         return memory.one(marker)
@@ -280,8 +269,8 @@ def _digest(line: str) -> str:
 # The block of a file
 
 
-def with_rule(text: str, line: str, id: str, is_later: Callable[[str], bool], path: Path) -> str:
-    """The text with a rule in its place in the block: in place of its own earlier line, else before the first later one."""
+def with_rule(text: str, line: str, id: str, path: Path) -> str:
+    """The text with a rule in its block: in place of its own earlier line, else behind the others."""
     lines = text.split("\n")
     span = _find_block(lines, path)
     if span is None:
@@ -291,12 +280,9 @@ def with_rule(text: str, line: str, id: str, is_later: Callable[[str], bool], pa
     begin, last = span
     line += "\r" if lines[begin].endswith("\r") else ""
     rules = [(at, marker) for at in range(begin, last) if (marker := _find_marker(lines[at]))]
-    own = next((at for at, marker in rules if id.startswith(marker)), None)
-    if own is not None:
-        lines[own] = line
-    else:
-        behind = rules[-1][0] + 1 if rules else last
-        lines.insert(next((at for at, marker in rules if is_later(marker)), behind), line)
+    behind = rules[-1][0] + 1 if rules else last
+    own = next((slice(at, at + 1) for at, marker in rules if id.startswith(marker)), None)
+    lines[own or slice(behind, behind)] = [line]
     return "\n".join(lines)
 
 
@@ -389,24 +375,26 @@ def demote(memory: Bethink, id: str) -> Demotion:
             one = None
         wanted = one.id if one else id.strip().lower()
         noted = str(one.metadata.get("promoted_to") or "") if one else ""
-        rules = [
-            (marker, path)
-            for path in ((noted,) if noted else USUAL)
-            for marker, _ in _read_rules(root, path)
-            if wanted.startswith(marker) or (len(wanted) >= 8 and marker.startswith(wanted))
-        ]
+        rules = _find_rules(root, wanted, (noted,) if noted else USUAL)
         if not (rules or noted) or (len(rules) > 1 and not one):
-            raise NotFound(
-                f"The memory {one.id} is not promoted."
-                if one
-                else f"There is no memory and no rule whose id starts with '{id}'.",
-                "`bethink promote --check` lists what is.",
-            )
+            missing = f"There is no memory and no rule whose id starts with '{id}'."
+            said = f"The memory {one.id} is not promoted." if one else missing
+            raise NotFound(said, "`bethink promote --check` lists what is.")
         marker, path = rules[0] if rules else (wanted, noted)
         found, removed = _take_out(root, path, marker)
         if one:
             _unmark(memory, one)
     return Demotion(one.id if one else marker, path, found, removed)
+
+
+def _find_rules(root: Path, id: str, paths: Sequence[str]) -> list[tuple[str, str]]:
+    """(marker, path) of the rules that an id, or the beginning of one, may mean."""
+    found = [(marker, path) for path in paths for marker, _ in _read_rules(root, path)]
+    return [
+        (marker, path)
+        for marker, path in found
+        if id.startswith(marker) or (len(id) >= 8 and marker.startswith(id))
+    ]
 
 
 def withdraw_rules(memory: Bethink, purged: Sequence[Memory]) -> list[str]:

@@ -33,7 +33,7 @@ from bethink.ingest.reconcile import SAME as SURELY_SAME
 from bethink.ingest.wording import count_shared_words, say_the_same, tell_apart
 from bethink.judge import Judgement
 from bethink.llm.base import Model
-from bethink.types import STATEMENTS, Batch, Change, Filter, Memory, Relation, supersede
+from bethink.types import STATEMENTS, Change, Filter, Memory, Relation, supersede
 
 COMPARED = STATEMENTS
 ALIKE = 0.6  # nearness from which two statements are worth a look
@@ -231,9 +231,7 @@ def apply_steps(memory: Bethink, steps: Sequence[Step]) -> int:
         elif step.action in ("expire", "retire"):
             change += [Change(one.id, step.action, {"deleted_at": now}) for one in step.memories]
     if change or relate:
-        memory.store.write(
-            Batch(at=now, actor=memory.actor, change=tuple(change), relate=tuple(relate))
-        )
+        memory.write(change=tuple(change), relate=tuple(relate))
     return done
 
 

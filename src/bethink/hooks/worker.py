@@ -32,7 +32,7 @@ from bethink.errors import (
     StoreError,
     UsageError,
 )
-from bethink.features import builtin, conversations
+from bethink.features import conversations, knowledge
 from bethink.hooks import spool, state
 from bethink.hooks.spool import Waiting
 
@@ -261,7 +261,7 @@ def _read_builtin(opened: OpenMemory, memory: Bethink, entry: Waiting) -> None:
         return
     opened.looked_at.add(scope)
     try:
-        builtin.sync(memory)
+        knowledge.sync_builtin(memory)
     except (OSError, BethinkError) as error:
         state.note_failure(entry.host, entry.event, str(error))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import NotFound, Overtaken, UsageError
-from bethink.features import builtin, conversations, knowledge
+from bethink.features import conversations, knowledge
 from bethink.hooks import state
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Result, open_memory
@@ -101,14 +101,18 @@ def index(args: Namespace) -> Result | None:
         knowledge.check_watching()
     with open_memory(args, make=True) as memory:
         paths = [existing_path(path) for path in args.path] or None
-        if paths is None and not knowledge.folders(memory) and not builtin.present(memory):
+        if (
+            paths is None
+            and not knowledge.folders(memory)
+            and not any(knowledge.find_builtin(memory))
+        ):
             folders = ", ".join(memory.config.knowledge)
             raise NotFound(
                 f"None of the knowledge folders of {memory.project.name} exists: {folders}.",
                 "`bethink init` makes one; `bethink config knowledge docs` names another.",
             )
         synced = sync_with_bar(args, "indexing", partial(knowledge.index, memory, paths))
-        result = synced_result(synced if paths else synced.plus(builtin.sync(memory)))
+        result = synced_result(synced if paths else synced.plus(knowledge.sync_builtin(memory)))
         if not args.watch:
             return result
         console.present(args, result)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError
-from bethink.features import condition, conversations, graph, inbox, incoming, tending, timeline
+from bethink.features import browse, condition, conversations, inbox, incoming, tending
 from bethink.features.sync import StorePeer
 from bethink.recall.shape import plain
 from bethink.store.bundle import EPOCH, Bundle, bundle_to_json, stamp
@@ -70,11 +70,11 @@ def show_timeline(call: Call) -> dict[str, Any]:
     scopes = memory.every_scope() if asked.all_projects else memory.scopes
 
     def fetch(number: int, offset: int) -> Sequence[Session]:
-        return timeline.sessions(memory, scopes, asked.host, number, offset)
+        return browse.list_sessions(memory, scopes, asked.host, number, offset)
 
     shown, following = read_page(asked, fetch)
     days = []
-    for day in timeline.days(memory, shown):
+    for day in browse.group_by_day(memory, shown):
         date = day.date.isoformat() if day.date else None
         days.append({"date": date, "sessions": [_conversation(one) for one in day.sessions]})
     return {"days": days, "next": following}
@@ -93,14 +93,14 @@ def list_turns(call: Call) -> dict[str, Any]:
     memory, asked = call.memory, call.asked
     session = conversations.session(memory, call.path["id"])
     cursor = read_cursor(asked.cursor)
-    found, total = timeline.turns(memory, session, asked.topic, asked.limit, cursor.at)
+    found, total = browse.list_turns(memory, session, asked.topic, asked.limit, cursor.at)
     at = cursor.at + len(found)
     more = bool(found) and at < total
     items = [{**plain(one.turn), "ideas": one.ideas} for one in found]
     return {"items": items, "next": Cursor(at).write() if more else None, "total": total}
 
 
-def _conversation(one: timeline.Conversation) -> dict[str, Any]:
+def _conversation(one: browse.Conversation) -> dict[str, Any]:
     topics = [
         {**pick(band.span, "id name summary lines"), "share": round(band.share, 4)}
         for band in one.bands
@@ -119,15 +119,17 @@ def _conversation(one: timeline.Conversation) -> dict[str, Any]:
     f"""
     --focus ID text ..1000           the id of a memory, or `about:` and the name of a thing
     --query QUESTION text ..10000    begin with what this finds
-    --limit N whole 1..{graph.MOST} = 80
+    --limit N whole 1..{browse.MOST} = 80
     --depth N whole 1..4 = 2
     """,
     meaning=True,
 )
-def show_graph(call: Call) -> graph.Graph:
+def show_graph(call: Call) -> browse.Graph:
     """Memories, the things they are about and their relations around a focus, nearest first."""
     asked = call.asked
-    return graph.around(call.memory, asked.focus, asked.query, limit=asked.limit, depth=asked.depth)
+    return browse.draw_graph(
+        call.memory, asked.focus, asked.query, limit=asked.limit, depth=asked.depth
+    )
 
 
 @operation("GET /scopes", "Find", "Scopes")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bethink.errors import UsageError
-from bethink.features.graph import ABOUT, MENTIONS, MOST
+from bethink.features.browse import ABOUT, MENTIONS, MOST
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.hosts import HOSTS
 from bethink.recall.excerpt import find_sought

@@ -299,21 +299,24 @@ def test_old_sessions_are_cleaned_away_and_very_many_too(
     monkeypatch.setattr(state, "MOST_SESSIONS", 3)
     hooks = [Hook("prompt", "claude", session=str(number)) for number in range(6)]
     for number, hook in enumerate(hooks):
-        state.note_given(hook, [f"id-{number}"])
-        os.utime(state._given_file(hook), (1, 1) if number == 5 else None)
-    state.remove_old_given()
+        state.note_delivery(hook, [f"id-{number}"])
+        os.utime(state._deliveries_file(hook), (1, 1) if number == 5 else None)
+    state.remove_old_deliveries()
     assert len(list((state.folder() / "given").iterdir())) == 3
-    assert state.read_given(hooks[5]) == state.Given()
+    assert state.read_deliveries(hooks[5]) == state.Deliveries()
 
 
 def test_a_session_keeps_only_so_many_ids(shop: Shop) -> None:
     hook = Hook("prompt", "claude", session="../../etc/passwd")
-    state.note_given(hook, map(str, range(state.MOST_IDS + 5)))
-    assert state.read_given(hook).ids == tuple(map(str, range(5, state.MOST_IDS + 5)))
+    state.note_delivery(hook, map(str, range(state.MOST_IDS + 5)))
+    assert state.read_deliveries(hook).ids == tuple(map(str, range(5, state.MOST_IDS + 5)))
     assert [path.parent for path in (state.folder() / "given").iterdir()] == [
         (state.folder() / "given")
     ]
-    assert state.read_given(Hook("prompt", "codex", session="../../etc/passwd")) == state.Given()
+    assert (
+        state.read_deliveries(Hook("prompt", "codex", session="../../etc/passwd"))
+        == state.Deliveries()
+    )
 
 
 def test_recalled_text_is_fenced_with_its_origin(shop: Shop) -> None:

@@ -685,7 +685,7 @@ def test_an_unwritable_data_directory_is_told_and_nothing_is_changed(
 
 
 def test_every_host_has_what_the_installer_asks_for() -> None:
-    where = place.Place(Path("/h"), {}, None, ("bethink",))
+    where = place.InstallPlace(Path("/h"), {}, None, ("bethink",))
     for name in AGENTS:
         module = agent(name)
         assert module.PROGRAM
@@ -705,7 +705,7 @@ def test_a_program_of_a_passing_environment_is_passed_over_or_told(
     assert place.running_command() == (str(lasting),)
     monkeypatch.setenv("PATH", str(passing.parent))
     assert place.running_command() == (str(passing.parent / "python"), "-P", "-m", "bethink")
-    where = place.Place(home, {}, None, place.running_command())
+    where = place.InstallPlace(home, {}, None, place.running_command())
     assert "uv tool install" in command_notes(where)[0]
 
 

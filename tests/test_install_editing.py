@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from bethink.errors import InvalidInput
 from bethink.hosts import agent, edit
 from bethink.hosts.edit import HostEntry, put_entries, take_entries
-from bethink.hosts.place import Place
+from bethink.hosts.place import InstallPlace
 
-PLACE = Place(Path("/home/ü ser"), {}, None, ("/opt/my tools/bethink",), tool_hooks=True)
+PLACE = InstallPlace(Path("/home/ü ser"), {}, None, ("/opt/my tools/bethink",), tool_hooks=True)
 
 
 def wanted(name: str, part: str) -> tuple[HostEntry, ...]:

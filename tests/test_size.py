@@ -19,12 +19,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 364_013,
+    "tokens": 363_937,
     "lines": 53_957,
     "files": 193,
     "import cycles": 0,
     "function-level imports of our own": 63,
-    "functions of complexity over 15": 41,
+    "functions of complexity over 15": 40,
     "test lines": 49_546,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.

@@ -86,7 +86,7 @@ def choose(
     words = query_words(answer.query)
     statistics = memory.store.statistics(words, memory.scopes)
     prompt = asked(text, answer.query.identifiers, words, statistics)
-    given, said = state.read_given(hook), frozenset(tokenize(text))
+    given, said = state.read_deliveries(hook), frozenset(tokenize(text))
     sure = [
         (hit.memory, _weigh(prompt, hit))
         for hit in answer.hits
@@ -143,7 +143,7 @@ def is_own(hook: Hook, one: Memory) -> bool:
 
 def recall_for_files(hook: Hook, memory: Bethink) -> Context:
     """Known gotchas about the files of a tool call that this session was not told before."""
-    given = state.read_given(hook).ids
+    given = state.read_deliveries(hook).ids
     chosen: dict[str, Memory] = {}
     for file in hook.files:
         name = PurePath(file.replace("\\", "/")).name

@@ -127,7 +127,7 @@ def read_message() -> bytes:
 # The hook
 
 
-class Place(NamedTuple):
+class SessionPlace(NamedTuple):
     """The project and the database that a session works with."""
 
     project: Project
@@ -173,12 +173,12 @@ def count_failure(event: str, host: str, message: str) -> None:
         state.note_failure(host, event, message)
 
 
-def find_place(hook: Hook) -> Place:
+def find_place(hook: Hook) -> SessionPlace:
     """The project and the database that a session works with. Opens nothing."""
 
     project = find_project(hook)
     config = configuration.load(project.root)
-    return Place(project, config, located(config, project))
+    return SessionPlace(project, config, located(config, project))
 
 
 def find_project(hook: Hook, began: str = "") -> Project:
@@ -195,7 +195,7 @@ def find_project(hook: Hook, began: str = "") -> Project:
     return found
 
 
-def _note(hook: Hook, place: Place) -> str:
+def _note(hook: Hook, place: SessionPlace) -> str:
     """Notes that a transcript grew, and wakes the worker that reads it."""
 
     if hook.event == "subagent-stop" and not hook.agent and hook.host == "claude":
@@ -207,7 +207,7 @@ def _note(hook: Hook, place: Place) -> str:
     return events.render_answer(hook, KEEP)
 
 
-def _tell(hook: Hook, place: Place, closing: bool) -> str:
+def _tell(hook: Hook, place: SessionPlace, closing: bool) -> str:
     """What to tell a session."""
 
     if hook.event == "prompt":
@@ -238,7 +238,7 @@ def _attempt(hook: Hook, action: Callable[[], None]) -> None:
         count_failure(hook.event, hook.host, str(error))
 
 
-def _note_start(hook: Hook, place: Place) -> None:
+def _note_start(hook: Hook, place: SessionPlace) -> None:
     """Notes the transcript of a turn that begins now: if its agent is killed, the next hook of any session has it read. And
     whether the user asks to forget something."""
 
@@ -252,7 +252,7 @@ def _note_start(hook: Hook, place: Place) -> None:
 def _clean_up(database: str) -> None:
     """Has what a session that was killed left behind read."""
 
-    state.remove_old_given()
+    state.remove_old_deliveries()
     spool.wake(database)
 
 
@@ -269,18 +269,18 @@ def answer(hook: Hook, memory: Bethink, mode: str = "keyword") -> str:
 
     context = _find_context(hook, memory, mode)
     if hook.event == "session-start" and hook.source in EMPTIED:
-        state.forget_given(hook)
+        state.forget_deliveries(hook)
     elif hook.source == "resume" and _is_known(hook, context.digest):
         return ""  # it stands in the session that is resumed
     output = events.render_answer(hook, context.text)
     if output:
-        state.note_given(hook, context.ids, context.digest)
+        state.note_delivery(hook, context.ids, context.digest)
     return output
 
 
 def _is_known(hook: Hook, briefing: str) -> bool:
 
-    return bool(briefing) and briefing == state.read_given(hook).briefing
+    return bool(briefing) and briefing == state.read_deliveries(hook).briefing
 
 
 def _find_context(hook: Hook, memory: Bethink, mode: str) -> Context:

@@ -151,7 +151,7 @@ def is_forgetting_asked(root: Path) -> bool:
 # What a session was given
 
 
-class Given(NamedTuple):
+class Deliveries(NamedTuple):
     """What a session was told, so that it is not told twice."""
 
     ids: tuple[str, ...] = ()
@@ -159,34 +159,36 @@ class Given(NamedTuple):
     emptied: bool = False  # whether its context was, so that it no longer knows what it said itself
 
 
-def read_given(hook: Hook) -> Given:
-    path = _given_file(hook)
+def read_deliveries(hook: Hook) -> Deliveries:
+    path = _deliveries_file(hook)
     kept: Any = read_json(path) if path else None
     try:
-        return Given(tuple(map(str, kept["ids"])), str(kept["briefing"]), bool(kept["emptied"]))
+        return Deliveries(
+            tuple(map(str, kept["ids"])), str(kept["briefing"]), bool(kept["emptied"])
+        )
     except (TypeError, KeyError):
-        return Given()
+        return Deliveries()
 
 
-def note_given(hook: Hook, ids: Iterable[str], briefing: str = "") -> None:
+def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "") -> None:
     """Keeps what this session is given now beside what it was given before."""
-    before = read_given(hook)
+    before = read_deliveries(hook)
     known = tuple(dict.fromkeys((*before.ids, *ids)))[-MOST_IDS:]
-    _write_given(hook, before._replace(ids=known, briefing=briefing or before.briefing))
+    _write_deliveries(hook, before._replace(ids=known, briefing=briefing or before.briefing))
 
 
-def forget_given(hook: Hook) -> None:
+def forget_deliveries(hook: Hook) -> None:
     """After the session's context was emptied, it has nothing of what it was given."""
-    _write_given(hook, Given(emptied=True))
+    _write_deliveries(hook, Deliveries(emptied=True))
 
 
-def _write_given(hook: Hook, value: Given) -> None:
-    if path := _given_file(hook):
+def _write_deliveries(hook: Hook, value: Deliveries) -> None:
+    if path := _deliveries_file(hook):
         with suppress(OSError):
             write_json(path, value._asdict())
 
 
-def remove_old_given() -> None:
+def remove_old_deliveries() -> None:
     """Removes the files of sessions that are over, and of all but the newest of very many."""
     aged = []
     with suppress(OSError):
@@ -204,7 +206,7 @@ def digest(text: str) -> str:
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _given_file(hook: Hook) -> Path | None:
+def _deliveries_file(hook: Hook) -> Path | None:
     """Named by a hash, because a host may give anything as the name of a session."""
     name = hook.session or hook.transcript
     return folder() / "given" / f"{digest(f'{hook.host} {name}')}.json" if name else None

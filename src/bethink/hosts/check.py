@@ -14,8 +14,10 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Timer
@@ -24,7 +26,14 @@ from typing import Any, NamedTuple
 from bethink.errors import BethinkError
 from bethink.hooks import spool, state
 from bethink.hosts import AGENTS, agent, edit, install
-from bethink.hosts.place import NAME, Place, Target, parse_settings, shell_line, why_ignored
+from bethink.hosts.place import (
+    NAME,
+    HostFile,
+    InstallPlace,
+    parse_settings,
+    shell_line,
+    why_ignored,
+)
 from bethink.text import textfile
 
 HOOK_SECONDS = 8.0
@@ -51,25 +60,34 @@ class Check(NamedTuple):
     fix: str = ""
 
 
-class Connection(NamedTuple):
+@dataclass
+class Connection:
     """What the files of one host say about us, for the user or for a project."""
 
     host: str
-    place: Place
-    paths: tuple[Path, ...] = ()  # that mention us
-    hooks: tuple[tuple[str, Command], ...] = ()  # by event, as `install` writes them
+    place: InstallPlace
+    paths: list[Path] = field(default_factory=list)  # that mention us
+    hooks: list[tuple[str, Command]] = field(
+        default_factory=list
+    )  # by event, as `install` writes them
     server: tuple[str, ...] = ()
-    environment: Mapping[str, str] = {}
-    strange: tuple[str, ...] = ()  # commands that start Bethink, but not as `install` would
-    problems: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    strange: list[str] = field(default_factory=list)  # start Bethink, but not as `install` would
+    problems: list[str] = field(default_factory=list)
     unreadable: bool = False  # one of the files, which only its owner can mend
-    missing: tuple[str, ...] = ()  # events without a hook, where others have one
     parts: tuple[str, ...] = ()  # that `install` put there
     plugin: str = ""  # that connects it, in place of entries
 
     @property
     def files(self) -> str:
         return ", ".join(dict.fromkeys(map(str, self.paths)))
+
+    @property
+    def missing(self) -> list[str]:
+        """Events without a hook, where others have one."""
+        events = {event for event, _ in self.hooks}
+        wanted = agent(self.host).EVENTS.values() if events else ()
+        return [event for event in wanted if event not in events]
 
     @property
     def mending(self) -> str:
@@ -87,113 +105,121 @@ class Connection(NamedTuple):
 # Looking
 
 
-def find_connections(places: Sequence[Place]) -> Iterator[Connection]:
+def find_connections(places: Sequence[InstallPlace]) -> Iterator[Connection]:
     """Every host that the record or its own files say is connected, for the user and for this project."""
     try:
         records = install.load_records()
     except BethinkError:
         records = {}
     for place in places:
-        root = str(place.root or "")
         for host in AGENTS:
-            one = look(host, place)
-            ours = {
+            known = {
                 Path(path): record.hosts[host]
                 for path, record in records.items()
-                if host in record.hosts and record.root == root
+                if host in record.hosts and record.root == str(place.root or "")
             }
-            entries = [path for path, keys in ours.items() if install.WHOLE not in keys]
-            gone = [path for path in entries if path not in one.paths]
-            if one.paths or (ours and (one.problems or gone)):
-                parts = [
-                    part for path, keys in ours.items() for part in install.parts_of(path, keys)
-                ]
-                lost = [f"{path} no longer has what `install` put there." for path in gone]
-                problems = (*one.problems, *lost)
-                yield one._replace(problems=problems, parts=tuple(dict.fromkeys(parts)))
-            elif place.root is None and (plugin := install.plugin_of(host, place)):
-                yield _connected_by_plugin(one, plugin)
+            if one := find_connection(host, place, known):
+                yield one
 
 
-def _connected_by_plugin(one: Connection, plugin: str) -> Connection:
+def find_connection(
+    host: str, place: InstallPlace, known: Mapping[Path, tuple[edit.Key, ...]]
+) -> Connection | None:
+    """How a host is connected: by entries, whose keys the record gives for each file, or by our plugin."""
+    one = look(host, place)
+    gone = [
+        path for path, keys in known.items() if install.WHOLE not in keys and path not in one.paths
+    ]
+    if one.paths or (known and (one.problems or gone)):
+        parts = (install.parts_of(path, keys) for path, keys in known.items())
+        one.parts = tuple(dict.fromkeys(part for some in parts for part in some))
+        one.problems += [f"{path} no longer has what `install` put there." for path in gone]
+        return one
+    plugin = install.plugin_of(host, place) if place.root is None else ""
+    return connect_by_plugin(host, place, plugin) if plugin else None
+
+
+def connect_by_plugin(host: str, place: InstallPlace, plugin: str) -> Connection:
     """What our plugin would start: the program that its launcher finds, on PATH or where installers put it."""
-    path = one.place.environment.get("PATH", os.defpath)
-    program = shutil.which(NAME, path=f"{path}{os.pathsep}{one.place.home / '.local' / 'bin'}")
-    one = one._replace(plugin=plugin)
+    path = place.environment.get("PATH", os.defpath)
+    program = shutil.which(NAME, path=f"{path}{os.pathsep}{place.home / '.local' / 'bin'}")
     if program is None:
-        return one._replace(problems=(f"{NAME}, which the plugin starts, is not there.",))
-    place = one.place._replace(words=(program,))
-    return one._replace(hooks=_probe_hooks(place, one.host), server=(program, "mcp"))
+        gone = f"{NAME}, which the plugin starts, is not there."
+        return Connection(host, place, problems=[gone], plugin=plugin)
+    hooks = _probe_hooks(place._replace(words=(program,)), host)
+    return Connection(host, place, hooks=hooks, server=(program, "mcp"), plugin=plugin)
 
 
-def _probe_hooks(place: Place, host: str) -> tuple[tuple[str, Command], ...]:
-    return tuple((event, place.hook_words(event, host)) for event in PROBES)
+def _probe_hooks(place: InstallPlace, host: str) -> list[tuple[str, Command]]:
+    return [(event, place.hook_words(event, host)) for event in PROBES]
 
 
-def look(host: str, place: Place) -> Connection:
+def look(host: str, place: InstallPlace) -> Connection:
     found = Connection(host, place)
     for target in install.merge_targets(agent(host).targets(place)):
         if target.part == "skills":
             continue
         try:
             text = textfile.read(target.path.resolve())
-            found = _look_into(found, target, text) if text is not None else found
+            if text is not None:
+                _look_into(found, target, text)
         except (BethinkError, OSError) as error:
-            problem = f"{target.path}: {error}"
-            found = found._replace(problems=(*found.problems, problem), unreadable=True)
-    events = {event for event, _ in found.hooks}
-    missing = [event for event in agent(host).EVENTS.values() if event not in events]
-    return found._replace(missing=tuple(missing) if events else ())
+            found.problems.append(f"{target.path}: {error}")
+            found.unreadable = True
+    return found
 
 
-def _look_into(found: Connection, target: Target, text: str) -> Connection:
-    before = found
-    if target.text == text:  # opencode's plugin
-        found = found._replace(hooks=_probe_hooks(found.place, found.host))
-    elif target.text is not None and "const COMMAND" in text:
-        command = text.partition("const COMMAND")[2].partition("\n")[0]
-        found = found._replace(strange=(*found.strange, command))
+def _look_into(found: Connection, target: HostFile, text: str) -> None:
+    seen = Connection(found.host, found.place)
+    if target.text is not None:  # opencode's plugin
+        command = install.PLUGIN_COMMAND.search(text)
+        seen.hooks = _probe_hooks(found.place, found.host) if target.text == text else []
+        seen.strange = [command[0]] if command and target.text != text else []
     document = parse_settings(target.path, text) if target.text is None else {}
     for entry in target.entries:
         value = edit.value_at(document, entry.path)
         if entry.kind == "hook":
-            found = _look_at_hooks(found, value, edit.handlers_of(entry.value)[0])
+            _look_at_hooks(seen, value, edit.handlers_of(entry.value)[0])
         elif edit.is_our_server(value):
-            found = _look_at_server(found, value, edit.server_words(entry.value))
-    if found == before:
-        return found
+            _look_at_server(seen, value, edit.server_words(entry.value))
+    if not (seen.hooks or seen.server or seen.strange):
+        return
+    found.paths.append(target.path)
     if why := why_ignored(target, text, AGENTS[found.host]):
         # What the host does not read is not there: it must not pass for hooks that run.
-        found = before._replace(problems=(*before.problems, why), unreadable=True)
-    return found._replace(paths=(*found.paths, target.path))
+        found.problems.append(why)
+        found.unreadable = True
+        return
+    found.hooks += seen.hooks
+    found.strange += seen.strange
+    if seen.server:
+        found.server, found.environment = seen.server, seen.environment
 
 
-def _look_at_hooks(found: Connection, listed: Any, wanted: dict[str, Any]) -> Connection:
-    for element in listed if isinstance(listed, list) else []:
-        for handler in edit.handlers_of(element):
-            event, whose = edit.hook_of(handler) or ("", "")
-            if whose != found.host:
-                continue
-            lines = edit.command_lines(handler)
-            by_words = isinstance(handler.get("args"), list)
-            command: Command = edit.server_words(handler) if by_words else lines[0] if lines else ()
-            same = all(handler.get(key) == wanted.get(key) for key in edit.RUN)
-            if same or not command:
-                found = found._replace(hooks=(*found.hooks, (event, command)))
-            else:
-                found = found._replace(strange=(*found.strange, lines[0]))
-    return found
+def _look_at_hooks(seen: Connection, listed: Any, wanted: dict[str, Any]) -> None:
+    elements = listed if isinstance(listed, list) else []
+    for handler in (one for element in elements for one in edit.handlers_of(element)):
+        event, whose = edit.hook_of(handler) or ("", "")
+        if whose != seen.host:
+            continue
+        lines = edit.command_lines(handler)
+        by_words = isinstance(handler.get("args"), list)
+        command: Command = edit.server_words(handler) if by_words else lines[0] if lines else ()
+        if not command or all(handler.get(key) == wanted.get(key) for key in edit.RUN):
+            seen.hooks.append((event, command))
+        else:
+            seen.strange.append(lines[0])
 
 
-def _look_at_server(found: Connection, server: Any, wanted: tuple[str, ...]) -> Connection:
+def _look_at_server(seen: Connection, server: Any, wanted: tuple[str, ...]) -> None:
     told, words = server.get("env") or server.get("environment"), edit.server_words(server)
-    variables = (
-        {str(name): str(value) for name, value in told.items()} if isinstance(told, dict) else {}
-    )
-    if words == wanted and not (variables and found.place.root):
-        return found._replace(server=words, environment=variables)
+    pairs = told.items() if isinstance(told, dict) else ()
+    variables = {str(name): str(value) for name, value in pairs}
+    if words == wanted and not (variables and seen.place.root):
+        seen.server, seen.environment = words, variables
+        return
     shown = [f"{name}={value}" for name, value in variables.items()]
-    return found._replace(strange=(*found.strange, " ".join([*shown, shell_line(words)])))
+    seen.strange.append(" ".join([*shown, shell_line(words)]))
 
 
 # Proving
@@ -260,15 +286,14 @@ def _check_hooks(one: Connection) -> Check:
     for event, command in one.hooks:
         if event not in PROBES or not command:
             continue
-        before = {row.event: row.count for row in state.read_failures() if row.host == one.host}
+        before = _count_failures(one.host, event)
         told = json.dumps({"cwd": here, "hook_event_name": event, **PROBES[event]}).encode()
-        ran = run_command(command, told, HOOK_SECONDS, one.place.environment)
-        wrong = _find_fault(ran)
-        for row in state.read_failures():
-            if (row.host, row.event) == (one.host, event) and row.count > before.get(event, 0):
-                wrong = wrong or f"it failed inside: {row.message}"
-        if wrong:
-            return one.check("hooks", False, f"{event}: {wrong}")
+        talk = partial(subprocess.Popen.communicate, input=told)
+        ran = run_command(command, HOOK_SECONDS, one.place.environment, talk)
+        after = _count_failures(one.host, event)
+        fault = _find_fault(ran) or (after[1] if after[0] > before[0] else "")
+        if fault:
+            return one.check("hooks", False, f"{event}: {fault}")
         times[event] = ran.seconds
     warm = [event for event, command in one.hooks if not command]
     by_server = f"; {', '.join(warm)} by the MCP server" if warm else ""
@@ -277,14 +302,22 @@ def _check_hooks(one: Connection) -> Check:
     return one.check("hooks", True, message)
 
 
+def _count_failures(host: str, event: str) -> tuple[int, str]:
+    """How often a hook failed without a word to its host, and how."""
+    rows = (row for row in state.read_failures() if (row.host, row.event) == (host, event))
+    return next(((row.count, f"it failed inside: {row.message}") for row in rows), (0, ""))
+
+
 def _find_fault(ran: Ran) -> str:
     """What is wrong with how a hook ended."""
-    if ran.code is None:
+    if ran.trouble:
         return ran.trouble
-    if ran.code != 0:
-        return f"it ended with {ran.code}" + (f": {ran.trouble}" if ran.trouble else "")
+    out, err = ran.answer or (b"", b"")
+    if ran.code:
+        said = _last_line(err)
+        return f"it ended with {ran.code}" + (f": {said}" if said else "")
     try:
-        answer = json.loads(ran.out) if ran.out.strip() else {}
+        answer = json.loads(out[:MOST]) if out.strip() else {}
     except ValueError:
         return "its answer is no JSON"
     return "" if isinstance(answer, dict) else "its answer is no JSON object"
@@ -292,16 +325,17 @@ def _find_fault(ran: Ran) -> str:
 
 def _check_server(one: Connection, tool: str) -> Check:
     environment = {**one.place.environment, **one.environment}
-    answer = list_tools(one.server, SERVER_SECONDS, environment, tool)
-    name = " ".join(one.server)
-    if isinstance(answer, str):
+    talk = partial(_list_tools, tool=tool)
+    ran = run_command(one.server, SERVER_SECONDS, environment, talk)
+    name, answer = " ".join(one.server), ran.answer
+    if not isinstance(answer, list):
         # Entries can be written anew as often as one likes: without the library no server starts.
         fix = one.mending if find_spec("mcp") else "pip install 'bethink[mcp]'"
-        return one.check("MCP", False, f"{name}: {answer}", fix)
-    names, seconds = answer
-    if not names:
+        trouble = ran.trouble or answer or "it ended without an answer"
+        return one.check("MCP", False, f"{name}: {trouble}", fix)
+    if not answer:
         return one.check("MCP", False, f"{name} has no tools")
-    return one.check("MCP", True, f"answers with {len(names)} tools in {seconds:.1f} s")
+    return one.check("MCP", True, f"answers with {len(answer)} tools in {ran.seconds:.1f} s")
 
 
 def _check_capture(host: str) -> Check:
@@ -381,31 +415,50 @@ def mend(found: Sequence[Connection]) -> Iterator[install.FileOutcome]:
 
 
 class Ran(NamedTuple):
-    code: int | None  # None: it could not be started, or did not end in time
-    out: bytes
-    seconds: float
-    trouble: str = ""  # why there is no code, or what it said last on stderr
+    """What came of a command."""
+
+    answer: Any = None
+    code: int | None = None
+    seconds: float = 0.0
+    trouble: str = ""  # why it could not be heard to the end
 
 
-@contextmanager
-def _start(command: Command, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A process, ended with all that it started. A line goes through the shell, as hosts do it; words do not."""
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(
-        command,
-        shell=isinstance(command, str),
-        stdin=pipe,
-        stdout=pipe,
-        stderr=pipe,
-        env=dict(environment),
-        start_new_session=os.name == "posix",
-    )
+def run_command(
+    command: Command,
+    seconds: float,
+    environment: Mapping[str, str],
+    talk: Callable[[subprocess.Popen[bytes]], Any],
+) -> Ran:
+    """Starts a command, lets `talk` speak with it, and ends it with all that it started. A line goes through the shell, as hosts do it;
+    words do not."""
+    started, pipe = time.monotonic(), subprocess.PIPE
     try:
-        yield process
+        process = subprocess.Popen(
+            command,
+            shell=isinstance(command, str),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            env=dict(environment),
+            start_new_session=os.name == "posix",
+        )
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        return Ran(trouble=f"it cannot be started: {reason}")
+    watch = Timer(seconds, _kill, [process])
+    watch.start()
+    answer = None
+    try:
+        with suppress(OSError, ValueError):
+            answer = talk(process)
+        late = not watch.is_alive()
     finally:
+        watch.cancel()
         _kill(process)
         with suppress(subprocess.TimeoutExpired, OSError, ValueError):
             process.communicate(timeout=5)
+    trouble = f"it did not end or answer within {seconds:g} seconds" if late else ""
+    return Ran(answer, process.returncode, time.monotonic() - started, trouble)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -421,65 +474,22 @@ def _last_line(said: bytes) -> str:
     return rows[-1][:300] if rows else ""
 
 
-def _cannot_start(error: Exception) -> str:
-    return f"it cannot be started: {getattr(error, 'strerror', None) or error}"
-
-
-def run_command(
-    command: Command, message: bytes, seconds: float, environment: Mapping[str, str]
-) -> Ran:
-    """What came of a command with that on its stdin."""
-    started = time.monotonic()
-    try:
-        with _start(command, environment) as process:
-            out, err = process.communicate(message, timeout=seconds)
-            took = time.monotonic() - started
-            return Ran(process.returncode, out[:MOST], took, _last_line(err))
-    except subprocess.TimeoutExpired:
-        return Ran(None, b"", seconds, f"it did not end within {seconds:g} seconds")
-    except (OSError, ValueError) as error:
-        return Ran(None, b"", 0.0, _cannot_start(error))
-
-
-def list_tools(
-    command: tuple[str, ...], seconds: float, environment: Mapping[str, str], tool: str = ""
-) -> tuple[list[str], float] | str:
-    """The tools of an MCP server and how long it took to hear of them, or why there are none. `tool` is one that has to answer."""
-    started = time.monotonic()
-    try:
-        with _start(command, environment) as process:
-            watch = Timer(seconds, _kill, [process])
-            watch.start()
-            answer: list[str] | str | None = None
-            with suppress(OSError, ValueError):
-                answer = _ask_tools(process, tool)
-            late = not watch.is_alive()
-            watch.cancel()
-            if answer is None and late:
-                return f"it did not answer within {seconds:g} seconds"
-            if answer is None:
-                with suppress(subprocess.TimeoutExpired, OSError, ValueError):
-                    answer = _last_line(process.communicate(timeout=5)[1])
-            if isinstance(answer, list):
-                return answer, time.monotonic() - started
-            return answer or "it ended without an answer"
-    except (OSError, ValueError) as error:
-        return _cannot_start(error)
-
-
-def _ask_tools(process: subprocess.Popen[bytes], tool: str) -> list[str] | str | None:
+def _list_tools(process: subprocess.Popen[bytes], tool: str) -> list[str] | str:
+    """The names of an MCP server's tools, or why there are none. `tool` is one that has to answer."""
     client = {"name": "bethink-doctor", "version": "1"}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
-    if _request(process, 1, "initialize", hello) is None:
-        return None
-    _send(process, {"method": "notifications/initialized"})
-    answer = _request(process, 2, "tools/list", {})
+    answer = None
+    with suppress(OSError, ValueError):
+        if _request(process, "initialize", hello) is not None:
+            _send(process, {"method": "notifications/initialized"})
+            answer = _request(process, "tools/list", {})
     if answer is None:
-        return None
+        with suppress(subprocess.TimeoutExpired):
+            return _last_line(process.communicate(timeout=5)[1])
+        return ""
     if tool:
         call = {"name": tool, "arguments": {"prompt": "hello"}}
-        result = _request(process, 3, "tools/call", call) or {"isError": True}
-        if result.get("isError") is True:
+        if (_request(process, "tools/call", call) or {"isError": True}).get("isError") is True:
             return f"its tool {tool} does not answer"
     return [str(one.get("name")) for one in answer.get("tools", []) if isinstance(one, dict)]
 
@@ -491,14 +501,14 @@ def _send(process: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
 
 
 def _request(
-    process: subprocess.Popen[bytes], number: int, method: str, params: dict[str, Any]
+    process: subprocess.Popen[bytes], method: str, params: dict[str, Any]
 ) -> dict[str, Any] | None:
     """The result of a request; what the server says otherwise is passed over."""
-    _send(process, {"id": number, "method": method, "params": params})
+    _send(process, {"id": method, "method": method, "params": params})
     assert process.stdout is not None
     while line := process.stdout.readline(MOST):
         message = json.loads(line)  # what is no JSON is no protocol
-        if isinstance(message, dict) and message.get("id") == number:
+        if isinstance(message, dict) and message.get("id") == method:
             result = message.get("result")
             return result if isinstance(result, dict) else None
     return None

@@ -49,7 +49,7 @@ from bethink.hosts.base import (
     time_of,
 )
 from bethink.hosts.edit import PROMPT_TOOL, SERVER
-from bethink.hosts.place import Place, Target
+from bethink.hosts.place import HostFile, InstallPlace
 from bethink.hosts.speech import block, memory_mode, notice, split_private, without_blocks
 from bethink.hosts.transcript import PLAN, LineTranscript
 from bethink.skills import NAMES as OWN_COMMANDS
@@ -325,11 +325,11 @@ EDITING = (
 INPUT = {name: f"${{{name}}}" for name in ("prompt", "session_id", "cwd", "source")}
 
 
-def folder(where: Place) -> Path:
+def folder(where: InstallPlace) -> Path:
     return where.folder(".claude", "CLAUDE_CONFIG_DIR")
 
 
-def targets(where: Place) -> list[Target]:
+def targets(where: InstallPlace) -> list[HostFile]:
     moved = where.environment.get("CLAUDE_CONFIG_DIR")
     servers = (Path(moved).expanduser() if moved else where.home) / ".claude.json"
     if where.root is not None:
@@ -337,17 +337,17 @@ def targets(where: Place) -> list[Target]:
     hooks = place.hook_entries(place.with_tool_hooks(where), _group, where)
     return [
         place.server_target(servers, {"type": "stdio", **where.server()}, strict=True),
-        Target("hooks", folder(where) / "settings.json", hooks, strict=True),
+        HostFile("hooks", folder(where) / "settings.json", hooks, strict=True),
         *place.skill_targets("claude", folder(where) / "skills"),
     ]
 
 
-def _group(where: Place, event: str) -> dict[str, Any]:
+def _group(where: InstallPlace, event: str) -> dict[str, Any]:
     group = {"hooks": [_hook(where, event)]}
     return {"matcher": EDITING} | group if event == "pre-tool" else group
 
 
-def _hook(where: Place, event: str) -> dict[str, Any]:
+def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
     seconds = {"timeout": place.SECONDS}
     if event == "prompt" and where.warm:
         return {"type": "mcp_tool", "server": SERVER, "tool": PROMPT_TOOL, "input": INPUT} | seconds
@@ -358,16 +358,16 @@ def _hook(where: Place, event: str) -> dict[str, Any]:
     return {"type": "command", "command": program, "args": args} | seconds
 
 
-def plugin(where: Place) -> str:
+def plugin(where: InstallPlace) -> str:
     return place.find_plugin(folder(where) / "settings.json")
 
 
-def why_blocked(where: Place) -> str:
+def why_blocked(where: InstallPlace) -> str:
     off = place.read_settings(folder(where) / "settings.json").get("disableAllHooks") is True
     return "disableAllHooks is set in the settings, so no hook runs." if off else ""
 
 
-def notes(where: Place) -> list[str]:
+def notes(where: InstallPlace) -> list[str]:
     asks = "Claude Code asks once whether it may use the server of .mcp.json."
     running = "Claude Code sessions that run already are not connected; new ones are."
     return [running] if where.root is None else [asks, running]

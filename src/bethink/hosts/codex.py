@@ -44,7 +44,7 @@ from bethink.hosts.base import (
     time_of,
 )
 from bethink.hosts.edit import SERVER, HostEntry
-from bethink.hosts.place import Place, Target
+from bethink.hosts.place import HostFile, InstallPlace
 from bethink.hosts.speech import without_blocks
 from bethink.hosts.transcript import LineTranscript
 
@@ -229,35 +229,35 @@ LAST_SECONDS = 3  # the most that Codex gives a hook at the end of a session
 EDITING = "apply_patch|Edit|Write"
 
 
-def folder(where: Place) -> Path:
+def folder(where: InstallPlace) -> Path:
     return where.folder(".codex", "CODEX_HOME")
 
 
-def targets(where: Place) -> list[Target]:
+def targets(where: InstallPlace) -> list[HostFile]:
     hooks = place.hook_entries(place.with_tool_hooks(where), _group, where)
     table = HostEntry("table", ("mcp_servers", SERVER), where.server())
     return [
-        Target("mcp", folder(where) / "config.toml", (table,)),
-        Target("hooks", folder(where) / "hooks.json", hooks, strict=True),
+        HostFile("mcp", folder(where) / "config.toml", (table,)),
+        HostFile("hooks", folder(where) / "hooks.json", hooks, strict=True),
         *place.skill_targets("codex", where.folder(".agents") / "skills"),
     ]
 
 
-def _group(where: Place, event: str) -> dict[str, Any]:
+def _group(where: InstallPlace, event: str) -> dict[str, Any]:
     group = {"hooks": [_hook(where, event)]}
     return {"matcher": EDITING} | group if event == "pre-tool" else group
 
 
-def _hook(where: Place, event: str) -> dict[str, Any]:
+def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
     seconds = LAST_SECONDS if event == "session-end" else place.SECONDS
     return {"type": "command", "command": where.hook_line(event, "codex"), "timeout": seconds}
 
 
-def plugin(where: Place) -> str:
+def plugin(where: InstallPlace) -> str:
     return place.find_plugin(folder(where) / "config.toml", "plugins")
 
 
-def notes(where: Place) -> list[str]:
+def notes(where: InstallPlace) -> list[str]:
     found = []
     if where.root is not None:
         found.append("Codex reads a project's files only if you trust the project.")

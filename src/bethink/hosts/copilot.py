@@ -37,7 +37,7 @@ from bethink.hosts.base import (
     text_of,
     time_of,
 )
-from bethink.hosts.place import Place, Target
+from bethink.hosts.place import HostFile, InstallPlace
 from bethink.hosts.transcript import LineTranscript
 
 PROGRAM = "copilot"
@@ -134,16 +134,16 @@ class CopilotTranscript(LineTranscript):
 # Connecting
 
 
-def folder(where: Place) -> Path:
+def folder(where: InstallPlace) -> Path:
     return where.folder(".github" if where.root is not None else ".copilot", "COPILOT_HOME")
 
 
-def targets(where: Place) -> list[Target]:
+def targets(where: InstallPlace) -> list[HostFile]:
     servers = folder(where) / ("mcp.json" if where.root is not None else "mcp-config.json")
     hooks = place.hook_entries(EVENTS, _hook, where)
     return [
         place.server_target(servers, {"type": "local", **where.server(), "tools": ["*"]}),
-        Target(
+        HostFile(
             "hooks",
             folder(where) / "hooks" / "bethink.json",
             hooks,
@@ -154,7 +154,7 @@ def targets(where: Place) -> list[Target]:
     ]
 
 
-def _hook(where: Place, event: str) -> dict[str, Any]:
+def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
     seconds = {"timeoutSec": place.SECONDS}
     if os.name != "nt":
         return {"type": "command", "bash": where.hook_line(event, "copilot")} | seconds
@@ -163,10 +163,10 @@ def _hook(where: Place, event: str) -> dict[str, Any]:
     return {"type": "command", "powershell": line} | seconds
 
 
-def plugin(where: Place) -> str:
+def plugin(where: InstallPlace) -> str:
     return place.find_plugin(folder(where) / "settings.json")
 
 
-def notes(where: Place) -> list[str]:
+def notes(where: InstallPlace) -> list[str]:
     trust = "Copilot CLI runs hooks of a project only in folders that you trust."
     return [trust] if where.root is not None else []

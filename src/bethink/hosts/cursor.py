@@ -29,7 +29,7 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.place import Place, Target
+from bethink.hosts.place import HostFile, InstallPlace
 from bethink.hosts.speech import block, without_blocks
 from bethink.hosts.transcript import LineTranscript
 
@@ -95,22 +95,22 @@ class CursorTranscript(LineTranscript):
 # Connecting
 
 
-def folder(where: Place) -> Path:
+def folder(where: InstallPlace) -> Path:
     return where.folder(".cursor")
 
 
-def targets(where: Place) -> list[Target]:
+def targets(where: InstallPlace) -> list[HostFile]:
     hooks = place.hook_entries(EVENTS, _hook, where)
     return [
         place.server_target(folder(where) / "mcp.json", where.server()),
-        Target("hooks", folder(where) / "hooks.json", hooks, start=place.VERSIONED),
+        HostFile("hooks", folder(where) / "hooks.json", hooks, start=place.VERSIONED),
         *place.skill_targets("cursor", folder(where) / "skills"),
     ]
 
 
-def _hook(where: Place, event: str) -> dict[str, Any]:
+def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
     return {"command": where.hook_line(event, "cursor"), "timeout": place.SECONDS}
 
 
-def notes(where: Place) -> list[str]:
+def notes(where: InstallPlace) -> list[str]:
     return ["Cursor reads its hooks and servers when it starts."]

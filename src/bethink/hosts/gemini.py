@@ -37,7 +37,7 @@ from bethink.hosts.base import (
     text_of,
     time_of,
 )
-from bethink.hosts.place import Place, Target
+from bethink.hosts.place import HostFile, InstallPlace
 from bethink.hosts.transcript import LineTranscript, Transcript, WholeTranscript
 
 PROGRAM = "gemini"
@@ -177,21 +177,21 @@ def find_project(path: Path) -> str | None:
 # Connecting
 
 
-def folder(where: Place) -> Path:
+def folder(where: InstallPlace) -> Path:
     return where.folder(".gemini")
 
 
-def targets(where: Place) -> list[Target]:
+def targets(where: InstallPlace) -> list[HostFile]:
     settings = folder(where) / "settings.json"
     hooks = place.hook_entries(EVENTS, _group, where)
     return [
         place.server_target(settings, where.server()),
-        Target("hooks", settings, hooks),
+        HostFile("hooks", settings, hooks),
         *place.skill_targets("gemini", where.folder(".agents") / "skills"),
     ]
 
 
-def _group(where: Place, event: str) -> dict[str, Any]:
+def _group(where: InstallPlace, event: str) -> dict[str, Any]:
     hook = {
         "type": "command",
         "name": f"bethink-{event}",
@@ -201,6 +201,6 @@ def _group(where: Place, event: str) -> dict[str, Any]:
     return {"hooks": [hook]}
 
 
-def notes(where: Place) -> list[str]:
+def notes(where: InstallPlace) -> list[str]:
     trust = "Gemini CLI runs hooks of a project only in folders that you trust."
     return [trust] if where.root is not None else []

@@ -24,7 +24,7 @@ from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.hosts import AGENTS, agent
 from bethink.hosts.edit import Key, put_entries, take_entries
-from bethink.hosts.place import VERSIONED, Place, Target, why_ignored
+from bethink.hosts.place import VERSIONED, HostFile, InstallPlace, why_ignored
 from bethink.text import textfile
 
 PARTS = ("mcp", "hooks", "skills")
@@ -45,7 +45,7 @@ class FileOutcome(NamedTuple):
     backup: str = ""
 
 
-def is_here(host: str, place: Place) -> bool:
+def is_here(host: str, place: InstallPlace) -> bool:
     """Whether a host is on this machine: its folder, or its program."""
     folder = agent(host).folder(place._replace(root=None))
     there = os.path.isdir(folder)  # noqa: PTH112  (false, not an error, below an unreadable folder)
@@ -54,7 +54,7 @@ def is_here(host: str, place: Place) -> bool:
     )
 
 
-def plugin_of(host: str, place: Place) -> str:
+def plugin_of(host: str, place: InstallPlace) -> str:
     """The name of an installed plugin of ours, which does what hooks, server and skills do."""
     find = getattr(agent(host), "plugin", None)
     return str(find(place._replace(root=None))) if find else ""
@@ -209,7 +209,7 @@ class Files:
 def install(
     files: Files,
     hosts: Iterable[str],
-    place: Place,
+    place: InstallPlace,
     parts: Sequence[str] = PARTS,
     force: bool = False,
 ) -> Iterator[FileOutcome]:
@@ -219,7 +219,7 @@ def install(
         wanted = merge_targets(one for one in agent(host).targets(place) if one.part in parts)
         paths = {str(target.path) for target in wanted}
         leaving = [
-            Target("", Path(name))
+            HostFile("", Path(name))
             for name, one in files.records.items()
             if host in one.hosts and one.root == root and name not in paths
         ]
@@ -238,15 +238,15 @@ def uninstall(
             if host in record.hosts and (roots is None or record.root in roots)
         }
         later = set(hosts[at + 1 :])
-        changes = [FileChange(files, host, Target("", Path(name))) for name in ours]
+        changes = [FileChange(files, host, HostFile("", Path(name))) for name in ours]
         for outcome in _carry_out(files, changes):
             if not later & ours[str(outcome.path)].hosts.keys():  # or its turn is yet to come
                 yield outcome
 
 
-def merge_targets(targets: Iterable[Target]) -> list[Target]:
+def merge_targets(targets: Iterable[HostFile]) -> list[HostFile]:
     """Targets of which no two are the same file."""
-    found: dict[Path, Target] = {}
+    found: dict[Path, HostFile] = {}
     for target in targets:
         one = found.get(target.path)
         entries = (*one.entries, *target.entries) if one else target.entries
@@ -294,7 +294,7 @@ class FileChange:
         self,
         files: Files,
         host: str,
-        target: Target,
+        target: HostFile,
         root: str = "",
         force: bool = False,
         known: InstalledFile | None = None,
@@ -471,7 +471,7 @@ def _missing_folders(file: Path) -> tuple[str, ...]:
 
 
 def find_strays(
-    files: Files, hosts: Iterable[str], place: Place, force: bool
+    files: Files, hosts: Iterable[str], place: InstallPlace, force: bool
 ) -> Iterator[FileOutcome]:
     """Entries of Bethink that `install` did not make: told, and with `force` taken out."""
     root = str(place.root or "")
@@ -481,7 +481,7 @@ def find_strays(
                 continue
             keys = tuple(entry.key for entry in target.entries)
             known = InstalledFile({host: keys}, root, existed=True)
-            file = Target(target.part, target.path)
+            file = HostFile(target.part, target.path)
             found = FileChange(Files(dry=True), host, file, known=known).plan()
             if found.status != "cleaned":
                 continue  # a file that cannot be understood holds nothing that we could know

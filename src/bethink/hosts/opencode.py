@@ -49,7 +49,7 @@ from bethink.hosts.base import (
     time_of,
 )
 from bethink.hosts.edit import SERVER, HostEntry
-from bethink.hosts.place import Place, Target
+from bethink.hosts.place import HostFile, InstallPlace
 from bethink.hosts.transcript import PAGE_BYTES, PAGE_TURNS, Transcript, WholeTranscript
 from bethink.skills import opencode_plugin
 
@@ -257,14 +257,14 @@ NAMES = ("opencode.jsonc", "opencode.json")
 MILLISECONDS = 20_000  # in which the server has to list its tools
 
 
-def folder(where: Place) -> Path:
+def folder(where: InstallPlace) -> Path:
     if where.root is not None:
         return where.root / ".opencode"
     base = where.environment.get("XDG_CONFIG_HOME")
     return (Path(base) if base else where.home / ".config") / "opencode"
 
 
-def targets(where: Place) -> list[Target]:
+def targets(where: InstallPlace) -> list[HostFile]:
     above = where.root if where.root is not None else folder(where)
     there = [above / name for name in NAMES if os.path.lexists(above / name)]
     path = there[0] if there else above / NAMES[-1]
@@ -272,11 +272,11 @@ def targets(where: Place) -> list[Target]:
     value = {"type": "local", "command": command, "enabled": True, "timeout": MILLISECONDS}
     script = folder(where) / "plugins" / "bethink.js"
     return [
-        Target("mcp", path, (HostEntry("member", ("mcp", SERVER), value),)),
-        Target("hooks", script, text=opencode_plugin(where.words)),
+        HostFile("mcp", path, (HostEntry("member", ("mcp", SERVER), value),)),
+        HostFile("hooks", script, text=opencode_plugin(where.words)),
         *place.skill_targets("opencode", where.folder(".agents") / "skills"),
     ]
 
 
-def notes(where: Place) -> list[str]:
+def notes(where: InstallPlace) -> list[str]:
     return ["opencode reads its configuration and plugins when it starts."]

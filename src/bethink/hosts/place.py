@@ -38,7 +38,7 @@ VERSIONED = '{\n  "version": 1\n}\n'  # without it some hosts read no hooks
 PASSING = ("/uv/archive-v", "/uv/builds-v", "/uv/environments-v", "/pipx/.cache/")
 
 
-class Place(NamedTuple):
+class InstallPlace(NamedTuple):
     """For whom a host is connected: its user, or one project."""
 
     home: Path
@@ -66,7 +66,7 @@ class Place(NamedTuple):
         return shell_line(self.hook_words(event, host))
 
 
-class Target(NamedTuple):
+class HostFile(NamedTuple):
     """One file that a host reads, and what belongs into it: entries, or the whole text. With neither, nothing of ours does."""
 
     part: str  # mcp, hooks or skills
@@ -77,13 +77,15 @@ class Target(NamedTuple):
     start: str = ""  # what a file begins with that is not there yet
 
 
-def server_target(path: Path, value: Mapping[str, Any], strict: bool = False) -> Target:
+def server_target(path: Path, value: Mapping[str, Any], strict: bool = False) -> HostFile:
     entry = HostEntry("member", ("mcpServers", SERVER), dict(value))
-    return Target("mcp", path, (entry,), strict=strict)
+    return HostFile("mcp", path, (entry,), strict=strict)
 
 
 def hook_entries(
-    events: Mapping[str, str], make: Callable[[Place, str], dict[str, Any]], where: Place
+    events: Mapping[str, str],
+    make: Callable[[InstallPlace, str], dict[str, Any]],
+    where: InstallPlace,
 ) -> tuple[HostEntry, ...]:
     """A hook for each event, in the list of that event."""
     return tuple(
@@ -91,17 +93,17 @@ def hook_entries(
     )
 
 
-def with_tool_hooks(where: Place) -> dict[str, str]:
+def with_tool_hooks(where: InstallPlace) -> dict[str, str]:
     """The usual events, and that before a tool where the settings want it."""
     return USUAL_EVENTS | ({"PreToolUse": "pre-tool"} if where.tool_hooks else {})
 
 
-def skill_targets(host: str, folder: Path) -> list[Target]:
+def skill_targets(host: str, folder: Path) -> list[HostFile]:
     rendered = skills.render(host)
-    return [Target("skills", folder / name, text=text) for name, text in rendered.items()]
+    return [HostFile("skills", folder / name, text=text) for name, text in rendered.items()]
 
 
-def why_ignored(target: Target, text: str, title: str) -> str:
+def why_ignored(target: HostFile, text: str, title: str) -> str:
     """Why a host ignores the whole file although entries can be found in it; '' if it does not."""
     if not target.strict or is_empty(text):
         return ""

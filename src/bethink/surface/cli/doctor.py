@@ -17,7 +17,7 @@ from bethink.embed.base import WINDOW
 from bethink.errors import BethinkError, EmbeddingError
 from bethink.hooks import state
 from bethink.hosts import check
-from bethink.hosts.place import Place, portable_command
+from bethink.hosts.place import InstallPlace, portable_command
 from bethink.store.connection import OLDEST_SQLITE
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Listing, Result, open_memory, project
@@ -123,7 +123,7 @@ def examine_agents(args: Namespace) -> Iterator[Finding]:
         yield Finding("agents", False, error.message, error.hint or "")
 
 
-def agent_places(args: Namespace) -> list[Place]:
+def agent_places(args: Namespace) -> list[InstallPlace]:
     """Where agents are connected: for the user, and for the project that this is."""
 
     user, root = user_place(), project(args).worktree

@@ -12,7 +12,7 @@ from bethink.errors import BethinkError, NotFound, UsageError
 from bethink.hosts import AGENTS, agent, place
 from bethink.hosts import install as installer
 from bethink.hosts.install import FileOutcome
-from bethink.hosts.place import NAME, Place, is_passing
+from bethink.hosts.place import NAME, InstallPlace, is_passing
 from bethink.ingest.redact import redact
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Result
@@ -149,12 +149,12 @@ def asked_hosts(args: Namespace) -> list[str]:
     return [host for host in AGENTS if args.all or getattr(args, host)]
 
 
-def user_place() -> Place:
+def user_place() -> InstallPlace:
 
-    return place.Place(Path.home(), os.environ, None, place.running_command())
+    return place.InstallPlace(Path.home(), os.environ, None, place.running_command())
 
 
-def find_place(args: Namespace) -> Place:
+def find_place(args: Namespace) -> InstallPlace:
     """For whom and with what command hosts are connected."""
 
     if args.user and args.project is not None:
@@ -174,7 +174,7 @@ def find_place(args: Namespace) -> Place:
     return where._replace(tool_hooks=settings.tool_hooks)
 
 
-def command_notes(where: Place) -> list[str]:
+def command_notes(where: InstallPlace) -> list[str]:
     """What is to be said about the command that the entries name."""
 
     notes, program = [], where.words[0]

@@ -193,12 +193,12 @@ def analyze(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     """Looks at the project's files and keeps what it finds: purpose, commands, routes, decisions, dependencies. A decision
     record that says it was superseded hands over to the one that replaced it."""
     from bethink.ingest import analyze as analysis
-    from bethink.ingest.analyze import decisions
+    from bethink.ingest.analyze import pages
 
     documents = analysis.documents(memory.project.worktree, _sources(memory))
     synced = _sync(memory, documents, ANALYSIS, "analysis", progress)
     records = memory.export(memory.filter(tags=("adr",), include_superseded=True))
-    _supersede(memory, decisions.superseded_pairs(list(records)))
+    _supersede(memory, pages.superseded_pairs(list(records)))
     return synced
 
 

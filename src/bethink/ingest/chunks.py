@@ -32,7 +32,7 @@ LONGEST_TITLE = 160  # of one header; a paragraph underlined by mistake is one, 
 LONGEST_PARSED = 2_000_000  # characters
 MOST_LINES = 40_000
 LONGEST_LINE = 4_000  # the parser sees both ends of a longer one
-MOST_SECTIONS = 2_000  # headings of one page that `sections_of` goes by
+MOST_SECTIONS = 2_000  # headings of one page that `read_sections` goes by
 
 # How well a text can be cut before a line, from not at all to best.
 WHOLE, CODE, LINE, DEEP, ITEM, TOP, HEAD = range(7)
@@ -456,7 +456,7 @@ class BlockSection(NamedTuple):
         return self.whole[-1].lines[1] if self.whole else self.line
 
 
-def blocks(body: str, first_line: int = 1) -> list[Block]:
+def read_blocks(body: str, first_line: int = 1) -> list[Block]:
     """The headings, paragraphs, items, rows and code of a text, in their order. Reads so much as `outline` does."""
     found: list[Block] = []
     new_item = in_table = False
@@ -489,7 +489,7 @@ def blocks(body: str, first_line: int = 1) -> list[Block]:
     return found
 
 
-def sections_of(found: Sequence[Block]) -> list[BlockSection]:
+def read_sections(found: Sequence[Block]) -> list[BlockSection]:
     """Every heading with what belongs to it. What stands before the first one is a section without a title, at line 0."""
     heads = [(at, block) for at, block in enumerate(found) if block.kind == "heading"]
     starts = [(-1, Block("heading", "", (0, 0))), *heads[:MOST_SECTIONS]]

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from bethink.errors import InvalidInput
 from bethink.ingest.files import Found, read_text
-from bethink.ingest.markdown import redacted
+from bethink.ingest.markdown import redact_in_place
 from bethink.ingest.redact import redact
 from bethink.ingest.symbols import LANGUAGES, Symbol, language_of, outline
 from bethink.ingest.sync import Document, Skipped
@@ -389,7 +389,7 @@ def map_files(found: Iterable[Found | Skipped]) -> Iterator[Entry | Skipped]:
 
 def _redact_code(code: Code) -> Code:
     """The file as it may be mapped, as a whole: a symbol between two comments does not look private by itself."""
-    return code._replace(path=redact(code.path).text, text=redacted(code.text)[0])
+    return code._replace(path=redact(code.path).text, text=redact_in_place(code.text)[0])
 
 
 def map_file(code: Code) -> Entry:

@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from bethink.ingest.analyze.tree import clip, is_aside, load_table, words
+from bethink.ingest.analyze.tree import clip, count_words, is_aside, load_table
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Entity, Memory, Passage
@@ -343,7 +343,7 @@ def explain(message: str, author: str = "") -> Explanation | None:
     if _pattern("machine").match(subject) and not (breaking and prose):
         return None
     score = _rate(subject, prose)
-    long_enough = words(prose) >= SHORTEST_BODY or words(subject) >= SHORTEST_SUBJECT
+    long_enough = count_words(prose) >= SHORTEST_BODY or count_words(subject) >= SHORTEST_SUBJECT
     if breaking and (footer or long_enough):
         told = [f"{subject}.", _reasoning(prose, 700)]
         told += [f"Breaking change: {clip(footer, 500)}"] if footer else []
@@ -359,14 +359,14 @@ def explain(message: str, author: str = "") -> Explanation | None:
 
 def _rate(subject: str, prose: str) -> float:
     """How much a message explains."""
-    score = _score(prose) if words(prose) >= SHORTEST_BODY else 0.0
+    score = _score(prose) if count_words(prose) >= SHORTEST_BODY else 0.0
     if score >= 0.3 and not _pattern("describes").match(prose):
         score += 0.6 * bool(_pattern("asks").match(subject)) or 0.3 * _mends(subject, "")
-        score += 0.2 * (words(prose) >= 16) + 0.1 * (words(prose) >= 50)
+        score += 0.2 * (count_words(prose) >= 16) + 0.1 * (count_words(prose) >= 50)
     strong = re.compile(rf"(?i)\b(?:{_pattern('strong').pattern})\b")
-    alone = strong.search(subject) if words(subject) >= SHORTEST_SUBJECT else None
+    alone = strong.search(subject) if count_words(subject) >= SHORTEST_SUBJECT else None
     contrast = alone and re.fullmatch(r"(?i)instead of|rather than", alone[0])
-    says_why = alone and (not contrast or words(subject) >= 12)
+    says_why = alone and (not contrast or count_words(subject) >= 12)
     return score + (1.0 if says_why else min(_score(subject), 0.4))
 
 
@@ -465,9 +465,9 @@ def _reverted(subject: str, message: str) -> tuple[str, str | None] | None:
 def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> Explanation | None:
     """A revert tells that something was tried and did not hold; with its reason if it gives one."""
     prose = _THIS_REVERTS.sub("", prose).strip()
-    reason = _reasoning(prose, LONGEST - 400) if words(prose) >= 5 else ""
+    reason = _reasoning(prose, LONGEST - 400) if count_words(prose) >= 5 else ""
     idle = any(_pattern(name).match(what) for name in ("machine", "unfinished", "trivial"))
-    trivial = idle or re.match(r"(?i)revert\b", what) or words(what) < 3
+    trivial = idle or re.match(r"(?i)revert\b", what) or count_words(what) < 3
     alone = re.search(r"(?i)\b(?:because|since|due to|as it|breaks?|broke|caus)", subject)
     if not reason and trivial and not alone:
         return None

@@ -38,7 +38,7 @@ __all__ = [
     "documents",
     "parse",
     "passages",
-    "redacted",
+    "redact_in_place",
     "taken_apart",
 ]
 
@@ -144,7 +144,7 @@ def taken_apart(
     text: str, uri: str, style: str, size: int, overlap: int, warn: Warn | None
 ) -> list[Passage]:
     """What is remembered of the text of a file, without its secrets."""
-    text, warnings = redacted(text)
+    text, warnings = redact_in_place(text)
     page = parse(text)
     found = passages(
         page,
@@ -310,7 +310,7 @@ def _section(headings: Sequence[Heading], at: int, lines: int, first_line: int) 
     return headings[at].line + first_line, next(after, lines) - 1 + first_line
 
 
-def redacted(text: str) -> tuple[str, list[str]]:
+def redact_in_place(text: str) -> tuple[str, list[str]]:
     """A text without secrets and private parts, every line still where it was, and what to say about it."""
     redacted = redact(text)
     if redacted.text == text:

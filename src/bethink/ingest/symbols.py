@@ -1,4 +1,4 @@
-"""Source text → its outline: what is defined where, by tree-sitter.
+"""SourceText text → its outline: what is defined where, by tree-sitter.
 
 Which nodes define something is data: queries in `data/queries/symbols`, one file a language, listed in `data/languages.toml`. This
 module asks them and puts the answers together: what stands in what, where a signature ends, which comment belongs to it. Function
@@ -124,7 +124,7 @@ def language_of(path: str, text: str = "") -> str | None:
 # Parsing
 
 
-class Source(NamedTuple):
+class SourceText(NamedTuple):
     """A text being read."""
 
     language: str
@@ -184,7 +184,7 @@ def _patient(data: bytes) -> Callable[[int, object], bytes]:
     return lambda at, _: data[at : at + PIECE] if time.thread_time() < until + at / PACE else b""
 
 
-def parse_source(text: str, language: str) -> tuple[Source, Node]:
+def parse_source(text: str, language: str) -> tuple[SourceText, Node]:
     """A source text and the root of its syntax tree."""
     grammar = _grammar(language)
     from tree_sitter import Parser
@@ -198,7 +198,7 @@ def parse_source(text: str, language: str) -> tuple[Source, Node]:
     breaks = array("L", (match.start() for match in re.finditer(b"\n", data)))
     # A parser of its own: one cannot serve two threads.
     root = Parser(grammar).parse(_patient(data)).root_node
-    return Source(language, data, breaks, _shallow_parts(root, len(data))), root
+    return SourceText(language, data, breaks, _shallow_parts(root, len(data))), root
 
 
 def _shallow_parts(root: Node, size: int) -> list[Node]:
@@ -231,23 +231,23 @@ def _nests_deeply(node: Node) -> bool:
     return True
 
 
-class Match(NamedTuple):
-    """What a pattern of a query found: its settings, and the first node of each capture."""
-
-    pattern: int
-    settings: Mapping[str, str]
-    captures: Mapping[str, Node]
-
-
-def find_matches(name: str, source: Source) -> Iterator[Match]:
-    """What a query finds in a text. Settings stand for predicates, because the text that predicates look at is not kept."""
+def find_matches(
+    name: str, source: SourceText
+) -> Iterator[tuple[Mapping[str, str], Mapping[str, Node], int]]:
+    """What a query finds in a text: the settings of the pattern, the first node of each capture, and the number of the pattern. A
+    setting named like a capture is a pattern for its text, because the text that predicates look at is not kept."""
     from tree_sitter import QueryCursor
 
     query, settings = _query(name, source.language)
     for part in source.parts:
-        for pattern, captures in QueryCursor(query).matches(part)[:MATCHES]:
-            first = {key: nodes[0] for key, nodes in captures.items() if nodes}
-            yield Match(pattern, settings[pattern], first)
+        for number, captures in QueryCursor(query).matches(part)[:MATCHES]:
+            nodes = {key: found[0] for key, found in captures.items() if found}
+            texts = ((value, nodes.get(key)) for key, value in settings[number].items())
+            if all(
+                not node or re.fullmatch(value, source.text_of(node)[:2_000])
+                for value, node in texts
+            ):
+                yield settings[number], nodes, number
 
 
 # Reading
@@ -267,7 +267,7 @@ class Definition(NamedTuple):
     settings: Mapping[str, str]
 
 
-class Found(NamedTuple):
+class Captures(NamedTuple):
     """What the queries of a language found in a file."""
 
     definitions: list[Definition]
@@ -316,20 +316,12 @@ def outline(text: str, language: str) -> Outline:
     return Outline(_once(taken), _file_doc(root, begins, found, source))
 
 
-def read_file_doc(text: str, language: str) -> tuple[str, int]:
-    """What the beginning of a file says of it, and the line where it says so."""
-    doc = outline(text, language).doc
-    begin = doc.split("\n")[0][:20]
-    lines = text.split("\n")
-    return doc, next((number for number, line in enumerate(lines, 1) if begin in line), 1)
-
-
-def _ask_queries(source: Source) -> Found:
-    found = Found([], set(), {}, [], [])
+def _ask_queries(source: SourceText) -> Captures:
+    found = Captures([], set(), {}, [], [])
     transparent: set[tuple[int, int]] = set()
     names = LANGUAGES[source.language].get("queries", [source.language])
     for number, name in enumerate(names):
-        for pattern, settings, captures in find_matches(f"symbols/{name}", source):
+        for settings, captures, pattern in find_matches(f"symbols/{name}", source):
             order = number * 1_000 + pattern
             if "comment" in captures:
                 found.comments.append(captures["comment"])
@@ -339,7 +331,7 @@ def _ask_queries(source: Source) -> Found:
                 doc = captures["doc"]
                 block = doc.parent.parent if doc.parent else None
                 found.docs[block.start_byte if block else 0] = doc
-            elif _fits(settings, captures, source):
+            else:
                 for capture, places in (("opaque", found.opaque), ("open", transparent)):
                     if node := captures.get(capture):
                         places.add((node.start_byte, node.end_byte))
@@ -352,20 +344,12 @@ def _ask_queries(source: Source) -> Found:
     return found
 
 
-def _fits(settings: Mapping[str, str], captures: Mapping[str, Node], source: Source) -> bool:
-    return all(
-        re.fullmatch(pattern, source.text_of(captures[key])[:2_000])
-        for key, pattern in settings.items()
-        if key in captures
-    )
-
-
 def _define(
     kind: str,
     captures: Mapping[str, Node],
     settings: Mapping[str, str],
     order: int,
-    source: Source,
+    source: SourceText,
 ) -> Definition | None:
     node, owner = captures[kind], None
     if "declarator" in captures:
@@ -422,7 +406,7 @@ def _dig(node: Node) -> tuple[Node | None, bool]:
     return None, callable
 
 
-def _qualified(leaf: Node, source: Source) -> tuple[str | None, str]:
+def _qualified(leaf: Node, source: SourceText) -> tuple[str | None, str]:
     """`Solver::Inner::solve` → its owner and its own name."""
     if leaf.type == "operator_cast":
         type = leaf.child_by_field_name("type")
@@ -434,7 +418,7 @@ def _qualified(leaf: Node, source: Source) -> tuple[str | None, str]:
     return owner or None, name
 
 
-def _nest(found: Found, source: Source) -> Iterator[tuple[Definition, str, str, int]]:
+def _nest(found: Captures, source: SourceText) -> Iterator[tuple[Definition, str, str, int]]:
     """The definitions that count, each with the name of what it stands in, its kind there, and how deep."""
     row = LANGUAGES[source.language]
     joint = row.get("joined", row.get("separator", "."))
@@ -478,7 +462,7 @@ def _nest(found: Found, source: Source) -> Iterator[tuple[Definition, str, str, 
 
 
 def _counts(
-    definition: Definition, holder: Enclosing | None, hidden: int, script: bool, source: Source
+    definition: Definition, holder: Enclosing | None, hidden: int, script: bool, source: SourceText
 ) -> bool:
     """Whether a definition is one where it stands."""
     top = holder is None or holder.kind in OPEN
@@ -523,7 +507,7 @@ def _once(taken: list[tuple[Symbol, bool]]) -> list[Symbol]:
 # Signatures and documentation
 
 
-def _begin(definition: Definition, found: Found, source: Source) -> int:
+def _begin(definition: Definition, found: Captures, source: SourceText) -> int:
     """Where a definition begins: with what wraps it (export, template, decorator), or the marks before it."""
     node, wrappers = definition.node, LANGUAGES[source.language].get("wrappers", "").split()
     begin = node.start_byte
@@ -543,7 +527,9 @@ def _begin(definition: Definition, found: Found, source: Source) -> int:
     return begin
 
 
-def _signature(definition: Definition, kind: str, begin: int, found: Found, source: Source) -> str:
+def _signature(
+    definition: Definition, kind: str, begin: int, found: Captures, source: SourceText
+) -> str:
     """From the first decorator to where the body begins, on one line; long decorators and comments are left out."""
     end = max(definition.end, begin)
     pieces, at = [], begin
@@ -570,7 +556,7 @@ def _within(nodes: Sequence[Node], begin: int, end: int, least: int) -> Iterator
             yield node.start_byte, node.end_byte
 
 
-def _doc(definition: Definition, kind: str, begin: int, found: Found, source: Source) -> str:
+def _doc(definition: Definition, kind: str, begin: int, found: Captures, source: SourceText) -> str:
     """What is said about a symbol: its docstring, the comment right above it, or the one behind it on its line."""
     body = definition.node.child_by_field_name("body")
     if body is not None and body.start_byte in found.docs:
@@ -585,11 +571,11 @@ def _doc(definition: Definition, kind: str, begin: int, found: Found, source: So
     return ""
 
 
-def _say(comments: Sequence[Node], source: Source) -> str:
+def _say(comments: Sequence[Node], source: SourceText) -> str:
     return strip_comment("\n".join(source.text_of(node) for node in comments))
 
 
-def _comments_above(begin: int, found: Found, source: Source) -> list[Node]:
+def _comments_above(begin: int, found: Captures, source: SourceText) -> list[Node]:
     """The comments that stand right above a place, on lines of their own, without a blank line between; `//!` is about the file."""
     row = source.row(begin)
     at = bisect_left(found.comments, begin, key=lambda node: node.start_byte) - 1
@@ -609,7 +595,7 @@ def _comments_above(begin: int, found: Found, source: Source) -> list[Node]:
     return near[::-1]
 
 
-def _file_doc(root: Node, begins: set[int], found: Found, source: Source) -> str:
+def _file_doc(root: Node, begins: set[int], found: Captures, source: SourceText) -> str:
     """What a file says of itself: its docstring, or the first comment that is neither a licence nor about a definition."""
     if root.start_byte in found.docs or 0 in found.docs:
         doc = found.docs.get(root.start_byte) or found.docs[0]
@@ -631,7 +617,7 @@ def _file_doc(root: Node, begins: set[int], found: Found, source: Source) -> str
     return next((told for block in blocks if (told := summarize_comment(block, paragraphs=10))), "")
 
 
-def _blocks(nodes: list[Node], source: Source) -> list[list[Node]]:
+def _blocks(nodes: list[Node], source: SourceText) -> list[list[Node]]:
     """Comments of one sort that follow each other without a blank line belong together."""
     blocks = [nodes[:1]] if nodes else []
     for before, node in pairwise(nodes):
@@ -648,52 +634,12 @@ def _blocks(nodes: list[Node], source: Source) -> list[list[Node]]:
 LONGEST_DOC = 600  # characters of documentation that are kept
 READ_COMMENT = 8_000  # characters of a comment that are looked at
 
-# Marks at the beginning of a line. A `#` or `*` that begins the text itself needs a blank after the mark to be one.
-_MARK = re.compile(
-    r"[ \t]{0,200}(?:/\*{1,2}!?|//[/!]?|\*(?![*\w])|#[:!]?(?=\s|$)|#(?=\w))[ \t]?|[ \t]{1,200}"
-)
-_RULER = re.compile(r"[-=*#/_~+─═]{3,}")
-_PRAGMA = re.compile(
-    r"\s{0,8}(?:eslint|prettier|tslint|jshint|jslint|istanbul|c8 |global |globals |noinspection|pylint:|flake8:|noqa|type: ?ignore|mypy:"
-    r"|ruff:|fmt:|isort:|pragma:|-\*-|vim?:|ex:|frozen_string_literal|(?:en)?coding[:=]|rubocop:|go:|\+build|nolint|clang-format|NOLINT|@ts-"
-    r"|#?(?:end)?region|typed:|!/|usr/bin/env|sourceMappingURL|phpcs:|phpstan|@phpstan|@psalm|swiftlint|cSpell)",
-    re.IGNORECASE,
-)
-_LICENCE = re.compile(
-    r"copyright\b|©|\(c\) \d{4}|SPDX-|licen[cs]ed (?:under|to)\b|all rights reserved|governed by an? |see (?:the )?licen[cs]e"
-    r"|under the (?:terms|[\w.-]{1,20} licen[cs]e)|<copyright",
-    re.IGNORECASE,
-)
-_LICENCE_TEXT = re.compile(
-    r"permission is hereby granted|redistribution and use in source|apache license, version|gnu (?:lesser )?(?:affero )?general public"
-    r"|mozilla public license|without warranties or conditions",
-    re.IGNORECASE,
-)
-# Tags that introduce the text itself, and tags that begin what is not wanted.
-_LEAD = re.compile(
-    r"[@\\](?:brief|description|desc|file|fileoverview|overview|summary|module|short|note|details|class|function|name)\b[ \t]*"
-)
-_TAG = re.compile(
-    r"[@\\][a-zA-Z][\w-]{1,30}\b|:(?:param|returns?|raises?|type|rtype|arg|ivar|cvar)\b"
-)
-_INLINE = re.compile(
-    r"\{@(?:link(?:plain)?\s+[^\s{}]{1,200}(?=\s+[^\s}]))?(?:\w{1,20})?\s+([^{}]{0,200})\}"
-)
-_REFERENCE = re.compile(
-    r"<(?:see|seealso|paramref|typeparamref)\s[^<>\"]{0,40}\"(?:[A-Z]:)?([^\"<>]{0,200})\"[^<>]{0,80}>"
-)
-_MARKUP = re.compile(
-    r"</?(?:summary|remarks|para|c|code|example|list|item|term|description|returns|value|inheritdoc|p|br|ul|ol|li|b|i|em|strong|pre|tt|a|h[1-6]|div"
-    r"|span|blockquote)(?:\s[^<>]{0,200})?/?>",
-    re.IGNORECASE,
-)
-_DOXYGEN_WORD = re.compile(r"(?<![\w@\\])[@\\](?:a|b|c|e|p|ref)[ \t]+(?=\w)|(?<!\w)%(?=[A-Za-z_])")
-_LABEL = re.compile(
-    r"(?:module )?(?:dependencies|exports|variables|imports|includes|prototypes|constants)\.?",
-    re.IGNORECASE,
-)
-_SUMMARY = re.compile(r"<summary>(.{0,4000}?)</summary>", re.DOTALL | re.IGNORECASE)
-_QUOTES = re.compile(r"[A-Za-z]{0,3}(\"\"\"|'''|\"|')")
+
+@cache
+def _load_patterns() -> Mapping[str, re.Pattern[str]]:
+    """How comments are marked, and what in them is no text: see the table."""
+    rows = tomllib.loads((DATA / "comments.toml").read_text("utf-8"))
+    return {name: re.compile("|".join(patterns)) for name, patterns in rows.items()}
 
 
 def strip_comment(raw: str) -> str:
@@ -701,34 +647,42 @@ def strip_comment(raw: str) -> str:
     lines = []
     for line in raw[:READ_COMMENT].splitlines():
         line = line.rstrip().removesuffix("*/").rstrip()
-        mark = _MARK.match(line)
+        mark = _load_patterns()["mark"].match(line)
         line = line[mark.end() :] if mark else line
-        if not _PRAGMA.match(line):
-            lines.append(_RULER.sub(" ", line) if _RULER.search(line) else line)
+        if not _load_patterns()["pragma"].match(line):
+            lines.append(
+                _load_patterns()["ruler"].sub(" ", line)
+                if _load_patterns()["ruler"].search(line)
+                else line
+            )
     return "\n".join(lines)
 
 
 def strip_docstring(raw: str) -> str:
     """The text of a Python string literal, without its quotes."""
-    quotes = _QUOTES.match(raw)
+    quotes = _load_patterns()["quotes"].match(raw)
     if quotes is None:
         return ""
     body = raw[quotes.end() :].removesuffix(quotes[1])[:READ_COMMENT]
-    return "\n".join(_RULER.sub(" ", line).strip() for line in body.splitlines())
+    return "\n".join(_load_patterns()["ruler"].sub(" ", line).strip() for line in body.splitlines())
 
 
 def summarize_comment(text: str, longest: int = LONGEST_DOC, paragraphs: int = 1) -> str:
     """The first paragraphs of a cleaned text, each on one line, without tags and licences."""
-    if _LICENCE_TEXT.search(text):
+    if _load_patterns()["licence_text"].search(text):
         return ""
-    if told := _SUMMARY.search(text):
+    if told := _load_patterns()["summary"].search(text):
         text = told[1]
     kept: list[str] = []
     for paragraph in re.split(r"\n[ \t]*(?:\n[ \t]*)+|<p>", text):
         said = _plain_comment(paragraph)
-        if said and not _LICENCE.search(said) and not _LABEL.fullmatch(said):
+        if (
+            said
+            and not _load_patterns()["licence"].search(said)
+            and not _load_patterns()["label"].fullmatch(said)
+        ):
             kept.append(said)
-        if len(kept) == paragraphs or (kept and _TAG.match(paragraph.strip())):
+        if len(kept) == paragraphs or (kept and _load_patterns()["tag"].match(paragraph.strip())):
             break
     return shorten("\n".join(kept), longest)
 
@@ -737,20 +691,20 @@ def _plain_comment(paragraph: str) -> str:
     lines = []
     for line in paragraph.strip().splitlines():
         line = line.strip()
-        if lead := _LEAD.match(line):
+        if lead := _load_patterns()["lead"].match(line):
             line = line[lead.end() :]
-        elif _TAG.match(line):
+        elif _load_patterns()["tag"].match(line):
             if not line.startswith("@deprecated"):
                 break
             line = "Deprecated: " + line.removeprefix("@deprecated").strip()
         lines.append(line)
     text = " ".join(lines)
     if "{@" in text:
-        text = _INLINE.sub(r"\1", text)
+        text = _load_patterns()["inline"].sub(r"\1", text)
     if "@" in text or "\\" in text or "%" in text:
-        text = _DOXYGEN_WORD.sub("", text)
+        text = _load_patterns()["doxygen_word"].sub("", text)
     if "<" in text:
-        text = _MARKUP.sub(" ", _REFERENCE.sub(r"\1", text))
+        text = _load_patterns()["markup"].sub(" ", _load_patterns()["reference"].sub(r"\1", text))
     return " ".join(text.split()).strip()
 
 

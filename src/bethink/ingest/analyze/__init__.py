@@ -13,15 +13,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from bethink.ingest.analyze import (
-    commands,
-    decisions,
-    manifests,
-    pages,
-    routes,
-    sources,
-    structure,
-)
+from bethink.ingest.analyze import build, pages, routes, sources, structure
 from bethink.ingest.analyze.tree import Finding, Tree
 from bethink.ingest.files import Found
 from bethink.ingest.sync import Document, Skipped
@@ -30,10 +22,8 @@ from bethink.types import Passage
 VERSION = 2  # raised when the same files would be told differently
 ANALYZERS: tuple[Callable[[Tree], Iterator[Finding]], ...] = (
     pages.analyze,
-    manifests.analyze,
+    build.analyze,
     structure.analyze,
-    commands.analyze,
-    decisions.analyze,
 )
 BY_SYNTAX: tuple[Callable[[Tree], Iterator[Finding]], ...] = (sources.analyze, routes.analyze)
 

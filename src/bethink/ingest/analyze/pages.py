@@ -1,53 +1,62 @@
-"""What people wrote about the project: its purpose, how it is built, what to heed, how to work on it, and where to read on.
+"""What people wrote about the project: its purpose, how it is built, what to heed, how to work on it, and where to read on; and its
+decision records.
 
 A heading says what its section is about (`data/analyze.toml`); sections that tell nothing lasting (licence, thanks, change logs)
-are passed over. The text stays the writer's own, shortened. This module reads no code and no decision records: see `decisions`.
+are passed over. The text stays the writer's own, shortened. Decision records are read as the usual tools write them (Nygard's
+sections, MADR in all versions, log4brains, RFC folders): one `decision` each, with its status, its date, its reasons and what
+replaced it. Only what stands in the places for a status counts: "superseded" in running text means nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache
+from posixpath import basename, dirname
 from typing import Any, NamedTuple
 
-from bethink.ingest.analyze.manifests import manifests
+from bethink.ingest.analyze.build import read_manifests
 from bethink.ingest.analyze.tree import (
     Finding,
     Tree,
+    as_strings,
     clip,
+    count_words,
     finding,
-    folder_of,
+    first_sentence,
     load_table,
-    most_important,
-    name_of,
-    plain,
-    sentence,
-    words,
+    pick_important,
+    strip_markup,
+    unique,
 )
-from bethink.ingest.chunks import Block, BlockSection, blocks, sections_of
+from bethink.ingest.chunks import Block, BlockSection, read_blocks, read_sections
 from bethink.ingest.markdown import parse
-from bethink.types import Entity
+from bethink.types import Entity, Memory
 
-MOST = 24  # findings of all pages together; set by hand, as all of these
+# Bounds on how much is told, set by hand.
+MOST = 24  # findings of all pages together
 MOST_PAGES = 200
 MOST_PER_FILE = 6
 MOST_INSTRUCTIONS = 2
 MOST_WARNINGS = 4  # per file: a page that warns in every paragraph is a manual
+MOST_RECORDS = 80
 LONGEST = 1_200  # characters of a finding
 PIECES = 2  # into which a long section is cut; the rest is for who opens the file
 SHORTEST = 8  # words; a shorter section is a stub or a link
 MOST_CODE = 6  # lines of code that stand in a sentence as commands
-_WARNS = r"(?P<{}>warning|danger|caution|important|attention|gotcha|caveat|beware|note)\b"
+PAGES = (".md", ".rst", ".mdx")
+_WARNING = r"(warning|danger|caution|important|attention|gotcha|caveat|beware|note)\b"
 _ADMONITION = re.compile(
     rf"""(?xi)
-    (?: \[!{_WARNS.format("alert")}\]                                       # > [!WARNING]
-      | (?:!!!\+?|:{{3,}})[ \t]*+{_WARNS.format("fenced")}                  # !!! warning "Title", :::warning
-      | (?:⚠️?|🚨|❗️?)?[ \t]*+(?:\*\*|__|<(?:b|strong)>)?{_WARNS.format("word")}
+    (?: \[!{_WARNING}\]                                       # > [!WARNING]
+      | (?:!!!\+?|:{{3,}})[ \t]*+{_WARNING}                   # !!! warning "Title", :::warning
+      | (?:⚠️?|🚨|❗️?)?[ \t]*+(?:\*\*|__|<(?:b|strong)>)?{_WARNING}
         (?:[ \t]*+:[ \t]*+(?:\*\*|__|</(?:b|strong)>)?|[ \t]*+(?:\*\*|__|</(?:b|strong)>)[ \t]*+:?)   # **Warning:**
     )\s*+
     """
 )
+_LINK = re.compile(r"\]\([^)\s]{1,200}\.(?:md|rst|mdx|html)[)#]")
 
 
 class Topic(NamedTuple):
@@ -56,227 +65,215 @@ class Topic(NamedTuple):
     importance: float
 
 
-class Document(NamedTuple):
-    """A page taken apart."""
-
+class ParsedPage(NamedTuple):
     fields: Mapping[str, Any]  # of its frontmatter
     blocks: Sequence[Block]
     sections: Sequence[BlockSection]
 
 
-def read_page(text: str) -> Document:
-    page = parse(text)
-    if not page.directives.get("index", True):
-        return Document({}, (), sections_of(()))
-    found = blocks(page.body, page.first_line)
-    return Document(page.frontmatter, found, sections_of(found))
-
-
-def read_restructured(text: str) -> Document:
-    """reStructuredText as far as it resembles Markdown: underlined titles and warnings. Every line stays where it was."""
-    text = re.sub(r"(?m)^([~^\"'`#*+.:])\1{2,}[ \t]*$", "---", text)
-    text = re.sub(r"(?m)^\.\. (\w{1,20})::", r"!!! \1", text)
-    return read_page(text)
-
-
-def page_of(tree: Tree, path: str) -> Document:
-    reader = read_restructured if path.endswith(".rst") else read_page
-    return tree.parse(path, reader) or Document({}, (), sections_of(()))
-
-
-def readable(found: Sequence[Block]) -> str:
-    """Blocks as text for people: wrapped lines joined, items and rows one per line, short code as commands."""
-    told: list[str] = []
-    for block in found:
-        text = plain(" ".join(block.text.split()))
-        if block.kind == "heading":
-            told.append(text.rstrip(":") + ":")
-        elif block.kind == "code":
-            lines = [line.strip() for line in block.text.split("\n") if line.strip()]
-            if len(lines) <= MOST_CODE:
-                told.append("; ".join(f"`{re.sub(r'^[$>] ', '', line)[:120]}`" for line in lines))
-        elif block.kind == "row":
-            told += [_row(block)] if block.columns else []
-        elif text:
-            text = re.sub(r"^\[!(\w{1,20})\]", lambda alert: f"{alert[1].capitalize()}:", text)
-            told.append(f"- {text}" if block.kind == "item" else text)
-    return "\n".join(line for line in told if line.strip(" -"))
-
-
-def _row(block: Block) -> str:
-    """A row as an item. From the third column on a value needs its column's name to be understood."""
-    cells = [plain(cell) for cell in block.cells]
-    columns = [plain(name) for name in block.columns] + [""] * len(cells)
-    named = [
-        f"{columns[at]}: {cell}" if at > 1 and columns[at] else cell
-        for at, cell in enumerate(cells)
-        if cell
-    ]
-    return f"- {': '.join(filter(None, (named[0], '; '.join(named[1:]))))}" if named else ""
-
-
 def analyze(tree: Tree) -> Iterator[Finding]:
-    readme = next(tree.named("readme", "readme.*"), "")
-    found: list[Finding] = [] if "/" in readme else list(_purpose(tree, readme))
-    for path in list(_pages(tree))[:MOST_PAGES]:
-        found += _page_findings(tree, path)
-    found += _documentation_index(tree)
+    found = list(_describe_purpose(tree))
+    for path in list(_find_pages(tree))[:MOST_PAGES]:
+        found += _describe_page(tree, path)
+    found += _list_documentation(tree)
     # How to set up and run stands in every second page. The shallowest two tell it.
     instructions = [one for one in found if one.passage.tags[1] == "command"][MOST_INSTRUCTIONS:]
-    yield from most_important([one for one in found if one not in instructions], MOST)
+    yield from pick_important([one for one in found if one not in instructions], MOST)
+    yield from _describe_records(tree)
+
+
+# Reading
+
+
+def _read_page(text: str) -> ParsedPage:
+    page = parse(text)
+    body = page.body if page.directives.get("index", True) else ""
+    blocks = read_blocks(body, page.first_line)
+    return ParsedPage(page.frontmatter if body else {}, blocks, read_sections(blocks))
+
+
+def _read_restructured(text: str) -> ParsedPage:
+    """reStructuredText as far as it resembles Markdown: underlined titles and warnings. Every line stays where it was."""
+    text = re.sub(r"(?m)^([~^\"'`#*+.:])\1{2,}[ \t]*$", "---", text)
+    return _read_page(re.sub(r"(?m)^\.\. (\w{1,20})::", r"!!! \1", text))
+
+
+def page_of(tree: Tree, path: str) -> ParsedPage:
+    reader = _read_restructured if path.endswith(".rst") else _read_page
+    return tree.parse(path, reader) or ParsedPage({}, (), read_sections(()))
+
+
+def render_blocks(found: Sequence[Block]) -> str:
+    """Blocks as text for people: wrapped lines joined, items and rows one per line, short code as commands."""
+    lines: list[str] = []
+    for block in found:
+        text = strip_markup(block.text)
+        if block.kind == "heading":
+            lines.append(text.rstrip(":") + ":")
+        elif block.kind == "code":
+            steps = [line.strip() for line in block.text.split("\n") if line.strip()]
+            if len(steps) <= MOST_CODE:
+                lines.append("; ".join(f"`{re.sub(r'^[$>] ', '', step)[:120]}`" for step in steps))
+        elif block.kind == "row":
+            lines.append(_render_row(block) if block.columns else "")
+        else:
+            text = re.sub(r"^\[!(\w{1,20})\]", lambda alert: f"{alert[1].capitalize()}:", text)
+            lines.append(f"- {text}" if block.kind == "item" else text)
+    return "\n".join(line for line in lines if line.strip(" -"))
+
+
+def _render_row(block: Block) -> str:
+    """A row as an item. From the third column on a value needs its column's name to be understood."""
+    columns = [*map(strip_markup, block.columns), *([""] * len(block.cells))]
+    cells = [
+        f"{column}: {cell}" if at > 1 and column else cell
+        for at, (column, cell) in enumerate(
+            zip(columns, map(strip_markup, block.cells), strict=False)
+        )
+        if cell
+    ]
+    return f"- {': '.join(filter(None, (cells[0], '; '.join(cells[1:]))))}" if cells else ""
 
 
 @cache
-def _words() -> Mapping[str, Any]:
+def _patterns() -> Mapping[str, Any]:
     """The patterns of headings and files, compiled."""
     rows = load_table("analyze")
-    return {
-        "topics": [
-            (
-                re.compile("|".join(row["headings"])),
-                Topic(row["kind"], row["tag"], row["importance"]),
-            )
-            for row in rows["topic"]
-        ],
-        "subjects": [
-            (re.compile(row["files"]), Topic(row["kind"], row["tag"], row["importance"]))
-            for row in rows["subject"]
-        ],
-        **{name: re.compile("|".join(patterns)) for name, patterns in rows["pages"].items()},
+    topics = {
+        name: [
+            (re.compile("|".join(row["words"])), Topic(row["kind"], row["tag"], row["importance"]))
+            for row in rows[name]
+        ]
+        for name in ("topic", "subject")
     }
+    return topics | {name: re.compile("|".join(each)) for name, each in rows["pages"].items()}
 
 
-def in_record_folder(path: str) -> bool:
-    """Whether a file stands where decision records do."""
-    return bool(_words()["records"].search(path.lower()))
+def _find_topic(table: str, name: str) -> Topic | None:
+    """What a heading or the stem of a file's name is about."""
+    bare = re.sub(r"^[\W\d_]++|(?<![\W_])[\W_]++$", "", name[:200])[:120].lower()
+    return next((topic for words, topic in _patterns()[table] if words.fullmatch(bare)), None)
 
 
-def _pages(tree: Tree) -> Iterator[str]:
+def _stem(path: str) -> str:
+    return basename(path).partition(".")[0].lower()
+
+
+def _find_pages(tree: Tree) -> Iterator[str]:
     seen_readme = False
-    for path in tree.suffixed(".md", ".rst", ".mdx"):
-        folder, stem = folder_of(path).lower(), name_of(path).lower().partition(".")[0]
-        if _words()["passed_over"].search(path.lower()) or in_record_folder(path):
+    for path in tree.suffixed(*PAGES):
+        folder, readme = dirname(path).lower(), _stem(path) == "readme"
+        if _patterns()["passed_over"].search(path.lower()) or _in_record_folder(path):
             continue
         if folder in ("", ".github"):
-            if stem == "readme" and seen_readme:
-                continue  # README.de.md says the same again
-            seen_readme = seen_readme or stem == "readme"
-            if stem == "readme" or _subject(stem):
+            # README.de.md says the same again
+            if not seen_readme if readme else _find_topic("subject", _stem(path)):
                 yield path
-        elif _words()["documentation"].match(f"{folder}/"):
+            seen_readme = seen_readme or readme
+        elif _patterns()["documentation"].match(f"{folder}/"):
             yield path
 
 
-def _subject(stem: str) -> Topic | None:
-    rows = _words()["subjects"]
-    return next((topic for pattern, topic in rows if pattern.fullmatch(stem.lower())), None)
+# What pages tell
 
 
-def _bare(title: str) -> str:
-    return re.sub(r"^[\W\d_]++|(?<![\W_])[\W_]++$", "", title[:200])[:120].lower()
-
-
-def _topic(title: str) -> Topic | None:
-    rows = _words()["topics"]
-    return next((topic for pattern, topic in rows if pattern.fullmatch(_bare(title))), None)
-
-
-def _purpose(tree: Tree, path: str) -> Iterator[Finding]:
+def _describe_purpose(tree: Tree) -> Iterator[Finding]:
     """What the project is: the title and the first paragraphs of its README that say anything."""
-    found = page_of(tree, path).sections
-    title = next((section.title for section in found if section.level == 1), "")
+    path = next(tree.named("readme", "readme.*"), "/")
+    found = page_of(tree, path).sections if "/" not in path else ()
     about = re.compile(r"(?i)about|what (?:is|does)|overview|introduction|description|why")
     for section in found[:4]:
         if section.level > 1 and not about.match(section.title):
             continue
-        told: list[str] = []
-        lines: list[int] = []
+        told: list[Block] = []
         for block in section.own:
-            text = plain(" ".join(block.text.split())) if block.kind == "paragraph" else ""
-            if words(text) >= 4 and not re.match(r"(?i)(?:table of )?contents|english\b|\[", text):
-                told.append(text)
-                lines += block.lines
-            if sum(map(len, told)) > 200 or len(told) == 3:
+            text = strip_markup(block.text)
+            idle = re.match(r"(?i)(?:table of )?contents|english\b|\[", text)
+            if block.kind == "paragraph" and count_words(text) >= 4 and not idle:
+                told.append(block._replace(text=text))
+            if sum(len(one.text) for one in told) > 200 or len(told) == 3:
                 break
         if told:
-            yield _purpose_finding(tree, path, title, told, (lines[0], lines[-1]))
+            title = next((section.title for section in found if section.level == 1), "")
+            yield _tell_purpose(tree, path, title, told)
             return
 
 
-def _purpose_finding(
-    tree: Tree, path: str, title: str, told: list[str], lines: tuple[int, int]
-) -> Finding:
-    manifest = next((one for one in manifests(tree) if "/" not in one.path and one.name), None)
+def _tell_purpose(tree: Tree, path: str, title: str, told: Sequence[Block]) -> Finding:
+    top = (one for one in read_manifests(tree) if "/" not in one.path and one.name)
+    manifest = next(top, None)
     name = title or (manifest.name if manifest else tree.root.name)
     stated = manifest.description.rstrip(".") if manifest else ""
-    text = " ".join(told)
-    if words(stated) > 3 and stated.lower() not in text.lower() and len(text) < 400:
+    text = " ".join(block.text for block in told)
+    if count_words(stated) > 3 and stated.lower() not in text.lower() and len(text) < 400:
         text = f"{stated}. {text}"
     return finding(
         path,
-        lines,
+        (told[0].lines[0], told[-1].lines[1]),
         "domain",
         "readme",
         f"What this project is: {name}. {clip(text, 700)}",
         importance=7,
         section=f"{name} › purpose",
-        entities=[Entity(name, "project")] if 1 <= words(name) <= 4 else (),
+        entities=[Entity(name, "project")] if 1 <= count_words(name) <= 4 else (),
         confidence=1.0,
     )
 
 
-def _page_findings(tree: Tree, path: str) -> list[Finding]:
+def _describe_page(tree: Tree, path: str) -> list[Finding]:
     page, depth = page_of(tree, path), path.count("/")
-    stem = name_of(path).partition(".")[0]
     # Below docs/ a page named like a file of rules is about agents, not for them.
-    for_agents = bool(_words()["agents"].fullmatch(stem.lower()))
-    about_agents = for_agents and depth and not path.startswith(".github/")
-    subject = _subject(stem) if depth < 2 and not about_agents else None
+    about_agents = _patterns()["agents"].fullmatch(_stem(path)) and not re.match(
+        r"(?:\.github/)?[^/]*$", path
+    )
+    subject = _find_topic("subject", _stem(path)) if depth < 2 and not about_agents else None
     told: list[tuple[Topic, list[Finding]]] = []
     until = 0  # the last line of the section that was taken
     for section in page.sections:
-        topic = _topic(section.title) or (subject if section.level == 2 else None)
-        if not topic or section.level not in (2, 3) or section.line <= until:
-            continue
-        # Pages below docs/ are for users more often than for who works on the project: only what warns and explains counts.
-        for_users = depth and subject is None
-        explains = ("caveat", "architecture", "domain", "deploy" if depth < 2 else "")
-        if _words()["idle"].fullmatch(_bare(section.title)) or (
-            for_users and topic.tag not in explains
-        ):
-            continue
-        if made := _section_findings(path, section, topic):
-            told.append((topic, made))
-            until = section.last_line
+        topic = _find_topic("topic", section.title) or (subject if section.level == 2 else None)
+        if section.level in (2, 3) and section.line > until and topic:
+            # Pages below docs/ are for users more often than for who works on the project: only what warns and explains counts.
+            explains = topic.tag in (
+                "caveat",
+                "architecture",
+                "domain",
+                "deploy" if depth < 2 else "",
+            )
+            wanted = explains or not depth or subject
+            if wanted and (made := _describe_section(path, section, topic)):
+                told.append((topic, made))
+                until = section.last_line
     told.sort(key=lambda item: -item[0].importance)
     most = MOST_PER_FILE if not depth else MOST_PER_FILE // 2
     found = [one for _, made in told[:most] for one in made]
-    return [*found, *_warnings(path, page, [one.passage.lines or (0, 0) for one in found])]
+    covered = [one.passage.lines or (0, 0) for one in found]
+    return [*found, *list(_describe_warnings(path, page, covered))[:MOST_WARNINGS]]
 
 
-def _section_findings(path: str, section: BlockSection, topic: Topic) -> list[Finding]:
-    body = readable(section.whole)
-    links = re.compile(r"\]\([^)\s]{1,200}\.(?:md|rst|mdx|html)[)#]")
+def _describe_section(path: str, section: BlockSection, topic: Topic) -> list[Finding]:
+    """The findings of a section; none of a stub, of a list of links (the index of the documentation has those), of what is idle."""
+    body = render_blocks(section.whole)
     lines = [line for block in section.whole for line in block.text.split("\n") if line.strip()]
-    if words(body) < SHORTEST or 2 * sum(bool(links.search(line)) for line in lines) > len(lines):
-        return []  # a stub, or a list of links: the index of the documentation has those
-    apart = "\n" if body.startswith("- ") else " "
-    title = section.title.rstrip(":.")
+    idle = _patterns()["idle"].fullmatch(re.sub(r"[\W_]+$", "", section.title.lower()))
+    linked = sum(bool(_LINK.search(line)) for line in lines)
+    if count_words(body) < SHORTEST or 2 * linked > len(lines) or idle:
+        return []
+    title = section.title.rstrip(":.") + (":\n" if body.startswith("- ") else ": ")
     return [
         finding(
             path,
             (section.line, section.last_line),
             topic.kind,
             topic.tag,
-            f"{title}:{apart}{piece}",
+            title + piece,
             importance=topic.importance,
             section=_place(path, section),
         )
-        for piece in _pieces(body, 1 if topic.tag == "command" else PIECES)
+        for piece in _cut_evenly(body, 1 if topic.tag == "command" else PIECES)
     ]
 
 
-def _pieces(body: str, most: int) -> list[str]:
+def _cut_evenly(body: str, most: int) -> list[str]:
     """A long section in even pieces that end where a line does, because half a rule is worse than two memories."""
     wanted = min(-(-len(body) // LONGEST), most)
     share = min(len(body) // wanted, LONGEST)
@@ -292,24 +289,23 @@ def _place(path: str, section: BlockSection) -> str:
     return " › ".join(filter(None, (path, *section.parents, section.title)))
 
 
-def _warnings(path: str, page: Document, covered: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+def _describe_warnings(
+    path: str, page: ParsedPage, covered: Sequence[tuple[int, int]]
+) -> Iterator[Finding]:
     """Warnings and notes that a writer set apart, where no section that is told holds them."""
-    told = 0
-    for at, block in enumerate(page.blocks):
+    for block, after in zip(page.blocks, (*page.blocks[1:], None), strict=False):
         match = _ADMONITION.match(block.text) if block.kind in ("paragraph", "item") else None
-        if not match:
+        line, last = block.lines
+        if not match or any(first <= line <= end for first, end in covered):
             continue
-        word = next(name for name in match.groupdict().values() if name).lower()
-        body, last = block.text[match.end() :].rstrip(":").strip('" \n'), block.lines[1]
-        if not body and at + 1 < len(page.blocks):  # the text stands apart from the word
-            body, last = page.blocks[at + 1].text, page.blocks[at + 1].lines[1]
-        text = readable([Block("paragraph", body, block.lines)])
-        line = block.lines[0]
-        if words(text) < (8 if word == "note" else 5) or (word == "note" and path.count("/") > 1):
+        word = next(filter(None, match.groups())).lower()
+        body = block.text[match.end() :].rstrip(":").strip('" \n')
+        if not body and after:  # the text stands apart from the word
+            body, last = after.text, after.lines[1]
+        text = strip_markup(body)
+        note = word == "note"
+        if count_words(text) < (8 if note else 5) or (note and path.count("/") > 1):
             continue
-        if told == MOST_WARNINGS or any(first <= line <= end for first, end in covered):
-            continue
-        told += 1
         above = next(section for section in reversed(page.sections) if section.line <= line)
         where = f" ({above.title})" if above.title else ""
         yield finding(
@@ -318,26 +314,28 @@ def _warnings(path: str, page: Document, covered: Sequence[tuple[int, int]]) -> 
             "gotcha",
             "caveat",
             f"{word.capitalize()}{where}: {clip(text, 600)}",
-            importance=4.5 if word == "note" else 6.5,
+            importance=4.5 if note else 6.5,
             section=_place(path, above),
         )
 
 
-def _documentation_index(tree: Tree) -> Iterator[Finding]:
+def _list_documentation(tree: Tree) -> Iterator[Finding]:
     """Which question is answered where: the pages of the documentation with their titles."""
     pages: list[tuple[str, str]] = []
-    for path in list(tree.suffixed(".md", ".rst", ".mdx"))[: 3 * MOST_PAGES]:
-        place = path.lower()
-        left_out = re.search(r"/(?:i18n|locales?)/|(?:^|/)(?:index|readme)\.", place)
-        if not _words()["documentation"].match(place) or left_out or in_record_folder(path):
-            continue
-        page = page_of(tree, path)
-        titles = [str(page.fields.get("title") or ""), *(one.title for one in page.sections)]
-        if title := next(filter(None, titles), ""):
-            pages.append((path, plain(title)))
+    for path in list(tree.suffixed(*PAGES))[: 3 * MOST_PAGES]:
+        left_out = re.search(r"/(?:i18n|locales?)/|(?:^|/)(?:index|readme)\.", path.lower())
+        if (
+            _patterns()["documentation"].match(path.lower())
+            and not left_out
+            and not _in_record_folder(path)
+        ):
+            page = page_of(tree, path)
+            titles = [str(page.fields.get("title") or ""), *(one.title for one in page.sections)]
+            if title := next(filter(None, titles), ""):
+                pages.append((path, strip_markup(title)))
     if len(pages) < 3:
         return
-    shown = "; ".join(f"{sentence(title, 70)} ({path})" for path, title in pages[:24])
+    shown = "; ".join(f"{first_sentence(title, 70)} ({path})" for path, title in pages[:24])
     more = f"; and {len(pages) - 24} more" if len(pages) > 24 else ""
     main = (path for path in tree.paths if re.fullmatch(r"(?i)docs?/(?:index|readme)\.\w+", path))
     yield finding(
@@ -349,3 +347,241 @@ def _documentation_index(tree: Tree) -> Iterator[Finding]:
         importance=4.5,
         section="Documentation",
     )
+
+
+# Decision records
+
+_REPLACED = re.compile(r"(?i)(?:super[sc]eded|replaced|obsoleted)[ _-]by\b")
+_REPLACES = re.compile(r"(?i)\b(?:super[sc]edes|replaces|obsoletes)\b")
+_REFERENCE = re.compile(
+    r"""(?xi)
+    \]\( [^)\s]{0,200}? (?P<file>[\w.%-]{1,150}?) \.(?:md|markdown|mdx) (?:\#[^)\s]{0,100})? \)   # [12. Use X](0012-use-x.md)
+  | \[\[ (?P<wiki>[^\]|]{1,150}) (?:\|[^\]]{0,150})? \]\]                                       # [[0012-use-x]]
+  | \b(?P<stem>\d{3,8}[-_][\w.-]{2,150}?) (?:\.md)? (?=[\s,;)\]]|$)                             # 0012-use-x.md
+  | \b(?:adr|rfc)[-_ #]{0,2} (?P<named>\d{1,5})\b                                               # ADR-12
+  | (?:^|[\s(,\#"'])\#? (?P<bare>\d{1,5}) (?=[\s,;.)"']|$)                                      # 12
+    """
+)
+_NUMBER = re.compile(
+    r"(?i)(?:(?:adr|rfc)[-_ #]{0,2})?(\d{1,5})(?=[-_.: –—]|$)\s{0,3}[.:–—-]{0,5}\s{0,3}"
+)
+
+
+class Record(NamedTuple):
+    path: str
+    number: int | None
+    name: str  # "ADR 7", "RFC 7", or the series alone
+    title: str
+    status: str
+    date: datetime | None
+    replaced_by: Sequence[str]  # references as written: a number or a file's stem
+    replaces: Sequence[str]
+    parts: Mapping[str, str]
+    lines: tuple[int, int]
+
+
+def _in_record_folder(path: str) -> bool:
+    """Whether a file stands where decision records do."""
+    return bool(_patterns()["records"].search(path.lower()))
+
+
+def _describe_records(tree: Tree) -> Iterator[Finding]:
+    about = re.compile(load_table("analyze")["records"]["no_records"])
+    folders: dict[str, list[Record]] = {}
+    for path in tree.paths:
+        wanted = _in_record_folder(path) and not about.search(path.lower())
+        if wanted and (record := _read_record(tree, path)):
+            folders.setdefault(dirname(path), []).append(record)
+    told: list[Finding] = []
+    for group in folders.values():
+        later = _find_successors(group)
+        told += [_describe_record(tree, record, later.get(record.path)) for record in group]
+    told.sort(key=lambda one: -(one.passage.metadata.get("adr") or 0))
+    yield from sorted(pick_important(told, MOST_RECORDS), key=lambda made: made.path)
+
+
+def superseded_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
+    """Of stored findings, which one another replaces: pairs, the old one first. The same memories give the same pairs."""
+    by_key = {str(one.metadata["adr_key"]): one for one in memories if one.metadata.get("adr_key")}
+    later = {key: one.metadata.get("superseded_by") for key, one in by_key.items()}
+    # Two records that each claim to be replaced by the other say nothing.
+    return [
+        (by_key[old], by_key[new])
+        for old, new in later.items()
+        if isinstance(new, str) and new in by_key and new != old and later[new] != old
+    ]
+
+
+def _read_record(tree: Tree, path: str) -> Record | None:
+    """The record in a file. One without a status, a decision or a number is something else that lies in the folder."""
+    page = page_of(tree, path)
+    titled = next((section for section in page.sections if section.title), None)
+    if titled is None:
+        return None
+    fields = {str(key).lower().replace("_", "-"): value for key, value in page.fields.items()}
+    title = str(fields.get("title") or "") or (titled.title if titled.level == 1 else "")
+    stem = basename(path).rpartition(".")[0]
+    stated, parts = _find_status_lines(page, fields), _find_parts(page)
+    numbered = _NUMBER.match(stem) or _NUMBER.match(title)
+    if not stated and "decision" not in parts and not (numbered and parts):
+        return None
+    number = int(numbered[1]) if numbered else None
+    series = "RFC" if re.search(r"(?i)(?:^|/)rfcs?/", path) else "ADR"
+    replaced_by = [*_find_after(stated, _REPLACED), *_find_references(fields.get("superseded-by"))]
+    return Record(
+        path,
+        number,
+        f"{series} {number}" if number is not None else series,
+        (_NUMBER.sub("", strip_markup(title), count=1) or stem.replace("-", " ")).rstrip("."),
+        "superseded" if replaced_by else _find_status(stated),
+        _find_date(f"{fields.get('date', '')} {_find_field(page, 'date')} {stem}"),
+        replaced_by,
+        [*_find_after(stated, _REPLACES), *_find_references(fields.get("supersedes"))],
+        parts,
+        (titled.line, max(section.last_line for section in page.sections)),
+    )
+
+
+def _find_parts(page: ParsedPage) -> dict[str, str]:
+    """What the sections say that a record is made of: decision, context, reason, consequences."""
+    found: dict[str, str] = {}
+    for role, pattern in load_table("analyze")["records"]["part"]:
+        for section in page.sections:
+            title = re.sub(r"^[\d.\s]{1,20}", "", section.title).strip().lower()
+            if role not in found and title and re.fullmatch(pattern, title):
+                # Sub-sections of an outcome (pros, cons, confirmation) are the long version.
+                body = render_blocks(section.own) or render_blocks(section.whole)
+                if count_words(body) >= 3:
+                    found[role] = body
+    return found
+
+
+def _split_lines(found: Sequence[Block], most: int) -> list[str]:
+    marked = [("- " if block.kind == "item" else "", block.text) for block in found]
+    return [mark + line for mark, text in marked for line in text.split("\n")][:most]
+
+
+def _find_field(page: ParsedPage, name: str) -> str:
+    """`* Date: 2024-03-02`, `**Date:** …`, `Date: …`, `| Date | … |` above the second heading."""
+    pattern = re.compile(rf"(?i)[\s>*|_-]{{0,6}}{name}[*_]{{0,2}}\s*[:|][*_]{{0,2}}\s*(.+)")
+    lines = (line for section in page.sections[:2] for line in _split_lines(section.own, 30))
+    return next((match[1].strip(" |") for line in lines if (match := pattern.match(line))), "")
+
+
+def _find_status_lines(page: ParsedPage, fields: Mapping[str, Any]) -> list[str]:
+    """The lines that stand in a place for the status."""
+    found = [_flatten(fields.get("status")), _find_field(page, "status")]
+    for name in ("superseded by", "supersedes"):
+        value = _find_field(page, name.replace("rs", "r[sc]").replace(" ", "[ -]"))
+        found.append(f"{name} {value}" if value else "")
+    for section in page.sections:
+        if re.fullmatch(r"[\d.\s]{0,20}(?:adr )?status", section.title.lower()):
+            found += _split_lines(section.own, 20)
+    return [line for line in found if line]
+
+
+def _find_status(stated: Sequence[str]) -> str:
+    """The status that the lines name. What one says about other records is no status of this one."""
+    own = "\n".join(_REPLACES.split(line, maxsplit=1)[0] for line in stated)
+    statuses = load_table("analyze")["records"]["status"].items()
+    fitting = (name for name, words in statuses if re.search(rf"(?i)\b(?:{words})\b", own))
+    return next(fitting, "")
+
+
+def _flatten(value: Any) -> str:
+    return ", ".join(as_strings(value)[:20]) or (str(value) if value else "")
+
+
+def _find_after(stated: Sequence[str], pattern: re.Pattern[str]) -> Iterator[str]:
+    """What is referred to after the words, on their line or, where that ends with them, on the lines below."""
+    other = re.compile(r"(?i)\b(?:super[sc]ede|replace|amend)")
+    for at, line in enumerate(stated):
+        for match in pattern.finditer(line):
+            found = list(_find_references(other.split(line[match.end() :], maxsplit=1)[0]))
+            for below in stated[at + 1 :]:
+                if found or not re.match(r"\s*(?:[-*+]\s|\[)", below):
+                    break
+                found += _find_references(below)
+            yield from found
+
+
+def _find_references(value: Any) -> Iterator[str]:
+    for match in _REFERENCE.finditer(_flatten(value)[:2_000]):
+        yield next(group for group in match.groups() if group)
+
+
+def _find_date(text: str) -> datetime | None:
+    match = re.search(r"\b((?:19|20)\d\d)[-/.]?(\d\d)[-/.]?(\d\d)(?!\d)", text)
+    try:
+        return datetime(int(match[1]), int(match[2]), int(match[3]), tzinfo=UTC) if match else None
+    except ValueError:
+        return None
+
+
+def _find_successors(group: Sequence[Record]) -> dict[str, Record]:
+    """For the records of a folder by path the one that replaces each: as it says itself, or else as the other says. A proposal
+    may want to replace a record; only what is in force does."""
+    known: dict[str, Record] = {}
+    for record in group:
+        known.setdefault(basename(record.path).rpartition(".")[0].lower(), record)
+        if record.number is not None:
+            known.setdefault(str(record.number), record)
+
+    def resolve(references: Sequence[str]) -> Iterator[Record]:
+        for reference in references:
+            name = basename(reference.lower().removesuffix(".md"))
+            digits = name.split("-")[0].lstrip("0")
+            if found := known.get(name) or known.get(digits):
+                yield found
+
+    claims = [(old, record) for record in group for old in resolve(record.replaces)][::-1]
+    claims += [(record, new) for record in group for new in resolve(record.replaced_by)]
+    later = {}
+    for old, new in claims:
+        wishes = new.status in ("proposed", "rejected") and old.status != "superseded"
+        if new is not old and not wishes:
+            later[old.path] = new
+    return later
+
+
+def _describe_record(tree: Tree, record: Record, later: Record | None) -> Finding:
+    status = "superseded" if later else record.status
+    shown = status or "status not given"
+    day = f", {record.date.date().isoformat()}" if record.date else ""
+    pieces = [f"{record.name} ({shown}{day}): {record.title}."]
+    if later:
+        pieces.append(f"Superseded by {later.name}: {later.title}.")
+    elif record.replaced_by:
+        pieces.append(f"Superseded by {', '.join(unique(record.replaced_by))}.")
+    if status in ("rejected", "deprecated"):
+        pieces.append(f"This decision is {status}: it does not hold.")
+    for role, lead, limit in (
+        ("decision", "", 500),
+        ("reason", "Because: ", 300),
+        ("context", "Context: ", 350),
+        ("consequences", "Consequences: ", 300),
+    ):
+        if role in record.parts:
+            pieces.append(lead + clip(record.parts[role], limit))
+    weights = load_table("analyze")["records"]["weight"]
+    importance, confidence = weights.get(status, weights["unknown"])
+    metadata = {
+        "adr": record.number,
+        "adr_key": tree.uri(record.path).removeprefix("analysis:"),
+        "status": status or "unknown",
+        "superseded_by": tree.uri(later.path).removeprefix("analysis:") if later else None,
+        "superseded_by_adr": later.number if later else None,
+    }
+    made = finding(
+        record.path,
+        record.lines,
+        "decision",
+        "adr",
+        "\n".join(pieces),
+        importance=importance,
+        confidence=confidence,
+        section=f"{record.name}: {record.title}" if record.number is not None else record.title,
+        metadata={name: value for name, value in metadata.items() if value is not None},
+    )
+    summary = clip(f"{record.name} ({shown}): {record.title}", 120)
+    return made._replace(passage=made.passage._replace(created_at=record.date, summary=summary))

@@ -7,41 +7,31 @@ under conditions or by computation is not seen. Plans (TODO, FIXME) are left out
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from posixpath import basename, dirname, join, normpath
 from typing import NamedTuple
 
-from bethink.ingest.analyze.manifests import manifests
+from bethink.ingest.analyze.build import Manifest, read_manifests
 from bethink.ingest.analyze.pages import page_of
 from bethink.ingest.analyze.tree import (
     Finding,
     Tree,
+    as_string,
     clip,
+    count_words,
     finding,
-    folder_of,
-    listed,
+    first_sentence,
+    join_words,
     load_table,
-    most_important,
-    name_of,
-    plain,
-    read_json,
-    sentence,
-    string,
-    table,
-    words,
+    pick_important,
+    strip_markup,
 )
-from bethink.ingest.symbols import (
-    SUFFIXES,
-    Outline,
-    find_matches,
-    outline,
-    parse_source,
-    read_file_doc,
-)
+from bethink.ingest.symbols import SUFFIXES, Outline, find_matches, outline, parse_source
 from bethink.types import Entity
 
-MOST_FOLDERS = 14  # that are described; set by hand, as all of these
+# Bounds on how much is told, set by hand.
+MOST_FOLDERS = 14
 MOST_MODULES = 14  # of one folder
 MOST_INTERFACES = 8
 MOST_NAMES = 30  # of one interface
@@ -50,12 +40,19 @@ MOST_REMARKS, MOST_REMARKS_PER_FILE = 8, 3
 SHORTEST_REMARK = 8  # words
 HEAD = 8_000  # characters in which a file says what it is for
 SOURCES = (".py", ".go", ".rs", ".ts", ".tsx", ".js", ".mjs")
+# One file speaks for its folder; in Go any, because the comment is about the whole package.
+_HEADS = re.compile(r"(?:__init__\.py|mod\.rs|lib\.rs|main\.rs|doc\.go|index\.[jt]sx?|.*\.go)")
+_IDLE = re.compile(r"(?i)auto-?generated|code generated|@generated|eslint|do not edit")
 
 
 def analyze(tree: Tree) -> Iterator[Finding]:
-    yield from _folders(tree)
-    yield from _interfaces(tree)
-    yield from _remarks(tree)
+    yield from _describe_folders(tree)
+    yield from _describe_interfaces(tree)
+    yield from _describe_remarks(tree)
+
+
+def _language(file: str) -> str:
+    return SUFFIXES[file[file.rindex(".") :]]
 
 
 # What each folder is for
@@ -67,78 +64,72 @@ class Description(NamedTuple):
     text: str
 
 
-def _folders(tree: Tree) -> Iterator[Finding]:
-    heads = re.compile(r"(?:__init__\.py|mod\.rs|lib\.rs|main\.rs|doc\.go|index\.[jt]sx?|.*\.go)")
-    about = _described_folders(tree)
+def _describe_folders(tree: Tree) -> Iterator[Finding]:
+    about = _find_folder_descriptions(tree)
     modules: dict[str, list[Description]] = {}
     for path in tree.suffixed(*SOURCES):
-        found = _own_words(tree.text(path)[:HEAD], SUFFIXES[path[path.rindex(".") :]])
-        if not found or path.startswith("."):
-            continue
-        text, line = found
-        # One file speaks for its folder; in Go any, because the comment is about the whole package.
-        if heads.fullmatch(name_of(path)):
-            about.setdefault(folder_of(path), Description(path, line, sentence(text, 240)))
-        else:
-            told = Description(path, line, sentence(text, 120))
-            modules.setdefault(folder_of(path), []).append(told)
+        own = None if path.startswith(".") else _read_own_words(tree, path)
+        if own and _HEADS.fullmatch(basename(path)):
+            about.setdefault(dirname(path), own._replace(text=first_sentence(own.text, 240)))
+        elif own:
+            modules.setdefault(dirname(path), []).append(own)
     made = [
-        (len(modules.get(folder, [])), one)
+        (-min(len(modules.get(folder, ())), 4), one)
         for folder in sorted({*about, *modules}, key=lambda folder: (folder.count("/"), folder))
         if (one := _describe_folder(folder, about.get(folder), modules.get(folder, [])))
     ]
     # Folders that explain more of themselves come first when there are too many.
-    chosen = sorted(range(len(made)), key=lambda at: (-min(made[at][0], 4), at))[:MOST_FOLDERS]
+    chosen = sorted(range(len(made)), key=lambda at: (made[at][0], at))[:MOST_FOLDERS]
     yield from (made[at][1] for at in sorted(chosen))
 
 
-def _own_words(head: str, language: str) -> tuple[str, int] | None:
-    """What a file says about itself before any code, and the line. A licence is no description."""
+def _read_own_words(tree: Tree, path: str) -> Description | None:
+    """What a file says about itself before any code. A licence is no description."""
+    head = tree.text(path)[:HEAD]
     if not re.search(r"[#/\"']", head):
         return None
-    doc, line = read_file_doc(head, language)
-    text = plain(" ".join(doc.split("\n")[0].split())) if doc else ""
-    idle = re.search(r"(?i)auto-?generated|code generated|@generated|eslint|do not edit", text)
-    return (text, line) if len(text) >= 12 and not idle else None
+    doc = outline(head, _language(path)).doc.split("\n")[0]
+    text = strip_markup(doc)
+    if len(text) < 12 or _IDLE.search(text):
+        return None
+    lines = enumerate(head.split("\n"), 1)
+    return Description(path, next((number for number, line in lines if doc[:20] in line), 1), text)
 
 
-def _described_folders(tree: Tree) -> dict[str, Description]:
+def _find_folder_descriptions(tree: Tree) -> dict[str, Description]:
     """Folders that a README of their own or the description in their manifest describes."""
     about: dict[str, Description] = {}
-    elsewhere = re.compile(r"(?:docs?|documentation)(?:/|$)|\.")
+    elsewhere = re.compile(r"(?:docs?|documentation)(?:/|$)|\.|$")
     for path in tree.named("readme.md", "readme.rst"):
-        folder = folder_of(path)
-        if not folder or folder.count("/") > 2 or elsewhere.match(folder):
-            continue
-        for block in page_of(tree, path).blocks:
-            text = plain(" ".join(block.text.split()))
-            if block.kind == "paragraph" and words(text) >= 5:
-                about.setdefault(folder, Description(path, block.lines[0], clip(text, 300)))
-                break
-    for manifest in manifests(tree):
-        if folder_of(manifest.path) and words(manifest.description) >= 3:
-            told = Description(manifest.path, 1, clip(manifest.description, 300))
-            about.setdefault(folder_of(manifest.path), told)
+        folder = dirname(path)
+        if folder.count("/") < 3 and not elsewhere.match(folder):
+            texts = (
+                Description(path, block.lines[0], clip(strip_markup(block.text), 300))
+                for block in page_of(tree, path).blocks
+                if block.kind == "paragraph"
+            )
+            if told := next((one for one in texts if count_words(one.text) >= 5), None):
+                about.setdefault(folder, told)
+    for manifest in read_manifests(tree):
+        if dirname(manifest.path) and count_words(manifest.description) >= 3:
+            told = Description(manifest.path, 0, clip(manifest.description, 300))
+            about.setdefault(dirname(manifest.path), told)
     return about
 
 
 def _describe_folder(
     folder: str, about: Description | None, modules: Sequence[Description]
 ) -> Finding | None:
-    if about is None and len(modules) < 2:
+    # What a manifest says is told with its dependencies.
+    if not modules if about and not about.line else not about and len(modules) < 2:
         return None
-    by_manifest = about and about.path.endswith((".toml", ".json", ".xml", ".yaml", ".cfg", ".exs"))
-    if by_manifest and not modules:
-        return None  # it is told with its dependencies
     name = f"{folder}/" if folder else "The top folder"
-    lead = (
-        f"{name} is described as: {about.text.rstrip('.')}."
-        if about
-        else f"{name} holds {len(modules)} modules that say what they do."
-    )
-    lines = [f"- {name_of(one.path)}: {one.text}" for one in modules[:MOST_MODULES]]
+    lead = f"{name} holds {len(modules)} modules that say what they do."
+    if about:
+        lead = f"{name} is described as: {about.text.rstrip('.')}."
+    lines = [f"- {basename(one.path)}: {first_sentence(one.text, 120)}" for one in modules]
     if len(modules) > MOST_MODULES:
-        lines.append(f"- and {len(modules) - MOST_MODULES} more")
+        lines[MOST_MODULES:] = [f"- and {len(modules) - MOST_MODULES} more"]
     cited = about or modules[0]
     return finding(
         cited.path,
@@ -163,64 +154,62 @@ class Export(NamedTuple):
     about: str = ""
 
 
-def _interfaces(tree: Tree) -> Iterator[Finding]:
+def _describe_interfaces(tree: Tree) -> Iterator[Finding]:
     made = 0
-    for name, files in _entry_points(tree):
-        exports = [export for file in files for export in _exported(tree, file, 0)]
-        exports = list({export.name: export for export in reversed(exports[:200])}.values())[::-1]
+    for name, files in _find_entry_points(tree):
+        found = [export for file in files for export in _find_exports(tree, file, 0)][:200]
+        exports = list({export.name: export for export in reversed(found)}.values())[::-1]
         exports.sort(key=lambda export: files[0].endswith(".py") and not export.about)
         if not exports or made == MOST_INTERFACES:
             continue
         made += 1
         file = files[0]
-        shown = [_show(export, file, at < DESCRIBED) for at, export in enumerate(exports)]
+        shown = [_cite(export, file, at < DESCRIBED) for at, export in enumerate(exports)]
         inside = [export.line for export in exports if export.file == file] or [1]
         yield finding(
             file,
             (min(inside), max(inside)),
             "component",
             "export",
-            f"The public interface of {name} ({file}) is {listed(shown, MOST_NAMES)}.",
+            f"The public interface of {name} ({file}) is {join_words(shown, MOST_NAMES)}.",
             importance=6,
             section=f"{name} › public interface",
             entities=[Entity(export.name, "symbol") for export in exports[:10]],
         )
 
 
-def _entry_points(tree: Tree) -> Iterator[tuple[str, list[str]]]:
+def _find_entry_points(tree: Tree) -> Iterator[tuple[str, list[str]]]:
     """The packages of the project by name, each with the files that tell what it exports."""
     for path in tree.named("__init__.py"):
-        folder = folder_of(path)
-        if folder and f"{folder_of(folder)}/__init__.py".lstrip("/") not in tree:
-            yield name_of(folder), [path]
-    for manifest in manifests(tree):
-        folder, files = folder_of(manifest.path), []
-        if name_of(manifest.path) == "package.json":
-            value = table(tree.parse(manifest.path, read_json))
-            stated = [string(value.get(key)) for key in ("source", "types", "module", "main")]
-            guesses = [*filter(None, stated), *load_table("analyze")["entry_points"]]
-            paths = (posixpath.normpath(posixpath.join(folder, guess)) for guess in guesses)
-            files = [path for path in paths if path in tree.own and path.endswith(SOURCES)][:1]
-        elif manifest.language == "Rust":
-            files = [path for path in (f"{folder}/src/lib.rs".lstrip("/"),) if path in tree]
-        elif name_of(manifest.path) == "go.mod":
-            own = [path for path in tree.suffixed(".go") if folder_of(path) == folder]
-            files = [path for path in own if not re.search(r"(?m)^package main\b", tree.text(path))]
-        if files:
-            yield manifest.name or name_of(folder) or "the package", files
+        folder = dirname(path)
+        if folder and f"{dirname(folder)}/__init__.py".lstrip("/") not in tree:
+            yield basename(folder), [path]
+    for manifest in read_manifests(tree):
+        if files := _find_entry_files(tree, manifest):
+            yield manifest.name or basename(dirname(manifest.path)) or "the package", files
 
 
-def _show(export: Export, file: str, described: bool) -> str:
+def _find_entry_files(tree: Tree, manifest: Manifest) -> list[str]:
+    folder = dirname(manifest.path)
+    if basename(manifest.path) == "go.mod":
+        own = [path for path in tree.suffixed(".go") if dirname(path) == folder]
+        return [path for path in own if not re.search(r"(?m)^package main\b", tree.text(path))]
+    guesses = ["src/lib.rs"] if manifest.language == "Rust" else []
+    if basename(manifest.path) == "package.json":
+        value = tree.table(manifest.path, "json")
+        stated = [as_string(value.get(key)) for key in ("source", "types", "module", "main")]
+        guesses = [*filter(None, stated), *load_table("analyze")["entry_points"]]
+    paths = (normpath(join(folder, guess)) for guess in guesses)
+    return [path for path in paths if path in tree.own and path.endswith(SOURCES)][:1]
+
+
+def _cite(export: Export, file: str, described: bool) -> str:
     place = f"{export.file}:{export.line}" if export.file != file else ""
-    about = [export.kind, place, export.about if described else ""]
-    return f"{export.name} ({', '.join(filter(None, about))})" if any(about) else export.name
+    about = [*filter(None, (export.kind, place, export.about if described else ""))]
+    return f"{export.name} ({', '.join(about)})" if about else export.name
 
 
-def _language(file: str) -> str:
-    return SUFFIXES[file[file.rindex(".") :]]
-
-
-def _exported(tree: Tree, file: str, depth: int) -> list[Export]:
+def _find_exports(tree: Tree, file: str, depth: int) -> list[Export]:
     """What a file gives to others: what it defines for them, lists, or hands on."""
     visible = re.compile(load_table("analyze")["visible"].get(_language(file), "(?!)"))
     names = [
@@ -228,16 +217,20 @@ def _exported(tree: Tree, file: str, depth: int) -> list[Export]:
         for symbol in _outline(tree, file).symbols
         if not symbol.parent and visible.search(f"{symbol.signature}\n{symbol.name}")
     ]
-    matches = list(_matches(tree, file))
-    listed_names = [texts["name"] for role, texts in matches if role == "listed"]
-    found = [_follow(tree, file, name, 0) for name in (*names, *listed_names)]
-    for role, texts in matches:
-        target = _module_file(tree, file, texts.get("module", ""))
-        if role == "everything" and target and depth < 2:
-            found += _exported(tree, target, depth + 1)
-        elif role == "imported" and target and not listed_names and texts["name"][0] != "_":
-            found.append(_follow(tree, file, texts["name"], 0))
-    return [export for export in found if export.name != "default" and export.name[:2] != "__"]
+    matches = _find_handed_on(tree, file)
+    listed = [texts["name"] for texts in matches if texts["role"] == "listed"]
+    if not listed:  # without a list a package gives what its entry point imports from itself
+        listed = [
+            texts["name"]
+            for texts in matches
+            if texts["role"] == "imported" and tree.find_module(file, texts["module"])
+        ]
+    found = [_follow(tree, file, name, 0) for name in (*names, *listed) if name != "default"]
+    for texts in matches:
+        target = tree.find_module(file, texts.get("module", ""))
+        if texts["role"] == "everything" and target and depth < 2:
+            found += _find_exports(tree, target, depth + 1)
+    return [export for export in found if not export.name.startswith("_")]
 
 
 def _follow(tree: Tree, file: str, name: str, depth: int) -> Export:
@@ -245,9 +238,9 @@ def _follow(tree: Tree, file: str, name: str, depth: int) -> Export:
     for symbol in _outline(tree, file).symbols:
         if symbol.name == name and not symbol.parent:
             kind = load_table("analyze")["kinds"].get(symbol.kind, symbol.kind)
-            return Export(name, kind, file, symbol.lines[0], sentence(symbol.doc, 120))
-    for _, texts in _matches(tree, file) if depth < 3 else ():
-        target = _module_file(tree, file, texts.get("module", ""))
+            return Export(name, kind, file, symbol.lines[0], first_sentence(symbol.doc, 120))
+    for texts in _find_handed_on(tree, file) if depth < 3 else ():
+        target = tree.find_module(file, texts.get("module", ""))
         if texts.get("name") == name and target:
             original = texts.get("original", name)
             return _follow(tree, target, original, depth + 1)._replace(name=name)
@@ -264,79 +257,46 @@ _OUTLINES = {
 }
 
 
-def _matches(tree: Tree, file: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """What the query of a file's language finds: the role of each match, and the texts of its captures."""
+def _find_handed_on(tree: Tree, file: str) -> list[Mapping[str, str]]:
+    """What the query of a file's language finds: the role of each match and the texts of its captures."""
     language = _language(file)
     query = load_table("analyze")["export_queries"].get(language)
     if not query:
-        return
+        return []
     source, _ = parse_source(tree.text(file), language)
-    for _, settings, captures in find_matches(f"exports/{query}", source):
-        texts = {name: source.text_of(node) for name, node in captures.items()}
-        if all(texts[name] == value for name, value in settings.items() if name in texts):
-            yield settings["role"], texts
-
-
-def _module_file(tree: Tree, file: str, module: str) -> str | None:
-    """The file of a module that belongs to the same package: `./errors`, `.a`, `shop.orders`."""
-    module = re.sub(r"\.[cm]?[jt]sx?$", "", module.strip("'\""))
-    python = file.endswith(".py")
-    inside = python and f"/{module.split('.')[0]}/" in f"/{file}"
-    if not module.startswith(".") and not inside:
-        return None
-    tail = (module.replace(".", "/") if python else module).strip("./")
-    endings = (
-        (".py", "/__init__.py") if python else (".ts", ".tsx", ".js", "/index.ts", "/index.js")
-    )
-    top = file.split("/")[0]
-    fitting = [
-        path
-        for path in tree.paths
-        if path.startswith(top) and f"/{path}".endswith(tuple(f"/{tail}{end}" for end in endings))
+    return [
+        {"role": settings["role"], **{name: source.text_of(node) for name, node in nodes.items()}}
+        for settings, nodes, _ in find_matches(f"exports/{query}", source)
     ]
-    return min(fitting, key=len, default=None)
 
 
 # Warnings beside the code
 
 
-def _remarks(tree: Tree) -> Iterator[Finding]:
-    weights: Mapping[str, float] = load_table("analyze")["remarks"]["weight"]
+def _describe_remarks(tree: Tree) -> Iterator[Finding]:
+    table = load_table("analyze")["remarks"]
+    weights: Mapping[str, float] = table["weight"]
+    opening = re.compile(table["opening"].replace("WORDS", "|".join(weights)))
+    idle = re.compile(table["idle"])
     found: list[Finding] = []
-    for path in tree.suffixed(*load_table("analyze")["remarks"]["suffixes"]):
+    for path in tree.suffixed(*table["suffixes"]):
         text = tree.text(path)
-        if any(word in text for word in weights):
-            found += list(_remarks_of(path, text.split("\n"), weights))[:MOST_REMARKS_PER_FILE]
-    yield from most_important(found, MOST_REMARKS)
-
-
-def _remarks_of(path: str, lines: Sequence[str], weights: Mapping[str, float]) -> Iterator[Finding]:
-    opening = re.compile(
-        r"[ \t]{0,80}(?P<sign>#|//+!?|--|;+|/\*+|\*)[ \t]{0,8}[^\w\s]{0,4}[ \t]?"
-        rf"(?P<word>{'|'.join(weights)})\b(?:\([^)\n]{{0,60}}\))?[ \t]{{0,4}}[:!.,—–-]{{1,3}}[ \t]+(?P<told>\S.*)"
-    )
-    idle = re.compile(load_table("analyze")["remarks"]["idle"])
-    for number, line in enumerate(lines, 1):
-        match = opening.match(line) if len(line) < 400 else None
-        if not match:
-            continue
-        told = [match["told"]]
-        sign = "*" if match["sign"].startswith("/*") else match["sign"]
-        for following in lines[number : number + 8]:
-            rest = following.strip()[len(sign) :].strip("*/ \t")
-            goes_on = following.strip().startswith(sign) and not following.strip().startswith("*/")
-            if not goes_on or not rest or opening.match(following):
-                break
-            told.append(rest)
-        text = " ".join(told).removesuffix("*/").strip()
-        if words(text) >= SHORTEST_REMARK and not idle.search(text.lower()):
-            yield finding(
-                path,
-                (number, number + len(told) - 1),
-                "gotcha",
-                "caveat",
-                f"{match['word'].capitalize()} in {path}:{number}: {clip(text, 500)}",
-                importance=weights[match["word"]],
-                confidence=0.8,
-                section=f"{path} › comment",
-            )
+        own: list[Finding] = []
+        for match in opening.finditer(text) if any(word in text for word in weights) else ():
+            lines = match["said"].removesuffix("*/").split("\n")
+            said = " ".join(line.strip("#/*-;! \t") for line in lines)
+            if count_words(said) >= SHORTEST_REMARK and not idle.search(said.lower()):
+                line = text.count("\n", 0, match.start("word")) + 1
+                one = finding(
+                    path,
+                    (line, line + len(lines) - 1),
+                    "gotcha",
+                    "caveat",
+                    f"{match['word'].capitalize()} in {path}:{line}: {clip(said, 500)}",
+                    importance=weights[match["word"]],
+                    confidence=0.8,
+                    section=f"{path} › comment",
+                )
+                own.append(one)
+        found += own[:MOST_REMARKS_PER_FILE]
+    yield from pick_important(found, MOST_REMARKS)

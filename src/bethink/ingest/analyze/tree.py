@@ -19,10 +19,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from pathlib import Path
+from posixpath import basename, dirname, join, normpath
 from typing import Any, NamedTuple, TypeVar
 
 from bethink.ingest.files import Found, one_line, read_text
-from bethink.ingest.markdown import redacted
+from bethink.ingest.markdown import redact_in_place
 from bethink.ingest.sync import Skipped
 from bethink.types import NOTHING, Entity, Passage
 
@@ -31,12 +32,11 @@ Value = TypeVar("Value")
 LARGEST = 4_000_000  # bytes of a file that is read at all
 LONGEST = 1_000_000  # characters of a text that is analysed; what people write by hand is shorter
 LONGEST_YAML = 120_000  # the parser in Python takes up to 3 s for it
-DEEPEST_YAML = (
-    100  # brackets in brackets; beyond that the parser takes seconds to find its own limit
-)
+DEEPEST_YAML = 100  # brackets in brackets; beyond that the parser takes seconds to give up
 MOST_FILES = 20_000  # paths that are looked at; a tree beyond that is data, not a project
 READ_LIMIT = 60_000_000  # characters that one analysis reads
 DATA = Path(__file__).parents[1] / "data"
+SCRIPTS = (".ts", ".tsx", ".js", ".mjs", ".cjs", ".mts", ".jsx")
 
 
 class Unreadable(ValueError):
@@ -87,7 +87,7 @@ def load_table(name: str) -> dict[str, Any]:
 
 
 @cache
-def _aside() -> tuple[frozenset[str], re.Pattern[str]]:
+def _load_aside() -> tuple[frozenset[str], re.Pattern[str]]:
     table = load_table("analyze")["aside"]
     return frozenset(table["folders"].split()), re.compile("|".join(table["files"]))
 
@@ -95,7 +95,7 @@ def _aside() -> tuple[frozenset[str], re.Pattern[str]]:
 def is_aside(path: str) -> bool:
     """Whether a file does not speak for the project: a test, an example, somebody else's, or made by a tool."""
     *folders, name = path.lower().split("/")
-    names, pattern = _aside()
+    names, pattern = _load_aside()
     return not names.isdisjoint(folders) or bool(pattern.fullmatch(name))
 
 
@@ -106,21 +106,18 @@ class Tree:
         self.root = root = root.resolve()  # as `walk` places what it finds
         self.skipped: dict[str, str] = {}
         self._files: dict[str, Found] = {}
-        self._texts: dict[str, str] = {}
         self._made: dict[Any, Any] = {}
         self._read = 0
-        prefix = ""
+        self._prefix = ""  # what a uri has before the path
         for one in found:
             if isinstance(one, Skipped):
-                self.skipped[one.uri.removeprefix(prefix)] = one.reason
-            elif one.path.is_relative_to(root):
+                self.skipped[one.uri.removeprefix(self._prefix)] = one.reason
+            elif one.path.is_relative_to(root) and len(self._files) < MOST_FILES:
                 path = one_line(one.path.relative_to(root).as_posix())
-                prefix = one.uri.removesuffix(path) if one.uri.endswith(path) else prefix
-                if len(self._files) < MOST_FILES:
-                    self._files[path] = one
-        self._prefix = prefix
-        for path in _hidden_files(root):
-            self._files.setdefault(path, Found(root / path, prefix + path))
+                self._prefix = one.uri.removesuffix(path) if one.uri.endswith(path) else ""
+                self._files[path] = one
+        for path in _find_hidden(root):
+            self._files.setdefault(path, Found(root / path, self._prefix + path))
         self.paths = tuple(sorted(self._files, key=lambda path: (path.count("/"), path)))
 
     def uri(self, path: str) -> str:
@@ -134,23 +131,12 @@ class Tree:
         """The paths that speak for the project."""
         return tuple(path for path in self.paths if not is_aside(path))
 
-    @cached_property
-    def folders(self) -> Mapping[str, tuple[str, ...]]:
-        """Each folder of the project's own files with the names directly in it, folders included with a slash."""
-        inside: dict[str, dict[str, None]] = {}
-        for path in self.own:
-            parts = path.split("/")
-            for depth in range(len(parts)):
-                name = parts[depth] + ("/" if depth < len(parts) - 1 else "")
-                inside.setdefault("/".join(parts[:depth]), {})[name] = None
-        return {folder: tuple(names) for folder, names in inside.items()}
-
     def named(self, *patterns: str) -> Iterator[str]:
         """The project's own files with such a name, shallow ones first."""
         return (
             path
             for path in self.own
-            if any(fnmatchcase(name_of(path).lower(), pattern) for pattern in patterns)
+            if any(fnmatchcase(basename(path).lower(), pattern) for pattern in patterns)
         )
 
     def suffixed(self, *suffixes: str) -> Iterator[str]:
@@ -158,29 +144,19 @@ class Tree:
 
     def text(self, path: str) -> str:
         """The text with plain line ends and without what is private, or nothing where it cannot be read."""
-        if path not in self._texts:
-            try:
-                self._texts[path] = self._load(path)
-            except Unreadable as error:
-                self.skipped.setdefault(path, str(error))
-                self._texts[path] = ""
-        return self._texts[path]
+        return self._make(path, (path, "text"), lambda: self._load(path)) or ""
 
     def lines(self, path: str) -> list[str]:
         return self.text(path).split("\n")
 
     def parse(self, path: str, parser: Callable[[str], Value]) -> Value | None:
         """What a parser makes of a file; None, and a note why, where it is not of that format."""
-        key = (path, parser)
-        if key not in self._made:
-            text = self.text(path)
-            try:
-                self._made[key] = parser(text) if text.strip() else None
-            except Unreadable as error:
-                self.skipped.setdefault(path, str(error))
-                self._made[key] = None
-        value: Value | None = self._made[key]
-        return value
+        text = self.text(path)
+        return self._make(path, (path, parser), lambda: parser(text) if text.strip() else None)
+
+    def table(self, path: str, format: str) -> dict[str, Any]:
+        """The mapping that a file of a known format holds; an empty one where it holds none."""
+        return as_table(self.parse(path, FORMATS[format]))
 
     def once(self, function: Callable[[Tree], Value]) -> Value:
         """What a function says about this tree, worked out the first time it is asked."""
@@ -189,14 +165,43 @@ class Tree:
         value: Value = self._made[function]
         return value
 
+    def find_module(self, file: str, module: str) -> str | None:
+        """The project's file behind an import: `./users` in JavaScript, `.users` or `shop.users` in Python. Whether `src/` stands
+        before a Python name is not known, so the shortest path that ends so is taken."""
+        module = module.strip("'\"")
+        if not file.endswith(".py"):
+            base = normpath(join(dirname(file), module))
+            stem = re.sub(r"\.[cm]?[jt]sx?$", "", base)
+            names = [*(stem + end for end in SCRIPTS), *(f"{base}/index{end}" for end in SCRIPTS)]
+            return next((path for path in names if module[:1] == "." and path in self), None)
+        name = module.lstrip(".")
+        above = dirname(file).split("/")
+        near = above[: len(above) - (len(module) - len(name)) + 1] if module != name else []
+        tail = "/".join((*near, *filter(None, name.split("."))))
+        ends = (f"/{tail}.py", f"/{tail}/__init__.py")
+        fitting = [path for path in self._python if tail and f"/{path}".endswith(ends)]
+        return min(fitting, key=len, default=None)
+
+    @cached_property
+    def _python(self) -> tuple[str, ...]:
+        return tuple(path for path in self.paths if path.endswith(".py"))
+
+    def _make(self, path: str, key: Any, make: Callable[[], Value]) -> Value | None:
+        if key not in self._made:
+            try:
+                self._made[key] = make()
+            except Unreadable as error:
+                self.skipped.setdefault(path, str(error))
+                self._made[key] = None
+        value: Value | None = self._made[key]
+        return value
+
     def _load(self, path: str) -> str:
         if path not in self._files:
             return ""
         if self._read > READ_LIMIT:
             million = READ_LIMIT // 1_000_000
-            raise Unreadable(
-                f"not analysed: more than {million} million characters were read before it"
-            )
+            raise Unreadable(f"not analysed: {million} million characters were read before it")
         read = read_text(self._files[path], LARGEST)
         if isinstance(read, Skipped):
             raise Unreadable(read.reason)
@@ -204,10 +209,12 @@ class Tree:
         if len(text) > LONGEST:
             raise Unreadable(f"too long to analyse ({len(text):,} characters, at most {LONGEST:,})")
         self._read += len(text)
-        return redacted(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))[0]
+        plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        clean, _ = redact_in_place(plain)
+        return clean
 
 
-def _hidden_files(root: Path) -> Iterator[str]:
+def _find_hidden(root: Path) -> Iterator[str]:
     """Files that walks leave out because their names begin with a dot."""
     for pattern in load_table("analyze")["hidden"]:
         folder, _, name = pattern.rpartition("/")
@@ -220,144 +227,136 @@ def _hidden_files(root: Path) -> Iterator[str]:
             continue
 
 
-# Paths and lines
-
-
-def folder_of(path: str) -> str:
-    return path.rpartition("/")[0]
-
-
-def name_of(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def line_of(lines: Sequence[str], needle: str, start: int = 0) -> int:
+def find_line(lines: Sequence[str], needle: str, start: int = 0) -> int:
     """The number of the first line with that text, counted from one; 1 where there is none."""
-    return next(
-        (number for number, line in enumerate(lines[start:], start + 1) if needle in line), 1
-    )
+    numbered = enumerate(lines[start:], start + 1)
+    return next((number for number, line in numbered if needle in line), 1)
 
 
 # Formats
 
 
-def read_json(text: str) -> Any:
-    return _decode("JSON", json.loads, text)
-
-
-def read_json_with_comments(text: str) -> Any:
-    """JSON as editors and compilers allow it: `//` comments on lines of their own, a comma before a closing bracket."""
-    return read_json(re.sub(r",(\s{0,200}[}\]])", r"\1", re.sub(r"(?m)^[ \t]*+//[^\n]*", "", text)))
-
-
-def read_toml(text: str) -> dict[str, Any]:
+def _read_toml(text: str) -> Any:
     if re.search(r"(?:[\w-]{1,60}\.){60}", text):  # each part makes the parser begin again
         raise Unreadable("TOML with a key of more than 60 parts")
-    value: dict[str, Any] = _decode("TOML", tomllib.loads, text)
-    return value
+    return tomllib.loads(text)
 
 
-def read_ini(text: str) -> dict[str, dict[str, str]]:
+def _read_ini(text: str) -> dict[str, dict[str, str]]:
     parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
-    _decode("INI file", parser.read_string, text)
+    parser.read_string(text)
     return {
         name: {key: value or "" for key, value in parser.items(name)} for name in parser.sections()
     }
 
 
-def read_yaml(text: str) -> list[Any]:
-    """All documents of a YAML text, every scalar as a string. Aliases share what they name, so nothing grows by them."""
+def _read_yaml(text: str) -> Any:
+    """The first document of a YAML text, every scalar as a string. Aliases share what they name, so nothing grows by them."""
     import yaml
 
     if len(text) > LONGEST_YAML:
         raise Unreadable(f"too long for YAML ({len(text):,} characters, at most {LONGEST_YAML:,})")
-    depth = deepest = (
-        0  # brackets in strings and comments count too: an upper bound is all that is needed
-    )
+    depth = 0  # brackets in strings and comments count too: an upper bound is all that is needed
     for bracket in re.finditer(r"[\[\]{}]", text):
         depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
-        deepest = max(deepest, depth)
-    if deepest > DEEPEST_YAML:
-        raise Unreadable("YAML that nests too deeply")
-    # BaseLoader makes strings, lists and dicts and nothing else: no dates that do not exist, no merge keys that multiply.
-    found: list[Any] = _decode(
-        "YAML", lambda given: list(yaml.load_all(given, Loader=yaml.BaseLoader)), text
-    )
-    return found
+        if depth > DEEPEST_YAML:
+            raise RecursionError
+    try:
+        # BaseLoader makes strings, lists and dicts and nothing else: no dates that do not exist, no merge keys that multiply.
+        return next(yaml.load_all(text, Loader=yaml.BaseLoader), None)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
 
 
-def read_one_yaml(text: str) -> dict[str, Any]:
-    """The mapping that a YAML text begins with."""
-    documents = read_yaml(text)
-    return table(documents[0]) if documents else {}
-
-
-def read_xml(text: str) -> dict[str, Any]:
+def _read_xml(text: str) -> Any:
     """The root element as a mapping of its attributes and, in lists, its children; an element without either is its text."""
     from xml.etree import ElementTree
 
     # A document type is where entities are declared.
     if re.search(r"<!\s*+(?:DOCTYPE|ENTITY)", text, re.IGNORECASE):
         raise Unreadable("XML with a document type, which could declare entities")
-    root = _decode("XML", ElementTree.fromstring, text)
-    value = _element(root, 0)
-    return value if isinstance(value, dict) else {}
+    return _read_element(ElementTree.fromstring(text), 0)
 
 
-def _element(element: Any, depth: int) -> Any:
+def _read_element(element: Any, depth: int) -> Any:
     if depth > 20 or (not len(element) and not element.attrib):
         return element.text or ""
     value: dict[str, Any] = dict(element.attrib)
     for child in element:
         if isinstance(child.tag, str):
-            value.setdefault(child.tag.rpartition("}")[2], []).append(_element(child, depth + 1))
+            inner = _read_element(child, depth + 1)
+            value.setdefault(child.tag.rpartition("}")[2], []).append(inner)
     return value
 
 
-def read_python(text: str) -> ast.Module:
+def _read_setup(text: str) -> dict[str, Any]:
+    """The arguments of `setup(…)` that are written out; what is computed at run time stays unseen."""
+    found: dict[str, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes of other people's code
-        module: ast.Module = _decode("Python", ast.parse, text)
-    return module
+        module = ast.parse(text)
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setup"):
+            for keyword in node.keywords:
+                try:
+                    found[keyword.arg or ""] = ast.literal_eval(keyword.value)
+                except (ValueError, TypeError, SyntaxError):
+                    continue
+    return found
 
 
-def _decode(format: str, parse: Callable[[str], Any], text: str) -> Any:
-    import yaml
+def _decode(format: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A parser whose errors say what is wrong with the file."""
 
-    try:
-        return parse(text)
-    except (RecursionError, MemoryError):
-        raise Unreadable(f"{format} that nests too deeply") from None
-    except (ValueError, SyntaxError, configparser.Error, yaml.YAMLError) as error:
-        told = " ".join(str(error).split())[:120].rstrip(".")
-        raise Unreadable(f"no valid {format}: {told or type(error).__name__}") from None
+    def read(text: str) -> Any:
+        try:
+            return parse(text)
+        except Unreadable:
+            raise
+        except (RecursionError, MemoryError):
+            raise Unreadable(f"{format} that nests too deeply") from None
+        except (ValueError, SyntaxError, configparser.Error) as error:
+            why = " ".join(str(error).split())[:120].rstrip(".") or type(error).__name__
+            raise Unreadable(f"no valid {format}: {why}") from None
+
+    return read
 
 
-def table(value: Any, *keys: str) -> dict[str, Any]:
-    """The mapping at that path, empty where there is something else."""
+# "text" is for what is read by patterns alone.
+FORMATS: Mapping[str, Callable[[str], Any]] = {
+    "toml": _decode("TOML", _read_toml),
+    "json": _decode("JSON", json.loads),
+    "yaml": _decode("YAML", _read_yaml),
+    "xml": _decode("XML", _read_xml),
+    "ini": _decode("INI file", _read_ini),
+    "setup.py": _decode("Python", _read_setup),
+    "text": lambda text: {},
+}
+
+
+def as_table(value: Any, *keys: str) -> dict[str, Any]:
+    """The mapping at that path, with what its YAML merge key `<<` names; empty where there is something else."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
-def merged(value: Any) -> dict[str, Any]:
-    """A YAML mapping with what its merge key `<<` names, one level deep; an empty one for anything else."""
-    bases = table(value).get("<<")
+    if not isinstance(value, dict):
+        return {}
+    if "<<" not in value:
+        return value
+    bases = value["<<"] if isinstance(value["<<"], list) else [value["<<"]]
     result: dict[str, Any] = {}
-    for base in reversed(bases[:20] if isinstance(bases, list) else [bases]):
-        result |= table(base)
-    result |= table(value)
-    return {key: item for key, item in result.items() if isinstance(key, str) and key != "<<"}
+    for base in (*reversed(bases[:20]), value):
+        result |= base if isinstance(base, dict) else {}
+    return {key: item for key, item in result.items() if key != "<<"}
 
 
-def strings(value: Any) -> list[str]:
+def as_strings(value: Any) -> list[str]:
     """The strings of a list; a single string is a list of one."""
     if isinstance(value, str):
         return [value]
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def string(value: Any) -> str:
+def as_string(value: Any) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
@@ -391,7 +390,7 @@ def clip(text: str, limit: int) -> str:
     return (head[:cut] if cut > limit * 0.5 else head).rstrip(" \n,;:-–(") + "…"
 
 
-def sentence(text: str, limit: int = 160) -> str:
+def first_sentence(text: str, limit: int = 160) -> str:
     """The first sentence, without its period."""
     text = " ".join(text[:2000].strip().split("\n\n", 1)[0].split())
     ends = (match.start() for match in _SENTENCE_END.finditer(text))
@@ -399,7 +398,7 @@ def sentence(text: str, limit: int = 160) -> str:
     return clip(text[:end], limit).rstrip(".。 ")
 
 
-def listed(items: Sequence[str], most: int = 12) -> str:
+def join_words(items: Sequence[str], most: int = 12) -> str:
     """`a, b and c`; what is too many is counted."""
     shown = list(items[:most])
     if len(items) > most:
@@ -407,19 +406,18 @@ def listed(items: Sequence[str], most: int = 12) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else ""
 
 
-def code(text: str, limit: int = 90) -> str:
+def quote_code(text: str, limit: int = 90) -> str:
     """A command as it stands in a sentence."""
     text = " ".join(text.split())
     text = text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
     return f"`{text.replace('`', chr(39))}`"
 
 
-def plain(text: str) -> str:
-    """Markdown without images, links' addresses, tags and emphasis. Code keeps its backticks."""
-    if "![" in text:
-        text = _IMAGE.sub("", text)
-    if "](" in text or "][" in text:
-        text = _LINK.sub(r"\1", text)
+def strip_markup(text: str) -> str:
+    """Markdown on one line, without images, links' addresses, tags and emphasis. Code keeps its backticks."""
+    text = " ".join(text.split())
+    if "[" in text:
+        text = _LINK.sub(r"\1", _IMAGE.sub("", text))
     if "<" in text:
         text = _TAG.sub("", re.sub(r"<br ?/?>", " ", text))
     if "*" in text or "__" in text:
@@ -427,7 +425,7 @@ def plain(text: str) -> str:
     return text.strip()
 
 
-def words(text: str) -> int:
+def count_words(text: str) -> int:
     """How many words a text has; a script that does not part its words counts two characters for one."""
     return max(len(text.split()), sum(ord(character) > 0x2E7F for character in text) // 2)
 
@@ -436,7 +434,7 @@ def unique(items: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(item for item in items if item))
 
 
-def most_important(found: Sequence[Finding], most: int) -> list[Finding]:
+def pick_important(found: Sequence[Finding], most: int) -> list[Finding]:
     """The most telling findings in their order; of equals those that stand first."""
     order = sorted(range(len(found)), key=lambda at: (-(found[at].passage.importance or 0), at))
     return [found[at] for at in sorted(order[:most])]

@@ -2,7 +2,7 @@
 
 ((class_declaration (modifiers (annotation name: (identifier) @verb arguments: (annotation_argument_list) @args))) @scope
   (#set! role "scope") (#set! verb "RequestMapping"))
-((method_declaration
+((class_declaration name: (identifier) @owner body: (class_body (method_declaration
   (modifiers [(annotation name: (identifier) @verb arguments: (annotation_argument_list) @args) (marker_annotation name: (identifier) @verb)] @place)
-  name: (identifier) @handler)
-  (#set! role "decorated") (#set! verb "(?:Request|Get|Post|Put|Patch|Delete)Mapping"))
+  name: (identifier) @handler)))
+  (#set! role "route") (#set! verb "(?:Request|Get|Post|Put|Patch|Delete)Mapping"))

@@ -8,4 +8,4 @@
 ((class_body
   decorator: (decorator (call_expression function: (identifier) @verb arguments: (arguments) @args)) @place
   . decorator: (decorator)* . (method_definition name: (_) @handler))
-  (#set! role "decorated") (#set! verb "Get|Post|Put|Patch|Delete|All|Head|Options"))
+  (#set! role "route") (#set! verb "Get|Post|Put|Patch|Delete|All|Head|Options"))

@@ -19,13 +19,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 363_937,
-    "lines": 53_957,
-    "files": 193,
+    "tokens": 360_200,
+    "lines": 53_300,
+    "files": 191,
     "import cycles": 0,
     "function-level imports of our own": 63,
-    "functions of complexity over 15": 40,
-    "test lines": 49_546,
+    "functions of complexity over 15": 36,
+    "test lines": 49_400,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 40, "search": 35, "hook": 29, "backfill": 57}

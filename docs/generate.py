@@ -4,8 +4,7 @@ and two parts of pages that are otherwise written by hand: the formula of releva
     python docs/generate.py           write the pages
     python docs/generate.py --check   write nothing; exit 1 if a page is out of date
 
-The pages are the same on every supported Python, on every machine and at every time of day: help is laid out here rather
-than by the argparse of the day, and ids, times, sizes and speeds in the examples are replaced by fixed ones.
+The pages are the same on every supported Python, on every machine and at every time of day: ids, times, sizes and speeds in the examples are replaced by fixed ones.
 """
 
 from __future__ import annotations
@@ -79,20 +78,6 @@ def told(words: Mapping[str, str], names: Sequence[str], what: str) -> list[tupl
 # The command line
 
 
-class Layout(argparse.RawDescriptionHelpFormatter):
-    """argparse's help at one width and in one form: Python 3.13 writes `--limit, -n N` where older ones repeat the N."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=24, width=WIDTH)
-
-    def _format_action_invocation(self, action: argparse.Action) -> str:
-        if not action.option_strings or action.nargs == 0:
-            return super()._format_action_invocation(action)
-        return (
-            f"{', '.join(action.option_strings)} {self._format_args(action, action.dest.upper())}"
-        )
-
-
 EXIT_CODES = {
     "0": "done",
     "1": "could not be done, or `doctor` found a problem",
@@ -112,9 +97,9 @@ def cli() -> str:
     ]
     for group in commands.GROUPS.values():
         for name, (_, about) in group.items():
-            _, parser = parsing.build(name)
-            parser.formatter_class = Layout
-            parts += [f"## {name}", f"{about[0].upper()}{about[1:]}.", fenced(parser.format_help())]
+            with mock.patch.dict(os.environ, COLUMNS=str(WIDTH)):
+                help = parsing.render_help(parsing.load(name))
+            parts += [f"## {name}", f"{about[0].upper()}{about[1:]}.", fenced(help)]
     return page("Command line", *parts)
 
 

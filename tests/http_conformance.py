@@ -24,7 +24,7 @@ import anyio
 import mcp_types as types
 from mcp.server.lowlevel import Server
 
-from bethink.surface.http import agents, app, security, serving, tokens
+from bethink.surface.http import app, security, serving, tokens
 from bethink.surface.http.projects import Projects
 
 
@@ -194,8 +194,8 @@ def main() -> None:
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 7399
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update(BETHINK_HOME=folder, BETHINK_EMBEDDING="hashing", BETHINK_OFFLINE="1")
-        own = agents.build
-        agents.build = lambda projects: with_fixtures(own(projects))  # type: ignore[assignment]
+        own = app.build_mcp
+        app.build_mcp = lambda projects: with_fixtures(own(projects))  # type: ignore[assignment]
         known = tokens.FileTokens(Path(folder) / "tokens.json")
         built = app.build(
             Projects(Path(folder)), security.door_of("127.0.0.1", [], known, open=True)

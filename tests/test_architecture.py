@@ -98,7 +98,7 @@ def test_only_the_store_knows_sql_and_the_driver() -> None:
         for path in MODULES
         if "import apsw" in path.read_text("utf-8")
         and not module_name(path).startswith(
-            ("store", "surface.cli.doctor", "hosts.opencode")
+            ("store", "surface.cli.connect", "hosts.opencode")
         )  # the last reads a database of that host
     ]
     assert guilty == []

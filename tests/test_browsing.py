@@ -15,7 +15,7 @@ from bethink import Bethink
 from bethink.features import inbox
 from bethink.features.inbox import ACTS, QUEUES
 from bethink.surface.http.api import OPERATIONS
-from bethink.surface.http.metrics import Metrics
+from bethink.surface.http.app import Metrics
 from bethink.text.ids import new_id
 from bethink.types import TRUST, Batch, Entity, Entry, Memory, Passage, Session, Source, Span
 

@@ -100,5 +100,5 @@ def test_nothing_found_is_said_to_agents_too(cli, hostile):
 def test_a_container_whose_name_is_a_secret_is_refused(cli):
     token = "ghp_" + "a1B2" * 9
     error = cli.fails("add", "Tea is green", "--container", token, code=2)
-    assert "looks like a secret" in error
+    assert "holds a secret" in error
     assert token not in error

@@ -77,7 +77,7 @@ def test_the_examples_of_a_command_are_accepted(cli, name):
             words = shlex.split(part) if part.startswith("bethink ") else []
             if words[:1] == ["bethink"]:
                 command, rest = find_command(words[1:])
-                parsing.parse(parsing.build(command)[1], rest)
+                parsing.parse(parsing.load(command), rest)
 
 
 # Start-up

@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from bethink.surface.http.agents import only_reads
+from bethink.surface.http.app import only_reads
 from bethink.surface.mcp import schemas
 
 __all__ = ["served"]
@@ -159,9 +159,9 @@ def test_a_batch_with_something_personal_from_whoever_may_not_tell_it_stores_not
 
 
 def test_a_tool_that_writes_under_another_name_is_stopped_by_the_store(served, monkeypatch):
-    from bethink.surface.http import agents
+    from bethink.surface.http import app
 
-    monkeypatch.setattr(agents, "only_reads", lambda tool: True)
+    monkeypatch.setattr(app, "only_reads", lambda tool: True)
     client = served.client(served.token("sly", "read", [served.projects.home.root]))
     response = client.post(
         "/mcp",

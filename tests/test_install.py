@@ -18,7 +18,7 @@ from bethink import skills
 from bethink.errors import BethinkError
 from bethink.hooks import run
 from bethink.hosts import AGENTS, agent, place
-from bethink.surface.cli.install import command_notes
+from bethink.surface.cli.connect import command_notes
 from bethink.text import textfile
 
 pytest_plugins = ["cli_runner"]

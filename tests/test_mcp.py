@@ -23,8 +23,7 @@ from bethink.features import inbox
 from bethink.hooks import state
 from bethink.hosts.speech import spoken
 from bethink.recall.shape import tokens
-from bethink.surface.mcp.offers import PROMPTS
-from bethink.surface.mcp.schemas import MOST_IDS, MOST_STORED, TOOLS
+from bethink.surface.mcp.schemas import MOST_IDS, MOST_STORED, PROMPTS, TOOLS
 from bethink.text.fence import NOTICE
 
 FENCED = re.compile(r"<bethink-memory ([0-9a-f]{8})>\n(.*)\n</bethink-memory \1>", re.DOTALL)
@@ -356,7 +355,11 @@ def test_ten_hits_fit_into_a_thousand_tokens(talk):
             {"query": "x", "limit": "ten"},
             "'limit' is 'ten', which is not a whole number from 1 to 50.",
         ),
-        ("search_memories", {"query": "x", "limit": 0}, "'limit' is 0, outside 1 to 50."),
+        (
+            "search_memories",
+            {"query": "x", "limit": 0},
+            "'limit' is 0, which is not a whole number from 1 to 50.",
+        ),
         (
             "search_memories",
             {"query": "x", "limit": True},
@@ -399,7 +402,7 @@ def test_ten_hits_fit_into_a_thousand_tokens(talk):
         (
             "store_memories",
             {"memories": [{"content": "x", "importance": 11}]},
-            "'memories[0].importance' is 11, outside 0 to 10.",
+            "'memories[0].importance' is 11, which is not a number from 0 to 10.",
         ),
         (
             "store_memories",
@@ -437,7 +440,7 @@ def test_ten_hits_fit_into_a_thousand_tokens(talk):
         ("update_memory", {"id": "ffffffff"}, "Nothing to change was given."),
         ("forget_memories", {"ids": ["ffffffff"]}, "There is no memory"),
         ("rate_memories", {"ratings": [{"id": "ffffffff", "value": 1}]}, "There is no memory"),
-        ("rate_memories", {"ratings": [{"id": "x", "value": 100}]}, "outside -5 to 5"),
+        ("rate_memories", {"ratings": [{"id": "x", "value": 100}]}, "not a number from -5 to 5"),
         (
             "rate_memories",
             {"ratings": [{"id": "x"}]},

@@ -341,7 +341,7 @@ def test_without_the_sdk_the_command_says_what_to_install(place):
 def test_the_handshake_and_the_list_of_tools_load_nothing_heavy(place):
     program = """
         import asyncio, sys
-        import bethink.surface.mcp.stdio
+        import bethink.surface.mcp.server
         from mcp import Client
         from bethink.surface.mcp.keeper import Keeper
         from bethink.surface.mcp.server import build

@@ -8,7 +8,7 @@ from memories import NOW, clock, open_memory  # noqa: F401
 
 from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NotFound
-from bethink.surface.mcp import offers, resources
+from bethink.surface.mcp import resources, tools
 from bethink.surface.mcp.resources import check_path, complete, list_page, read
 from bethink.types import Batch, Session, Span
 
@@ -311,9 +311,9 @@ def test_completions_are_few_and_of_what_is_there(memory, project):
     assert complete(memory, "memory://{path}", "../") == []
     assert complete(memory, "unknown://{x}", "") == ()
     memory.add("Ada likes Valkey", entities=["person:Ada"])
-    assert offers.complete(memory, "query", "topic", "ad") == ["Ada"]
-    assert offers.complete(memory, "query", "topic", "") == ()
-    assert offers.complete(memory, "nothing", "x", "y") == ()
+    assert tools.complete_prompt(memory, "query", "topic", "ad") == ["Ada"]
+    assert tools.complete_prompt(memory, "query", "topic", "") == ()
+    assert tools.complete_prompt(memory, "nothing", "x", "y") == ()
 
 
 @pytest.mark.parametrize(

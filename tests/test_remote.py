@@ -17,9 +17,18 @@ from mcp_client import ERAS, talking
 from bethink.errors import ConfigError
 from bethink.features.sync import team_scope
 from bethink.post import Key
-from bethink.surface.remote import client as remote
-from bethink.surface.remote.client import Client, Failed, Refused, Unreachable
-from bethink.surface.remote.outbox import TRIES, Entry, Outbox, Team, outbox_folder
+from bethink.surface import remote
+from bethink.surface.remote import (
+    TRIES,
+    Client,
+    Entry,
+    Failed,
+    Outbox,
+    Refused,
+    Team,
+    Unreachable,
+    outbox_folder,
+)
 
 __all__ = ["served"]
 V1 = "/api/v1"
@@ -203,7 +212,7 @@ def test_an_internal_error_of_the_server_is_told_from_one_that_is_away(served, m
 
 
 def test_a_call_does_not_wait_for_a_queue_that_another_process_delivers(anna, monkeypatch):
-    from bethink.surface.remote import outbox
+    from bethink.surface import remote as outbox
     from bethink.text.textfile import alone
 
     anna.store("First", address=NOBODY)
@@ -217,7 +226,7 @@ def test_a_call_does_not_wait_for_a_queue_that_another_process_delivers(anna, mo
 
 
 def test_a_call_delivers_for_a_while_and_leaves_the_rest(anna, monkeypatch):
-    from bethink.surface.remote import outbox
+    from bethink.surface import remote as outbox
 
     for number in range(3):
         anna.store(f"Number {number}", address=NOBODY)
@@ -262,7 +271,7 @@ def test_secrets_do_not_wait_on_disk(anna):
 
 def test_an_outbox_does_not_grow_without_end(anna, monkeypatch):
     from bethink.errors import BethinkError
-    from bethink.surface.remote import outbox
+    from bethink.surface import remote as outbox
 
     monkeypatch.setattr(outbox, "MOST", 2)
     for number in range(2):
@@ -480,7 +489,7 @@ def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, mon
 
 
 def test_what_changed_on_the_server_meanwhile_is_not_removed_there(anna, served):
-    from bethink.surface.remote.client import ServerPeer
+    from bethink.surface.remote import ServerPeer
 
     id = anna.told("Of great importance", served)
     far = ServerPeer(Client(served.address, Key(anna.token, "test")), anna.name)
@@ -502,7 +511,7 @@ def test_conversations_travel_through_the_server_when_asked_for(anna, served, tm
 
     from bethink.features.sync import CONVERSATIONS, DOCUMENTS, TOLD, Shared, StorePeer, Sync
     from bethink.store.sqlite import SqliteStore
-    from bethink.surface.remote.client import ServerPeer
+    from bethink.surface.remote import ServerPeer
 
     stores = [SqliteStore(tmp_path / f"{name}.db", timeout=5) for name in ("one", "two")]
     fill(stores[0])

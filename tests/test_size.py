@@ -21,14 +21,14 @@ SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
     "tokens": 360_200,
     "lines": 53_300,
-    "files": 191,
+    "files": 176,
     "import cycles": 0,
-    "function-level imports of our own": 63,
+    "function-level imports of our own": 60,
     "functions of complexity over 15": 36,
     "test lines": 49_400,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
-RUNS = {"add": 40, "search": 35, "hook": 29, "backfill": 57}
+RUNS = {"add": 39, "search": 34, "hook": 29, "backfill": 56}
 
 UNCOUNTED = {
     tokenize.COMMENT,

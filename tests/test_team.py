@@ -19,8 +19,7 @@ from mcp_client import ERAS, talking
 from test_http_serve import started
 
 from bethink.post import Key
-from bethink.surface.remote.client import Client
-from bethink.surface.remote.outbox import Outbox, Team
+from bethink.surface.remote import Client, Outbox, Team
 
 V1 = "/api/v1"
 SHOP = {"project": "team:shop"}
@@ -332,7 +331,7 @@ def test_writes_that_waited_are_delivered_to_whichever_server_is_there(cli, team
 
     class Lossy(Client):
         def post(self, *given, **how):
-            from bethink.surface.remote.client import Unreachable
+            from bethink.surface.remote import Unreachable
 
             super().post(*given, **how)
             raise Unreachable("The answer was lost.")

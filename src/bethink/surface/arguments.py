@@ -28,6 +28,7 @@ from bethink.types import KIND_ALIASES, KINDS
 
 SWITCH = "switch"  # the type of an option that takes no value
 NUMBERS = ("whole", "number")
+MOST = 1_000_000_000
 MOST_ITEMS = 100  # of a list that names no other number
 LONGEST_OBJECT = 100_000  # characters as JSON
 LONGEST_TEXT = 5_000_000  # the setting `max_characters` says how long a memory may be
@@ -217,8 +218,7 @@ def suggest(word: str, choices: Iterable[str]) -> str:
     """The choice that was probably meant, as a sentence."""
     import difflib
 
-    word = word[:100].lower().replace("-", "_")
-    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(word[:100].lower(), list(choices), n=1)
     return f"Did you mean '{close[0]}'?" if close else ""
 
 
@@ -270,15 +270,10 @@ def _check_number(value: Any, argument: Argument, place: str) -> float:
         or isinstance(value, bool)
         or value - value != 0  # no number, or an endless one
         or (whole and value != int(value))
+        or (argument.low is not None and value < argument.low)
+        or value > (MOST if argument.high is None else argument.high)
     ):
         raise _wrong(value, place, describe_type(argument))
-    low, high = argument.low, argument.high
-    if (low is not None and value < low) or (high is not None and value > high):
-        raise InvalidInput(
-            f"'{place}' is {value:g}, outside {'' if low is None else low} to"
-            f" {'' if high is None else high}.",
-            f"Give {describe_type(argument)}.",
-        )
     return int(value) if whole else float(value)
 
 

@@ -22,14 +22,14 @@ link            remember    relate two memories
 history         find        show every version of a memory
 handoff         remember    leave word for whoever works here next, or read it
 Take in:
-init            initialise  set a project up in one step
+init            knowledge   set a project up in one step
 index           knowledge   bring the knowledge folders in step, once or as they change
 import          transfer    take in an export, a database, Markdown files, or a repo map
 map             knowledge   map the source code, so that symbols and places are found
 backfill        knowledge   read earlier conversations from the agents' transcripts
 analyze         knowledge   find commands, routes, decisions and more in a project, or in its history
-promote         promote     put a proven memory into the rules that agents always read
-demote          promote     take a memory out of the rules
+promote         care        put a proven memory into the rules that agents always read
+demote          care        take a memory out of the rules
 Look:
 stats           find        count what is stored
 sessions        find        show what conversations asked, did and left
@@ -39,19 +39,19 @@ contradictions  care        list memories that disagree
 audit           care        show or verify who changed what in a team's database
 export          transfer    write memories out, all or a part
 ui              serve       open the web page: search, browse, tend
-demo            demo        show the product on a throw-away database
+demo            settings    show the product on a throw-away database
 Serve:
 mcp             serve       speak the Model Context Protocol on stdin and stdout
 serve           serve       serve the web page, MCP and a REST API over HTTP
 token           serve       create, list and revoke tokens for the server
-hook            hook        do what an agent's hook asks for
+hook            settings    do what an agent's hook asks for
 Connect:
-install         install     connect agents: their MCP servers, hooks and skills
-uninstall       install     disconnect agents and give their files back as they were
+install         connect     connect agents: their MCP servers, hooks and skills
+uninstall       connect     disconnect agents and give their files back as they were
 Tend:
-pause           pause       listen and tell nothing for a while, in a project or everywhere
-resume          pause       end a pause
-doctor          doctor      check that all is well and say how to mend what is not
+pause           settings    listen and tell nothing for a while, in a project or everywhere
+resume          settings    end a pause
+doctor          connect     check that all is well and say how to mend what is not
 config          settings    show and change settings
 model           care        list, fetch and verify embedding models
 consolidate     care        merge, mark and retire what has become superfluous
@@ -61,7 +61,7 @@ migrate         transfer    move everything into another database, SQLite or Pos
 sync            transfer    exchange memories of a project with a team's database or server
 reset           care        forget everything beyond recovery
 bench           care        measure quality and speed on labelled sets
-completion      completion  print completions for a shell
+completion      settings    print completions for a shell
 """
 
 

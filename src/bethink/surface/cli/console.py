@@ -21,7 +21,7 @@ from bethink.text.when import LOCAL
 from bethink.types import NOTHING, TRUST
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
     from bethink.config import Config

@@ -26,7 +26,7 @@ from bethink.surface.layout import plain as printable
 from bethink.surface.operations import FILTERS, ORDERS, RANKING
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
     from bethink.store.base import Overview

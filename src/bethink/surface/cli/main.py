@@ -33,10 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from bethink.surface.cli import console
 
         console.prepare()
-        try:
-            code = run(words)
-        except SystemExit as ended:  # argparse ends `--help` and `--version` this way
-            code = ended.code if isinstance(ended.code, int) else 0
+        code = run(words)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -56,8 +53,11 @@ def run(words: list[str]) -> int:
         return without_command(rest)
     from bethink.surface.cli import console, parsing
 
-    command, parser = parsing.build(name)
-    args = parsing.parse(parser, rest)
+    command = parsing.load(name)
+    args = parsing.parse(command, rest)
+    if args.help or args.version:
+        sys.stdout.write(parsing.render_help(command) if args.help else version())
+        return 0
     if not command.opens:
         return console.finish(args, command.run(args))
     with console.open_memory(args, make=command.opens == "make") as memory:

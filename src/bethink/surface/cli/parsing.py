@@ -1,22 +1,31 @@
-"""Arguments: one parser per command, the options that all share, and the types that several use."""
+"""Arguments: what a command takes, read from what was typed, and its help. Both come from the lines that a command gives its
+decorator (`surface/arguments.py`) and from those of `SHARED`."""
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NamedTuple, NoReturn
+from types import SimpleNamespace as Namespace
+from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput, UsageError
-from bethink.ingest.redact import redact
-from bethink.surface.arguments import SWITCH, Argument, parse_arguments
-from bethink.surface.cli import COMMANDS, console, version
-from bethink.surface.layout import width
+from bethink.surface.arguments import (
+    NUMBERS,
+    SWITCH,
+    Argument,
+    check_value,
+    describe_type,
+    fill_defaults,
+    parse_arguments,
+    parse_value,
+    suggest,
+)
+from bethink.surface.cli import COMMANDS, console
+from bethink.surface.layout import wrap
 
 PATHS = ("database", "project", "file", "output", "directory")  # their bytes need not be UTF-8
-MOST = 1_000_000_000
+COLUMN = 24  # where the help of an argument begins
 # What other tools call it; by its letters another command would be nearest.
 MEANT = {
     "purge": "forget --purge",
@@ -37,15 +46,17 @@ MEANT = {
 _NEGATIVE = re.compile(r"-\d+(\.\d*)?|-\.\d+")
 
 
+HELP = "--help, -h     show this help and exit"
 SHARED = """
 options of every command:
 --database PATH      the database to use
 --project DIR        act as if started in that directory
 --container NAME     a named container inside the project
---format FORMAT      how to show the result: {formats}
+--format FORMAT {choices}     how to show the result: {formats}
 --json               the same as --format json
 --for-agent          quote stored text with its origin, and count as an agent; agents get it by themselves
 --quiet              no hints, warnings or progress
+--version            print the version
 """
 
 
@@ -53,37 +64,36 @@ class Command(NamedTuple):
     """A command: what it does (its docstring is its help), what it accepts, how its output can be shown, and whether it needs
     the memory: to "read" one that is there, or to "make" one if need be."""
 
+    name: str
     run: Callable[..., Any]
-    arguments: str
+    takes: str
     formats: tuple[str, ...] = ("text", "json")
     opens: str = ""
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        formats = {"choices": "|".join(self.formats), "formats": ", ".join(self.formats)}
+        return parse_arguments(f"{HELP}\n{self.takes}\n{SHARED.format(**formats)}")
 
 
 REGISTERED: dict[str, Command] = {}
 
 
 def command(
-    name: str, arguments: str = "", opens: str = "", formats: tuple[str, ...] = ("text", "json")
+    name: str, takes: str = "", opens: str = "", formats: tuple[str, ...] = ("text", "json")
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Makes a function the body of a command."""
 
     def register(run: Callable[..., Any]) -> Callable[..., Any]:
-        REGISTERED[name] = Command(run, arguments, formats, opens)
+        REGISTERED[name] = Command(name, run, takes, formats, opens)
         return run
 
     return register
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(
-            f"{message[:1].upper()}{message[1:]}.", f"`{self.prog} --help` shows what it takes."
-        )
-
-
 def load(name: str) -> Command:
     if name not in COMMANDS:
-        meant = f"Did you mean '{MEANT[name]}'?" if name in MEANT else nearest(name, list(COMMANDS))
+        meant = f"Did you mean '{MEANT[name]}'?" if name in MEANT else suggest(name, COMMANDS)
         raise UsageError(
             f"'{name}' is not a command.", meant or "`bethink --help` lists the commands."
         )
@@ -91,149 +101,115 @@ def load(name: str) -> Command:
     return REGISTERED[name]
 
 
-def build(name: str) -> tuple[Command, Parser]:
-    found = load(name)
-    about, _, examples = (found.run.__doc__ or "").partition("Examples:\n")
-    parser = Parser(
-        prog=f"bethink {name}",
-        description="\n".join(line.strip() for line in about.strip().splitlines()),
-        epilog="examples:\n"
-        + "\n".join(f"  {line.strip()}" for line in examples.strip().splitlines()),
-        # With a width of its own it does not import `shutil`, which costs as much as a search.
-        formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=width() - 2),
-        allow_abbrev=False,
-    )
-    add_arguments(parser, found.arguments)
-    parser.usage = parser.usage or " ".join(
-        [parser.prog, "[options]", *map(_placeholder, parser._get_positional_actions())]
-    )
-    add_arguments(parser, SHARED.format(formats=", ".join(found.formats)))
-    parser._option_string_actions["--format"].choices = found.formats
-    shared = parser._action_groups[-1]
-    shared.add_argument("--version", action="version", version=version().strip())
-    return found, parser
+# What was typed
 
 
-def add_arguments(parser: argparse.ArgumentParser, text: str) -> None:
-    """Gives a parser the arguments that a text describes (`surface/arguments.py`). What it has already it keeps."""
-    groups: dict[str, Any] = {"": parser}
-    sets: dict[str, Any] = {}
-    for argument in parse_arguments(text):
-        if argument.names[0] in parser._option_string_actions:
-            continue  # `install` has a --project that may stand alone
-        group = groups.get(argument.group) or groups.setdefault(
-            argument.group, parser.add_argument_group(argument.group)
-        )
-        if argument.alone:
-            group = sets.get(argument.group) or sets.setdefault(
-                argument.group, group.add_mutually_exclusive_group()
-            )
-        names = argument.names if argument.is_option else (argument.name,)
-        group.add_argument(*names, **_settings(argument))
-
-
-def _settings(argument: Argument) -> dict[str, Any]:
-    """An argument as argparse wants it."""
-    settings: dict[str, Any] = {"help": argument.help or None}
-    if argument.type == SWITCH:
-        return {**settings, "action": "store_true"}
-    settings["metavar"] = argument.value if argument.is_option or not argument.choices else None
-    if argument.is_option and argument.many == "*":
-        settings |= {"action": "append", "default": []}
-    elif argument.many:
-        settings["nargs"] = argument.many
-        settings |= {"const": ""} if argument.is_option else {}
-    if argument.choices:
-        settings["choices"] = argument.choices
-    if argument.type in ("whole", "number"):
-        settings["type"] = partial(as_number, argument=argument)
-    if argument.default:
-        settings["default"] = argument.default
-    return settings
-
-
-def as_number(text: str, argument: Argument) -> float:
-    """A value of an argument that is a number. The message follows "argument --limit: "."""
-    whole = argument.type == "whole"
-    try:
-        value = int(text) if whole else float(text)
-    except ValueError:
-        value = float("nan")
-    low, high = argument.low, argument.high
-    if (
-        value - value != 0  # no number, or an endless one
-        or (low is not None and value < low)
-        or value > (MOST if high is None else high)
-    ):
-        kind = "a whole number" if whole else "a number"
-        start = "" if low is None else f" from {low:g}"
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not {kind}{start}{'' if high is None else f' to {high:g}'}"
-        )
-    return value
-
-
-def _placeholder(action: argparse.Action) -> str:
-    """A positional argument in the usage line. argparse's own line would list every option too."""
-    name = str(action.metavar or "|".join(action.choices or ()))
-    return {"+": f"{name} …", "*": f"[{name} …]", "?": f"[{name}]"}.get(str(action.nargs), name)
-
-
-def parse(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
-    args = parser.parse_args(arrange(parser, words))
+def parse(command: Command, words: Sequence[str]) -> Namespace:
+    """The arguments of a command. Options and words mix freely, and what looks like a negative number is no option."""
+    arguments = command.arguments
+    given, plain = _read_options(command.name, arguments, words)
+    _check_rivals(command.name, [one for one in arguments if one.alone and one.name in given])
+    if not given.keys() & {"help", "version"}:
+        given |= _read_words(command.name, arguments, plain)
+    args = Namespace(**fill_defaults(given, arguments))
     args.explicit_format = bool(args.format or args.json)
     args.format = args.format or ("json" if args.json else "text")
     args.for_agent = args.for_agent or console.is_read_by_agent()
     for name, value in vars(args).items():
         if name not in PATHS:
             setattr(args, name, readable(name, value))
-    if args.container:
-        check_name("container", args.container)
     return args
 
 
-def arrange(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
-    """Options first, then `--`, then the rest: so words and options mix freely, and `vote ID -1` is no option.
-
-    argparse's own mixing loses `--` in some versions of Python."""
-    options: list[str] = []
+def _read_options(
+    name: str, arguments: Sequence[Argument], words: Sequence[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """The options, and the words that belong to none."""
+    known = {flag: one for one in arguments if one.is_option for flag in one.names}
+    given: dict[str, Any] = {}
     plain: list[str] = []
-    known = parser._option_string_actions
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
+    left = list(words)
+    while left:
+        word = left.pop(0)
         if word == "--":
-            plain += words[at:]
-            break
-        name = word.partition("=")[0]
-        if (
-            word == "-"
-            or not word.startswith("-")
-            or _NEGATIVE.fullmatch(word)
-            or (" " in name and name not in known)
-        ):
+            return given, plain + left
+        flag, equals, value = word.partition("=")
+        if not word.startswith("--") and word[:2] in known and len(flag) > 2:
+            flag, equals, value = word[:2], "=", word[2:]
+        if word in ("", "-") or not word.startswith("-") or _is_text(flag, known):
             plain.append(word)
             continue
-        if name not in known and not (not word.startswith("--") and word[:2] in known):
-            close = (
-                nearest(name, [option for option in known if option.startswith("--")])
-                if name.startswith("--")
-                else None
+        if flag not in known:
+            flags = [one for one in known if one.startswith("--") and flag.startswith("--")]
+            close = suggest(flag, flags)
+            more = (
+                f"`bethink {name} --help` lists them; write -- before words that start with a dash."
             )
-            raise UsageError(
-                f"There is no option {name} here.",
-                close
-                or f"`{parser.prog} --help` lists them; write -- before words that start with a dash.",
-            )
-        action = known.get(word)
-        takes_value = action is not None and action.nargs in (None, "?")
-        if takes_value and at < len(words) and words[at] not in known and words[at] != "--":
-            options += [f"{word}={words[at]}"] if word.startswith("--") else [word, words[at]]
-            at += 1
-        else:
-            options.append(word)
-    return [*options, "--", *plain] if plain else options
+            raise UsageError(f"There is no option {flag} here.", close or more)
+        argument = known[flag]
+        if argument.type != SWITCH and not equals:
+            if left and left[0] not in known and left[0] != "--":
+                value = left.pop(0)
+            elif argument.many != "?":
+                raise _misuse(name, f"{flag}: expected one argument.")
+        _keep_option(name, given, argument, value)
+    return given, plain
+
+
+def _is_text(flag: str, known: Any) -> bool:
+    """Whether a word is meant as text although it begins with a dash."""
+    return bool(_NEGATIVE.fullmatch(flag)) or (" " in flag and flag not in known)
+
+
+def _keep_option(name: str, given: dict[str, Any], argument: Argument, value: str) -> None:
+    if argument.type == SWITCH:
+        given[argument.name] = True
+    elif argument.many == "*":
+        given.setdefault(argument.name, []).append(value)
+    elif value or argument.many != "?":
+        given[argument.name] = _read_value(name, argument, value)
+    else:
+        given[argument.name] = ""
+
+
+def _check_rivals(name: str, given: Sequence[Argument]) -> None:
+    """Refuses two of a set of which one may be given."""
+    first: dict[str, str] = {}
+    for one in given:
+        if one.group in first:
+            raise _misuse(name, f"{one.names[0]}: not allowed with {first[one.group]}.")
+        first[one.group] = one.names[0]
+
+
+def _read_words(name: str, arguments: Sequence[Argument], plain: list[str]) -> dict[str, Any]:
+    """The arguments that are given by their place."""
+    given: dict[str, Any] = {}
+    for argument in arguments:
+        if argument.is_option:
+            continue
+        if argument.many in ("+", "*"):
+            given[argument.name], plain = plain, []
+        elif plain:
+            given[argument.name] = _read_value(name, argument, plain.pop(0))
+        if argument.is_required and not given.get(argument.name):
+            raise _misuse(name, f"The following arguments are required: {argument.value}.")
+    if plain:
+        raise _misuse(name, f"Unrecognized arguments: {' '.join(plain)}.")
+    return given
+
+
+def _read_value(name: str, argument: Argument, text: str) -> Any:
+    try:
+        return check_value(parse_value(text, argument), argument, argument.names[0])
+    except InvalidInput as error:
+        if argument.type not in NUMBERS:
+            raise UsageError(error.message, error.hint) from None
+        wrong = f"{argument.names[0]}: {text!r} is not {describe_type(argument)}."
+        raise _misuse(name, wrong) from None
+
+
+def _misuse(name: str, message: str) -> UsageError:
+    return UsageError(message, f"`bethink {name} --help` shows what it takes.")
 
 
 def readable(name: str, value: object) -> object:
@@ -255,17 +231,38 @@ def readable(name: str, value: object) -> object:
     return value
 
 
-def check_name(what: str, name: str) -> None:
-    """Names are stored as they are, so one that holds a secret is refused: without it two names could become one."""
-    if redact(name).text != name:
-        raise InvalidInput(
-            f"The name of the {what} holds what looks like a secret, and names are stored.",
-            "Take another name.",
-        )
+# Help
 
 
-def nearest(word: str, known: Sequence[str]) -> str | None:
-    import difflib
+def render_help(command: Command) -> str:
+    about, _, examples = (command.run.__doc__ or "").partition("Examples:\n")
+    arguments = command.arguments
+    placed = [one for one in arguments if not one.is_option]
+    usage = " ".join([f"usage: bethink {command.name} [options]", *map(_placeholder, placed)])
+    lines = [usage, "", *(line.strip() for line in about.strip().splitlines())]
+    groups = {"arguments": placed}
+    for one in arguments:
+        if one.is_option:
+            groups.setdefault(one.group or "options", []).append(one)
+    for title, members in groups.items():
+        if members:
+            lines += ["", f"{title}:", *(line for one in members for line in _help_lines(one))]
+    lines += ["", "examples:", *(f"  {line.strip()}" for line in examples.strip().splitlines())]
+    return "\n".join(lines) + "\n"
 
-    close = difflib.get_close_matches(word.lower(), known, n=1)
-    return f"Did you mean '{close[0]}'?" if close else None
+
+def _placeholder(argument: Argument) -> str:
+    name = "|".join(argument.choices) or argument.value
+    return {"+": f"{name} …", "*": f"[{name} …]", "?": f"[{name}]"}.get(argument.many, name)
+
+
+def _help_lines(argument: Argument) -> list[str]:
+    value = f"[{argument.value}]" if argument.many == "?" else argument.value
+    head = ", ".join(argument.names) + (f" {value}" if value else "")
+    if not argument.is_option:
+        head = "{" + ",".join(argument.choices) + "}" if argument.choices else argument.value
+    lines = wrap(argument.help, " " * COLUMN)
+    first = f"  {head}"
+    if len(first) + 2 > COLUMN:
+        return [first, *(lines if argument.help else ())]
+    return [(first.ljust(COLUMN) + lines[0][COLUMN:]).rstrip(), *lines[1:]]

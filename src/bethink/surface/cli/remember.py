@@ -29,7 +29,7 @@ from bethink.text.when import expiry
 from bethink.types import IDEAS
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
     from bethink.features.handoffs import Handoff, LatestHandoff

@@ -24,7 +24,7 @@ from bethink.surface.web.session import Sessions, load_key
 from bethink.text.when import LOCAL, expiry
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
 
 HOST, PORT = "127.0.0.1", 7377
@@ -59,7 +59,7 @@ def mcp(args: Namespace) -> None:
     """
     place = directory(args)
     try:
-        from bethink.surface.mcp.stdio import serve as serve_stdio
+        from bethink.surface.mcp.server import serve as serve_stdio
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
         if missing.startswith("bethink"):
@@ -77,15 +77,14 @@ def mcp(args: Namespace) -> None:
 
 def remote_tools(args: Namespace) -> Any:
     """How calls are answered by a team's server."""
-    from bethink.surface.remote import client, outbox, tools
+    from bethink.surface.mcp.server import RemoteTools
+    from bethink.surface.remote import Client, Team, read_token
 
     url = args.remote or settings(args).team
     if not url.startswith(("http://", "https://")):
         raise UsageError("Which server is not said.", "bethink mcp --remote https://memory.example")
-    team = outbox.Team(
-        client.Client(url, client.read_token(args.token_file)), vars(args)["as"], args.container
-    )
-    return lambda keeper, places: tools.RemoteTools(keeper, places, team)
+    team = Team(Client(url, read_token(args.token_file)), vars(args)["as"], args.container)
+    return lambda keeper, places: RemoteTools(keeper, places, team)
 
 
 @command(

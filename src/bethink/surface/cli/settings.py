@@ -1,20 +1,40 @@
-"""`config`: shows each setting and where it came from, and edits the settings files without touching their other lines."""
+"""`config`, which shows each setting and where it came from and edits the settings files without touching their other lines; `pause`
+and `resume`; `hook`, `completion` and `demo`."""
 
 from __future__ import annotations
 
+import io
+import os
 import re
+import shlex
+import tempfile
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING, Any
 
 from bethink import config as configuration
 from bethink.errors import BethinkError, ConfigError, NotFound, UsageError
-from bethink.surface.cli.console import Listing, Result, project, settings
-from bethink.surface.cli.parsing import command, nearest
-from bethink.surface.layout import FORMATS, cell, style
+from bethink.hooks.event import AUTO, EVENTS, HOSTS
+from bethink.hooks.run import WORK, read_message
+from bethink.hooks.run import run as run_hook
+from bethink.hooks.state import EVERYWHERE, Pause, pause_memory, read_pauses, resume_memory
+from bethink.recall.shape import iso
+from bethink.surface.arguments import suggest
+from bethink.surface.cli import COMMANDS, console
+from bethink.surface.cli.console import Listing, Result, open_memory, out, project, settings
+from bethink.surface.cli.main import run
+from bethink.surface.cli.parsing import command, load
+from bethink.surface.layout import FORMATS, cell, date_and_time, style
 from bethink.text import textfile
+from bethink.text.when import LOCAL, expiry
+from bethink.types import KINDS
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from collections.abc import Iterator
+    from types import SimpleNamespace as Namespace
 
 
 @command(
@@ -76,7 +96,7 @@ def show_settings(args: Namespace) -> Result:
 
 def check_key(key: str) -> None:
     if key not in configuration.SETTINGS:
-        close = nearest(key.replace("-", "_"), list(configuration.SETTINGS))
+        close = suggest(key.replace("-", "_"), configuration.SETTINGS)
         raise ConfigError(
             f"There is no setting '{key}'.", close or "`bethink config` lists every setting."
         )
@@ -196,3 +216,294 @@ def as_toml(value: Any) -> str:
 def as_typed(value: Any) -> str:
     """A value as it is typed on the command line."""
     return ", ".join(value) if isinstance(value, tuple) else cell(value)
+
+
+# Pauses
+
+
+@command(
+    "pause",
+    """
+    --everywhere    in every project, not only in this one
+    --for TIME      resume by itself after that: 30min, 2h, 1d
+    """,
+)
+def pause(args: Namespace) -> Result:
+    """Pause memory in this project, or everywhere: agents are told nothing, and what is said until it is resumed is never
+    learned, neither from their hooks nor by a later `bethink backfill`. Searching and adding by hand go on working.
+
+    Examples:
+      bethink pause
+      bethink pause --for 2h
+      bethink pause --everywhere
+    """
+    span, here = getattr(args, "for"), project(args)
+    scope, name = (EVERYWHERE, "") if args.everywhere else (here.scope, here.name)
+    begun = pause_memory(scope, name, _seconds(span) if span else None)
+    until = "" if begun.until is None else f" until {date_and_time(_moment(begun.until))}"
+    return Result(
+        {"paused": plain_pause(begun)},
+        [f"paused {begun.name or 'everywhere'}{until}"],
+        hints=[f"`bethink resume{' --everywhere' if args.everywhere else ''}` ends it."],
+    )
+
+
+@command("resume", "--everywhere    end every pause, of all projects")
+def resume(args: Namespace) -> Result:
+    """Resume memory after `bethink pause`. What was said meanwhile stays out of memory.
+
+    Examples:
+      bethink resume
+      bethink resume --everywhere
+    """
+    here = project(args)
+    ended = resume_memory(EVERYWHERE if args.everywhere else here.scope)
+    left = [one for one in read_pauses() if one.holds(time.time())]
+    none = "Nothing was paused." if args.everywhere else f"{here.name} was not paused."
+    still = "Memory is still paused everywhere; `bethink resume --everywhere` ends that."
+    return Result(
+        {"resumed": list(map(plain_pause, ended)), "still_paused": list(map(plain_pause, left))},
+        [f"resumed {one.name or 'everywhere'}" for one in ended] or [none],
+        hints=[still] if any(one.scope == EVERYWHERE for one in left) else [],
+    )
+
+
+def _seconds(span: str) -> float:
+
+    now = datetime.now(LOCAL)
+    return (expiry(span, now) - now).total_seconds()
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def plain_pause(one: Pause) -> dict[str, Any]:
+    return {
+        "scope": one.scope,
+        "project": one.name or None,
+        "since": iso(_moment(one.since)),
+        "until": None if one.until is None else iso(_moment(one.until)),
+    }
+
+
+# Hooks. A host's own call goes to `hooks.run.run_alone`, past the parser; this is for people and their tests.
+
+
+@command(
+    "hook",
+    f"""
+    EVENT                   {", ".join(EVENTS)}; or `{WORK}`, to read what waits in the spool
+    --host HOST = {AUTO}    {", ".join(HOSTS)}; by default told by what it says
+    --lock LOCK             of the worker, which inherits it
+    """,
+)
+def hook(args: Namespace) -> int:
+    """Do what an agent's hook asks for: give a briefing when a session starts, add what fits a prompt, note a transcript that grew.
+    `bethink install` puts this into the agents' settings. Reads the host's message from stdin, prints what its model is to know,
+    or nothing, and ends with 0 whatever happens; `bethink doctor` shows what went wrong. BETHINK_HOOKS=off does nothing.
+
+    Examples:
+      echo '{"cwd": "/home/me/shop", "source": "startup"}' | bethink hook session-start --host claude
+      echo '{"cwd": "/home/me/shop", "prompt": "how do we deploy?"}' | bethink hook prompt --host codex
+      bethink hook work --database ~/.local/share/bethink/memory.db
+    """
+    if args.event == WORK:
+        from bethink.hooks import worker
+
+        given = {"--database": args.database, "--lock": args.lock}
+        words = [word for name, value in given.items() if value for word in (name, value)]
+        return worker.main(words)
+    if args.database:
+        os.environ["BETHINK_DATABASE"] = args.database
+    if printed := run_hook(args.event, args.host, read_message()):
+        console.out(printed)  # in the host's own form, whatever --format says
+    return 0
+
+
+# Shell completions, made from what the commands say they take. Bash and zsh share one script.
+
+BASH = """_bethink() {{
+  local current="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="" words="" at
+  for ((at = 1; at < COMP_CWORD; at++)); do
+    case "${{COMP_WORDS[at]}}" in
+      --database|--project|--container|--format) at=$((at + 1)) ;;
+      -*) ;;
+      *) command="${{COMP_WORDS[at]}}"; break ;;
+    esac
+  done
+  case "$before" in
+    --file|--output|-o|--database) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    --project) COMPREPLY=($(compgen -d -- "$current")); return ;;
+  esac
+  case "$command:$before" in
+    :*) words="{names} --help --version" ;;
+{cases}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}}
+complete -o default -F _bethink bethink"""
+ZSH = "#compdef bethink\nautoload -Uz bashcompinit && bashcompinit\n"
+
+
+@command(
+    "completion",
+    """
+    shell bash|zsh|fish
+    """,
+)
+def completion(args: Namespace) -> Result:
+    """Print completions of commands, options and values for a shell.
+
+    Examples:
+      source <(bethink completion bash)
+      source <(bethink completion zsh)
+      bethink completion fish > ~/.config/fish/completions/bethink.fish
+    """
+    script = "\n".join(fish_lines()) if args.shell == "fish" else bash_script()
+    script = ZSH + script if args.shell == "zsh" else script
+    return Result({"shell": args.shell, "script": script}, [script])
+
+
+def options_of(name: str) -> tuple[list[str], dict[tuple[str, ...], tuple[str, list[str]]]]:
+    """What may follow a command: the values of its positional arguments; its options, each with its help and its values."""
+    words: list[str] = []
+    options = {}
+    for argument in load(name).arguments:
+        values = list(argument.choices or (KINDS if argument.value == "KIND" else ()))
+        if argument.is_option:
+            options[argument.names] = (argument.help, values)
+        else:
+            words += values
+    return words, options
+
+
+def bash_script() -> str:
+    cases = []
+    for name in COMMANDS:
+        words, options = options_of(name)
+        for flags, (_, values) in options.items():
+            if values:
+                after = "|".join(f"{name}:{flag}" for flag in flags)
+                cases.append(f'    {after}) words="{" ".join(values)}" ;;')
+        every = [*words, *(flag for flags in options for flag in flags)]
+        cases.append(f'    {name}:*) words="{" ".join(every)}" ;;')
+    return BASH.format(names=" ".join(COMMANDS), cases="\n".join(cases))
+
+
+def fish_lines() -> Iterator[str]:
+    for name, (_, about) in COMMANDS.items():
+        yield f"complete -c bethink -n __fish_use_subcommand -f -a {name} -d {quote(about)}"
+        here = f"complete -c bethink -n '__fish_seen_subcommand_from {name}'"
+        words, options = options_of(name)
+        if words:
+            yield f"{here} -f -a {quote(' '.join(words))}"
+        for flags, (help, values) in options.items():
+            names = (f"-l {one[2:]}" if one.startswith("--") else f"-s {one[1:]}" for one in flags)
+            after = f" -x -a {quote(' '.join(values))}" if values else ""
+            yield f"{here} {' '.join(names)}{after} -d {quote(help)}"
+
+
+def quote(text: str) -> str:
+    """For a shell: no quote inside quotes."""
+    return "'" + text.replace("'", "’").replace("\\", "") + "'"
+
+
+# The product in under a minute, on a database that is thrown away. Each step is a command as a user would type it.
+
+# What is said (#) and typed. A line that begins with `meaning:` needs an embedding model, one with `words:` is for its absence;
+# `name =` keeps the id of what was added for later lines.
+SCRIPT = f"""
+# Remember a few things. Kind, summary and entities are found by rules if they are not given.
+add "Users sign in with a magic link that is valid for 15 minutes" --kind decision --tag auth
+mysql = add "The orders service stores its data in MySQL" --kind architecture --importance 7
+gotcha = add "Never run migrations during the nightly export: the tables are locked" --kind gotcha
+add "I prefer small pull requests with one commit each" --kind preference --personal
+add "Should the invoice PDF be made on the server?" --kind question
+meaning: # The same again is noticed, and so is nearly the same.
+words: # The same again is noticed.
+add "Users sign in with a magic link that is valid for 15 minutes"
+meaning: add "Our users sign in by a magic link, which stays valid for 15 minutes"
+# Ask in other words: by meaning and words together, by meaning, by words.
+meaning: search "how do people log in?" --mode hybrid --limit 2
+meaning: search "how do people log in?" --mode vector --limit 2
+meaning: search "how do people log in?" --mode keyword --limit 2
+words: search "how do users sign in?" --mode keyword --limit 2
+# An intent weighs recency and use as well: what proved useful comes first.
+vote {{gotcha}} 5
+search "what should I know before I touch the tables?" --intent frequent --limit 2 --seed 1
+# A decision that changes replaces the old one, and the chain stays visible.
+new = add "Orders moved from MySQL to PostgreSQL, because MySQL locked whole tables" --kind decision
+unless replaced: link {{new}} supersedes {{mysql}}
+recall "which database does the orders service use?" --max-tokens 200
+# What is private never reaches the disk, and neither does what looks like a secret.
+add "The staging login is <private>ops / hunter2</private> and the token is ghp_{"a1B2" * 9}"
+search "staging login" --mode keyword --limit 1
+# Every score can be taken apart.
+meaning: search "how do people log in?" --limit 1 --explain
+words: search "how do users sign in?" --limit 1 --explain
+stats
+"""
+_LINE = re.compile(r"(?:(meaning|words|unless replaced): )?(?:(\w+) = )?(.*)")
+
+
+@command("demo")
+def demo(args: Namespace) -> Result:
+    """Show the product on a throw-away database: add, duplicates, search three ways, an intent, a replaced decision,
+    redaction, explain. Nothing of yours is touched.
+
+    Examples:
+      bethink demo
+      BETHINK_EMBEDDING=none bethink demo
+      bethink demo --json
+    """
+    with tempfile.TemporaryDirectory(prefix="bethink-demo-") as folder:
+        steps = play(args, Path(folder))
+    end = "\nThat was all on a throw-away database, which is gone. Next: bethink add"
+    return Result(steps, [end])
+
+
+def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
+    """Goes through the script. Says and shows each step as it comes, and gives all of them."""
+    project = folder / "shop"
+    (project / ".bethink").mkdir(parents=True)  # what marks it as a project
+    place = {"database": str(folder / "memory.db"), "project": str(project), "container": None}
+    inside = Namespace(**{**vars(args), **place})
+    text = args.format == "text"
+    with open_memory(inside, make=True) as memory:
+        hints = memory.search("anything", mode="hybrid").hints
+        model = memory.embedder
+    if text and model:
+        out(f"\n# Meaning comes from {model.model}, on this machine.")
+    elif text:
+        none = "There is no embedding model, so this demo finds memories by their words only."
+        out("\n" + "\n".join(f"# {line}" for line in (none, *hints)))
+    steps: list[dict[str, object]] = []
+    ids: dict[str, str] = {}
+    for line in SCRIPT.strip().splitlines():
+        found = _LINE.fullmatch(line)
+        assert found is not None
+        condition, name, typed = found.groups()
+        last = str(steps[-1]["output"]) if steps else ""
+        if condition == ("words" if model else "meaning") or (
+            condition == "unless replaced" and "replaces" in last
+        ):
+            continue
+        if typed.startswith("# "):
+            if text:
+                out(f"\n{typed}")
+            continue
+        typed = typed.format(**ids)
+        shown = io.StringIO()
+        with redirect_stdout(shown), redirect_stderr(shown):
+            options = ["--database", place["database"], "--project", place["project"]]
+            code = run([*shlex.split(typed), *map(str, options)])
+        said = shown.getvalue().replace(str(folder), "…").rstrip()
+        steps.append({"command": f"bethink {typed}", "output": said, "exit": code})
+        if text:
+            out("\n" + style(f"$ bethink {typed}", "bold") + f"\n{said}")
+        id = re.search(r"\b[0-9a-f]{8}(?:-[0-9a-f-]+)?\b", said)
+        if name and id:
+            with open_memory(inside) as memory:  # enough of the id to name it later too
+                ids[name] = memory.resolve(id[0].rstrip("-"))[:13]
+    return steps

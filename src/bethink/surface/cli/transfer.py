@@ -35,11 +35,11 @@ from bethink.surface.cli.knowledge import existing_path, sync_with_bar, synced_r
 from bethink.surface.cli.parsing import command
 from bethink.surface.layout import FORMATS, columns, flatten_record, format_records, many
 from bethink.surface.operations import FILTERS, STATES, make_filter, split_lists
-from bethink.surface.remote.client import Client, ServerPeer, read_token
+from bethink.surface.remote import Client, ServerPeer, read_token
 from bethink.types import PERSONAL
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
     from bethink.features.sync import Peer, Report

@@ -57,8 +57,8 @@ from bethink.surface.http.security import (
 from bethink.types import KINDS, NOTHING, RELATIONS, TRUST, Batch, Memory, Receipt
 
 if TYPE_CHECKING:
+    from bethink.surface.http.app import Metrics
     from bethink.surface.http.background import Checkup, Jobs
-    from bethink.surface.http.metrics import Metrics
     from bethink.surface.http.tokens import Register
 
 BASE = "/api/v1"

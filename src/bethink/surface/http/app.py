@@ -6,16 +6,22 @@ session can then be taken over with another token, and a restart loses nothing.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from pydantic_core import from_json
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -23,12 +29,26 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bethink.errors import BethinkError
-from bethink.surface.http import agents, api, browsing, memories, metrics, tokens
-from bethink.surface.http.api import Once, Tools
+from bethink.surface.arguments import check_arguments, parse_arguments
+from bethink.surface.http import api, browsing, memories, tokens
+from bethink.surface.http.api import WHERE, Once, Tools
 from bethink.surface.http.background import Checkup, Jobs
-from bethink.surface.http.metrics import Metrics
 from bethink.surface.http.projects import Projects
-from bethink.surface.http.security import Caller, Door, Gate, problem, response
+from bethink.surface.http.security import (
+    ACCESS,
+    LARGEST_BODY,
+    Access,
+    Caller,
+    Door,
+    Forbidden,
+    Gate,
+    Refusal,
+    problem,
+    read_body,
+    response,
+)
+from bethink.surface.mcp import schemas
+from bethink.surface.mcp.server import build as build_mcp
 from bethink.surface.web.site import Site
 from bethink.types import PERSONAL
 
@@ -44,7 +64,7 @@ log = logging.getLogger("bethink")
 
 def build(projects: Projects, door: Door) -> ASGIApp:
     """The whole application."""
-    measured, jobs, mcp = Metrics(), Jobs(), agents.Agents(projects)
+    measured, jobs, mcp = Metrics(), Jobs(), Agents(projects)
     tools = Tools(projects, jobs, Once(), measured, Checkup(), door.tokens)
 
     @asynccontextmanager
@@ -71,7 +91,7 @@ def build(projects: Projects, door: Door) -> ASGIApp:
             gauges = await projects.run(_gauges, projects, caller)
         except BethinkError as error:
             return response(error)
-        return Response(measured.text(gauges), media_type=metrics.MEDIA_TYPE)
+        return Response(measured.text(gauges), media_type=METRICS_TYPE)
 
     simple = {
         "/healthz": _tell_alive,
@@ -83,7 +103,7 @@ def build(projects: Projects, door: Door) -> ASGIApp:
     inner = Starlette(
         routes=[
             *(_named_route(path, endpoint) for path, endpoint in simple.items()),
-            Route(agents.PATH, mcp),
+            Route(MCP_PATH, mcp),
             *api.routes(tools),
         ],
         lifespan=lifespan,
@@ -206,3 +226,156 @@ class Watch:
 
 def _plain(text: str) -> str:
     return re.sub(r"[^\w/.:-]", "?", text.replace(" ", ":"))
+
+
+# MCP over streamable HTTP: the same server as on stdin, one request at a time and nothing kept for a client in between. A token
+# for reading is refused by the name of the tool here, and by the store whatever the name.
+
+MCP_PATH = "/mcp"
+PLACE = parse_arguments(WHERE)
+FORBIDDEN = -32001  # of JSON-RPC, in the range that is left to implementations
+
+
+def only_reads(tool: str) -> bool:
+    """Whether a tool changes nothing. One that does not exist changes nothing either."""
+    known = schemas.TOOLS.get(tool)
+    return known is None or bool(known.hints.get("readOnlyHint"))
+
+
+class WritingTool(Forbidden):
+    """A call of a tool that changes memories, with a token that may only read."""
+
+    def __init__(self, tool: str, id: Any) -> None:
+        message = f"The tool {tool} changes memories, and this token may only read."
+        super().__init__(message, "Use a token of scope write.", "write")
+        self.id = id if isinstance(id, str | int) else None
+
+
+class Agents:
+    """The address that agents speak to."""
+
+    def __init__(self, projects: Projects) -> None:
+        self.manager = StreamableHTTPSessionManager(
+            app=build_mcp(projects), stateless=True, max_request_body_size=LARGEST_BODY
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["bethink.route"] = MCP_PATH
+        caller: Caller = scope["bethink.caller"]
+        try:
+            where = check_arguments(dict(QueryParams(scope["query_string"])), PLACE)
+            ACCESS.set(Access(caller, where.get("project"), where.get("container")))
+            if scope["method"] != "POST":
+                # There is no session to end, and nothing that would be sent without being asked.
+                message = f"{scope['method']} is not a method of {MCP_PATH}."
+                raise Refusal(405, message, "Agents post to it.", {"Allow": "POST"})
+            body = await read_body(receive, Headers(scope=scope))
+            _check_tools(scope, body, caller)
+        except WritingTool as error:
+            await _refuse_tool(error, scope, receive, send)
+            return
+        except BethinkError as error:
+            await response(error)(scope, receive, send)
+            return
+        await self.manager.handle_request(scope, _repeat(body, receive), send)
+
+
+def _check_tools(scope: Scope, body: bytes, caller: Caller) -> None:
+    """Notes for the log which tools a request calls, and refuses those that its token may not call."""
+    try:
+        value = from_json(body)  # as the SDK reads it
+    except ValueError:
+        return  # what is no JSON is left for the SDK to answer
+    messages = value if isinstance(value, list) else [value]
+    for message in messages:
+        if not isinstance(message, dict):
+            continue
+        method, params = message.get("method"), message.get("params")
+        tool = params.get("name") if isinstance(params, dict) else None
+        name = tool if isinstance(tool, str) else ""
+        if isinstance(method, str):
+            known = f" {name}" if name in schemas.TOOLS else ""
+            scope["bethink.detail"] = f"{method[:60]}{known}"
+        if method == "tools/call" and not caller.may_write and not only_reads(name):
+            raise WritingTool(name, message.get("id"))
+
+
+def _repeat(body: bytes, receive: Receive) -> Receive:
+    """The request again, after its body was read."""
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+async def _refuse_tool(error: WritingTool, scope: Scope, receive: Receive, send: Send) -> None:
+    """An error that both a client of the protocol and a person with curl understand."""
+    answer = problem(error.status, error.message, error.hint, error.headers)
+    if error.id is not None:
+        said = {"code": FORBIDDEN, "message": f"{error.message} {error.hint}"}
+        answer.body = json.dumps({"jsonrpc": "2.0", "id": error.id, "error": said}).encode()
+        answer.headers["content-type"] = "application/json"
+        answer.headers["content-length"] = str(len(answer.body))
+    await answer(scope, receive, send)
+
+
+# Numbers for Prometheus: requests by route and status, how long they took, memories, bytes. Only the event loop counts, so nothing
+# is locked. A route is a pattern such as `/api/v1/memories/{id}`: no label ever holds what a caller sent.
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self.started = time.time()
+        self.running = 0
+        self._requests: Counter[tuple[str, str, int]] = Counter()  # method, route, status
+        self._buckets: dict[str, list[int]] = {}
+        self._seconds: dict[str, float] = {}
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._requests[method, route, status] += 1
+        buckets = self._buckets.setdefault(route, [0] * (len(BUCKETS) + 1))
+        buckets[bisect_left(BUCKETS, seconds)] += 1
+        self._seconds[route] = self._seconds.get(route, 0.0) + seconds
+
+    def quantile(self, routes: Iterable[str], share: float) -> float | None:
+        """The seconds within which this share of the requests of some routes was answered, as nearly as the buckets tell."""
+        known = [self._buckets[route] for route in routes if route in self._buckets]
+        counts: list[int] = [sum(column) for column in zip(*known, strict=True)]
+        wanted, before, lower = sum(counts) * share, 0, 0.0
+        for bound, number in zip((*BUCKETS, BUCKETS[-1]), counts, strict=False):
+            if number and before + number >= wanted:
+                return lower + (bound - lower) * (wanted - before) / number
+            before, lower = before + number, bound
+        return None
+
+    def number(self, routes: Iterable[str]) -> int:
+        """How many requests of some routes there were."""
+        return sum(sum(self._buckets.get(route, ())) for route in routes)
+
+    def text(self, gauges: Mapping[str, tuple[str, float]]) -> str:
+        """Everything in Prometheus' text form; `gauges` are name → what it is, value."""
+        name = "bethink_requests_total"
+        lines = [f"# HELP {name} Requests answered.", f"# TYPE {name} counter"]
+        for (method, route, status), number in sorted(self._requests.items()):
+            lines.append(f'{name}{{method="{method}",route="{route}",status="{status}"}} {number}')
+        name = "bethink_request_seconds"
+        lines += [f"# HELP {name} How long requests took.", f"# TYPE {name} histogram"]
+        for route, counts in sorted(self._buckets.items()):
+            total = 0
+            for bound, number in zip((*BUCKETS, "+Inf"), counts, strict=True):
+                total += number
+                lines.append(f'{name}_bucket{{route="{route}",le="{bound}"}} {total}')
+            lines.append(f'{name}_sum{{route="{route}"}} {self._seconds[route]:.10g}')
+            lines.append(f'{name}_count{{route="{route}"}} {total}')
+        own = {
+            "bethink_requests_running": ("Requests being answered.", self.running),
+            "bethink_start_time_seconds": ("When the server started.", self.started),
+        }
+        for name, (about, value) in {**own, **gauges}.items():
+            lines += [f"# HELP {name} {about}", f"# TYPE {name} gauge", f"{name} {value:.10g}"]
+        return "\n".join(lines) + "\n"

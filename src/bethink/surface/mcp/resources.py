@@ -19,7 +19,7 @@ from bethink.features import conversations, knowledge
 from bethink.ingest.files import Found, read_text, walk
 from bethink.ingest.sync import Skipped
 from bethink.recall.shape import digest_lines
-from bethink.surface.mcp.offers import FILE, MEMORY, TOPICS
+from bethink.surface.mcp.schemas import FILE, MEMORY, TOPICS
 from bethink.surface.render import quote_items, quote_memories
 
 if TYPE_CHECKING:

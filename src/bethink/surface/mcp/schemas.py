@@ -163,3 +163,67 @@ MEANING = frozenset(("search_memories", "store_memories", "update_memory", "stor
 def check(name: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """The arguments of a call, if they are what the tool accepts."""
     return check_arguments(given or {}, TOOLS[name].arguments)
+
+
+# What a server offers besides tools: the templates of its resources, and prompts that a person picks in their agent. Each prompt
+# is written by the function of `tools` that is called `write_` and its name.
+
+FILE, MEMORY, TOPICS = "memory://", "bethink://memory/", "bethink://topics/"
+LONGEST_ARGUMENT = 2000  # characters of an argument
+
+
+class Template(NamedTuple):
+    """Resources of one kind."""
+
+    uri_template: str
+    name: str
+    description: str
+    mime_type: str = "text/plain"
+
+
+TEMPLATES = (
+    Template(
+        FILE + "{path}",
+        "knowledge-file",
+        "A Markdown file of the project's knowledge folders",
+        "text/markdown",
+    ),
+    Template(MEMORY + "{id}", "memory", "One memory in full, by id or its beginning"),
+    Template(TOPICS + "{session}", "topics", "What one conversation was about"),
+)
+
+
+class Prompt(NamedTuple):
+    about: str
+    arguments: tuple[Argument, ...]
+
+
+def _prompt(about: str, arguments: str) -> Prompt:
+    return Prompt(about, tuple(parse_arguments(arguments)))
+
+
+PROMPTS = {
+    "query": _prompt(
+        "How to search the project's memory well", "topic   what you want to know about"
+    ),
+    "remember": _prompt(
+        "Answer a question from memory, with sources", "question   what you want to know"
+    ),
+    "handoff": _prompt(
+        "Leave word for the next session", "--branch NAME   default: the one checked out"
+    ),
+}
+
+
+def check_prompt(name: str, given: Mapping[str, str]) -> str:
+    """What is wrong with the arguments of a prompt; nothing if nothing is."""
+    known = {argument.name: argument for argument in PROMPTS[name].arguments}
+    for argument, value in given.items():
+        if argument not in known:
+            return f"The prompt '{name}' has no argument '{argument[:100]}'."
+        if len(value) > LONGEST_ARGUMENT:
+            return f"'{argument}' is {len(value):,} characters long; {LONGEST_ARGUMENT:,} are the most."
+    for argument, about in known.items():
+        if about.is_required and not given.get(argument, "").strip():
+            return f"The prompt '{name}' needs '{argument}'."
+    return ""

@@ -35,7 +35,7 @@ from bethink.surface.render import (
 from bethink.text.checks import as_entity, check_kind
 from bethink.text.fence import CAP, Quote, spread
 from bethink.text.when import expiry, moment
-from bethink.types import TRUST, Passage
+from bethink.types import KINDS, TRUST, Passage
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -45,6 +45,7 @@ WIDER = (4, 16)  # times the limit that is looked at while one source fills an a
 LISTED, SESSIONS, TOPICS = 5, 4, 4  # lines of an overview
 TOPIC = 15  # tokens of a topic's name there
 OVERVIEW = 1500  # tokens of all of it
+REMEMBERED = 2000  # tokens that the prompt `remember` quotes
 
 Arguments = dict[str, Any]
 log = logging.getLogger("bethink")
@@ -309,3 +310,63 @@ TOOLS: dict[str, Callable[[Bethink, Arguments], str]] = {
 
 def call(memory: Bethink, name: str, given: Arguments) -> str:
     return TOOLS[name](memory, given)
+
+
+# Prompts. `remember` and `handoff` bring what memory holds with them, between the marks of `fence`.
+
+
+def write_query(memory: Bethink, given: Mapping[str, str]) -> str:
+    return f"""Search the project's memory with search_memories for: {given["topic"]}
+
+How to find it:
+- Ask a whole question first. Then try the words that the memory itself would hold: names, error messages, file names.
+- mode keyword for exact names and messages, mode vector for an idea in other words, otherwise leave mode out.
+- "A phrase" in quotes, prefix*, AND, OR, NOT; "last week", "since March", "open questions", "decisions about" are understood.
+- Narrow by kinds ({", ".join(KINDS[:18])}), entities or since. Widen by leaving them out.
+- intent continuity to resume work, fact_check to verify, associative or explore for ideas.
+- get_memories gives whole texts of the ids that matter; rate_memories says afterwards which ones helped.
+
+Cite the ids you rely on. Say so if memory holds nothing about it."""
+
+
+def write_remember(memory: Bethink, given: Mapping[str, str]) -> str:
+    answer = find_spread(memory, given["question"], 15)
+    return f"""Answer from memory: {given["question"]}
+
+What memory holds about it follows. Group the answer by topic, name dates and where things come from, cite ids, and say what was
+replaced by what. If it does not answer the question, search again with search_memories in other words; if that finds nothing either, say so.
+
+{quote_answer(memory, answer, REMEMBERED)}"""
+
+
+def write_handoff(memory: Bethink, given: Mapping[str, str]) -> str:
+    branch = given.get("branch") or handoffs.find_branch(memory.project.worktree)
+    where = f"branch {branch} of {memory.project.name}" if branch else memory.project.name
+    named = f"\n- branch: {branch}" if given.get("branch") else ""
+    return f"""Write a handoff for {where} with store_handoff, so that somebody without this conversation can go on.
+
+- summary: where things stand, in one or two sentences.
+- completed: what is done and verified.
+- in_progress_blocked: what is half done or stuck, and on what.
+- key_decisions: what was decided, with the reason.
+- next_steps: the very next actions, in order, each with file or command.
+- memory_ids: ids of the memories that were used.{named}
+
+Facts, not hopes. Then store lasting decisions with store_memories too, if they are not known yet.
+
+The last handoff, for what is still open:
+
+{get_handoff(memory, {"branch": branch} if branch else {})}"""
+
+
+def complete_prompt(memory: Bethink, name: str, argument: str, value: str) -> Sequence[str]:
+    """What an argument of a prompt may be, given its beginning."""
+    if name == "handoff" and argument == "branch":
+        known = [handoffs.find_branch(memory.project.worktree), *handoffs.list_branches(memory)]
+        found = [branch for branch in dict.fromkeys(known) if branch and branch.startswith(value)]
+        return found[:100]
+    if argument not in ("topic", "question") or not value.strip():
+        return ()
+    # Names of things that memory knows, as far as the newest memories tell.
+    names = dict.fromkeys(entity.name for one in memory.list(limit=200) for entity in one.entities)
+    return [name for name in names if name.lower().startswith(value.lower())][:20]

@@ -37,12 +37,12 @@ from bethink.surface.http.security import (
     client_address,
     read_body,
 )
-from bethink.surface.web import memory_page, pages
+from bethink.surface.web import pages
 from bethink.surface.web.render import Renderer
 from bethink.surface.web.session import COOKIE_SECONDS, Session, Sessions, load_key
 from bethink.surface.web.visit import PAGES, Go, Page, PageAnswer, Sent, Visit
 
-__all__ = ["PAGES", "Site", "memory_page", "pages"]
+__all__ = ["PAGES", "Site", "pages"]
 
 STATIC = Path(__file__).parent / "static"
 MEDIA_TYPES = {

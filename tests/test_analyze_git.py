@@ -145,6 +145,9 @@ STRONG = "\n\nWe decided this because the root cause was a race condition, which
         "tmp",
         "squash! orders",
         "Initial commit",
+        "Merge commit from fork",
+        "Fix linter",
+        "fix: address mypy errors (#12)",
     ],
 )
 def test_some_subjects_promise_nothing_whatever_follows(subject):

@@ -136,10 +136,10 @@ def test_odd_values_are_no_accident(value: str) -> None:
 @pytest.mark.parametrize(
     ("field", "name", "value"),
     [
-        ("vector-index: false", "vector-index", False),
-        ("vector_index: no", "vector-index", False),
-        ("vectorIndex: off", "vector-index", False),
-        ("vector-index: true", "vector-index", True),
+        ("vector-index: false", "index", False),
+        ("vector_index: no", "index", False),
+        ("vectorIndex: off", "index", False),
+        ("vector-index: true", "index", True),
         ("index: false", "index", False),
         ("memory: off", "index", False),
         ("memory-mode: off", "index", False),
@@ -207,7 +207,7 @@ def test_a_wrong_value_is_a_warning_and_holds_for_nothing(field: str) -> None:
         f"# A\n<!-- bethink: {field.replace(': ', '=')} -->\nText.",
     ):
         page = parse(text)
-        assert not set(page.directives) & {"vector-index", "index", "kind", "importance", "expires"}
+        assert not set(page.directives) & {"index", "kind", "importance", "expires"}
         (warning,) = page.warnings
         assert field.split(": ")[1] in warning
         assert len(whole(text)) == 1
@@ -232,7 +232,7 @@ def test_several_directives_stand_in_one_comment() -> None:
         '<!-- bethink: vector-index=false, kind=gotcha, tags=one, two, title="A, b" -->\n<!-- tags: three -->\n\nText.'
     )
     assert page.directives == {
-        "vector-index": False,
+        "index": False,
         "kind": "gotcha",
         "tags": ("one", "two", "three"),
         "title": "A, b",
@@ -269,21 +269,10 @@ def test_directives_are_not_part_of_the_text() -> None:
 
 def test_a_directive_below_a_header_holds_for_that_section_and_its_sub_sections() -> None:
     text = f"# A\n\n{LONG}\n\n## B\n<!-- bethink: vector-index=false, tags=b -->\n{LONG}\n\n### C\n\n{LONG}\n\n## D\n\n{LONG}\n"
-    found = {passage.section: passage for passage in whole(text)}
-    assert {section: passage.embed for section, passage in found.items()} == {
-        "A": True,
-        "A > B": False,
-        "A > B > C": False,
-        "A > D": True,
-    }
-    assert found["A > B > C"].tags == ("b",)
-    assert not any(
-        passage.embed
-        for passage in whole(
-            "<!-- vector-index: false -->\n" + text.replace("vector-index=false, ", "")
-        )
-    )
-    assert all(passage.embed for passage in whole(text.replace("false", "true")))
+    assert [passage.section for passage in whole(text)] == ["A", "A > D"]
+    found = {passage.section: passage.tags for passage in whole(text.replace("false", "true"))}
+    assert found == {"A": (), "A > B": ("b",), "A > B > C": ("b",), "A > D": ()}
+    assert whole(f"<!-- vector-index: false -->\n{text}") == []
 
 
 def test_a_window_that_begins_with_the_empty_line_before_a_header_belongs_to_that_section() -> None:
@@ -303,10 +292,11 @@ def test_directives_beyond_a_thousand_are_told_and_stay_text() -> None:
 
 
 def test_an_inner_directive_overrules_an_outer_one() -> None:
-    text = f"---\nkind: domain\nvector-index: false\ntags: a\n---\n# A\n<!-- kind: gotcha -->\n{LONG}\n## B\n<!-- bethink: vector-index=true, tags=b -->\n{LONG}"
-    first, second = whole(text)
-    assert (first.kind, first.embed, first.tags) == ("gotcha", False, ("a",))
-    assert (second.kind, second.embed, second.tags) == ("gotcha", True, ("a", "b"))
+    text = f"---\nkind: domain\ntags: a\n---\n# A\n<!-- kind: gotcha -->\n{LONG}\n## B\n<!-- tags: b -->\n{LONG}"
+    assert [(one.kind, one.tags) for one in whole(text)] == [
+        ("gotcha", ("a",)),
+        ("gotcha", ("a", "b")),
+    ]
 
 
 @pytest.mark.parametrize("style", [by_headers, by_lines])
@@ -447,7 +437,7 @@ def test_the_hash_follows_the_bytes_and_the_manner_of_cutting(tmp_path: Path) ->
     ]
     hashes = [read(tmp_path, *manner)["a.md"].hash for manner in manners]  # type: ignore[union-attr]
     assert len(set(hashes)) == 4
-    assert hashes[0].endswith(":h2:2000:15")
+    assert hashes[0].endswith(":h3:2000:15")
     assert hashes == [read(tmp_path, *manner)["a.md"].hash for manner in manners]  # type: ignore[union-attr]
     (tmp_path / "a.md").write_text(GUIDE + " ")
     assert read(tmp_path)["a.md"].hash not in hashes  # type: ignore[union-attr]

@@ -72,8 +72,8 @@ index: false          # keeps the file out, as this one
 ---
 ```
 
-The same words on a line of their own hold for one section: `<!-- index: false -->` keeps it out,
-`<!-- vector-index: false -->` lets it be found by words only, `<!-- bethink: kind=gotcha, importance=8 -->` sets several.
+The same words on a line of their own hold for one section: `<!-- index: false -->` keeps it out (as does
+`<!-- vector-index: false -->`), `<!-- bethink: kind=gotcha, importance=8 -->` sets several.
 """
 )
 GOTCHAS = (

@@ -126,7 +126,7 @@ def import_texts(
     for name, text in texts.items():
         path = _check_path(name)
         hash = sha256(text.encode("utf-8", "replace")).hexdigest()
-        passages = partial(markdown.taken_apart, text, path, "headers", size, overlap, warn)
+        passages = partial(markdown.read_passages, text, path, "headers", size, overlap, warn)
         documents.append(Document(path, f"{hash}|given|{size}|{overlap}", passages))
     synced = memory.sync(
         documents, collection=GIVEN, type="markdown", looked=lambda _: False, progress=progress
@@ -388,5 +388,5 @@ def _cut_builtin(text: str, uri: str, mark: str, size: int, overlap: int) -> lis
             kind=kind if kind and passage.kind == "document" else passage.kind,
             metadata={**passage.metadata, "builtin": mark},
         )
-        for passage in markdown.taken_apart(text, uri, "headers", size, overlap, None)
+        for passage in markdown.read_passages(text, uri, "headers", size, overlap, None)
     ]

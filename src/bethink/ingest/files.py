@@ -89,7 +89,7 @@ def walk(
 ) -> Iterator[Found | Skipped]:
     """The files below a folder that end in one of the suffixes, or a file itself whatever its name and whoever ignores it."""
     root = os.path.realpath(base)
-    path = _placed(os.fspath(start), os.fspath(base), root)
+    path = _place_below(os.fspath(start), os.fspath(base), root)
     try:
         mode = os.stat(path).st_mode
     except PermissionError as error:
@@ -102,26 +102,25 @@ def walk(
     if not stat.S_ISDIR(mode):
         return iter([Found(Path(path), _uri(path, root))])
     endings = None if suffixes is None else tuple(suffix.lower() for suffix in suffixes)
-    return _walk(
-        Folder(path, os.path.realpath(path), _rules_above(path, root)), root, endings, hidden
-    )
+    top = Folder(path, os.path.realpath(path), _read_rules_above(path, root))
+    return _Walk(top, root, endings, hidden).find()
 
 
 def place(start: Path, base: Path) -> str:
     """The uri under which `walk` tells a file or folder; `.` is all of `base`."""
     root = os.path.realpath(base)
-    return _uri(_placed(os.fspath(start), os.fspath(base), root), root)
+    return _uri(_place_below(os.fspath(start), os.fspath(base), root), root)
 
 
 def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skipped:
     """The text of a file and the SHA-256 of its bytes, or why there is none."""
     try:
-        data = _bytes(found.path, longest)
+        data = _read_bytes(found.path, longest)
     except (OSError, ValueError) as error:
         return Skipped(found.uri, _reason(error))
     if isinstance(data, str):
         return Skipped(found.uri, data)
-    text = _decoded(data)
+    text = _decode(data)
     return (
         Skipped(found.uri, text.reason)
         if isinstance(text, Skipped)
@@ -129,25 +128,25 @@ def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skip
     )
 
 
-def _placed(start: str, base: str, root: str) -> str:
+def _place_below(start: str, base: str, root: str) -> str:
     """The path to begin with: below `root` wherever it can be written so, links notwithstanding."""
     path = os.path.abspath(start)
     for above in (os.path.abspath(base), root):
-        if _inside(path, above):
+        if _is_inside(path, above):
             return os.path.normpath(os.path.join(root, os.path.relpath(path, above)))
     try:
         real = os.path.realpath(path)
     except ValueError:  # a NUL in it; there is no such file
         return path
-    return real if _inside(real, root) else path
+    return real if _is_inside(real, root) else path
 
 
-def _inside(path: str, folder: str) -> bool:
+def _is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
 
 
 def _uri(path: str, root: str) -> str:
-    if _inside(path, root):
+    if _is_inside(path, root):
         path = path[len(root) :].lstrip(os.sep) or "."
     if os.sep != "/":
         path = path.replace(os.sep, "/")
@@ -167,91 +166,90 @@ def _reason(error: OSError | ValueError) -> str:
     return f"cannot be read: {getattr(error, 'strerror', None) or error}"
 
 
-def _walk(
-    top: Folder, root: str, endings: tuple[str, ...] | None, hidden: bool
-) -> Iterator[Found | Skipped]:
-    folders = [top]
-    links: deque[tuple[str, Folder]] = (
-        deque()
-    )  # followed last, so that what they lead to is found under its own name first
-    visited: set[str] = set()
-    files: set[str] = set()
-    while folders or links:
-        if not folders:
-            path, holder = links.popleft()
-            led = _followed(path, holder, root, top.real, endings)
-            if isinstance(led, Folder):
-                folders.append(led)
-            elif isinstance(led, Skipped):
-                yield led
-            elif led and led not in files:
-                files.add(led)
-                yield Found(Path(path), _uri(path, root))
-            continue
-        folder = folders.pop()
-        if folder.real in visited:
-            continue
-        visited.add(folder.real)
+class _Walk:
+    """One walk: the folders that wait, the links that are followed after all of them, and what was seen under another name."""
+
+    def __init__(
+        self, top: Folder, root: str, endings: tuple[str, ...] | None, hidden: bool
+    ) -> None:
+        self.top, self.root, self.endings, self.hidden = top, root, endings, hidden
+        self.folders = [top]
+        # Followed last, so that what they lead to is found under its own name first.
+        self.links: deque[tuple[str, Folder]] = deque()
+        self.seen: set[str] = set()  # real paths
+
+    def find(self) -> Iterator[Found | Skipped]:
+        while self.folders or self.links:
+            if self.folders:
+                yield from self._list(self.folders.pop())
+            else:
+                yield from self._follow(*self.links.popleft())
+
+    def _list(self, folder: Folder) -> Iterator[Found | Skipped]:
+        if folder.real in self.seen:
+            return
+        self.seen.add(folder.real)
         try:
-            with os.scandir(folder.path) as listed:
-                entries = sorted(listed, key=lambda entry: entry.name)
+            with os.scandir(folder.path) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
-            yield Skipped(_uri(folder.path, root), f"folder {_reason(error)}")
-            continue
+            yield Skipped(_uri(folder.path, self.root), f"folder {_reason(error)}")
+            return
         names = {entry.name for entry in entries}
-        if folder is not top and (
-            not MARKERS.isdisjoint(names) or (".git" in names and _linked_worktree(folder.path))
-        ):
-            continue
+        if folder is not self.top and _is_made_by_a_tool(folder.path, names):
+            return
         if ".gitignore" in names:
-            folder = folder._replace(rules=(_rules(folder.path, ".gitignore"), *folder.rules))
+            folder = folder._replace(rules=(_read_rules(folder.path, ".gitignore"), *folder.rules))
         below = []
         for entry in entries:
-            if entry.name[0] == "." and not hidden:
+            if entry.name[0] == "." and not self.hidden:
                 continue
+            real = os.path.join(folder.real, entry.name)
             if entry.is_symlink():
-                links.append((entry.path, folder))
-            elif _is_folder(entry):
-                if not _foreign(entry.name) and not _ignored(entry.path, folder.rules, True):
-                    below.append(
-                        Folder(entry.path, os.path.join(folder.real, entry.name), folder.rules)
-                    )
-            elif _wanted(entry.name, endings) and not _ignored(entry.path, folder.rules, False):
-                real = os.path.join(folder.real, entry.name)
-                if real not in files:  # a link may have led to it
-                    files.add(real)
-                    yield Found(Path(entry.path), _uri(entry.path, root))
-        folders.extend(reversed(below))
+                self.links.append((entry.path, folder))
+            elif not self._is_wanted(entry.path, folder, is_folder := _is_folder(entry)):
+                continue
+            elif is_folder:
+                below.append(Folder(entry.path, real, folder.rules))
+            else:
+                yield from self._take(entry.path, real)
+        self.folders.extend(reversed(below))
 
+    def _take(self, path: str, real: str) -> Iterator[Found]:
+        if real not in self.seen:  # a link may have led to it
+            self.seen.add(real)
+            yield Found(Path(path), _uri(path, self.root))
 
-def _followed(
-    path: str, holder: Folder, root: str, top: str, endings: tuple[str, ...] | None
-) -> Folder | str | Skipped | None:
-    """What a symbolic link leads to: a folder, the real path of a file, trouble, or nothing that is wanted."""
-    name = os.path.basename(path)
-    try:
-        mode = os.stat(path).st_mode
-        real = os.path.realpath(path)
-    except FileNotFoundError:
-        # It may have led to a folder or to a file; a name with another ending would not have been read anyway.
-        if not _wanted(name, endings) and os.path.splitext(name)[1]:
-            return None
-        return Skipped(_uri(path, root), "broken symbolic link")
-    except OSError as error:
-        return Skipped(_uri(path, root), _reason(error))
-    is_folder = stat.S_ISDIR(mode)
-    if (_foreign(name) if is_folder else not _wanted(name, endings)) or _ignored(
-        path, holder.rules, is_folder
-    ):
-        return None
-    if _inside(holder.real, real):
-        return None  # a way back up
-    if not _inside(real, root) and not _inside(real, top):
-        return Skipped(
-            _uri(path, root),
-            f"symbolic link to '{_uri(real, root)}', which lies outside the project",
-        )
-    return Folder(path, real, holder.rules) if is_folder else real
+    def _is_wanted(self, path: str, holder: Folder, is_folder: bool) -> bool:
+        name = os.path.basename(path)
+        if is_folder:
+            fits = name not in FOREIGN and not name.endswith(FOREIGN_ENDINGS)
+        else:
+            fits = self.endings is None or name.lower().endswith(self.endings)
+        return fits and not _is_ignored(path, holder.rules, is_folder)
+
+    def _follow(self, path: str, holder: Folder) -> Iterator[Found | Skipped]:
+        """What a symbolic link leads to, if it is wanted and lies in the project."""
+        uri = _uri(path, self.root)
+        try:
+            is_folder, real = stat.S_ISDIR(os.stat(path).st_mode), os.path.realpath(path)
+        except FileNotFoundError:
+            # It may have led to a folder or to a file; a name with another ending would not have been read anyway.
+            if self._is_wanted(path, holder, False) or not os.path.splitext(path)[1]:
+                yield Skipped(uri, "broken symbolic link")
+            return
+        except OSError as error:
+            yield Skipped(uri, _reason(error))
+            return
+        if not self._is_wanted(path, holder, is_folder) or _is_inside(holder.real, real):
+            return  # the latter is a way back up
+        if not _is_inside(real, self.root) and not _is_inside(real, self.top.real):
+            where = _uri(real, self.root)
+            yield Skipped(uri, f"symbolic link to '{where}', which lies outside the project")
+        elif is_folder:
+            self.folders.append(Folder(path, real, holder.rules))
+        else:
+            yield from self._take(path, real)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -261,50 +259,46 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False  # reading it will tell
 
 
-def _wanted(name: str, endings: tuple[str, ...] | None) -> bool:
-    return endings is None or name.lower().endswith(endings)
+def _is_made_by_a_tool(path: str, names: set[str]) -> bool:
+    return not MARKERS.isdisjoint(names) or (".git" in names and _is_linked_worktree(path))
 
 
-def _foreign(name: str) -> bool:
-    return name in FOREIGN or name.endswith(FOREIGN_ENDINGS)
-
-
-def _linked_worktree(path: str) -> bool:
+def _is_linked_worktree(path: str) -> bool:
     """Whether a folder is another checkout of a repository. Its files would be found once per checkout."""
     try:
-        data = _bytes(Path(path, ".git"), 4096)
+        data = _read_bytes(Path(path, ".git"), 4096)
     except (OSError, ValueError):
         return False
     return isinstance(data, bytes) and data.startswith(b"gitdir:") and b"/worktrees/" in data
 
 
-def _rules_above(path: str, root: str) -> tuple[Rules, ...]:
+def _read_rules_above(path: str, root: str) -> tuple[Rules, ...]:
     """The rules that the folders above a start hold for it. Rules that ignore the start itself give way: it was asked for."""
-    if not _inside(path, root):
+    if not _is_inside(path, root):
         return ()
     excluded = str(project.find(Path(root)).root / ".git" / "info")
-    lines = _rules(excluded, "exclude", root)
+    lines = _read_rules(excluded, "exclude", root)
     rules: tuple[Rules, ...] = (lines,) if lines.patterns else ()
     if path == root:
         return rules
     above = root
     for name in os.path.relpath(path, root).split(os.sep):
-        if (lines := _rules(above, ".gitignore")).patterns:
+        if (lines := _read_rules(above, ".gitignore")).patterns:
             rules = (lines, *rules)
         above = os.path.join(above, name)
-        if _ignored(above, rules, True):
+        if _is_ignored(above, rules, True):
             rules = ()
     return rules
 
 
-def _rules(folder: str, name: str, holds_for: str | None = None) -> Rules:
+def _read_rules(folder: str, name: str, holds_for: str | None = None) -> Rules:
     """The rules in a file. A line that git would not understand, or that costs too much to match, is passed over."""
     from pathspec.patterns.gitignore.base import GitIgnorePatternError
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
     prefix = len(holds_for or folder) + 1
     try:
-        data = _bytes(Path(folder, name), LONGEST_IGNORE)
+        data = _read_bytes(Path(folder, name), LONGEST_IGNORE)
     except (OSError, ValueError):
         return Rules(prefix, ())
     if isinstance(data, str):
@@ -336,19 +330,19 @@ def _rules(folder: str, name: str, holds_for: str | None = None) -> Rules:
     return Rules(prefix, tuple(reversed(patterns)))
 
 
-def _ignored(path: str, rules: tuple[Rules, ...], is_folder: bool) -> bool:
+def _is_ignored(path: str, rules: tuple[Rules, ...], is_folder: bool) -> bool:
     """Whether git would ignore a path whose parent it does not: the last line that speaks of it decides, the deepest file first."""
     for prefix, patterns in rules:
         relative = path[prefix:] if os.sep == "/" else path[prefix:].replace(os.sep, "/")
         if is_folder:
             relative += "/"
         for regex, ignore, folders in patterns:
-            if (match := regex.search(relative)) and _about(match, is_folder, folders):
+            if (match := regex.search(relative)) and _is_about(match, is_folder, folders):
                 return ignore
     return False
 
 
-def _about(match: re.Match[str], is_folder: bool, folders: bool) -> bool:
+def _is_about(match: re.Match[str], is_folder: bool, folders: bool) -> bool:
     """Whether a match speaks of the path itself. pathspec also matches what lies below: a group marks the slash after a match,
     and `folder/**` ends with one. What lies below an ignored folder is never asked for, and below others it does not count."""
     if folders:
@@ -358,9 +352,9 @@ def _about(match: re.Match[str], is_folder: bool, folders: bool) -> bool:
     return not is_folder or match.end() < len(match.string)
 
 
-def _bytes(path: Path, longest: int) -> bytes | str:
+def _read_bytes(path: Path, longest: int) -> bytes | str:
     """The bytes of a regular file, or why they are not read. Never waits: a pipe is opened without a writer, and left."""
-    if reason := _unfit(os.stat(path), longest):
+    if reason := _find_obstacle(os.stat(path), longest):
         return reason
     # Checked again on what was opened, because it may have been exchanged in between.
     flags = (
@@ -370,7 +364,7 @@ def _bytes(path: Path, longest: int) -> bytes | str:
         | getattr(os, "O_BINARY", 0)
     )
     with open(os.open(path, flags), "rb") as file:
-        if reason := _unfit(os.fstat(file.fileno()), longest):
+        if reason := _find_obstacle(os.fstat(file.fileno()), longest):
             return reason
         data = file.read(longest + 1)
     return (
@@ -380,7 +374,7 @@ def _bytes(path: Path, longest: int) -> bytes | str:
     )
 
 
-def _unfit(status: os.stat_result, longest: int) -> str | None:
+def _find_obstacle(status: os.stat_result, longest: int) -> str | None:
     if not stat.S_ISREG(status.st_mode):
         kinds = {
             stat.S_IFDIR: "folder",
@@ -395,7 +389,7 @@ def _unfit(status: os.stat_result, longest: int) -> str | None:
     return None
 
 
-def _decoded(data: bytes) -> str | Skipped:
+def _decode(data: bytes) -> str | Skipped:
     for mark, encoding in MARKS:
         if data.startswith(mark):
             try:

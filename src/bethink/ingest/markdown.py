@@ -1,7 +1,8 @@
 """Markdown files → passages: frontmatter, directives, and chunks with the headers above them.
 
 A directive says what is to become of a file or of a section of it. It stands in the frontmatter, or on a line of its own:
-`<!-- vector-index: false -->`, `<!-- bethink: kind=gotcha, importance=8 -->`. Before the first header it holds for the file,
+`<!-- vector-index: false -->` (or `index: false`) keeps it out altogether, `<!-- bethink: kind=gotcha, importance=8 -->` says what
+it is. Before the first header it holds for the file,
 below one for that section with its sub-sections. A wrong value is a warning and holds for nothing; a broken frontmatter is a
 warning, too, and the text below it is read all the same.
 
@@ -29,20 +30,7 @@ from bethink.ingest.sync import Document, Skipped
 from bethink.text.checks import as_entity, check_kind
 from bethink.types import Entity, Passage
 
-__all__ = [
-    "Chunk",
-    "Page",
-    "Part",
-    "by_headers",
-    "by_lines",
-    "documents",
-    "parse",
-    "passages",
-    "redact_in_place",
-    "taken_apart",
-]
-
-VERSION = 2  # raised when the same file gives other passages, so that everything is read again
+VERSION = 3  # raised when the same file gives other passages, so that everything is read again
 LONGEST_FRONTMATTER = 64 * 1024
 MOST_BRACKETS = 200  # of frontmatter
 LONGEST_COMMENT = 2000
@@ -52,19 +40,11 @@ LONGEST_TAG = 100
 MOST_TAGS = 50
 # The kind that the passages of a file are of, by the name of the file or of a folder that it is in. The nearest name counts.
 KIND_NAMES = {
-    "architecture": "architecture",
-    "architectures": "architecture",
-    "component": "component",
-    "components": "component",
-    "domain": "domain",
-    "domains": "domain",
-    "pattern": "pattern",
-    "patterns": "pattern",
-    "gotcha": "gotcha",
-    "gotchas": "gotcha",
+    name: kind
+    for kind in ("architecture", "component", "domain", "pattern", "gotcha", "decision")
+    for name in (kind, f"{kind}s")
+} | {
     "pitfalls": "gotcha",
-    "decision": "decision",
-    "decisions": "decision",
     "adr": "decision",
     "adrs": "decision",
     "discovery": "discovery",
@@ -72,7 +52,8 @@ KIND_NAMES = {
 }
 KEPT_FRONTMATTER = ("title", "description", "date")
 OTHER_NAMES = {
-    "vectorindex": "vector-index",
+    "vector-index": "index",
+    "vectorindex": "index",
     "memory": "index",
     "memory-mode": "index",
     "memorymode": "index",
@@ -107,7 +88,7 @@ class Page(NamedTuple):
     frontmatter: Mapping[str, Any]
     directives: Mapping[
         str, Any
-    ]  # by one name each: vector-index, index, kind, tags, importance, title, expires, entities
+    ]  # by one name each: index, kind, tags, importance, title, expires, entities
     title: str
     body: str
     first_line: int  # of the body
@@ -136,11 +117,11 @@ def documents(
             yield Document(
                 one.uri,
                 hash + manner,
-                partial(taken_apart, text, one.uri, style, size, overlap, warn),
+                partial(read_passages, text, one.uri, style, size, overlap, warn),
             )
 
 
-def taken_apart(
+def read_passages(
     text: str, uri: str, style: str, size: int, overlap: int, warn: Warn | None
 ) -> list[Passage]:
     """What is remembered of the text of a file, without its secrets."""
@@ -151,7 +132,7 @@ def taken_apart(
         uri,
         (by_headers if style == "headers" else by_lines)(page.body, size, overlap, page.first_line),
     )
-    kept = [passage for passage in found if not _wordless(passage.content)]
+    kept = [passage for passage in found if not _is_wordless(passage.content)]
     if len(kept) < len(found):
         number = f"{len(found) - len(kept):,} of {len(found):,} passages"
         warnings.append(f"left out what holds no words: {number} are characters without a space")
@@ -161,38 +142,38 @@ def taken_apart(
     return kept
 
 
-def _wordless(text: str) -> bool:
+def _is_wordless(text: str) -> bool:
     """Whether nearly all of a text is data, such as an image that is written out: no question would ever find it."""
     return sum(len(found) for found in _UNBROKEN.findall(text)) > 0.95 * len(text)
 
 
 def parse(text: str) -> Page:
     """Takes the text of a file apart. Accepts every string."""
-    fields, first, body, warnings = _frontmatter(text)
-    directives, wrong = _said(fields, "frontmatter")
+    fields, first, body, warnings = _read_frontmatter(text)
+    directives, wrong = _read_directives(fields, "frontmatter")
     warnings += wrong
     parts: list[Part] = []
     hidden: list[Lines] = []
     known = outline(body)
-    for (start, end), pairs in _comments(body):
+    for (start, end), pairs in _find_comments(body):
         where = f"line {start + first}"
         if len(hidden) >= MOST_DIRECTIVES:
             warnings.append(
                 f"{where}: more than {MOST_DIRECTIVES:,} directives; the rest is left in the text"
             )
             break
-        values, wrong = _said(pairs, where, "bethink" in pairs)
+        values, wrong = _read_directives(pairs, where, "bethink" in pairs)
         warnings += wrong
         hidden.append((start + first, end - 1 + first))
         section = bisect_right(known.headings, start, key=lambda heading: heading.line) - 1
         if section < 0:
-            directives = _joined(directives, values)
+            directives = _merge(directives, values)
             continue
         if values.pop("title", None):
             warnings.append(
                 f"{where}: a title holds for a whole file and stands before its first header"
             )
-        lines = _section(known.headings, section, len(known.starts) - 1, first)
+        lines = _section_lines(known.headings, section, len(known.starts) - 1, first)
         parts.append(Part(lines, values))
         if not values.get("index", True):
             hidden.append(lines)
@@ -200,7 +181,7 @@ def parse(text: str) -> Page:
         (heading.title for heading in known.headings if heading.level == 1), ""
     )
     return Page(
-        fields, directives, title, body, first, tuple(warnings), tuple(parts), _disjoint(hidden)
+        fields, directives, title, body, first, tuple(warnings), tuple(parts), _merge_ranges(hidden)
     )
 
 
@@ -209,23 +190,23 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
     if not page.directives.get("index", True):
         return []
     kept = {
-        name: _plain(page.frontmatter[name])[:500]
+        name: _flatten(page.frontmatter[name])[:500]
         for name in KEPT_FRONTMATTER
         if page.frontmatter.get(name) is not None
     }
-    by_place = _kind_of(uri)
+    by_place = _find_kind(uri)
     found: list[Passage] = []
     before: Chunk | None = None
     for chunk in chunks:
-        text, lines = _shown(chunk.text, chunk.lines[0], page.hidden)
-        overlap = _overlap(before, chunk, page.hidden).strip()
+        text, lines = _strip_hidden(chunk.text, chunk.lines[0], page.hidden)
+        overlap = _find_overlap(before, chunk, page.hidden).strip()
         before = chunk
         if not any(character.isalnum() for character in text):
             continue  # a rule, an ornament, nothing at all
         said: Mapping[str, Any] = page.directives
         for part in page.parts:
             if part.lines[0] <= lines[0] <= part.lines[1]:
-                said = _joined(said, part.directives)
+                said = _merge(said, part.directives)
         found.append(
             Passage(
                 content=f"{overlap}\n\n{text}" if overlap else text,
@@ -233,17 +214,16 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
                 importance=said.get("importance"),
                 tags=said.get("tags", ()),
                 entities=said.get("entities", ()),
-                section=_heading(page, chunk.title) or PurePosixPath(uri).stem,
+                section=_find_heading(page, chunk.title) or PurePosixPath(uri).stem,
                 lines=lines,
                 expires_at=said.get("expires"),
                 metadata={"chunk": chunk.index, "overlap": len(overlap), **kept},
-                embed=said.get("vector-index", True),
             )
         )
     return found
 
 
-def _heading(page: Page, title: str) -> str:
+def _find_heading(page: Page, title: str) -> str:
     """The headers above a passage, below the title that the file gives itself where that is not the first of them."""
     own = page.directives.get("title", "")
     if not own or not title:
@@ -251,7 +231,7 @@ def _heading(page: Page, title: str) -> str:
     return title if title.split(" > ")[0].casefold() == own.casefold() else f"{own} > {title}"
 
 
-def _kind_of(uri: str) -> str:
+def _find_kind(uri: str) -> str:
     path = PurePosixPath(uri.casefold())
     return next(
         (
@@ -263,7 +243,7 @@ def _kind_of(uri: str) -> str:
     )
 
 
-def _shown(text: str, first: int, hidden: Sequence[Lines]) -> tuple[str, Lines]:
+def _strip_hidden(text: str, first: int, hidden: Sequence[Lines]) -> tuple[str, Lines]:
     """A text without its hidden lines, and the lines that are left of it, empty ones at its ends not counted."""
     if not hidden:
         kept = text.strip()
@@ -282,12 +262,12 @@ def _shown(text: str, first: int, hidden: Sequence[Lines]) -> tuple[str, Lines]:
     )
 
 
-def _overlap(before: Chunk | None, chunk: Chunk, hidden: Sequence[Lines]) -> str:
+def _find_overlap(before: Chunk | None, chunk: Chunk, hidden: Sequence[Lines]) -> str:
     """What is carried over, without what is hidden of it. It is the end of the chunk before, which tells its lines."""
     if before is None or not chunk.overlap or not hidden:
         return chunk.overlap
     last = before.lines[0] + len(BREAK.findall(before.text.rstrip()))
-    return _shown(chunk.overlap, last - len(BREAK.findall(chunk.overlap)), hidden)[0]
+    return _strip_hidden(chunk.overlap, last - len(BREAK.findall(chunk.overlap)), hidden)[0]
 
 
 def _is_hidden(line: int, hidden: Sequence[Lines]) -> bool:
@@ -295,7 +275,7 @@ def _is_hidden(line: int, hidden: Sequence[Lines]) -> bool:
     return at > 0 and line <= hidden[at - 1][1]
 
 
-def _disjoint(ranges: Iterable[Lines]) -> tuple[Lines, ...]:
+def _merge_ranges(ranges: Iterable[Lines]) -> tuple[Lines, ...]:
     merged: list[Lines] = []
     for first, last in sorted(ranges):
         if merged and first <= merged[-1][1]:
@@ -304,7 +284,7 @@ def _disjoint(ranges: Iterable[Lines]) -> tuple[Lines, ...]:
     return tuple(merged)
 
 
-def _section(headings: Sequence[Heading], at: int, lines: int, first_line: int) -> Lines:
+def _section_lines(headings: Sequence[Heading], at: int, lines: int, first_line: int) -> Lines:
     """The lines of a section with its sub-sections."""
     after = (heading.line for heading in headings[at + 1 :] if heading.level <= headings[at].level)
     return headings[at].line + first_line, next(after, lines) - 1 + first_line
@@ -334,7 +314,7 @@ def redact_in_place(text: str) -> tuple[str, list[str]]:
     return "".join(pieces), warnings
 
 
-def _frontmatter(text: str) -> tuple[dict[str, Any], int, str, list[str]]:
+def _read_frontmatter(text: str) -> tuple[dict[str, Any], int, str, list[str]]:
     """The fields between two lines `---`, the line on which the body begins, the body, and warnings."""
     lines = BREAK.finditer(text, 0, LONGEST_FRONTMATTER)
     opening = next(lines, None)
@@ -345,14 +325,14 @@ def _frontmatter(text: str) -> tuple[dict[str, Any], int, str, list[str]]:
         return {}, 1, text, []  # a rule: what follows frontmatter's first line is its first field
     for number, line in enumerate(lines, 3):
         if text[at : line.start()].rstrip() in ("---", "..."):
-            return _fields(text, text[begin:at], number, line.end())
+            return _read_fields(text, text[begin:at], number, line.end())
         at = line.end()
     if len(text) <= LONGEST_FRONTMATTER and text[at:].rstrip() in ("---", "..."):
-        return _fields(text, text[begin:at], len(BREAK.findall(text)) + 1, len(text))
+        return _read_fields(text, text[begin:at], len(BREAK.findall(text)) + 1, len(text))
     return {}, 1, text, []
 
 
-def _fields(
+def _read_fields(
     text: str, block: str, first: int, end: int
 ) -> tuple[dict[str, Any], int, str, list[str]]:
     """The fields of a block between two lines `---`, every value a string, a list or a mapping of strings."""
@@ -375,21 +355,21 @@ def _fields(
         simple = {
             name: value.strip().strip("\"'")
             for name, _, value in pairs
-            if _name(name) in READERS and value.strip()
+            if _normalize(name) in DIRECTIVES and value.strip()
         }
-        return simple, first, text[end:], [_broken(error)]
+        return simple, first, text[end:], [_describe_error(error)]
     if found and not isinstance(found, dict):
         return {}, 1, text, []
     return {str(name): value for name, value in (found or {}).items()}, first, text[end:], []
 
 
-def _broken(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
     return f"broken frontmatter{f' at line {mark.line + 2}' if mark else ''}: {problem}"
 
 
-def _comments(body: str) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
+def _find_comments(body: str) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
     """The HTML comments that are directives, with their lines from 0, and what they say."""
     known = outline(body)
     for start, end in known.comments:
@@ -397,12 +377,12 @@ def _comments(body: str) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
             known.starts[start] : min(known.starts[end], known.starts[start] + LONGEST_COMMENT)
         ].strip()
         if text.startswith("<!--") and text.endswith("-->") and text.count("-->") == 1:
-            pairs = _pairs(text[4:-3])
+            pairs = _read_pairs(text[4:-3])
             if pairs:
                 yield (start, end), pairs
 
 
-def _pairs(comment: str) -> dict[str, Any]:
+def _read_pairs(comment: str) -> dict[str, Any]:
     """`vector-index: false` or `bethink: kind=gotcha, tags=a, b` → names and values; nothing where it is an ordinary comment."""
     found: dict[str, Any] = {}
     for line in comment.splitlines():
@@ -416,7 +396,7 @@ def _pairs(comment: str) -> dict[str, Any]:
         last = None
         for part in (rest if ours else line).split(","):
             name, _, value = part.partition("=" if "=" in part.partition(":")[0] else ":")
-            if _name(name) in READERS or (ours and "=" in part):
+            if _normalize(name) in DIRECTIVES or (ours and "=" in part):
                 last = name.strip()
                 found[last] = value
             elif last is not None:
@@ -431,12 +411,12 @@ def _pairs(comment: str) -> dict[str, Any]:
     }
 
 
-def _name(name: object) -> str:
+def _normalize(name: object) -> str:
     plain = str(name).strip().strip("\"'").lower().replace("_", "-")
     return OTHER_NAMES.get(plain, plain)
 
 
-def _said(
+def _read_directives(
     fields: Mapping[str, Any], where: str, ours: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
     """The directives among some fields, and a warning for each that cannot be understood. Only where they are meant for us
@@ -444,22 +424,23 @@ def _said(
     found: dict[str, Any] = {}
     warnings: list[str] = []
     for given, value in fields.items():
-        name = _name(given)
+        name = _normalize(given)
         if name == "bethink":
             if isinstance(value, Mapping):
-                values, wrong = _said(value, where, True)
-                found, warnings = dict(_joined(found, values)), warnings + wrong
-        elif name not in READERS:
+                values, wrong = _read_directives(value, where, True)
+                found, warnings = _merge(found, values), warnings + wrong
+        elif name not in DIRECTIVES:
             warnings += [f"{where}: there is no directive '{given}'"[:200]] if ours else []
         elif value is not None:
             try:
-                found = dict(_joined(found, {name: READERS[name](value)}))
+                found = _merge(found, {name: DIRECTIVES[name][0](value)})
             except (InvalidInput, ValueError, OverflowError):
-                warnings.append(f"{where}: '{given}: {_plain(value)[:80]}' is not {MEANT[name]}")
+                right = DIRECTIVES[name][1]
+                warnings.append(f"{where}: '{given}: {_flatten(value)[:80]}' is not {right}")
     return found, warnings
 
 
-def _joined(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
     """What holds where both do: the inner word, and all tags and entities of both."""
     lists = {
         name: tuple(dict.fromkeys((*outer[name], *inner[name])))
@@ -469,7 +450,7 @@ def _joined(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any
     return {**outer, **inner, **lists}
 
 
-def _plain(value: Any) -> str:
+def _flatten(value: Any) -> str:
     return (
         value.isoformat()
         if isinstance(value, date)
@@ -479,68 +460,58 @@ def _plain(value: Any) -> str:
     )
 
 
-def _switch(value: Any) -> bool:
+def _read_switch(value: Any) -> bool:
     plain = str(value).strip().lower()
     if plain not in YES + NO:
         raise ValueError(plain)
     return plain in YES
 
 
-def _kind(value: Any) -> str:
-    return check_kind(_plain(value)) or "document"
+def _read_kind(value: Any) -> str:
+    return check_kind(_flatten(value)) or "document"
 
 
-def _list(value: Any) -> tuple[str, ...]:
+def _read_list(value: Any) -> tuple[str, ...]:
     items = value if isinstance(value, list) else str(value).strip().strip("[]").split(",")
     if any(isinstance(item, Mapping | list) for item in items) or isinstance(value, Mapping):
         raise ValueError(value)
     words = (
-        _plain(item).strip("\"'").removeprefix("#")[:LONGEST_TAG].strip()
+        _flatten(item).strip("\"'").removeprefix("#")[:LONGEST_TAG].strip()
         for item in items
         if item is not None
     )
     return tuple(dict.fromkeys(word for word in words if word))[:MOST_TAGS]
 
 
-def _entities(value: Any) -> tuple[Entity, ...]:
-    return tuple(as_entity(name) for name in _list(value))
+def _read_entities(value: Any) -> tuple[Entity, ...]:
+    return tuple(as_entity(name) for name in _read_list(value))
 
 
-def _importance(value: Any) -> float:
-    number = float("nan" if isinstance(value, bool) else _plain(value))
+def _read_importance(value: Any) -> float:
+    number = float("nan" if isinstance(value, bool) else _flatten(value))
     if math.isnan(number) or not 0 <= number <= 10:
         raise ValueError(value)
     return number
 
 
-def _title(value: Any) -> str:
-    if isinstance(value, Mapping | list) or not _plain(value):
+def _read_title(value: Any) -> str:
+    if isinstance(value, Mapping | list) or not _flatten(value):
         raise ValueError(value)
-    return _plain(value)[:LONGEST_TITLE].strip()
+    return _flatten(value)[:LONGEST_TITLE].strip()
 
 
-def _expires(value: Any) -> datetime:
-    at = datetime.fromisoformat(_plain(value).replace("Z", "+00:00"))
+def _read_date(value: Any) -> datetime:
+    at = datetime.fromisoformat(_flatten(value).replace("Z", "+00:00"))
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
-READERS: dict[str, Callable[[Any], Any]] = {
-    "vector-index": _switch,
-    "index": _switch,
-    "kind": _kind,
-    "tags": _list,
-    "importance": _importance,
-    "title": _title,
-    "expires": _expires,
-    "entities": _entities,
-}
-MEANT = {
-    "vector-index": "true or false",
-    "index": "true or false",
-    "kind": "a kind of memory",
-    "tags": "a list of words",
-    "importance": "a number from 0 to 10",
-    "title": "a title",
-    "expires": "a date",
-    "entities": "a list of names",
+# What directives there are, how each is read, and what it is when it is right.
+DIRECTIVES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "index": (_read_switch, "true or false"),
+    "kind": (_read_kind, "a kind of memory"),
+    "tags": (_read_list, "a list of words"),
+    "importance": (_read_importance, "a number from 0 to 10"),
+    "title": (_read_title, "a title"),
+    "expires": (_read_date, "a date"),
+    "entities": (_read_entities, "a list of names"),
 }

@@ -17,6 +17,7 @@ from urllib.parse import unquote_to_bytes
 from bethink.errors import InvalidInput, NotFound
 from bethink.features import conversations, knowledge
 from bethink.ingest.files import Found, read_text, walk
+from bethink.ingest.markdown import parse
 from bethink.ingest.sync import Skipped
 from bethink.recall.shape import digest_lines
 from bethink.surface.mcp.schemas import FILE, MEMORY, TOPICS
@@ -154,6 +155,8 @@ def _text(memory: Bethink, uri: str) -> str:
             f"The knowledge file '{name}' {found.reason}.",
             "resources/list names those that can be read.",
         )
+    if not parse(found[0]).directives.get("index", True):
+        raise NotFound(f"The knowledge file '{name}' asks to be left out.", "It says index: false.")
     return found[0]
 
 

@@ -19,12 +19,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 360_200,
-    "lines": 53_300,
+    "tokens": 359_500,
+    "lines": 53_100,
     "files": 176,
     "import cycles": 0,
     "function-level imports of our own": 60,
-    "functions of complexity over 15": 36,
+    "functions of complexity over 15": 35,
     "test lines": 49_400,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.

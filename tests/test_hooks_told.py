@@ -94,6 +94,25 @@ def test_a_briefing_starts_with_what_the_last_session_was_asked_did_and_left(sho
     assert "- Done:" not in shop.start(session_id="chat")
 
 
+def test_what_an_agent_found_or_proposed_on_its_way_is_not_told(shop: Shop) -> None:
+    said = [
+        ("user", "decision", "We deploy from main, never from a branch", True),
+        ("assistant", "decision", "Carts belong into Redis", False),
+        ("assistant", "solution", "The import now skips empty rows", False),
+        ("user", "decision", "ok, that should also be done for orders", False),
+    ]
+    with shop.memory() as memory:
+        for number, (role, kind, text, _) in enumerate(said):
+            source = Source(f"/chats/{number}.jsonl", "transcript")
+            told_by(memory, text, source, kind, TRUST["user"], metadata={"role": role})
+        accepted = {"role": "assistant", "accepted": True}
+        source = Source("/chats/9.jsonl", "transcript")
+        told_by(memory, "Orders stay in MySQL", source, metadata=accepted)
+    told = shop.start()
+    assert "Orders stay in MySQL" in told
+    assert [text for _, _, text, expected in said if (text in told) != expected] == []
+
+
 def test_nothing_is_said_where_there_is_nothing(shop: Shop) -> None:
     shop.add("Tea is sold in tins", "fact")
     assert shop.start() == ""

@@ -10,6 +10,7 @@ ended with it: whatever came after it may have settled it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -40,6 +41,12 @@ OPEN, KEPT = (
         "conclusion",
         "discovery",
     ),
+)
+ON_THE_WAY = ("solution", "conclusion", "discovery")
+POINTING = re.compile(
+    r"\W{0,4}(?:(?:ok|okay|so|yes|yeah|but|and|then|also|well)\b\W{1,3}){0,2}"
+    r"(?:that|this|it|its|these|those|they|i|i'm|i'd|my|you|your|note that|he|she|both|neither)\b",
+    re.IGNORECASE,
 )
 LOOKED = 30  # memories of each kind that are weighed, the newest
 ENDING = 12  # turns at the end of a conversation among which its last exchange is looked for
@@ -199,12 +206,23 @@ def _best(
         if one.trust >= TRUST["agent"]
         and not one.answered
         and not is_always_told(one)
+        and _is_settled(one)
         and not (hook.source == "resume" and is_own(hook, one))
     ]
     found = memory.undisputed(found)
     worth = {one.id: _worth(one, now, *place) for one in found}
     ranked = sorted(found, key=lambda one: -worth[one.id])
     return list({one.content_hash or one.content: one for one in reversed(ranked)}.values())[::-1]
+
+
+def _is_settled(one: Memory) -> bool:
+    """Whether it can be told without the conversation that it was said in. What an agent found or mended on its way is told by the
+    digest, its proposals count when the user took them up, and a sentence that points back says nothing by itself."""
+    if one.source_type != "transcript" or one.kind in OPEN:
+        return True
+    by_agent = one.metadata.get("role") != "user"
+    proposed = one.kind == "decision" and by_agent and not one.metadata.get("accepted")
+    return one.kind not in ON_THE_WAY and not proposed and not POINTING.match(one.content)
 
 
 def _worth(one: Memory, now: datetime, below: str, branch: str) -> float:

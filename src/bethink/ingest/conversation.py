@@ -464,6 +464,8 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
     }
     if idea.pasted:
         metadata["origin"] = "pasted"
+    if idea.accepted is not None:
+        metadata["accepted"] = True
     passage = Passage(
         idea.text,
         kind=idea.kind,

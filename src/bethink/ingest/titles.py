@@ -65,7 +65,7 @@ _POLITE = (
 # What takes up a choice or an offer that stands elsewhere.
 _CHOOSES = r"\W{0,4}(?:go ahead\b|#?\d{1,2}(?:\W{0,4}$| (?:but|seems?|is|and|please|then|first|sounds|looks|for)\b))"
 # Where a request goes on to reasons, conditions and details that a title can do without.
-_CLAUSE = r"[,;:(–—?!](?=\s)|\s[-–—](?=\s)|\.(?=\s)|[，；。！？]|\s(?=(?:so that|because|since|which|while|but|and then|if (?:you|we|i|it)|as well as|in order to|so we)\s)"
+_CLAUSE = r"[,;:–—?!](?=\s)|\s(?=\()|\s[-–—](?=\s)|\.(?=\s)|[，；。！？]|\s(?=(?:so that|because|since|which|while|but|and then|if (?:you|we|i|it)|as well as|in order to|so we)\s)"
 _OUTPUT = r"[❯$%>] |(?:error|warn(?:ing)?|info|debug|fatal|panic|usage)\b[:(]|[^\s=]+=\S+ [^\s=]+=|[^\n]*\s\\$"
 _LAST = "a an the of to in on at for with and or but as by from into that this is are not no we i you it its my our your via per about when".split()
 # Words of a project's daily life that would fit any request.
@@ -305,10 +305,21 @@ WIDE = 3  # characters that one of a script without spaces counts for: it is mos
 # The part of it that each line has for itself; what one leaves free the others may use, in this order.
 DIGEST_SHARES = {"done": 80, "asked": 68, "left": 56}
 COMMITTED = 125  # of commits that are told where there are several
-COMMITS, CHECKS, EDITS = 4, 4, 4  # that are remembered from page to page
+COMMITS, CHECKS, EDITS, LATER = 4, 4, 4, 2  # that are remembered from page to page
+EACH, ALIKE = (
+    9,
+    30,
+)  # words of a request where there are several, and characters by which two are the same
 RECAP = 1000  # characters; what a host writes at greater length is no recap
 NOTHING_LEFT = "nothing"
 
+# What asks for work, and does not only ask or answer something.
+_WISHES = (
+    r"\W{0,4}(?:(?:ok|okay|yes|yeah|great|thanks|now|and|also|then|so)\b\W{1,3}){0,3}(?:(?:can|could|would|will) you|let'?s|please|we (?:need|should)"
+    r"|i(?:'d| would) (?:like|love)|i (?:want|need)|add|address|build|bump|change|check|clean|convert|create|delete|deploy|document|drop|extend"
+    r"|extract|find|fix|handle|implement|improve|investigate|look|make|merge|migrate|move|open|optimi[sz]e|rebase|refactor|release|remove|rename|replace"
+    r"|restore|review|rewrite|run|set|simplify|split|switch|test|try|turn|undo|update|upgrade|use|wire|write)\b"
+)
 # What a report says was done: not what is being done, nor what it was for.
 _DID = r"(?:[a-z]{3,}ed|made|built|wrote|written|rewrote|rewritten|split|sent|set|cut|put|done)\b"
 _REPORTS = (
@@ -330,7 +341,7 @@ _REMAINS = (
 class Course(NamedTuple):
     """What is known of a session so far: enough to tell its digest, and to go on from at the next page."""
 
-    asked: str = ""
+    asked: Sequence[str] = ()  # the first request that says something, and the last ones after it
     commits: Sequence[str] = ()
     pull: str = ""  # the number of the last pull request
     edits: Sequence[str] = ()  # names of files
@@ -397,7 +408,7 @@ def follow(
     outcomes = {name: what == "passed" for what, name in work if what in ("passed", "failed")}
     edits = [path.rpartition("/")[2] for path in done.get("edit", ())]
     course = course._replace(
-        asked=course.asked if is_telling(course.asked) else _find_asked(turns) or course.asked,
+        asked=_find_asked(course.asked, turns),
         commits=[*course.commits, *done.get("commit", ())][-COMMITS:],
         pull=[course.pull, *done.get("pull request", ())][-1],
         edits=list(dict.fromkeys([*course.edits, *edits]))[-EDITS:],
@@ -417,10 +428,17 @@ def follow(
     )
 
 
-def _find_asked(turns: Turns) -> str:
-    """The first request that says something; of "8" and "q" alone nobody would know what they mean."""
-    request = next(iter(_requests(turns, 1)), "")
-    return request if is_telling(request) or len(request.split()) > 1 else name(turns)
+def _find_asked(before: Sequence[str], turns: Turns) -> list[str]:
+    """The first request that says something, and the last ones that ask for something to be done; of "8" and "q" alone nobody
+    would know what they mean."""
+    told = _requests(turns, len(turns))
+    if not any(map(is_telling, before)):
+        first = next(iter(told), "")
+        meant = first if is_telling(first) or len(first.split()) > 1 else name(turns)
+        before, told = [meant] if meant else list(before), told[1:]
+    wishes = compile_pattern(_WISHES)
+    later = [one for one in told if is_telling(one) and wishes.match(fold_case(one))]
+    return [*before[:1], *[*before[1:], *later][-LATER:]]
 
 
 def _find_left(turns: Turns, report: Report, plan: bool) -> Sequence[str]:
@@ -443,7 +461,7 @@ def compose_digest(course: Course) -> dict[str, str]:
     """What a session was asked, did and left, within 60 tokens."""
     failing = [f"{check} fails" for check, passed in course.checks.items() if not passed]
     wanted = {
-        "asked": _join([_bare(course.asked)]),
+        "asked": _join(_unlike(_shorten_asked(course.asked))),
         "done": _shorten_paths(_tell_done(course)),
         "left": _shorten_paths(_join(course.left or failing[-1:])) or NOTHING_LEFT,
     }
@@ -456,6 +474,13 @@ def compose_digest(course: Course) -> dict[str, str]:
         # As many characters as have that width, if all of the text is as wide as its average.
         fitted[name] = _cut(wanted[name], room * len(wanted[name]) // max(room, widths[name]))
     return {name: fitted[name] for name in wanted}
+
+
+def _shorten_asked(asked: Sequence[str]) -> list[str]:
+    """A single request as it is; several by what each begins with."""
+    # Who says the same again at greater length means the same.
+    bare = list({fold_case(one)[:ALIKE]: one for one in map(_bare, asked)}.values())
+    return bare if len(bare) == 1 else [_shorten(one, EACH) for one in bare]
 
 
 def _measure(text: str) -> int:

@@ -6,8 +6,8 @@ Named tuples rather than dataclasses: every command imports this module, and twe
 This module knows no store, no model and no clock.
 """
 
-from __future__ import annotations
-
+# No `from __future__ import annotations` here: of annotations that are texts NamedTuple compiles each, which takes two of the five
+# milliseconds that this module costs every command.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType

@@ -62,14 +62,14 @@ def submit_ahead(pool: Executor, work: Callable[[], Result]) -> Future[Result]:
     return future
 
 
-_UNSAFE = re.compile(r"[\ud800-\udfff\x00]")
+_UNSAFE = r"[\ud800-\udfff\x00]"
 # A sentence ends after its mark and the quotes or brackets that close on it; a line ends at its break; Chinese and Japanese need no space.
-_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|\n\s*|(?<=[。！？])")
+_SENTENCE_END = r"(?<=[.!?…])[\"'”’)\]]*\s+|\n\s*|(?<=[。！？])"
 
 
 def clean(text: str) -> str:
     """The text without what tokenizers and JSON choke on: NUL becomes a space, half of a surrogate pair U+FFFD."""
-    if not _UNSAFE.search(text):
+    if not re.search(_UNSAFE, text):
         return text
     return (
         text.encode("utf-16-le", "surrogatepass")
@@ -80,7 +80,7 @@ def clean(text: str) -> str:
 
 def sentence_ends(text: str) -> list[int]:
     """The places where a new sentence or line begins, ascending; possibly the end of the text among them."""
-    return [match.end() for match in _SENTENCE_END.finditer(text)]
+    return [match.end() for match in re.finditer(_SENTENCE_END, text)]
 
 
 def pieces(text: str, limit: int) -> Iterator[str]:

@@ -16,10 +16,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bethink.text.ids import sha256
 from bethink.text.words import STOP_WORDS
 
 Match = re.Match[str]

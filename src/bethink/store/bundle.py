@@ -11,9 +11,9 @@ import binascii
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar
 
+from bethink.text.ids import blake2b
 from bethink.types import (
     Entity,
     Event,

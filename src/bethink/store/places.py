@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b, sha256
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.store import rows
 from bethink.store.words import unpack
+from bethink.text.ids import blake2b, sha256
 from bethink.types import Batch, Entity, Event, Memory, Relation, Source, Span, path_of
 
 OFTEN = ("turns", "relations", "memory_entities", "tombstones", "embedding_cache")

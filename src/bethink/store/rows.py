@@ -10,11 +10,11 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from hashlib import blake2b
 from typing import Any
 
 from bethink.errors import StoreCorrupt
 from bethink.store import bundle
+from bethink.text.ids import blake2b
 from bethink.types import (
     READINGS,
     TRUST,

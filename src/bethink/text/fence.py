@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import cache
 from typing import NamedTuple
 
 from bethink.types import TRUST, Hit
@@ -37,20 +38,25 @@ def _characters(ranges: str) -> Iterator[int]:
         yield from range(int(first, 16), int(last or first, 16) + 1)
 
 
-_UNSEEN: dict[int, str | None] = dict.fromkeys(_characters(_UNSEEN_RANGES))
-_UNSEEN |= {0x0B: "\n", 0x0C: "\n", 0x85: "\n", 0x2028: "\n", 0x2029: "\n"}
-_ESCAPES = re.compile(
+@cache
+def _unseen() -> dict[int, str | None]:
+    """Each such character, and what stands in its place."""
+    breaks = dict.fromkeys((0x0B, 0x0C, 0x85, 0x2028, 0x2029), "\n")
+    return {**dict.fromkeys(_characters(_UNSEEN_RANGES)), **breaks}
+
+
+# Patterns are compiled when they are first used: most commands quote nothing.
+_ESCAPES = (
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,16}[@-~]?"  # colours, cursor
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)?"  # titles, links, the clipboard
     r"|\x1b[ -/]{0,8}[0-~]?"
 )
 # Our own mark in any shape that could be taken for it, and the tags in which hosts speak to their models. However many blanks stand in
 # them: `one_line` leaves one. Nothing here tries a blank twice (`*+`), so that a long row of them costs no more than its length.
-_MARK = re.compile(r"[<＜﹤‹〈⟨](?=[\s/／⁄∕\\]*+bethink[\W_]*+memory)", re.IGNORECASE)
-_HOSTS = re.compile(
-    r"<(?=\s*+/?\s*+(?:system[-_](?:reminder|notification)|task-notification|user-prompt-submit-hook|session-start-hook"
-    r"|environment_context|user_instructions|hook_context|antml:\w|function_(?:calls|results))\b)",
-    re.IGNORECASE,
+_MARK = r"(?i)[<＜﹤‹〈⟨](?=[\s/／⁄∕\\]*+bethink[\W_]*+memory)"
+_HOSTS = (
+    r"(?i)<(?=\s*+/?\s*+(?:system[-_](?:reminder|notification)|task-notification|user-prompt-submit-hook|session-start-hook"
+    r"|environment_context|user_instructions|hook_context|antml:\w|function_(?:calls|results))\b)"
 )
 
 
@@ -121,12 +127,12 @@ def clean(text: str) -> str:
     if not text.isprintable():
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         if "\x1b" in text or not text.isascii():
-            text = _ESCAPES.sub("", text)
-        text = text.translate(_UNSEEN)
+            text = re.sub(_ESCAPES, "", text)
+        text = text.translate(_unseen())
     elif not text.isascii():
-        text = text.translate(_UNSEEN)  # variation selectors count as printable
-    text = _MARK.sub("[", text)
-    return _HOSTS.sub("‹", text) if "<" in text else text
+        text = text.translate(_unseen())  # variation selectors count as printable
+    text = re.sub(_MARK, "[", text)
+    return re.sub(_HOSTS, "‹", text) if "<" in text else text
 
 
 def trust_word(trust: int) -> str:

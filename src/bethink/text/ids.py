@@ -1,10 +1,27 @@
-"""Ids: UUID version 7, so that they sort by the time they were made."""
+"""Ids: UUID version 7, so that they sort by the time they were made; and hashes without OpenSSL, whose library takes longer to load
+than a search takes to run."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hashlib import blake2b, sha256
+else:
+    try:
+        from _blake2 import blake2b
+
+        from _sha2 import sha256
+    except ImportError:
+        try:
+            from _sha256 import sha256  # until Python 3.12
+        except ImportError:
+            from hashlib import blake2b, sha256
+
+__all__ = ["blake2b", "new_id", "sha256"]
 
 _lock = threading.Lock()
 _last = 0

@@ -28,7 +28,7 @@ from common import machine, table, told
 from bethink.config import Config
 from bethink.embed import open_embedder
 from bethink.hosts import read
-from bethink.hosts.speech import shortened, spoken
+from bethink.hosts.base import extract_speech, shorten
 from bethink.ingest.topics import Said, segment
 
 CHARACTERS = 1600  # of a turn that are embedded: its first two windows
@@ -102,7 +102,7 @@ def sessions(folder: Path, transcripts: dict[str, Path]) -> dict[str, list[Excha
 def _messages(documents: Sequence[dict]) -> Iterator[Said]:
     for document in documents:
         role, _, text = document["text"].partition(": ")
-        text = shortened(spoken(text).text)
+        text = shorten(extract_speech(text).text)
         if text and not text.startswith("This session is being continued"):
             yield Said(
                 role,
@@ -117,7 +117,7 @@ def _transcript(path: Path) -> Iterator[Said]:
         if turn.agent is None and not turn.summary:
             yield Said(
                 turn.role,
-                shortened(turn.text),
+                shorten(turn.text),
                 turn.at,
                 turn.line,
                 turn.cwd,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bethink.hosts.speech import spoken
+from bethink.hosts.base import extract_speech
 from bethink.text import fence
 from bethink.text.fence import (
     CUT,
@@ -118,14 +118,14 @@ def test_no_memory_can_end_or_open_a_fence(text, field):
 @pytest.mark.parametrize("text", HOSTILE)
 def test_transcripts_lose_every_word_of_a_fenced_answer(text):
     shown = fence_items([quote(f"secret {text} secret"), quote("secret", brief=True)], new_marker())
-    heard = spoken(f"before\n{shown}\nafter")
+    heard = extract_speech(f"before\n{shown}\nafter")
     assert heard.text.split() == ["before", "after"]
     assert heard.recalled == 1
 
 
 def test_transcripts_lose_an_answer_that_was_cut():
     shown = fence_items([quote("secret " * 500)], new_marker(), 700)
-    assert spoken(f"before {shown} after").text.split() == ["before", "after"]
+    assert extract_speech(f"before {shown} after").text.split() == ["before", "after"]
 
 
 @pytest.mark.parametrize(

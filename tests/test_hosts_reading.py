@@ -14,7 +14,8 @@ from transcripts import CLAUDE, LINE_FILES, SESSION, claude_line, read, stored, 
 
 from bethink import hosts
 from bethink.errors import BethinkError
-from bethink.hosts import base, lines
+from bethink.hosts import base
+from bethink.hosts import transcript as lines
 from bethink.hosts.base import Fact
 
 EVERY = pytest.mark.parametrize("name", LINE_FILES)

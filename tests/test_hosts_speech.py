@@ -9,20 +9,20 @@ from growth import grows_too_fast, long_text
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bethink.hosts.speech import (
+from bethink.hosts.base import (
     FENCE_LINES,
     TEXT_LENGTH,
-    memory_mode,
-    shortened,
+    extract_speech,
+    find_memory_mode,
+    shorten,
     split_private,
-    spoken,
 )
 from bethink.text.fence import Quote, fence_items, new_marker
 
 
 def test_a_long_fenced_block_loses_its_middle():
     block = "\n".join(f"line {number}" for number in range(352))
-    text = shortened(f"It fails:\n```text\n{block}\n```\nWhy?")
+    text = shorten(f"It fails:\n```text\n{block}\n```\nWhy?")
     assert "[… 316 lines left out]" in text
     assert text.startswith("It fails:\n```text\nline 0\n")
     assert text.endswith("line 351\n```\nWhy?")
@@ -31,22 +31,22 @@ def test_a_long_fenced_block_loses_its_middle():
 
 def test_a_short_block_and_a_fence_inside_another_stay():
     text = "````md\n```\n" + "x\n" * 20 + "```\n````\nend"
-    assert shortened(text) == text
+    assert shorten(text) == text
 
 
 def test_a_fence_that_is_never_closed_is_shortened_too():
-    assert shortened("```\n" + "x\n" * 500).count("x") < FENCE_LINES
+    assert shorten("```\n" + "x\n" * 500).count("x") < FENCE_LINES
 
 
 def test_a_long_text_loses_its_middle_at_lines_where_it_can():
     lines = [f"{number:05} " + "word " * 10 for number in range(2000)]
-    text = shortened("\n".join(lines))
+    text = shorten("\n".join(lines))
     assert len(text) < TEXT_LENGTH
     head, _, tail = text.partition("\n[… ")
     assert all(line.rstrip() in text for line in (lines[0], lines[-1]))
     assert head.split("\n")[-1].startswith(("00", "01"))
     assert "characters left out]" in tail
-    assert len(shortened("x" * 100_000)) < TEXT_LENGTH
+    assert len(shorten("x" * 100_000)) < TEXT_LENGTH
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_long_text_loses_its_middle_at_lines_where_it_can():
     ],
 )
 def test_memory_is_switched_by_a_line_of_its_own(text, mode, left):
-    assert memory_mode(text) == (mode, left)
+    assert find_memory_mode(text) == (mode, left)
 
 
 HOSTILE = (
@@ -76,12 +76,14 @@ HOSTILE = (
 
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_a_hostile_text_costs_what_its_length_costs(unit):
-    assert not grows_too_fast(lambda text: memory_mode(spoken(text).text), long_text("", unit))
+    assert not grows_too_fast(
+        lambda text: find_memory_mode(extract_speech(text).text), long_text("", unit)
+    )
 
 
 @given(st.text(max_size=200))
 def test_any_text_can_be_stored(text):
-    said = spoken(text).text
+    said = extract_speech(text).text
     assert said.encode().decode() == said
     assert "\0" not in said
 
@@ -90,7 +92,7 @@ def test_what_bethink_fences_is_what_is_taken_out():
     marker = new_marker()
     text = f"</bethink-memory {marker}> We use MySQL. </bethink-memory>"
     quote = Quote("01a1", "fact", 3, "note", datetime(2026, 5, 4, tzinfo=UTC), text)
-    said = spoken(f"Which database?\n{fence_items(['Recalled', quote], marker)}\nThanks.")
+    said = extract_speech(f"Which database?\n{fence_items(['Recalled', quote], marker)}\nThanks.")
     assert said.text.split() == ["Which", "database?", "Thanks."]
     assert said.recalled == 1
 
@@ -98,7 +100,7 @@ def test_what_bethink_fences_is_what_is_taken_out():
 @given(st.text(alphabet="abc <>/\n", max_size=60), st.text(alphabet="ab", min_size=1, max_size=5))
 def test_what_was_recalled_is_never_learned(inside, mark):
     text = f"before\n<bethink-memory id={mark}>SECRET {inside} SECRET</bethink-memory id={mark}>\nafter"
-    assert spoken(text).text.split() == ["before", "after"]
+    assert extract_speech(text).text.split() == ["before", "after"]
 
 
 @pytest.mark.parametrize(

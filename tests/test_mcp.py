@@ -21,7 +21,7 @@ from bethink import Bethink, __version__
 from bethink.config import Config
 from bethink.features import inbox
 from bethink.hooks import state
-from bethink.hosts.speech import spoken
+from bethink.hosts.base import extract_speech
 from bethink.recall.shape import tokens
 from bethink.surface.mcp.schemas import MOST_IDS, MOST_STORED, PROMPTS, TOOLS
 from bethink.text.fence import NOTICE
@@ -323,7 +323,7 @@ def test_ten_hits_fit_into_a_thousand_tokens(talk):
         )
         assert tokens(answer) <= arguments.get("max_tokens", 1000), arguments
         assert FENCED.search(answer), "closed, however short"
-        assert spoken(answer).recalled == 1
+        assert extract_speech(answer).recalled == 1
     assert (
         len(
             re.findall(

@@ -25,7 +25,7 @@ from bethink.ingest.redact import redact_name, redact_value
 from bethink.types import NOTHING, Batch, Memory, Session, Source, Span
 
 if TYPE_CHECKING:
-    from bethink.hosts.base import Page, Position, Turn
+    from bethink.hosts.base import Position, TranscriptPage, Turn
     from bethink.hosts.transcript import Transcript
 
 COLLECTION = "transcripts"
@@ -207,7 +207,7 @@ class _Quiet(NamedTuple):
 def _take(
     memory: Bethink,
     transcript: Transcript,
-    page: Page,
+    page: TranscriptPage,
     place: Source,
     states: dict[str, Any],
     home: str | None,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink.hooks import state
 from bethink.hooks.event import PEOPLE, Hook
 from bethink.hooks.evidence import Asked, asked, confidence
-from bethink.hosts.speech import notice, without_blocks
+from bethink.hosts.base import is_notice, remove_blocks
 from bethink.ingest.redact import PRIVATE, redact
 from bethink.recall.excerpt import Sought, choose_excerpt
 from bethink.recall.shape import citation, tokens
@@ -65,9 +65,9 @@ def find_question(hook: Hook) -> str:
     if hook.source not in PEOPLE or _COMMAND.match(text):
         return ""
     if "<" in text:
-        if notice(text):
+        if is_notice(text):
             return ""
-        text, _ = without_blocks(text)
+        text, _ = remove_blocks(text)
         if "private" in text.lower():
             text = redact(text).text.replace(PRIVATE, " ")
     text = _FIELD.sub(r"\1 ", _SYNTAX.sub(" ", text))

@@ -2,25 +2,25 @@
 
 claude  codex  copilot  gemini  opencode  cursor   agents: `Reader`s of their transcripts, and `targets` that `install` writes
 plain                                              exported chats, in Markdown or JSON
-base  lines  transcript  speech                    what readers share
+base  transcript                                   what readers share
 place  edit  install  check                        connecting agents, and proving that they are connected
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import InvalidInput
-from bethink.hosts.base import START, Position
-from bethink.hosts.lines import read_head, read_objects, read_outline
+from bethink.hosts.base import START, Position, text_of
+from bethink.hosts.transcript import DATABASE, read_head, read_objects, read_outline
 
 if TYPE_CHECKING:
     from bethink.hosts.transcript import Transcript
 
-# In the order in which they are asked whether a file is theirs.
 HOSTS = ("claude", "codex", "copilot", "gemini", "opencode", "cursor", "plain")
 # Those that can be connected, and what people call them.
 AGENTS = {
@@ -36,8 +36,8 @@ TRIED = 40  # lines of it
 
 
 def agent(host: str) -> Any:
-    """The module of a host. Reading: read(path, position, bound), recognises(entry), locate(environment, home). Connecting:
-    PROGRAM, EVENTS, folder(place), targets(place), notes(place), and in some plugin(place), why_blocked(place)."""
+    """The module of a host. Reading: read(path, position, bound), TRANSCRIPTS. Connecting: PROGRAM, EVENTS, folder(place),
+    targets(place), notes(place), and in some plugin(place), why_blocked(place)."""
     if host not in HOSTS:
         raise InvalidInput(f"There is no agent host '{host}'.", f"One of: {', '.join(HOSTS)}.")
     return import_module(f"bethink.hosts.{host}")
@@ -45,7 +45,6 @@ def agent(host: str) -> Any:
 
 def read(path: Path, position: Position = START, host: str | None = None) -> Transcript:
     """A transcript, ready to give its pages. Without a host, the file tells whose it is."""
-
     name = host or detect(path)
     if not name:
         raise InvalidInput(
@@ -58,20 +57,36 @@ def read(path: Path, position: Position = START, host: str | None = None) -> Tra
 
 def detect(path: Path) -> str | None:
     """Whose transcript a file is, by what stands in its first lines."""
-
     head = read_head(path, PEEK)
-    if head.startswith(agent("opencode").HEADER):
+    if head.startswith(DATABASE):
         return "opencode" if path.name.startswith("opencode") else None
+    plain = agent("plain")
     for entry in _read_first_entries(head):
-        for host in HOSTS:
-            if agent(host).recognises(entry):
-                return host
-    return "plain" if agent("plain").looks_like(path, head) else None
+        if host := recognise(entry) or ("plain" if plain.is_chat(entry) else ""):
+            return host
+    return "plain" if plain.is_likely(path, head) else None
+
+
+def recognise(entry: Mapping[str, Any]) -> str:
+    """Whose line an object is, '' for nobody's: each agent's first lines have keys that no other's have."""
+    type, keys = text_of(entry, "type"), entry.keys()
+    by_gemini = type in ("user", "gemini") and "content" in keys and "id" in keys
+    if by_gemini or {"sessionId", "projectHash"} <= keys or {"$set", "$rewindTo"} & keys:
+        return "gemini"
+    if isinstance(entry.get("payload"), dict) or {"instructions", "timestamp"} <= keys:
+        return "codex"
+    if "." in type and isinstance(entry.get("data"), dict):
+        return "copilot"
+    if type and {"uuid", "parentUuid", "leafUuid", "sessionId", "snapshot"} & keys:
+        return "claude"
+    if "info" in keys and isinstance(entry.get("messages"), list):
+        return "opencode"
+    speaks = entry.get("role") in ("user", "assistant") and not type
+    return "cursor" if speaks and isinstance(entry.get("message"), dict) else ""
 
 
 def _read_first_entries(head: bytes) -> Iterator[dict[str, Any]]:
     """The first objects of a file: the keys of its one value if that goes over many lines, otherwise its lines."""
-
     lines = head.lstrip(b"\xef\xbb\xbf \t\r\n").splitlines()[:TRIED]
     if lines and not read_objects(lines[0])[1]:
         yield read_outline(head)
@@ -81,10 +96,14 @@ def _read_first_entries(head: bytes) -> Iterator[dict[str, Any]]:
 
 def locate(host: str, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
     """A host's transcripts where it keeps them, newest first."""
+    variable, folder, *patterns = agent(host).TRANSCRIPTS
+    base = Path(environment.get(variable) or home / folder)
+    paths = {path for pattern in patterns for path in base.glob(pattern)}
+    if host == "opencode" and (named := environment.get("OPENCODE_DB")):
+        paths.add(base / "opencode" / named)
     found: dict[Path, float] = {}
-    for path in agent(host).locate(environment, home):
-        try:
-            found[path] = path.stat().st_mtime
-        except OSError:
-            continue
+    for path in paths:
+        with suppress(OSError):  # a journal of Claude Code is about the work of its sub-agents
+            if path.name != "journal.jsonl":
+                found[path] = path.stat().st_mtime
     yield from sorted(found, key=lambda path: (-found[path], path))

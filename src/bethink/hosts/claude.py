@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import lines, place
+from bethink.hosts import place
 from bethink.hosts.base import (
     BOOKKEEPING,
     COMMAND,
@@ -34,28 +34,38 @@ from bethink.hosts.base import (
     INJECTED,
     MACHINE,
     PROGRESS,
-    START,
     THINKING,
     TOOL_CALL,
     TOOL_RESULT,
     UNKNOWN,
-    Position,
     Turn,
     dict_of,
     dicts_of,
+    find_block,
+    find_memory_mode,
+    is_notice,
     name_of,
+    remove_blocks,
+    split_private,
     text_of,
     texts_of,
     time_of,
 )
 from bethink.hosts.edit import PROMPT_TOOL, SERVER
 from bethink.hosts.place import HostFile, InstallPlace
-from bethink.hosts.speech import block, memory_mode, notice, split_private, without_blocks
-from bethink.hosts.transcript import PLAN, LineTranscript
+from bethink.hosts.transcript import (
+    PLAN,
+    LineTranscript,
+    open_stream,
+    read_lines,
+    read_object,
+)
 from bethink.skills import NAMES as OWN_COMMANDS
 from bethink.text.fence import TAG
 
 PROGRAM = "claude"
+# The variable that moves its folder, that folder in the home, and where the transcripts are in it.
+TRANSCRIPTS = ("CLAUDE_CONFIG_DIR", ".claude", "projects/*/**/*.jsonl")
 EVENTS = place.USUAL_EVENTS
 
 # What lines are that say nothing.
@@ -66,7 +76,6 @@ TYPES = dict.fromkeys(
     "session-owner started result queue-operation".split(),
     BOOKKEEPING,
 ) | {"progress": PROGRESS}
-SPOKEN_TYPES = ("user", "assistant", "system", "attachment", "progress")
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 # Our skill that answers from memory, in a sub-agent of its own: what it says is known already, and must not confirm itself.
 RECALLING = ("remember", "bethink:remember")
@@ -84,25 +93,6 @@ ANSWERED = ("User has answered your questions:", "Your questions have been answe
 NOTE = "\n\nNote: The user's next message may contain a correction or preference."
 
 
-def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> ClaudeTranscript:
-    return ClaudeTranscript(path, position, bound)
-
-
-def recognises(entry: Mapping[str, Any]) -> bool:
-    """Whether a line is one of Claude Code's."""
-    type = text_of(entry, "type")
-    if type in SPOKEN_TYPES:
-        return not entry.keys().isdisjoint(("uuid", "parentUuid", "sessionId"))
-    return type in TITLES or type in TYPES or type == "memory-mode"
-
-
-def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-    folder = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
-    for path in folder.glob("*/**/*.jsonl"):
-        if path.name != "journal.jsonl":
-            yield path
-
-
 class ClaudeTranscript(LineTranscript):
     host = "claude"
 
@@ -112,7 +102,7 @@ class ClaudeTranscript(LineTranscript):
         self.parents: set[str] = set()
         if self.path.name.startswith("agent-"):  # what a sub-agent was started for stands beside it
             about = self.path.with_suffix(".meta.json")
-            told = lines.read_object(about.read_bytes()) if about.is_file() else {}
+            told = read_object(about.read_bytes()) if about.is_file() else {}
             self.set_title(told.get("description"), "")
 
     def own_state(self) -> dict[str, Any]:
@@ -241,6 +231,9 @@ class ClaudeTranscript(LineTranscript):
                 return
 
 
+read = ClaudeTranscript
+
+
 def agent_of(entry: Mapping[str, Any]) -> str | None:
     """Which sub-agent a line belongs to. Before 2.0.28 they had no id and stood in the file of the session."""
     return name_of(entry, "agentId") or ("sidechain" if entry.get("isSidechain") is True else None)
@@ -262,22 +255,26 @@ def find_typed(texts: list[str]) -> tuple[list[str], str]:
     for text in texts:
         start = text.lstrip()
         if start.startswith("<user-memory-input>"):
-            found.append(block(text, "user-memory-input") or "")
+            found.append(find_block(text, "user-memory-input") or "")
         elif start.startswith(("<command-name>", "<command-message>")):
-            plugin, _, name = (block(text, "command-name") or "").lstrip("/").rpartition(":")
-            if name in OWN_COMMANDS or "bethink" in plugin:
-                reason = INJECTED
-            else:
-                reason = COMMAND
-                found.append("" if name in SETTINGS else block(text, "command-args") or "")
-        elif notice(text):
+            words, reason = read_command(text)
+            found.append(words)
+        elif is_notice(text):
             reason = ERROR if text.startswith("[") else MACHINE
         else:
-            words, removed = without_blocks(text) if "<" in text else (text, 0)
+            words, removed = remove_blocks(text) if "<" in text else (text, 0)
             if removed and not words.strip():
                 reason = COMMAND if start.startswith(("<local-command", "<bash-")) else MACHINE
             found.append(words)
     return [text for text in found if text.strip()], reason
+
+
+def read_command(text: str) -> tuple[str, str]:
+    """What was typed behind a slash command, and the reason if that is nothing."""
+    plugin, _, name = (find_block(text, "command-name") or "").lstrip("/").rpartition(":")
+    if name in OWN_COMMANDS or "bethink" in plugin:
+        return "", INJECTED
+    return "" if name in SETTINGS else find_block(text, "command-args") or "", COMMAND
 
 
 def find_answers(result: dict[str, Any], results: list[dict[str, Any]]) -> list[str]:
@@ -300,14 +297,14 @@ def find_answers(result: dict[str, Any], results: list[dict[str, Any]]) -> list[
 def find_switches(path: Path, bound: int) -> Iterator[tuple[dict[str, Any], bool]]:
     """The lines in which memory was switched in a session, and whether off."""
     hidden = False  # by a `<private>` that is not closed yet
-    with lines.open_stream(path) as stream:
-        for line in lines.read_lines(stream, bound=bound):
+    with open_stream(path) as stream:
+        for line in read_lines(stream, bound=bound):
             if not line.data or not (b"memory-mode" in line.data or b"rivate>" in line.data):
                 continue
-            entry = lines.read_object(line.data)
+            entry = read_object(line.data)
             mode = entry.get("mode") if entry.get("type") == "memory-mode" else None
             if entry.get("type") == "user" and not is_made_by_machine(entry):
-                mode, text = memory_mode(
+                mode, text = find_memory_mode(
                     "\n".join(texts_of(dict_of(entry, "message").get("content")))
                 )
                 was, (_, hidden) = hidden, split_private(text, hidden)

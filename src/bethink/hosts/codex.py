@@ -15,40 +15,49 @@ It is connected by the MCP server in `config.toml`, hooks in `hooks.json` beside
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import lines, place
+from bethink.hosts import place
 from bethink.hosts.base import (
     BOOKKEEPING,
     CONTEXT,
     MACHINE,
     PROGRESS,
-    START,
     THINKING,
     TOOL_CALL,
     TOOL_RESULT,
     UNKNOWN,
     Fact,
-    Position,
     Turn,
     as_name,
     dict_of,
     dicts_of,
+    find_reason,
     list_of,
     make_id,
     name_of,
+    remove_blocks,
     text_of,
     texts_of,
     time_of,
 )
 from bethink.hosts.edit import SERVER, HostEntry
 from bethink.hosts.place import HostFile, InstallPlace
-from bethink.hosts.speech import without_blocks
-from bethink.hosts.transcript import LineTranscript
+from bethink.hosts.transcript import LineTranscript, read_object
 
 PROGRAM = "codex"
+# The variable that moves its folder, that folder in the home, and where the transcripts are in it.
+TRANSCRIPTS = (
+    "CODEX_HOME",
+    ".codex",
+    *(
+        f"{kept}/**/rollout-*.{ending}"
+        for kept in ("sessions", "archived_sessions")
+        for ending in ("jsonl", "jsonl.zst")
+    ),
+)
 EVENTS = place.USUAL_EVENTS
 TYPES = "session_meta turn_context response_item event_msg compacted world_state token_usage_record".split()
 CALLS = (
@@ -67,23 +76,6 @@ OUTPUTS = ("input_text", "output_text", "text")
 # How the answer of a command says that it failed, as text or as JSON.
 FAILED = re.compile(r"\bexit(?:ed with code |_code\W{1,4})[1-9]")
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,500})$", re.MULTILINE)
-
-
-def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> CodexTranscript:
-    return CodexTranscript(path, position, bound)
-
-
-def recognises(entry: Mapping[str, Any]) -> bool:
-    return (entry.get("type") in TYPES and isinstance(entry.get("payload"), dict)) or (
-        "instructions" in entry and "timestamp" in entry
-    )
-
-
-def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-    base = Path(environment.get("CODEX_HOME") or home / ".codex")
-    for kept in ("sessions", "archived_sessions"):
-        for ending in ("jsonl", "jsonl.zst"):
-            yield from (base / kept).rglob(f"rollout-*.{ending}")
 
 
 class CodexTranscript(LineTranscript):
@@ -145,7 +137,7 @@ class CodexTranscript(LineTranscript):
         if type in CALLS:
             arguments = payload.get("arguments")
             if isinstance(arguments, str):  # JSON inside a string
-                arguments = lines.read_object(arguments)
+                arguments = read_object(arguments)
             name = text_of(payload, "namespace") + text_of(payload, "name")
             self.add_call(name or type, arguments, self.agent, payload.get("call_id"))
             patched = find_patched(payload)
@@ -156,7 +148,7 @@ class CodexTranscript(LineTranscript):
             text = output if isinstance(output, str) else "\n".join(texts_of(output, OUTPUTS))
             self.add_result(payload.get("call_id"), text, FAILED.search(text[:400]) is not None)
             return TOOL_RESULT
-        return THINKING if type == "reasoning" else BOOKKEEPING if type else UNKNOWN
+        return find_reason(type, {"reasoning": THINKING})
 
     def take_message(
         self, payload: dict[str, Any], entry: dict[str, Any], number: int
@@ -191,6 +183,9 @@ class CodexTranscript(LineTranscript):
         return PROGRESS
 
 
+read = CodexTranscript
+
+
 def find_typed(texts: list[str], kinds: list[Any]) -> list[str]:
     """Which texts of a `user` message a person typed."""
     if kinds:
@@ -201,7 +196,7 @@ def find_typed(texts: list[str], kinds: list[Any]) -> list[str]:
         if text.startswith(EDITOR) and REQUEST in text:
             text = text.partition(REQUEST)[2]
         if "<" in text:
-            text = without_blocks(text, ("skill", "INSTRUCTIONS", "user_action"))[0]
+            text = remove_blocks(text, ("skill", "INSTRUCTIONS", "user_action"))[0]
         if text.strip() and not text.lstrip().startswith(PREAMBLES):
             found.append(text)
     return found
@@ -211,7 +206,7 @@ def render_review(text: str) -> str:
     """A review as its reader sees it; the reviewer answers in JSON."""
     if not text.lstrip().startswith("{") or '"overall_correctness"' not in text:
         return text
-    review = lines.read_object(text)
+    review = read_object(text)
     findings = dicts_of(review, "findings")
     parts = [f"**{text_of(one, 'title')}**\n{text_of(one, 'body')}" for one in findings]
     verdict = [text_of(review, key) for key in ("overall_correctness", "overall_explanation")]

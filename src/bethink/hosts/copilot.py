@@ -12,11 +12,11 @@ Code writes them make Copilot send what Claude Code sends.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import lines, place
+from bethink.hosts import place
 from bethink.hosts.base import (
     BOOKKEEPING,
     CONTEXT,
@@ -24,11 +24,9 @@ from bethink.hosts.base import (
     ERROR,
     MACHINE,
     PROGRESS,
-    START,
     TOOL_CALL,
     TOOL_RESULT,
     UNKNOWN,
-    Position,
     Turn,
     as_dict,
     dict_of,
@@ -41,6 +39,8 @@ from bethink.hosts.place import HostFile, InstallPlace
 from bethink.hosts.transcript import LineTranscript
 
 PROGRAM = "copilot"
+# The variable that moves its folder, that folder in the home, and where the transcripts are in it.
+TRANSCRIPTS = ("COPILOT_HOME", ".copilot", "session-state/*/events.jsonl", "session-state/*.jsonl")
 EVENTS = {name: event for name, event in place.USUAL_EVENTS.items() if name != "PostCompact"}
 REASONS = {
     "tool.execution_complete": TOOL_RESULT,
@@ -50,20 +50,6 @@ REASONS = {
     "session.error": ERROR,
     "session.warning": ERROR,
 }
-
-
-def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> CopilotTranscript:
-    return CopilotTranscript(path, position, bound)
-
-
-def recognises(entry: Mapping[str, Any]) -> bool:
-    return "." in text_of(entry, "type") and isinstance(entry.get("data"), dict)
-
-
-def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-    sessions = _sessions(environment, home)
-    yield from sessions.glob("*/events.jsonl")
-    yield from sessions.glob("*.jsonl")
 
 
 def find_directory(environment: Mapping[str, str], home: Path) -> str:
@@ -129,6 +115,9 @@ class CopilotTranscript(LineTranscript):
             summary = self.make_turn(id, "assistant", text, at, number, summary=True)
             return summary if text else BOOKKEEPING
         return REASONS.get(type, PROGRESS if "." in type else UNKNOWN)
+
+
+read = CopilotTranscript
 
 
 # Connecting

@@ -9,31 +9,32 @@ It is connected by a file of MCP servers, a file of hooks, a folder of skills.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import lines, place
+from bethink.hosts import place
 from bethink.hosts.base import (
     CONTEXT,
     EMPTY,
     MACHINE,
-    START,
     TOOL_CALL,
     UNKNOWN,
-    Position,
     Turn,
     dict_of,
     dicts_of,
+    find_block,
     make_id,
+    remove_blocks,
     texts_of,
     time_of,
 )
 from bethink.hosts.place import HostFile, InstallPlace
-from bethink.hosts.speech import block, without_blocks
 from bethink.hosts.transcript import LineTranscript
 
 PROGRAM = "cursor-agent"
+# The variable that moves its folder, that folder in the home, and where the transcripts are in it.
+TRANSCRIPTS = ("", ".cursor", "projects/*/agent-transcripts/**/*.jsonl")
 EVENTS = {
     "sessionStart": "session-start",
     "beforeSubmitPrompt": "prompt",
@@ -46,19 +47,6 @@ EVENTS = {
 ADDED = tuple(
     "attached_files open_and_recently_viewed_files additional_data user_info rules git_status agent_skills".split()
 )
-
-
-def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> CursorTranscript:
-    return CursorTranscript(path, position, bound)
-
-
-def recognises(entry: Mapping[str, Any]) -> bool:
-    speaks = entry.get("role") in ("user", "assistant") and "type" not in entry
-    return speaks and isinstance(entry.get("message"), dict)
-
-
-def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-    yield from (home / ".cursor" / "projects").glob("*/agent-transcripts/**/*.jsonl")
 
 
 class CursorTranscript(LineTranscript):
@@ -85,11 +73,14 @@ class CursorTranscript(LineTranscript):
         if role == "user":
             if self.agent:
                 return (MACHINE,)
-            text = block(text, "user_query") or without_blocks(text, ADDED)[0]
+            text = find_block(text, "user_query") or remove_blocks(text, ADDED)[0]
         if not text.strip():
             return (TOOL_CALL if calls else EMPTY,)
         id, at = make_id(self.session, self.agent, number, role, text), time_of(entry, "timestamp")
         return (self.make_turn(id, str(role), text, at, number, agent=self.agent),)
+
+
+read = CursorTranscript
 
 
 # Connecting

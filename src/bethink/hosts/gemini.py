@@ -10,11 +10,11 @@ It is connected by hooks and the MCP server in its settings, skills where severa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import lines, place
+from bethink.hosts import place
 from bethink.hosts.base import (
     BOOKKEEPING,
     EMPTY,
@@ -24,13 +24,13 @@ from bethink.hosts.base import (
     START,
     TOOL_CALL,
     TOOL_RESULT,
-    UNKNOWN,
     Position,
     Turn,
     as_dict,
     as_text,
     dict_of,
     dicts_of,
+    find_reason,
     list_of,
     make_id,
     name_of,
@@ -38,9 +38,16 @@ from bethink.hosts.base import (
     time_of,
 )
 from bethink.hosts.place import HostFile, InstallPlace
-from bethink.hosts.transcript import LineTranscript, Transcript, WholeTranscript
+from bethink.hosts.transcript import BOUND, LineTranscript, Transcript, WholeTranscript, read_head
 
 PROGRAM = "gemini"
+# The variable that moves its folder, that folder in the home, and where the transcripts are in it.
+TRANSCRIPTS = (
+    "GEMINI_CLI_HOME",
+    "",
+    ".gemini/tmp/*/chats/**/*.jsonl",
+    ".gemini/tmp/*/chats/**/*.json",
+)
 EVENTS = {
     "SessionStart": "session-start",
     "BeforeAgent": "prompt",
@@ -55,25 +62,13 @@ ACKNOWLEDGED = "Got it. Thanks for the additional context!"
 
 
 def read(
-    path: Path, position: Position = START, bound: int = lines.BOUND
+    path: Path, position: Position = START, bound: int = BOUND
 ) -> GeminiTranscript | GeminiObject:
     # Whether a file is one object over many lines, whatever its name says.
-    first = lines.read_head(path).lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0].strip()
+    first = read_head(path).lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0].strip()
     if first == b"{" or (path.suffix == ".json" and first.startswith(b"{")):
         return GeminiObject(path, position)
     return GeminiTranscript(path, position, bound)
-
-
-def recognises(entry: Mapping[str, Any]) -> bool:
-    is_message = entry.get("type") in ("user", "gemini") and "content" in entry and "id" in entry
-    is_head = "sessionId" in entry and "projectHash" in entry
-    return is_message or is_head or "$set" in entry or "$rewindTo" in entry
-
-
-def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-    base = Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp"
-    for ending in ("jsonl", "json"):
-        yield from base.glob(f"*/chats/**/*.{ending}")
 
 
 class GeminiMessages(Transcript):
@@ -105,17 +100,12 @@ class GeminiMessages(Transcript):
     def take_message(self, fields: dict[str, Any], number: int, copied: bool = False) -> Turn | str:
         type = fields.get("type")
         if type not in ("user", "gemini"):
-            known = BOOKKEEPING if isinstance(type, str) else UNKNOWN
-            return ERROR if type in ("error", "warning") else known
+            return find_reason(type, {"error": ERROR, "warning": ERROR})
         parts = list_of(fields, "content") or [fields.get("content")]
-        said = [part for part in parts if as_dict(part).get("thought") is not True]
-        texts = [as_text(as_dict(part).get("text", part)) for part in said]
-        text = "\n\n".join(text for text in texts if text.strip())
+        text = find_text(parts)
         calls = dicts_of(fields, "toolCalls")
-        for call in () if copied else calls:
-            self.add_call(call.get("name"), call.get("args"), self.agent, call.get("id"))
-            if "status" in call:
-                self.add_result(call.get("id"), find_output(call), call["status"] != "success")
+        if not copied:
+            self.add_calls(calls)
         if not text:
             results = any("functionResponse" in as_dict(part) for part in parts)
             return TOOL_RESULT if results else TOOL_CALL if calls else EMPTY
@@ -124,16 +114,32 @@ class GeminiMessages(Transcript):
         id, words = name_of(fields, "id"), make_id(text)
         if id and self.words.get(id) == words:
             return REPEATED
-        if id and id in self.words:
-            id = make_id(id, words)
-        if id:
-            self.words.setdefault(id, words)
-        while len(self.words) > KNOWN:
-            del self.words[next(iter(self.words))]
+        id = self.note_words(id, words) if id else None
         summary = text.lstrip().startswith(SNAPSHOT)
         role = "user" if type == "user" and not summary else "assistant"
         at = time_of(fields, "timestamp")
         return self.make_turn(id, role, text, at, number, agent=self.agent, summary=summary)
+
+    def add_calls(self, calls: list[dict[str, Any]]) -> None:
+        for call in calls:
+            self.add_call(call.get("name"), call.get("args"), self.agent, call.get("id"))
+            if "status" in call:
+                self.add_result(call.get("id"), find_output(call), call["status"] != "success")
+
+    def note_words(self, id: str, words: str) -> str:
+        """The identity of a message with these words: of one whose words changed, another than before."""
+        id = make_id(id, words) if id in self.words else id
+        self.words.setdefault(id, words)
+        while len(self.words) > KNOWN:
+            del self.words[next(iter(self.words))]
+        return id
+
+
+def find_text(parts: list[Any]) -> str:
+    """The words of a message, without what the model thought."""
+    said = [part for part in parts if as_dict(part).get("thought") is not True]
+    texts = [as_text(as_dict(part).get("text", part)) for part in said]
+    return "\n\n".join(text for text in texts if text.strip())
 
 
 class GeminiTranscript(GeminiMessages, LineTranscript):

@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from bethink.errors import BethinkError
-from bethink.hosts import lines, place
+from bethink.hosts import place
 from bethink.hosts.base import (
-    BOOKKEEPING,
     BROKEN,
     HALF,
     LONG,
@@ -35,14 +34,15 @@ from bethink.hosts.base import (
     THINKING,
     TOOL_CALL,
     UNKNOWN,
-    Page,
     Position,
+    TranscriptPage,
     Turn,
     as_dict,
     as_name,
     as_text,
     dict_of,
     dicts_of,
+    find_reason,
     list_of,
     name_of,
     text_of,
@@ -50,12 +50,22 @@ from bethink.hosts.base import (
 )
 from bethink.hosts.edit import SERVER, HostEntry
 from bethink.hosts.place import HostFile, InstallPlace
-from bethink.hosts.transcript import PAGE_BYTES, PAGE_TURNS, Transcript, WholeTranscript
+from bethink.hosts.transcript import (
+    BOUND,
+    DATABASE,
+    PAGE_BYTES,
+    PAGE_TURNS,
+    Transcript,
+    WholeTranscript,
+    read_head,
+    read_object,
+)
 from bethink.skills import opencode_plugin
 
 PROGRAM = "opencode"
+# The variable that moves its folder, that folder in the home, and where the transcripts are in it.
+TRANSCRIPTS = ("XDG_DATA_HOME", ".local/share", "opencode/opencode*.db")
 EVENTS: dict[str, str] = {}  # the plugin calls all hooks
-HEADER = b"SQLite format 3\0"
 BUSY = 3_000  # milliseconds to wait for a writer
 UNFINISHED = 200  # parts that are looked at again
 
@@ -66,22 +76,10 @@ FROM part p LEFT JOIN message m ON m.id = p.message_id LEFT JOIN session s ON s.
 """
 
 
-def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> Transcript:
-    if lines.read_head(path, len(HEADER)) == HEADER:
+def read(path: Path, position: Position = START, bound: int = BOUND) -> Transcript:
+    if read_head(path, len(DATABASE)) == DATABASE:
         return OpencodeDatabase(path, position, bound)
     return OpencodeSession(path, position)
-
-
-def recognises(entry: Mapping[str, Any]) -> bool:
-    return "info" in entry and isinstance(entry.get("messages"), list)
-
-
-def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-    data = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share") / "opencode"
-    named = environment.get("OPENCODE_DB")
-    if named and named != ":memory:" and (data / named).is_file():
-        yield data / named
-    yield from data.glob("opencode*.db")
 
 
 class OpencodeParts(Transcript):
@@ -107,11 +105,10 @@ class OpencodeParts(Transcript):
         if type == "tool":
             return self.take_tool(part, part.get("callID") or id, session)
         if type != "text":
-            named = BOOKKEEPING if isinstance(type, str) else UNKNOWN
-            return THINKING if type == "reasoning" else named
+            return find_reason(type, {"reasoning": THINKING})
         if role not in ("user", "assistant"):
             return UNKNOWN
-        by_host = part.get("synthetic") is True or part.get("ignored") is True
+        by_host = True in (part.get("synthetic"), part.get("ignored"))
         if by_host or (role == "user" and parent):
             return MACHINE
         return self.make_turn(
@@ -121,7 +118,7 @@ class OpencodeParts(Transcript):
             time_of(dict_of(part, "time"), "start") or time_of(dict_of(message, "time"), "created"),
             number,
             session=parent or session,
-            agent=(name_of(message, "agent") or session) if parent else None,
+            agent=name_of(message, "agent") or session if parent else None,
             thread=session,
             summary=role == "assistant" and message.get("summary") is True,
         )
@@ -152,7 +149,9 @@ class OpencodeDatabase(OpencodeParts):
     def own_state(self) -> dict[str, Any]:
         return {"waiting": self.waiting}
 
-    def pages(self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS) -> Iterator[Page]:
+    def pages(
+        self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
+    ) -> Iterator[TranscriptPage]:
         known, self.restarted = self.position, ""
         last_row = {"row": known.offset, "id": known.tail}
         if known.offset and not self.rows("p.rowid = :row AND p.id = :id", last_row, 1):
@@ -173,7 +172,7 @@ class OpencodeDatabase(OpencodeParts):
                 last = Position(self.host, rows[-1][0], rows[-1][0], rows[-1][1])
             again = []
             self.position = last._replace(state=self.state())
-            yield Page(turns, self.position, self.skipped - before, self.lines - counted)
+            yield TranscriptPage(turns, self.position, self.skipped - before, self.lines - counted)
 
     def take_row(
         self,
@@ -191,11 +190,11 @@ class OpencodeDatabase(OpencodeParts):
         if part is None:
             return LONG
         if message != self.message[0] or message is None:
-            self.message = (message, lines.read_object(about))
+            self.message = (message, read_object(about))
         self.session, self.cwd, self.project = as_text(session), None, None
         self.set_title(title)
         self.locate(directory)
-        fields = lines.read_object(part)
+        fields = read_object(part)
         result = self.take_part(
             as_text(id), self.message[1], fields, row, self.session, as_name(parent)
         )

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import lines
 from bethink.hosts.base import (
     CONTEXT,
     EMPTY,
@@ -38,8 +37,17 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.transcript import LineTranscript, Transcript, WholeTranscript
+from bethink.hosts.transcript import (
+    BOUND,
+    LineTranscript,
+    Transcript,
+    WholeTranscript,
+    read_head,
+    read_objects,
+)
 
+# No folder is known for them.
+TRANSCRIPTS = ("", "")
 ROLES = {
     name: role
     for role, names in {
@@ -69,8 +77,8 @@ STYLES = tuple(
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
-def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> Transcript:
-    head = lines.read_head(path)
+def read(path: Path, position: Position = START, bound: int = BOUND) -> Transcript:
+    head = read_head(path)
     if is_one_per_line(path, head):
         return ChatLines(path, position, bound)
     return (ChatExport if is_json(head) else ChatText)(path, position)
@@ -79,15 +87,15 @@ def read(path: Path, position: Position = START, bound: int = lines.BOUND) -> Tr
 def is_one_per_line(path: Path, head: bytes) -> bool:
     """Whether each line is a value. Names promise little: a list or an object over many lines is also found as `.jsonl`."""
     first, more, _ = head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")
-    values, whole = lines.read_objects(first)
+    values, whole = read_objects(first)
     if path.suffix in (".jsonl", ".ndjson"):
         items = (item for value in values if isinstance(value, list) for item in value)
-        is_list = any(recognises(as_dict(item)) for item in items)
+        is_list = any(is_chat(as_dict(item)) for item in items)
         return not is_list and first.strip() not in (b"[", b"{")
-    return bool(more) and whole and len(values) == 1 and recognises(as_dict(values[0]))
+    return bool(more) and whole and len(values) == 1 and is_chat(as_dict(values[0]))
 
 
-def recognises(entry: Mapping[str, Any]) -> bool:
+def is_chat(entry: Mapping[str, Any]) -> bool:
     speaks = find_role(entry) and not entry.keys().isdisjoint(("content", "text", "value"))
     return bool(speaks) or any(isinstance(entry.get(key), dict | list) for key in HOLDERS)
 
@@ -97,15 +105,11 @@ def find_role(fields: Mapping[str, Any]) -> str | None:
     return ROLES.get(as_text(author or dict_of(fields, "author").get("role")).lower())
 
 
-def looks_like(path: Path, head: bytes) -> bool:
+def is_likely(path: Path, head: bytes) -> bool:
     """Whether a file that no host claims may be a chat."""
     if is_json(head):
         return any(mark in head for mark in (b'"role"', b'"mapping"', b'"chat_messages"'))
     return path.suffix.lower() in TEXT_SUFFIXES and len(find_speakers(split_lines(head))) > 1
-
-
-def locate(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-    return iter(())
 
 
 def is_json(head: bytes) -> bool:
@@ -181,7 +185,7 @@ def find_conversations(value: Any) -> Iterator[tuple[dict[str, Any], list[dict[s
         yield from find_conversations(fields["conversations"])
     elif isinstance(value, list):
         items = list(map(as_dict, value))
-        if any(recognises(item) and item.keys().isdisjoint(HOLDERS[:3]) for item in items):
+        if any(is_chat(item) and item.keys().isdisjoint(HOLDERS[:3]) for item in items):
             yield {}, items
         else:
             for item in items:

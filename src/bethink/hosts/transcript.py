@@ -6,18 +6,26 @@ is read in steps gives the same turns as one that is read at once.
 
 From `memory-mode: off`, as a line of the host or as a line that the user typed, nothing of the session is given until `on`; the same
 holds for a `<private>` that the user opened, until it is closed. Every line gives a turn or is counted in `skipped` under one reason.
+
+A file is read in bounded memory. A line longer than the bound is never held: its bytes are passed over and it comes without data. The
+last line of a file may still be in the writing; only what was consumed moves the position. A position fits when the first line and the
+last bytes before the offset are what they were, whatever became of device, inode and times. Otherwise the file was cut, replaced or
+rewritten, and is read from its start. Compressed transcripts (`.zst`) look the same from outside; their offsets count what was packed.
 This module knows no host's format and no store.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
-from bethink.hosts import lines
+from bethink.errors import BethinkError, NotFound
 from bethink.hosts.base import (
     BROKEN,
     COMMAND,
@@ -25,29 +33,32 @@ from bethink.hosts.base import (
     HALF,
     INJECTED,
     LONG,
-    MACHINE,
     OFF,
     REPEATED,
     START,
     UNKNOWN,
     Fact,
-    Page,
     Position,
+    TranscriptPage,
     Turn,
+    as_dict,
     as_name,
     as_text,
     confirm_work,
     dict_of,
     digest,
     expect_work,
+    extract_speech,
+    find_memory_mode,
     find_paths,
     is_our_tool,
     list_of,
     make_id,
     name_of,
+    shorten,
+    split_private,
     texts_of,
 )
-from bethink.hosts.speech import memory_mode, shortened, split_private, spoken
 from bethink.types import NOTHING
 
 PAGE_BYTES = 2 << 20
@@ -60,6 +71,206 @@ _Used = tuple[list[str], list[str], list[Fact]]  # tools, files and work of a th
 PLAN = "Implement the following plan:"
 BEHIND_PLAN = "\n\nIf you need specific details from before exiting plan mode"
 
+DATABASE = b"SQLite format 3\0"  # how a transcript begins that is a database
+BLOCK = 1 << 20
+BOUND = 16 << 20  # bytes of a line; the longest that a host was seen to write has 7 MB
+PIECE = 1 << 16
+FIRST, LAST = 4096, 1024
+# Raw tabs and line breaks inside strings are read as they are.
+_DECODER = json.JSONDecoder(strict=False)
+# An object that begins where no value can stand: a whole line written right behind a torn one.
+_BEHIND_TORN = re.compile(r"[^\s:,\[{\\](?=\{\")")
+_KEY = re.compile(r"[\s,]*(\"[^\"\\]{0,100}\")\s*:\s*")
+_ATTEMPTS = 16
+
+
+# Bytes of a growing file
+
+
+class FileLine(NamedTuple):
+    number: int
+    end: int  # the offset behind it, line break included
+    data: bytes | None  # without the line break; None when it is longer than the bound
+    ended: bool = True  # whether its line break is there
+
+
+class Stream:
+    """Bytes of a file in order. `piece` looks elsewhere without moving; `move` goes forward and says whether there was so much."""
+
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        self.file, self.path = file, path
+
+    def read(self, size: int) -> bytes:
+        try:
+            return self.file.read(size)
+        except OSError as error:
+            raise _unreadable(self.path, error) from None
+
+    def piece(self, start: int, size: int) -> bytes:
+        here = self.file.tell()
+        self.file.seek(start)
+        found = self.read(size)
+        self.file.seek(here)
+        return found
+
+    def move(self, offset: int) -> bool:
+        reached = offset <= self.file.seek(0, 2)
+        self.file.seek(offset)
+        return reached
+
+
+class Unpacked(Stream):
+    """A compressed file as what is in it. What cannot be unpacked ends the stream. Cold files do not change, so `piece` knows
+    only their beginning."""
+
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        super().__init__(file, path)
+        try:
+            import zstandard
+        except ImportError:
+            raise BethinkError(
+                f"The transcript {path} is compressed, and the package zstandard is not installed.",
+                "pip install 'bethink[zstd]'",
+            ) from None
+        self.failure = zstandard.ZstdError
+        self.reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        self.first = self.waiting = self.unpack(FIRST)
+
+    def unpack(self, size: int) -> bytes:
+        try:
+            # What was unpacked before damage in the same piece is lost with it, so pieces are small.
+            return self.reader.read(min(size, PIECE))
+        except self.failure:
+            return b""
+
+    def read(self, size: int) -> bytes:
+        found, self.waiting = self.waiting[:size], self.waiting[size:]
+        return found or self.unpack(size)
+
+    def piece(self, start: int, size: int) -> bytes:
+        return self.first[:size] if not start else b""
+
+    def move(self, offset: int) -> bool:
+        while offset > 0 and (block := self.read(min(offset, BLOCK))):
+            offset -= len(block)
+        return offset <= 0
+
+
+@contextmanager
+def open_stream(path: Path) -> Iterator[Stream]:
+    try:
+        file = path.open("rb", buffering=0)
+    except FileNotFoundError:
+        raise NotFound(f"There is no transcript {path}.", "bethink backfill PATH") from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    with file:
+        yield Unpacked(file, path) if path.suffix == ".zst" else Stream(file, path)
+
+
+def read_head(path: Path, size: int = FIRST) -> bytes:
+    with open_stream(path) as stream:
+        return stream.read(size)
+
+
+def _unreadable(path: Path, error: Exception) -> BethinkError:
+    return BethinkError(
+        f"The transcript {path} cannot be read: {error}.",
+        "Give another path, or the right to read this one.",
+    )
+
+
+def read_lines(
+    stream: Stream, offset: int = 0, number: int = 0, bound: int = BOUND
+) -> Iterator[FileLine]:
+    """The lines from where the stream stands, which is at `offset`, behind line `number`."""
+    pieces: list[bytes] = []
+    size, at = 0, offset
+    while block := stream.read(BLOCK):
+        start = 0
+        while (end := block.find(b"\n", start)) >= 0:
+            number += 1
+            size += end - start
+            data = None if size > bound else b"".join([*pieces, block[start:end]])
+            yield FileLine(number, at + end + 1, data)
+            pieces, size, start = [], 0, end + 1
+        size += len(block) - start
+        pieces = [] if size > bound else [*pieces, block[start:]]
+        at += len(block)
+    if size:
+        yield FileLine(number + 1, at, None if size > bound else b"".join(pieces), ended=False)
+
+
+def identify(stream: Stream) -> str:
+    return digest(stream.piece(0, FIRST).partition(b"\n")[0].rstrip(b"\r"))
+
+
+def digest_tail(stream: Stream, offset: int) -> str:
+    start = max(0, offset - LAST)
+    return digest(stream.piece(start, offset - start))
+
+
+def find_misfit(stream: Stream, offset: int, identity: str, tail: str) -> str:
+    """Why reading cannot go on at an offset, or nothing; then the stream stands there."""
+    if not stream.piece(0, 1):
+        return "truncated"
+    if identify(stream) != identity:
+        return "replaced"
+    if not stream.move(offset):
+        return "truncated"
+    return "" if digest_tail(stream, offset) == tail else "rewritten"
+
+
+def read_objects(data: bytes) -> tuple[list[Any], bool]:
+    """The JSON values of one line, and whether all of it could be read.
+
+    Bytes that are no UTF-8 become U+FFFD, everything else stays. A crash can leave half a line with the next one behind it, and two
+    writers can join theirs: what is whole is given. A value inside the torn half is not mistaken for a line of its own.
+    """
+    text = data.decode("utf-8", "replace").strip("\ufeff\0 \t\r")
+    found: list[Any] = []
+    at = attempts = 0
+    while at < len(text):
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            attempts += 1
+            behind = _BEHIND_TORN.search(text, at) if attempts <= _ATTEMPTS else None
+            if not behind:
+                return found, False
+            at = behind.end()
+            continue
+        found.append(value)
+        at = len(text) - len(text[end:].lstrip("\0 \t\r"))
+    return found, not attempts
+
+
+def read_object(data: Any) -> dict[str, Any]:
+    """The JSON object at the beginning of some bytes or of a text, {} where there is none."""
+    raw = data.encode("utf-8", "replace") if isinstance(data, str) else data
+    found = read_objects(raw)[0] if isinstance(raw, bytes) else []
+    return as_dict(found[0]) if found else {}
+
+
+def read_outline(head: bytes) -> dict[str, Any]:
+    """The top-level keys of a JSON object of which only the beginning is at hand; values that are not scalars become empty ones."""
+    text = head.decode("utf-8", "ignore").lstrip("\ufeff\0 \t\r\n")
+    found: dict[str, Any] = {}
+    at = 1 if text.startswith("{") else len(text)
+    try:
+        while match := _KEY.match(text, at):
+            key, _ = _DECODER.raw_decode(text, match.start(1))
+            empty: Any = {"{": {}, "[": []}.get(text[match.end() : match.end() + 1])
+            found[str(key)] = empty
+            value, at = _DECODER.raw_decode(text, match.end())
+            found[str(key)] = value if empty is None else empty
+    except (ValueError, RecursionError):
+        pass
+    return found
+
+
+# Turns
+
 
 class Transcript:
     """One file of a host: who says what, where, with which tools, and whether it may be remembered. `pages` reads on from `position`;
@@ -68,7 +279,7 @@ class Transcript:
     host = ""
     rename: Callable[[str], str] = str  # takes secrets out of the ids that hosts give
 
-    def __init__(self, path: Path, position: Position = START, bound: int = lines.BOUND) -> None:
+    def __init__(self, path: Path, position: Position = START, bound: int = BOUND) -> None:
         self.path = path
         self.position = position
         self.bound = bound
@@ -77,7 +288,9 @@ class Transcript:
         self.restarted = ""  # why it is read from its start again: replaced, truncated, rewritten
         self.begin(position.state)
 
-    def pages(self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS) -> Iterator[Page]:
+    def pages(
+        self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
+    ) -> Iterator[TranscriptPage]:
         """What is new, in pieces of about so many bytes of the file or so many turns."""
         raise NotImplementedError
 
@@ -225,35 +438,29 @@ class Transcript:
         if role == "user" and text.lstrip().startswith(PLAN):
             text, plan = text.partition(BEHIND_PLAN)[0], True
         session = self.rename(session or self.session or self.path.name.partition(".")[0])
-        said = spoken(text)
-        if not said.text:
-            return INJECTED if said.recalled else MACHINE if said.wrapped else EMPTY
-        if said.recalled:
+        thread = thread or agent or ""
+        speech = extract_speech(text)
+        if not speech.text:
+            return speech.reason
+        if speech.recalled:
             self.skipped[INJECTED] += 1
-        text, opens_private = said.text, False
+        text, opens_private = speech.text, False
         if role == "user" and not summary:
-            mode, text = memory_mode(text)
-            if mode:
-                self.switch_memory(mode == "off", at, session)
-            text, opens_private = self.leave_private(text, at, session)
-        # A summary may tell what was said while memory was off, also when it is on again.
-        if self.is_off(at, session) or (summary and session in self.private):
-            self.used.pop(thread or agent or "", None)
+            text, opens_private = self.obey_user(text, at, session)
+        if self.is_off(at, session, summary):
+            self.used.pop(thread, None)
             return OFF
         if not text:
             return COMMAND
         # The text is shortened as it always was: an identity must not change.
-        id = self.rename(id) if id else make_id(session, role, at, shortened(text))
-        if id in self.seen:
+        id = self.rename(id) if id else make_id(session, role, at, shorten(text))
+        if not self.is_new(id):
             return REPEATED
-        self.seen[id] = None
-        if len(self.seen) > _SEEN:
-            del self.seen[next(iter(self.seen))]
         if opens_private:
             self.hiding.add(session)
             self.switch_memory(True, at, session)
         nothing: _Used = ([], [], [])
-        used = nothing if summary else self.used.pop(thread or agent or "", nothing)
+        used = nothing if summary else self.used.pop(thread, nothing)
         return Turn(
             id,
             session,
@@ -271,9 +478,20 @@ class Transcript:
             tuple(used[2]),
         )
 
-    def leave_private(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:
+    def is_new(self, id: str) -> bool:
+        """Whether this reading meets a message for the first time."""
+        known = id in self.seen
+        self.seen[id] = None
+        if len(self.seen) > _SEEN:
+            del self.seen[next(iter(self.seen))]
+        return not known
+
+    def obey_user(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:
         """What of the user's turn may be given, and whether it opens a `<private>` that hides what follows. The tag switches memory
         off as `memory-mode: off` does, and its end switches it on again."""
+        mode, text = find_memory_mode(text)
+        if mode:
+            self.switch_memory(mode == "off", at, session)
         hidden = session in self.hiding
         text, opened = split_private(text, hidden)
         if hidden and opened and not text:
@@ -292,9 +510,12 @@ class Transcript:
             stamps = dict.fromkeys([*self.stamps, (session, at.isoformat(), off)])
             self.stamps = sorted(stamps, key=lambda stamp: stamp[1])[-_SWITCHES:]
 
-    def is_off(self, at: datetime | None, session: str) -> bool:
+    def is_off(self, at: datetime | None, session: str, summary: bool) -> bool:
         """Whether memory was off when this was said, by the order of lines or by the time. A fork repeats, behind the newest mode,
-        what was said before it, so the time counts too."""
+        what was said before it, so the time counts too. A summary may tell what was said while memory was off, also when it is on
+        again."""
+        if summary and session in self.private:
+            return True
         when = at.isoformat() if at else ""
         before = [off for whose, since, off in self.stamps if whose == session and since <= when]
         return session in self.off or (bool(before) and before[-1])
@@ -307,31 +528,31 @@ class LineTranscript(Transcript):
         """The turns of a line, or the reasons why there are none."""
         raise NotImplementedError
 
-    def pages(self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS) -> Iterator[Page]:
+    def pages(
+        self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
+    ) -> Iterator[TranscriptPage]:
         self.restarted, known = "", self.position
-        with lines.open_stream(self.path) as stream:
-            why = known.offset and lines.find_misfit(
-                stream, known.offset, known.identity, known.tail
-            )
+        with open_stream(self.path) as stream:
+            why = known.offset and find_misfit(stream, known.offset, known.identity, known.tail)
             if not why:
                 yield from self.walk(stream, limit_bytes, limit_turns)
                 return
         self.restart(str(why))
-        with lines.open_stream(self.path) as stream:
+        with open_stream(self.path) as stream:
             yield from self.walk(stream, limit_bytes, limit_turns)
 
-    def walk(self, stream: lines.Stream, limit_bytes: int, limit_turns: int) -> Iterator[Page]:
+    def walk(self, stream: Stream, limit_bytes: int, limit_turns: int) -> Iterator[TranscriptPage]:
         offset, number = self.position.offset, self.position.line
         # A last line that was whole without its line break was consumed. The break, when it comes, is not one line more.
         joined = offset > 0 and stream.piece(offset - 1, 1) not in (b"\n", b"")
         turns: list[Turn] = []
         before, counted, start = Counter(self.skipped), self.lines, offset
-        for line in lines.read_lines(stream, offset, number - joined, self.bound):
+        for line in read_lines(stream, offset, number - joined, self.bound):
             if joined and line.data is not None and not line.data.strip():
                 joined, offset = False, line.end
                 continue
             joined = False
-            found, whole = lines.read_objects(line.data) if line.data is not None else ([], False)
+            found, whole = read_objects(line.data) if line.data is not None else ([], False)
             if not line.ended and not (whole and len(found) == 1 and isinstance(found[0], dict)):
                 self.skipped[HALF] += 1
                 break
@@ -340,17 +561,21 @@ class LineTranscript(Transcript):
             offset, number = line.end, line.number
             if offset - start >= limit_bytes or len(turns) >= limit_turns:
                 self.position = self.at(stream, offset, number)
-                yield Page(tuple(turns), self.position, self.skipped - before, self.lines - counted)
+                yield TranscriptPage(
+                    tuple(turns), self.position, self.skipped - before, self.lines - counted
+                )
                 turns, before, counted, start = [], Counter(self.skipped), self.lines, offset
         if offset != self.position.offset or self.restarted:
             self.position = self.at(stream, offset, number)
-            yield Page(tuple(turns), self.position, self.skipped - before, self.lines - counted)
+            yield TranscriptPage(
+                tuple(turns), self.position, self.skipped - before, self.lines - counted
+            )
 
-    def at(self, stream: lines.Stream, offset: int, number: int) -> Position:
-        tail = lines.digest_tail(stream, offset)
-        return Position(lines.identify(stream), offset, number, tail, self.state())
+    def at(self, stream: Stream, offset: int, number: int) -> Position:
+        tail = digest_tail(stream, offset)
+        return Position(identify(stream), offset, number, tail, self.state())
 
-    def take_line(self, line: lines.Line, found: list[Any], whole: bool) -> list[Turn]:
+    def take_line(self, line: FileLine, found: list[Any], whole: bool) -> list[Turn]:
         """The turns of a line. A line that gives none is counted under one reason."""
         turns: list[Turn] = []
         reasons: list[str] = [] if whole else [LONG if line.data is None else BROKEN]
@@ -379,12 +604,14 @@ class WholeTranscript(Transcript):
     def contents(self) -> bytes:
         """What is read and compared; hosts that keep a session in many files put them together."""
         pieces: list[bytes] = []
-        with lines.open_stream(self.path) as stream:
-            while sum(map(len, pieces)) <= self.bound and (piece := stream.read(lines.BLOCK)):
+        with open_stream(self.path) as stream:
+            while sum(map(len, pieces)) <= self.bound and (piece := stream.read(BLOCK)):
                 pieces.append(piece)
         return b"".join(pieces)
 
-    def pages(self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS) -> Iterator[Page]:
+    def pages(
+        self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
+    ) -> Iterator[TranscriptPage]:
         data = self.contents()
         identity, known = digest(data), self.position
         if identity == known.identity:
@@ -413,7 +640,7 @@ class WholeTranscript(Transcript):
             here = (identity, len(data)) if done else ("", 0)
             self.position = Position(*here, given, _digest_ids(turns[:given]), self.state())
             counts = (self.skipped - before, len(results)) if done else (NOTHING, 0)
-            yield Page(tuple(page), self.position, *counts)
+            yield TranscriptPage(tuple(page), self.position, *counts)
 
 
 def _digest_ids(turns: list[Turn]) -> str:

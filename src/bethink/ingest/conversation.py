@@ -14,8 +14,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from bethink.embed.base import Embedder
-from bethink.hosts.base import Turn
-from bethink.hosts.speech import shortened
+from bethink.hosts.base import Turn, shorten
 from bethink.ingest import advice, topics
 from bethink.ingest.compare import WriteOptions, compare
 from bethink.ingest.extract import extract
@@ -190,7 +189,7 @@ def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
             continue
         redacted = redact(turn.text)
         if not redacted.empty:
-            text = shortened(redacted.text.strip())
+            text = shorten(redacted.text.strip())
             position = int(talk.state.get("turns", 0)) + len(heard)
             turn = _without_named_secrets(turn)
             heard[own] = HeardTurn(turn, _keep_turn(recipe, turn, text, position), own)

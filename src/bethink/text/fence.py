@@ -2,7 +2,7 @@
 
 The mark of each answer is random, so that no memory can know it. Every line of a memory's text begins with `> `, so that no
 memory can pass for another one with a better origin. What a reader cannot see but a model can (invisible, reordering and
-control characters, escape sequences) is taken out. `hosts/speech.py` removes exactly these blocks from transcripts.
+control characters, escape sequences) is taken out. `hosts/base.py` removes exactly these blocks from transcripts.
 
 Pure: values in, text out. This module knows no store and no protocol.
 """

@@ -278,12 +278,11 @@ def test_pages_written_by_hand_have_the_numbers_of_the_code() -> None:
         f"Up to {candidates.BY_WORDS} memories by words and {candidates.BY_MEANING} by meaning",
         f"less up to {score.DOUBT:.0%}".replace("%", " %"),
         f"(1 − {score.DOUBT:g} · (1 − confidence))",
+        f"less than {score.FIT:.1f} of the way".replace("0.", "."),
         f"its first {query.SYNTAX_LIMIT:,} characters are analysed and {query.TEXT_LIMIT:,} are embedded",
     )
     assert [number for number in numbers if number not in text] == []
-    assert pipeline.IN_TIME == pipeline.OF_KIND == 1.25, (
-        "docs/concepts/recall.md says: a quarter each"
-    )
+    assert pipeline.IN_TIME == 1.25, "docs/concepts/recall.md says: a quarter"
     assert (round(fuse.squash(0), 2), fuse.squash(0.5)) == (0.15, 0.5), (
         "docs/concepts/recall.md says so"
     )

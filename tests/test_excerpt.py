@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bethink.recall.excerpt import choose_excerpt, find_places, find_sought
+from bethink.recall.shape import choose_excerpt, find_places, find_sought
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 

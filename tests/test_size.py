@@ -19,16 +19,16 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 359_644,
-    "lines": 53_207,
+    "tokens": 361_599,
+    "lines": 53_430,
     "files": 174,
     "import cycles": 0,
     "function-level imports of our own": 60,
     "functions of complexity over 15": 31,
-    "test lines": 49_560,
+    "test lines": 49_592,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
-RUNS = {"add": 39, "search": 34, "hook": 29, "backfill": 48}
+RUNS = {"add": 39, "search": 34, "hook": 28, "backfill": 48}
 
 UNCOUNTED = {
     tokenize.COMMENT,

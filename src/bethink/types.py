@@ -426,6 +426,8 @@ class Query(NamedTuple):
         False  # `kind:x` was written: other kinds are not wanted, where a cue phrase only prefers
     )
     kinds_meant: bool = False  # nothing but the kind was asked for, as in "what did we decide?"
+    recap: bool = False  # nothing but a time was asked about, as in "what did we do last week?"
+    about_code: bool = False  # "where is", "which function": code may come before notes
 
     @property
     def strict(self) -> bool:

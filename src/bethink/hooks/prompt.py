@@ -18,8 +18,7 @@ from bethink.hooks.event import PEOPLE, Hook
 from bethink.hooks.evidence import Asked, asked, confidence
 from bethink.hosts.base import is_notice, remove_blocks
 from bethink.ingest.redact import PRIVATE, redact
-from bethink.recall.excerpt import Sought, choose_excerpt
-from bethink.recall.shape import citation, tokens
+from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
 from bethink.store.words import query_words, spaced, tokenize
 from bethink.text.fence import Quote, fence_items, new_marker
 from bethink.types import ASKED_IMPORTANCE, BUILTIN, TRUST

@@ -1,4 +1,5 @@
-"""Question → the memories worth scoring: one ranking per signal, then everything scoring needs of each found memory."""
+"""Question → the memories worth scoring: one ranking per signal, then everything scoring needs of each found memory. A question about
+a time and nothing else ("what did we do last week?") has no words to look for: `list_period` answers it with all that was told then."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 from bethink.recall.fuse import MEANING, STRETCH, Pool, score_words
 from bethink.store.base import Store
 from bethink.store.words import query_words
-from bethink.types import IDEAS, Candidate, Filter, Query, Words, turn_of
+from bethink.types import IDEAS, KINDS, Candidate, Filter, Hit, Memory, Query, Words, turn_of
 
 # Memories taken from each signal. Words are ordered coarsely, so more of them are looked at. 300 of each find nothing more
 # on the four sets tried (bench/LOG.md, 2026-11-15).
@@ -19,6 +20,11 @@ TOPICS, BEST_TOPICS = (
 )  # topics of conversations looked at, and those whose ideas all become candidates
 PARENT = 0.7  # how much of a topic's fit its sub-topics share
 NAMED = 0.02  # what a memory gains for each entity that the question names, up to two: its words have counted already
+# What came out of the work stands for the turns in which it was said; these fill the room that is left.
+OUTCOMES = tuple(kind for kind in KINDS if kind not in ("code", "document", "context"))
+FILES = ("markdown", "repomap", "analysis")
+LOOKED = 500  # memories of each sort that are looked at; of a longer time the newest
+NOTHING_THEN = "Nothing is known from that time; `bethink list` shows the newest."
 
 
 def gather(
@@ -198,3 +204,35 @@ def _successor(id: str | None, store: Store) -> int | None:
             return store.keys([id]).get(id)
         id = memories[0].superseded_by
     return None
+
+
+# A time and nothing else
+
+
+def list_period(
+    query: Query, wanted: Filter, store: Store, offset: int, limit: int
+) -> tuple[list[Hit], int]:
+    """What was said, decided and done in a time: the hits of a page, the newest first, and how many there are. Where there is more
+    than fits, what matters most is kept. What was read from files is left out: the day a file was read on says nothing about the work."""
+    starts = [start for start in (wanted.since, query.since) if start]
+    ends = [end for end in (wanted.until, query.until) if end]
+    then = wanted._replace(
+        since=max(starts, default=None),
+        until=min(ends, default=None),
+        answered=query.answered if wanted.answered is None else wanted.answered,
+    )
+    kinds = wanted.kinds or query.kinds
+    outcomes = _told(store.list(then._replace(kinds=kinds or OUTCOMES), LOOKED))
+    if not kinds:
+        places = {(one.source, turn_of(one.position)) for one in outcomes if one.session}
+        turns = _told(store.list(then._replace(kinds=("context",)), LOOKED))
+        outcomes += [one for one in turns if (one.source, one.position) not in places]
+    outcomes.sort(key=lambda one: (one.kind != "context", one.importance, one.created_at))
+    page = outcomes[::-1][offset : offset + limit]
+    page.sort(key=lambda one: one.created_at, reverse=True)
+    return [Hit(one, 1.0, {"in_time": 1.0}) for one in page], len(outcomes)
+
+
+def _told(memories: list[Memory]) -> list[Memory]:
+    """Without what was read from files."""
+    return [one for one in memories if one.source_type not in FILES]

@@ -87,6 +87,19 @@ class Pool(NamedTuple):
     )
 
 
+def join_pools(one: Pool, other: Pool) -> Pool:
+    """What two ways of looking found. A candidate that both found is taken from the first."""
+    known = {candidate.key for candidate in one.candidates}
+    return other._replace(
+        candidates=[*one.candidates, *(new for new in other.candidates if new.key not in known)],
+        found={**other.found, **one.found},
+        boosts={**other.boosts, **one.boosts},
+        cosines={**other.cosines, **one.cosines},
+        topics={**other.topics, **one.topics},
+        said=None,
+    )
+
+
 class Signals(NamedTuple):
     """What each signal said of one candidate, kept for `--explain`."""
 

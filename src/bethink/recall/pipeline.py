@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.embed.base import Embedder, submit_ahead
-from bethink.recall.candidates import gather
+from bethink.recall.candidates import NOTHING_THEN, gather, list_period
 from bethink.recall.expand import expand, put_newer_first
-from bethink.recall.fuse import Pool, Signals, fuse
+from bethink.recall.fuse import Pool, Signals, fuse, join_pools
 from bethink.recall.query import parse
-from bethink.recall.score import choose, profile_parts, score
+from bethink.recall.score import choose, profile_parts, put_first, score
+from bethink.recall.shape import sought_by, title_code
 from bethink.recall.temporal import KNOWN, Event, apply_event_time, find_event
 from bethink.store.base import Store
 from bethink.types import ASKED_IMPORTANCE, Answer, Candidate, Filter, Hit, Query
@@ -21,13 +22,13 @@ from bethink.types import ASKED_IMPORTANCE, Answer, Candidate, Filter, Hit, Quer
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-# A question that names a time or a kind prefers such memories without shutting the others out: "problems with the cache"
-# may be answered by a decision. Set by hand; the sets in bench/ hold too few such questions to tune on.
+# A question that names a time prefers memories of that time without shutting the others out. Set by hand; the sets in bench/ hold
+# too few such questions to tune on.
 IN_TIME = 1.25
-OF_KIND = 1.25
 # A question resembles other questions more than its answer. And of a conversation, what came out of it counts before what was
 # said. Set by hand on stories of a few sessions.
 ASKED, SAID = 0.8, 0.88
+USUAL = 1  # how a memory stands of which the question says nothing
 # How far the nearest hit must stand out of what the model gives to strangers, and what it counts that it holds the question's words:
 # .3 % of the answered questions of six sets fall below, and 74 % of those that belong to another set (bench/LOG.md, 2026-11-15).
 FITS, HELD = 0.235, 0.21
@@ -63,22 +64,35 @@ def recall(
 ) -> Answer:
     asked = embedder if ask.mode != "keyword" else None
     query, filter, vector = _understand(question, ask, store, embedder, now)
-    pool, filter = _gather(query, ask, filter, store, vector, embedder)
+    if query.recap and not ask.looking_up:
+        found, total = list_period(query, ask.filter, store, ask.offset, ask.limit)
+        hints = ask.hints if found else (NOTHING_THEN, *ask.hints)
+        return Answer(query, tuple(found), total, ask.mode, ask.profile, hints)
+    pool, filter, held = _gather(query, ask, filter, store, vector, embedder)
     baseline = embedder.baseline if embedder else 0.0
     signals = fuse(pool, now.timestamp(), ask.fusion, ask.gate, baseline)
-    relevance = _prefer(pool, signals, query)
+    relevance = [
+        min(1.0, signals[one.key].relevance * _preference(one, query)) for one in pool.candidates
+    ]
     scored = score(pool.candidates, relevance, ask.profile, now, rng)
+    scored = put_first(scored, [_standing(one, query, held) for one in pool.candidates])
+    # A second reading of the best few (a cross-encoder) belongs here: it changes `scored`, in the order of the candidates.
     chosen, total = choose(pool.candidates, scored, ask.threshold, ask.offset, ask.limit)
     memories = store.load([candidate.key for _, candidate in chosen])
+    sought = sought_by(query)
     hits: Sequence[Hit] = [
-        Hit(memories[one.key], value, _explain(one, signals[one.key], query, ask.profile, now))
+        Hit(
+            title_code(memories[one.key], sought),
+            value,
+            _explain(one, signals[one.key], query, held, ask.profile, now),
+        )
         for value, one in chosen
         if one.key in memories
     ]
     hints = (STRANGE, *ask.hints) if _strange(hits, asked, ask, query) else ask.hints
     if ask.related:
         hits = expand(hits, store, filter.scopes, filter.include_deleted)
-        hits = hits if filter.as_of else put_newer_first(hits, ask.limit)
+        hits = hits if held or filter.as_of else put_newer_first(hits, ask.limit)
     return Answer(query, tuple(hits), total, ask.mode, ask.profile, hints)
 
 
@@ -157,16 +171,24 @@ def _gather(
     store: Store,
     vector: Callable[[], Any],
     embedder: Embedder | None,
-) -> tuple[Pool, Filter]:
-    """The candidates, and the filter that they passed."""
+) -> tuple[Pool, Filter, frozenset[int]]:
+    """The candidates, the filter that they passed, and those of them that held at the time a question about the past means."""
     model = embedder.model if embedder else None
-    filter, depth = _narrowed(then, query), ask.limit + ask.offset
-    pool = gather(query, store, filter, vector, model, ask.mode, depth)
-    if not pool.candidates and (query.entities or query.kinds_meant or then is not ask.filter):
-        # Nothing is known of that name: `@property` in a question about code was no mention of a person. Nor of that time or kind.
+
+    def find(filter: Filter) -> Pool:
+        return gather(query, store, filter, vector, model, ask.mode, ask.limit + ask.offset)
+
+    filter = _narrowed(ask.filter, query)
+    pool = find(filter)
+    if not pool.candidates and (query.entities or query.kinds_meant):
+        # Nothing is known of that name: `@property` in a question about code was no mention of a person. Nor of that kind.
         filter = _narrowed(ask.filter, query._replace(entities=(), kinds_meant=False))
-        pool = gather(query, store, filter, vector, model, ask.mode, depth)
-    return pool, filter
+        pool = find(filter)
+    if then is ask.filter:
+        return pool, filter, frozenset()
+    past = find(_narrowed(then, query))
+    held = frozenset(candidate.key for candidate in past.candidates)
+    return join_pools(past, pool), filter, held
 
 
 def _narrowed(filter: Filter, query: Query) -> Filter:
@@ -181,22 +203,26 @@ def _narrowed(filter: Filter, query: Query) -> Filter:
     )
 
 
-def _prefer(pool: Pool, signals: Mapping[int, Signals], query: Query) -> list[float]:
-    """The relevance of each candidate, raised or lowered by what the question says about time and kind."""
-    return [
-        min(1.0, signals[one.key].relevance * _preference(one, query)) for one in pool.candidates
-    ]
-
-
 def _preference(candidate: Candidate, query: Query) -> float:
-    """By how much a memory is raised because of the question's own words about time and kind, or lowered because it is a
-    question itself, or only what somebody said on the way to an answer."""
+    """By how much a memory is raised because of the question's own words about time, or lowered because it is a question itself, or
+    only what somebody said on the way to an answer."""
     value = IN_TIME if _in_time(candidate.created_at, query) else 1.0
     if query.kinds and candidate.kind in query.kinds:
-        return value * OF_KIND
+        return value
     if candidate.kind == "context" and candidate.span:
         return value * (SAID if candidate.importance > ASKED_IMPORTANCE else SAID * ASKED)
     return value * ASKED if candidate.kind == "question" else value
+
+
+def _standing(candidate: Candidate, query: Query, held: frozenset[int]) -> int:
+    """What comes first of what fits: the kind that is asked for, what held at the time that is asked about; and code last, unless the
+    question is about code. A function named like a word of the question says less than what somebody decided."""
+    if candidate.kind in query.kinds:
+        return USUAL + 2
+    if candidate.key in held:
+        return USUAL + 1
+    behind = candidate.kind == "code" and not query.about_code and not query.identifiers
+    return USUAL - behind
 
 
 def _in_time(created: float, query: Query) -> bool:
@@ -224,7 +250,12 @@ def _strange(hits: Sequence[Hit], embedder: Embedder | None, ask: Ask, query: Qu
 
 
 def _explain(
-    candidate: Candidate, signals: Signals, query: Query, profile: str, now: datetime
+    candidate: Candidate,
+    signals: Signals,
+    query: Query,
+    held: frozenset[int],
+    profile: str,
+    now: datetime,
 ) -> dict[str, float]:
     """Every signal's part in a score, for `--explain`."""
     parts = {
@@ -237,5 +268,9 @@ def _explain(
         for name, value in parts.items()
         if value is not None and (value or name in ("relevance", "cosine"))
     }
-    preference = _preference(candidate, query)
-    return {**why, "preferred": preference} if preference != 1.0 else why
+    usual = {"preferred": 1.0, "standing": USUAL}
+    asked = {
+        "preferred": _preference(candidate, query),
+        "standing": _standing(candidate, query, held),
+    }
+    return why | {name: value for name, value in asked.items() if value != usual[name]}

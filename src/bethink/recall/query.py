@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from bethink.recall.temporal import temporal
+from bethink.recall.temporal import NUMERIC_DATE, temporal
 from bethink.text.words import STOP_WORDS
 from bethink.types import KIND_ALIASES, KINDS, Query, Term
 
@@ -54,6 +54,20 @@ known open still unanswered unresolved outstanding pending unfinished unclear le
 """
 ASKING = (
     frozenset(_ASKING.split()) | LIST_NOUNS.keys() | {"issues", "bugs", "limitations", "pitfall"}
+)
+# Words of questions such as "what did we do last week?", which ask for everything of a time.
+DOINGS = frozenset(
+    """
+    work worked working happen happened happening going change changed changes new news accomplish accomplished achieve achieved
+    finish finished complete completed progress talk talked discuss discussed say said learn learned learnt note noted update updates
+    updated recap summary summarize summarise standup everything anything something stuff thing things project here activity log day
+    """.split()
+)
+# What makes a question one about code: then code is not kept behind notes and decisions.
+_ABOUT_CODE = (
+    r"\bwhere (?:is|are|do|does|did|can|in)\b|\bhow (?:is|are|does|do) .{1,80}(?:work|implemented|computed|called|parsed)\b"
+    r"|\b(?:code|source|functions?|methods?|class(?:es)?|files?|modules?|symbols?|variables?|constants?|signature|implement\w*"
+    r"|defin(?:e[ds]?|ition)|callers?|call(?:s|ed)|imports?|endpoints?|routes?|decorators?|parameters?|arguments?|returns?)\b"
 )
 LIST_LEADS = frozenset(_LIST_LEADS.split())
 LIST_FOLLOWERS = frozenset(_LIST_FOLLOWERS.split())
@@ -147,32 +161,7 @@ def parse(raw: str, now: datetime) -> Query:
     if not whole.isprintable():
         whole = re.sub(_UNPRINTABLE, " ", whole)
     head = whole[: _syntax_end(whole)]
-    tokens = _tokens(head)
-    if not any(token.terms or token.stops or token.kinds for token in tokens if not token.excluded):
-        tokens = [
-            token._replace(excluded=False) for token in tokens
-        ]  # `-word` alone has nothing to be taken from
-    expression = _boolean(tokens)
-    if expression is not None:
-        terms, unwanted = _leaves(expression)
-        tokens = [
-            token
-            for token in tokens
-            if token.type == "operand" and not _all_in(token.terms or token.stops, unwanted)
-        ]
-    else:
-        wanted = [token for token in tokens if not token.excluded]
-        terms = [term for token in wanted for term in token.terms] or [
-            term for token in wanted for term in token.stops
-        ]
-        if not head.isascii() and not any(token.excluded for token in tokens):
-            terms = [part for term in terms for part in _spread(term)]
-    terms = _unique(terms)[:TERM_LIMIT]
-    if terms and expression is None and any(token.excluded for token in tokens):
-        expression = _chain("or", terms)
-        for token in [token for token in tokens if token.excluded][:TERM_LIMIT]:
-            expression = ("not", expression, _operand(token))
-    tokens = [token for token in tokens if not token.excluded]
+    tokens, terms, expression = _choose_terms(_tokens(head), head)
     kinds = _distinct(kind for token in tokens for kind in token.kinds)
     bare = not terms
     terms = terms or [Term(kind) for kind in kinds]
@@ -187,13 +176,40 @@ def parse(raw: str, now: datetime) -> Query:
         expression=expression,
         kinds=kinds or cued_kinds,
         kinds_only=bool(kinds),
-        kinds_meant=bare if kinds else bool(cued_kinds) and _only_asks(beside),
+        kinds_meant=bare if kinds else bool(cued_kinds) and _only_asks(beside, ASKING),
         entities=_distinct(token.entity for token in tokens if token.entity),
         since=since,
         until=until,
         answered=answered,
         identifiers=_distinct(name for token in tokens for name in token.identifiers)[:TERM_LIMIT],
+        recap=dated is not None and "·" not in beside and _only_asks(beside, ASKING | DOINGS),
+        about_code=re.search(_ABOUT_CODE, prose.lower()) is not None,
     )
+
+
+def _choose_terms(tokens: list[Token], head: str) -> tuple[list[Token], list[Term], Node | None]:
+    """The tokens that are wanted, their terms, and the expression that operators and exclusions make of them."""
+    if not any(token.terms or token.stops or token.kinds for token in tokens if not token.excluded):
+        # `-word` alone has nothing to be taken from
+        tokens = [token._replace(excluded=False) for token in tokens]
+    expression = _boolean(tokens)
+    if expression is not None:
+        wanted, unwanted = _leaves(expression)
+        operands = [token for token in tokens if token.type == "operand" and not token.excluded]
+        kept = [token for token in operands if not _all_in(token.terms or token.stops, unwanted)]
+        return kept, _unique(wanted)[:TERM_LIMIT], expression
+    kept = [token for token in tokens if not token.excluded]
+    excluded = [token for token in tokens if token.excluded][:TERM_LIMIT]
+    terms = [term for token in kept for term in token.terms]
+    terms = terms or [term for token in kept for term in token.stops]
+    if not head.isascii() and not excluded:
+        terms = [part for term in terms for part in _spread(term)]
+    terms = _unique(terms)[:TERM_LIMIT]
+    if terms and excluded:
+        expression = _chain("or", terms)
+        for token in excluded:
+            expression = ("not", expression, _operand(token))
+    return kept, terms, expression
 
 
 def _spread(term: Term) -> list[Term]:
@@ -252,45 +268,48 @@ def _read(match: re.Match[str], head: str, shouting: bool) -> Token:
     """The operand at a place: a phrase, a chunk between spaces, or either of them behind a field name."""
     fields = re.findall(r"\w+", (match["field"] or "").lower())
     quoted = match["chunk"] is None
-    chunk = (
-        " ".join((match["phrase"] or match["curly"] or "").split()) if quoted else match["chunk"]
-    )
+    quote = match["phrase"] or match["curly"] or ""
+    chunk = " ".join(quote.split()) if quoted else match["chunk"]
     if fields == ["kind"] and (kinds := _kind_names(chunk)):
         return Token("operand", match.start(), match.end(), "", kinds=kinds, literal=True)
-    surface, prefix = chunk, False
-    if not quoted and (found := re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", chunk)):
-        surface, prefix = found[1], True
-    words = (
-        [Word(surface, identifier=quoted and " " not in surface and _is_identifier(surface))]
-        if quoted or prefix
-        else _words(surface)
-    )
+    found = None if quoted else re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", chunk)
+    surface, prefix = (found[1], True) if found else (chunk, False)
+    words = _words_of(surface, quoted, prefix)
     if fields == ["kind"]:  # not one of the kinds: then it is no syntax
         words, fields, surface = [Word("kind"), *words], [], match.group()
     if head.startswith("(", match.end()):  # a decorator with arguments mentions nobody
         words = [word._replace(mention=False) for word in words]
     words = [word for word in words if any(character.isalnum() for character in word.text)]
-    columns: Sequence[str | None] = [field for field in fields if field != "entity"] or [None]
-    terms = {
-        word: [Term(word.text, quoted, prefix, column) for column in columns] for word in words
-    }
     plain = not (quoted or prefix or fields)
-    stops = [
-        word for word in terms if plain and not word.identifier and _is_stop(word.text, shouting)
-    ]
+    stops = [word for word in words if plain and _is_stop(word, shouting)]
     excluded = bool(match["minus"]) and not stops and _may_exclude(head, match, words)
+    columns = [field for field in fields if field != "entity"] or [None]
+
+    def terms(wanted: Iterable[Word]) -> tuple[Term, ...]:
+        distinct = dict.fromkeys(wanted)
+        return tuple(
+            Term(word.text, quoted, prefix, column) for word in distinct for column in columns
+        )
+
     return Token(
         "operand",
         match.start(),
         match.end(),
         surface=_surface(surface, words, bool(match["minus"]) and not excluded),
-        terms=tuple(term for word in terms if word not in stops for term in terms[word]),
-        stops=tuple(term for word in stops for term in terms[word]),
+        terms=terms(word for word in words if word not in stops),
+        stops=terms(stops),
         identifiers=tuple(word.text for word in words if word.identifier),
         entity=_entity(words, surface.strip(".,;:!?") if fields == ["entity"] else None),
         excluded=excluded,
         literal=bool(quoted or fields or excluded or any(word.identifier for word in words)),
     )
+
+
+def _words_of(surface: str, quoted: bool, prefix: bool) -> list[Word]:
+    """A phrase and a prefix are one word each; a phrase of one word may be an identifier."""
+    if quoted or prefix:
+        return [Word(surface, quoted and " " not in surface and _is_identifier(surface))]
+    return _words(surface)
 
 
 def _surface(chunk: str, words: list[Word], dashed: bool) -> str:
@@ -383,7 +402,7 @@ def _compound(word: str) -> list[str]:
 
 
 def _is_identifier(piece: str) -> bool:
-    if piece.isalpha() and piece.islower():
+    if (piece.isalpha() and piece.islower()) or re.fullmatch(NUMERIC_DATE, piece):
         return False
     if "/" in piece or "\\" in piece:
         return _is_path(piece)
@@ -402,8 +421,9 @@ def _is_path(piece: str) -> bool:
     return any(re.search(r"[_.@]|[A-Za-z]\d|\d[A-Za-z]", part) for part in parts)
 
 
-def _is_stop(word: str, shouting: bool) -> bool:
-    return word.lower().replace("’", "'") in STOP_WORDS and (shouting or word not in NAMES)
+def _is_stop(word: Word, shouting: bool) -> bool:
+    plain = word.text.lower().replace("’", "'")
+    return not word.identifier and plain in STOP_WORDS and (shouting or word.text not in NAMES)
 
 
 def _boolean(tokens: list[Token]) -> Node | None:
@@ -565,11 +585,11 @@ def _cues(prose: str) -> tuple[tuple[str, ...], bool | None]:
     return kinds, False if any(kind.endswith("!") for kind in cued) else None
 
 
-def _only_asks(text: str) -> bool:
-    """Whether a question has no words but those that ask for a kind."""
-    words = re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", re.sub(r"['’]\w+", "", text.lower()))
+def _only_asks(text: str, asking: frozenset[str]) -> bool:
+    """Whether a question has no words but those that ask."""
+    words = re.findall(r"[^\W_]+(?:-[^\W_]+)*", re.sub(r"['’]\w+", "", text.lower()))
     return not any(
-        word not in STOP_WORDS and word not in LIST_LEADS and word not in ASKING for word in words
+        word not in STOP_WORDS and word not in LIST_LEADS and word not in asking for word in words
     )
 
 

@@ -1,17 +1,28 @@
 """Answer → the form its reader wants. Pure: values in, values out; how they are printed is for the surfaces.
 
 `plain` is the stable object of every JSON answer. `dual` is the index-and-details form: a line for every match, then the
-full text of the best within a token budget.
+full text of the best within a token budget. `choose_excerpt` says which part of a text to show, and `find_places` where it holds
+what was looked for: by the words that the index knows, so what is marked is what was found.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from bethink.types import Answer, Hit, Memory, Relation, Session, Span
+from bethink.recall.query import parse
+from bethink.store.words import tokenize, unspaced
+from bethink.text.words import STOP_WORDS
+from bethink.types import Answer, Hit, Memory, Query, Relation, Session, Span
 
+LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody
+MOST = 2_000  # marks in one text
+_WORD = re.compile(r"[^\W_]{1,200}")
+_BREAK = re.compile(r"[.!?]\s|\n")
+TITLE = 80  # characters of a signature in a title
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 
 
@@ -209,3 +220,106 @@ def cut(text: str, room: int) -> str:
     while part and tokens(part) > room - 1:
         part = part[: len(part) * 9 // 10]
     return (part.rsplit(None, 1)[0] if " " in part.strip() else part) + " …"
+
+
+# What a text holds of what was looked for
+
+
+class Sought(NamedTuple):
+    """What a question looks for, as the index knows it."""
+
+    lexemes: frozenset[str]
+    prefixes: tuple[str, ...] = ()
+
+
+def find_sought(question: str, now: datetime) -> Sought:
+    """The words of a question that are worth marking."""
+    return sought_by(parse(question, now))
+
+
+def sought_by(query: Query) -> Sought:
+    terms = query.terms
+    words = [word for term in terms for word in _WORD.findall(term.text) if not term.prefix]
+    telling = [word for word in words if word.casefold() not in STOP_WORDS] or words
+    prefixes = tuple(term.text.casefold() for term in terms if term.prefix and term.text)
+    return Sought(frozenset(lexeme for word in telling for lexeme in _lexemes(word)), prefixes)
+
+
+def find_places(text: str, wanted: Sought) -> list[tuple[int, int]]:
+    """Start and end of every word that was looked for, in order."""
+    found: list[tuple[int, int]] = []
+    for match in _WORD.finditer(text, 0, min(len(text), LONGEST)):
+        word = match.group()
+        if unspaced(word):
+            found += _pairs(word, match.start(), wanted)
+        elif not wanted.lexemes.isdisjoint(_lexemes(word)) or (
+            wanted.prefixes and word.casefold().startswith(wanted.prefixes)
+        ):
+            found.append(match.span())
+        if len(found) > MOST:
+            break
+    return found
+
+
+def _pairs(run: str, start: int, wanted: Sought) -> list[tuple[int, int]]:
+    """In scripts without spaces words are indexed by pairs of characters; neighbouring pairs are marked as one."""
+    found: list[tuple[int, int]] = []
+    for at in range(len(run)):
+        pair = run[at : at + 2]
+        if (pair if len(pair) == 2 or len(run) == 1 else "") in wanted.lexemes:
+            end = start + at + len(pair)
+            if found and found[-1][1] >= start + at:
+                found[-1] = (found[-1][0], end)
+            else:
+                found.append((start + at, end))
+    return found
+
+
+def choose_excerpt(text: str, wanted: Sought | None, room: int) -> tuple[int, int]:
+    """Start and end of the part to show: where most different words of the question stand together, from the beginning of a
+    sentence if one is near."""
+    if len(text) <= room:
+        return 0, len(text)
+    marks = find_places(text, wanted) if wanted else []
+    start = _densest(text, marks, room * 3 // 4)
+    if start < room // 2:
+        start = 0
+    else:
+        breaks = [match.end() for match in _BREAK.finditer(text, max(0, start - room // 4), start)]
+        gap = text.rfind(" ", max(0, start - 20), start)
+        start = breaks[-1] if breaks else gap + 1 if gap >= 0 else start
+    end = min(len(text), start + room)
+    gap = text.rfind(" ", end - 30, end) if end < len(text) else -1
+    return start, gap if gap > start else end
+
+
+def _densest(text: str, marks: list[tuple[int, int]], room: int) -> int:
+    best, where = 0, 0
+    for at, (start, _) in enumerate(marks):
+        words = set()
+        for begin, end in marks[at : at + 40]:
+            if end > start + room:
+                break
+            words.add(text[begin:end].casefold())
+        if len(words) > best:
+            best, where = len(words), start
+    return where
+
+
+@lru_cache(maxsize=20_000)
+def _lexemes(word: str) -> frozenset[str]:
+    return frozenset(tokenize(word))
+
+
+def title_code(memory: Memory, sought: Sought) -> Memory:
+    """A passage of code under the symbol that matched: a file is found by any of its symbols, and its own title names the first."""
+    symbols = memory.metadata.get("symbols") if memory.kind == "code" else None
+    if not symbols or not memory.path:
+        return memory
+    held = {name: len(sought.lexemes & _lexemes(name)) for name in symbols}
+    best = max(symbols, key=lambda name: (held[name], -len(name)))
+    if not held[best] or best in memory.summary.replace(memory.path, ""):
+        return memory
+    line = re.search(rf"(?m)^\s*(\d+): (.*\b{re.escape(best)}\b.*)$", memory.content)
+    signature, place = (line[2].strip(), f":{line[1]}") if line else (best, "")
+    return memory._replace(summary=f"{signature[:TITLE]} in {memory.path}{place}")

@@ -44,6 +44,11 @@ _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _COUNT = r"(?:\d{1,4}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _WEEKDAY = f"(?:{'|'.join(WEEKDAYS)})"
 
+# 21.01.2024, 21/01/2024, 2024.01.21. With dots the first is the day; with slashes only where it cannot be the month.
+NUMERIC_DATE = (
+    r"(?:(?:0?[1-9]|[12]\d|3[01])(?P<mark>[./])(?:0?[1-9]|[12]\d|3[01])(?P=mark)(?:19|20)\d\d"
+    r"|(?:19|20)\d\d\.(?:0?[1-9]|1[0-2])\.(?:0?[1-9]|[12]\d|3[01]))"
+)
 # The ways to name a moment, tried in this order at each place. What a form means is read from its words, so the
 # patterns need to say nothing but where a form begins and ends.
 FORMS = {
@@ -53,6 +58,7 @@ FORMS = {
     "named": rf"(?:this|last)\s+(?:{_WEEKDAY}|{_MONTH}(?!\s+\d))",
     "day": r"(?:the\s+)?day\s+before\s+yesterday|yesterday|today|tonight|this\s+(?:morning|afternoon|evening)",
     "recent": r"recently|lately",
+    "numeric": NUMERIC_DATE,
     "date": r"\d{4}(?:-\d\d-\d\d|/\d\d/\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?",
     "day_month": rf"{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?",
     "month_day": rf"{_MONTH}\s+(?:the\s+)?{_DAY}(?:,?\s+{_YEAR})?",
@@ -207,6 +213,9 @@ def _means_date(form: str, matched: str, lead: str, after: str) -> bool:
         return False
     if lead == "less" and form != "ago":
         return False
+    if form == "numeric" and "/" in matched:
+        smaller, larger = sorted(map(int, matched.split("/")[:2]))
+        return larger > 12 or smaller == larger
     if (
         form == "date" and ":" in matched
     ):  # without a word before it, a time stamp is the start of a log line
@@ -364,7 +373,11 @@ def _named(words: tuple[str, ...], now: datetime) -> Period:
 def _calendar(form: str, words: tuple[str, ...], now: datetime) -> Period:
     """A date, month, quarter or year; where the year is left out, the latest one not after now."""
     numbers = [int(word) for word in words if word.isdigit()]
-    if form == "date":
+    if form == "numeric":
+        numbers = numbers if numbers[0] > 31 else numbers[::-1]
+        if numbers[1] > 12:  # 01/21/2024
+            numbers = [numbers[0], numbers[2], numbers[1]]
+    if form in ("date", "numeric"):
         return _whole(datetime(numbers[0], numbers[1], numbers[2]), "day")
     if form == "year":
         return _whole(datetime(numbers[0], 1, 1), "year")

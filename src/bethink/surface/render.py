@@ -49,6 +49,9 @@ SIGNALS = {
     "named": "lift for being about what the question names",
     "neighbours": "lift from passages beside it",
     "recent": "lift for being told lately",
+    "preferred": "raised or lowered by the question's words about time, or for being a question or only said",
+    "standing": "3, 2: of the kind, of the time asked for, before all others; 0: code, after what fits",
+    "in_time": "of the time asked for",
     "confidence": "how sure it is",
     "recency": "how lately it was used",
     "utility": "votes and uses",
@@ -274,7 +277,10 @@ def explain_hit(hit: Hit, indent: str) -> list[str]:
 def hit_lines(
     answer: Answer, short: Names, first: int, explain: bool, projects: Names = NOTHING
 ) -> list[str]:
-    """A numbered list: where each hit stands, an excerpt, what it is connected to and, if asked for, why it is there."""
+    """A numbered list: where each hit stands, an excerpt, what it is connected to and, if asked for, why it is there. What happened
+    in a time is a list of dates."""
+    if answer.query.recap:
+        return [memory_line(hit.memory, short, projects) for hit in answer.hits]
     terms = [term.text for term in answer.query.terms]
     lines = []
     for number, hit in enumerate(answer.hits, start=first):
@@ -283,6 +289,7 @@ def hit_lines(
         place = f"  {one_line(citation(memory))}  {style(short[memory.id], 'dim')}"
         lines += [
             head + place + _tail(memory, short, projects),
+            *(wrap(memory.summary, "   ") if memory.kind == "code" else ()),
             *wrap(excerpt(memory.content, terms), "   "),
             *relation_lines(memory.id, hit.related, short, "   "),
             *(explain_hit(hit, "     ") if explain else ()),

@@ -12,6 +12,8 @@ Use:
 add             remember    remember a statement
 search          find        find memories, best first
 recall          find        answer a question from memory: the best in full, the rest as an index
+why             find        tell why something is as it is: the decision, its reason, what it replaced
+today           find        list what was said, decided and done today, or at another time
 get             find        show memories by id
 list            find        list memories by time, importance or use
 update          remember    change a memory

@@ -1,4 +1,4 @@
-"""`search`, `recall`, `get`, `list`, `history`, `sessions`, `topics` and `stats`: what memory holds."""
+"""`search`, `recall`, `why`, `today`, `get`, `list`, `history`, `sessions`, `topics` and `stats`: what memory holds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import StoreError, UsageError
-from bethink.recall.shape import digest_lines, plain, plain_hit
+from bethink.features.reasons import find_reason
+from bethink.recall.shape import citation, digest_lines, plain, plain_hit
 from bethink.surface import operations, render
 from bethink.surface.cli.console import Listing, Result, open_memory, read_text
 from bethink.surface.cli.parsing import command
@@ -14,6 +15,7 @@ from bethink.surface.layout import (
     FORMATS,
     cell,
     columns,
+    date,
     date_and_time,
     many,
     one_line,
@@ -163,7 +165,83 @@ def answer_result(args: Namespace, memory: Bethink, answer: Answer) -> Result:
     return Result(operations.recall_record(arranged), lines, **around)
 
 
+@command(
+    "why",
+    """
+    SUBJECT+          what the decision is about
+    """,
+    opens="read",
+)
+def why(args: Namespace, memory: Bethink) -> Result:
+    """Tell why something is as it is: the decision, its reason, what it replaced, and where it was said.
+
+    Examples:
+      bethink why pnpm
+      bethink why the billing database --json
+    """
+    subject = " ".join(args.subject)
+    reason = find_reason(memory, subject)
+    if reason is None:
+        nothing = f"No decision about {one_line(subject, 80)} is known."
+        return Result(
+            None, notes=[nothing], hints=["`bethink recall` looks for anything about it."]
+        )
+    decision, because, replaced, said = reason
+    short = render.short_ids(memory, [decision, *replaced])
+    place = (citation(decision), date(decision.created_at), short[decision.id])
+    lines = [style(one_line(decision.content, 1000), "bold"), "  " + "  ".join(place)]
+    lines += wrap(f"because {because}", "  ") if because else ["  Nobody said why."]
+    lines += [
+        f"  replaced {short[one.id]} ({date(one.created_at)}): {one_line(one.summary or one.content)}"
+        for one in replaced
+    ]
+    if said:
+        speaker = said.metadata.get("role") or "somebody"
+        lines += wrap(f"{speaker} said: {one_line(said.content, 1000)}", "  ")
+    value = {
+        "decision": plain(decision),
+        "because": because or None,
+        "replaced": list(map(plain, replaced)),
+        "said": plain(said) if said else None,
+    }
+    return Result(value, lines, stored=True)
+
+
 # By id and by time
+
+
+@command(
+    "today",
+    """
+    [WHEN]            another time: yesterday, "last week", "since monday" (default: today)
+    --limit, -n N whole 1.. = 50     how many at most (50)
+    """,
+    opens="read",
+    formats=FORMATS,
+)
+def today(args: Namespace, memory: Bethink) -> Result:
+    """List what was said, decided and done today or at another time, the newest first, with dates.
+
+    Examples:
+      bethink today
+      bethink today yesterday
+      bethink today "last week" --format md
+    """
+    when = args.when or "today"
+    answer = memory.search(f"what did we do {when}", limit=args.limit)
+    if not answer.query.recap:
+        example = "Write a day or a span: yesterday, 'last week', 'since monday', 2026-03-01."
+        raise UsageError(f"'{when}' is not a time.", example)
+    found = [hit.memory for hit in answer.hits]
+    short = render.short_ids(memory, found)
+    quoted = render.quote_items([render.quote_line(one, short) for one in found])
+    return Result(
+        map(plain, found),
+        [render.memory_line(one, short) for one in found],
+        notes=() if found else [f"Nothing was noted {when}."],
+        listing=Listing(render.FIELDS),
+        quoted=quoted if args.for_agent and found else "",
+    )
 
 
 @command(

@@ -11,7 +11,7 @@ from bethink.errors import Overtaken, UsageError
 from bethink.features.browse import ABOUT, MENTIONS, MOST
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.hosts import HOSTS
-from bethink.recall.excerpt import find_sought
+from bethink.recall.shape import find_sought
 from bethink.surface.http import browsing, memories
 from bethink.surface.web.render import diff, spelled, worded
 from bethink.surface.web.visit import (

@@ -21,7 +21,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from bethink import __version__
-from bethink.recall.excerpt import Sought, choose_excerpt, find_places
+from bethink.recall.shape import Sought, choose_excerpt, find_places
 from bethink.surface.web.visit import place
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -1,0 +1,175 @@
+"""Questions as people ask them, through the front door: what must come first, and what must not be hidden."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bethink.api import Bethink
+from bethink.embed.hashing import HashingEmbedder
+
+pytest_plugins = ("cli_runner",)
+
+NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)  # a Wednesday
+RUNNER = "Our test runner is pytest, because unittest has no fixtures"
+CACHE = "We moved the cache from Memcached to Redis because of persistence"
+WARM = "The cache must be warm before the first deploy, or the health check fails"
+TTL = "The cache keeps an entry for five minutes"
+CODE = """tests/runner.py [python] 90 lines
+2: def open_report()
+9: def runner() which test runner do we use
+30: class RetryPolicy
+In words: open report, runner, retry policy, cache"""
+TOLD = [  # days ago, kind, text
+    (40, "decision", "Invoices are kept in MySQL"),
+    (9, "decision", RUNNER),
+    (8, "gotcha", WARM),
+    (1, "decision", CACHE),
+    (0, "fact", TTL),
+]
+
+
+@pytest.fixture
+def memory(tmp_path):
+    clock = [NOW]
+    with Bethink(
+        tmp_path / "memory.db",
+        directory=tmp_path,
+        embedder=HashingEmbedder(),
+        clock=lambda: clock[0],
+    ) as memory:
+        for days, kind, text in TOLD:
+            clock[0] = NOW - timedelta(days=days)
+            memory.add(text, kind=kind, dedup=False)
+        clock[0] = NOW
+        yield memory
+
+
+@pytest.fixture
+def with_code(memory):
+    from bethink.types import Passage, Source
+
+    code = Passage(
+        content=CODE,
+        kind="code",
+        summary="tests/runner.py: open_report",
+        section="tests/runner.py",
+        metadata={"symbols": ["open_report", "runner", "RetryPolicy"], "path": "tests/runner.py"},
+    )
+    for name in ("tests/runner.py", "tests/other.py"):
+        memory.ingest([(Source(name, "repomap"), [code])])
+    return memory
+
+
+def texts(answer):
+    return [hit.memory.content for hit in answer.hits]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("what did we do today?", [TTL]),
+        ("What happened yesterday", [CACHE]),
+        ("what did we do last week?", [WARM, RUNNER]),
+        ("what changed since yesterday?", [TTL, CACHE]),
+        ("what did we work on in the last two weeks", [TTL, CACHE, WARM, RUNNER]),
+        ("which decisions did we make last week?", [RUNNER]),
+        ("what did we do on 09.11.2026?", [RUNNER]),
+        ("today", [TTL]),
+        ("what did we do in 2019?", []),
+    ],
+)
+def test_a_question_about_a_time_lists_what_was_told_then(with_code, question, expected):
+    answer = with_code.search(question)
+    assert texts(answer) == expected
+    assert answer.query.recap and answer.total == len(expected)
+    assert bool(answer.hints) == (not expected)
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("decisions about the cache", CACHE),
+        ("gotchas with the cache", WARM),
+        ("what did we decide about the cache last week?", CACHE),  # later than asked, not hidden
+        ("what did we do about the health check last week?", WARM),
+        ("which test runner do we use", RUNNER),
+    ],
+)
+def test_what_is_asked_for_comes_first(with_code, question, first):
+    assert texts(with_code.search(question))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("where is the runner defined?", "def runner() which test runner do we use in {}:9"),
+        ("which class is the retry policy", "class RetryPolicy in {}:30"),
+        ("RetryPolicy", "class RetryPolicy in {}:30"),
+        ("open_report", "tests/runner.py: open_report"),
+    ],
+)
+def test_code_comes_first_when_it_is_asked_for_under_the_symbol_that_matched(
+    with_code, question, title
+):
+    best = with_code.search(question).hits[0].memory
+    assert (best.kind, best.summary) == ("code", title.format(best.path))
+
+
+def test_a_period_keeps_what_matters_most_where_there_is_more_than_fits(memory):
+    memory.add("Never deploy on a Friday", kind="preference", importance=9)
+    for number in range(5):
+        memory.add(f"Small thing number {number}", importance=1, dedup=False)
+    answer = memory.search("what did we do today?", limit=2)
+    assert texts(answer) == ["Never deploy on a Friday", TTL]
+    assert answer.total == 7
+
+
+# Commands
+
+
+def test_today_is_a_dated_list(cli):
+    id = cli.add("We deploy from main, never from a branch", "--kind", "decision")
+    line = cli.ok("today")
+    assert f"{datetime.now(UTC):%Y-%m-%d}  decision" in line and line.startswith(id[:8])
+    assert [one["id"] for one in cli.json("today")] == [id]
+    assert cli.json("today", "last year") == []
+    assert "Nothing was noted last year." in cli("today", "last year").err
+    assert "is not a time" in cli.fails("today", "the cache", code=2)
+
+
+def test_why_tells_the_decision_its_reason_and_what_it_replaced(cli):
+    old = cli.add("We use npm for packages", "--kind", "decision")
+    new = cli.add(
+        "We use pnpm for packages, because npm hoists wrongly.",
+        *("--kind", "decision", "--supersedes", old),
+    )
+    told = cli.json("why", "pnpm", "packages")
+    assert (told["decision"]["id"], told["because"]) == (new, "npm hoists wrongly")
+    assert [one["id"] for one in told["replaced"]] == [old] and told["said"] is None
+    lines = cli.ok("why", "pnpm", "packages").splitlines()
+    assert lines[0] == "We use pnpm for packages, because npm hoists wrongly."
+    assert lines[1].startswith("  note:user  20") and lines[2] == "  because npm hoists wrongly"
+    assert lines[3].startswith("  replaced ") and "We use npm for packages" in lines[3]
+
+
+def test_why_names_the_line_where_it_was_said(cli, tmp_path):
+    turns = [
+        ("user", "What shall we take for the queue of jobs?"),
+        ("assistant", "Redis streams or RabbitMQ would both do for the queue of jobs."),
+        ("user", "We decided to use RabbitMQ for the queue, because Redis loses jobs on restart."),
+    ]
+    file = tmp_path / "talk.jsonl"
+    file.write_text(
+        "".join(json.dumps({"role": who, "content": text}) + "\n" for who, text in turns)
+    )
+    cli.ok("backfill", file)
+    told = cli.json("why", "RabbitMQ")
+    assert told["because"] == "Redis loses jobs on restart"
+    assert told["said"]["lines"] == [3, 3] and told["said"]["content"] == turns[2][1]
+    assert "talk.jsonl:3" in cli.ok("why", "RabbitMQ")
+
+
+def test_why_of_what_nobody_decided_says_so(cli):
+    assert cli.json("why", "the moon") is None
+    assert "No decision about the moon is known." in cli("why", "the", "moon").err

@@ -19,6 +19,7 @@ from bethink.errors import BethinkError
 from bethink.hooks import run
 from bethink.hosts import AGENTS, agent, place
 from bethink.surface.cli.connect import command_notes
+from bethink.surface.mcp.schemas import TOOLS
 from bethink.text import textfile
 
 pytest_plugins = ["cli_runner"]
@@ -444,6 +445,57 @@ def test_a_skill_that_the_user_changed_is_kept(cli, home: Path) -> None:
     assert "You changed" in cli.ok("install", "--claude")
     assert "You changed" in cli.ok("uninstall")
     assert skill.read_text().endswith("better\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "allowed"),
+    [
+        ((), "\n", True),
+        ((), "n\n", False),
+        ((), "", False),
+        (("--no-mcp",), "\n", False),
+        (("--allow-reads",), None, True),
+        ((), None, False),
+        (("--project", "--allow-reads"), None, True),
+        (("--project",), "\n", False),
+    ],
+)
+@pytest.mark.parametrize("kind", ["one line", "comments", "empty"])
+def test_tools_that_only_read_are_offered_an_allow_rule(
+    cli, home: Path, kind: str, words: tuple[str, ...], answer: str | None, allowed: bool
+) -> None:
+    folder = cli.project if "--project" in words else home
+    path = laid(folder, ".claude/settings.json", DOCUMENTS[kind])
+    before = tree(folder)
+    asked = cli("install", "--claude", *words, stdin=answer or "", terminal=answer is not None)
+    assert ("[Y/n]" in asked.err) == (answer is not None and not words)
+    assert ("--allow-reads" in asked.err) == (answer is None and not words)
+    rules = set(agent("claude").READS)
+    assert all((f'"{rule}"' in path.read_text()) == allowed for rule in rules)
+    installed = tree(folder)
+    cli.ok("install", "--claude", *(word for word in words if word != "--allow-reads"))
+    assert tree(folder) == installed, "what was decided holds"
+    path.write_text(path.read_text().replace("opus", "haiku"))
+    cli.ok("uninstall")
+    assert path.read_text() == DOCUMENTS[kind].replace("opus", "haiku")
+    path.write_text(DOCUMENTS[kind])
+    assert tree(folder) == before
+
+
+def test_a_rule_that_the_user_had_stays(cli, home: Path) -> None:
+    rule = agent("claude").READS[0]
+    text = json.dumps({"permissions": {"allow": [rule, "Bash(ls:*)"]}}, indent=2)
+    path = laid(home, ".claude/settings.json", text)
+    cli.ok("install", "--claude", "--allow-reads")
+    path.write_text(path.read_text().replace('"hooks": {', '"env": {},\n  "hooks": {'))
+    cli.ok("uninstall")
+    assert json.loads(path.read_text()) == {**json.loads(text), "env": {}}
+
+
+def test_the_rules_name_every_tool_that_only_reads() -> None:
+    reading = [name for name, tool in TOOLS.items() if tool.hints.get("readOnlyHint")]
+    named = [rule.rpartition("__")[2] for rule in agent("claude").READS if "__" in rule]
+    assert named == reading
 
 
 def test_a_plugin_that_the_user_changed_is_kept_and_disarmed(cli, home: Path) -> None:

@@ -33,6 +33,10 @@ SERVERS = {
 JSON_ENTRIES = {f"{name} hooks": (name, found) for name, found in HOOKS.items()} | {
     f"{name} server": (name, found) for name, found in SERVERS.items()
 }
+JSON_ENTRIES["claude rules"] = (
+    "claude",
+    agent("claude").targets(PLACE._replace(allow_reads=True))[2].entries,
+)
 
 
 # Where there was no value, there is an empty one afterwards.
@@ -51,8 +55,10 @@ def test_what_was_put_into_json_can_be_taken_out_to_the_byte(case: str, document
     assert taken == text or (document in NO_VALUE and edit.read_value(taken) == {})
     before, after = edit.read_value(text), edit.read_value(put.text)
     for entry in found:
-        place = edit.value_at(after, entry.path)
-        assert entry.value in place if entry.kind == "hook" else place == entry.value
+        if entry.kind == "member":
+            assert edit.value_at(after, entry.path) == entry.value
+        else:
+            assert entry.value in edit.value_at(after, edit._container_path(entry.key))
     assert list(before) == [key for key in after if key in before], "the order stays"
 
 

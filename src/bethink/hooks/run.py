@@ -270,17 +270,23 @@ def answer(hook: Hook, memory: Bethink, mode: str = "keyword") -> str:
     context = _find_context(hook, memory, mode)
     if hook.event == "session-start" and hook.source in EMPTIED:
         state.forget_deliveries(hook)
-    elif hook.source == "resume" and _is_known(hook, context.digest):
-        return ""  # it stands in the session that is resumed
+    elif _has_briefing(hook, context.digest):
+        state.note_delivery(hook, context.ids, context.digest)
+        return ""
     output = events.render_answer(hook, context.text)
     if output:
         state.note_delivery(hook, context.ids, context.digest)
     return output
 
 
-def _is_known(hook: Hook, briefing: str) -> bool:
-
-    return bool(briefing) and briefing == state.read_deliveries(hook).briefing
+def _has_briefing(hook: Hook, briefing: str) -> bool:
+    """Whether a briefing stands in the context of a session already: one that is resumed was given it, and a fork begins with a copy of
+    the session that it came from, which the host does not name."""
+    if not briefing or hook.source not in ("resume", "fork"):
+        return False
+    if hook.source == "fork":
+        return state.is_delivered(briefing)
+    return briefing == state.read_deliveries(hook).briefing
 
 
 def _find_context(hook: Hook, memory: Bethink, mode: str) -> Context:

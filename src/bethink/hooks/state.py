@@ -170,6 +170,14 @@ def read_deliveries(hook: Hook) -> Deliveries:
         return Deliveries()
 
 
+def is_delivered(briefing: str) -> bool:
+    """Whether any session was given this very briefing, by its digest."""
+    with suppress(OSError):
+        kept = map(read_json, (folder() / "given").iterdir())
+        return any(isinstance(one, dict) and one.get("briefing") == briefing for one in kept)
+    return False
+
+
 def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "") -> None:
     """Keeps what this session is given now beside what it was given before."""
     before = read_deliveries(hook)

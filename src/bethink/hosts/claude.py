@@ -51,7 +51,7 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.edit import PROMPT_TOOL, SERVER
+from bethink.hosts.edit import PROMPT_TOOL, SERVER, HostEntry
 from bethink.hosts.place import HostFile, InstallPlace
 from bethink.hosts.transcript import (
     PLAN,
@@ -318,6 +318,14 @@ def find_switches(path: Path, bound: int) -> Iterator[tuple[dict[str, Any], bool
 EDITING = (
     "Edit|MultiEdit|Write|NotebookEdit"  # the tools before which gotchas about a file are told
 )
+# What a briefing advises to use, and what only reads: rules by which Claude Code does not ask before.
+READS = (
+    *(
+        f"mcp__{SERVER}__{tool}"
+        for tool in ("search_memories", "get_memories", "get_handoff", "memory_overview")
+    ),
+    "Bash(bethink recall *)",
+)
 # What the MCP tool is told about a prompt.
 INPUT = {name: f"${{{name}}}" for name in ("prompt", "session_id", "cwd", "source")}
 
@@ -332,9 +340,15 @@ def targets(where: InstallPlace) -> list[HostFile]:
     if where.root is not None:
         servers = where.root / ".mcp.json"
     hooks = place.hook_entries(place.with_tool_hooks(where), _group, where)
+    rules = [HostEntry("item", ("permissions", "allow", rule), rule) for rule in READS]
     return [
         place.server_target(servers, {"type": "stdio", **where.server()}, strict=True),
         HostFile("hooks", folder(where) / "settings.json", hooks, strict=True),
+        *(
+            [HostFile("mcp", folder(where) / "settings.json", tuple(rules), strict=True)]
+            if where.allow_reads
+            else []
+        ),
         *place.skill_targets("claude", folder(where) / "skills"),
     ]
 

@@ -45,8 +45,8 @@ Key = tuple[str, Path]  # kind and path of an entry
 
 
 class HostEntry(NamedTuple):
-    kind: str  # member, hook, table
-    path: Path  # of the member or table itself; of the list that a hook stands in
+    kind: str  # member, hook, item, table
+    path: Path  # of the member or table itself; of the list that a hook stands in; of an item's list, and the item
     value: Any
 
     @property
@@ -372,7 +372,7 @@ def take_entries(text: str, keys: Collection[Key], host: str, original: str | No
 
 
 def _container_path(key: Key) -> Path:
-    """The path of the list of a hook, or of the object that a member stands in."""
+    """The path of the list of a hook or an item, or of the object that a member stands in."""
     return key[1] if key[0] == "hook" else key[1][:-1]
 
 
@@ -381,9 +381,12 @@ def _find_ours(text: str, key: Key, host: str) -> list[tuple[Node, int]]:
     node = find(text, _container_path(key))
     if node is None:
         return []
-    if key[0] != "hook":
-        at = node.find_index(key[1][-1])
-        return [] if at is None else [(node, at)]
+    if key[0] == "item":
+        items = (member.node.value for member in node.members)
+        return [(node, at) for at, item in enumerate(items) if item == key[1][-1]]
+    if key[0] == "member":
+        index = node.find_index(key[1][-1])
+        return [] if index is None else [(node, index)]
     found = []
     for at, member in enumerate(node.members):
         inside = member.node.find_index("hooks")
@@ -398,7 +401,8 @@ def _find_ours(text: str, key: Key, host: str) -> list[tuple[Node, int]]:
 def _put(text: str, entry: HostEntry, host: str, mine: bool) -> tuple[str, str]:
     """The text with an entry, or the reason why it was left alone."""
     above, is_hook = _container_path(entry.key), entry.kind == "hook"
-    text = _make_container(text, above, [] if is_hook else {})
+    name = entry.path[-1] if entry.kind == "member" else None
+    text = _make_container(text, above, {} if name else [])
     for holder, at in _find_ours(text, entry.key, host)[:1]:
         there, fresh = holder.members[at].node.value, entry.value
         if is_hook:  # the user's own fields stay, in the order of ours
@@ -412,7 +416,7 @@ def _put(text: str, entry: HostEntry, host: str, mine: bool) -> tuple[str, str]:
         return replace(text, holder, at, fresh), ""
     node = find(text, above)
     assert node is not None
-    return insert(text, node, entry.value, None if is_hook else entry.path[-1]), ""
+    return insert(text, node, entry.value, name), ""
 
 
 def _make_container(text: str, path: Path, empty: Any) -> str:
@@ -445,7 +449,7 @@ def _take(text: str, key: Key, host: str, original: str | None) -> str:
     above = _container_path(key)
     while found := _find_ours(text, key, host):
         holder, at = found[0]
-        if key[0] != "hook" and not is_our_server(holder.members[at].node.value):
+        if key[0] == "member" and not is_our_server(holder.members[at].node.value):
             return text  # somebody put another there
         if len(holder.members) > 1 or holder.start == _start_of(text, above):
             text = remove(text, holder, at, _inner_of(original, above))
@@ -542,6 +546,8 @@ def _mark(text: str) -> str:
 def _cut(value: Any, key: Key, host: str) -> Any:
     """What a document says without our entries and without what is empty then."""
     kind, (name, *rest) = key
+    if kind == "item" and isinstance(value, list):
+        return [one for one in value if one != name]
     if not isinstance(value, dict) or name not in value:
         return value
     inside = value[name]

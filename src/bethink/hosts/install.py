@@ -216,7 +216,9 @@ def install(
     """Connects hosts: each file that changes, and each that need not. What is there of other parts is taken out."""
     root = str(place.root or "")
     for host in hosts:
-        wanted = merge_targets(one for one in agent(host).targets(place) if one.part in parts)
+        allowed = place.allow_reads or allows_reads(files, host, root)
+        targets = agent(host).targets(place._replace(allow_reads=allowed))
+        wanted = merge_targets(one for one in targets if one.part in parts)
         paths = {str(target.path) for target in wanted}
         leaving = [
             HostFile("", Path(name))
@@ -225,6 +227,12 @@ def install(
         ]
         changes = [FileChange(files, host, one, root, force) for one in (*leaving, *wanted)]
         yield from _carry_out(files, changes)
+
+
+def allows_reads(files: Files, host: str, root: str) -> bool:
+    """Whether a host was told not to ask before a tool that only reads."""
+    known = (one.hosts.get(host, ()) for one in files.records.values() if one.root == root)
+    return any(kind == "item" for keys in known for kind, _ in keys)
 
 
 def uninstall(
@@ -448,7 +456,7 @@ def difference(path: Path, before: str | None, after: str | None) -> str:
 def parts_of(path: Path, keys: Iterable[Key]) -> list[str]:
     """What the entries in a file are for."""
     whole = "skills" if path.name == "SKILL.md" else "hooks"
-    names = {"hook": "hooks", "member": "mcp", "table": "mcp", "text": whole}
+    names = {"hook": "hooks", "member": "mcp", "table": "mcp", "item": "mcp", "text": whole}
     return list(dict.fromkeys(names[kind] for kind, _ in keys if kind in names))
 
 

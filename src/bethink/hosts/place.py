@@ -47,6 +47,9 @@ class InstallPlace(NamedTuple):
     words: tuple[str, ...] = ()  # that start Bethink
     tool_hooks: bool = False
     warm: bool = False  # whether a prompt is answered by the MCP server instead of a new process
+    allow_reads: bool = (
+        False  # whether tools that only read need not be asked for, where a host asks
+    )
 
     def folder(self, name: str, variable: str = "") -> Path:
         """A host's folder: in the project, where a variable says, or in the user's home."""

@@ -67,6 +67,7 @@ HOST_OPTIONS = (
     --no-mcp       do not register the MCP server
     --no-hooks     do not add hooks
     --no-skills    do not add skills
+    --allow-reads  let Claude Code use what only reads memory without asking each time
     --warm         let the running MCP server answer Claude Code's prompt hook
     --force        also replace an MCP server named bethink that something else put there
     """,
@@ -111,6 +112,11 @@ def install(args: Namespace) -> Result:
                 )
         if "hooks" in parts:
             notes += installer.doubled_hooks(files.records, chosen, str(where.root or ""))
+        if "claude" in chosen and "mcp" in parts:
+            allowed = args.allow_reads or installer.allows_reads(
+                files, "claude", str(where.root or "")
+            )
+            where = where._replace(allow_reads=allowed or offer_reads(args, where, notes))
         outcomes = list(installer.install(files, chosen, where, parts, args.force))
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
     notes += [note for host in chosen if host in done for note in agent(host).notes(where)]
@@ -148,12 +154,25 @@ def uninstall(args: Namespace) -> Result:
     return outcome_result(args, outcomes, [])
 
 
+def offer_reads(args: Namespace, where: InstallPlace, notes: list[str]) -> bool:
+    """Whether Claude Code, which asks before each new tool, need not ask for what only reads: asked at a terminal, otherwise said."""
+    if where.root is not None:  # a rule in a project's file holds for everybody who works on it
+        return False
+    if args.format == "text" and not args.quiet and not args.dry_run and console.has_terminal():
+        rules = ", ".join(agent("claude").READS)
+        return console.says_yes(f"Let Claude Code read memory without asking? ({rules})", True)
+    notes.append(
+        "Claude Code asks before it reads memory for the first time; `bethink install --claude --allow-reads` lets it."
+    )
+    return False
+
+
 def connect_found(args: Namespace, hosts: Sequence[str]) -> None:
     """What `init` does after a yes: `install` for the user, with all its parts."""
     from types import SimpleNamespace as Namespace
 
     chosen = {host: host in hosts for host in AGENTS}
-    off = "all dry_run warm force no_mcp no_hooks no_skills".split()
+    off = "all dry_run allow_reads warm force no_mcp no_hooks no_skills".split()
     options = dict.fromkeys(off, False) | chosen | {"user": True, "project": None}
     console.present(args, install(Namespace(**{**vars(args), **options})))
 

@@ -383,7 +383,7 @@ def confirm(args: Namespace, question: str) -> None:
     """Goes on only after a yes: from --yes, or typed at a terminal."""
     if args.yes:
         return
-    if sys.stdin is None or not sys.stdin.isatty():
+    if not has_terminal():
         raise UsageError(
             f"{question} There is no terminal to ask on.", "Add --yes if that is what you want."
         )
@@ -391,9 +391,15 @@ def confirm(args: Namespace, question: str) -> None:
         raise BethinkError("Nothing was changed.")
 
 
-def says_yes(question: str) -> bool:
-    """Whether somebody at the terminal says yes."""
+def has_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def says_yes(question: str, default: bool = False) -> bool:
+    """Whether somebody at the terminal says yes; with `default`, whether nobody says no."""
     sys.stdout.flush()
-    sys.stderr.write(f"{plain(question)} [y/N] ")
+    sys.stderr.write(f"{plain(question)} [{'Y/n' if default else 'y/N'}] ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    answer = sys.stdin.readline().lower()
+    return answer.strip() in ("y", "yes") or (default and answer == "\n")

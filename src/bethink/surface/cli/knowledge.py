@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -366,20 +365,15 @@ def offer_install(args: Namespace) -> None:
         return
     place = connect.user_place()
     found = [host for host in AGENTS if is_here(host, place)]
-    terminal = sys.stdin is not None and sys.stdin.isatty()
-    if not found or args.format != "text" or args.quiet or not terminal:
+    if not found or args.format != "text" or args.quiet or not console.has_terminal():
         console.hint(
             args, "`bethink install` connects your agents, so that they remember by themselves."
         )
         return
     names = [AGENTS[host] for host in found]
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    sys.stdout.flush()
-    sys.stderr.write(
-        f"Connect {listed} to this memory? Every change is shown, and `bethink uninstall` takes it back. [y/N] "
-    )
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() in ("y", "yes"):
+    question = f"Connect {listed} to this memory? Every change is shown, and `bethink uninstall` takes it back."
+    if console.says_yes(question):
         connect.connect_found(args, found)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,14 @@ from bethink.project import is_marked
 from bethink.recall.shape import citation, plain
 from bethink.surface import operations
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Result, confirm, open_memory, read_text, says_yes
+from bethink.surface.cli.console import (
+    Result,
+    confirm,
+    has_terminal,
+    open_memory,
+    read_text,
+    says_yes,
+)
 from bethink.surface.cli.parsing import command
 from bethink.surface.layout import date_and_time, many, one_line, pick, style, wrap
 from bethink.surface.render import (
@@ -145,7 +151,7 @@ def add(args: Namespace) -> Result:
                 "Add --force to remember it all the same.",
             )
         asks = args.format == "text" and not args.for_agent
-        if asks and sys.stdin is not None and sys.stdin.isatty():
+        if asks and has_terminal():
             outcome = decide_proposals(memory, outcome)
         lines, hints = describe_outcome(args, memory, outcome)
         return Result(outcome.plain(), lines, hints=[*memory.hints, *hints])

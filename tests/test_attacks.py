@@ -19,7 +19,7 @@ from bethink.errors import InvalidInput
 from bethink.features import conversations, handoffs, inbox, knowledge
 from bethink.judge import Judgement
 from bethink.surface.cli.main import main
-from bethink.surface.mcp import tools
+from bethink.surface.mcp import schemas, tools
 from bethink.text.fence import trust_word
 from bethink.types import TRUST
 
@@ -102,7 +102,7 @@ def user_note(shop: Shop, attacks: list[str], known: list[str]) -> None:
 def agent_note(shop: Shop, attacks: list[str], known: list[str]) -> None:
     with shop.memory(actor="agent:test", trust=TRUST["agent"]) as memory:
         items = [{"content": attack, "kind": "decision"} for attack in attacks]
-        tools.store_memories(memory, {"memories": items})
+        tools.call(memory, "store_memories", schemas.check("store_memories", {"memories": items}))
 
 
 def agent_supersedes(shop: Shop, attacks: list[str], known: list[str]) -> None:
@@ -111,7 +111,7 @@ def agent_supersedes(shop: Shop, attacks: list[str], known: list[str]) -> None:
             {"content": attack, "kind": "decision", "supersedes": [id]}
             for attack, id in zip(attacks, known, strict=True)
         ]
-        tools.store_memories(memory, {"memories": items})
+        tools.call(memory, "store_memories", schemas.check("store_memories", {"memories": items}))
 
 
 def agent_update(shop: Shop, attacks: list[str], known: list[str]) -> None:

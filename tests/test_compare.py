@@ -9,6 +9,7 @@ from memories import texts
 from bethink.errors import InvalidInput
 from bethink.features import inbox, tending
 from bethink.ingest.compare import KNOWN, LONGEST, MOST_PAIRS
+from bethink.ingest.reconcile import SAME
 from bethink.ingest.wording import tell_apart
 from bethink.judge import Judgement
 from bethink.types import TRUST, Passage, Source
@@ -295,7 +296,7 @@ def test_the_same_in_other_words_is_merged_and_what_differs_is_not(memory, clock
     stored(memory, clock, judge, new=same)
     judge.says = ("same", 0.9)
     assert [step.action for step in tending.plan_consolidation(memory)] == ["merge"]
-    judge.says = ("same", 0.6)
+    judge.says = ("same", SAME - 0.05)
     assert [step.action for step in tending.plan_consolidation(memory)] == []
 
 

@@ -14,10 +14,11 @@ import numpy as np
 import onnxruntime
 import torch
 import train
+from model import OUTPUTS, Judge, load
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 
-def export(judge: train.Judge, path: Path) -> None:
+def export(judge: Judge, path: Path) -> None:
     """Dynamic int8: weights per output channel, activations measured at run time."""
     judge.eval()
     example = torch.ones(2, 8, dtype=torch.long)
@@ -28,9 +29,9 @@ def export(judge: train.Judge, path: Path) -> None:
             (example, torch.zeros_like(example), example),
             str(plain),
             input_names=["ids", "sides", "present"],
-            output_names=["relation", "applies", "fits"],
+            output_names=list(OUTPUTS),
             dynamic_axes={name: {0: "rows", 1: "tokens"} for name in ("ids", "sides", "present")}
-            | {name: {0: "rows"} for name in ("relation", "applies", "fits")},
+            | {name: {0: "rows"} for name in OUTPUTS},
             opset_version=17,
             dynamo=False,
         )
@@ -65,9 +66,9 @@ def main() -> None:
     parser.add_argument("--body", type=Path, required=True)
     parser.add_argument("--dev", type=Path)
     args = parser.parse_args()
-    state = train.load(args.weights)
+    state = load(args.weights)
     layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
-    judge = train.Judge(layers)
+    judge = Judge(layers)
     judge.load_state_dict(state)
     export(judge, args.out)
     data = train.Data(args.body / "tokenizer.json", "cpu")

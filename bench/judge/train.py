@@ -1,19 +1,18 @@
-"""Trains the judge: how a new statement relates to an old one, and whether a memory applies to a prompt.
+"""Trains the judge: how a new statement relates to an old one, whether a memory applies to a prompt or answers a question,
+and what a sentence of a conversation is.
 
     python bench/judge/expand.py                                      # plain pairs out of subjects
-    python bench/judge/train.py --body MODEL_DIR --out DIR --name T0 --rate 1e-4 --seed 0
-    python bench/judge/train.py … --name S12 --teach DIR/T0-logits.npz DIR/T1-logits.npz DIR/T2-logits.npz
-    python bench/judge/export.py DIR/S12-weights.npz judge.onnx --body MODEL_DIR
+    python bench/judge/collect.py ../shared/bench questions.jsonl     # questions and passages of the evaluation sets
+    python bench/judge/train.py --body MODEL_DIR --out DIR --name T0 --seed 0 --prompts … --talk … --questions …
+    python bench/judge/train.py … --name S --teach DIR/T0-said.npz DIR/T1-said.npz DIR/T2-said.npz
+    python bench/judge/export.py DIR/S-weights.npz judge.onnx --body MODEL_DIR
 
-The body is the packaged embedding model (its int8 ONNX multiplied back to floats), read as a cross-encoder
-`[CLS] old [SEP] new [SEP]`; the heads see CLS and the mean. Several models with different seeds teach one
-student, which also reads unlabelled pairs (statements that stand near each other and belong to different
+Each task is a `Lesson`: it draws some pairs for a step and says how wrong the answers are. Several models with different
+seeds teach one student, which also reads unlabelled pairs (statements that stand near each other and belong to different
 pairs), so that it learns what almost every neighbour in a real memory is: something else.
 
-Needs torch, onnx and tokenizers (extra `bench`); nothing of it is needed at run time. On a GPU a few
-minutes, on two cores some hours; `--start WEIGHTS --sample N` goes on from trained weights with the upper
-half alone, which two cores do in minutes. The result is written as int8 weights (`NAME-weights.npz`), from
-which `export.py` makes the ONNX file that ships.
+Needs torch, onnx and tokenizers (extra `bench`); nothing of it is needed at run time. On a GPU a few minutes, on two cores
+some hours. The result is written as int8 weights (`NAME-weights.npz`), from which `export.py` makes the file that ships.
 """
 
 from __future__ import annotations
@@ -26,149 +25,26 @@ import random
 import re
 import time
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from model import KINDS, LAYERS, OUTPUTS, RELATIONS, Judge, make_judge, read_body, save
 from tokenizers import Tokenizer
 from torch import nn
 
-RELATIONS = ("replaces", "same", "refines", "contradicts", "answers", "completes", "unrelated")
 INDEX = {name: number for number, name in enumerate(RELATIONS)}
+KIND = {name: number for number, name in enumerate(KINDS)}
 SYMMETRIC = ("same", "contradicts", "unrelated")
 STAYING = [INDEX[name] for name in ("refines", "unrelated", "contradicts", "same")]
-LAYERS, WIDTH, HEADS = 12, 384, 12
 TOKENS = 128  # of each text
+NEAR = 24  # wrong passages and memories, the nearest ones, among which a lesson chooses
+ASKING = "Represent this sentence for searching relevant passages: "
 HERE = Path(__file__).parent
 
-
-# The model
-
-
-class Layer(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.query, self.key, self.value, self.joined = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
-        self.widen, self.narrow = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
-        self.after_attention = nn.LayerNorm(WIDTH, eps=1e-12)
-        self.after_widening = nn.LayerNorm(WIDTH, eps=1e-12)
-        self.dropout = nn.Dropout(0.1)
-
-    def forward(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        rows, length, _ = states.shape
-        query, key, value = (
-            part(states).view(rows, length, HEADS, -1).transpose(1, 2)
-            for part in (self.query, self.key, self.value)
-        )
-        if self.training:  # one kernel; the plain form below exports to plain operators
-            mixed = F.scaled_dot_product_attention(query, key, value, mask.to(query.dtype), 0.1)
-        else:
-            scores = query @ key.transpose(2, 3) / math.sqrt(WIDTH // HEADS) + mask
-            mixed = scores.softmax(-1) @ value
-        mixed = mixed.transpose(1, 2)
-        states = self.after_attention(
-            states + self.dropout(self.joined(mixed.reshape(rows, length, WIDTH)))
-        )
-        return self.after_widening(states + self.dropout(self.narrow(F.gelu(self.widen(states)))))
-
-
-class Judge(nn.Module):
-    """A BERT of our own few lines (so that it exports cleanly) with one linear head per task."""
-
-    def __init__(self, layers: int = LAYERS) -> None:
-        super().__init__()
-        self.words = nn.Embedding(30522, WIDTH)
-        self.places = nn.Embedding(512, WIDTH)
-        self.sides = nn.Embedding(2, WIDTH)
-        self.norm = nn.LayerNorm(WIDTH, eps=1e-12)
-        self.layers = nn.ModuleList(Layer() for _ in range(layers))
-        self.dropout = nn.Dropout(0.1)
-        self.relation = nn.Linear(2 * WIDTH, len(RELATIONS))
-        self.applies = nn.Linear(2 * WIDTH, 1)
-        self.fits = nn.Linear(2 * WIDTH, 1)
-
-    def forward(
-        self, ids: torch.Tensor, sides: torch.Tensor, present: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        places = torch.arange(ids.shape[1], device=ids.device)
-        states = self.words(ids) + self.places(places) + self.sides(sides)
-        states = self.dropout(self.norm(states))
-        weight = present.to(states.dtype)
-        mask = (1 - weight)[:, None, None, :] * -1e4
-        for layer in self.layers:
-            states = layer(states, mask)
-        mean = (states * weight[:, :, None]).sum(1) / weight.sum(1, keepdim=True)
-        seen = self.dropout(torch.cat([states[:, 0], mean], 1))
-        return self.relation(seen), self.applies(seen)[:, 0], self.fits(seen)[:, 0]
-
-
-NAMES = {
-    "attention.self.query": "query",
-    "attention.self.key": "key",
-    "attention.self.value": "value",
-    "attention.output.dense": "joined",
-    "attention.output.LayerNorm": "after_attention",
-    "intermediate.dense": "widen",
-    "output.dense": "narrow",
-    "output.LayerNorm": "after_widening",
-}
-
-
-def read_body(path: Path) -> dict[str, torch.Tensor]:
-    """The weights of the embedding model's int8 ONNX file as floats, under this file's names."""
-    import onnx
-    from onnx import numpy_helper
-
-    graph = onnx.load(str(path)).graph
-    stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-    found: dict[str, np.ndarray] = {}
-    for name, value in stored.items():
-        ours = re.match(r"(embeddings|encoder)\.", name) and value.dtype == np.float32
-        if ours and not name.endswith(("_scale", "_zero_point")):
-            found[name] = value
-        if match := re.match(r"(embeddings\.\w+\.weight)_quantized$", name):
-            base = match.group(1)
-            zero = stored[base + "_zero_point"].astype(np.float32)
-            found[base] = (value.astype(np.float32) - zero) * stored[base + "_scale"]
-    for node in graph.node:
-        if node.op_type != "MatMulInteger":
-            continue
-        weight = stored[node.input[1]].astype(np.float32)
-        if len(node.input) > 3 and node.input[3] in stored:
-            weight = weight - stored[node.input[3]].astype(np.float32)
-        place = re.match(r"/(encoder/layer\.\d+/.*)/MatMul", node.name).group(1).replace("/", ".")
-        scale = stored[node.input[1].replace("_quantized", "") + "_scale"]
-        found[place + ".weight"] = (weight * scale).T.copy()
-    renamed = {}
-    for name, value in found.items():
-        name = name.replace("embeddings.word_embeddings", "words")
-        name = name.replace("embeddings.position_embeddings", "places")
-        name = name.replace("embeddings.token_type_embeddings", "sides")
-        name = name.replace("embeddings.LayerNorm", "norm")
-        if match := re.match(r"encoder\.layer\.(\d+)\.(.*)\.(weight|bias)$", name):
-            number, part, kind = match.groups()
-            name = f"layers.{number}.{NAMES[part]}.{kind}"
-        renamed[name] = torch.tensor(value)
-    return renamed
-
-
-def make_judge(body: dict[str, torch.Tensor], layers: int) -> Judge:
-    """A judge that begins as the embedding model; with fewer layers it begins with a spread of them."""
-    judge = Judge(layers)
-    chosen = [round(at * (LAYERS - 1) / (layers - 1)) for at in range(layers)]
-    state = {}
-    for name, value in body.items():
-        if match := re.match(r"layers\.(\d+)\.(.*)", name):
-            if int(match.group(1)) in chosen:
-                state[f"layers.{chosen.index(int(match.group(1)))}.{match.group(2)}"] = value
-        else:
-            state[name] = value
-    missing = judge.load_state_dict(state, strict=False)
-    assert not missing.unexpected_keys, missing.unexpected_keys
-    assert all(
-        name.split(".")[0] in ("relation", "applies", "fits") for name in missing.missing_keys
-    )
-    return judge
+Pair = tuple[str, str]
+Said = dict[str, torch.Tensor]  # what the judge says of a batch, by head
 
 
 # The data
@@ -184,14 +60,19 @@ class Data:
         self.device = device
         self.known: dict[str, list[int]] = {}
 
+    def read(self, texts: list[str]) -> None:
+        new = sorted({text for text in texts if text not in self.known})
+        for text, found in zip(
+            new, self.tokenizer.encode_batch([text[:2000] for text in new]), strict=True
+        ):
+            self.known[text] = found.ids[1:-1][:TOKENS]
+
     def tokens(self, text: str) -> list[int]:
         if text not in self.known:
             self.known[text] = self.tokenizer.encode(text[:2000]).ids[1:-1][:TOKENS]
         return self.known[text]
 
-    def batch(
-        self, pairs: list[tuple[str, str]]
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def batch(self, pairs: list[Pair]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         rows = []
         for one, other in pairs:
             first, second = [101, *self.tokens(one), 102], [*self.tokens(other), 102]
@@ -208,53 +89,24 @@ def read_rows(path: Path, name: str = "") -> list[dict]:
     return [{**json.loads(line), "file": name} for line in lines if line.strip()]
 
 
-def read_prompts(path: Path) -> list[tuple[str, list[str], list[str]]]:
-    """(prompt, the memories that apply to it, the other memories of its project)."""
-    memories: dict[str, dict[str, str]] = collections.defaultdict(dict)
-    prompts = []
-    for row in read_rows(path):
-        if row["type"] == "memory":
-            memories[row.get("project", "")][row["id"]] = row["text"]
-        else:
-            prompts.append(row)
-    found = []
-    for row in prompts:
-        known = memories[row.get("project", "")]
-        wanted = row["fits"]
-        found.append(
-            (
-                row["text"],
-                [known[id] for id in wanted],
-                [t for id, t in known.items() if id not in wanted],
-            )
-        )
-    return found
-
-
 @torch.no_grad()
 def embed(judge: Judge, data: Data, texts: list[str]) -> torch.Tensor:
     """What the untrained body, an embedding model, says of each text."""
     judge.eval()
+    data.read(texts)
     found = []
     order = sorted(range(len(texts)), key=lambda at: len(data.tokens(texts[at])))
-    for start in range(0, len(texts), 64):
-        chosen = order[start : start + 64]
+    for start in range(0, len(texts), 128):
+        chosen = order[start : start + 128]
         rows = [[101, *data.tokens(texts[at])[:126], 102] for at in chosen]
         length = max(map(len, rows))
-        ids, present = (
-            np.zeros((len(rows), length), np.int64),
-            np.zeros((len(rows), length), np.int64),
-        )
+        ids, present = (np.zeros((len(rows), length), np.int64) for _ in range(2))
         for at, row in enumerate(rows):
             ids[at, : len(row)], present[at, : len(row)] = row, 1
         tensor = torch.from_numpy(ids).to(data.device)
         mask = (1 - torch.from_numpy(present).to(data.device).float())[:, None, None, :] * -1e4
-        states = (
-            judge.words(tensor)
-            + judge.places(torch.arange(length, device=data.device))
-            + judge.sides(tensor * 0)
-        )
-        states = judge.norm(states)
+        places = judge.places(torch.arange(length, device=data.device))
+        states = judge.norm(judge.words(tensor) + places + judge.sides(tensor * 0))
         for layer in judge.layers:
             states = layer(states, mask)
         found.append(F.normalize(states[:, 0].float(), dim=-1))
@@ -268,7 +120,7 @@ def neighbour_pairs(
     most: int,
     nearest: int,
     apart: float,
-) -> list[tuple[str, str]]:
+) -> list[Pair]:
     """Pairs of texts of different groups that stand near each other, none nearer than `apart`."""
     group = torch.tensor(groups, device=vectors.device)
     found = []
@@ -295,144 +147,392 @@ def far_pairs(rows: list[dict], most: int) -> list[dict]:
     texts = sorted(words)
     found = []
     for row in random.sample(rows, min(most, len(rows))):
-        others = [
-            text for text in random.sample(texts, 300) if text not in (row["old"], row["new"])
-        ]
+        own = (row["old"], row["new"])
+        others = [text for text in random.sample(texts, min(300, len(texts))) if text not in own]
         near = max(others, key=lambda text: len(words[text] & words[row["new"]]))
-        found.append(
-            {"old": near, "new": row["new"], "relation": "unrelated", "question": row["question"]}
-        )
+        found.append({"old": near, "new": row["new"], "relation": "unrelated"})
     return found
+
+
+class Asked(dict):
+    """A prompt or a question (`text`), what is `right` for it, and what is `wrong`, the nearest first."""
+
+
+def read_prompts(path: Path) -> list[Asked]:
+    memories: dict[str, dict[str, str]] = collections.defaultdict(dict)
+    prompts = []
+    for row in read_rows(path):
+        if row["type"] == "memory":
+            memories[row.get("project", "")][row["id"]] = row["text"]
+        else:
+            prompts.append(row)
+    found = []
+    for row in prompts:
+        known = memories[row.get("project", "")]
+        right = [known[id] for id in row["fits"] if id in known]
+        wrong = [text for id, text in known.items() if id not in row["fits"]]
+        found.append(Asked(text=row["text"], right=right, wrong=wrong))
+    return found
+
+
+def read_questions(path: Path) -> tuple[list[Asked], list[Asked]]:
+    """Questions to learn, and those of the held scopes. A right passage is right alone; of the passages of a right session
+    the nearest two are taken for right."""
+    pools: dict[str, dict[str, str]] = collections.defaultdict(dict)
+    asked = []
+    for row in read_rows(path):
+        if "question" in row:
+            asked.append(row)
+        else:
+            pools[row["pool"]][row["id"]] = row["text"]
+    learned, held = [], []
+    for row in asked:
+        pool = pools[row["pool"]]
+        right = [pool[id] for id in row["right"] if id in pool]
+        one = Asked(
+            text=row["question"], right=right, pool=row["pool"], weak=row.get("weak", False)
+        )
+        if right:
+            (held if row.get("held") else learned).append(one)
+            one["held"] = bool(row.get("held"))
+    for one in (*learned, *held):
+        one["all"] = pools[one["pool"]]
+    return learned, held
+
+
+def find_wrong(asked: list[Asked], judge: Judge, data: Data) -> None:
+    """The nearest wrong texts of each: what a search would offer."""
+    texts = sorted({text for one in asked for text in _known_texts(one)})
+    place = {text: at for at, text in enumerate(texts)}
+    vectors = embed(judge, data, texts)
+    asking = embed(judge, data, [ASKING + one["text"] for one in asked])
+    pools: dict[int, torch.Tensor] = {}
+    for one, vector in zip(asked, asking, strict=True):
+        key = id(one["all"]) if "all" in one else id(one)
+        if key not in pools:
+            pools[key] = torch.tensor(
+                [place[text] for text in _known_texts(one)], device=vectors.device
+            )
+        own = pools[key]
+        order = own[(vectors[own] @ vector).topk(min(60, len(own))).indices].tolist()
+        right = set(one["right"])
+        one["found"] = [texts[at] for at in order][:40]
+        one["wrong"] = [texts[at] for at in order if texts[at] not in right][:NEAR]
+        if one.get("weak") and not one["held"]:
+            near = sorted(one["right"], key=lambda text: -float(vectors[place[text]] @ vector))
+            one["right"] = near[:2]
+
+
+def _known_texts(one: Asked) -> list[str]:
+    return list(one["all"].values()) if "all" in one else [*one["right"], *one["wrong"]]
+
+
+# The lessons
+
+
+class Lesson(Protocol):
+    def draw(self) -> list[Pair]:
+        """Pairs for one step."""
+        ...
+
+    def lose(self, said: Said) -> torch.Tensor:
+        """How wrong the judge is about the pairs that were drawn last."""
+        ...
+
+
+class Deck:
+    """Rows in a random order that begins again at its end; rows of one step are of like length, because padding would be
+    most of the work."""
+
+    def __init__(self, rows: list, size: int, length) -> None:
+        self.rows, self.size, self.length = rows, size, length
+        self.steps: list[list] = []
+
+    def draw(self) -> list:
+        if not self.steps:
+            order = random.sample(self.rows, len(self.rows))
+            block = 20 * self.size
+            for start in range(0, len(order), block):
+                part = sorted(order[start : start + block], key=self.length)
+                self.steps += [part[at : at + self.size] for at in range(0, len(part), self.size)]
+            random.shuffle(self.steps)
+        return self.steps.pop()
+
+
+class Relate:
+    """How a new statement relates to an old one; those without a direction are turned round half of the time."""
+
+    def __init__(self, rows: list[dict], data: Data, size: int) -> None:
+        count = collections.Counter(row["relation"] for row in rows)
+        self.weights = {
+            name: (len(rows) / len(RELATIONS) / max(count[name], 1)) ** 0.5 for name in RELATIONS
+        }
+        self.device = data.device
+        self.deck = Deck(
+            rows, size, lambda row: len(data.tokens(row["old"])) + len(data.tokens(row["new"]))
+        )
+
+    def draw(self) -> list[Pair]:
+        pairs, targets = [], []
+        for row in self.deck.draw():
+            old, new, name = row["old"], row["new"], row["relation"]
+            if name in SYMMETRIC and random.random() < 0.5:
+                old, new = new, old
+            target = np.full(len(RELATIONS), 0.05 / len(RELATIONS), np.float32)
+            target[INDEX[name]] += 0.95
+            if "soft" in row:
+                target = 0.5 * target + 0.5 * row["soft"]
+            pairs.append((old, new))
+            targets.append(target * np.float32(self.weights[name]))
+        self.targets = torch.from_numpy(np.stack(targets)).to(self.device)
+        return pairs
+
+    def lose(self, said: Said) -> torch.Tensor:
+        return -(self.targets * said["relation"].log_softmax(-1)).sum(-1).mean()
+
+
+class Imitate:
+    """Unlabelled pairs as the teachers judged them."""
+
+    def __init__(self, pairs: list[Pair], soft: np.ndarray, data: Data, size: int) -> None:
+        rows = list(zip(pairs, soft.astype(np.float32), strict=True))
+        self.device = data.device
+        self.deck = Deck(rows, size, lambda row: sum(len(data.tokens(text)) for text in row[0]))
+
+    def draw(self) -> list[Pair]:
+        drawn = self.deck.draw()
+        self.targets = torch.from_numpy(np.stack([soft for _, soft in drawn])).to(self.device)
+        return [pair for pair, _ in drawn]
+
+    def lose(self, said: Said) -> torch.Tensor:
+        return -(self.targets * said["relation"].log_softmax(-1)).sum(-1).mean()
+
+
+class Spare:
+    """Real neighbours: surely none replaces the other, and none is the same."""
+
+    def __init__(self, pairs: list[Pair], data: Data, size: int) -> None:
+        self.deck = Deck(pairs, size, lambda pair: sum(len(data.tokens(text)) for text in pair))
+
+    def draw(self) -> list[Pair]:
+        return self.deck.draw()
+
+    def lose(self, said: Said) -> torch.Tensor:
+        gone = said["relation"].softmax(-1)[:, [INDEX["replaces"], INDEX["same"]]].sum(-1)
+        return -0.5 * torch.log1p(-gone.clamp(max=0.999)).mean()
+
+
+class Apply:
+    """Whether a memory applies to a prompt: what is right, and some of the nearest that are not."""
+
+    def __init__(self, prompts: list[Asked], data: Data, size: int) -> None:
+        self.device = data.device
+        self.deck = Deck(prompts, size, lambda one: len(data.tokens(one["text"])))
+
+    def draw(self) -> list[Pair]:
+        pairs, targets = [], []
+        for one in self.deck.draw():
+            known = one.get("soft", {})
+            wrong = random.sample(one["wrong"], min(4, len(one["wrong"])))
+            for text in (*one["right"][:3], *wrong):
+                hard = float(text in one["right"])
+                pairs.append((one["text"], text))
+                targets.append(0.5 * hard + 0.5 * known[text] if text in known else hard)
+        self.targets = torch.tensor(targets, device=self.device)
+        return pairs
+
+    def lose(self, said: Said) -> torch.Tensor:
+        return F.binary_cross_entropy_with_logits(said["applies"][:, 0], self.targets)
+
+
+class Answer:
+    """Which of eight passages answers a question: one that is right among seven that a search would offer."""
+
+    CHOICES = 8
+
+    def __init__(self, questions: list[Asked], data: Data, size: int) -> None:
+        self.device = data.device
+        enough = [one for one in questions if len(one["wrong"]) >= self.CHOICES - 1]
+        self.deck = Deck(enough, size, lambda one: len(data.tokens(one["right"][0])))
+
+    def draw(self) -> list[Pair]:
+        pairs, self.targets = [], []
+        for one in self.deck.draw():
+            right = random.choice(one["right"])
+            chosen = [right, *random.sample(one["wrong"], self.CHOICES - 1)]
+            pairs += [(one["text"], text) for text in chosen]
+            soft = one.get("soft")
+            hard = [1.0] + [0.0] * (self.CHOICES - 1)
+            if soft and all(text in soft for text in chosen):
+                raised = np.exp(np.array([soft[text] for text in chosen]))
+                hard = (0.5 * np.array(hard) + 0.5 * raised / raised.sum()).tolist()
+            self.targets.append(hard)
+        return pairs
+
+    def lose(self, said: Said) -> torch.Tensor:
+        chances = said["fits"][:, 0].view(-1, self.CHOICES).log_softmax(-1)
+        targets = torch.tensor(self.targets, device=self.device)
+        # The scale of an answer is learned, too: what is wrong is wrong alone, not only beside what is right.
+        alone = F.binary_cross_entropy_with_logits(
+            said["fits"][:, 0], (targets > 0.4).float().view(-1)
+        )
+        return -(targets * chances).sum(-1).mean() + 0.5 * alone
+
+
+class Read:
+    """What a statement of a conversation is in its place, whether it is worth keeping, and whether it stays open."""
+
+    def __init__(self, rows: list[dict], data: Data, size: int) -> None:
+        some = [row for row in rows if row["kind"] != "none" or row.get("word")]
+        rest = [row for row in rows if row["kind"] == "none" and not row.get("word")]
+        self.device = data.device
+
+        def length(row: dict) -> int:
+            return len(data.tokens(row["context"])) + len(data.tokens(row["text"]))
+
+        # A third of what is learned was labelled by hand as something, or as a temptation.
+        self.some, self.rest = Deck(some, size // 3, length), Deck(rest, size - size // 3, length)
+
+    def draw(self) -> list[Pair]:
+        drawn = [*self.some.draw(), *self.rest.draw()]
+        kinds, worths, opens = [], [], []
+        for row in drawn:
+            kind = np.zeros(len(KINDS), np.float32)
+            kind[KIND[row["kind"]]] = 1
+            for name, share in row.get("kinds", {}).items():  # two people may see it differently
+                kind[KIND[name]] = share
+            worth = np.array(row["worths"], np.float32)
+            still = {"open": 1.0, "closed": 0.0, "moot": 0.0}.get(row.get("state") or "", -1.0)
+            if "soft" in row:
+                soft = row["soft"]
+                kind = 0.5 * kind + 0.5 * softmax(soft["kind"])
+                worth = 0.5 * worth + 0.5 * sigmoid(soft["worth"])
+                still = still if still < 0 else 0.5 * still + 0.5 * float(sigmoid(soft["open"])[0])
+            kinds.append(0.97 * kind + 0.03 / len(KINDS))
+            worths.append(worth)
+            opens.append(still)
+        self.kinds = torch.from_numpy(np.stack(kinds).astype(np.float32)).to(self.device)
+        self.worths = torch.from_numpy(np.stack(worths).astype(np.float32)).to(self.device)
+        self.opens = torch.tensor(opens, device=self.device, dtype=torch.float32)
+        # A page may end behind any turn: what is said afterwards is not always known.
+        return [(forget_reply(row["context"]), row["text"]) for row in drawn]
+
+    def lose(self, said: Said) -> torch.Tensor:
+        loss = -(self.kinds * said["kind"].log_softmax(-1)).sum(-1).mean()
+        loss = loss + F.binary_cross_entropy_with_logits(said["worth"], self.worths)
+        known = self.opens >= 0
+        if known.any():
+            loss = loss + F.binary_cross_entropy_with_logits(
+                said["open"][known, 0], self.opens[known]
+            )
+        return loss
+
+
+def forget_reply(context: str) -> str:
+    return context.rpartition(" | ")[0] + " | " if random.random() < 0.15 else context
 
 
 # Training
 
 
-def shuffle_by_length(rows: list[dict], data: Data, size: int) -> list[dict]:
-    """The rows in a new order in which those of one step are of like length: padding would be most of the work."""
-    order = random.sample(rows, len(rows))
-    order.sort(key=lambda row: len(data.tokens(row["old"])) + len(data.tokens(row["new"])))
-    steps = [order[start : start + size] for start in range(0, len(order), size)]
-    random.shuffle(steps)
-    return [row for step in steps if len(step) == size for row in step]
-
-
-def relation_lesson(
-    rows: list[dict], weights: list[float]
-) -> tuple[list[tuple[str, str]], list[np.ndarray]]:
-    """Pairs and what is to be said of them; those without a direction are turned round half of the time."""
-    pairs, targets = [], []
-    for row in rows:
-        old, new, number = row["old"], row["new"], INDEX[row["relation"]]
-        if row["relation"] in SYMMETRIC and random.random() < 0.5:
-            old, new = new, old
-        target = row.get("soft")
-        if target is None:
-            target = np.full(len(RELATIONS), 0.05 / len(RELATIONS), np.float32)
-            target[number] += 0.95
-        pairs.append((old, new))
-        targets.append(target * np.float32(weights[number]))
-    return pairs, targets
-
-
 def train(
     judge: Judge,
     data: Data,
-    rows: list[dict],
-    prompts: list[tuple[str, list[str], list[str]]],
-    strangers: list[tuple[str, str]],
-    taught: list[tuple[str, str, np.ndarray]],
+    lessons: dict[str, tuple[Lesson, float]],
     *,
-    epochs: int,
+    steps: int,
+    seconds: float,
     rate: float,
     seed: int,
-    size: int = 48,
-    fits_too: bool = True,
-    verbose: bool = False,
-) -> Judge:
-    """Labelled pairs; prompts; real neighbours that are surely not replaced and not the same; pairs that teachers judged."""
+) -> None:
+    """One cycle of learning rates, through so many steps or so much time, whatever ends first."""
     random.seed(seed)
     torch.manual_seed(seed)
-    judge.to(data.device)
-    heads = [*judge.relation.parameters(), *judge.applies.parameters(), *judge.fits.parameters()]
+    judge.to(data.device).train()
+    heads = list(judge.heads.parameters())
     known = {id(one) for one in heads}
-    body = [one for one in judge.parameters() if id(one) not in known and one.requires_grad]
+    body = [one for one in judge.parameters() if id(one) not in known]
     optimizer = torch.optim.AdamW(
         [{"params": body, "lr": rate}, {"params": heads, "lr": 10 * rate}],
         weight_decay=0.01,
         fused=data.device == "cuda",
     )
-    steps = epochs * (len(rows) // size)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, [rate, 10 * rate], total_steps=steps + 1, pct_start=0.1
-    )
-    count = collections.Counter(row["relation"] for row in rows)
-    weights = [(len(rows) / len(RELATIONS) / count[name]) ** 0.5 for name in RELATIONS]
-    gone = torch.tensor([INDEX["replaces"], INDEX["same"]], device=data.device)
     cast = torch.autocast(data.device, dtype=torch.bfloat16, enabled=data.device == "cuda")
-    for _ in range(epochs):
-        order = shuffle_by_length(rows, data, size)
-        judge.train()
-        for start in range(0, len(order) - size + 1, size):
-            if verbose and not start // size % 50:
-                print(start, len(order), round(time.process_time()), flush=True)
-            pairs, targets = relation_lesson(order[start : start + size], weights)
-            lesson = random.sample(taught, size) if taught else []
-            pairs += [(old, new) for old, new, _ in lesson]
-            targets += [target for *_, target in lesson]
-            ends = [len(pairs)]
-            pairs += random.sample(strangers, size // 2) if strangers else []
-            ends.append(len(pairs))
-            asked = [
-                (row["question"], row["new"])
-                for row in order[start : start + size // 2]
-                if fits_too
-            ]
-            pairs += asked + [(question, random.choice(order)["new"]) for question, _ in asked]
-            ends.append(len(pairs))
-            wanted: list[float] = []
-            for prompt, right, wrong in random.sample(prompts, size // 2) if prompts else ():
-                told = [*right[:2], *random.sample(wrong[:24], 3)]
-                pairs += [(prompt, text) for text in told]
-                wanted += [float(text in right) for text in told]
-            with cast:
-                relation, applies, fits = judge(*data.batch(pairs))
-            relation, applies, fits = relation.float(), applies.float(), fits.float()
-            target = torch.from_numpy(np.stack(targets)).to(data.device)
-            loss = -(target * relation[: ends[0]].log_softmax(-1)).sum(-1).mean()
-            if strangers:
-                lost = relation[ends[0] : ends[1]].softmax(-1)[:, gone].sum(-1)
-                loss = loss - 0.5 * torch.log1p(-lost.clamp(max=0.999)).mean()
-            if asked:
-                right = torch.tensor([1.0] * len(asked) + [0.0] * len(asked), device=data.device)
-                loss = loss + 0.2 * F.binary_cross_entropy_with_logits(
-                    fits[ends[1] : ends[2]], right
-                )
-            if wanted:
-                loss = loss + 0.5 * F.binary_cross_entropy_with_logits(
-                    applies[ends[2] :], torch.tensor(wanted, device=data.device)
-                )
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
-    return judge
+    lost: collections.Counter[str] = collections.Counter()
+    started = time.time()
+    for step in range(steps):
+        through = max(step / steps, (time.time() - started) / seconds)
+        if through >= 1:
+            break
+        pace = (
+            through / 0.1
+            if through < 0.1
+            else 0.5 + 0.5 * math.cos(math.pi * (through - 0.1) / 0.9)
+        )
+        for group, own in zip(optimizer.param_groups, (rate, 10 * rate), strict=True):
+            group["lr"] = own * max(pace, 1e-3)
+        drawn = {name: lesson.draw() for name, (lesson, _) in lessons.items()}
+        said = judge_all(judge, data, [pair for pairs in drawn.values() for pair in pairs], cast)
+        total, end = torch.zeros((), device=data.device), 0
+        for name, (lesson, weight) in lessons.items():
+            start, end = end, end + len(drawn[name])
+            loss = lesson.lose({head: part[start:end] for head, part in said.items()})
+            total = total + weight * loss
+            if not step % 50:
+                lost[name] += loss.item()
+        optimizer.zero_grad(set_to_none=True)
+        total.backward()
+        nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
+        optimizer.step()
+        if step and not step % 500:
+            seen = {name: round(value / 10, 3) for name, value in lost.items()}
+            print(step, f"{time.time() - started:.0f} s", seen, flush=True)
+            lost.clear()
+
+
+def judge_all(judge: Judge, data: Data, pairs: list[Pair], cast: torch.autocast) -> Said:
+    """What the judge says of the pairs of all lessons: in two batches, the short and the long, because padding costs time."""
+    order = sorted(
+        range(len(pairs)), key=lambda at: sum(len(data.tokens(text)) for text in pairs[at])
+    )
+    middle = len(order) * 2 // 3
+    found = []
+    for part in (order[:middle], order[middle:]):
+        with cast:
+            found.append(judge(*data.batch([pairs[at] for at in part])))
+    back = torch.tensor(np.argsort(order), device=data.device)
+    return {
+        head: torch.cat([short.float(), long.float()])[back]
+        for head, short, long in zip(OUTPUTS, *found, strict=True)
+    }
 
 
 @torch.no_grad()
-def judge_pairs(judge: Judge, data: Data, pairs: list[tuple[str, str]]) -> np.ndarray:
+def ask(judge: Judge, data: Data, pairs: list[Pair]) -> dict[str, np.ndarray]:
+    """What the judge says of each pair, by head."""
     judge.eval()
-    found = []
-    for start in range(0, len(pairs), 128):
-        relation, _, _ = judge(*data.batch(pairs[start : start + 128]))
-        found.append(relation.float().cpu().numpy())
-    return np.concatenate(found)
+    order = sorted(
+        range(len(pairs)), key=lambda at: sum(len(data.tokens(text)) for text in pairs[at])
+    )
+    found: dict[str, list] = {name: [] for name in OUTPUTS}
+    for start in range(0, len(order), 256):
+        said = judge(*data.batch([pairs[at] for at in order[start : start + 256]]))
+        for name, part in zip(OUTPUTS, said, strict=True):
+            found[name].append(part.float().cpu().numpy())
+    back = np.argsort(order)
+    return {name: np.concatenate(parts)[back] for name, parts in found.items()}
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
     raised = np.exp(logits - logits.max(-1, keepdims=True))
     return raised / raised.sum(-1, keepdims=True)
+
+
+def sigmoid(logits: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-logits))
+
+
+# Reports
 
 
 def report(name: str, probabilities: np.ndarray, rows: list[dict]) -> dict:
@@ -458,232 +558,257 @@ def report(name: str, probabilities: np.ndarray, rows: list[dict]) -> dict:
     return {"right": float((said == truth).mean()), "bars": bars}
 
 
-@torch.no_grad()
-def report_prompts(name: str, judge: Judge, data: Data, path: Path, body: Judge) -> None:
+def report_prompts(name: str, judge: Judge, data: Data, prompts: list[Asked]) -> None:
     """Told rightly among the prompts that want a memory, silent rightly among the others, for several bars."""
-    prompts = read_prompts(path)
-    texts = sorted({text for _, right, wrong in prompts for text in right + wrong})
-    vectors = embed(body, data, texts)
-    prefix = "Represent this sentence for searching relevant passages: "
-    asked = embed(body, data, [prefix + prompt for prompt, _, _ in prompts])
-    judge.eval()
     results = []
-    for (prompt, right, _), vector in zip(prompts, asked, strict=True):
-        near = (vectors @ vector).topk(min(20, len(texts))).indices.tolist()
-        _, applies, _ = judge(*data.batch([(prompt, texts[at]) for at in near]))
-        scored = sorted(
-            zip(applies.float().sigmoid().tolist(), (texts[at] for at in near), strict=True),
-            reverse=True,
-        )
-        results.append((scored[:2], set(right)))
+    for one in prompts:
+        near = one["found"][:20]
+        chances = sigmoid(ask(judge, data, [(one["text"], text) for text in near])["applies"][:, 0])
+        best = sorted(zip(chances.tolist(), near, strict=True), reverse=True)[:2]
+        results.append((best, set(one["right"])))
     for bar in (0.5, 0.6, 0.7, 0.8, 0.9, 0.95):
-        told = [
-            any(p >= bar and text in right for p, text in best) for best, right in results if right
-        ]
+        told = [any(p >= bar and t in right for p, t in best) for best, right in results if right]
         silent = [not any(p >= bar for p, _ in best) for best, right in results if not right]
-        noise = np.mean(
-            [sum(p >= bar and text not in right for p, text in best) for best, right in results]
-        )
+        noise = [sum(p >= bar and t not in right for p, t in best) for best, right in results]
         print(
-            f"{name} prompts at {bar}: told {np.mean(told):.3f} silent {np.mean(silent):.3f} noise {noise:.2f}",
+            f"{name} prompts at {bar}: told {np.mean(told):.3f} silent {np.mean(silent):.3f}"
+            f" noise {np.mean(noise):.2f}",
             flush=True,
         )
 
 
-def save(judge: Judge, path: Path) -> None:
-    """Weights as int8 with a scale per output row (the form in which they ship), the small rest as floats."""
-    packed = {}
-    for name, value in judge.state_dict().items():
-        array = value.float().cpu().numpy()
-        if array.ndim == 2 and array.size > 100_000:
-            scale = np.maximum(np.abs(array).max(1, keepdims=True), 1e-9) / 127
-            packed[name] = np.round(array / scale).astype(np.int8)
-            packed[name + ":scale"] = scale.astype(np.float32)
-        else:
-            packed[name] = array
-    np.savez_compressed(path, **packed)
-
-
-def load(path: Path) -> dict[str, torch.Tensor]:
-    packed = np.load(path)
-    return {
-        name: torch.from_numpy(
-            packed[name].astype(np.float32) * packed[name + ":scale"]
-            if name + ":scale" in packed
-            else packed[name]
+def report_questions(name: str, judge: Judge, data: Data, asked: list[Asked]) -> None:
+    """nDCG@10 of the nearest forty, as they are and put in order by the judge, for each set."""
+    sets: dict[str, list[Asked]] = collections.defaultdict(list)
+    for one in asked:
+        sets[one["pool"].partition("/")[0]].append(one)
+    for of, ones in sorted(sets.items()):
+        ones = ones[:150]
+        gains: dict[str, list[float]] = collections.defaultdict(list)
+        for one in ones:
+            found = one["found"]
+            fits = ask(judge, data, [(one["text"], text) for text in found])["fits"][:, 0]
+            place = -np.arange(len(found)) / 8
+            for share in (0.0, 0.3, 0.6, 1.0):
+                mixed = share * standard(fits) + (1 - share) * standard(place)
+                ranked = [found[at] for at in np.argsort(-mixed)[:10]]
+                gains[str(share)].append(ndcg(ranked, set(one["right"])))
+        print(
+            f"{name} questions {of} ({len(ones)}): "
+            + ", ".join(f"{share} {np.mean(values):.3f}" for share, values in gains.items()),
+            flush=True,
         )
-        for name in packed.files
-        if not name.endswith(":scale")
-    }
 
 
-def average(states: list[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
-    return {name: sum(state[name] for state in states) / len(states) for name in states[0]}
+def standard(values: np.ndarray) -> np.ndarray:
+    return (values - values.mean()) / max(float(values.std()), 1e-6)
+
+
+def ndcg(ranked: list[str], right: set[str]) -> float:
+    gain = sum(1 / np.log2(at + 2) for at, text in enumerate(ranked) if text in right)
+    best = sum(1 / np.log2(at + 2) for at in range(min(10, len(right))))
+    return gain / best
+
+
+def report_talk(name: str, judge: Judge, data: Data, rows: list[dict]) -> dict[str, np.ndarray]:
+    """Of what is worth keeping, how much is found, and how much of what is kept is right, at several bars."""
+    said = ask(judge, data, [(row["context"], row["text"]) for row in rows])
+    some, worth = sigmoid(said["worth"]).T
+    kinds = softmax(said["kind"])
+    golds = {(r["session"], r["gold"]) for r in rows if r["gold"] >= 0 and r["worth"] >= 2}
+    keeps = 1 - kinds[:, KIND["none"]] - kinds[:, KIND["question"]] - kinds[:, KIND["todo"]]
+    for form, scores in (("some", some), ("worth", worth), ("both", some * keeps)):
+        line = []
+        for size in (60, 100, 150, 200, 300):
+            chosen = np.argsort(-scores)[:size]
+            right = [rows[at]["gold"] >= 0 for at in chosen]
+            hit = {(rows[at]["session"], rows[at]["gold"]) for at in chosen} & golds
+            line.append(f"{size}: p {np.mean(right):.2f} r {len(hit) / len(golds):.2f}")
+        print(f"{name} talk by {form}: {'; '.join(line)}", flush=True)
+    opens = sigmoid(said["open"])[:, 0]
+    for kind in ("question", "todo"):
+        own = [at for at, row in enumerate(rows) if row["kind"] == kind]
+        found = [at for at in range(len(rows)) if KINDS[kinds[at].argmax()] == kind]
+        line = []
+        for bar in (0.3, 0.5, 0.7, 0.8, 0.9):
+            told = [at for at in found if opens[at] >= bar]
+            good = [rows[at]["kind"] == kind and rows[at]["state"] == "open" for at in told]
+            line.append(f"{bar}: {sum(good)}/{len(told)}")
+        truly = sum(rows[at]["state"] == "open" for at in own)
+        print(f"{name} {kind}: {len(own)} ({truly} open), found {len(found)}, {line}", flush=True)
+    return said
+
+
+# The whole
+
+
+def read_talk(paths: list[Path]) -> list[dict]:
+    rows = [row for path in paths for row in read_rows(path)]
+    for row in rows:
+        row.setdefault("worths", [float(row["worth"] >= 1), float(row["worth"] >= 2)])
+        if row["kind"] in ("question", "todo"):
+            row["worths"] = [0.0, 0.0]
+    return rows
+
+
+def add_soft(args, rows, mixed, prompts, questions, talk, data) -> np.ndarray | None:
+    """What the teachers said of everything, beside the labels; and of the unlabelled pairs alone."""
+    if not args.teach:
+        return None
+    said = [np.load(path) for path in args.teach]
+
+    def mean(key: str, form=lambda logits: logits) -> np.ndarray:
+        return np.mean([form(one[key].astype(np.float32)) for one in said if key in one.files], 0)
+
+    for row, soft in zip(rows, mean("rows", softmax), strict=True):
+        row["soft"] = soft.astype(np.float32)
+    for key, asked in (("applies", prompts), ("fits", questions)):
+        values = iter(mean(key).tolist())
+        for one in asked:
+            one["soft"] = {text: next(values) for text in offered(one)}
+            if key == "applies":
+                one["soft"] = {t: float(sigmoid(np.float64(v))) for t, v in one["soft"].items()}
+    kind, worth, still = mean("kind"), mean("worth"), mean("open")
+    for at, row in enumerate(talk):
+        row["soft"] = {"kind": kind[at], "worth": worth[at], "open": still[at]}
+    return mean("mixed", softmax)
+
+
+def offered(one: Asked) -> list[str]:
+    return list(dict.fromkeys([*one["right"], *one["wrong"]]))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    path = {"type": Path}
+    parser.add_argument("--body", required=True, help="folder: model.onnx, tokenizer.json", **path)
     parser.add_argument(
-        "--body", type=Path, required=True, help="folder with model.onnx and tokenizer.json"
+        "--pairs", nargs="*", default=[HERE / "pairs"], help="files, folders", **path
     )
-    parser.add_argument("--pairs", type=Path, default=HERE / "pairs")
-    parser.add_argument(
-        "--dev", type=Path, help="pairs that are only measured (or learned too, with --all)"
-    )
-    parser.add_argument("--all", action="store_true", help="learn the measured pairs, too")
-    parser.add_argument("--prompts", type=Path, nargs="*", default=[])
-    parser.add_argument("--prompts-dev", type=Path)
-    parser.add_argument(
-        "--real", type=Path, help="JSON lines {group, text}: real statements without labels"
-    )
-    parser.add_argument("--only", help="files of --pairs, comma list")
+    parser.add_argument("--dev", help="pairs that are only measured", **path)
+    parser.add_argument("--prompts", nargs="*", default=[], **path)
+    parser.add_argument("--prompts-dev", **path)
+    parser.add_argument("--questions", help="made by collect.py", **path)
+    parser.add_argument("--talk", nargs="*", default=[], help="labelled statements", **path)
+    parser.add_argument("--talk-dev", **path)
+    parser.add_argument("--real", help="{group, text}: real statements without labels", **path)
     parser.add_argument("--layers", type=int, default=LAYERS)
-    parser.add_argument("--epochs", type=int, default=8)
-    parser.add_argument("--rate", type=float, default=6e-5)
+    parser.add_argument("--epochs", type=float, default=8, help="through the pairs")
+    parser.add_argument("--seconds", type=float, default=1e9, help="at most, for the steps")
+    parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--teach", type=Path, nargs="*", default=[], help="logits of teachers (.npz)"
-    )
-    parser.add_argument("--start", type=Path, help="weights to go on from")
-    parser.add_argument(
-        "--sample", type=int, default=0, help="with --start: pairs beside plain.jsonl"
-    )
-    parser.add_argument(
-        "--far", type=int, default=3000, help="pairs of strangers, labelled unrelated"
-    )
     parser.add_argument("--size", type=int, default=48, help="labelled pairs in a step")
-    parser.add_argument(
-        "--average",
-        type=Path,
-        nargs="*",
-        default=[],
-        help="weights to average, instead of training",
-    )
+    parser.add_argument("--far", type=int, default=3000, help="pairs of strangers: unrelated")
+    parser.add_argument("--shares", default="", help="prompts:4,questions:4,talk:32 a step")
+    parser.add_argument("--teach", nargs="*", default=[], help="what teachers said (.npz)", **path)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", required=True, **path)
     parser.add_argument("--name", default="judge")
     args = parser.parse_args()
+    shares = {"prompts": 4, "questions": 3, "talk": 48}
+    shares |= {k: int(v) for k, _, v in (x.partition(":") for x in args.shares.split(",") if x)}
     args.out.mkdir(parents=True, exist_ok=True)
     started = time.time()
     data = Data(args.body / "tokenizer.json", args.device)
     body = read_body(args.body / "model.onnx")
-    files = sorted(args.pairs.glob("*.jsonl"))
-    rows = [
-        row
-        for file in files
-        if not args.only or file.stem in args.only.split(",")
-        for row in read_rows(file, file.stem)
-    ]
-    dev = read_rows(args.dev) if args.dev else []
-    plain = [row for row in rows if row["file"] == "plain"]
-    rows = [row for row in rows if row["file"] != "plain"]
-    held = rows[::10]  # every tenth is only measured
-    rows = plain + [row for number, row in enumerate(rows) if number % 10]
-    told = {(row["old"], row["new"]) for row in dev}
-    rows = [row for row in rows if (row["old"], row["new"]) not in told]
-    if args.all:
-        rows += dev
-    random.seed(7)  # the same unlabelled pairs for teachers and students
     start = make_judge(body, LAYERS).to(args.device).eval()
-    texts, groups = [], []
-    for number, row in enumerate(() if args.start else rows):
-        texts += [row["old"], row["new"]]
-        groups += [number, number]
-    mixed = []
-    if texts:
-        mixed = neighbour_pairs(embed(start, data, texts), texts, groups, 12000, 2, 0.97)
-    far = far_pairs(rows, args.far)
-    strangers: list[tuple[str, str]] = []
+    files = [
+        f for one in args.pairs for f in (sorted(one.glob("*.jsonl")) if one.is_dir() else [one])
+    ]
+    rows = [row for file in files for row in read_rows(file, file.stem)]
+    dev = read_rows(args.dev) if args.dev else []
+    known = {(row["old"], row["new"]) for row in dev}
+    rows = [row for row in rows if (row["old"], row["new"]) not in known]
+    held = [row for row in rows if row["file"] != "plain"][::10]  # every tenth is only measured
+    out = set(map(id, held))
+    easy = [row for row in rows if row["file"] == "plain" and row["relation"] == "unrelated"]
+    out |= set(map(id, easy[::2]))  # most of what a memory holds, but little to learn from
+    rows = [row for row in rows if id(row) not in out]
+    random.seed(7)  # the same unlabelled pairs for teachers and students
+    texts = [text for row in rows for text in (row["old"], row["new"])]
+    groups = [number for number in range(len(rows)) for _ in range(2)]
+    mixed = neighbour_pairs(embed(start, data, texts), texts, groups, 12000, 2, 0.97)
+    strangers: list[Pair] = []
     if args.real:
-        real = read_rows(args.real)
-        for group in sorted({row["group"] for row in real}):
-            own = [row["text"] for row in real if row["group"] == group]
+        grouped: dict[str, list[str]] = collections.defaultdict(list)
+        for row in read_rows(args.real):
+            grouped[row["group"]].append(row["text"])
+        for own in grouped.values():
             if len(own) > 3:
                 vectors = embed(start, data, own)
                 strangers += neighbour_pairs(vectors, own, list(range(len(own))), 1500, 1, 0.93)
         random.shuffle(strangers)
     prompts = [prompt for path in args.prompts for prompt in read_prompts(path)]
-    if prompts:
-        known = sorted({text for _, right, wrong in prompts for text in right + wrong})
-        place = {text: at for at, text in enumerate(known)}
-        vectors = embed(start, data, known).cpu()
-        asked = embed(start, data, [prompt for prompt, _, _ in prompts]).cpu()
-        prompts = [
-            (prompt, right, sorted(wrong, key=lambda text: -float(vectors[place[text]] @ vector)))
-            for (prompt, right, wrong), vector in zip(prompts, asked, strict=True)
-        ]
-    taught = []
-    if args.teach:
-        logits = [np.load(path) for path in args.teach]
-        judged = np.mean([softmax(one["mixed"]) for one in logits], 0)
-        labelled = np.mean([softmax(one["rows"]) for one in logits], 0)
-        taught = [
-            (old, new, soft.astype(np.float32))
-            for (old, new), soft in zip(mixed, judged, strict=True)
-        ]
-        for row, soft in zip(rows, labelled, strict=True):  # half label, half teachers
-            hard = np.zeros(len(RELATIONS), np.float32)
-            hard[INDEX[row["relation"]]] = 1
-            row["soft"] = (0.5 * hard + 0.5 * soft).astype(np.float32)
-    if args.sample:  # going on from trained weights: some of the old, all of what is new
-        old = [row for row in rows if row["file"] != "plain"]
-        rows = [row for row in rows if row["file"] == "plain"] + random.sample(old, args.sample)
-    rows += far
-    judge = make_judge(body, args.layers)
-    if args.start:
-        judge.load_state_dict(load(args.start))
-        for part in (judge.words, judge.places, judge.sides, judge.norm, *judge.layers[:6]):
-            part.requires_grad_(False)
+    prompts_dev = read_prompts(args.prompts_dev) if args.prompts_dev else []
+    questions, asked = read_questions(args.questions) if args.questions else ([], [])
+    for some in (prompts, prompts_dev, questions, asked):
+        if some:
+            find_wrong(some, start, data)
+    talk = read_talk(args.talk)
+    talk_dev = read_talk([args.talk_dev]) if args.talk_dev else []
+    data.read([text for row in (*talk, *talk_dev) for text in (row["context"], row["text"])])
+    soft = add_soft(args, rows, mixed, prompts, questions, talk, data)
+    count = len(rows)
+    lessons: dict[str, tuple[Lesson, float]] = {}
+    if args.size:
+        both = rows + far_pairs(rows, args.far)
+        lessons["relate"] = (Relate(both, data, args.size), 1.0)
+    if soft is not None and args.size:
+        lessons["imitate"] = (Imitate(mixed, soft, data, args.size // 2), 1.0)
+    if strangers and args.size:
+        lessons["spare"] = (Spare(strangers, data, args.size // 3), 1.0)
+    if prompts and shares["prompts"]:
+        lessons["apply"] = (Apply(prompts, data, shares["prompts"]), 0.5)
+    if questions and shares["questions"]:
+        lessons["answer"] = (Answer(questions, data, shares["questions"]), 0.5)
+    if talk and shares["talk"]:
+        lessons["read"] = (Read(talk, data, shares["talk"]), 0.7)
     print(
-        f"{args.name}: {len(rows)} pairs, {len(mixed)} mixed, {len(strangers)} real, {len(prompts)} prompts, {time.time() - started:.0f} s",
+        f"{args.name}: {count} pairs, {len(mixed)} mixed, {len(strangers)} real, {len(prompts)}"
+        f" prompts, {len(questions)} questions, {len(talk)} statements, {time.time() - started:.0f} s",
         flush=True,
     )
-    if args.average:
-        judge.load_state_dict(average([load(path) for path in args.average]))
-        judge.to(args.device)
-    else:
-        train(
-            judge,
-            data,
-            rows,
-            prompts,
-            strangers,
-            taught,
-            epochs=args.epochs,
-            rate=args.rate,
-            seed=args.seed,
-            size=args.size,
-            fits_too=not args.start,
-            verbose=bool(args.start),
-        )
+    judge = make_judge(body, args.layers)
+    steps = int(args.epochs * (count + args.far) / (args.size or 48))
+    train(judge, data, lessons, steps=steps, seconds=args.seconds, rate=args.rate, seed=args.seed)
     print(f"{args.name}: trained {time.time() - started:.0f} s", flush=True)
-    report(
-        f"{args.name} held",
-        softmax(judge_pairs(judge, data, [(row["old"], row["new"]) for row in held])),
-        held,
-    )
-    if dev and not args.all:
-        report(
-            f"{args.name} dev",
-            softmax(judge_pairs(judge, data, [(row["old"], row["new"]) for row in dev])),
-            dev,
-        )
-    if strangers:
-        chosen = strangers[:1500]
-        seen = softmax(judge_pairs(judge, data, chosen))
+    save(judge, args.out / f"{args.name}-weights.npz")
+    for name, some in (("held", held), ("dev", dev)):
+        if some and "relate" in lessons:
+            pairs = [(row["old"], row["new"]) for row in some]
+            report(f"{args.name} {name}", softmax(ask(judge, data, pairs)["relation"]), some)
+    if "spare" in lessons:
+        seen = softmax(ask(judge, data, strangers[:1500])["relation"])
         print(
-            f"{args.name} real neighbours: replaces at .8 {(seen[:, 0] >= 0.8).mean():.4f}, same at .8 {(seen[:, 1] >= 0.8).mean():.4f}",
+            f"{args.name} real neighbours: replaces at .8 {(seen[:, 0] >= 0.8).mean():.4f},"
+            f" same at .8 {(seen[:, 1] >= 0.8).mean():.4f}",
             flush=True,
         )
-    if args.prompts_dev:
-        report_prompts(args.name, judge, data, args.prompts_dev, start)
-    if not args.start:
-        np.savez(
-            args.out / f"{args.name}-logits.npz",
-            mixed=judge_pairs(judge, data, mixed),
-            rows=judge_pairs(judge, data, [(row["old"], row["new"]) for row in rows]),
-        )
-    save(judge, args.out / f"{args.name}-weights.npz")
+    if prompts_dev and "apply" in lessons:
+        report_prompts(args.name, judge, data, prompts_dev)
+    if asked and "answer" in lessons:
+        report_questions(args.name, judge, data, asked)
+    if talk_dev and "read" in lessons:
+        report_talk(args.name, judge, data, talk_dev)
+    if not args.teach:
+        told: dict[str, np.ndarray] = {}
+        if "relate" in lessons:
+            told["mixed"] = ask(judge, data, mixed)["relation"]
+            told["rows"] = ask(judge, data, [(r["old"], r["new"]) for r in rows])["relation"]
+        if "apply" in lessons:
+            told["applies"] = say_of(judge, data, prompts, "applies")
+        if "answer" in lessons:
+            told["fits"] = say_of(judge, data, questions, "fits")
+        if "read" in lessons:
+            read = ask(judge, data, [(r["context"], r["text"]) for r in talk])
+            told |= {name: read[name] for name in ("kind", "worth", "open")}
+        np.savez(args.out / f"{args.name}-said.npz", **told)
+    print(f"{args.name}: done {time.time() - started:.0f} s", flush=True)
+
+
+def say_of(judge: Judge, data: Data, asked: list[Asked], head: str) -> np.ndarray:
+    pairs = [(one["text"], text) for one in asked for text in offered(one)]
+    return ask(judge, data, pairs)[head][:, 0] if pairs else np.zeros(0)
 
 
 if __name__ == "__main__":

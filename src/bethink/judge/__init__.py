@@ -1,15 +1,19 @@
-"""How a new text relates to an old one, by a small trained model. Nothing here knows a store, a memory or a threshold.
+"""What a small trained model says of two texts. Nothing here knows a store, a memory or a threshold.
 
-`load` gives the judge that the settings allow, or None where there is none: then the rules of `ingest.reconcile` decide alone.
+It answers four questions: how a new text relates to an old one (`relate`), what a statement of a conversation is in its
+place (`read`), whether a memory applies to a prompt (`apply`), and how well a passage answers a question (`fit`).
+`load` gives the judge that the settings allow, or None where there is none: then rules decide alone.
+
 The model is a small cross-encoder, int8 ONNX, on this machine's processor; `bench/judge` trains it. It reads
-`[CLS] old [SEP] new [SEP]` and gives a probability for each relation. Each pair runs alone, because an int8 model measures
-its activations over the whole batch: only then does a judgement depend on its pair and nothing else.
+`[CLS] one text [SEP] other text [SEP]` and has a head for each question. Each pair runs alone, because an int8 model
+measures its activations over the whole batch: only then does an answer depend on its pair and nothing else.
 
 Every write imports this file, so NumPy and the model arrive with the first pair.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -20,6 +24,11 @@ if TYPE_CHECKING:
     from bethink.config import Config
 
 RELATED = ("replaces", "same", "refines", "contradicts", "answers", "completes", "unrelated")
+# What a statement of a conversation can be.
+KINDS = (
+    *("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern"),
+    *("question", "todo", "none"),
+)
 TOKENS = 128  # of each text, as in training; the rest of a longer one is not read
 CHARACTERS = 2000  # that are tokenised to find them
 CLS, SEP = 101, 102
@@ -37,9 +46,32 @@ class Judgement(NamedTuple):
     probabilities: Mapping[str, float]
 
 
+class Reading(NamedTuple):
+    """What a statement is in its place, each a probability."""
+
+    kinds: Mapping[str, float]  # of KINDS
+    worth: float  # that it matters in a month
+    open: float  # that what it asks, wants or complains of is still open when the conversation ends
+
+
+Pairs = Sequence[tuple[str, str]]
+
+
 class Judge(Protocol):
-    def relate(self, pairs: Sequence[tuple[str, str]]) -> list[Judgement]:
+    def relate(self, pairs: Pairs) -> list[Judgement]:
         """What each new text, the second of its pair, is to the old one."""
+        ...
+
+    def read(self, pairs: Pairs) -> list[Reading]:
+        """What each statement, the second of its pair, is in the light of what stands around it."""
+        ...
+
+    def apply(self, pairs: Pairs) -> list[float]:
+        """How probably each memory, the second of its pair, is to be mentioned at that prompt."""
+        ...
+
+    def fit(self, pairs: Pairs) -> list[float]:
+        """How well each passage, the second of its pair, answers the question: a number to compare with others."""
         ...
 
 
@@ -59,7 +91,30 @@ class TrainedJudge:
         self._lock = threading.Lock()
         self._loaded: tuple[Any, Any] | None = None
 
-    def relate(self, pairs: Sequence[tuple[str, str]]) -> list[Judgement]:
+    def relate(self, pairs: Pairs) -> list[Judgement]:
+        return [
+            read_logits(logits, IMPOSSIBLE.get((asks(old), asks(new)), ()))
+            for (old, new), (logits,) in zip(pairs, self._ask(pairs, ("relation",)), strict=True)
+        ]
+
+    def read(self, pairs: Pairs) -> list[Reading]:
+        return [
+            Reading(
+                dict(zip(KINDS, _shares(kinds).tolist(), strict=True)),
+                _chance(worth[0]),
+                _chance(still[0]),
+            )
+            for kinds, worth, still in self._ask(pairs, ("kind", "worth", "open"))
+        ]
+
+    def apply(self, pairs: Pairs) -> list[float]:
+        return [_chance(logit[0]) for (logit,) in self._ask(pairs, ("applies",))]
+
+    def fit(self, pairs: Pairs) -> list[float]:
+        return [float(logit[0]) for (logit,) in self._ask(pairs, ("fits",))]
+
+    def _ask(self, pairs: Pairs, heads: Sequence[str]) -> list[Any]:
+        """The logits of some heads for each pair."""
         if not pairs:
             return []
         from concurrent.futures import ThreadPoolExecutor
@@ -71,24 +126,20 @@ class TrainedJudge:
             lambda text: tokenizer.encode(text[:CHARACTERS], add_special_tokens=False).ids[:TOKENS]
         )
 
-        def judge(pair: tuple[str, str]) -> Judgement:
-            old, new = (tokens(text) for text in pair)
-            ids = [CLS, *old, SEP, *new, SEP]
-            sides = [0] * (len(old) + 2) + [1] * (len(new) + 1)
-            (logits,) = session.run(
-                ["relation"],
-                {
-                    "ids": np.array([ids], np.int64),
-                    "sides": np.array([sides], np.int64),
-                    "present": np.ones((1, len(ids)), np.int64),
-                },
+        def ask(pair: tuple[str, str]) -> Any:
+            one, other = (tokens(text) for text in pair)
+            ids = [CLS, *one, SEP, *other, SEP]
+            sides = [0] * (len(one) + 2) + [1] * (len(other) + 1)
+            given = {"ids": ids, "sides": sides, "present": [1] * len(ids)}
+            found = session.run(
+                list(heads), {name: np.array([row], np.int64) for name, row in given.items()}
             )
-            return read_logits(logits[0], IMPOSSIBLE.get((asks(pair[0]), asks(pair[1])), ()))
+            return [part[0] for part in found]
 
         if len(pairs) == 1 or self._threads == 1:
-            return [judge(pair) for pair in pairs]
+            return list(map(ask, pairs))
         with ThreadPoolExecutor(min(self._threads, len(pairs))) as workers:
-            return list(workers.map(judge, pairs))
+            return list(workers.map(ask, pairs))
 
     def _load(self) -> tuple[Any, Any]:
         with self._lock:
@@ -103,13 +154,22 @@ def asks(text: str) -> bool:
 
 
 def read_logits(logits: Any, impossible: Sequence[str]) -> Judgement:
+    shares = _shares(logits)  # calibrated as they are: bench/LOG.md
+    shares[[RELATED.index(name) for name in impossible]] = 0
+    found = (shares / shares.sum()).tolist()
+    best = max(range(len(RELATED)), key=found.__getitem__)
+    return Judgement(RELATED[best], found[best], dict(zip(RELATED, found, strict=True)))
+
+
+def _shares(logits: Any) -> Any:
     import numpy as np
 
-    raised = np.exp(logits - logits.max())  # calibrated as it is: bench/LOG.md
-    raised[[RELATED.index(name) for name in impossible]] = 0
-    shares = (raised / raised.sum()).tolist()
-    best = max(range(len(RELATED)), key=shares.__getitem__)
-    return Judgement(RELATED[best], shares[best], dict(zip(RELATED, shares, strict=True)))
+    raised = np.exp(logits - logits.max())
+    return raised / raised.sum()
+
+
+def _chance(logit: float) -> float:
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, float(logit)))))
 
 
 def open_model() -> tuple[Any, Any]:

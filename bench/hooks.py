@@ -196,7 +196,7 @@ def started(command: list[str], environment: dict[str, str], message: bytes) -> 
 def settle() -> None:
     """Waits for the worker that a hook may have started: it would disturb the next measure."""
     until = time.monotonic() + 30
-    while spool.waiting() and time.monotonic() < until:
+    while spool.list_waiting() and time.monotonic() < until:
         time.sleep(0.02)
 
 

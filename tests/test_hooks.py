@@ -23,13 +23,13 @@ def shop(tmp_path: Path, offline: Path, monkeypatch: pytest.MonkeyPatch) -> Shop
 def test_a_turn_whose_agent_is_killed_is_read_at_the_next_hook(shop: Shop) -> None:
     talk = shop.project / "talk.jsonl"
     shop.ask("which queue do we use?", transcript_path=str(talk))
-    (entry,) = spool.waiting()
+    (entry,) = spool.list_waiting()
     assert (entry.transcript, entry.event) == (str(talk), "prompt")
     shop.start(session_id="another")
     assert shop.woken
     state.pause_memory(state.EVERYWHERE)
     shop.ask("and now?", transcript_path=str(shop.project / "other.jsonl"))
-    assert len(spool.waiting()) == 1
+    assert len(spool.list_waiting()) == 1
 
 
 # Reading what a host says
@@ -162,7 +162,7 @@ def test_halves_of_characters_cannot_break_an_answer() -> None:
 def test_a_turn_that_ended_is_noted_and_the_worker_woken(shop: Shop) -> None:
     for name in ("stop", "session-end"):
         assert shop.printed(name, transcript_path="/talks/a.jsonl") == ""
-    (entry,) = spool.waiting()
+    (entry,) = spool.list_waiting()
     assert (entry.host, entry.transcript, entry.session, entry.directory, entry.event) == (
         "claude",
         "/talks/a.jsonl",
@@ -179,20 +179,20 @@ def test_a_sub_agent_is_noted_by_its_own_transcript_and_a_call_of_the_hosts_own_
     shop: Shop,
 ) -> None:
     shop.printed("subagent-stop", agent_type="", agent_transcript_path="/never-written.jsonl")
-    assert spool.waiting() == [] and shop.woken == []
+    assert spool.list_waiting() == [] and shop.woken == []
     shop.printed(
         "subagent-stop",
         agent_type="Explore",
         agent_transcript_path="/talks/sub.jsonl",
         transcript_path="/talks/a.jsonl",
     )
-    assert [entry.transcript for entry in spool.waiting()] == ["/talks/sub.jsonl"]
+    assert [entry.transcript for entry in spool.list_waiting()] == ["/talks/sub.jsonl"]
 
 
 def test_before_a_compaction_the_transcript_is_noted_and_what_to_keep_is_said(shop: Shop) -> None:
     assert shop.printed("pre-compact", transcript_path="/talks/a.jsonl") == KEEP
     assert shop.printed("pre-compact", "codex", transcript_path="/talks/b.jsonl") == ""
-    assert len(spool.waiting()) == 2
+    assert len(spool.list_waiting()) == 2
 
 
 # Saying and doing nothing
@@ -209,7 +209,7 @@ def test_hooks_that_are_switched_off_do_nothing(
         == shop.printed("stop", transcript_path="/talks/a.jsonl")
         == ""
     )
-    assert spool.waiting() == [] and state.read_failures() == []
+    assert spool.list_waiting() == [] and state.read_failures() == []
 
 
 def test_a_pause_is_kept(shop: Shop) -> None:
@@ -218,7 +218,7 @@ def test_a_pause_is_kept(shop: Shop) -> None:
         state.pause_memory(memory.project.scope)
     assert shop.start() == shop.ask("how do we deploy?") == ""
     assert shop.printed("pre-compact", transcript_path="/talks/a.jsonl") == ""
-    assert spool.waiting() == []
+    assert spool.list_waiting() == []
     state.resume_memory(state.EVERYWHERE)
     assert "We deploy from main" in shop.start()
 

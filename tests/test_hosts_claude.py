@@ -11,68 +11,6 @@ from transcripts import CLAUDE, SESSION, claude_line, read, stored, table, writt
 from bethink import hosts
 from bethink.hosts import base
 
-SUMMARY = "This session is being continued from a previous conversation that ran out of context. The conversation is summarized below:\n"
-FILES = [
-    (
-        SESSION.name,
-        [
-            (4, "user", "Where do we keep the cart?"),
-            (7, "assistant", "I look at the cart first."),
-            (12, "assistant", "The cart lives in Redis, under the session id."),
-            (14, "user", "Move it to PostgreSQL, please."),
-            (
-                15,
-                "assistant",
-                "Here is how:\n\n# Plan\n\n1. A table `carts`\n2. Backfill from Redis",
-            ),
-            (20, "user", "Keep Redis as a cache?\nNo, drop it"),
-            (21, "user", "and write a migration"),
-            (23, "user", "never force-push to main"),
-            (28, "user", "only the cart, not the checkout"),
-            (33, "summary", "You move carts from Redis to PostgreSQL."),
-            (37, "assistant", "Released 1.4.0 with the cart only."),
-        ],
-    ),
-    (
-        "01d00000-0000-4000-8000-000000000004.jsonl",  # 1.0
-        [
-            (3, "user", "prices are in cents"),
-            (6, "user", "Round half to even?"),
-            (7, "assistant", "Yes."),
-            (9, "assistant@sidechain", "All totals round half to even."),
-        ],
-    ),
-    (
-        "b0500000-0000-4000-8000-000000000005.jsonl",  # early 2.1
-        [
-            (1, "user", "Fix the shipping costs."),
-            (7, "assistant", "The islands stay as they are."),
-            (10, "user", "thanks, that was it"),
-        ],
-    ),
-    (
-        "5e551011-0000-4000-8000-000000000002.jsonl",
-        [
-            (1, "user", "Use UUIDv7 for order ids."),
-            (2, "assistant", "Order ids are UUIDv7 now."),
-            (4, "summary", f"{SUMMARY}Order ids became UUIDv7."),
-            (5, "user", "And invoices?"),
-            (6, "assistant", "Invoices keep their numbers."),
-        ],
-    ),
-    (
-        "5e551011-0000-4000-8000-000000000001/subagents/agent-a7f3.jsonl",
-        [(6, "assistant@a7f3", "Cart is used in pay.py only.")],
-    ),
-    ("agent-0b5e.jsonl", []),  # an answer to "Warmup"
-    ("agent-0c5e.jsonl", []),  # a warm-up whose prompt was not even written
-]
-
-
-@pytest.mark.parametrize(("name", "expected"), FILES)
-def test_a_session_is_what_people_and_agents_said(name, expected):
-    assert table(CLAUDE / name) == expected
-
 
 def says(number: int, text: str, **more: object) -> dict:
     return claude_line(number, [{"type": "text", "text": text}], "assistant", **more)

@@ -5,54 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from transcripts import FIXTURES, LINE_FILES, read, stored, table, written
+from transcripts import FIXTURES, LINE_FILES, read, stored, written
 
 from bethink.hosts import base, copilot
 
-CHATS = FIXTURES / "gemini/tmp/shop/chats"
 OBJECT = FIXTURES / "gemini/tmp/old/chats/session-2025-12-01T08-00-9e111111.json"
-FILES = [
-    (
-        LINE_FILES["copilot"],
-        [
-            (2, "user", "Which linter?"),
-            (8, "assistant", "Ruff, with a line length of 140."),
-            (10, "assistant@task1", "The helper read pyproject.toml."),
-            (12, "summary", "They lint with Ruff."),
-            (14, "user", "And a type checker?"),
-        ],
-    ),
-    (
-        LINE_FILES["gemini"],
-        [
-            (3, "user", "Where are the logs?"),
-            (5, "assistant", "I look for them."),
-            (8, "assistant", "In /var/log/shop, rotated daily."),
-            (12, "user", "Keep them for 30 days."),
-            (14, "summary", "<state_snapshot>\nLogs are in /var/log/shop.\n</state_snapshot>"),
-        ],
-    ),
-    (
-        CHATS / "9e000000-0000-4000-8000-000000000001/9e5b.jsonl",
-        [(3, "assistant@9e5b", "There are three.")],
-    ),
-    (OBJECT, [(1, "user", "Add a health check."), (3, "assistant", "/healthz answers 200.")]),
-    (
-        LINE_FILES["cursor"],
-        [(1, "user", "Name the queue."), (2, "assistant", "It is called `orders`.")],
-    ),
-    (
-        LINE_FILES["cursor"].parent / "subagents/cc02.jsonl",
-        [(2, "assistant@cc02", "Found in queue.py.")],
-    ),
-]
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"), FILES, ids=lambda value: value.stem if hasattr(value, "stem") else ""
-)
-def test_a_transcript_is_what_people_and_agents_said(path, expected):
-    assert table(path) == expected
 
 
 @pytest.mark.parametrize(

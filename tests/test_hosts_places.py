@@ -1,22 +1,38 @@
-"""Whose transcript a file is, and where hosts keep theirs."""
+"""Whose transcript a file is, what was said in it, and where hosts keep theirs."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 
 import pytest
-from transcripts import CLAUDE, FIXTURES, LINE_FILES
+from transcripts import CLAUDE, FIXTURES, LINE_FILES, table
 
 from bethink import hosts
 from bethink.errors import InvalidInput, NotFound
 
-
-@pytest.mark.parametrize(
+EVERY_FIXTURE = pytest.mark.parametrize(
     "path",
     sorted(path for path in FIXTURES.rglob("*.json*") if ".meta." not in path.name),
     ids=lambda path: path.stem,
 )
+
+
+@EVERY_FIXTURE
+def test_a_transcript_is_what_people_and_agents_said_once(path):
+    """`turns.txt` names each file, then its turns: the line, who spoke, the words."""
+    turns = (
+        f"  {line} {who} {json.dumps(text, ensure_ascii=False)}\n"
+        for line, who, text in table(path)
+    )
+    expected = f"\n{path.relative_to(FIXTURES)}\n{''.join(turns)}"
+    said = "\n" + (FIXTURES / "turns.txt").read_text("utf-8")
+    assert expected in said
+    assert not said.partition(expected)[2].startswith(" ")
+
+
+@EVERY_FIXTURE
 def test_every_fixture_is_recognised_by_what_stands_in_it(path, tmp_path):
     host = path.relative_to(FIXTURES).parts[0]
     assert hosts.detect(path) == host

@@ -67,11 +67,11 @@ def test_the_whole_chain_of_a_host_is_proven(cli, program: Path, name: str) -> N
     assert found[f"{name} hooks"]["message"].startswith("session-start, prompt, stop run")
     assert "tools in" in found[f"{name} MCP"]["message"]
     assert found[f"{name} capture"]["message"].startswith("nothing was captured yet")
-    assert spool.waiting() == [], "what doctor tries leaves nothing behind"
+    assert spool.list_waiting() == [], "what doctor tries leaves nothing behind"
 
 
 def test_a_capture_and_what_is_not_read_yet_are_told(cli, home: Path, monkeypatch) -> None:
-    monkeypatch.setattr(spool, "captures", lambda: {"claude": time.time() - 42})
+    monkeypatch.setattr(spool, "read_captures", lambda: {"claude": time.time() - 42})
     assert check._check_capture("claude").message == "last capture 42 seconds ago; nothing waits"
     spool.note(Hook("stop", "claude", "a", "/talks/a.jsonl"), "/x.db")
     assert check._check_capture("claude").message.endswith("; 1 transcript waits")

@@ -115,7 +115,7 @@ def test_nothing_is_noted_while_memory_is_paused(desk: Desk) -> None:
     state.pause_memory(find(desk.project).scope)
     file = desk.talk("a", *SAID)
     desk.note(file)
-    assert spool.waiting() == []
+    assert spool.list_waiting() == []
 
 
 @pytest.mark.parametrize("scope", ["project", "everywhere"])
@@ -202,10 +202,10 @@ def test_outside_git_a_pause_holds_in_the_folders_of_the_project_that_the_sessio
     assert told("prompt", "a", prompt="does the Valkey cluster get a replica?") == ""
     assert told("session-start", "b") == told("pre-compact", "a") == ""
     told("stop", "a")
-    assert [entry.session for entry in spool.waiting()] == ["before"]
+    assert [entry.session for entry in spool.list_waiting()] == ["before"]
     state.resume_memory(state.EVERYWHERE)
     told("stop", "a")
-    assert [entry.directory for entry in spool.waiting()] == [str(shop)]
+    assert [entry.directory for entry in spool.list_waiting()] == [str(shop)]
 
 
 class Cursor:
@@ -248,7 +248,7 @@ def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(
         if worker == "at once":
             desk.work()
         elif worker == "killed":
-            spool.take(spool.entries(desk.database)[-1])  # and then it was gone
+            spool.take(spool.list_entries(desk.database)[-1])  # and then it was gone
 
     step(*SAID[:2])
     state.pause_memory(find(desk.project).scope)
@@ -259,7 +259,7 @@ def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(
     desk.work()
     # Without a worker in between, nobody can tell apart what was said before, meanwhile and after.
     assert desk.turns() == (TEXTS[:2] + MORE_TEXTS if worker == "at once" else [])
-    assert spool.waiting() == []
+    assert spool.list_waiting() == []
     step(("user", "We go on with Kafka then."))
     desk.work()
     assert desk.turns()[-1] == "We go on with Kafka then."

@@ -25,7 +25,7 @@ def desk(offline: Path, tmp_path: Path) -> Desk:
 
 def test_a_note_is_one_private_file_that_says_what_to_read(desk: Desk) -> None:
     desk.note("/talks/a.jsonl")
-    (entry,) = spool.waiting()
+    (entry,) = spool.list_waiting()
     assert entry[:5] == ("claude", "/talks/a.jsonl", "a", str(desk.project), "stop")
     assert entry.database == desk.database
     (file,) = (path for path in spool.folder().iterdir() if path.is_file())
@@ -56,7 +56,7 @@ def test_a_transcript_noted_again_is_one_entry_and_another_one_is_another(desk: 
         desk.note("/talks/a.jsonl")
     desk.note("/talks/a.jsonl", "session-end")
     desk.note("/talks/b.jsonl")
-    assert sorted((entry.transcript, entry.event) for entry in spool.waiting()) == [
+    assert sorted((entry.transcript, entry.event) for entry in spool.list_waiting()) == [
         ("/talks/a.jsonl", "session-end"),
         ("/talks/b.jsonl", "stop"),
     ]
@@ -66,8 +66,8 @@ def test_two_databases_have_entries_of_their_own(desk: Desk, tmp_path: Path) -> 
     other = str(tmp_path / "other.db")
     desk.note("/talks/a.jsonl")
     spool.note(desk.hook("/talks/a.jsonl"), other)
-    assert len(spool.waiting()) == 2
-    assert [spool.read(path).database for path in spool.entries(other)] == [other]
+    assert len(spool.list_waiting()) == 2
+    assert [spool.read(path).database for path in spool.list_entries(other)] == [other]
 
 
 def test_the_same_database_has_one_name_wherever_it_is_named_from(
@@ -88,9 +88,9 @@ def test_tenants_of_one_database_have_entries_of_their_own(
     desk.database = "postgresql://ada@db/team"
     desk.note("/talks/a.jsonl")
     monkeypatch.setenv("BETHINK_TENANT", "bakery")
-    assert spool.entries(desk.database) == []
+    assert spool.list_entries(desk.database) == []
     desk.note("/talks/a.jsonl")
-    assert (len(spool.entries(desk.database)), len(spool.waiting())) == (1, 2)
+    assert (len(spool.list_entries(desk.database)), len(spool.list_waiting())) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_tenants_of_one_database_have_entries_of_their_own(
 )
 def test_what_cannot_be_read_is_not_noted(desk: Desk, hook: Hook, why: str) -> None:
     spool.note(hook, desk.database)
-    assert spool.waiting() == []
+    assert spool.list_waiting() == []
 
 
 def test_a_sub_agents_transcript_is_noted_beside_that_of_its_session(desk: Desk) -> None:
     desk.note("/talks/a.jsonl")
     desk.note("/talks/a/subagents/agent-1.jsonl", "subagent-stop", agent="Explore")
-    assert len(spool.waiting()) == 2
+    assert len(spool.list_waiting()) == 2
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_sub_agents_transcript_is_noted_beside_that_of_its_session(desk: Desk)
 )
 def test_any_path_is_noted_as_it_is(desk: Desk, name: str) -> None:
     desk.note(f"/talks/{name}")
-    assert [entry.transcript for entry in spool.waiting()] == [f"/talks/{name}"]
+    assert [entry.transcript for entry in spool.list_waiting()] == [f"/talks/{name}"]
 
 
 def test_a_home_that_cannot_be_written_is_an_error_that_says_so(
@@ -141,11 +141,11 @@ def test_a_home_that_cannot_be_written_is_an_error_that_says_so(
 
 def test_a_note_made_while_the_worker_reads_is_kept(desk: Desk) -> None:
     desk.note("/talks/a.jsonl")
-    (path,) = spool.entries(desk.database)
+    (path,) = spool.list_entries(desk.database)
     taken, _ = spool.take(path)
     desk.note("/talks/a.jsonl")
     taken.unlink()
-    assert len(spool.entries(desk.database)) == 1
+    assert len(spool.list_entries(desk.database)) == 1
 
 
 def test_an_entry_that_a_killed_worker_had_in_hand_is_still_there_and_its_attempts_are_counted(
@@ -153,12 +153,12 @@ def test_an_entry_that_a_killed_worker_had_in_hand_is_still_there_and_its_attemp
 ) -> None:
     desk.note("/talks/a.jsonl")
     for attempt in (1, 2):
-        (path,) = spool.entries(desk.database)
+        (path,) = spool.list_entries(desk.database)
         assert spool.take(path)[1].attempts == attempt
     desk.note("/talks/a.jsonl")
-    newest = next(path for path in spool.entries(desk.database) if path.suffix == spool.NEW)
+    newest = next(path for path in spool.list_entries(desk.database) if path.suffix == spool.NEW)
     assert spool.take(newest)[1].attempts == 3
-    assert len(spool.entries(desk.database)) == 1
+    assert len(spool.list_entries(desk.database)) == 1
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def test_an_entry_that_a_killed_worker_had_in_hand_is_still_there_and_its_attemp
 def test_a_broken_entry_is_set_aside_and_counted(desk: Desk, content: bytes) -> None:
     file = desk.talk("a", *SAID)
     desk.note(file)
-    (path,) = spool.entries(desk.database)
+    (path,) = spool.list_entries(desk.database)
     broken = path.with_name(f"{spool.key_of(desk.database)}-broken.json")
     broken.write_bytes(content)
-    assert len(spool.waiting()) == 1
+    assert len(spool.list_waiting()) == 1
     desk.work()
-    assert spool.entries(desk.database) == []
-    assert [kept.read_bytes() for kept in spool.set_aside()] == [content]
+    assert spool.list_entries(desk.database) == []
+    assert [kept.read_bytes() for kept in spool.list_aside()] == [content]
     assert "set aside" in state.read_failures()[0].message
     assert len(desk.turns()) == len(SAID)
 
@@ -182,9 +182,9 @@ def test_a_broken_entry_is_set_aside_and_counted(desk: Desk, content: bytes) -> 
 def test_what_is_set_aside_does_not_grow_without_end(desk: Desk) -> None:
     for number in range(spool.MOST_ASIDE + 5):
         desk.note(f"/talks/{number}.jsonl")
-    for path in spool.entries(desk.database):
+    for path in spool.list_entries(desk.database):
         spool.put_aside(path)
-    assert len(spool.set_aside()) == spool.MOST_ASIDE
+    assert len(spool.list_aside()) == spool.MOST_ASIDE
 
 
 def test_only_one_process_holds_the_lock_and_it_is_let_go_when_its_holder_is_killed(
@@ -246,6 +246,6 @@ def test_a_broken_record_of_captures_is_no_capture(desk: Desk, content: str) -> 
     file = desk.home / "hooks" / "captures" / "claude.json"
     file.parent.mkdir(parents=True)
     file.write_text(content)
-    assert spool.captures() == {}
+    assert spool.read_captures() == {}
     spool.note_capture("claude")
-    assert list(spool.captures()) == ["claude"]
+    assert list(spool.read_captures()) == ["claude"]

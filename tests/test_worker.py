@@ -37,7 +37,7 @@ def test_a_noted_transcript_becomes_memory_and_leaves_the_spool(desk: Desk) -> N
     desk.note(desk.talk("a", *SAID))
     assert desk.work() == 1
     assert desk.turns() == TEXTS
-    assert spool.waiting() == []
+    assert spool.list_waiting() == []
     with desk.memory() as memory:
         (decision,) = memory.list(filter=memory.filter(kinds=("decision",)))
         assert "RabbitMQ" in decision.content and decision.session == "a"
@@ -57,11 +57,11 @@ def test_a_second_capture_adds_only_what_is_new(desk: Desk) -> None:
 def test_entries_that_a_killed_worker_left_are_taken_up(desk: Desk) -> None:
     desk.note(desk.talk("a", *SAID))
     desk.note(desk.talk("b", *MORE))
-    for path in spool.entries(desk.database):
+    for path in spool.list_entries(desk.database):
         spool.take(path)  # and then it was killed
     assert desk.work() == 2
     assert sorted(desk.turns()) == sorted(TEXTS + MORE_TEXTS)
-    assert spool.waiting() == []
+    assert spool.list_waiting() == []
 
 
 def test_a_sub_agents_words_go_to_the_session_it_worked_for(desk: Desk) -> None:
@@ -122,7 +122,7 @@ def test_a_missing_transcript_is_tried_a_few_times_then_counted_and_set_aside(
     desk.work()
     assert asked.count("/talks/gone.jsonl") == worker.ATTEMPTS
     assert desk.turns() == TEXTS
-    assert (spool.waiting(), len(spool.set_aside())) == ([], 1)
+    assert (spool.list_waiting(), len(spool.list_aside())) == ([], 1)
     (failure,) = state.read_failures()
     assert (failure.host, failure.event, failure.count) == ("claude", "stop", 1)
     assert "/talks/gone.jsonl" in failure.message
@@ -149,7 +149,7 @@ def test_a_file_that_is_no_transcript_does_not_keep_the_others_waiting(
     desk.note(desk.talk("a", *SAID))
     desk.work()
     assert desk.turns() == TEXTS
-    assert spool.waiting() == []
+    assert spool.list_waiting() == []
 
 
 def test_a_transcript_that_breaks_the_reader_is_set_aside_and_the_others_are_read(
@@ -170,7 +170,7 @@ def test_a_transcript_that_breaks_the_reader_is_set_aside_and_the_others_are_rea
     desk.work()
     assert desk.turns() == TEXTS
     assert "ZeroDivisionError: a bug" in state.read_failures()[0].message
-    assert (spool.waiting(), len(spool.set_aside())) == ([], 1)
+    assert (spool.list_waiting(), len(spool.list_aside())) == ([], 1)
 
 
 def test_a_text_that_takes_too_long_is_given_up_and_the_others_are_read(
@@ -192,7 +192,7 @@ def test_a_text_that_takes_too_long_is_given_up_and_the_others_are_read(
     desk.work()
     assert desk.turns() == TEXTS
     assert "seconds of work" in state.read_failures()[0].message
-    assert (spool.waiting(), len(spool.set_aside())) == ([], 1)
+    assert (spool.list_waiting(), len(spool.list_aside())) == ([], 1)
 
 
 def test_what_files_folders_and_sessions_are_named_leaves_no_secret(
@@ -216,7 +216,7 @@ def test_what_files_folders_and_sessions_are_named_leaves_no_secret(
     talk.unlink()
     desk.note(talk)
     desk.work()
-    assert len(spool.set_aside()) == 1
+    assert len(spool.list_aside()) == 1
     assert state.read_failures()
     files = [path for path in offline.rglob("*") if path.is_file()]
     assert [path for path in files if secret.encode() in path.read_bytes()] == []
@@ -231,10 +231,10 @@ def test_what_files_folders_and_sessions_are_named_leaves_no_secret(
 def test_an_entry_that_ends_its_worker_every_time_is_given_up(desk: Desk) -> None:
     desk.note(desk.talk("a", *SAID))
     for _ in range(worker.ATTEMPTS):
-        (path,) = spool.entries(desk.database)
+        (path,) = spool.list_entries(desk.database)
         spool.take(path)  # and the process is gone before anything was read
     desk.work()
-    assert (spool.waiting(), len(spool.set_aside()), desk.turns()) == ([], 1, [])
+    assert (spool.list_waiting(), len(spool.list_aside()), desk.turns()) == ([], 1, [])
     assert "never got anywhere" in state.read_failures()[0].message
     desk.note(desk.talk("a", *MORE, append=True))
     desk.work()
@@ -245,16 +245,16 @@ def test_out_of_time_the_rest_stays_for_the_next_worker(desk: Desk) -> None:
     desk.note(desk.talk("a", *SAID))
     desk.note(desk.talk("b", *MORE))
     assert worker.run(desk.database, seconds=0) == 0
-    assert len(spool.waiting()) == 2
+    assert len(spool.list_waiting()) == 2
     desk.work()
-    assert (len(desk.turns()), spool.waiting()) == (6, [])
+    assert (len(desk.turns()), spool.list_waiting()) == (6, [])
 
 
 def test_two_workers_at_once_one_works(desk: Desk) -> None:
     desk.note(desk.talk("a", *SAID))
     with spool.lock(desk.database):
         assert desk.work() == 0
-    assert len(spool.waiting()) == 1
+    assert len(spool.list_waiting()) == 1
     assert desk.work() == 1
 
 
@@ -296,7 +296,7 @@ def test_a_locked_database_is_tried_again_until_it_is_free(
         writer.execute("COMMIT")
         writer.close()
         job.join(30)
-    assert (desk.turns(), spool.waiting(), spool.set_aside()) == (TEXTS, [], [])
+    assert (desk.turns(), spool.list_waiting(), spool.list_aside()) == (TEXTS, [], [])
 
 
 def test_a_database_that_stays_locked_keeps_what_waits(
@@ -311,7 +311,7 @@ def test_a_database_that_stays_locked_keeps_what_waits(
     desk.note(desk.talk("a", *SAID))
     assert desk.work() == 0
     writer.close()
-    assert len(spool.waiting()) == 1
+    assert len(spool.list_waiting()) == 1
     assert desk.work() == 1
     assert desk.turns() == TEXTS
 
@@ -323,7 +323,7 @@ def test_what_somebody_has_to_mend_first_keeps_what_waits(desk: Desk, damage: st
     broken.write_text("this is = = nothing " * 100)
     for _ in range(worker.ATTEMPTS + 2):
         assert desk.work() == 0
-    assert (len(spool.waiting()), spool.set_aside()) == (1, [])
+    assert (len(spool.list_waiting()), spool.list_aside()) == (1, [])
     assert state.read_failures()[0].count == worker.ATTEMPTS + 2
     broken.unlink()
     assert desk.work() == 1
@@ -375,7 +375,7 @@ def test_two_projects_and_two_databases_do_not_mix(desk: Desk, tmp_path: Path) -
     desk.note(desk.talk("a", *SAID))
     other.note(other.talk("b", *MORE))
     assert desk.work() == 1
-    assert len(spool.waiting()) == 1
+    assert len(spool.list_waiting()) == 1
     assert other.work() == 1
     assert (desk.turns(), other.turns()) == (TEXTS, MORE_TEXTS)
 
@@ -413,7 +413,7 @@ def test_opencode_names_a_session_and_its_database_is_read(
     with desk.memory() as memory:
         (session,) = memory.store.sessions(memory.every_scope(), 5, 0)
         assert (session.id, session.host) == ("ses_1", "opencode")
-    assert (spool.waiting(), state.read_failures(), list(spool.captures())) == (
+    assert (spool.list_waiting(), state.read_failures(), list(spool.read_captures())) == (
         [],
         [],
         ["opencode"],
@@ -439,7 +439,7 @@ def test_what_is_noted_meanwhile_is_read_also_if_something_else_has_to_wait(
     monkeypatch.setattr(worker, "_drain", slow)
     assert desk.work() == 1
     assert desk.turns() == TEXTS
-    assert [entry.session for entry in spool.waiting()] == ["b"]
+    assert [entry.session for entry in spool.list_waiting()] == ["b"]
 
 
 def test_a_wrong_command_line_is_refused() -> None:

@@ -79,7 +79,9 @@ def gone(desk: Desk) -> bool:
 
 
 def drained(desk: Desk) -> bool:
-    return eventually(lambda: not spool.entries(desk.database)) and eventually(lambda: gone(desk))
+    return eventually(lambda: not spool.list_entries(desk.database)) and eventually(
+        lambda: gone(desk)
+    )
 
 
 def test_a_worker_survives_its_agent_and_holds_nothing_of_it(desk: Desk) -> None:
@@ -145,7 +147,7 @@ def test_the_stop_hook_of_an_agent_ends_in_memory(desk: Desk) -> None:
 
 def test_the_start_of_the_next_session_takes_up_what_a_killed_worker_left(desk: Desk) -> None:
     desk.note(desk.talk("a", *SAID))
-    spool.take(spool.entries(desk.database)[0])
+    spool.take(spool.list_entries(desk.database)[0])
     told = {"session_id": "b", "cwd": str(desk.project), "source": "startup"}
     command = [sys.executable, "-m", "bethink", "hook", "session-start", "--host", "claude"]
     subprocess.run(
@@ -174,7 +176,7 @@ def test_a_teams_database_is_served_too_and_its_password_stands_in_no_command_li
 
     def looked() -> bool:
         seen.update(words for words in commands().values() if b"bethink.hooks.worker" in words)
-        return not spool.entries(desk.database)
+        return not spool.list_entries(desk.database)
 
     assert eventually(looked)
     assert seen and not [words for words in seen if b"postgresql:" in words]
@@ -239,7 +241,7 @@ def test_twenty_sessions_ended_at_once_lose_nothing_and_leave_no_process(desk: D
             "Remember the last shelf.",
         ]
     )
-    assert spool.set_aside() == []
+    assert spool.list_aside() == []
     assert [
         failure for failure in state.read_failures() if "Another process" not in failure.message
     ] == []

@@ -77,8 +77,8 @@ def captures(memory: Bethink) -> tuple[Capture, ...]:
     for one in sessions:
         if at := one.ended_at or one.started_at:
             last[one.host] = max(at, last.get(one.host, at))
-    captured = {host: datetime.fromtimestamp(at, UTC) for host, at in spool.captures().items()}
-    waiting = Counter(entry.host for entry in spool.waiting())
+    captured = {host: datetime.fromtimestamp(at, UTC) for host, at in spool.read_captures().items()}
+    waiting = Counter(entry.host for entry in spool.list_waiting())
     failed = Counter[str]()
     for failure in state.read_failures():
         failed[failure.host] += failure.count

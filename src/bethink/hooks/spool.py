@@ -46,7 +46,7 @@ KEPT = frozenset(
 KEPT_PREFIXES = ("BETHINK_", "XDG_", "LC_", "PYTHON", "PG")
 
 
-class Waiting(NamedTuple):
+class SpoolEntry(NamedTuple):
     """A transcript that waits to be read."""
 
     host: str
@@ -76,7 +76,7 @@ def note(hook: Hook, database: str, project: Project | None = None) -> None:
         return
     if hook.event == "subagent-stop" and not hook.agent:
         return  # a call that the host made for itself, such as a compaction: its transcript is never written
-    entry = Waiting(
+    entry = SpoolEntry(
         hook.host,
         _absolute(hook.transcript),
         hook.session,
@@ -95,12 +95,12 @@ def note(hook: Hook, database: str, project: Project | None = None) -> None:
     write(path, entry)
 
 
-def _file(entry: Waiting) -> Path:
+def _file(entry: SpoolEntry) -> Path:
     about = f"{entry.host}\0{entry.transcript or entry.session}"
     return folder() / f"{key_of(entry.database)}-{_hash(about)}{NEW}"
 
 
-def write(path: Path, entry: Waiting) -> None:
+def write(path: Path, entry: SpoolEntry) -> None:
     try:
         state.write_json(path, entry._asdict())
     except OSError as error:
@@ -134,17 +134,17 @@ def _hash(text: str) -> str:
 # Looking
 
 
-def waiting() -> list[Waiting]:
+def list_waiting() -> list[SpoolEntry]:
     """Everything that waits for a worker, of all databases, the oldest first."""
     return sorted(filter(None, map(read, _list(""))), key=lambda entry: entry.noted_at)
 
 
-def entries(database: str) -> list[Path]:
+def list_entries(database: str) -> list[Path]:
     """The entries of one database, the oldest first: those that nobody took, and those that a worker took and did not finish."""
     return sorted(_list(key_of(database)), key=_age)
 
 
-def set_aside() -> list[Path]:
+def list_aside() -> list[Path]:
     """Entries that no worker could make anything of."""
     with suppress(OSError):
         return sorted((folder() / ASIDE).iterdir(), key=_age)
@@ -167,11 +167,11 @@ def _age(path: Path) -> tuple[float, str]:
         return 0.0, path.name
 
 
-def read(path: Path) -> Waiting | None:
+def read(path: Path) -> SpoolEntry | None:
     """An entry, or None if it is broken or gone."""
     row = state.read_json(path)
     try:
-        entry = Waiting(**{name: row[name] for name in Waiting._fields if name in row})
+        entry = SpoolEntry(**{name: row[name] for name in SpoolEntry._fields if name in row})
         texts = (*entry[:5], entry.database)
         noted_at, attempts = float(entry.noted_at), int(entry.attempts)
     except (ValueError, TypeError, OverflowError):
@@ -183,7 +183,7 @@ def read(path: Path) -> Waiting | None:
 # Taking away, for the worker
 
 
-def take(path: Path) -> tuple[Path, Waiting] | None:
+def take(path: Path) -> tuple[Path, SpoolEntry] | None:
     """Takes an entry in hand and counts that it was begun, before anything can go wrong with it. None if it is broken, and was set
     aside, or is gone."""
     taken = path.with_suffix(TAKEN)
@@ -213,7 +213,7 @@ def put_aside(path: Path) -> None:
         else:
             state.make_private(kept.parent)
             path.replace(kept)
-    for old in set_aside()[:-MOST_ASIDE]:
+    for old in list_aside()[:-MOST_ASIDE]:
         with suppress(OSError):
             old.unlink()
 
@@ -283,7 +283,7 @@ def _try_lock(held: int) -> bool:
 def wake(database: str) -> None:
     """Starts the worker of a database, unless there is nothing to do or one is at it. That one looks once more after it let go of
     its lock, so that nothing noted before this call is left lying."""
-    if not entries(database) or not sys.executable:
+    if not list_entries(database) or not sys.executable:
         return
     held = _acquire(database)
     if held is None:
@@ -374,7 +374,7 @@ def note_capture(host: str) -> None:
         state.write_json(state.folder() / "captures" / f"{host}{NEW}", time.time())
 
 
-def captures() -> dict[str, float]:
+def read_captures() -> dict[str, float]:
     """When something of each host was last captured, in seconds since the epoch."""
     with suppress(OSError):
         files = sorted((state.folder() / "captures").glob(f"*{NEW}"))

@@ -34,7 +34,7 @@ from bethink.errors import (
 )
 from bethink.features import conversations, knowledge
 from bethink.hooks import spool, state
-from bethink.hooks.spool import Waiting
+from bethink.hooks.spool import SpoolEntry
 
 ATTEMPTS = 5  # times that an entry is begun without getting any further
 SLOW_ATTEMPTS = 2  # the same, if it took too long each time
@@ -111,7 +111,7 @@ def run(database: str, lock: int | None = None, seconds: float = 600.0) -> int:
         done, lock = done + number, None
         # Somebody who saw the lock held relies on this look after it was let go. What stays has been taken in hand, so it is no new one.
         if time.monotonic() >= until or not any(
-            path.suffix == spool.NEW for path in spool.entries(database)
+            path.suffix == spool.NEW for path in spool.list_entries(database)
         ):
             return done
 
@@ -123,7 +123,7 @@ def _drain(database: str, until: float) -> int:
     try:
         for _ in range(ROUNDS):
             outcomes: list[str] = []
-            for path in spool.entries(database):
+            for path in spool.list_entries(database):
                 if time.monotonic() >= until:
                     return done + outcomes.count(DONE)
                 outcomes.append(_work(opened, path, until))
@@ -146,7 +146,7 @@ class OpenMemory:
         self._first: Bethink | None = None
         self._embedder: Embedder | None = None
 
-    def see(self, directory: str) -> Bethink:
+    def open_from(self, directory: str) -> Bethink:
         """The memory seen from where a session works, or worked: the directory may be gone."""
 
         where = Path(directory or "/")
@@ -204,11 +204,11 @@ def _work(opened: OpenMemory, path: Path, until: float) -> str:
         return DONE
 
 
-def _read(opened: OpenMemory, path: Path, entry: Waiting, until: float) -> bool:
+def _read(opened: OpenMemory, path: Path, entry: SpoolEntry, until: float) -> bool:
     """Reads a transcript on to its end, or as far as the time allows."""
 
     transcript = _find_transcript(entry)
-    memory = opened.see(entry.directory)
+    memory = opened.open_from(entry.directory)
     # Without times nobody can tell what was said while memory was paused, so all that is unread is passed over.
     silent = entry.silent or (
         entry.host in spool.UNTIMED and state.has_pause_turned(entry.noted_at)
@@ -234,7 +234,7 @@ def _read(opened: OpenMemory, path: Path, entry: Waiting, until: float) -> bool:
     return True
 
 
-def _find_transcript(entry: Waiting) -> Path:
+def _find_transcript(entry: SpoolEntry) -> Path:
     """The file to read. A host that names none is asked for the one of the session."""
     if entry.transcript:
         return Path(entry.transcript)
@@ -251,7 +251,7 @@ def _find_transcript(entry: Waiting) -> Path:
     )
 
 
-def _read_builtin(opened: OpenMemory, memory: Bethink, entry: Waiting) -> None:
+def _read_builtin(opened: OpenMemory, memory: Bethink, entry: SpoolEntry) -> None:
     """What the agent remembers by itself may have grown with the conversation."""
 
     scope, there = memory.project.scope, memory.project.worktree.is_dir()

@@ -126,7 +126,7 @@ def find_connection(
     host: str, place: InstallPlace, known: Mapping[Path, tuple[edit.Key, ...]]
 ) -> Connection | None:
     """How a host is connected: by entries, whose keys the record gives for each file, or by our plugin."""
-    one = look(host, place)
+    one = find_entries(host, place)
     gone = [
         path for path, keys in known.items() if install.WHOLE not in keys and path not in one.paths
     ]
@@ -154,7 +154,7 @@ def _probe_hooks(place: InstallPlace, host: str) -> list[tuple[str, Command]]:
     return [(event, place.hook_words(event, host)) for event in PROBES]
 
 
-def look(host: str, place: InstallPlace) -> Connection:
+def find_entries(host: str, place: InstallPlace) -> Connection:
     found = Connection(host, place)
     for target in install.merge_targets(agent(host).targets(place)):
         if target.part == "skills":
@@ -308,7 +308,7 @@ def _count_failures(host: str, event: str) -> tuple[int, str]:
     return next(((row.count, f"it failed inside: {row.message}") for row in rows), (0, ""))
 
 
-def _find_fault(ran: Ran) -> str:
+def _find_fault(ran: CommandResult) -> str:
     """What is wrong with how a hook ended."""
     if ran.trouble:
         return ran.trouble
@@ -339,8 +339,8 @@ def _check_server(one: Connection, tool: str) -> Check:
 
 
 def _check_capture(host: str) -> Check:
-    at = spool.captures().get(host)
-    waiting = [entry for entry in spool.waiting() if entry.host == host]
+    at = spool.read_captures().get(host)
+    waiting = [entry for entry in spool.list_waiting() if entry.host == host]
     # The turn of a prompt may still go on.
     late = [
         one for one in waiting if one.event != "prompt" and time.time() - one.noted_at > PATIENCE
@@ -414,7 +414,7 @@ def mend(found: Sequence[Connection]) -> Iterator[install.FileOutcome]:
 # Running what a host would run
 
 
-class Ran(NamedTuple):
+class CommandResult(NamedTuple):
     """What came of a command."""
 
     answer: Any = None
@@ -428,7 +428,7 @@ def run_command(
     seconds: float,
     environment: Mapping[str, str],
     talk: Callable[[subprocess.Popen[bytes]], Any],
-) -> Ran:
+) -> CommandResult:
     """Starts a command, lets `talk` speak with it, and ends it with all that it started. A line goes through the shell, as hosts do it;
     words do not."""
     started, pipe = time.monotonic(), subprocess.PIPE
@@ -444,7 +444,7 @@ def run_command(
         )
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        return Ran(trouble=f"it cannot be started: {reason}")
+        return CommandResult(trouble=f"it cannot be started: {reason}")
     watch = Timer(seconds, _kill, [process])
     watch.start()
     answer = None
@@ -458,7 +458,7 @@ def run_command(
         with suppress(subprocess.TimeoutExpired, OSError, ValueError):
             process.communicate(timeout=5)
     trouble = f"it did not end or answer within {seconds:g} seconds" if late else ""
-    return Ran(answer, process.returncode, time.monotonic() - started, trouble)
+    return CommandResult(answer, process.returncode, time.monotonic() - started, trouble)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -54,7 +54,7 @@ class HostEntry(NamedTuple):
         return self.kind, self.path
 
 
-class Edited(NamedTuple):
+class EditResult(NamedTuple):
     text: str
     keys: tuple[Key, ...]  # of the entries that are ours now
     kept: tuple[str, ...] = ()  # sentences about what was in the way
@@ -341,7 +341,7 @@ def put_entries(
     host: str,
     mine: Collection[Key] = (),
     force: bool = False,
-) -> Edited:
+) -> EditResult:
     """The text with these entries; those that are there are brought up to date, `mine` also where somebody changed them."""
     before, kept = text, []
     keys = [entry.key for entry in wanted if entry.key in mine]
@@ -355,7 +355,7 @@ def put_entries(
             keys.append(entry.key)
         text = longer
     _prove(before, text, [entry.key for entry in wanted], host)
-    return Edited(text, tuple(keys), tuple(kept))
+    return EditResult(text, tuple(keys), tuple(kept))
 
 
 def take_entries(text: str, keys: Collection[Key], host: str, original: str | None) -> str:

@@ -503,7 +503,7 @@ def find_strays(
             yield found._replace(status="kept", reasons=(reason,), diff="")
 
 
-def doubled_hooks(
+def find_doubled_hooks(
     records: Mapping[str, InstalledFile], hosts: Sequence[str], root: str
 ) -> list[str]:
     """Notes about hosts that are connected for the user and get hooks of a project as well, or the other way round."""

@@ -119,7 +119,7 @@ class Stream:
         return reached
 
 
-class Unpacked(Stream):
+class ZstdStream(Stream):
     """A compressed file as what is in it. What cannot be unpacked ends the stream. Cold files do not change, so `piece` knows
     only their beginning."""
 
@@ -165,7 +165,7 @@ def open_stream(path: Path) -> Iterator[Stream]:
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     with file:
-        yield Unpacked(file, path) if path.suffix == ".zst" else Stream(file, path)
+        yield ZstdStream(file, path) if path.suffix == ".zst" else Stream(file, path)
 
 
 def read_head(path: Path, size: int = FIRST) -> bytes:

@@ -111,7 +111,7 @@ def install(args: Namespace) -> Result:
                     "Remove one before you add the other."
                 )
         if "hooks" in parts:
-            notes += installer.doubled_hooks(files.records, chosen, str(where.root or ""))
+            notes += installer.find_doubled_hooks(files.records, chosen, str(where.root or ""))
         if "claude" in chosen and "mcp" in parts:
             allowed = args.allow_reads or installer.allows_reads(
                 files, "claude", str(where.root or "")

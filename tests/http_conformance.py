@@ -198,7 +198,7 @@ def main() -> None:
         app.build_mcp = lambda projects: with_fixtures(own(projects))  # type: ignore[assignment]
         known = tokens.FileTokens(Path(folder) / "tokens.json")
         built = app.build(
-            Projects(Path(folder)), security.door_of("127.0.0.1", [], known, open=True)
+            Projects(Path(folder)), security.make_admission("127.0.0.1", [], known, open=True)
         )
         serving.run(built, serving.Serving("127.0.0.1", port), told)
 

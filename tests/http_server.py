@@ -75,10 +75,10 @@ def running(
     session = "" if open else tokens.new_secret()
     file = home / "tokens.json"
     owned = Projects(directory)
-    door = security.door_of("127.0.0.1", allow, tokens.FileTokens(file), session, open)
+    admission = security.make_admission("127.0.0.1", allow, tokens.FileTokens(file), session, open)
     bound = serving.listen("127.0.0.1", port)
     started = threading.Event()
-    server = serving.Server(serving.settings(app.build(owned, door)), started.set)
+    server = serving.Server(serving.settings(app.build(owned, admission)), started.set)
     thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
     port = bound.getsockname()[1]
     thread.start()

@@ -157,6 +157,9 @@ def test_completion_for_bash_is_valid_and_completes(cli, tmp_path):
     assert complete("bethink", "list", "--format", "") == list(layout.FORMATS)
 
 
+# Doctor
+
+
 @pytest.mark.parametrize(
     ("shell", "check"), [("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])]
 )
@@ -176,37 +179,12 @@ def test_completion_for_other_shells_knows_every_command_and_option(cli, tmp_pat
     assert cli.json("completion", shell)["shell"] == shell
 
 
-# Doctor
-
-
 def findings(cli, *options):
     result = cli("doctor", "--json", *options)
     found = json.loads(result.out)
     assert all(set(finding) == {"check", "ok", "message", "fix"} for finding in found)
     assert (result.code == 0) == all(finding["ok"] for finding in found)
     return {finding["check"]: finding for finding in found if not finding["ok"]}
-
-
-def test_all_is_well(cli):
-    cli.add(DEPLOY)
-    result = cli("doctor", "--deep")
-    assert result.code == 0, result
-    assert "PROBLEM" not in result.out
-    for check in (
-        "python",
-        "apsw",
-        "sqlite",
-        "settings",
-        "database",
-        "memory",
-        "full-text index",
-        "vectors",
-        "permissions",
-        "folder",
-        "model",
-        "disk",
-    ):
-        assert re.search(rf"^ok +{check}: ", result.out, re.MULTILINE), check
 
 
 def test_the_doctor_works_before_anything_was_added(cli):
@@ -305,29 +283,7 @@ def test_odd_environment_values_are_findings(cli):
     assert "BETHINK_LIMIT" in findings(cli)["settings"]["message"]
 
 
-def test_findings_come_in_every_format(cli):
-    assert cli.ok("doctor", "--format", "csv").startswith("check,ok,message,fix\r\n")
-    assert len(ElementTree.fromstring(cli.ok("doctor", "--format", "xml"))) > 10
-
-
 # Settings
-
-
-def test_config_shows_values_and_where_they_come_from(cli):
-    rows = {row["key"]: row for row in cli.json("config")}
-    assert rows["embedding"] == {
-        "key": "embedding",
-        "value": "hashing",
-        "origin": "$BETHINK_EMBEDDING",
-        "help": rows["embedding"]["help"],
-    }
-    assert rows["limit"]["origin"] == "default"
-    assert cli.ok("config", "limit") == "10\n"
-    assert cli.ok("config", "knowledge") == ".claude/knowledge\n"
-    assert cli.json("config", "dedup")["value"] is True
-    assert "($BETHINK_EMBEDDING)" in cli.ok("config")
-    assert len(list(csv.DictReader(io.StringIO(cli.ok("config", "--format", "csv"))))) == len(rows)
-    assert cli.ok("config", "--path") == f"{cli.home / 'config.toml'}\n"
 
 
 def test_config_writes_your_file_for_you_alone(cli):
@@ -430,15 +386,6 @@ def test_a_key_that_nobody_knows_can_still_be_taken_out(cli):
 # Models
 
 
-def test_models_are_listed(cli):
-    rows = cli.json("model", "list")
-    assert {"name", "installed", "current", "dimensions", "licence", "path"} <= set(rows[0])
-    assert not any(row["installed"] for row in rows)
-    shown = cli.ok("model")
-    assert "snowflake-arctic-embed-s" in shown
-    assert "hashing' has no model files" in cli.fails("model", "pull", code=2)
-
-
 def test_a_model_in_place_is_not_fetched_again(cli):
     folder = cli.home / "mine"
     folder.mkdir(parents=True)
@@ -449,17 +396,6 @@ def test_a_model_in_place_is_not_fetched_again(cli):
 
 
 # Care
-
-
-def test_reindex_embeds_what_has_no_vector(cli):
-    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "none")
-    cli.add(DEPLOY)
-    assert "No embedding model is set." in cli.fails("reindex", code=1)
-    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
-    assert cli.json("reindex") == {"embedded": 1, "model": "hashing-256"}
-    assert cli.ok("reindex") == "embedded 0 memories with hashing-256\n"
-    assert cli.json("reindex", "--full")["embedded"] == 1
-    assert cli.json("search", "deploy main", "--mode", "vector")[0]["content"] == DEPLOY
 
 
 def test_a_backup_is_a_database(cli, tmp_path):

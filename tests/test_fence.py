@@ -1,5 +1,6 @@
 """Recalled text is data: nothing in a memory ends the fence, hides, or passes for something else."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -110,8 +111,8 @@ def test_no_memory_can_end_or_open_a_fence(text, field):
     assert shown.count("<bethink-memory") == 1
     assert shown.count("</bethink-memory") == 1
     assert shown.endswith("</bethink-memory 1a2b3c4d>")
-    assert not fence._MARK.search(
-        shown.removeprefix("<").removesuffix("</bethink-memory 1a2b3c4d>")
+    assert not re.search(
+        fence._MARK, shown.removeprefix("<").removesuffix("</bethink-memory 1a2b3c4d>")
     )
 
 

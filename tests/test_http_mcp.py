@@ -165,7 +165,7 @@ def test_a_tool_that_writes_under_another_name_is_stopped_by_the_store(served, m
     client = served.client(served.token("sly", "read", [served.projects.home.root]))
     response = client.post(
         "/mcp",
-        json=call("store_memories", {"memories": [{"content": "Sneaked past the door"}]}),
+        json=call("store_memories", {"memories": [{"content": "Sneaked past the admission"}]}),
         headers=BOTH,
     )
     assert "may only read" in response.text

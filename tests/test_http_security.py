@@ -501,15 +501,15 @@ def test_what_reaches_only_this_machine_is_known(host, loopback):
 
 
 def test_bound_to_every_address_literal_ones_are_let_in_and_names_are_not(tmp_path):
-    door = security.door_of(
+    admission = security.make_admission(
         "0.0.0.0", ["Memory.Example:443"], tokens.FileTokens(tmp_path / "tokens.json")
     )
     assert all(
-        door.admits(host)
+        admission.admits(host)
         for host in ("192.168.0.7:7377", "[fe80::1]", "memory.example", "localhost:7377")
     )
     assert not any(
-        door.admits(host) for host in ("evil.example", "192.168.0.7.evil.example", "1.2.3")
+        admission.admits(host) for host in ("evil.example", "192.168.0.7.evil.example", "1.2.3")
     )
 
 
@@ -607,19 +607,19 @@ def test_more_clients_than_it_takes_are_told_to_come_back(alone, monkeypatch):
 
 def test_wrong_tokens_are_slowed_down():
     now = [0.0]
-    brake = security.Brake(lambda: now[0])
+    guesses = security.GuessLimit(lambda: now[0])
     wrong = security.WrongToken(401, "The token is not known.")
-    answers = [brake.refuse("10.0.0.1", wrong).status for _ in range(security.WRONG_TOKENS + 1)]
+    answers = [guesses.refuse("10.0.0.1", wrong).status for _ in range(security.WRONG_TOKENS + 1)]
     assert answers == [401] * security.WRONG_TOKENS + [429]
-    assert brake.refuse("10.0.0.2", wrong) is wrong
+    assert guesses.refuse("10.0.0.2", wrong) is wrong
     now[0] = security.WRONG_WITHIN - 1
-    slowed = brake.refuse("10.0.0.1", wrong)
+    slowed = guesses.refuse("10.0.0.1", wrong)
     assert slowed.status == 429 and slowed.headers["Retry-After"] == "2"
     now[0] += 1
-    assert brake.refuse("10.0.0.1", wrong) is wrong
+    assert guesses.refuse("10.0.0.1", wrong) is wrong
     for number in range(2 * security.ADDRESSES):
-        brake.refuse(f"fd00::{number:x}", wrong)
-    assert len(brake._wrong) == security.ADDRESSES
+        guesses.refuse(f"fd00::{number:x}", wrong)
+    assert len(guesses._wrong) == security.ADDRESSES
 
 
 def test_a_guess_too_many_is_answered_with_when_to_come_back(alone, monkeypatch):

@@ -98,7 +98,7 @@ def test_a_revoked_token_stays_in_the_list_and_its_name_can_be_used_again(cli):
         (["create", "--name", "a b"], 2, "cannot name"),
         (["create", "--name", "../x"], 2, "cannot name"),
         (["create", "--name", "x" * 61], 2, "cannot name"),
-        (["create", "--name", "x", "--scope", "admin"], 2, "invalid choice"),
+        (["create", "--name", "x", "--scope", "admin"], 2, "is no --scope"),
         (["create", "--name", "x", "--expires", "2020-01-01"], 2, "expiry"),
         (["create", "--name", "x", "--also", "/nowhere/at/all"], 1, "no directory"),
         (["create", "--name", "x", "--also", ".", "--all-projects"], 2, "--all-projects"),
@@ -107,7 +107,7 @@ def test_a_revoked_token_stays_in_the_list_and_its_name_can_be_used_again(cli):
         (["revoke", "nobody"], 1, "no token"),
         (["list", "x"], 2, "takes no name"),
         (["list", "--personal"], 2, "token create"),
-        (["steal"], 2, "invalid choice"),
+        (["steal"], 2, "is no action"),
     ],
 )
 def test_what_is_no_token_command_is_explained(cli, words, code, said):

@@ -21,12 +21,12 @@ from bethink.surface import remote
 from bethink.surface.remote import (
     TRIES,
     Client,
-    Entry,
-    Failed,
     Outbox,
-    Refused,
+    ServerFailure,
+    ServerRefusal,
     Team,
     Unreachable,
+    WaitingCall,
     outbox_folder,
 )
 
@@ -110,7 +110,7 @@ def test_a_token_for_reading_is_enough_to_search(anna, served, tmp_path):
     )
     text, failed = reading.call("search_memories", {"query": "where do orders live?"}, None)
     assert ("Orders live in PostgreSQL" in text, failed) == (True, False)
-    with pytest.raises(Refused, match="403"):
+    with pytest.raises(ServerRefusal, match="403"):
         reading.call("store_memories", {"memories": [{"content": "Not theirs to tell"}]}, None)
 
 
@@ -175,7 +175,7 @@ class Breaking(Client):
 
     def post(self, path, body, **how):
         if "unlucky" in json.dumps(body):
-            raise Failed("The endpoint is busy or failed (500).")
+            raise ServerFailure("The endpoint is busy or failed (500).")
         return super().post(path, body, **how)
 
 
@@ -183,7 +183,7 @@ class Down(Client):
     """A server that breaks over everything, because its database is away."""
 
     def post(self, path, body, **how):
-        raise Failed("The endpoint is busy or failed (500).")
+        raise ServerFailure("The endpoint is busy or failed (500).")
 
 
 def test_what_the_server_breaks_over_again_and_again_does_not_keep_the_rest_from_being_delivered(
@@ -205,7 +205,7 @@ def test_an_internal_error_of_the_server_is_told_from_one_that_is_away(served, m
 
     monkeypatch.setitem(tools.TOOLS, "search_memories", lambda memory, given: 1 / 0)
     token = served.token(f"breaks-{time.monotonic_ns()}", "write", personal=True)
-    with pytest.raises(Failed, match="500"):
+    with pytest.raises(ServerFailure, match="500"):
         Client(served.address, Key(token, "test")).post(
             "/tools/search_memories", {"arguments": {"query": "x"}}
         )
@@ -675,7 +675,7 @@ def test_a_token_comes_from_a_file_or_the_environment_and_is_never_shown(
             remote.read_token(str(file))
     with pytest.raises(ConfigError, match="cannot be read"):
         remote.read_token(str(tmp_path / "nothing"))
-    with pytest.raises(Refused, match="refused the key") as error:
+    with pytest.raises(ServerRefusal, match="refused the key") as error:
         Client(served.address, Key("rcl_wrong", "test")).post("/sync/outline", {})
     assert "rcl_wrong" not in str(error.value.message)
 
@@ -689,4 +689,4 @@ def test_the_commands_say_what_is_missing(cli, served, monkeypatch):  # noqa: F8
 
 def test_each_server_has_an_outbox_of_its_own():
     assert outbox_folder("https://one.example") != outbox_folder("https://two.example")
-    assert Entry("k", "t", {}, "p").container is None
+    assert WaitingCall("k", "t", {}, "p").container is None

@@ -24,8 +24,8 @@ LIMITS = {
     "files": 174,
     "import cycles": 0,
     "function-level imports of our own": 60,
-    "functions of complexity over 15": 31,
-    "test lines": 49_540,
+    "functions of complexity over 15": 27,
+    "test lines": 49_361,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 39, "search": 34, "hook": 28, "backfill": 48}

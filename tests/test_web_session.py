@@ -138,13 +138,13 @@ def test_nothing_can_be_used_as_something_else_or_changed_or_made_with_another_k
 def test_a_session_is_renewed_after_a_day_and_its_forms_stay_good(clock):
     sessions = Sessions(KEY, clock)
     session = sessions.begin()
-    assert sessions.renewed(session) is None
+    assert sessions.renew(session) is None
     clock.now += 2 * 86400
-    renewed = sessions.renewed(session)
-    assert renewed is not None
-    assert renewed.expires > session.expires
-    assert sessions.genuine(renewed, sessions.mark(session))
-    assert not sessions.genuine(sessions.begin(), sessions.mark(session))
+    renew = sessions.renew(session)
+    assert renew is not None
+    assert renew.expires > session.expires
+    assert sessions.is_genuine(renew, sessions.mark(session))
+    assert not sessions.is_genuine(sessions.begin(), sessions.mark(session))
     clock.now += COOKIE_SECONDS
     assert sessions.find(session.cookie) is None
 

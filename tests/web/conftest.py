@@ -17,7 +17,7 @@ from http_server import Running, running
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from story import Story, tell
 
-from bethink.surface.web.session import Session, Sessions, load_key
+from bethink.surface.web.session import Sessions, WebSession, load_key
 
 CHROMIUM = (
     os.environ.get("CHROMIUM")
@@ -44,7 +44,7 @@ class World(NamedTuple):
         """An address that signs a browser in, as `bethink ui` makes it."""
         return f"{self.address}/enter?ticket={Sessions(load_key(self.home)).new_ticket()}"
 
-    def session(self) -> Session:
+    def session(self) -> WebSession:
         """What a browser has after it came in with a ticket."""
         return Sessions(load_key(self.home)).begin()
 

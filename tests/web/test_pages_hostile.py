@@ -11,7 +11,7 @@ from conftest import window
 from looking import sticks_out
 from markupsafe import Markup
 
-from bethink.surface.web.render import seen
+from bethink.surface.web.render import show_unseen
 
 HOSTILE = {
     "script": "<script>window.hacked = 1</script> in the deployment notes",
@@ -110,7 +110,7 @@ def test_every_hostile_memory_is_plain_text_on_its_own_page(browser, world, host
             assert not sticks_out(page), name
             text = world.server.owner.get(f"/api/v1/memories/{id}").json()["content"]
             shown = page.locator("article.memory").text_content()
-            assert _plain(str(Markup(seen(text)).striptags())) in _plain(shown), name
+            assert _plain(str(Markup(show_unseen(text)).striptags())) in _plain(shown), name
             assert page.locator("textarea[name=content]").input_value() == text.replace(
                 "\r\n", "\n"
             ), name

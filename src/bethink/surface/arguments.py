@@ -100,16 +100,13 @@ def _parse_argument(head: str, about: str, group: str, alone: bool) -> Argument:
     names = [words.pop(0).rstrip(",")]
     while words and words[0].startswith("-"):
         names.append(words.pop(0).rstrip(","))
-    is_option = names[0].startswith("-")
-    value = words.pop(0) if is_option and words else "" if is_option else names[0]
+    value = names[0]
+    is_option = value.startswith("-")
+    if is_option:
+        value = words.pop(0) if words else ""
     many = value[-1:] if value.endswith(("+", "*")) else "?" if value.startswith("[") else ""
     value = value.strip("[]+*")
-    form = " ".join(words)
-    found = _TYPE.fullmatch(form)
-    kind = "choice" if form and not found else found[1] if found else "text"
-    low, high = (
-        (int(bound) if bound else None for bound in found.groups()[1:]) if found else (None, None)
-    )
+    kind, low, high, choices = _parse_type(" ".join(words))
     if not is_option:
         names, many = [value], many or ("?" if default else "")
     return Argument(
@@ -120,11 +117,22 @@ def _parse_argument(head: str, about: str, group: str, alone: bool) -> Argument:
         default or None,
         low,
         high,
-        tuple(form.split("|")) if kind == "choice" else (),
+        choices,
         about,
         group,
         alone,
     )
+
+
+def _parse_type(form: str) -> tuple[str, int | None, int | None, tuple[str, ...]]:
+    """What a value is, its bounds, and what it may be."""
+    if not form:
+        return "text", None, None, ()
+    found = _TYPE.fullmatch(form)
+    if not found:
+        return "choice", None, None, tuple(form.split("|"))
+    low, high = (int(bound) if bound else None for bound in found.groups()[1:])
+    return found[1], low, high, ()
 
 
 def parse_value(text: str, argument: Argument) -> Any:

@@ -63,11 +63,11 @@ class Unreachable(BethinkError):
     """The server cannot be reached, or did not answer: whether it did what was asked is not known."""
 
 
-class Failed(Unreachable):
+class ServerFailure(Unreachable):
     """The server is there, and broke over what it was asked."""
 
 
-class Refused(BethinkError):
+class ServerRefusal(BethinkError):
     """The server is there and says no."""
 
 
@@ -140,12 +140,12 @@ class Client:
         except PostError as error:
             hint = HINTS.get(error.kind)
             if error.status == BROKEN:
-                raise Failed(error.message, "The server's log says why.") from error
+                raise ServerFailure(error.message, "The server's log says why.") from error
             if error.kind in AWAY:
                 raise Unreachable(
                     error.message, "Check the address and whether the server runs."
                 ) from error
-            raise Refused(error.message, hint) from error
+            raise ServerRefusal(error.message, hint) from error
 
 
 class ServerPeer:
@@ -266,7 +266,7 @@ TRIES = 5  # deliveries that the server may break over before later ones are tri
 log = logging.getLogger("bethink")
 
 
-class Entry(NamedTuple):
+class WaitingCall(NamedTuple):
     """A write as it is sent, now or later."""
 
     key: str
@@ -287,10 +287,10 @@ def outbox_folder(url: str) -> Path:
 
 def redacted_entry(
     tool: str, arguments: dict[str, Any], project: str, container: str | None
-) -> tuple[Entry, int]:
+) -> tuple[WaitingCall, int]:
     """A write without its secrets, and how many were taken out."""
     clean, hidden = redact_value(arguments)
-    return Entry(str(uuid.uuid4()), tool, clean, project, container), hidden
+    return WaitingCall(str(uuid.uuid4()), tool, clean, project, container), hidden
 
 
 class Outbox:
@@ -298,7 +298,7 @@ class Outbox:
         self.place = place
         self._failures: Counter[str] = Counter()  # file → how often the server broke over it
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: WaitingCall) -> None:
         """Keeps a write. When this returns it survives a power cut."""
         if len(self.waiting()) >= MOST:
             raise BethinkError(
@@ -330,7 +330,7 @@ class Outbox:
         except OSError:
             return []
 
-    def deliver(self, send: Callable[[Entry], str | None], until: float | None = None) -> int:
+    def deliver(self, send: Callable[[WaitingCall], str | None], until: float | None = None) -> int:
         """Sends what waits, oldest first, until the server cannot be reached. `send` says why an entry was refused for good, or None.
         With `until`, a moment of the monotonic clock, nothing more is begun after it. Returns how many were delivered."""
         if not self.waiting():
@@ -344,7 +344,7 @@ class Outbox:
                 entry = _read(file)
                 try:
                     refused = "It cannot be read." if entry is None else send(entry)
-                except Failed as error:
+                except ServerFailure as error:
                     self._failures[file.name] += 1
                     if self._failures[file.name] < TRIES:
                         raise
@@ -364,10 +364,10 @@ class Outbox:
         return done
 
 
-def _read(file: Path) -> Entry | None:
+def _read(file: Path) -> WaitingCall | None:
     try:
         value = json.loads(file.read_text("ascii"))
-        entry = Entry(**value)
+        entry = WaitingCall(**value)
         good = all(
             isinstance(part, str) for part in (entry.key, entry.tool, entry.project)
         ) and isinstance(entry.arguments, dict)
@@ -416,7 +416,7 @@ class Team:
         """What the server says, and whether that is a failure. Raises `Unreachable` for reads; writes wait then."""
         if schemas.TOOLS[name].hints.get("readOnlyHint"):
             text, failed = self._send(
-                Entry("", name, arguments, self.project(directory), self._container)
+                WaitingCall("", name, arguments, self.project(directory), self._container)
             )
             return "\n".join([text, *self._notes()]), failed
         asked, hidden = redacted_entry(name, arguments, self.project(directory), self._container)
@@ -436,7 +436,7 @@ class Team:
             said = f"Kept on this machine: {error.message} It is delivered once the server is reached again, exactly once ({waiting} waiting)."
             return said, False
 
-    def _send(self, entry: Entry) -> tuple[str, bool]:
+    def _send(self, entry: WaitingCall) -> tuple[str, bool]:
         where = {"project": entry.project, "container": entry.container}
         answer = self._client.post(
             f"/tools/{entry.tool}",
@@ -464,10 +464,10 @@ class Team:
     def deliver(self, until: float | None = None) -> int:
         """Delivers what waits, if the server is there; with `until`, no longer than that."""
 
-        def send(entry: Entry) -> str | None:
+        def send(entry: WaitingCall) -> str | None:
             try:
                 text, failed = self._send(entry)
-            except Refused as error:
+            except ServerRefusal as error:
                 return f"{error.message} {error.hint or ''}"
             return text if failed else None
 

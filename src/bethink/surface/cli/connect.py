@@ -85,15 +85,8 @@ def install(args: Namespace) -> Result:
     """
     from importlib.util import find_spec
 
-    where, asked = find_place(args), asked_hosts(args)
-    chosen = asked or [host for host in AGENTS if installer.is_here(host, where)]
-    if not chosen:
-        raise NotFound(
-            "None of the agents that can be connected was found here.",
-            "Name one: `bethink install --claude`.",
-        )
-    if not asked:
-        console.note(args, f"found: {', '.join(AGENTS[host] for host in chosen)}")
+    where = find_place(args)
+    chosen = asked_hosts(args) or found_hosts(args, where)
     parts = [part for part in installer.PARTS if not getattr(args, f"no_{part}")]
     if args.warm and "mcp" not in parts:
         raise UsageError(
@@ -103,13 +96,14 @@ def install(args: Namespace) -> Result:
         raise BethinkError(*NO_LIBRARY)
     notes = command_notes(where)
     with installer.Files(args.dry_run) as files:
-        for host in list(chosen):
-            if plugin := installer.plugin_of(host, where):
-                chosen.remove(host)
-                notes.append(
-                    f"{AGENTS[host]} has the plugin {plugin}, which does all of this; nothing was added. "
-                    "Remove one before you add the other."
-                )
+        plugins = {host: installer.plugin_of(host, where) for host in chosen}
+        chosen = [host for host in chosen if not plugins[host]]
+        notes += [
+            f"{AGENTS[host]} has the plugin {plugin}, which does all of this; nothing was added. "
+            "Remove one before you add the other."
+            for host, plugin in plugins.items()
+            if plugin
+        ]
         if "hooks" in parts:
             notes += installer.find_doubled_hooks(files.records, chosen, str(where.root or ""))
         if "claude" in chosen and "mcp" in parts:
@@ -142,7 +136,6 @@ def uninstall(args: Namespace) -> Result:
       bethink uninstall --codex --dry-run
       bethink uninstall --all --project
     """
-
     where = find_place(args)
     chosen = asked_hosts(args) or list(AGENTS)
     roots = None if not args.user and args.project is None else [str(where.root or "")]
@@ -181,14 +174,24 @@ def asked_hosts(args: Namespace) -> list[str]:
     return [host for host in AGENTS if args.all or getattr(args, host)]
 
 
-def user_place() -> InstallPlace:
+def found_hosts(args: Namespace, where: InstallPlace) -> list[str]:
+    """The agents that are here, where none is named."""
+    found = [host for host in AGENTS if installer.is_here(host, where)]
+    if not found:
+        raise NotFound(
+            "None of the agents that can be connected was found here.",
+            "Name one: `bethink install --claude`.",
+        )
+    console.note(args, f"found: {', '.join(AGENTS[host] for host in found)}")
+    return found
 
+
+def user_place() -> InstallPlace:
     return place.InstallPlace(Path.home(), os.environ, None, place.running_command())
 
 
 def find_place(args: Namespace) -> InstallPlace:
     """For whom and with what command hosts are connected."""
-
     if args.user and args.project is not None:
         raise UsageError("Give --user or --project, not both.", "bethink install --project")
     where = user_place()._replace(warm=getattr(args, "warm", False))
@@ -208,7 +211,6 @@ def find_place(args: Namespace) -> InstallPlace:
 
 def command_notes(where: InstallPlace) -> list[str]:
     """What is to be said about the command that the entries name."""
-
     notes, program = [], where.words[0]
     if is_passing(program):
         notes.append(
@@ -309,7 +311,7 @@ MENDS = {
 }
 
 
-class Finding(NamedTuple):
+class DoctorFinding(NamedTuple):
     check: str
     ok: bool
     message: str
@@ -343,13 +345,13 @@ def doctor(args: Namespace) -> Result:
     return Result(
         [finding._asdict() for finding in findings],
         lambda: render_findings(findings),
-        listing=Listing(Finding._fields, "findings", "finding"),
+        listing=Listing(DoctorFinding._fields, "findings", "finding"),
         notes=[f"{many(problems, 'problem')} found."] if problems else [],
         code=1 if problems else 0,
     )
 
 
-def render_findings(findings: Sequence[Finding]) -> Iterator[str]:
+def render_findings(findings: Sequence[DoctorFinding]) -> Iterator[str]:
     for finding in findings:
         mark = style("ok     ", "green") if finding.ok else style("PROBLEM", "red")
         yield f"{mark}  {finding.check}: {plain(finding.message)}"
@@ -360,29 +362,26 @@ def render_findings(findings: Sequence[Finding]) -> Iterator[str]:
 # Agents
 
 
-def examine_agents(args: Namespace) -> Iterator[Finding]:
+def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
     """Every agent that is connected, from its files to what was captured."""
-
     try:
         found = list(check.find_connections(agent_places(args)))
         if not found:
-            yield Finding("agents", True, "none is connected; `bethink install` does it")
+            yield DoctorFinding("agents", True, "none is connected; `bethink install` does it")
         for one in (*check.examine(found), *check.check_pauses()):
-            yield Finding(f"{one.host} {one.name}".strip(), *one[2:])
+            yield DoctorFinding(f"{one.host} {one.name}".strip(), *one[2:])
     except BethinkError as error:
-        yield Finding("agents", False, error.message, error.hint or "")
+        yield DoctorFinding("agents", False, error.message, error.hint or "")
 
 
 def agent_places(args: Namespace) -> list[InstallPlace]:
     """Where agents are connected: for the user, and for the project that this is."""
-
     user, root = user_place(), project(args).worktree
     here = [] if root == Path.home() else [user._replace(root=root, words=portable_command())]
     return [user, *here]
 
 
 def mend_agents(args: Namespace) -> None:
-
     try:
         for outcome in check.mend(list(check.find_connections(agent_places(args)))):
             if outcome.status in ("made", "changed"):
@@ -396,25 +395,27 @@ def mend_agents(args: Namespace) -> None:
 # Memory
 
 
-def examine_memory(args: Namespace) -> Iterator[Finding]:
+def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
     yield from check_versions()
     if not (yield from check_settings(args)):
         return
     try:
         with open_quietly(args) as memory:
             path = path_of(memory)
-            yield Finding("database", True, f"opens: {path or getattr(memory.store, 'path', '')}")
+            yield DoctorFinding(
+                "database", True, f"opens: {path or getattr(memory.store, 'path', '')}"
+            )
             yield from check_store(memory, args.deep)
             for folder in find_folders(path):
                 loose = find_loose(folder)
                 message = loose or f"{folder} is yours"
                 name = "hooks folder" if folder == state.folder() else "folder"
-                yield Finding(name, not loose, message, "bethink doctor --fix")
+                yield DoctorFinding(name, not loose, message, "bethink doctor --fix")
             yield from check_model(memory, args.deep)
             if path is not None:
                 yield check_space(path)
     except BethinkError as error:
-        yield Finding("database", False, error.message, error.hint or "")
+        yield DoctorFinding("database", False, error.message, error.hint or "")
 
 
 def open_quietly(args: Namespace) -> AbstractContextManager[Bethink]:
@@ -430,45 +431,44 @@ def path_of(memory: Bethink) -> Path | None:
     return None if "://" in found else Path(found)
 
 
-def check_versions() -> Iterator[Finding]:
+def check_versions() -> Iterator[DoctorFinding]:
     from importlib import metadata
 
     found = ".".join(map(str, sys.version_info[:3]))
     said = f"Python {found}, Bethink {__version__}"
-    yield Finding("python", sys.version_info >= (3, 11), said, "Use Python 3.11 or later.")
+    yield DoctorFinding("python", sys.version_info >= (3, 11), said, "Use Python 3.11 or later.")
     for package in PACKAGES:
         try:
-            yield Finding(package, True, metadata.version(package))
+            yield DoctorFinding(package, True, metadata.version(package))
         except metadata.PackageNotFoundError:
-            yield Finding(package, False, "not installed", f"pip install {package}")
+            yield DoctorFinding(package, False, "not installed", f"pip install {package}")
     fix = "pip install -U apsw"
     try:
         import apsw
 
     except ImportError as error:
-        yield Finding("sqlite", False, f"cannot be loaded: {error}", fix)
+        yield DoctorFinding("sqlite", False, f"cannot be loaded: {error}", fix)
         return
     sound = apsw.SQLITE_VERSION_NUMBER >= OLDEST_SQLITE
     risk = "" if sound else " can corrupt a shared database"
-    yield Finding("sqlite", sound, f"SQLite {apsw.sqlite_lib_version()}{risk}", fix)
+    yield DoctorFinding("sqlite", sound, f"SQLite {apsw.sqlite_lib_version()}{risk}", fix)
 
 
-def check_settings(args: Namespace) -> Generator[Finding, None, bool]:
+def check_settings(args: Namespace) -> Generator[DoctorFinding, None, bool]:
     """Returns whether the settings can be used."""
-
     try:
         found = config.load(project(args).root, {"database": args.database})
     except BethinkError as error:
-        yield Finding("settings", False, error.message, error.hint or "")
+        yield DoctorFinding("settings", False, error.message, error.hint or "")
         return False
     for warning in found.warnings:
-        yield Finding("settings", False, warning, "Mend or unset the variable.")
+        yield DoctorFinding("settings", False, warning, "Mend or unset the variable.")
     if not found.warnings:
-        yield Finding("settings", True, "can be read")
+        yield DoctorFinding("settings", True, "can be read")
     return True
 
 
-def check_store(memory: Bethink, deep: bool) -> Iterator[Finding]:
+def check_store(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     problems = memory.check(deep)
     parts = SERVER_PARTS if path_of(memory) is None else PARTS
     broken = {problem.part for problem in problems}
@@ -476,9 +476,9 @@ def check_store(memory: Bethink, deep: bool) -> Iterator[Finding]:
         for problem in problems:
             if problem.part == part:
                 fix = MENDS.get(problem.repair, problem.repair)
-                yield Finding(part, False, problem.message, fix)
+                yield DoctorFinding(part, False, problem.message, fix)
         if part not in broken and (deep or part not in DEEP):
-            yield Finding(part, True, parts[part])
+            yield DoctorFinding(part, True, parts[part])
 
 
 def find_folders(database: Path | None) -> list[Path]:
@@ -498,16 +498,14 @@ def find_loose(path: Path) -> str | None:
 
 
 def is_ours(path: Path) -> bool:
-
     ours = (config.data_directory(), state.folder())
     return path.name == ".bethink" or path.resolve() in [one.resolve() for one in ours]
 
 
-def check_model(memory: Bethink, deep: bool) -> Iterator[Finding]:
-
+def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     name = memory.config.embedding.strip()
     if name in ("none", ""):
-        yield Finding("model", True, "none is set; memories are found by words")
+        yield DoctorFinding("model", True, "none is set; memories are found by words")
         return
     has_files = name not in ("hashing", "http")
     try:
@@ -517,24 +515,26 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[Finding]:
             models.verify(name)
         model = fingerprint(memory.config, WINDOW)
     except EmbeddingError as error:
-        yield Finding("model", False, error.message, error.hint or "bethink model pull")
+        yield DoctorFinding("model", False, error.message, error.hint or "bethink model pull")
         return
     hashes = " with the right hashes" if has_files and deep else ""
-    yield Finding("model", True, f"{model}{hashes}")
+    yield DoctorFinding("model", True, f"{model}{hashes}")
     missing = memory.store.count_unembedded(model) if model else 0
     others = [other for other in memory.store.models() if other != model]
     said = "every memory has one"
     if missing:
         said = f"{many(missing, 'memory', 'memories')} without a vector of {model}"
         said += f"; there are vectors of {', '.join(others)}" if others else ""
-    yield Finding("vectors of the model", not missing, said, "bethink reindex" if missing else "")
+    yield DoctorFinding(
+        "vectors of the model", not missing, said, "bethink reindex" if missing else ""
+    )
 
 
-def check_space(path: Path) -> Finding:
+def check_space(path: Path) -> DoctorFinding:
     free = shutil.disk_usage(path.parent).free
     needed = max(LEAST_FREE, path.stat().st_size if path.exists() else 0)
     fix = f"Free some space: at least {size(needed)} are wanted."
-    return Finding("disk", free >= needed, f"{size(free)} free", fix)
+    return DoctorFinding("disk", free >= needed, f"{size(free)} free", fix)
 
 
 def mend_memory(args: Namespace) -> None:

@@ -81,7 +81,7 @@ def warn(args: Namespace, text: str) -> None:
     note(args, f"warning: {text}")
 
 
-def failed(error: Exception) -> int:
+def report_failure(error: Exception) -> int:
     """Says what went wrong, and what to do next. Returns the exit code."""
     settled = _settle_stdout()
     if os.environ.get("BETHINK_DEBUG") and not isinstance(error, BrokenPipeError):

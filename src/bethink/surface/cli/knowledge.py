@@ -301,7 +301,7 @@ PLANNED_WORDS = {
 }
 
 
-class Report(NamedTuple):
+class InitReport(NamedTuple):
     """Everything there is to tell about one `init`."""
 
     project: Project
@@ -377,7 +377,7 @@ def offer_install(args: Namespace) -> None:
         connect.connect_found(args, found)
 
 
-def plan_project(args: Namespace, project: Project, settings: Config) -> Report:
+def plan_project(args: Namespace, project: Project, settings: Config) -> InitReport:
     """What `set_up_project` would do, found out without touching anything, the database included."""
     own = project.local_database
     local = not settings.database and (args.local or (own.exists() and config.trusts(project.root)))
@@ -394,15 +394,15 @@ def plan_project(args: Namespace, project: Project, settings: Config) -> Report:
     usual = own if local else config.data_directory() / "memory.db"
     database = config.masked(settings.database) or str(usual)
     notes = find_notes(args, project, settings, local)
-    return Report(project, database, local, steps, taken, notes, dry=True)
+    return InitReport(project, database, local, steps, taken, notes, dry=True)
 
 
-def set_up_project(args: Namespace, project: Project, settings: Config) -> Report:
+def set_up_project(args: Namespace, project: Project, settings: Config) -> InitReport:
     """Does everything, as far as it gets. The database is opened first: without it, nothing is worth making."""
     own = initialise.make_local(project, settings) if args.local else []
     with open_memory(args, make=True) as memory:
         path = str(getattr(memory.store, "path", memory.config.database))
-        report = Report(project, path, path == str(project.local_database), [*own], [], [])
+        report = InitReport(project, path, path == str(project.local_database), [*own], [], [])
         try:
             for step in initialise.plan(project, settings, local=args.local, force=args.force):
                 report.steps.append(initialise.apply(step))
@@ -462,42 +462,11 @@ def find_notes(args: Namespace, project: Project, settings: Config, local: bool)
 # The report
 
 
-def report_result(report: Report, start: Path) -> Result:
-    project, ready = report.project, report.ready
-    words = PLANNED_WORDS if report.dry else DONE_WORDS
+def report_result(report: InitReport, start: Path) -> Result:
+    ready = report.ready
     example = ready.example if ready else ""
     following = f'search "{example}"' if example else 'add "what you know about this project"'
-    following_commands = [f"bethink {following}", "bethink doctor"]
-    value: dict[str, Any] = {
-        "project": {
-            "name": project.name,
-            "root": str(project.root),
-            "worktree": str(project.worktree),
-        },
-        "database": report.database,
-        "local": report.local,
-        "files": [
-            {"path": str(step.path), "status": words[step.action]}
-            | ({"reason": step.reason} if step.reason else {})
-            | ({"backup": str(step.backup)} if step.backup and step.action == "replace" else {})
-            for step in report.steps
-        ],
-        "parts": [
-            {"part": taken.part, "status": taken.status}
-            | ({"reason": taken.reason} if taken.reason else {})
-            | ({"hint": taken.hint} if taken.hint else {})
-            | (sync_record(taken.synced) if taken.synced else {})
-            for taken in report.taken
-        ],
-        "notes": report.notes,
-    }
-    if ready:
-        value |= {
-            "memories": ready.memories,
-            "hints": list(ready.hints),
-            "next": following_commands,
-        }
-    value |= {"dry_run": report.dry, "stopped": report.stopped}
+    commands = [f"bethink {following}", "bethink doctor"]
     lines = [
         *place_lines(report, start),
         *file_lines(report),
@@ -506,12 +475,11 @@ def report_result(report: Report, start: Path) -> Result:
     if ready:
         number = many(ready.memories, "memory", "memories")
         found = f"{number} can be searched" if ready.memories else "nothing to search yet"
-        lines += [f"ready       {found}", "next"]
-        lines += [f"            {one}" for one in following_commands]
+        lines += [f"ready       {found}", "next", *(f"            {one}" for one in commands)]
     skipped = [one for taken in report.taken if taken.synced for one in taken.synced.skipped]
     nothing = ["Nothing was changed. Without --dry-run it is done."] if report.dry else []
     return Result(
-        value,
+        report_record(report, commands),
         lines,
         notes=skipped_lines(skipped),
         warnings=ready.hints if ready else (),
@@ -519,7 +487,36 @@ def report_result(report: Report, start: Path) -> Result:
     )
 
 
-def place_lines(report: Report, start: Path) -> list[str]:
+def report_record(report: InitReport, commands: list[str]) -> dict[str, Any]:
+    project, ready = report.project, report.ready
+    words = PLANNED_WORDS if report.dry else DONE_WORDS
+    files = [
+        leave_out_empty(
+            path=str(step.path),
+            status=words[step.action],
+            reason=step.reason,
+            backup=str(step.backup) if step.backup and step.action == "replace" else "",
+        )
+        for step in report.steps
+    ]
+    parts = [
+        leave_out_empty(part=one.part, status=one.status, reason=one.reason, hint=one.hint)
+        | (sync_record(one.synced) if one.synced else {})
+        for one in report.taken
+    ]
+    places = {name: str(getattr(project, name)) for name in ("name", "root", "worktree")}
+    value = {"project": places, "database": report.database, "local": report.local}
+    value |= {"files": files, "parts": parts, "notes": report.notes}
+    if ready:
+        value |= {"memories": ready.memories, "hints": list(ready.hints), "next": commands}
+    return {**value, "dry_run": report.dry, "stopped": report.stopped}
+
+
+def leave_out_empty(**fields: str | None) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value}
+
+
+def place_lines(report: InitReport, start: Path) -> list[str]:
     project = report.project
     lines = [f"project     {one_line(project.name)}  {one_line(str(project.root))}"]
     if start not in (project.root, project.worktree):
@@ -532,7 +529,7 @@ def place_lines(report: Report, start: Path) -> list[str]:
     return [*lines, f"database    {one_line(report.database)}{own}"]
 
 
-def file_lines(report: Report) -> list[str]:
+def file_lines(report: InitReport) -> list[str]:
     lines = []
     for action, word in (PLANNED_WORDS if report.dry else DONE_WORDS).items():
         steps = [step for step in report.steps if step.action == action]

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost boundary: nobody should see a traceback
         from bethink.surface.cli import console
 
-        return console.failed(error)
+        return console.report_failure(error)
 
 
 def run(words: list[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace as Namespace
 from typing import Any, NamedTuple
 
@@ -140,23 +140,32 @@ def _read_options(
             plain.append(word)
             continue
         if flag not in known:
-            flags = [one for one in known if one.startswith("--") and flag.startswith("--")]
-            close = suggest(flag, flags)
-            more = (
-                f"`bethink {name} --help` lists them; write -- before words that start with a dash."
-            )
-            raise UsageError(f"There is no option {flag} here.", close or more)
+            raise _unknown_option(name, flag, known)
         argument = known[flag]
         if argument.type != SWITCH and not equals:
-            if left and left[0] not in known and left[0] != "--":
-                value = left.pop(0)
-            elif argument.many != "?":
-                raise _misuse(name, f"{flag}: expected one argument.")
+            value = _take_value(name, flag, argument, left, known)
         _keep_option(name, given, argument, value)
     return given, plain
 
 
-def _is_text(flag: str, known: Any) -> bool:
+def _unknown_option(name: str, flag: str, known: Iterable[str]) -> UsageError:
+    close = suggest(flag, [one for one in known if one.startswith("--") and flag.startswith("--")])
+    more = f"`bethink {name} --help` lists them; write -- before words that start with a dash."
+    return UsageError(f"There is no option {flag} here.", close or more)
+
+
+def _take_value(
+    name: str, flag: str, argument: Argument, left: list[str], known: Mapping[str, Argument]
+) -> str:
+    """The word behind an option, which is its value."""
+    if left and left[0] not in known and left[0] != "--":
+        return left.pop(0)
+    if argument.many != "?":
+        raise _misuse(name, f"{flag}: expected one argument.")
+    return ""
+
+
+def _is_text(flag: str, known: Mapping[str, Argument]) -> bool:
     """Whether a word is meant as text although it begins with a dash."""
     return bool(_NEGATIVE.fullmatch(flag)) or (" " in flag and flag not in known)
 

@@ -18,7 +18,7 @@ from bethink.surface.cli import console
 from bethink.surface.cli.console import Listing, Result, directory, project, settings
 from bethink.surface.cli.parsing import command
 from bethink.surface.http import tokens
-from bethink.surface.http.tokens import Grant, Register, Token
+from bethink.surface.http.tokens import AccessToken, Grant, Register
 from bethink.surface.layout import FORMATS, columns, date, json_text, pick
 from bethink.surface.web.session import Sessions, load_key
 from bethink.text.when import LOCAL, expiry
@@ -127,10 +127,14 @@ def run_server(args: Namespace, announce: Announce, quiet: bool) -> None:
     projects = Projects(directory(args) or Path.cwd(), args.database, args.container)
     # A database that cannot be opened is told here and not in the log.
     known = tokens.register_of(projects.base.store)
-    door = security.door_of(args.host, args.allow_host, known, session, open=args.no_auth)
+    admission = security.make_admission(
+        args.host, args.allow_host, known, session, open=args.no_auth
+    )
     bound = serving.Serving(args.host, args.port, args.tls_cert, args.tls_key, session)
     serving.run(
-        app.build(projects, door), bound, lambda address: announce(args, address, name, session)
+        app.build(projects, admission),
+        bound,
+        lambda address: announce(args, address, name, session),
     )
     console.note(args, "stopped")
     if not projects.ended:
@@ -442,7 +446,7 @@ def granted_projects(args: Namespace) -> list[Grant]:
     return list(dict.fromkeys([*shared, *own]))
 
 
-def what_it_may(token: Token) -> str:
+def what_it_may(token: AccessToken) -> str:
     names = [grant.name for grant in token.projects or ()]
     projects = "every project" if token.projects is None else ", ".join(names)
     may = "read and write" if token.scope == "write" else "read"
@@ -450,7 +454,7 @@ def what_it_may(token: Token) -> str:
     return f"{may} {projects}{' and personal memories' if token.personal else ''}{until}"
 
 
-def token_record(token: Token) -> dict[str, Any]:
+def token_record(token: AccessToken) -> dict[str, Any]:
     projects = token.projects and [
         {"scope": one.scope, "name": one.name, "path": one.root} for one in token.projects
     ]

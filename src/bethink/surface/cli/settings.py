@@ -112,7 +112,7 @@ def change(args: Namespace, path: Path) -> Result:
             f"Bad value '{args.value}' for '{key}': {error}.",
             "`bethink config` shows what each setting is for.",
         ) from None
-    edit_file(args, path, key, f"{key} = {as_toml(value)}")
+    edit_file(args, path, key, value)
     masked = configuration.masked(value)
     warnings = []
     try:
@@ -139,7 +139,7 @@ def unset(args: Namespace, path: Path) -> Result:
     return Result({"key": args.unset, "path": str(path)}, [f"unset {args.unset}  ({path})"])
 
 
-def edit_file(args: Namespace, path: Path, key: str, line: str | None) -> bool:
+def edit_file(args: Namespace, path: Path, key: str, value: Any) -> bool:
     """Changes one setting in a file, or takes it out. Says whether anything changed. Behind a link it is the file that it leads
     to, but for a project's link out of the project. A new file is for its owner alone, as it may name keys and hosts."""
     try:
@@ -151,10 +151,10 @@ def edit_file(args: Namespace, path: Path, key: str, line: str | None) -> bool:
     except OSError as error:
         raise BethinkError(f"{path} cannot be followed: {error.strerror}.") from error
     was = textfile.read(real)
-    text = replace_setting(was or "", key, line, path)
+    text = replace_setting(was or "", key, value, path)
     if text == was:
-        return line is not None
-    if was is None and line is None:
+        return value is not None
+    if was is None and value is None:
         return False
     real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not textfile.write(real, text, was, 0o600):
@@ -162,55 +162,23 @@ def edit_file(args: Namespace, path: Path, key: str, line: str | None) -> bool:
     return True
 
 
-def replace_setting(text: str, key: str, line: str | None, path: Path) -> str:
-    """The file with one setting changed, added or, if `line` is None, taken out. All other lines stay as they are."""
-    if problem := toml_problem(text):
-        raise ConfigError(
-            f"The settings file {path} cannot be read: {problem}.", "Mend or remove the file."
-        )
-    lines, ending = text.splitlines(keepends=True), textfile.line_end(text)
-    pattern = re.compile(rf'\s*"?{re.escape(key)}"?\s*=')
-    # A line inside a value of several lines may look the same: what stands above it is no TOML then.
-    starts = [at for at, old in enumerate(lines) if pattern.match(old)]
-    start = next((at for at in starts if not toml_problem("".join(lines[:at]))), None)
-    if start is None:
-        if line is None:
-            return text
-        if lines and not lines[-1].endswith("\n"):
-            lines[-1] += ending
-        return "".join([*lines, line + ending])
-    ends = range(start + 1, len(lines) + 1)
-    end = next(end for end in ends if not toml_problem("".join(lines[start:end])))
-    new = [] if line is None else [line + comment_of("".join(lines[start:end])) + ending]
-    return "".join([*lines[:start], *new, *lines[end:]])
-
-
-def toml_problem(text: str) -> str:
-    """Why a text is no TOML; nothing if it is."""
-    import tomllib
+def replace_setting(text: str, key: str, value: Any, path: Path) -> str:
+    """The file with one setting changed, added or, for None, taken out. All other lines stay as they are."""
+    import tomlkit
 
     try:
-        tomllib.loads(text)
+        document = tomlkit.parse(text)
     except (ValueError, RecursionError) as error:
-        return str(error)
-    return ""
-
-
-def comment_of(assignment: str) -> str:
-    """The comment behind a value, with the space before it."""
-    last = assignment.rstrip("\r\n")
-    for found in re.finditer(r"(?<!\s)\s*#", last):
-        if "\n" not in last[found.start() :].strip() and not toml_problem(last[: found.start()]):
-            return last[found.start() :]
-    return ""
-
-
-def as_toml(value: Any) -> str:
-    import json
-
-    if isinstance(value, tuple):
-        return "[" + ", ".join(map(as_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        raise ConfigError(
+            f"The settings file {path} cannot be read: {error}.", "Mend or remove the file."
+        ) from None
+    if value is not None:
+        document[key] = list(value) if isinstance(value, tuple) else value
+    elif key in document:
+        del document[key]
+    changed, end = tomlkit.dumps(document), textfile.line_end(text)
+    last = changed.endswith("\n") and not changed.endswith(end)  # the line that was added
+    return changed.removesuffix("\n") + end if last else changed
 
 
 def as_typed(value: Any) -> str:
@@ -269,7 +237,6 @@ def resume(args: Namespace) -> Result:
 
 
 def _seconds(span: str) -> float:
-
     now = datetime.now(LOCAL)
     return (expiry(span, now) - now).total_seconds()
 

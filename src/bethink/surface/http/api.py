@@ -83,7 +83,7 @@ class Tools(NamedTuple):
     tokens: Register
 
 
-class Call(NamedTuple):
+class OperationCall(NamedTuple):
     """One request, checked."""
 
     memory: View
@@ -96,7 +96,7 @@ class Call(NamedTuple):
     raw: bytes = b""
 
 
-class Reply(NamedTuple):
+class OperationReply(NamedTuple):
     value: Any  # whatever `to_json` takes
     status: int = 200
 
@@ -120,7 +120,7 @@ def to_json(value: Any) -> Any:
     return [to_json(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-Run = Callable[[Call], Any]
+Run = Callable[[OperationCall], Any]
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 
@@ -235,7 +235,7 @@ def perform(
     given: Mapping[str, Any],
     key: str | None = None,
     raw: bytes = b"",
-) -> Reply | Lines:
+) -> OperationReply | Lines:
     """Runs an operation for a caller, over REST or for a page."""
     arguments = (*operation.query, *(operation.body or ()))
     asked = SimpleNamespace(**fill_defaults(given, arguments))
@@ -244,10 +244,12 @@ def perform(
     actor = "user" if caller.owner else f"token:{caller.name}"
     trust = TRUST["user" if caller.owner else "agent"]
     memory = tools.projects.view(access, actor, trust, operation.meaning)
-    found = operation.run(Call(memory, caller, tools, path, given, asked, key, raw))
+    found = operation.run(OperationCall(memory, caller, tools, path, given, asked, key, raw))
     if isinstance(found, Lines):
         return found
-    reply = found if isinstance(found, Reply) else Reply(found, operation.status[0])
+    reply = (
+        found if isinstance(found, OperationReply) else OperationReply(found, operation.status[0])
+    )
     return reply._replace(value=to_json(reply.value))
 
 
@@ -383,7 +385,9 @@ class Once:
         self._lock = threading.Lock()
         self._running: set[str] = set()
 
-    def __call__(self, call: Call, request: bytes, work: Callable[[Call], Reply]) -> Reply:
+    def __call__(
+        self, call: OperationCall, request: bytes, work: Callable[[OperationCall], OperationReply]
+    ) -> OperationReply:
         """The answer to a request: worked out now, or the one that its key got before."""
         key = call.key
         if key is None:
@@ -403,7 +407,13 @@ class Once:
             with self._lock:
                 self._running.discard(name)
 
-    def _answer(self, call: Call, name: str, asked: str, work: Callable[[Call], Reply]) -> Reply:
+    def _answer(
+        self,
+        call: OperationCall,
+        name: str,
+        asked: str,
+        work: Callable[[OperationCall], OperationReply],
+    ) -> OperationReply:
         store = call.memory.store
         if kept := store.noted(ANSWER + name):
             found = json.loads(kept)
@@ -413,7 +423,7 @@ class Once:
                     "This Idempotency-Key was sent with another request before.",
                     "Take a new key for a new request.",
                 )
-            return Reply(found["value"], found["status"])
+            return OperationReply(found["value"], found["status"])
         memory = copy.copy(call.memory)
         memory.added_before = frozenset(noted_ids(store, name))
         memory.store = cast(Store, OnceStore(store, name))
@@ -422,7 +432,9 @@ class Once:
         self._keep(store, name, asked, stamp(memory.clock()), reply)
         return reply
 
-    def _keep(self, store: Store, name: str, asked: str, at: int | None, reply: Reply) -> None:
+    def _keep(
+        self, store: Store, name: str, asked: str, at: int | None, reply: OperationReply
+    ) -> None:
         answer = {"at": at, "asked": asked, **reply._asdict()}
         store.take(Bundle(), note=(ANSWER + name, json.dumps(answer)))
 

@@ -38,8 +38,8 @@ from bethink.surface.http.security import (
     ACCESS,
     LARGEST_BODY,
     Access,
+    Admission,
     Caller,
-    Door,
     Forbidden,
     Gate,
     Refusal,
@@ -62,10 +62,10 @@ POLICY = "default-src 'none'; frame-ancestors 'none'"
 log = logging.getLogger("bethink")
 
 
-def build(projects: Projects, door: Door) -> ASGIApp:
+def build(projects: Projects, admission: Admission) -> ASGIApp:
     """The whole application."""
     measured, jobs, mcp = Metrics(), Jobs(), Agents(projects)
-    tools = Tools(projects, jobs, Once(), measured, Checkup(), door.tokens)
+    tools = Tools(projects, jobs, Once(), measured, Checkup(), admission.tokens)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -110,7 +110,9 @@ def build(projects: Projects, door: Door) -> ASGIApp:
         exception_handlers={HTTPException: _tell_unrouted},
     )
     inner.router.redirect_slashes = False
-    return Watch(Gate(inner, door, Marks(door.tokens, projects), Site(tools, door)), measured)
+    return Watch(
+        Gate(inner, admission, Marks(admission.tokens, projects), Site(tools, admission)), measured
+    )
 
 
 def _named_route(path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:

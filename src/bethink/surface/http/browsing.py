@@ -14,7 +14,15 @@ from bethink.recall.shape import plain
 from bethink.store.bundle import EPOCH, Bundle, bundle_to_json, stamp
 from bethink.surface import operations
 from bethink.surface.arguments import suggest
-from bethink.surface.http.api import PAGE, Call, Cursor, Reply, operation, read_cursor, read_page
+from bethink.surface.http.api import (
+    PAGE,
+    Cursor,
+    OperationCall,
+    OperationReply,
+    operation,
+    read_cursor,
+    read_page,
+)
 from bethink.surface.http.background import TASKS, Job, job_scope
 from bethink.surface.http.projects import NOWHERE, no_personal, refuse_write
 from bethink.surface.http.security import Forbidden
@@ -38,7 +46,7 @@ EVERYWHERE = "`bethink token create --all-projects`"
 
 
 @operation("GET /sessions", "Conversations", "Sessions", f"{PAGE} = 20")
-def list_sessions(call: Call) -> dict[str, Any]:
+def list_sessions(call: OperationCall) -> dict[str, Any]:
     """Conversations, newest first."""
 
     def fetch(number: int, offset: int) -> Sequence[Session]:
@@ -49,7 +57,7 @@ def list_sessions(call: Call) -> dict[str, Any]:
 
 
 @operation("GET /sessions/{id}", "Conversations", "OneSession")
-def get_session(call: Call) -> dict[str, Any]:
+def get_session(call: OperationCall) -> dict[str, Any]:
     """One conversation and what it was about: topics in order, sub-topics after their topics."""
     session = conversations.session(call.memory, call.path["id"])
     return operations.session_record(session, conversations.topics(call.memory, session))
@@ -64,7 +72,7 @@ def get_session(call: Call) -> dict[str, Any]:
     --all-projects              of every project that the token is for
     """,
 )
-def show_timeline(call: Call) -> dict[str, Any]:
+def show_timeline(call: OperationCall) -> dict[str, Any]:
     """Conversations by the day they began on, newest first, with their topics and how much of each they were."""
     memory, asked = call.memory, call.asked
     scopes = memory.every_scope() if asked.all_projects else memory.scopes
@@ -88,7 +96,7 @@ def show_timeline(call: Call) -> dict[str, Any]:
     --topic ID text ..100     only one topic, with its sub-topics
     """,
 )
-def list_turns(call: Call) -> dict[str, Any]:
+def list_turns(call: OperationCall) -> dict[str, Any]:
     """What was said in a conversation, in order, with the ideas that were taken from each turn."""
     memory, asked = call.memory, call.asked
     session = conversations.session(memory, call.path["id"])
@@ -124,7 +132,7 @@ def _conversation(one: browse.Conversation) -> dict[str, Any]:
     """,
     meaning=True,
 )
-def show_graph(call: Call) -> browse.Graph:
+def show_graph(call: OperationCall) -> browse.Graph:
     """Memories, the things they are about and their relations around a focus, nearest first."""
     asked = call.asked
     return browse.draw_graph(
@@ -133,11 +141,11 @@ def show_graph(call: Call) -> browse.Graph:
 
 
 @operation("GET /scopes", "Find", "Scopes")
-def list_scopes(call: Call) -> dict[str, Any]:
+def list_scopes(call: OperationCall) -> dict[str, Any]:
     """The projects and containers that the token is for, and what is personal: how many memories each holds, forgotten ones included,
     and when the last was told. Costs next to nothing, however much there is."""
     projects = call.tools.projects
-    store, known = projects.store_of(call.caller), projects.listed(call.caller)
+    store, known = projects.store_of(call.caller), projects.list_visible(call.caller)
     if call.caller.personal:
         known = [*known, (PERSONAL, PERSONAL, None)]
     items = []
@@ -160,14 +168,14 @@ def list_scopes(call: Call) -> dict[str, Any]:
 
 
 @operation("GET /duplicates", "Care", "Pairs", PAIRS, meaning=True)
-def list_duplicates(call: Call) -> dict[str, Any]:
+def list_duplicates(call: OperationCall) -> dict[str, Any]:
     """Memories that say the same, or nearly so, the surest first: the one to keep, and the other."""
     found = tending.find_duplicates(call.memory, limit=call.asked.limit)
     return {"items": operations.pair_records(found)}
 
 
 @operation("GET /contradictions", "Care", "Pairs", PAIRS, meaning=True)
-def list_contradictions(call: Call) -> dict[str, Any]:
+def list_contradictions(call: OperationCall) -> dict[str, Any]:
     """Memories that disagree, the newer one first."""
     found = tending.find_contradictions(call.memory, limit=call.asked.limit)
     return {"items": operations.pair_records(found)}
@@ -180,7 +188,7 @@ def list_contradictions(call: Call) -> dict[str, Any]:
     "--dry-run = yes     only say what would be done",
     meaning=True,
 )
-def consolidate(call: Call) -> dict[str, Any]:
+def consolidate(call: OperationCall) -> dict[str, Any]:
     """Merges what says the same, marks contradictions and answered questions, retires what expired. Only says what it would do,
     unless `dry_run` is false. `restore` undoes each step."""
     steps = tending.plan_consolidation(call.memory)
@@ -200,7 +208,7 @@ def consolidate(call: Call) -> dict[str, Any]:
     """,
     meaning=True,
 )
-def show_inbox(call: Call) -> dict[str, Any]:
+def show_inbox(call: OperationCall) -> dict[str, Any]:
     """What is to be decided: duplicates, contradictions, what is hardly believed, open questions, what could be a rule."""
     asked = call.asked
     found = inbox.list_queue(call.memory, asked.queue, asked.limit, asked.start)
@@ -222,7 +230,7 @@ def show_inbox(call: Call) -> dict[str, Any]:
     ids+ text ..2                  of the item's memories, in its order
     """,
 )
-def decide(call: Call) -> inbox.Done:
+def decide(call: OperationCall) -> inbox.Done:
     """Decides about one item of the inbox, or takes a decision back."""
     if call.asked.act in PROMOTING and not _may_promote(call):
         raise Forbidden(
@@ -232,7 +240,7 @@ def decide(call: Call) -> inbox.Done:
     return inbox.decide(call.memory, call.asked.act, call.asked.ids)
 
 
-def _may_promote(call: Call) -> bool:
+def _may_promote(call: OperationCall) -> bool:
     return call.caller.owner and call.memory.project.root != NOWHERE
 
 
@@ -240,9 +248,9 @@ def _may_promote(call: Call) -> bool:
 
 
 @operation("GET /stats", "Care", "Stats")
-def show_stats(call: Call) -> dict[str, Any]:
+def show_stats(call: OperationCall) -> dict[str, Any]:
     """Memories by kind and by project, of all that the token is for."""
-    names = {scope: name for scope, name, _ in call.tools.projects.listed(call.caller)}
+    names = {scope: name for scope, name, _ in call.tools.projects.list_visible(call.caller)}
     seen = call.memory.stats([*names, *([PERSONAL] if call.caller.personal else [])])
     whole = pick(seen, WHOLE_DATABASE)
     return {
@@ -253,7 +261,7 @@ def show_stats(call: Call) -> dict[str, Any]:
 
 
 @operation("GET /health", "Care", "Health")
-def check_health(call: Call) -> dict[str, Any]:
+def check_health(call: OperationCall) -> dict[str, Any]:
     """What is wrong with the database, if anything is. For tokens of every project."""
     if not call.caller.everywhere:
         message = "The health of the whole database is for tokens of every project."
@@ -264,7 +272,7 @@ def check_health(call: Call) -> dict[str, Any]:
 
 
 @operation("GET /condition", "Care", "Condition")
-def show_condition(call: Call) -> dict[str, Any]:
+def show_condition(call: OperationCall) -> dict[str, Any]:
     """Capture by host, what waits, size and growth, the cost of a language model, how long searches take, what doctor says. What
     takes long is counted in the background; the last answer is given meanwhile. For tokens of every project."""
     if not call.caller.everywhere or call.caller.tenant:
@@ -288,14 +296,14 @@ def show_condition(call: Call) -> dict[str, Any]:
 
 
 @operation("POST /condition", "Care", "Condition")
-def check_again(call: Call) -> dict[str, Any]:
+def check_again(call: OperationCall) -> dict[str, Any]:
     """Counts and checks anew, and says at once what was known before."""
     call.tools.checkup.renew()
     return show_condition(call)
 
 
 @operation("GET /tokens", "Care", "Shared")
-def list_readers(call: Call) -> dict[str, Any]:
+def list_readers(call: OperationCall) -> dict[str, Any]:
     """Who else can read or change memories here: the tokens that work, and what they are for. For the owner."""
     if not call.caller.owner:
         hint = "`bethink token list` on that machine."
@@ -326,7 +334,7 @@ def list_readers(call: Call) -> dict[str, Any]:
     """,
     status=(202,),
 )
-def start_job(call: Call) -> dict[str, Any]:
+def start_job(call: OperationCall) -> dict[str, Any]:
     """Begins work on the server's own project and returns at once; `GET /jobs/{id}` shows how far it is. One job at a time:
     `index` its knowledge folders, `map` its code, `analyze` its files or their `history`, `backfill` what agents on that machine
     kept, `reindex` what has no vector."""
@@ -350,13 +358,13 @@ def start_job(call: Call) -> dict[str, Any]:
 
 
 @operation("GET /jobs", "Jobs", "Jobs")
-def list_jobs(call: Call) -> dict[str, Any]:
+def list_jobs(call: OperationCall) -> dict[str, Any]:
     """The jobs of this project since the server started, newest first."""
     return {"items": [_job_fields(job) for job in _jobs(call)]}
 
 
 @operation("GET /jobs/{id}", "Jobs", "Job")
-def get_job(call: Call) -> dict[str, Any]:
+def get_job(call: OperationCall) -> dict[str, Any]:
     """How far a job is, and what came of it."""
     for job in _jobs(call):
         if job.id == call.path["id"]:
@@ -364,7 +372,7 @@ def get_job(call: Call) -> dict[str, Any]:
     raise NotFound(f"There is no job '{call.path['id'][:40]}'.", "GET /api/v1/jobs lists them.")
 
 
-def _jobs(call: Call) -> list[Job]:
+def _jobs(call: OperationCall) -> list[Job]:
     return [job for job in call.tools.jobs.all() if job.scope == job_scope(call.memory)]
 
 
@@ -399,7 +407,7 @@ REMOVAL = f"""
     writes=False,
     meaning=True,
 )
-def call_tool(call: Call) -> Reply:
+def call_tool(call: OperationCall) -> OperationReply:
     """Calls a tool of the MCP server and gives the text that an agent reads. With an `Idempotency-Key` a call that changes something is
     done once."""
     name = call.path["name"]
@@ -417,17 +425,19 @@ def call_tool(call: Call) -> Reply:
     return call.tools.once(call, request, lambda call: _run_tool(call, name))
 
 
-def _run_tool(call: Call, name: str) -> Reply:
+def _run_tool(call: OperationCall, name: str) -> OperationReply:
     try:
         text = TOOLS[name](call.memory, schemas.check(name, call.asked.arguments))
-        return Reply({"text": text, "failed": False})
+        return OperationReply({"text": text, "failed": False})
     except BethinkError as error:
         if getattr(error, "status", 0) or isinstance(error, StoreError):
             raise  # a database that is away refuses nothing: whoever asked asks again
-        return Reply({"text": f"{error.message} {error.hint or ''}".strip(), "failed": True})
+        return OperationReply(
+            {"text": f"{error.message} {error.hint or ''}".strip(), "failed": True}
+        )
 
 
-def _peer(call: Call) -> StorePeer:
+def _peer(call: OperationCall) -> StorePeer:
     """The database to exchange memories with, and in it the scope that is exchanged."""
     memory, personal = call.memory, call.asked.personal
     if personal and not call.caller.personal:
@@ -437,7 +447,7 @@ def _peer(call: Call) -> StorePeer:
 
 
 @operation("POST /sync/outline", "Team", "Outlined", WANTED, writes=False, where=WHICH)
-def outline(call: Call) -> dict[str, Any]:
+def outline(call: OperationCall) -> dict[str, Any]:
     """What a project holds, as far as it takes to compare it with another database."""
     found = _peer(call).outline(call.asked.what or ["told"])
     lines = [[id, line.version.hex(), line.hash, line.alone] for id, line in found.lines.items()]
@@ -449,19 +459,19 @@ def outline(call: Call) -> dict[str, Any]:
 
 
 @operation("POST /sync/records", "Team", "Bundled", IDS, writes=False, where=WHICH)
-def give_records(call: Call) -> dict[str, Any]:
+def give_records(call: OperationCall) -> dict[str, Any]:
     """Memories whole, with their history and vectors."""
     return {"bundle": bundle_to_json(Bundle(records=tuple(_peer(call).fetch(call.asked.ids))))}
 
 
 @operation("POST /sync/places", "Team", "Bundled", WANTED, writes=False, where=WHICH)
-def give_places(call: Call) -> dict[str, Any]:
+def give_places(call: OperationCall) -> dict[str, Any]:
     """Sources, sessions, topics and known messages of a project."""
     return {"bundle": bundle_to_json(_peer(call).places())}
 
 
 @operation("POST /sync/take", "Team", "Left", GIVEN, where=WHICH)
-def take_records(call: Call) -> dict[str, Any]:
+def take_records(call: OperationCall) -> dict[str, Any]:
     """Puts memories of another database down as they are, where they are expected."""
     database = _peer(call)
     longest = call.memory.config.max_characters
@@ -471,7 +481,7 @@ def take_records(call: Call) -> dict[str, Any]:
     return {"left": [*hidden, *database.take(bundle, expect)]}
 
 
-def _inside(call: Call, scope: str, relations: Any) -> Any:
+def _inside(call: OperationCall, scope: str, relations: Any) -> Any:
     """Relations between memories of this scope alone."""
     ids = {id for relation, _ in relations for id in relation[:2]}
     here = {memory.id for memory in call.memory.store.get(sorted(ids)) if memory.scope == scope}
@@ -483,7 +493,7 @@ def _inside(call: Call, scope: str, relations: Any) -> Any:
 
 
 @operation("POST /sync/remove", "Team", "Removed", REMOVAL, where=WHICH)
-def remove_records(call: Call) -> dict[str, Any]:
+def remove_records(call: OperationCall) -> dict[str, Any]:
     """Removes what another database no longer has."""
     database = _peer(call)
     asked = call.asked
@@ -519,6 +529,6 @@ def _version(text: Any) -> bytes:
 
 
 @operation("POST /sync/purged", "Team", "Purged", HASHES, where=WHICH)
-def list_purged(call: Call) -> dict[str, Any]:
+def list_purged(call: OperationCall) -> dict[str, Any]:
     """Which of these texts, by their hashes, were purged here."""
     return {"purged": sorted(_peer(call).purged(call.asked.hashes))}

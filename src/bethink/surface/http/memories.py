@@ -16,10 +16,10 @@ from bethink.recall.shape import iso, plain, plain_hit, plain_relations
 from bethink.surface import operations, render
 from bethink.surface.http.api import (
     PAGE,
-    Call,
     Cursor,
     Lines,
-    Reply,
+    OperationCall,
+    OperationReply,
     operation,
     read_cursor,
     read_page,
@@ -75,7 +75,7 @@ target text 1..100       an id or any unique beginning of one
 COUNT = "--count = yes     whether this counts as a use"
 
 
-def make_filter(call: Call, **more: Any) -> Filter:
+def make_filter(call: OperationCall, **more: Any) -> Filter:
     """The filter that a request describes."""
     if call.asked.personal and not call.caller.personal:
         raise no_personal()
@@ -87,7 +87,7 @@ def make_filter(call: Call, **more: Any) -> Filter:
 
 @operation("POST /search", "Find", "Found", SEARCH, writes=False, meaning=True)
 @operation("GET /search", "Find", "Found", SEARCH, meaning=True)
-def search(call: Call) -> dict[str, Any]:
+def search(call: OperationCall) -> dict[str, Any]:
     """The memories that best answer a question, best first. Changes nothing."""
     asked, cursor = call.asked, read_cursor(call.asked.cursor)
     seeds = (cursor.seed, asked.seed, secrets.randbits(32))
@@ -105,7 +105,7 @@ def search(call: Call) -> dict[str, Any]:
 
 @operation("POST /recall", "Find", "Recalled", RECALL, writes=False, meaning=True)
 @operation("GET /recall", "Find", "Recalled", RECALL, meaning=True)
-def recall(call: Call) -> dict[str, Any]:
+def recall(call: OperationCall) -> dict[str, Any]:
     """An answer from memory for reading: an index of the matches, then the best of them in full within a token budget."""
     memory, asked = call.memory, call.asked
     budget = asked.max_tokens or memory.config.max_tokens
@@ -114,7 +114,7 @@ def recall(call: Call) -> dict[str, Any]:
     return operations.recall_record(render.arrange_answer(memory, answer, budget))
 
 
-def _search(call: Call, **how: Any) -> Answer:
+def _search(call: OperationCall, **how: Any) -> Answer:
     if call.asked.hyde and not call.caller.may_write:
         raise refuse_write()  # the model costs its owner something
     asked = call.asked
@@ -127,7 +127,7 @@ def _search(call: Call, **how: Any) -> Answer:
     "Page",
     f"{FILTERS}\n--order ORDER {ORDERS} = created{PAGE} = 50",
 )
-def list_memories(call: Call) -> dict[str, Any]:
+def list_memories(call: OperationCall) -> dict[str, Any]:
     """Memories in an order, a page at a time."""
     memory, asked, wanted = call.memory, call.asked, make_filter(call)
 
@@ -139,7 +139,7 @@ def list_memories(call: Call) -> dict[str, Any]:
 
 
 @operation("GET /memories/{id}", "Find", "OneMemory", COUNT)
-def get(call: Call) -> dict[str, Any]:
+def get(call: OperationCall) -> dict[str, Any]:
     """One memory with what it is related to. Counts as a use of it, unless `count` is false."""
     one = _use(call, [call.path["id"]])[0]
     related = render.related_memories(call.memory, [one])[one.id]
@@ -147,12 +147,12 @@ def get(call: Call) -> dict[str, Any]:
 
 
 @operation("POST /memories/get", "Find", "Memories", f"{IDS}\n{COUNT}", writes=False)
-def get_many(call: Call) -> dict[str, Any]:
+def get_many(call: OperationCall) -> dict[str, Any]:
     """Memories by their ids. Counts as a use of each, unless `count` is false."""
     return {"items": _use(call, call.asked.ids)}
 
 
-def _use(call: Call, ids: Sequence[str]) -> list[Memory]:
+def _use(call: OperationCall, ids: Sequence[str]) -> list[Memory]:
     memory = call.memory
     full = list(dict.fromkeys(memory.resolve(id) for id in ids))
     if call.asked.count:
@@ -162,13 +162,13 @@ def _use(call: Call, ids: Sequence[str]) -> list[Memory]:
 
 
 @operation("GET /memories/{id}/history", "Find", "History")
-def history(call: Call) -> dict[str, Any]:
+def history(call: OperationCall) -> dict[str, Any]:
     """Every version of a memory, oldest first. The numbers are those that `restore` takes."""
     return {"items": operations.version_records(call.memory.history(call.path["id"]))}
 
 
 @operation("GET /memories/{id}/around", "Find", "Memories", "--turns N whole 0..50 = 3")
-def around(call: Call) -> dict[str, Any]:
+def around(call: OperationCall) -> dict[str, Any]:
     """What stands around a memory where it came from: the turns of a conversation, or the passages of a document."""
     return {"items": conversations.surroundings(call.memory, call.path["id"], call.asked.turns)}
 
@@ -179,7 +179,7 @@ def around(call: Call) -> dict[str, Any]:
     "",
     f"{FILTERS}\n--everything = yes     forgotten, expired, replaced and quarantined ones too",
 )
-def export(call: Call) -> Lines:
+def export(call: OperationCall) -> Lines:
     """Memories as lines of JSON, the oldest first, any number of them."""
     everything = call.asked.everything and not call.asked.as_of
     hidden = {f"include_{name}": True for name in STATES} if everything else {}
@@ -187,11 +187,11 @@ def export(call: Call) -> Lines:
 
 
 @operation("GET /projects", "Find", "Projects")
-def list_projects(call: Call) -> dict[str, Any]:
+def list_projects(call: OperationCall) -> dict[str, Any]:
     """The projects and containers that the token is for."""
     items = [
         {"scope": scope, "name": name, "path": path, "default": scope == call.memory.scope}
-        for scope, name, path in call.tools.projects.listed(call.caller)
+        for scope, name, path in call.tools.projects.list_visible(call.caller)
     ]
     return {"items": items, "personal": call.caller.personal}
 
@@ -214,7 +214,7 @@ def list_projects(call: Call) -> dict[str, Any]:
     status=(201, 200),
     meaning=True,
 )
-def add(call: Call) -> Reply:
+def add(call: OperationCall) -> OperationReply:
     """Remembers statements in one transaction. What is private or looks like a secret is taken out first. Says which were known
     already. Where one replaces a memory, none of them is compared with what is known by meaning. With an `Idempotency-Key` a
     repeated request gets the first answer."""
@@ -222,7 +222,7 @@ def add(call: Call) -> Reply:
     return call.tools.once(call, request, _add)
 
 
-def _add(call: Call) -> Reply:
+def _add(call: OperationCall) -> OperationReply:
     memory, asked = call.memory, call.asked
     passages = [_passage(memory, statement, at) for at, statement in enumerate(asked.memories)]
     try:
@@ -237,7 +237,7 @@ def _add(call: Call) -> Reply:
         raise _locate(memory, passages, error) from error
     outcomes = [outcome.plain() for outcome in receipt.outcomes]
     value = {"outcomes": outcomes, "added": receipt.added, "hints": receipt.hints}
-    return Reply(value, 201 if receipt.added else 200)
+    return OperationReply(value, 201 if receipt.added else 200)
 
 
 def _passage(memory: Bethink, statement: Mapping[str, Any], at: int) -> Passage:
@@ -283,7 +283,7 @@ def _nothing_stored(at: int, error: BethinkError) -> BethinkError:
     """,
     meaning=True,
 )
-def update(call: Call) -> Memory:
+def update(call: OperationCall) -> Memory:
     """Changes what is given; null empties a time or `answered`. The old version stays in the history. With `updated_at` nothing is
     changed if somebody else was quicker."""
     memory, id, now = call.memory, call.path["id"], call.memory.clock()
@@ -312,7 +312,7 @@ def update(call: Call) -> Memory:
     "Gone",
     "--purge     remove every trace, for good; the text is not taken in again",
 )
-def forget(call: Call) -> dict[str, Any]:
+def forget(call: OperationCall) -> dict[str, Any]:
     """Hides a memory from every search; `restore` brings it back. With `purge` it is gone for good, and with it what its conversation
     holds in the very same words."""
     done = _forget(call, [call.path["id"]])
@@ -320,12 +320,12 @@ def forget(call: Call) -> dict[str, Any]:
 
 
 @operation("POST /memories/forget", "Change", "Forgotten", f"{IDS}\n--purge")
-def forget_many(call: Call) -> dict[str, Any]:
+def forget_many(call: OperationCall) -> dict[str, Any]:
     """Hides memories, or with `purge` removes every trace of them."""
     return _forget(call, call.asked.ids)
 
 
-def _forget(call: Call, ids: list[str]) -> dict[str, Any]:
+def _forget(call: OperationCall, ids: list[str]) -> dict[str, Any]:
     memory, purge = call.memory, call.asked.purge
     full = list(dict.fromkeys(memory.resolve(id) for id in ids))
     found = memory.store.get(full) if purge else []
@@ -346,26 +346,26 @@ def _forget(call: Call, ids: list[str]) -> dict[str, Any]:
     "--version N whole 1..1000000     a version as the history numbers them",
     meaning=True,
 )
-def restore(call: Call) -> Memory:
+def restore(call: OperationCall) -> Memory:
     """Brings back a memory that was forgotten or replaced, or an earlier version of its text."""
     return call.memory.restore(call.path["id"], call.asked.version)
 
 
 @operation("POST /memories/{id}/votes", "Change", "Memory", "--value N number -100..100 = 1")
-def vote(call: Call) -> Memory:
+def vote(call: OperationCall) -> Memory:
     """Says that a memory was useful or, below zero, was not. Counts as a use of it."""
     return call.memory.vote(call.path["id"], call.asked.value)
 
 
 @operation("POST /memories/{id}/relations", "Change", "Link", LINK, status=(201,))
-def link(call: Call) -> dict[str, Any]:
+def link(call: OperationCall) -> dict[str, Any]:
     """Relates a memory to another. `supersedes` ends the other's validity; `answers` marks a question as answered."""
     relation = call.memory.link(call.path["id"], call.asked.target, call.asked.type)
     return {**pick(relation, "source type target"), "status": "linked"}
 
 
 @operation("DELETE /memories/{id}/relations", "Change", "Link", LINK)
-def unlink(call: Call) -> dict[str, Any]:
+def unlink(call: OperationCall) -> dict[str, Any]:
     """Takes a relation back, and what it had changed."""
     relation = call.memory.unlink(call.path["id"], call.asked.target, call.asked.type)
     return {**pick(relation, "source type target"), "status": "removed"}
@@ -382,7 +382,7 @@ def unlink(call: Call) -> dict[str, Any]:
     """,
     meaning=True,
 )
-def take_documents(call: Call) -> dict[str, Any]:
+def take_documents(call: OperationCall) -> dict[str, Any]:
     """Takes in Markdown documents, cut into passages that cite their lines. A document under a known path is replaced, and only its
     changed passages are embedded."""
     given = {document["path"]: document["content"] for document in call.asked.documents}
@@ -406,7 +406,7 @@ def take_documents(call: Call) -> dict[str, Any]:
     --branch NAME text ..1000     by default the one that is checked out
     """,
 )
-def show_handoff(call: Call) -> dict[str, Any]:
+def show_handoff(call: OperationCall) -> dict[str, Any]:
     """The newest handoff of a branch, or of any where that has none."""
     found = handoffs.find_latest(call.memory, call.asked.part, call.asked.branch)
     if found is None:
@@ -431,7 +431,7 @@ def show_handoff(call: Call) -> dict[str, Any]:
     """,
     meaning=True,
 )
-def save_handoff(call: Call) -> dict[str, Any]:
+def save_handoff(call: OperationCall) -> dict[str, Any]:
     """Leaves word for whoever works here next, in place of the branch's last handoff."""
     given = {**vars(call.asked), "project": call.asked.part}
     fields = {name: given[name] for name in handoffs.Handoff._fields}

@@ -206,7 +206,7 @@ class Projects(Keeper):
             memory.store = cast(Store, ReadOnly(memory.store))
         return memory
 
-    def listed(self, caller: Caller) -> list[tuple[str, str, str | None]]:
+    def list_visible(self, caller: Caller) -> list[tuple[str, str, str | None]]:
         """The projects and containers that a caller may name: scope, name, and the folder where that is theirs to know."""
         known = self._known(caller)
         granted = {grant.scope: grant for grant in caller.projects or ()}
@@ -299,7 +299,7 @@ class Projects(Keeper):
             return self._granted(caller, grants[0].root, grants[0].scope, grants[0].name)
         if name.startswith(BY_NAME):
             return self._of_team(caller, name.removeprefix(BY_NAME))
-        listed = [one for one in self.listed(caller) if one[0].startswith("project:")]
+        listed = [one for one in self.list_visible(caller) if one[0].startswith("project:")]
         for place in (0, 2, 1):  # by scope, by folder, by name
             matches = [one for one in listed if one[place] == name]
             if len(matches) > 1:

@@ -259,7 +259,7 @@ class WrongToken(Refusal):
     """A token or ticket that nobody made: a guess."""
 
 
-class Brake:
+class GuessLimit:
     """Slows down whoever guesses. A right token passes at any time: others may call from the same address."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -284,12 +284,12 @@ class Brake:
         return error
 
 
-class Door(NamedTuple):
+class Admission(NamedTuple):
     """What the server lets in."""
 
     hosts: frozenset[str]  # names by which it may be called
     tokens: Register
-    brake: Brake
+    guesses: GuessLimit
     session: str = ""  # hash of the token made at start
     open: bool = False  # no token is needed
     addresses: bool = False  # any literal address will do: bound to all of them, and no name is pointed at an address by it
@@ -375,21 +375,20 @@ def is_loopback(host: str) -> bool:
     )
 
 
-def door_of(
+def make_admission(
     host: str, extra: Iterable[str], known: Register, session: str = "", open: bool = False
-) -> Door:
-    """The door of a server that is bound to a host."""
+) -> Admission:
+    """The admission of a server that is bound to a host."""
     anywhere = is_address(host) and ipaddress.ip_address(host).is_unspecified
     names = {*LOCAL_NAMES, host.lower(), *map(host_name, extra)}
     hashed = tokens.digest(session) if session else ""
-    return Door(frozenset(names), known, Brake(), hashed, open, anywhere)
+    return Admission(frozenset(names), known, GuessLimit(), hashed, open, anywhere)
 
 
 class Pages(Protocol):
     """What is for browsers, and looks after itself who may see it."""
 
     def owns(self, path: str) -> bool: ...
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
@@ -397,9 +396,13 @@ class Gate:
     """In front of everything: lets a request in only where host, origin and token are right, and notes whose it is."""
 
     def __init__(
-        self, app: ASGIApp, door: Door, note: Callable[[Caller], Awaitable[None]], pages: Pages
+        self,
+        app: ASGIApp,
+        admission: Admission,
+        note: Callable[[Caller], Awaitable[None]],
+        pages: Pages,
     ) -> None:
-        self.app, self.door, self.note, self.pages = app, door, note, pages
+        self.app, self.admission, self.note, self.pages = app, admission, note, pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -410,21 +413,23 @@ class Gate:
             return
         headers = Headers(scope=scope)
         try:
-            check_origin(headers, self.door)
+            check_origin(headers, self.admission)
             if self.pages.owns(scope["path"]) or _browses(scope, headers):
                 await self.pages(scope, receive, send)
                 return
             if scope["path"] not in PUBLIC and not scope["path"].startswith(SIGN_IN):
                 # Tokens in a database are looked up in a thread, so that the others do not wait.
                 known = (
-                    asyncio.to_thread(self.door.caller, headers) if self.door.tokens.far else None
+                    asyncio.to_thread(self.admission.caller, headers)
+                    if self.admission.tokens.far
+                    else None
                 )
                 scope["bethink.caller"] = (
-                    self.door.caller(headers) if known is None else await known
+                    self.admission.caller(headers) if known is None else await known
                 )
                 await self.note(scope["bethink.caller"])
         except WrongToken as error:
-            answer = response(self.door.brake.refuse(client_address(scope), error))
+            answer = response(self.admission.guesses.refuse(client_address(scope), error))
             await answer(scope, receive, send)
             return
         except BethinkError as error:
@@ -447,10 +452,10 @@ def _browses(scope: Scope, headers: Headers) -> bool:
     return wants_page and not scope["path"].removeprefix("/").startswith(PROGRAMS)
 
 
-def check_origin(headers: Headers, door: Door) -> None:
+def check_origin(headers: Headers, admission: Admission) -> None:
     """Refuses a request that names a foreign host, or that a browser sends for a foreign page."""
     hosts = headers.getlist("host")
-    if len(hosts) != 1 or not door.admits(hosts[0]):
+    if len(hosts) != 1 or not admission.admits(hosts[0]):
         shown = hosts[0][:100] if hosts else ""
         raise Forbidden(
             f"This server is not called '{shown}'.",

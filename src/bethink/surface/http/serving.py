@@ -64,7 +64,7 @@ def run(app: ASGIApp, serving: Serving, started: Callable[[str], None]) -> None:
     shown = f"[{serving.host}]" if ":" in serving.host else serving.host
     address = f"{scheme}://{shown}:{port}"
     server = Server(configured, lambda: started(address))
-    with noted(address, port, serving.session), ending():
+    with keep_note(address, port, serving.session), handle_signals():
         server.run([bound])
     if not server.began:
         raise BethinkError("The server could not start.", "The lines above say why.")
@@ -155,7 +155,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 @contextmanager
-def ending() -> Iterator[None]:
+def handle_signals() -> Iterator[None]:
     """A signal ends the server in good order, and that is no failure. uvicorn raises it again at the end; nobody is hurt by it."""
     try:
         before = {
@@ -185,7 +185,7 @@ def session_file(port: int) -> Path:
 
 
 @contextmanager
-def noted(address: str, port: int, session: str) -> Iterator[None]:
+def keep_note(address: str, port: int, session: str) -> Iterator[None]:
     """Keeps the address and the session's token for the user's own commands while the server runs."""
     if not session:
         yield

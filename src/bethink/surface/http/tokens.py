@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bethink.config import data_directory
 from bethink.errors import BethinkError, ConfigError, InvalidInput, NotFound
@@ -50,7 +50,7 @@ class Grant(NamedTuple):
     name: str
 
 
-class Token(NamedTuple):
+class AccessToken(NamedTuple):
     id: str
     name: str
     hash: str
@@ -68,41 +68,6 @@ class Token(NamedTuple):
         if self.revoked:
             return "revoked"
         return "expired" if self.expires and self.expires <= now else "active"
-
-
-class Register(Protocol):
-    """Where tokens are kept."""
-
-    far: bool  # whether a look takes long enough to be taken in a thread
-    file: Path  # of this machine's own tokens; what else a server keeps stands beside it
-
-    def known(self) -> list[Token]: ...
-
-    def find(self, secret: str) -> Token | None:
-        """The token that was offered, whatever its state."""
-        ...
-
-    def create(
-        self,
-        name: str,
-        scope: str,
-        projects: Sequence[Grant] | None,
-        *,
-        personal: bool,
-        now: datetime,
-        expires: datetime | None = None,
-        person: str = "",
-    ) -> tuple[str, Token]:
-        """Makes a token and returns it with what is kept of it. It cannot be had again."""
-        ...
-
-    def revoke(self, name: str, now: datetime) -> Token:
-        """Ends a token by its name or id. One that has ended stays as it is."""
-        ...
-
-    def mark_used(self, token: str, tenant: str, day: str) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def open_register(config: Config, project: Project) -> Register:
@@ -130,29 +95,7 @@ def new_secret() -> str:
     return PREFIX + secrets.token_urlsafe(BITS // 8)
 
 
-def _make(
-    name: str,
-    scope: str,
-    projects: Sequence[Grant] | None,
-    personal: bool,
-    now: datetime,
-    expires: datetime | None,
-    person: str,
-) -> tuple[str, Token]:
-    """A new token, and what is to be kept of it."""
-    for what, given in (("a token", name), ("a person", person or "x")):
-        if not _NAME.fullmatch(given):
-            raise InvalidInput(
-                f"'{given[:80]}' cannot name {what}.",
-                "Up to 60 letters, digits, dots and dashes, such as laptop or ci.example.",
-            )
-    secret, id = new_secret(), secrets.token_hex(4)
-    granted = None if projects is None else tuple(projects)
-    hashed = digest(secret)
-    return secret, Token(id, name, hashed, scope, granted, personal, now, expires, person=person)
-
-
-def _find_named(known: Sequence[Token], name: str) -> Token:
+def _find_named(known: Sequence[AccessToken], name: str) -> AccessToken:
     """A token by its name or id."""
     wanted = [token for token in known if token.id == name or token.name == name]
     if not wanted:
@@ -161,7 +104,7 @@ def _find_named(known: Sequence[Token], name: str) -> Token:
     return next((token for token in reversed(wanted) if not token.revoked), wanted[-1])
 
 
-def _token(row: Mapping[str, Any], read_time: Callable[[Any], datetime]) -> Token:
+def _token(row: Mapping[str, Any], read_time: Callable[[Any], datetime]) -> AccessToken:
     """The token of a row. A ValueError, KeyError or TypeError where it is none."""
     texts = {name: str(row.get(name) or "") for name in TEXTS}
     if texts["scope"] not in SCOPES or not re.fullmatch(r"[0-9a-f]{64}", texts["hash"]):
@@ -171,44 +114,20 @@ def _token(row: Mapping[str, Any], read_time: Callable[[Any], datetime]) -> Toke
     if granted is not None:
         granted = tuple(Grant(*(str(one[name]) for name in Grant._fields)) for one in granted)
     personal = row["personal"] is True
-    return Token(projects=granted, personal=personal, **texts, **times)  # type: ignore[arg-type]
+    return AccessToken(projects=granted, personal=personal, **texts, **times)  # type: ignore[arg-type]
 
 
-def _row(token: Token, write_time: Callable[[datetime], Any]) -> dict[str, Any]:
+def _row(token: AccessToken, write_time: Callable[[datetime], Any]) -> dict[str, Any]:
     times = {name: write_time(at) if (at := getattr(token, name)) else None for name in TIMES}
     granted = None if token.projects is None else [grant._asdict() for grant in token.projects]
     return {**token._asdict(), **times, "projects": granted}
 
 
-class FileTokens:
-    """The tokens of a file as it is now. It is read again whenever it was replaced."""
+class Tokens:
+    """Where tokens are kept."""
 
-    far = False
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self._seen: tuple[int, ...] | None = None
-        self._known: list[Token] = []
-
-    def known(self) -> list[Token]:
-        """The tokens, oldest first. None where there is no file; a file that others could have written is refused."""
-        try:
-            about = self.file.stat()
-            seen: tuple[int, ...] = (about.st_mtime_ns, about.st_size, about.st_ino, about.st_mode)
-        except OSError:
-            seen = ()  # no file: nobody holds a token
-        if seen != self._seen:
-            self._known = self._parse(self._text()) if seen else []
-            self._seen = seen
-        return self._known
-
-    def find(self, secret: str) -> Token | None:
-        """The token that was offered, whatever its state. Every known one is compared, each in constant time."""
-        offered, found = digest(secret[:LONGEST]), None
-        for token in self.known():
-            if hmac.compare_digest(token.hash, offered):
-                found = token
-        return found
+    far = False  # whether a look takes long enough to be taken in a thread
+    file: Path  # of this machine's own tokens; what else a server keeps stands beside it
 
     def create(
         self,
@@ -220,10 +139,57 @@ class FileTokens:
         now: datetime,
         expires: datetime | None = None,
         person: str = "",
-    ) -> tuple[str, Token]:
-        secret, token = _make(name, scope, projects, personal, now, expires, person)
+    ) -> tuple[str, AccessToken]:
+        """Makes a token and returns it with what is kept of it. It cannot be had again."""
+        for what, given in (("a token", name), ("a person", person or "x")):
+            if not _NAME.fullmatch(given):
+                raise InvalidInput(
+                    f"'{given[:80]}' cannot name {what}.",
+                    "Up to 60 letters, digits, dots and dashes, such as laptop or ci.example.",
+                )
+        secret, id = new_secret(), secrets.token_hex(4)
+        granted = None if projects is None else tuple(projects)
+        token = AccessToken(id, name, digest(secret), scope, granted, personal, now, expires)
+        return secret, self._add(token._replace(person=person))
 
-        def add(known: list[Token]) -> list[Token]:
+    def _add(self, token: AccessToken) -> AccessToken:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """A file needs none."""
+
+
+class FileTokens(Tokens):
+    """The tokens of a file as it is now. It is read again whenever it was replaced."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._seen: tuple[int, ...] | None = None
+        self._known: list[AccessToken] = []
+
+    def known(self) -> list[AccessToken]:
+        """The tokens, oldest first. None where there is no file; a file that others could have written is refused."""
+        try:
+            about = self.file.stat()
+            seen: tuple[int, ...] = (about.st_mtime_ns, about.st_size, about.st_ino, about.st_mode)
+        except OSError:
+            seen = ()  # no file: nobody holds a token
+        if seen != self._seen:
+            self._known = self._parse(self._text()) if seen else []
+            self._seen = seen
+        return self._known
+
+    def find(self, secret: str) -> AccessToken | None:
+        """The token that was offered, whatever its state. Every known one is compared, each in constant time."""
+        offered, found = digest(secret[:LONGEST]), None
+        for token in self.known():
+            if hmac.compare_digest(token.hash, offered):
+                found = token
+        return found
+
+    def _add(self, token: AccessToken) -> AccessToken:
+        def add(known: list[AccessToken]) -> list[AccessToken]:
+            name, now = token.name, token.created
             if any(other.name == name and other.state(now) == "active" for other in known):
                 raise InvalidInput(
                     f"There is a token named '{name}' already.",
@@ -232,12 +198,12 @@ class FileTokens:
             return [*known, token]
 
         self._change(add)
-        return secret, token
+        return token
 
-    def revoke(self, name: str, now: datetime) -> Token:
-        ended: list[Token] = []
+    def revoke(self, name: str, now: datetime) -> AccessToken:
+        ended: list[AccessToken] = []
 
-        def end(known: list[Token]) -> list[Token]:
+        def end(known: list[AccessToken]) -> list[AccessToken]:
             meant = _find_named(known, name)
             ended[:] = [meant._replace(revoked=meant.revoked or now)]
             return [ended[0] if token.id == meant.id else token for token in known]
@@ -246,16 +212,13 @@ class FileTokens:
         return ended[0]
 
     def mark_used(self, token: str, tenant: str, day: str) -> None:
-        def mark(known: list[Token]) -> list[Token]:
+        def mark(known: list[AccessToken]) -> list[AccessToken]:
             return [
                 one._replace(used=day) if one.id == token and one.used < day else one
                 for one in known
             ]
 
         self._change(mark)
-
-    def close(self) -> None:
-        """There is nothing to close."""
 
     def _text(self) -> str | None:
         text = textfile.read(self.file)
@@ -268,7 +231,7 @@ class FileTokens:
                 )
         return text
 
-    def _parse(self, text: str | None) -> list[Token]:
+    def _parse(self, text: str | None) -> list[AccessToken]:
         if text is None:
             return []
         try:
@@ -285,7 +248,7 @@ class FileTokens:
                 "Mend or remove the file, then create tokens anew.",
             ) from error
 
-    def _change(self, change: Callable[[list[Token]], list[Token]]) -> None:
+    def _change(self, change: Callable[[list[AccessToken]], list[AccessToken]]) -> None:
         """Reads, changes and replaces the file as one step, whoever else does the same."""
         folder = self.file.parent
         try:
@@ -310,7 +273,7 @@ def _read_time(text: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-class SharedTokens:
+class SharedTokens(Tokens):
     """Tokens in a team's database, for any number of servers."""
 
     far = True
@@ -321,40 +284,28 @@ class SharedTokens:
         self._store, self._rows = store, team
         self.file = location()
 
-    def known(self) -> list[Token]:
+    def known(self) -> list[AccessToken]:
         """The tokens of the store's own tenant."""
         return [_shared_token(row) for row in self._rows.list_tokens(self._store)]
 
-    def find(self, secret: str) -> Token | None:
+    def find(self, secret: str) -> AccessToken | None:
         """The token that was offered, of whichever tenant."""
         offered = digest(secret[:LONGEST])
         row = self._rows.find_token(self._store, offered)
         return _shared_token(row) if row and hmac.compare_digest(row["hash"], offered) else None
 
-    def create(
-        self,
-        name: str,
-        scope: str,
-        projects: Sequence[Grant] | None,
-        *,
-        personal: bool,
-        now: datetime,
-        expires: datetime | None = None,
-        person: str = "",
-    ) -> tuple[str, Token]:
-        if personal and not person.strip():
+    def _add(self, token: AccessToken) -> AccessToken:
+        if token.personal and not token.person.strip():
             raise InvalidInput(
                 "Whose personal memories the token is for is not said; without a person all such tokens would share them.",
-                f"bethink token create --name {name} --person NAME --personal",
+                f"bethink token create --name {token.name} --person NAME --personal",
             )
-        secret, token = _make(name, scope, projects, personal, now, expires, person)
         token = token._replace(tenant=self._store.name)
-        row = _row(token, stamp)
         granted = None if token.projects is None else json.dumps(token.projects)
-        self._rows.add_token(self._store, {**row, "projects": granted})
-        return secret, token
+        self._rows.add_token(self._store, {**_row(token, stamp), "projects": granted})
+        return token
 
-    def revoke(self, name: str, now: datetime) -> Token:
+    def revoke(self, name: str, now: datetime) -> AccessToken:
         meant = _find_named(self.known(), name)
         self._rows.revoke_token(self._store, meant.id, stamp(now))
         return meant._replace(revoked=meant.revoked or now)
@@ -367,10 +318,13 @@ class SharedTokens:
         self._store.close()
 
 
-def _shared_token(row: Mapping[str, Any]) -> Token:
+def _shared_token(row: Mapping[str, Any]) -> AccessToken:
     granted = row["projects"]
     if granted is not None:
         granted = [Grant(*one)._asdict() for one in json.loads(granted)]
     return _token(
         {**row, "projects": granted}, lambda value: datetime.fromtimestamp(value / 1000, UTC)
     )
+
+
+Register = FileTokens | SharedTokens

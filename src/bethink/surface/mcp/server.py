@@ -66,11 +66,11 @@ log = logging.getLogger("bethink")
 def build(
     keeper: Keeper,
     ask_roots: bool = False,
-    make: Callable[[Keeper, Places], Handlers] | None = None,
+    make: Callable[[Keeper, ClientPlaces], Handlers] | None = None,
 ) -> Server[Any]:
     """A server over the memories of a keeper. With `ask_roots` a client that has roots says which project it is in. `make` gives
     other handlers than the usual ones."""
-    places = Places(ask_roots)
+    places = ClientPlaces(ask_roots)
     handlers = (make or Handlers)(keeper, places)
     server: Server[Any] = Server(
         "bethink",
@@ -96,7 +96,7 @@ def build(
 class Handlers:
     """Answers requests: each method is one of the protocol's."""
 
-    def __init__(self, keeper: Keeper, places: Places) -> None:
+    def __init__(self, keeper: Keeper, places: ClientPlaces) -> None:
         self._keeper, self._places = keeper, places
 
     async def _work(
@@ -214,7 +214,7 @@ class Handlers:
         )
 
 
-class Places:
+class ClientPlaces:
     """Where a client works: in the first directory that it names, unless the server was started inside one of them."""
 
     def __init__(self, ask: bool) -> None:
@@ -332,7 +332,7 @@ _PIECES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\],:]|[^\s{}\[\],:"]++')
 log = logging.getLogger("bethink")
 
 
-Make = Callable[[Keeper, Places], Handlers]
+Make = Callable[[Keeper, ClientPlaces], Handlers]
 
 
 def serve(
@@ -497,7 +497,7 @@ def _prepare_log() -> None:
 class RemoteTools(Handlers):
     """Answers tools from the team's server. Resources and prompts are of this machine's own project."""
 
-    def __init__(self, keeper: Keeper, places: Places, team: Team) -> None:
+    def __init__(self, keeper: Keeper, places: ClientPlaces, team: Team) -> None:
         super().__init__(keeper, places)
         self._team = team
         threading.Thread(target=team.keep_delivering, name="bethink-outbox", daemon=True).start()

@@ -93,15 +93,7 @@ def _crowded(hits: Sequence[Hit], cap: int) -> bool:
 def store_memories(memory: Bethink, given: Arguments) -> str:
     items: list[Arguments] = given["memories"]
     passages = [_passage(memory, item, f"memories[{at}]") for at, item in enumerate(items)]
-    outcomes: dict[int, Outcome] = {}
-    hints: dict[str, None] = {}
-    # Personal ones first: whoever may not tell them is refused before anything is stored.
-    for personal in (True, False):
-        group = [at for at, item in enumerate(items) if item["personal"] == personal]
-        if group:
-            receipt = memory.add_many([passages[at] for at in group], personal=personal)
-            outcomes.update(zip(group, receipt.outcomes, strict=True))
-            hints.update(dict.fromkeys(receipt.hints))
+    outcomes, hints = _add_groups(memory, passages, [item["personal"] for item in items])
     stored = [one for one in outcomes.values() if one.status != "purged"]
     known = memory.store.get([id for one in stored for id in (one.id, *outcome_ids(one))])
     short = short_ids(memory, known)
@@ -110,12 +102,28 @@ def store_memories(memory: Bethink, given: Arguments) -> str:
     for at in sorted(outcomes):
         lines.append(_outcome_line(at, outcomes[at], short, found))
         lines += outcome_lines(outcomes[at], short, "   ", AGENT_STEPS)
-    lines += note_lines(list(hints))
+    lines += note_lines(hints)
     named = {id for passage in passages for id in passage.supersedes}
     touched = {id: None for one in stored for id in outcome_ids(one) if id not in named}
     if not touched:
         return "\n".join(lines)
     return quote_items([quote_line(found[id], short) for id in touched], lines)
+
+
+def _add_groups(
+    memory: Bethink, passages: Sequence[Passage], personal: Sequence[bool]
+) -> tuple[dict[int, Outcome], list[str]]:
+    """What became of each passage, and what is to be said of all. Personal ones first: whoever may not tell them is refused before
+    anything is stored."""
+    outcomes: dict[int, Outcome] = {}
+    hints: dict[str, None] = {}
+    for kind in (True, False):
+        group = [at for at, one in enumerate(personal) if one == kind]
+        if group:
+            receipt = memory.add_many([passages[at] for at in group], personal=kind)
+            outcomes.update(zip(group, receipt.outcomes, strict=True))
+            hints.update(dict.fromkeys(receipt.hints))
+    return outcomes, list(hints)
 
 
 def _passage(memory: Bethink, item: Arguments, place: str) -> Passage:

@@ -13,7 +13,7 @@ from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.hosts import HOSTS
 from bethink.recall.shape import find_sought
 from bethink.surface.http import browsing, memories
-from bethink.surface.web.render import diff, spelled, worded
+from bethink.surface.web.render import as_words, diff, spell_unseen
 from bethink.surface.web.visit import (
     EVERY,
     PERSONAL,
@@ -196,7 +196,7 @@ def send_graph(visit: Visit) -> PageAnswer:
         asked = {"focus": opened, "limit": min(room, MOST), "depth": 1}
     found = visit.ask(browsing.show_graph, asked)
     for node in found["nodes"]:
-        node["label"] = spelled(" ".join(node["label"].split()))
+        node["label"] = spell_unseen(" ".join(node["label"].split()))
     content = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
     return Sent(content, "application/json")
 
@@ -507,7 +507,7 @@ def _in_words(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
-    return worded(value) if texts else str(value)
+    return as_words(value) if texts else str(value)
 
 
 def _done(visit: Visit, memory: Mapping[str, Any], versions: int) -> dict[str, Any] | None:

@@ -72,9 +72,9 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.filters |= {
-        "seen": seen,
-        "lit": lit,
-        "excerpt": cut_out,
+        "seen": show_unseen,
+        "lit": highlight,
+        "excerpt": cut_excerpt,
         "moment": moment,
         "address": address,
         "citation": citation,
@@ -82,15 +82,15 @@ def _environment() -> Environment:
         "short": short,
         "number": number,
         "size": size,
-        "worded": worded,
+        "worded": as_words,
         "session_address": session_address,
-        "spelled": spelled,
+        "spelled": spell_unseen,
     }
     environment.globals |= {"navigation": NAVIGATION, "version": __version__}
     return environment
 
 
-def seen(text: object) -> Markup:
+def show_unseen(text: object) -> Markup:
     """A text as it is, with what is unseen in it made visible."""
     return Markup("").join(_visible(str(text)))
 
@@ -105,20 +105,23 @@ def _visible(text: str) -> list[Markup]:
     return [*parts, escape(text[at:])]
 
 
-def lit(text: str, sought: Sought | None) -> Markup:
+def highlight(text: str, sought: Sought | None) -> Markup:
     """A text with the words that were looked for marked."""
     parts, at = [], 0
     for start, end in find_places(text, sought) if sought else ():
-        parts += [seen(text[at:start]), Markup("<mark>{}</mark>").format(seen(text[start:end]))]
+        parts += [
+            show_unseen(text[at:start]),
+            Markup("<mark>{}</mark>").format(show_unseen(text[start:end])),
+        ]
         at = end
-    return Markup("").join([*parts, seen(text[at:])])
+    return Markup("").join([*parts, show_unseen(text[at:])])
 
 
-def cut_out(text: str, sought: Sought | None, room: int = 320) -> Markup:
+def cut_excerpt(text: str, sought: Sought | None, room: int = 320) -> Markup:
     """The part of a text that says most about what was looked for, marked."""
     start, end = choose_excerpt(text, sought, room)
     before, after = "… " if start else "", " …" if end < len(text) else ""
-    return Markup("{}{}{}").format(before, lit(text[start:end].strip(), sought), after)
+    return Markup("{}{}{}").format(before, highlight(text[start:end].strip(), sought), after)
 
 
 def moment(value: str | datetime | None, now: datetime) -> Markup:
@@ -161,7 +164,7 @@ def _address(path: str, of: Mapping[str, Any], more: Mapping[str, str]) -> str:
     return f"{path}?{asked}" if asked else path
 
 
-def spelled(text: str) -> str:
+def spell_unseen(text: str) -> str:
     """A text for places that hold no markup, with what is unseen in it written out."""
     return _UNSEEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", text)
 
@@ -202,7 +205,7 @@ def size(value: float) -> str:
     return ""
 
 
-def worded(names: Sequence[str] | str) -> str:
+def as_words(names: Sequence[str] | str) -> str:
     """A name of ours as people write it: builds_on → builds on."""
     return names.replace("_", " ") if isinstance(names, str) else ", ".join(names)
 

@@ -29,8 +29,8 @@ LONGEST = 200  # characters of anything that is offered
 ATTEMPTS = 5
 
 
-class Session(NamedTuple):
-    """Somebody who is signed in. `name` stays when the cookie is renewed."""
+class WebSession(NamedTuple):
+    """Somebody who is signed in. `name` stays when the cookie is renew."""
 
     cookie: str
     expires: int
@@ -62,7 +62,7 @@ class Sessions:
     def new_ticket(self) -> str:
         return self._signed("ticket", TICKET_SECONDS)
 
-    def enter(self, ticket: str) -> Session | None:
+    def enter(self, ticket: str) -> WebSession | None:
         """A session for whoever brings a ticket. One that was used, or is of before the start, opens nothing."""
         expires = self._read("ticket", ticket)
         if expires is None or expires - TICKET_SECONDS < int(self._began) or ticket in self._used:
@@ -71,12 +71,12 @@ class Sessions:
         self._used[ticket] = expires
         return self.begin()
 
-    def begin(self, name: str = "") -> Session:
-        return Session(
+    def begin(self, name: str = "") -> WebSession:
+        return WebSession(
             self._signed("cookie", COOKIE_SECONDS, name), int(self._clock()) + COOKIE_SECONDS
         )
 
-    def renewed(self, session: Session) -> Session | None:
+    def renew(self, session: WebSession) -> WebSession | None:
         """The session for another while, if it is time for that."""
         return (
             self.begin(session.name)
@@ -84,16 +84,16 @@ class Sessions:
             else None
         )
 
-    def find(self, cookie: str) -> Session | None:
+    def find(self, cookie: str) -> WebSession | None:
         """The session that a cookie is of, if it is one of ours and still holds."""
         expires = self._read("cookie", cookie)
-        return None if expires is None else Session(cookie, expires)
+        return None if expires is None else WebSession(cookie, expires)
 
-    def mark(self, session: Session) -> str:
+    def mark(self, session: WebSession) -> str:
         """What a form has to carry, so that no other site can have made it."""
         return self._sign("mark", session.name)
 
-    def genuine(self, session: Session, mark: str) -> bool:
+    def is_genuine(self, session: WebSession, mark: str) -> bool:
         return hmac.compare_digest(
             self.mark(session).encode(), mark[:LONGEST].encode("utf-8", "replace")
         )

@@ -1,7 +1,7 @@
 """The pages as one application beside the API: who is let in, which page it is, and what is shown when that fails.
 
 `Gate` has checked Host and Origin before. Here a cookie is needed for everything but the files that a page is made of, and the
-mark of its session for every change. Everybody's pages stand under a path of their own, their room (`Session.room`); a server
+mark of its session for every change. Everybody's pages stand under a path of their own, their room (`WebSession.room`); a server
 that asks for no token has none.
 """
 
@@ -31,7 +31,7 @@ from bethink.surface.http.api import Tools, check_ids, stream
 from bethink.surface.http.security import (
     ANYBODY,
     SESSION,
-    Door,
+    Admission,
     Refusal,
     WrongToken,
     client_address,
@@ -39,8 +39,8 @@ from bethink.surface.http.security import (
 )
 from bethink.surface.web import pages
 from bethink.surface.web.render import Renderer
-from bethink.surface.web.session import COOKIE_SECONDS, Session, Sessions, load_key
-from bethink.surface.web.visit import PAGES, Go, Page, PageAnswer, Sent, Visit
+from bethink.surface.web.session import COOKIE_SECONDS, Sessions, WebSession, load_key
+from bethink.surface.web.visit import PAGES, Go, PageAnswer, Sent, SitePage, Visit
 
 __all__ = ["PAGES", "Site", "pages"]
 
@@ -74,8 +74,8 @@ log = logging.getLogger("bethink")
 class Site:
     """Everything that a browser is shown."""
 
-    def __init__(self, tools: Tools, door: Door) -> None:
-        self._tools, self._door = tools, door
+    def __init__(self, tools: Tools, admission: Admission) -> None:
+        self._tools, self._admission = tools, admission
         self._began = time.time()
         self._render = Renderer()
         files = [file for file in STATIC.iterdir() if file.suffix in MEDIA_TYPES]
@@ -110,11 +110,11 @@ class Site:
 
         return Route(path, endpoint, methods=list(by_method))
 
-    async def _answer(self, request: Request, page: Page) -> Response:
+    async def _answer(self, request: Request, page: SitePage) -> Response:
         session = self._session(request)
         if session is None:
             return self._locked_out(request)
-        caller = ANYBODY if self._door.open else SESSION
+        caller = ANYBODY if self._admission.open else SESSION
         request.scope["bethink.caller"] = caller
         path = {name: str(value) for name, value in request.path_params.items()}
         visit = Visit(
@@ -141,7 +141,7 @@ class Site:
             response = await self._tools.projects.run(work)
         except Exception as error:  # noqa: BLE001 - the boundary of the pages: whatever fails is told in a sentence
             response = self._trouble(visit, error)
-        due = self._sessions.renewed(session) if session.cookie in _cookies(request) else session
+        due = self._sessions.renew(session) if session.cookie in _cookies(request) else session
         if due is not None:
             self._sign_in(response, request, due)
         return response
@@ -151,21 +151,21 @@ class Site:
     @cached_property
     def _sessions(self) -> Sessions:
         """Made with the first page: a server that shows none needs no key."""
-        return Sessions(_key(self._door.tokens.file.parent), began=self._began)
+        return Sessions(_key(self._admission.tokens.file.parent), began=self._began)
 
-    def _session(self, request: Request) -> Session | None:
+    def _session(self, request: Request) -> WebSession | None:
         """Whose visit it is: a cookie of ours, in its own room."""
         room = request.scope["root_path"]
         for cookie in _cookies(request):
             session = self._sessions.find(cookie)
-            if session and (self._door.open or session.room == room):
+            if session and (self._admission.open or session.room == room):
                 return session
-        return self._sessions.begin() if self._door.open else None
+        return self._sessions.begin() if self._admission.open else None
 
-    def _room(self, session: Session) -> str:
-        return "" if self._door.open else session.room
+    def _room(self, session: WebSession) -> str:
+        return "" if self._admission.open else session.room
 
-    def _sign_in(self, response: Response, request: Request, session: Session) -> None:
+    def _sign_in(self, response: Response, request: Request, session: WebSession) -> None:
         response.set_cookie(
             _cookie_name(request),
             session.cookie,
@@ -176,7 +176,7 @@ class Site:
             samesite="strict",
         )
 
-    async def _form(self, request: Request, session: Session) -> dict[str, str]:
+    async def _form(self, request: Request, session: WebSession) -> dict[str, str]:
         """The fields of a form that is ours."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/x-www-form-urlencoded":
@@ -188,7 +188,7 @@ class Site:
         except ValueError:
             message = f"The form has more than {MOST_FIELDS} fields."
             raise Refusal(413, message, "Use the form on the page.") from None
-        if not self._sessions.genuine(session, fields.pop("mark", "")):
+        if not self._sessions.is_genuine(session, fields.pop("mark", "")):
             raise Refusal(
                 403,
                 "This form is not of this session, so nothing was changed.",
@@ -204,7 +204,7 @@ class Site:
         session = self._sessions.enter(ticket)
         if session is None:
             wrong = WrongToken(401, "The ticket is not known.", "`bethink ui` makes a new one.")
-            refused = self._door.brake.refuse(client_address(request.scope), wrong)
+            refused = self._admission.guesses.refuse(client_address(request.scope), wrong)
             if refused is wrong:
                 return self._locked_out(request)
             return self._page("trouble.html", _explain(refused, False), refused.status)

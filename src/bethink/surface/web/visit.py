@@ -15,7 +15,7 @@ from starlette.datastructures import QueryParams
 
 from bethink.errors import UsageError
 from bethink.surface.http import api
-from bethink.surface.http.api import Operation, Reply, Run, Tools
+from bethink.surface.http.api import Operation, OperationReply, Run, Tools
 from bethink.surface.http.security import Caller
 from bethink.types import NOTHING
 
@@ -87,7 +87,7 @@ class Visit(NamedTuple):
         named = {name: one for name, one in self.where.items() if one not in (EVERY, PERSONAL)}
         given = operation.read({**named, **query}, body or {})
         reply = api.perform(operation, self.caller, self.tools, path, given)
-        return reply.value if isinstance(reply, Reply) else reply.values
+        return reply.value if isinstance(reply, OperationReply) else reply.values
 
     def at(self, address: str, **more: str | None) -> str:
         """An address of these pages, for the same project."""
@@ -95,7 +95,7 @@ class Visit(NamedTuple):
         return f"{self.room}{address}?{asked}" if asked else f"{self.room}{address}"
 
 
-class Page(NamedTuple):
+class SitePage(NamedTuple):
     """One page, or one thing that a form does."""
 
     method: str
@@ -103,7 +103,7 @@ class Page(NamedTuple):
     run: Callable[[Visit], PageAnswer]
 
 
-PAGES: list[Page] = []
+PAGES: list[SitePage] = []
 
 
 def page(
@@ -112,7 +112,7 @@ def page(
     """Makes a function a page."""
 
     def register(run: Callable[[Visit], PageAnswer]) -> Callable[[Visit], PageAnswer]:
-        PAGES.append(Page(method, path, run))
+        PAGES.append(SitePage(method, path, run))
         return run
 
     return register

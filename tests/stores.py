@@ -154,7 +154,7 @@ def snapshot(store: Store) -> tuple:
         by_words(store, "owl text thing redis of", everything(*scopes)),
         by_meaning(store, "owl text", everything(*scopes)),
         store.overview()._replace(database_bytes=0),
-        store.tombstoned([content_hash("gone")]),
+        store.find_purged([content_hash("gone")]),
         store.source(HERE, "docs/a.md"),
         sorted(store.scopes()),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -12,11 +13,10 @@ from hypothesis import strategies as st
 
 from bethink.store import words as lexemes
 from bethink.store.words import (
-    hashed,
-    occurrences,
+    count_occurrences,
+    hash_word,
     pack,
     pair_hash,
-    paired,
     parts,
     prepare,
     tokenize,
@@ -24,6 +24,11 @@ from bethink.store.words import (
 )
 
 FIXED = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+
+
+def paired(found):
+    """Words that stand side by side, stop words not counted: the cheap form of a phrase."""
+    return set(pairwise(lexemes._told(found)))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +137,7 @@ def test_pairs_are_of_neighbours_that_say_something():
 def test_a_packed_text_answers_for_its_words():
     words = tokenize("redis cache redis, cache redis of sessions")
     blob = pack(words)
-    single = [hashed(word) for word in ("redi", "cach", "session", "of", "owl")]
+    single = [hash_word(word) for word in ("redi", "cach", "session", "of", "owl")]
     double = [
         pair_hash(pair)
         for pair in (
@@ -143,13 +148,18 @@ def test_a_packed_text_answers_for_its_words():
             ("redi", "of"),
         )
     ]
-    assert occurrences(blob, single, double) == ((3, 2, 1, 1, 0), (True, True, True, False, False))
-    assert list(unpack(blob)) == sorted(hashed(word) for word in set(words))
+    assert count_occurrences(blob, single, double) == (
+        (3, 2, 1, 1, 0),
+        (True, True, True, False, False),
+    )
+    assert list(unpack(blob)) == sorted(hash_word(word) for word in set(words))
 
 
 def test_counts_stop_at_what_a_byte_holds():
     blob = pack(["owl"] * 300 + ["heron"] * 255 + ["crow"] * 254)
-    assert occurrences(blob, [hashed("owl"), hashed("heron"), hashed("crow")], []) == (
+    assert count_occurrences(
+        blob, [hash_word("owl"), hash_word("heron"), hash_word("crow")], []
+    ) == (
         (255, 255, 254),
         (),
     )
@@ -157,7 +167,7 @@ def test_counts_stop_at_what_a_byte_holds():
 
 @pytest.mark.parametrize("blob", [None, b"", pack([])])
 def test_no_words_is_an_answer_too(blob):
-    assert occurrences(blob, [1, 2], [3]) == ((0, 0), (False,))
+    assert count_occurrences(blob, [1, 2], [3]) == ((0, 0), (False,))
     assert list(unpack(blob)) == []
 
 
@@ -170,7 +180,7 @@ def test_a_damaged_blob_counts_as_no_words():
         whole + b"x",
         b"\x01",
     ):
-        assert occurrences(damaged, [hashed("owl")], [1])[0][0] in (0, 1)
+        assert count_occurrences(damaged, [hash_word("owl")], [1])[0][0] in (0, 1)
         list(unpack(damaged))
 
 
@@ -184,12 +194,12 @@ WORD = st.text(alphabet="abcdeé漢", min_size=1, max_size=3)
     st.lists(st.tuples(WORD, WORD), max_size=8),
 )
 def test_occurrences_agree_with_counting(words, asked, pairs):
-    counts = Counter(map(hashed, words))
+    counts = Counter(map(hash_word, words))
     beside = {pair_hash(pair) for pair in paired(words)}
-    found, together = occurrences(
-        pack(words), [hashed(word) for word in asked], [pair_hash(pair) for pair in pairs]
+    found, together = count_occurrences(
+        pack(words), [hash_word(word) for word in asked], [pair_hash(pair) for pair in pairs]
     )
-    assert found == tuple(counts[hashed(word)] for word in asked)
+    assert found == tuple(counts[hash_word(word)] for word in asked)
     assert together == tuple(pair_hash(pair) in beside for pair in pairs)
 
 
@@ -199,7 +209,7 @@ def test_any_text_can_be_indexed(text):
     words = tokenize(text)
     assert words == tokenize(prepare(text), prepared=True)
     assert all(word and word.strip() == word for word in words)
-    found, _ = occurrences(pack(words), [hashed(word) for word in words], [])
+    found, _ = count_occurrences(pack(words), [hash_word(word) for word in words], [])
     assert all(found)
 
 

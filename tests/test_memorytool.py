@@ -367,10 +367,10 @@ class Late(MemoryTool):
     """A tool of another process, which looked at the files just before this one changed them."""
 
     def look(self):
-        self.seen = [self._stored()]
+        self.seen = [self._list_files()]
         return self
 
-    def _stored(self):
+    def _list_files(self):
         return self.seen.pop() if getattr(self, "seen", ()) else super()._stored()
 
 

@@ -33,7 +33,7 @@ from bethink.project import find
 from bethink.store import open_store
 from bethink.store import postgres as postgres_store
 from bethink.store.pg import connection as schema
-from bethink.store.pg.connection import Database, shown
+from bethink.store.pg.connection import Database, hide_password
 from bethink.store.postgres import PostgresStore
 from bethink.types import Batch, Entity, Entry, Relation, Source
 
@@ -106,7 +106,7 @@ def test_a_url_that_is_none_is_told(tmp_path):
     ],
 )
 def test_a_url_is_shown_without_its_password(url, expected):
-    assert shown(url) == expected
+    assert hide_password(url) == expected
     said = str(explain(Config(database=url)))
     assert "hunter2" not in said and "hun%40ter2" not in said and "team" in said
 
@@ -388,7 +388,7 @@ def test_a_model_comes_back_with_another_size_where_it_has_no_vectors_left(tenan
     tenant.write(Batch(at=NOW, vectors={memory.id: [small]}, model=MODEL))
     assert (
         len(tenant.nearest(small, MODEL, seen(), 5).items) == 1
-        and tenant.cached([bytes(16)], MODEL) == {}
+        and tenant.read_cache([bytes(16)], MODEL) == {}
     )
     assert tenant.check(deep=True) == []
 

@@ -362,9 +362,9 @@ def test_a_purge_empties_everybodys_cache_of_its_text():
     key = cache_key(vector_text(None, memory.content))
     put(anna, memory)
     put(ben, make("something else"), cache={key.hex(): [vector("y")]})
-    assert set(ben.cached([key], MODEL)) == {key} and anna.cached([key], MODEL) == {}
+    assert set(ben.read_cache([key], MODEL)) == {key} and anna.read_cache([key], MODEL) == {}
     anna.write(Batch(at=NOW, purge=(memory.id,)))
-    assert ben.cached([key], MODEL) == {}
+    assert ben.read_cache([key], MODEL) == {}
 
 
 def test_what_is_personal_is_refused_where_nobody_is_named(two):
@@ -571,7 +571,7 @@ class Player:
         assert self.store.keys([id]) == {} and self.store.records([id]) == []
         assert (
             self.store.duplicates([content_hash(id)], HERE) == {}
-            and self.store.tombstoned([content_hash(id)]) == set()
+            and self.store.find_purged([content_hash(id)]) == set()
         )
         for attempt in (
             lambda: self.store.resolve(id),

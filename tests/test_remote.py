@@ -522,7 +522,7 @@ def test_conversations_travel_through_the_server_when_asked_for(anna, served, tm
         report, _ = run.run(Shared({}, frozenset()))
         assert report.left == ()
     assert stores[1].sessions([HERE]) == stores[0].sessions([HERE]) != []
-    assert stores[1].known_turns(HERE, [b"\x01" * 16])
+    assert stores[1].find_known_turns(HERE, [b"\x01" * 16])
     ids = [memory.id for memory in stores[1].list(everything(HERE))]
     assert len(stores[1].relations(ids)) == 2
     for store in stores:

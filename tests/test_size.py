@@ -19,13 +19,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 362_433,
+    "tokens": 362_305,
     "lines": 53_560,
-    "files": 174,
+    "files": 173,
     "import cycles": 0,
     "function-level imports of our own": 60,
     "functions of complexity over 15": 27,
-    "test lines": 49_361,
+    "test lines": 49_225,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 39, "search": 34, "hook": 28, "backfill": 48}

@@ -423,7 +423,7 @@ def test_a_filter_may_name_as_many_things_as_there_are(store):
         )
     key = store.keys([memory.id])[memory.id]
     assert (
-        store.in_spans(many, seen(), 5)
+        store.list_in_spans(many, seen(), 5)
         == [key]
         == [key for key, _ in store.by_entity(many, seen(), 5).items]
     )
@@ -737,7 +737,7 @@ def test_resetting_everything_leaves_nothing_and_works_on(store, march):
         found.cached,
     ) == (0, 0, 0, 0, 0, 0)
     assert set(found.vectors.values()) <= {0}
-    assert store.tombstoned([content_hash(f"{OWL} of plain")]) == set()
+    assert store.find_purged([content_hash(f"{OWL} of plain")]) == set()
     assert store.check(deep=True) == []
     assert put(store, make(f"{OWL} of plain")).added == 1
     assert len(by_words(store, "owl")) == len(by_meaning(store, OWL)) == 1

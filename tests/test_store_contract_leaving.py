@@ -48,7 +48,7 @@ def answer(store, answer, question) -> None:
 
 def cached(store, *texts) -> set[str]:
     """Those of these texts whose vectors are kept."""
-    found = store.cached([cache_key(text) for text in texts], MODEL)
+    found = store.read_cache([cache_key(text) for text in texts], MODEL)
     return {text for text in texts if cache_key(text) in found}
 
 

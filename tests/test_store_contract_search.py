@@ -418,7 +418,7 @@ def test_a_text_that_changed_without_a_model_is_no_longer_found_by_its_old_meani
     assert by_meaning(store, memory.content) == [memory.id]
     change(store, memory.id, content="a lighthouse", content_hash=content_hash("a lighthouse"))
     assert by_meaning(store, "the heron stands in the reeds") == []
-    assert store.unembedded(MODEL, 10)[0].id == memory.id
+    assert store.list_unembedded(MODEL, 10)[0].id == memory.id
 
 
 def test_the_removal_of_many_vectors_among_those_of_another_scope(backend, store):
@@ -446,12 +446,12 @@ def test_made_vectors_are_kept_by_text_and_model(backend, store):
     keys = [bytes(range(16)), bytes(range(16, 32))]
     store.write(Batch(at=NOW, model=MODEL, cache={keys[0].hex(): one, keys[1].hex(): two}))
     for reader in (store, backend.open()):
-        found = reader.cached([*keys, bytes(16)], MODEL)
+        found = reader.read_cache([*keys, bytes(16)], MODEL)
         assert set(found) == set(keys)
         for key, matrix in zip(keys, (one, two), strict=True):
             np.testing.assert_allclose(np.stack(found[key]), matrix, atol=0.005)
-    assert store.cached(keys, "another-model") == {}
-    assert store.cached([], MODEL) == {}
+    assert store.read_cache(keys, "another-model") == {}
+    assert store.read_cache([], MODEL) == {}
 
 
 def test_what_has_no_vector_of_a_model_is_listed_oldest_first(store):
@@ -459,8 +459,8 @@ def test_what_has_no_vector_of_a_model_is_listed_oldest_first(store):
     never = make("never to be embedded", metadata={"vector_index": False})
     put(store, bare, also, never, embed=False)
     put(store, embedded)
-    assert [memory.id for memory in store.unembedded(MODEL, 10)] == [bare.id, also.id]
-    assert [memory.id for memory in store.unembedded(MODEL, 1)] == [bare.id]
+    assert [memory.id for memory in store.list_unembedded(MODEL, 10)] == [bare.id, also.id]
+    assert [memory.id for memory in store.list_unembedded(MODEL, 1)] == [bare.id]
     assert store.count_unembedded(MODEL) == store.overview().unembedded == 2
     assert store.count_unembedded("another-model") == 3
     assert store.models() == [MODEL]
@@ -486,7 +486,7 @@ def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
     assert sorted(store.models()) == sorted([MODEL, "tiny"])
     assert store.drop_vectors("tiny") == 1
     assert store.models() == [MODEL]
-    assert store.cached([bytes(16)], "tiny") == {}
+    assert store.read_cache([bytes(16)], "tiny") == {}
     assert store.drop_vectors() == 1
     assert store.models() == []
     assert by_meaning(store, memory.content) == []
@@ -515,7 +515,7 @@ def test_a_text_that_changed_while_its_old_one_was_embedded_keeps_the_vectors_of
         list(keys.values()), vector("invoices go through Kafka"), MODEL, (HERE,)
     )[0]
     assert cosines[keys[edited.id]] == pytest.approx(1, abs=0.01)
-    assert [memory.id for memory in store.unembedded(MODEL, 10)] == [bare.id]
+    assert [memory.id for memory in store.list_unembedded(MODEL, 10)] == [bare.id]
     assert by_meaning(store, same.content)[0] == same.id
 
 

@@ -140,8 +140,8 @@ def test_a_message_is_taken_in_once_also_when_it_was_purged_or_forgotten(store):
     assert status == "added" and say()[1] == "known"
     store.write(Batch(at=NOW, purge=(id,)))
     assert say()[1] in ("known", "purged")
-    assert store.known_turns(HERE, [turn, b"another identity"]) == {turn}
-    assert store.known_turns(OTHER, [turn]) == set() == store.known_turns(HERE, [])
+    assert store.find_known_turns(HERE, [turn, b"another identity"]) == {turn}
+    assert store.find_known_turns(OTHER, [turn]) == set() == store.find_known_turns(HERE, [])
 
 
 def test_who_was_overtaken_writes_nothing(store):
@@ -196,7 +196,9 @@ def test_a_reset_takes_sessions_topics_and_known_messages_of_its_scopes(store):
         "t2"
     ]
     assert [session.id for session in store.sessions((HERE, OTHER))] == ["s2"]
-    assert store.known_turns(HERE, [b"1"]) == set() and store.known_turns(OTHER, [b"1"]) == {b"1"}
+    assert store.find_known_turns(HERE, [b"1"]) == set() and store.find_known_turns(
+        OTHER, [b"1"]
+    ) == {b"1"}
     assert store.check(deep=True) == []
 
 
@@ -217,10 +219,10 @@ def test_topics_without_a_vector_are_listed_and_get_one_unless_they_changed_mean
     store.write(Batch(at=NOW, spans=tuple((one, ()) for one in topics), add=(Entry(gone),)))
     put_spans(store, topic("embedded", "Herons"))
     store.write(Batch(at=NOW, purge=(gone.id,)))
-    found = store.unembedded_spans(MODEL, 10)
+    found = store.list_unembedded_spans(MODEL, 10)
     assert [span.id for span in found] == ["plain", "changed"]
-    assert [span.id for span in store.unembedded_spans(MODEL, 1)] == ["plain"] and len(
-        store.unembedded_spans("another", 10)
+    assert [span.id for span in store.list_unembedded_spans(MODEL, 1)] == ["plain"] and len(
+        store.list_unembedded_spans("another", 10)
     ) == 3
     store.write(Batch(at=NOW, spans=((topic("changed", "Deploying"), ()),)))
     texts = {span.id: f"{span.name}\n{span.summary}" for span in found}
@@ -228,7 +230,7 @@ def test_topics_without_a_vector_are_listed_and_get_one_unless_they_changed_mean
     store.write(
         Batch(at=NOW, span_vectors=vectors | {"nobody": [vector("x")]}, made_of=texts, model=MODEL)
     )
-    assert [span.id for span in store.unembedded_spans(MODEL, 10)] == ["changed"]
+    assert [span.id for span in store.list_unembedded_spans(MODEL, 10)] == ["changed"]
     assert near(store, "Owls at night")[0] == "plain" and "changed" not in near(
         store, "Redis cache"
     )

@@ -86,13 +86,13 @@ def test_taking_the_same_twice_changes_nothing(full, store):
 
 def test_what_was_purged_stays_purged_in_the_other_store(full, store):
     pour(full, store)
-    assert store.tombstoned([content_hash("gone")]) == {content_hash("gone")}
+    assert store.find_purged([content_hash("gone")]) == {content_hash("gone")}
     assert put(store, make("gone", scope=PERSONAL)).outcomes[0].status == "purged"
 
 
 def test_a_message_that_was_taken_in_is_known_in_the_other_store(full, store):
     pour(full, store)
-    assert store.known_turns(HERE, [b"\x01" * 16, b"\x02" * 16]) == {b"\x01" * 16}
+    assert store.find_known_turns(HERE, [b"\x01" * 16, b"\x02" * 16]) == {b"\x01" * 16}
 
 
 def test_only_the_scopes_that_are_asked_for_come_out(full):
@@ -245,14 +245,14 @@ def test_what_is_gone_leaves_no_trace_and_may_come_back(store):
 
 
 def test_a_note_goes_in_with_its_bundle_or_not_at_all(store):
-    assert store.noted("place") is None
+    assert store.read_note("place") is None
     store.take(Bundle(scopes=((HERE, "shop", ""),)), note=("place", "here"))
     store.take(Bundle(), note=("place", "there"))
-    assert store.noted("place") == "there"
+    assert store.read_note("place") == "there"
     wrong = record(make("Tea"))._replace(vectors=(("m", 64, b"short"),))
     with pytest.raises(InvalidInput, match="bytes"):
         store.take(Bundle(records=(record(make("Coffee")), wrong)), note=("place", "nowhere"))
-    assert store.noted("place") == "there"
+    assert store.read_note("place") == "there"
     assert store.count(everything()) == 0
 
 
@@ -279,7 +279,7 @@ def test_what_is_purged_or_reset_is_quoted_by_no_answer_that_was_kept(store):
             store.take(Bundle(), note=(name, "gone"))
 
     def kept():
-        return [name for name in ("answer:1", "answers", "place") if store.noted(name)]
+        return [name for name in ("answer:1", "answers", "place") if store.read_note(name)]
 
     keep()
     change(store, other.id, importance=3.0)
@@ -297,7 +297,7 @@ def test_tombstones_of_two_stores_are_not_mixed(full, store):
     store.write(Batch(at=NOW, purge=(mine.id,)))
     with pytest.raises(StoreError, match="purged"):
         store.take(full.export("tombstones", "", 10)[0])
-    assert store.tombstoned([content_hash("mine")])
+    assert store.find_purged([content_hash("mine")])
 
 
 def test_a_bundle_survives_json(full):

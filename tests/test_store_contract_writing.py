@@ -95,7 +95,7 @@ def test_what_was_purged_is_refused_unless_it_is_allowed(store):
     put(store, first)
     receipt = store.write(Batch(at=NOW, purge=(first.id,)))
     assert receipt.purged == 1
-    assert store.tombstoned([first.content_hash, content_hash("else")]) == {first.content_hash}
+    assert store.find_purged([first.content_hash, content_hash("else")]) == {first.content_hash}
     again = make("the wedding is on the 12th of May")
     assert put(store, again).outcomes[0].status == "purged"
     assert put(store, again._replace(scope=OTHER)).outcomes[0].status == "purged"
@@ -417,7 +417,7 @@ def test_what_was_told_under_the_name_of_a_document_is_none_of_its_passages(stor
         linked.id: "note",
         passage.id: "markdown",
     }
-    assert [held.memory.id for held in store.held(HERE, uri)] == [passage.id]
+    assert [held.memory.id for held in store.list_passages(HERE, uri)] == [passage.id]
     assert [memory.id for memory in store.around(passage.id, 9, 9)] == [passage.id]
     assert [memory.id for memory in store.around(told.id, 9, 9)] == [told.id]
     change(store, told.id, tags=["edited"])

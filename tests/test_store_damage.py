@@ -108,7 +108,7 @@ def test_a_derived_part_that_disagrees_is_found_and_made_anew(path, opened, sql,
     opened.write(
         Batch(
             at=NOW,
-            vectors={memory.id: vectors_of(memory) for memory in opened.unembedded(MODEL, 10)},
+            vectors={memory.id: vectors_of(memory) for memory in opened.list_unembedded(MODEL, 10)},
             model=MODEL,
         )
     )
@@ -190,7 +190,7 @@ def attempts(memory: Bethink) -> list[tuple[str, object]]:
         ("add", lambda: memory.add("a text of its own")),
         ("history", lambda: [store.history(memory.id) for memory in store.list(all, 3)]),
         ("rebuild", store.rebuild),
-        ("unembedded", lambda: store.unembedded("x", 50)),
+        ("unembedded", lambda: store.list_unembedded("x", 50)),
         ("backup", lambda: memory.backup(Path(store.path).with_name("copy.db"))),
         ("reset", lambda: memory.reset([HERE])),
         ("close", memory.close),
@@ -285,5 +285,5 @@ def test_a_damaged_vector_is_found_and_made_anew(path, opened, sql):
     raw(path, sql)
     assert [problem.part for problem in opened.check(deep=True)] == ["vectors"]
     opened.rebuild()
-    assert len(opened.unembedded(MODEL, 10)) == 1
+    assert len(opened.list_unembedded(MODEL, 10)) == 1
     assert opened.check(deep=True) == []

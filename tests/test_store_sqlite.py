@@ -627,8 +627,8 @@ def test_a_database_of_every_earlier_version_opens_and_is_whole(dump, path):
     assert (mine.importance, mine.access_count, new.tags) == (8.0, 1, ("cache",))
     assert [event.action for event in store.history(mine.id)] == ["add", "update"]
     assert [relation.type for relation in store.relations([old.id])] == ["supersedes"]
-    assert store.tombstoned([content_hash("The wedding is in May")])
-    assert set(store.cached([bytes(16)], MODEL)) == {bytes(16)}
+    assert store.find_purged([content_hash("The wedding is in May")])
+    assert set(store.read_cache([bytes(16)], MODEL)) == {bytes(16)}
     assert store.source(HERE, "docs/deploy.md") == Source(
         "docs/deploy.md", "markdown", "hash", 9, {}
     )

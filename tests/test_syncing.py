@@ -176,7 +176,7 @@ def test_what_is_forgotten_purged_or_retired_goes_on_the_other_side_too(laptops,
     assert ben.sync() == Report(merged=1, removed_here=2)
     for each in (store, ben.store):
         assert each.get([purged.id, retired.id]) == []
-        assert each.tombstoned([content_hash("Purged"), content_hash("Retired")]) == {
+        assert each.find_purged([content_hash("Purged"), content_hash("Retired")]) == {
             content_hash("Purged")
         }
     assert texts(ben.store) == {"Kept"}
@@ -200,7 +200,7 @@ def test_a_purge_wins_over_a_change_and_a_change_over_a_retirement(laptops):
     assert texts(anna.store) == {"Retired"}
     ben.sync()
     assert texts(anna.store) == texts(ben.store) == {"Retired"}
-    assert ben.store.tombstoned([content_hash("Purged")])
+    assert ben.store.find_purged([content_hash("Purged")])
 
 
 def test_what_was_told_is_still_told_after_a_document_of_the_same_name_was_read(laptops, store):
@@ -300,7 +300,7 @@ def test_conversations_and_documents_come_only_when_asked_for(laptops, store):
     }
     assert ben.store.sessions([HOME]) == anna.store.sessions([HOME])
     assert ben.store.spans("session-1", [HOME]) == anna.store.spans("session-1", [HOME])
-    assert ben.store.known_turns(HOME, [b"\x01" * 16])
+    assert ben.store.find_known_turns(HOME, [b"\x01" * 16])
     assert ben.store.source(HOME, "docs/a.md") == anna.store.source(HOME, "docs/a.md")
     assert ben.store.nearest_spans(EMBEDDER.query("Redis or not"), MODEL, [HOME], 1)
     assert anna.sync(everything_too) == ben.sync(everything_too) == Report()

@@ -12,7 +12,7 @@ from bethink.config import Config
 from bethink.errors import BethinkError
 from bethink.features import tending
 from bethink.features.sync import CONVERSATIONS, TOLD, Shared, StorePeer, Sync
-from bethink.store.bundle import texts, version
+from bethink.store.bundle import list_texts, version
 from bethink.store.sqlite import SqliteStore
 from bethink.text.ids import new_id
 from bethink.types import Batch, Change, Entry, Filter, Relation, Source
@@ -166,7 +166,9 @@ class Side:
 
     def purge(self, id, _):
         self.purged[id] = {
-            text for text in texts(self.store.records([id])[0]) if not text.startswith("Everybody")
+            text
+            for text in list_texts(self.store.records([id])[0])
+            if not text.startswith("Everybody")
         }
         self.memory.forget(id, purge=True)
 
@@ -195,7 +197,7 @@ def gone(purged, *sides: Side) -> bool:
     """Whether nothing that was purged is left, not even in the history of something else."""
     words = set().union(*purged.values())
     records = [record for side in sides for record in side.all().values()]
-    return not any(record.memory.id in purged or texts(record) & words for record in records)
+    return not any(record.memory.id in purged or list_texts(record) & words for record in records)
 
 
 @pytest.mark.parametrize("what", [(TOLD,), (TOLD, CONVERSATIONS)], ids=["told", "all"])

@@ -396,7 +396,7 @@ class Bethink:
             return {}
         texts = {memory.id: vector_text(memory.section, memory.content) for memory in memories}
         try:
-            return make_batch_parts("vectors", texts, embedder, self.recent, self.store.cached)
+            return make_batch_parts("vectors", texts, embedder, self.recent, self.store.read_cache)
         except EmbeddingError as error:
             self._model.failed(error)
             return {}

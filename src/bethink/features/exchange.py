@@ -28,16 +28,16 @@ from bethink.features.memorytool import SOURCE as TOOL_FILES
 from bethink.features.merging import merge
 from bethink.ingest.conversation import identity as turn_identity
 from bethink.ingest.redact import redact_value
-from bethink.store import located, open_copy
+from bethink.store import locate_database, open_copy
 from bethink.store.base import Store
 from bethink.store.bundle import (
     Bundle,
     Record,
     Stored,
     export_items,
-    paged,
     record_from_json,
     record_to_json,
+    split_pages,
     version,
 )
 from bethink.store.places import content_hash
@@ -149,7 +149,7 @@ def _read_file(memory: Bethink, file: Path, trusted: bool) -> tuple[list[Given],
     """Everything in a file, checked, and the names and paths of its scopes where it tells them."""
     names: dict[str, tuple[str, str]] = {}
     try:
-        if _is_database(file, located(memory.config, memory.project)):
+        if _is_database(file, locate_database(memory.config, memory.project)):
             with open_copy(file) as store:
                 found = list(_read_database(store))
                 for key, *called in export_items(store, "scopes", PAGE):
@@ -338,11 +338,11 @@ def _find_known(store: Store, given: Sequence[Given]) -> tuple[dict[str, str], d
     """What becomes of each, by its id in the file; and under which id it is known here, or will be."""
     fate: dict[str, str] = {}
     ids: dict[str, str] = {}
-    for page in paged(given, PAGE):
+    for page in split_pages(given, PAGE):
         wanted = [id for one in page for id in _own_ids(one.memory)]
         there = {one.id: one.scope for one in store.get(wanted)}
         hashes = [one.memory.content_hash for one in page]
-        purged = store.tombstoned(hashes)
+        purged = store.find_purged(hashes)
         twins = {
             scope: store.duplicates(hashes, scope) for scope in {one.memory.scope for one in page}
         }
@@ -399,7 +399,7 @@ def _put_new(
     """Puts memories in, page by page. Returns how many somebody else put in meanwhile."""
     projects.pin(memory.project)
     left = done = 0
-    for page in paged(new, PAGE):
+    for page in split_pages(new, PAGE):
         try:
             left += _put_page(memory, [one.record for one in page], called)
         except BethinkError as error:
@@ -456,7 +456,7 @@ def _embed(memory: Bethink, records: Iterable[Record]) -> list[Record]:
 def _merge_known(memory: Bethink, known: Sequence[Record]) -> int:
     """Brings one's own changes elsewhere into memories that are here too: histories are merged as a sync merges them."""
     merged = 0
-    for page in paged([one for one in known if one.events], PAGE):
+    for page in split_pages([one for one in known if one.events], PAGE):
         theirs = {one.memory.id: one for one in page}
         mine = {one.memory.id: one for one in memory.store.records(list(theirs))}
         both = [merge(one, theirs[id]).record for id, one in mine.items()]
@@ -476,7 +476,7 @@ def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
         for link in one.relations
     )
     number = 0
-    for page in paged(list(links), PAGE):
+    for page in split_pages(list(links), PAGE):
         there = {
             one.id for one in memory.store.get(sorted({end for link in page for end in link[:2]}))
         }

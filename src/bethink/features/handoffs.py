@@ -104,12 +104,12 @@ def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
     # Not needed to read one, which hooks do in a hurry.
     from bethink.ingest.pipeline import clean_passage
 
-    project, branch = _named(memory, handoff.project, handoff.branch)
-    handoff = _checked(handoff._replace(project=project, branch=branch))
+    project, branch = _resolve_names(memory, handoff.project, handoff.branch)
+    handoff = _check_handoff(handoff._replace(project=project, branch=branch))
     handoff = handoff._replace(
         memory_ids=tuple(dict.fromkeys(memory.resolve(id) for id in handoff.memory_ids))
     )
-    before = [found for found in _live(memory) if _place(found) == (project, branch)]
+    before = [found for found in _list_live(memory) if _get_place(found) == (project, branch)]
     passage = Passage(
         render_handoff(handoff),
         kind="handoff",
@@ -144,10 +144,10 @@ def find_latest(
 ) -> LatestHandoff | None:
     """The newest handoff of this branch, or of any branch where it has none. What the user and their agents wrote comes before
     what was imported, however new and whichever branch that says it is for."""
-    known = [(found, read_handoff(found)) for found in _live(memory)]
+    known = [(found, read_handoff(found)) for found in _list_live(memory)]
     name, asked = project or memory.project.name, branch or find_branch(memory.project.worktree)
     if any("[REDACTED" in handoff.project + handoff.branch for _, handoff in known):
-        name, asked = _named(
+        name, asked = _resolve_names(
             memory, name, asked
         )  # only then, because a hook that starts a session has no time for all the rules
     mine = [(found, handoff) for found, handoff in known if handoff.project == name]
@@ -160,7 +160,9 @@ def find_latest(
 
 def list_branches(memory: Bethink) -> list[str]:
     """The branches that have a handoff, those with the newest first."""
-    return list(dict.fromkeys(branch for found in _live(memory) if (branch := _place(found)[1])))
+    return list(
+        dict.fromkeys(branch for found in _list_live(memory) if (branch := _get_place(found)[1]))
+    )
 
 
 def read_handoff(memory: Memory) -> Handoff:
@@ -254,22 +256,22 @@ def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
     return Handoff(**{"summary": "", **fields})
 
 
-def _named(memory: Bethink, project: str, branch: str) -> tuple[str, str]:
+def _resolve_names(memory: Bethink, project: str, branch: str) -> tuple[str, str]:
     """The project and the branch that are meant, in the form in which they are stored."""
     return redact(project.strip() or memory.project.name).text, redact(
         branch.strip() or find_branch(memory.project.worktree)
     ).text
 
 
-def _checked(handoff: Handoff) -> Handoff:
+def _check_handoff(handoff: Handoff) -> Handoff:
     """The handoff without empty items, if it has a summary and is not endless."""
     if not handoff.summary.strip():
         raise InvalidInput(
             "The handoff has no summary.", "Say in a sentence or two where things stand."
         )
-    _short("summary", handoff.summary, SUMMARY)
+    _check_length("summary", handoff.summary, SUMMARY)
     for name in ("project", "branch"):
-        _short(name, getattr(handoff, name), NAME)
+        _check_length(name, getattr(handoff, name), NAME)
         if _CONTROL.search(getattr(handoff, name)):
             raise InvalidInput(
                 f"The handoff's {name} holds a line break or another control character.",
@@ -287,11 +289,11 @@ def _checked(handoff: Handoff) -> Handoff:
                 "Keep what matters next.",
             )
         for item in items:
-            _short(name, item, ITEM)
+            _check_length(name, item, ITEM)
     return handoff._replace(**lists)
 
 
-def _short(name: str, text: str, most: int) -> None:
+def _check_length(name: str, text: str, most: int) -> None:
     if len(text) > most:
         raise InvalidInput(
             f"The handoff's {name} has {len(text):,} characters; {most:,} are the most.",
@@ -299,7 +301,7 @@ def _short(name: str, text: str, most: int) -> None:
         )
 
 
-def _live(memory: Bethink) -> Sequence[Memory]:
+def _list_live(memory: Bethink) -> Sequence[Memory]:
     """The handoffs that hold, newest first: so many that imported ones, however many, do not keep the user's own out."""
     wanted = memory.filter(kinds=("handoff",), scopes=(memory.scope,))
     found: list[Memory] = []
@@ -310,6 +312,6 @@ def _live(memory: Bethink) -> Sequence[Memory]:
     return found
 
 
-def _place(found: Memory) -> tuple[str, str]:
+def _get_place(found: Memory) -> tuple[str, str]:
     handoff = read_handoff(found)
     return handoff.project, handoff.branch

@@ -79,21 +79,21 @@ def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tu
     if queue == "promotions":
         found = promotion.candidates(memory, most)
     else:
-        listed = memory.list(filter=_wanted(memory, queue), limit=most)
+        listed = memory.list(filter=_filter_queue(memory, queue), limit=most)
         if queue == "doubtful":
             unwanted = memory.list(filter=memory.filter(tags=(TO_FORGET,)), limit=most)
             listed = [*unwanted, *(one for one in listed if TO_FORGET not in one.tags)]
         found = [(one, _why(queue, one)) for one in listed]
-    yield from ((one, reason) for one, reason in found[start:] if queue not in _kept(one))
+    yield from ((one, reason) for one, reason in found[start:] if queue not in _read_kept(one))
 
 
-def _kept(one: Memory) -> set[str]:
+def _read_kept(one: Memory) -> set[str]:
     """The queues that somebody took a memory out of. Metadata may come from elsewhere, and hold anything."""
     found = one.metadata.get(KEPT)
     return set(map(str, found)) if isinstance(found, list | tuple) else set()
 
 
-def _wanted(memory: Bethink, queue: str) -> Filter:
+def _filter_queue(memory: Bethink, queue: str) -> Filter:
     if queue == "questions":
         return memory.filter(kinds=("question", "problem"), answered=False)
     return memory.filter(kinds=COMPARED, max_trust=TRUST["import"], include_quarantined=True)
@@ -126,17 +126,17 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
         for around in tending.survey(memory, page, near_by, NEAREST, quick=True):
             start += 1
             for pair in find(memory, around):
-                if not (queue == "contradictions" and _settled(memory, pair)):
+                if not (queue == "contradictions" and _is_settled(memory, pair)):
                     found.setdefault(tuple(sorted((pair.keep.id, pair.other.id))), pair)
             if len(found) >= limit or time.thread_time() > until:
                 done = True
                 break
-    items = [Item(queue, (pair.keep, pair.other), _said(pair)) for pair in found.values()]
+    items = [Item(queue, (pair.keep, pair.other), _describe(pair)) for pair in found.values()]
     more = done and bool(memory.list(filter=seen, limit=1, offset=start))
     return Queue(tuple(items), start, start if more else None)
 
 
-def _settled(memory: Bethink, pair: Pair) -> bool:
+def _is_settled(memory: Bethink, pair: Pair) -> bool:
     """Whether somebody said how the two stand to each other, other than that they disagree."""
     ends = {pair.keep.id, pair.other.id}
     return any(
@@ -145,7 +145,7 @@ def _settled(memory: Bethink, pair: Pair) -> bool:
     )
 
 
-def _said(pair: Pair) -> str:
+def _describe(pair: Pair) -> str:
     known = pair.reason in (tending.MARKED, tending.PROPOSED)
     return pair.reason if known else f"{pair.reason} ({pair.similarity:.2f})"
 
@@ -179,7 +179,7 @@ def _distrust(memory: Bethink, id: str) -> None:
 def _mark(memory: Bethink, id: str, queue: str, keep: bool) -> None:
     """Takes a memory out of a queue as it is, or lets it be asked about again."""
     one = memory.one(id)
-    left = sorted({*_kept(one), queue} if keep else _kept(one) - {queue})
+    left = sorted({*_read_kept(one), queue} if keep else _read_kept(one) - {queue})
     others = {name: value for name, value in one.metadata.items() if name != KEPT}
     memory.update(id, metadata={**others, KEPT: left} if left else others)
 

@@ -76,7 +76,7 @@ class MemoryTool:
 
     def clear(self) -> str:
         """Forgets every file of the scope."""
-        self.memory.forget(*(one.id for _, one in self._stored()))
+        self.memory.forget(*(one.id for _, one in self._list_files()))
         return "All memory cleared"
 
     def runnable(self) -> Any:
@@ -111,7 +111,7 @@ class MemoryTool:
         if resolved in files or _is_directory(resolved, files):
             raise InvalidInput(f"File {path} already exists")
         _check_parents(path, resolved, files)
-        content, metadata = _kept(resolved, text)
+        content, metadata = _split_text(resolved, text)
         passage = Passage(content, kind="general", section=resolved, metadata=metadata)
         outcome = self.memory.ingest(
             [(Source(SOURCE, "note"), [passage])],
@@ -126,7 +126,7 @@ class MemoryTool:
         return f"File created successfully at: {path}"
 
     def _str_replace(self, command: Mapping[str, Any]) -> str:
-        path, file = self._existing(command)
+        path, file = self._find_file(command)
         old, new = _text(command, "old_str"), _text(command, "new_str", "")
         text = text_of(file)
         places = _find_places(text, old)
@@ -148,7 +148,7 @@ class MemoryTool:
         return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
 
     def _insert(self, command: Mapping[str, Any]) -> str:
-        path, file = self._existing(command)
+        path, file = self._find_file(command)
         at, text = command.get("insert_line"), _text(command, "insert_text")
         lines = text_of(file).split("\n")
         if lines[-1] == "":
@@ -166,7 +166,7 @@ class MemoryTool:
         path, resolved = _path(command, "path")
         if resolved == ROOT:
             raise InvalidInput("Cannot delete the /memories directory itself")
-        found = [one.id for name, one in self._stored() if _is_below(name, resolved)]
+        found = [one.id for name, one in self._list_files() if _is_below(name, resolved)]
         if not found:
             raise InvalidInput(f"The path {path} does not exist")
         self.memory.forget(*found)
@@ -177,7 +177,7 @@ class MemoryTool:
         new_path, new = _new_path(command, "new_path")
         if old == ROOT:
             raise InvalidInput("Cannot rename the /memories directory itself")
-        stored = self._stored()
+        stored = self._list_files()
         files = dict(stored)
         if new in files or _is_directory(new, files):
             raise InvalidInput(f"The destination {new_path} already exists")
@@ -194,9 +194,9 @@ class MemoryTool:
 
     def _files(self) -> dict[str, Memory]:
         """The files of the scope by their paths; of two that were made at once under one path, the newer."""
-        return dict(self._stored())
+        return dict(self._list_files())
 
-    def _stored(self) -> list[tuple[str, Memory]]:
+    def _list_files(self) -> list[tuple[str, Memory]]:
         """Every file of the scope with its path, the one changed last behind the others."""
         # What says the same elsewhere may have replaced a file for searches; for whoever keeps it, it is still there.
         filter = self.memory.filter(
@@ -205,7 +205,7 @@ class MemoryTool:
         found = sorted(self.memory.export(filter), key=lambda one: one.updated_at)
         return [(str(path), one) for one in found if (path := one.metadata.get("path"))]
 
-    def _existing(self, command: Mapping[str, Any]) -> tuple[str, Memory]:
+    def _find_file(self, command: Mapping[str, Any]) -> tuple[str, Memory]:
         path, resolved = _path(command, "path")
         files = self._files()
         if resolved in files:
@@ -215,7 +215,7 @@ class MemoryTool:
         raise InvalidInput(f"The path {path} does not exist. Please provide a valid path.")
 
     def _rewrite(self, file: Memory, text: str) -> None:
-        content, metadata = _kept(str(file.metadata["path"]), text)
+        content, metadata = _split_text(str(file.metadata["path"]), text)
         self.memory.update(file.id, content=content, metadata=metadata, was=file)
 
     def _move(self, paths: Sequence[tuple[Memory, str]]) -> None:
@@ -239,7 +239,7 @@ def text_of(file: Memory) -> str:
     return f"{kept.get('before', '')}{'' if kept.get('empty') else file.content}{kept.get('after', '')}"
 
 
-def _kept(path: str, text: str) -> tuple[str, dict[str, Any]]:
+def _split_text(path: str, text: str) -> tuple[str, dict[str, Any]]:
     """A file's text as a memory holds it: without the white space around it, which is kept beside."""
     text = text.replace("\x00", "")
     content = text.strip()

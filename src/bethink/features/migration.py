@@ -76,7 +76,7 @@ def migrate(
 
 def _claim(target: Store, origin: str) -> bool:
     """Notes whose memories a database is for, if it has none of its own. Says whether an earlier run had done so."""
-    noted = target.noted(NOTE)
+    noted = target.read_note(NOTE)
     if noted == origin:
         return True
     overview = target.overview()
@@ -137,7 +137,7 @@ def map_scopes(source: Store, target: Store) -> dict[str, str]:
     if to_team == from_team:
         return {}
     known = list(export_items(source, "scopes", PAGE))
-    before = json.loads(source.noted(SCOPES) or "{}") if from_team else {}
+    before = json.loads(source.read_note(SCOPES) or "{}") if from_team else {}
     names = {
         key: before.get(key) or _find_scope(key, name, path, to_team) for key, name, path in known
     }

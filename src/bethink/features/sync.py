@@ -27,10 +27,10 @@ from bethink.store.bundle import (
     digest,
     export_items,
     item_key,
-    paged,
+    list_texts,
     rename_scopes,
     sign_bundle,
-    texts,
+    split_pages,
     version,
 )
 from bethink.store.places import content_hash
@@ -89,7 +89,7 @@ class Peer(Protocol):
         Returns the ids that stayed."""
         ...
 
-    def purged(self, hashes: Sequence[str]) -> set[str]: ...
+    def find_purged(self, hashes: Sequence[str]) -> set[str]: ...
 
     def places(self) -> Bundle: ...
 
@@ -200,8 +200,8 @@ class StorePeer:
             )
         return left
 
-    def purged(self, hashes: Sequence[str]) -> set[str]:
-        return self.store.tombstoned(hashes)
+    def find_purged(self, hashes: Sequence[str]) -> set[str]:
+        return self.store.find_purged(hashes)
 
     def places(self) -> Bundle:
         parts: dict[str, Any] = {part: tuple(self._items(part)) for part in PLACES}
@@ -257,9 +257,10 @@ class Sync:
         self._guard(sum(len(one.gone) + len(one.purge) for one in (here, there)), shared)
         if self.what != (TOLD,):
             self._exchange_places()
-        merged = self._merge([id for id in common if id not in self.both])
+        # Before anything is merged: nothing may be put behind what is going to be removed.
         removed_here = self._remove(self.mine, here)
         removed_there = self._remove(self.theirs, there)
+        merged = self._merge([id for id in common if id not in self.both])
         pushed = self._copy(self.mine, self.theirs, here.copy)
         pulled = self._copy(self.theirs, self.mine, there.copy)
         waiting, self.waiting = self.waiting, []
@@ -285,7 +286,7 @@ class Sync:
     def _merge(self, ids: Sequence[str]) -> int:
         """Makes one record of memories that differ, and puts it down on both peers."""
         done = 0
-        for page in paged(ids, PAGE):
+        for page in split_pages(ids, PAGE):
             found = {
                 peer: {record.memory.id: record for record in peer.fetch(page)}
                 for peer in self.peers
@@ -411,12 +412,12 @@ class Sync:
         known = [id for id in ids if id in shared.records]
         hashes = {id: {outline.lines[id].hash} for id in known}
         changed = [id for id in known if outline.lines[id].version != shared.records[id]]
-        for page in paged(
+        for page in split_pages(
             changed, PAGE
         ):  # whose text may be another one than that which was purged
             for record in having.fetch(page):
-                hashes[record.memory.id] = set(map(content_hash, texts(record)))
-        purged = lacking.purged(sorted(set().union(*hashes.values()))) if known else set()
+                hashes[record.memory.id] = set(map(content_hash, list_texts(record)))
+        purged = lacking.find_purged(sorted(set().union(*hashes.values()))) if known else set()
         purge = {id: None for id in known if hashes[id] & purged}
         gone = {
             id: shared.records[id]
@@ -442,7 +443,7 @@ class Sync:
 
     def _copy(self, source: Peer, target: Peer, ids: Sequence[str]) -> int:
         done = 0
-        for page in paged(ids, PAGE):
+        for page in split_pages(ids, PAGE):
             records = source.fetch(page)
             # Hidden ones first: they make room for a visible one with the same text.
             records.sort(key=lambda record: record.memory.deleted_at is None)
@@ -478,9 +479,9 @@ class Sync:
         ended = {link for link in one_sided if link in shared.links} | self.undone
         for peer, outline in outlines.items():
             lacking = [link for link in one_sided - ended if link not in outline.links]
-            for page in paged(sorted(lacking), PAGE):
+            for page in split_pages(sorted(lacking), PAGE):
                 peer.take(Bundle(relations=tuple(all_links[link] for link in page)), {})
-            for gone in paged(sorted(link for link in ended if link in outline.links), PAGE):
+            for gone in split_pages(sorted(link for link in ended if link in outline.links), PAGE):
                 peer.remove({}, (), gone)
         # Those of memories that could not be agreed on stay known, so that a later sync may end them.
         kept = {link for link in shared.links if link in mine.links and link in theirs.links}
@@ -498,7 +499,7 @@ class Sync:
                     for item in getattr(given, part)
                     if _is_further(part, item, there.get(item_key(part, item)))
                 ]
-                for page in paged(further, PAGE):
+                for page in split_pages(further, PAGE):
                     peer.take(Bundle(**{part: tuple(page)}), {})  # type: ignore[arg-type]
 
 

@@ -97,9 +97,9 @@ def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
     found = []
     for neighbour in around.near:
         other = neighbour.memory
-        if other.id >= around.memory.id or _related(memory, around.memory, other):
+        if other.id >= around.memory.id or _is_related(memory, around.memory, other):
             continue
-        keep, drop = _ordered(around.memory, other)
+        keep, drop = _order_by_worth(around.memory, other)
         sure = (
             neighbour.similarity >= memory.config.dedup_threshold
             and say_the_same(drop.content, keep.content)
@@ -146,12 +146,14 @@ def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
     }
     known = {id: MARKED if (id, "contradicts") in types else PROPOSED for id, _ in types}
     found = [
-        Pair(*_preferred(one, other), 1.0, known[other.id])
+        Pair(*_order_by_trust(one, other), 1.0, known[other.id])
         for other in memory.store.get(sorted(known))
         if other.deleted_at is None and other.superseded_by is None and other.scope in memory.scopes
     ]
     return found + [
-        Pair(*_preferred(one, neighbour.memory), neighbour.similarity, "seems to say otherwise")
+        Pair(
+            *_order_by_trust(one, neighbour.memory), neighbour.similarity, "seems to say otherwise"
+        )
         for neighbour in around.near
         if neighbour.memory.id not in known and _seems_opposed(around, neighbour)
     ]
@@ -188,19 +190,21 @@ def plan_consolidation(memory: Bethink, *, progress: Progress | None = None) -> 
         for pair in sure
     ]
     take(merged, slice(1, None))
-    take(_replaced(survey), slice(1, None))
+    take(_find_replaced(survey), slice(1, None))
     rest = [pair for pair in alike if not {pair.keep.id, pair.other.id} & taken]
-    take(_joined(memory, rest))
+    take(_join_texts(memory, rest))
     doubtful = [
         pair
         for pair in _contradictions(memory, survey)
         if not _is_known(pair) and not {pair.keep.id, pair.other.id} & taken
     ]
-    steps += _judged(memory, doubtful)
+    steps += _ask_about_disputes(memory, doubtful)
     steps += [
-        step for step in _answered(memory, survey) if not {one.id for one in step.memories} & taken
+        step
+        for step in _find_answered(memory, survey)
+        if not {one.id for one in step.memories} & taken
     ]
-    return steps + _expired(memory) + _unused(memory)
+    return steps + _find_expired(memory) + _find_unused(memory)
 
 
 def apply_steps(memory: Bethink, steps: Sequence[Step]) -> int:
@@ -243,12 +247,12 @@ _RELATIONS = {
 }
 
 
-def _replaced(survey: Sequence[Surroundings]) -> list[Step]:
+def _find_replaced(survey: Sequence[Surroundings]) -> list[Step]:
     """What the judge is sure of and trust allows."""
     steps = {}
     for around in survey:
         for neighbour in around.near:
-            old, new = _by_age(around.memory, neighbour.memory)
+            old, new = _order_by_age(around.memory, neighbour.memory)
             if around.says(neighbour.memory.id, "replaces", least=REPLACES) and not why_not(
                 new, old
             ):
@@ -256,7 +260,7 @@ def _replaced(survey: Sequence[Surroundings]) -> list[Step]:
     return list(steps.values())
 
 
-def _joined(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
+def _join_texts(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
     """Statements that say nearly the same put into one text, where a language model is set and finds one that loses nothing. What is
     trusted differently is kept apart: a merged text would lend one's trust to the other."""
     model = language.open_language_model(memory) if memory.config.llm and pairs else None
@@ -279,7 +283,7 @@ def _one_text(model: Model, pair: Pair) -> Step | None:
     )
 
 
-def _judged(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
+def _ask_about_disputes(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
     """What becomes of statements that seem to disagree: marked, unless a language model that is set knows better."""
     model = language.open_language_model(memory) if memory.config.llm and pairs else None
     steps = []
@@ -302,7 +306,7 @@ def _judged(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
     return steps
 
 
-def _answered(memory: Bethink, survey: Sequence[Surroundings]) -> list[Step]:
+def _find_answered(memory: Bethink, survey: Sequence[Surroundings]) -> list[Step]:
     """What was asked, or had to be done, and was settled later."""
     steps = []
     for around in survey:
@@ -328,7 +332,7 @@ def _settles(around: Surroundings, neighbour: Neighbour) -> bool:
     return find_relation(new, neighbour._replace(memory=old)) == "answers"
 
 
-def _expired(memory: Bethink) -> list[Step]:
+def _find_expired(memory: Bethink) -> list[Step]:
     now = memory.clock()
     return [
         Step("expire", (one,), f"expired on {one.expires_at:%Y-%m-%d}")
@@ -337,7 +341,7 @@ def _expired(memory: Bethink) -> list[Step]:
     ]
 
 
-def _unused(memory: Bethink) -> list[Step]:
+def _find_unused(memory: Bethink) -> list[Step]:
     """Turns of conversations that are old, were never used and hold nothing that an idea cites."""
     days = memory.config.keep_context_days
     if not days:
@@ -420,19 +424,19 @@ def _ask(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> dict[str, J
     ]
     if not wanted or not is_one_statement(one) or memory.judge is None:
         return {}
-    pairs = [tuple(each.content for each in _by_age(one, other)) for other in wanted]
+    pairs = [tuple(each.content for each in _order_by_age(one, other)) for other in wanted]
     judgements = memory.judge.relate([(old, new) for old, new in pairs])
     return {other.id: judgement for other, judgement in zip(wanted, judgements, strict=True)}
 
 
-def _related(memory: Bethink, one: Memory, other: Memory) -> bool:
+def _is_related(memory: Bethink, one: Memory, other: Memory) -> bool:
     return any(
         other.id in (relation.source, relation.target)
         for relation in memory.store.relations([one.id])
     )
 
 
-def _ordered(one: Memory, other: Memory) -> tuple[Memory, Memory]:
+def _order_by_worth(one: Memory, other: Memory) -> tuple[Memory, Memory]:
     """The one to keep first: the more trusted, then the more used, then the fuller, then the newer."""
     return (one, other) if _worth(one) >= _worth(other) else (other, one)
 
@@ -446,12 +450,12 @@ def _worth(memory: Memory) -> tuple[float, ...]:
     )
 
 
-def _preferred(one: Memory, other: Memory) -> tuple[Memory, Memory]:
+def _order_by_trust(one: Memory, other: Memory) -> tuple[Memory, Memory]:
     """The more trusted first, of two on the same word the newer."""
     mine, theirs = (one.trust, one.created_at), (other.trust, other.created_at)
     return (one, other) if mine >= theirs else (other, one)
 
 
-def _by_age(one: Memory, other: Memory) -> tuple[Memory, Memory]:
+def _order_by_age(one: Memory, other: Memory) -> tuple[Memory, Memory]:
     """The older first."""
     return (one, other) if one.created_at <= other.created_at else (other, one)

@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from bethink.store.base import Statistics
-from bethink.store.words import spaced, tokenize
+from bethink.store.words import space_out, tokenize
 from bethink.text.words import STOP_WORDS
 from bethink.types import Words
 
@@ -129,7 +129,7 @@ def asked(text: str, identifiers: Sequence[str], words: Words, statistics: Stati
         if not plain and not count:
             foreign += worth
     foreign *= statistics.memories / (statistics.memories + FEW)
-    named = [frozenset(tokenize(spaced(name), prepared=True)) for name in identifiers]
+    named = [frozenset(tokenize(space_out(name), prepared=True)) for name in identifiers]
     telling_names = tuple(
         name for name in named if any(telling.get(word, 0.0) >= RARE for word in name)
     )

@@ -19,7 +19,7 @@ from bethink.hooks.evidence import Asked, asked, confidence
 from bethink.hosts.base import is_notice, remove_blocks
 from bethink.ingest.redact import PRIVATE, redact
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
-from bethink.store.words import query_words, spaced, tokenize
+from bethink.store.words import query_words, space_out, tokenize
 from bethink.text.fence import Quote, fence_items, new_marker
 from bethink.types import ASKED_IMPORTANCE, BUILTIN, TRUST
 
@@ -72,7 +72,7 @@ def find_question(hook: Hook) -> str:
     text = _FIELD.sub(r"\1 ", _SYNTAX.sub(" ", text))
     text = _OPERATOR.sub(lambda found: found[0].lower(), text)
     # Where a script has no spaces a whole sentence would be looked for as it stands.
-    return spaced(text) if any(character.isalnum() for character in text) else ""
+    return space_out(text) if any(character.isalnum() for character in text) else ""
 
 
 def choose(

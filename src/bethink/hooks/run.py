@@ -25,7 +25,7 @@ from bethink.hooks import event as events
 from bethink.hooks import spool, state
 from bethink.hooks.event import AUTO, Hook
 from bethink.hooks.evidence import is_telling
-from bethink.store import located
+from bethink.store import locate_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -178,7 +178,7 @@ def find_place(hook: Hook) -> SessionPlace:
 
     project = find_project(hook)
     config = configuration.load(project.root)
-    return SessionPlace(project, config, located(config, project))
+    return SessionPlace(project, config, locate_database(config, project))
 
 
 def find_project(hook: Hook, began: str = "") -> Project:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink.store.words import unspaced
+from bethink.store.words import is_unspaced
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -424,7 +424,7 @@ def _last_lines(body: str, known: Outline, start: int, end: int, length: int) ->
 
 
 def _word_start(body: str, at: int, end: int) -> int:
-    if at == 0 or body[at - 1].isspace() or unspaced(body[at]):
+    if at == 0 or body[at - 1].isspace() or is_unspaced(body[at]):
         return at
     match = _WORD.search(body, at, end)
     return match.end() - 1 if match else end

@@ -118,7 +118,7 @@ class Recipe(NamedTuple):
         """One vector of each text, or none without an embedder."""
         if self.embedder is None or not texts:
             return [()] * len(texts)
-        vectors, _ = embed(list(texts), self.embedder, self.recent, self.store.cached)
+        vectors, _ = embed(list(texts), self.embedder, self.recent, self.store.read_cache)
         return [own[:1] for own in vectors]
 
 
@@ -182,7 +182,7 @@ def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
     """The turns that are new, and how many were known from another file."""
     talk = recipe.talk
     identities = [identity(talk.host, turn.id) for turn in talk.turns]
-    known = recipe.store.known_turns(recipe.options.scope, identities)
+    known = recipe.store.find_known_turns(recipe.options.scope, identities)
     heard: dict[bytes, HeardTurn] = {}
     for turn, own in zip(talk.turns, identities, strict=True):
         if own in known or own in heard or turn.summary:
@@ -330,7 +330,7 @@ def _describe_topic(
         asked = [("user", before["Focus"])] if "Focus" in before else texts
         commits = [*before.get("Done", "").split("; "), *commits]
         filter = Filter(scopes=(recipe.options.scope,), now=recipe.options.now)
-        known = recipe.store.load(recipe.store.in_spans([span.id], filter, 60)).values()
+        known = recipe.store.load(recipe.store.list_in_spans([span.id], filter, 60)).values()
         return span._replace(summary=summarise(asked, _outline(known) + ideas, commits))
     advised = advice.name_topic(recipe.model, texts) if recipe.model and texts else None
     title, summary = advised or (name(texts), summarise(texts, ideas, commits))

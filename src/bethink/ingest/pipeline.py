@@ -155,7 +155,7 @@ def _held(
 ) -> dict[str, list[Held]]:
     """What each source held when it was read last."""
     return {
-        source.uri: store.held(options.scope, moved.get(source.uri, source.uri))
+        source.uri: store.list_passages(options.scope, moved.get(source.uri, source.uri))
         for source, _ in groups
     }
 
@@ -230,7 +230,7 @@ def start_vectors(
             progress(len(texts))
         return lambda: ([()] * len(texts), {})
     made = start_embedding(
-        [text for text, wanted in texts if wanted], embedder, recent, store.cached, progress
+        [text for text, wanted in texts if wanted], embedder, recent, store.read_cache, progress
     )
 
     def finish() -> Vectors:

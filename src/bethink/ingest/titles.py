@@ -30,7 +30,7 @@ from bethink.ingest.lexicon import (
 )
 from bethink.ingest.pasted import find_pasted
 from bethink.ingest.sentences import prose, statements
-from bethink.store.words import spaced
+from bethink.store.words import space_out
 from bethink.types import NOTHING
 
 Turns = Sequence[tuple[str, str]]
@@ -203,7 +203,7 @@ def _shorten(text: str, words: int) -> str:
 def _weight(text: str) -> float:
     """How much a text says about what it is about: ordinary words nothing, names of files and symbols most."""
     total = 0.0
-    for token in dict.fromkeys(spaced(text).split()):
+    for token in dict.fromkeys(space_out(text).split()):
         word = token.lstrip("\"'“”‘’([{<*_`").rstrip("\"'“”‘’)]}>*_`.,:;!?…")
         plain = fold_case(word)
         if is_path(word) or is_file(word) or is_identifier(word):

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from bethink.ingest.lexicon import compile_pattern, fold_case
-from bethink.store.words import spaced
+from bethink.store.words import space_out
 from bethink.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _read_exchange(turns: Sequence[Said], vectors: Sequence[Vector | None]) -> E
 
 def words(text: str) -> list[str]:
     """The words that tell what a text is about. Scripts without spaces give pairs of characters."""
-    found = compile_pattern(r"[^\W\d_]{2,40}").findall(spaced(text).lower())
+    found = compile_pattern(r"[^\W\d_]{2,40}").findall(space_out(text).lower())
     kept = (
         word for word in found if word not in STOP_WORDS and (len(word) > 2 or not word.isascii())
     )
@@ -500,7 +500,7 @@ def _cue(text: str) -> TurnCue:
     rest = head[lead.end() :] if lead else head
     return_to = compile_pattern(_CLAUSE + _RETURNING, 0)
     returning = bool(return_to.match(head) or return_to.search(rest[:80]))
-    told = compile_pattern(r"\w[\w'-]*").findall(spaced(rest))
+    told = compile_pattern(r"\w[\w'-]*").findall(space_out(rest))
     chore = len(text) < 160 and all(word in _CHORES or word in STOP_WORDS for word in told)
     barred = not announced and not returning and (len(told) <= 3 or chore)
     weight = (

@@ -144,15 +144,15 @@ def reindex(
         store.rebuild()
         store.drop_vectors()
     done, total = 0, store.count_unembedded(embedder.model)
-    while page := store.unembedded(embedder.model, PAGE):
+    while page := store.list_unembedded(embedder.model, PAGE):
         texts = {memory.id: vector_text(memory.section, memory.content) for memory in page}
-        write(**make_batch_parts("vectors", texts, embedder, recent, store.cached))
+        write(**make_batch_parts("vectors", texts, embedder, recent, store.read_cache))
         done += len(page)
         if progress:
             progress(done, total)
-    while topics := store.unembedded_spans(embedder.model, PAGE):
+    while topics := store.list_unembedded_spans(embedder.model, PAGE):
         texts = {topic.id: topic_text(topic.name, topic.summary) for topic in topics}
-        parts = make_batch_parts("span_vectors", texts, embedder, recent, store.cached)
+        parts = make_batch_parts("span_vectors", texts, embedder, recent, store.read_cache)
         parts["span_vectors"] = {
             id: vectors[:1] for id, vectors in parts["span_vectors"].items()
         }  # a topic has one, as when it was made

@@ -97,7 +97,7 @@ def _in_topics(
     known = {candidate.key for candidate in pool.candidates}
     best = sorted(fit, key=lambda id: -fit[id])[:BEST_TOPICS]
     fresh = (
-        [key for key in store.in_spans(best, filter, BEST_TOPICS * 8) if key not in known]
+        [key for key in store.list_in_spans(best, filter, BEST_TOPICS * 8) if key not in known]
         if best and not query.strict
         else []
     )

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from bethink.recall.query import parse
-from bethink.store.words import tokenize, unspaced
+from bethink.store.words import is_unspaced, tokenize
 from bethink.text.words import STOP_WORDS
 from bethink.types import Answer, Hit, Memory, Query, Relation, Session, Span
 
@@ -250,7 +250,7 @@ def find_places(text: str, wanted: Sought) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for match in _WORD.finditer(text, 0, min(len(text), LONGEST)):
         word = match.group()
-        if unspaced(word):
+        if is_unspaced(word):
             found += _pairs(word, match.start(), wanted)
         elif not wanted.lexemes.isdisjoint(_lexemes(word)) or (
             wanted.prefixes and word.casefold().startswith(wanted.prefixes)

@@ -37,7 +37,7 @@ def open_store(config: Config, project: Project) -> Store:
         )
     from bethink.store.sqlite import SqliteStore
 
-    return SqliteStore(Path(located(config, project)), config.busy_timeout)
+    return SqliteStore(Path(locate_database(config, project)), config.busy_timeout)
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def open_copy(path: Path) -> Iterator[Store]:
             store.close()
 
 
-def located(config: Config, project: Project) -> str:
+def locate_database(config: Config, project: Project) -> str:
     """The path or URL of the database that `open_store` opens. Opens nothing."""
     target = config.database
     if target:

@@ -20,7 +20,7 @@ from bethink.store import rows, transfer
 from bethink.store.bundle import Bundle, Record, Stored
 from bethink.store.places import MEMORIES, TOPICS, Vectors, tombstone
 from bethink.store.rules import Writer
-from bethink.store.words import hashed, occurrences, pair_hash
+from bethink.store.words import count_occurrences, hash_word, pair_hash
 from bethink.types import (
     NOTHING,
     Batch,
@@ -281,7 +281,7 @@ class Store:
         )
         return dict(found)
 
-    def tombstoned(self, hashes: Sequence[str]) -> set[str]:
+    def find_purged(self, hashes: Sequence[str]) -> set[str]:
         """Those of these content hashes whose text was purged."""
         salt = self._run("SELECT value FROM meta WHERE key = 'salt'")
         if not salt:
@@ -313,7 +313,7 @@ class Store:
         found = [rows.source(row) for row in self._run(sql, (scope, mark, mark))]
         return [one for one in found if collection in (None, one.metadata.get("collection"))]
 
-    def held(self, scope: str, uri: str) -> builtins.list[Held]:
+    def list_passages(self, scope: str, uri: str) -> builtins.list[Held]:
         """The passages of one source in their order, forgotten and retired ones included; not what was told under its name."""
         last = "(SELECT action FROM history h WHERE h.memory = m.key ORDER BY number DESC LIMIT 1)"
         found = self._run(
@@ -372,13 +372,13 @@ class Store:
         )
         return {row[0]: rows.span(row) for row in found}
 
-    def known_turns(self, scope: str, identities: Sequence[bytes]) -> set[bytes]:
+    def find_known_turns(self, scope: str, identities: Sequence[bytes]) -> set[bytes]:
         """Those of these messages that were taken in before, forgotten and purged ones included."""
         seen = rows.within("scope", self._scopes([scope]))
         sql = f"SELECT identity FROM turns WHERE {seen} AND identity = ANY(?)"
         return {bytes(identity) for (identity,) in self._run(sql, (list(identities),))}
 
-    def in_spans(self, ids: Sequence[str], filter: Filter, limit: int) -> builtins.list[int]:
+    def list_in_spans(self, ids: Sequence[str], filter: Filter, limit: int) -> builtins.list[int]:
         """Keys of what was said in these topics beyond the turns themselves: decisions, questions, solutions."""
         sql, values = self._where(filter, by_key=True)
         found = self._run(
@@ -411,7 +411,7 @@ class Store:
 
     def _document_counts(self, words: Sequence[str], scopes: Sequence[int]) -> builtins.list[int]:
         """In how many memories of these scopes each word stands."""
-        hashes = [hashed(word) for word in words]
+        hashes = [hash_word(word) for word in words]
         found = dict(
             self._run(
                 f"SELECT hash, CAST(sum(memories) AS bigint) FROM lexeme_counts WHERE {rows.within('scope', scopes)}"
@@ -436,14 +436,14 @@ class Store:
         )
         place = {key: at for at, key in enumerate(keys)}
         found.sort(key=lambda row: place[row[0]])
-        single = [hashed(word) for word in words.lexemes]
+        single = [hash_word(word) for word in words.lexemes]
         double = [pair_hash(pair) for pair in words.pairs]
-        nothing = occurrences(None, single, double)
+        nothing = count_occurrences(None, single, double)
         return [
             Candidate._make(
                 (
                     *row[:14],
-                    *(occurrences(row[14], single, double) if row[0] in worded else nothing),
+                    *(count_occurrences(row[14], single, double) if row[0] in worded else nothing),
                 )
             )
             for row in found
@@ -480,7 +480,7 @@ class Store:
         found = self._run("SELECT id FROM models WHERE name = ?", (name,))
         return int(found[0][0]) if found else -1
 
-    def cached(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]:
+    def read_cache(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]:
         """Hash of a text → the vectors of it that are kept."""
         from bethink.store.vectors import decode, encoded_size
 
@@ -495,7 +495,7 @@ class Store:
             if len(data) % (size := encoded_size(dimensions)) == 0
         }
 
-    def unembedded(self, model: str, limit: int) -> builtins.list[Memory]:
+    def list_unembedded(self, model: str, limit: int) -> builtins.list[Memory]:
         """Memories that should have a vector of this model and have none, oldest first."""
         return self._memories(
             f"{rows.BARE_OF} AND NOT ({rows.UNWANTED}) ORDER BY m.key LIMIT ?",
@@ -510,7 +510,7 @@ class Store:
         )
         return int(self._run(sql, (id, id))[0][0])
 
-    def unembedded_spans(self, model: str, limit: int) -> builtins.list[Span]:
+    def list_unembedded_spans(self, model: str, limit: int) -> builtins.list[Span]:
         """Topics that should have a vector of this model and have none. Those whose words were purged need none."""
         missing = "NOT EXISTS (SELECT 1 FROM span_vectors v WHERE v.span = p.key AND v.model = ?)"
         sql = f"{rows.SPAN} WHERE (p.name <> '' OR p.summary <> '') AND {missing} ORDER BY p.key LIMIT ?"
@@ -686,7 +686,7 @@ class Store:
 
         return self._write_in(_now()._replace(allow_purged=allow_purged), take)
 
-    def noted(self, name: str) -> str | None:
+    def read_note(self, name: str) -> str | None:
         """A note that came with a bundle."""
         found = self._run("SELECT value FROM meta WHERE key = ?", (NOTE + name,))
         return str(found[0][0]) if found else None

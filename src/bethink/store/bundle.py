@@ -11,7 +11,9 @@ import binascii
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
+from functools import cache
+from types import UnionType
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from bethink.text.ids import blake2b
 from bethink.types import (
@@ -68,7 +70,7 @@ class Bundle(NamedTuple):
 Item = TypeVar("Item")
 
 
-def paged(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+def split_pages(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     for at in range(0, len(items), size):
         yield items[at : at + size]
 
@@ -124,7 +126,7 @@ def digest(part: str, item: Any) -> bytes:
     """What an item of a part says, whichever store keeps it. Numbers that a store gives out do not count."""
     if part == "records":
         item = (
-            _named(item.memory),
+            _fold_names(item.memory),
             item.unique,
             [event[:5] for event in item.events],
             item.vectors,
@@ -135,12 +137,12 @@ def digest(part: str, item: Any) -> bytes:
 def version(record: Record) -> bytes:
     """What was said of a memory and what became of it, by which two databases that share it agree. How often it was read and what its
     project is called are each one's own, and vectors can be made anew."""
-    memory = _named(record.memory)._replace(scope="", access_count=0, last_accessed=None)
-    events = [_happened(event) for event in record.events]
+    memory = _fold_names(record.memory)._replace(scope="", access_count=0, last_accessed=None)
+    events = [_get_facts(event) for event in record.events]
     return blake2b(_canonical((memory, record.unique, events)), digest_size=16).digest()
 
 
-def texts(record: Record) -> set[str]:
+def list_texts(record: Record) -> set[str]:
     """Every text that a memory has or had."""
     earlier = (
         state.get("content") for event in record.events for state in (event.before, event.after)
@@ -163,10 +165,10 @@ def valid_before(states: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) 
 
 def event_digest(event: Event) -> bytes:
     """What happened, by which two databases know an event again."""
-    return blake2b(_canonical(_happened(event)), digest_size=16).digest()
+    return blake2b(_canonical(_get_facts(event)), digest_size=16).digest()
 
 
-def _happened(event: Event) -> tuple[Any, ...]:
+def _get_facts(event: Event) -> tuple[Any, ...]:
     """An event without the name of who did it: a team's database says the person where a laptop says `user`."""
     return (event.at, event.action, event.before, event.after)
 
@@ -201,7 +203,7 @@ def sign_bundle(bundle: Bundle, known: Sequence[Record], person: str) -> Bundle:
     )
 
 
-def _named(memory: Memory) -> Memory:
+def _fold_names(memory: Memory) -> Memory:
     # A store keeps one spelling of each name, and in no order.
     return memory._replace(
         entities=tuple(
@@ -279,6 +281,8 @@ def _later(more: Sequence[Any]) -> tuple[tuple[Proposal, ...], tuple[str, ...]]:
 
 # As JSON
 
+_EVENT = ("actor", "action", "before", "after")
+
 
 def record_to_json(record: Record, whole: bool = False) -> dict[str, Any]:
     """A record as the JSON object of an export; `whole` adds what another database can only make anew: vectors and hashes."""
@@ -298,17 +302,9 @@ def record_to_json(record: Record, whole: bool = False) -> dict[str, Any]:
 def record_from_json(value: Mapping[str, Any]) -> Record:
     """The record in a JSON object. What older exports do not tell has its default; `unique` is then for the caller to say.
     A ValueError, KeyError, TypeError or AttributeError where it is none."""
-    fields = {
-        name: _field_from_json(name, value[name])
-        for name in Memory._fields
-        if name in value or name in _REQUIRED
-    }
-    events = tuple(
-        Event(_time(one["at"]), *(one[name] for name in _EVENT))
-        for one in value.get("history") or ()
-    )
-    vectors = _vectors_from_json(value.get("vectors") or ())
-    return Record(Memory(**fields), value.get("unique") is not False, events, vectors)
+    events = _from_json(tuple[Event, ...], value.get("history"))
+    vectors = _from_json(Stored, value.get("vectors"))
+    return Record(_from_json(Memory, value), value.get("unique") is not False, events, vectors)
 
 
 def bundle_to_json(bundle: Bundle) -> dict[str, Any]:
@@ -322,42 +318,9 @@ def bundle_to_json(bundle: Bundle) -> dict[str, Any]:
 
 def bundle_from_json(value: Mapping[str, Any]) -> Bundle:
     """The bundle that JSON holds. A ValueError, KeyError, TypeError or IndexError where it is none; who receives it translates."""
-    return Bundle(
-        scopes=tuple(
-            (str(key), str(name), str(path)) for key, name, path in value.get("scopes", ())
-        ),
-        sources=tuple(
-            (str(scope), Source(*source), _time(at))
-            for scope, source, at in value.get("sources", ())
-        ),
-        sessions=tuple(
-            Session(**_row_from_json(Session._fields, one)) for one in value.get("sessions", ())
-        ),
-        spans=tuple(
-            (Span(**_row_from_json(Span._fields, span)), _vectors_from_json(vectors))
-            for span, vectors in value.get("spans", ())
-        ),
-        records=tuple(record_from_json(one) for one in value.get("records", ())),
-        relations=tuple(
-            (Relation(source, target, type, _time(at)), str(actor))
-            for (source, target, type, at), actor in value.get("relations", ())
-        ),
-        turns=tuple((str(scope), _bytes(identity)) for scope, identity in value.get("turns", ())),
-        tombstones=tuple((_bytes(hash), _time(at)) for hash, at in value.get("tombstones", ())),
-        salt=str(value.get("salt", "")),
-        gone=tuple(str(id) for id in value.get("gone", ())),
-    )
-
-
-_EVENT = ("actor", "action", "before", "after")
-_REQUIRED = (
-    *("id", "scope", "kind", "content", "summary"),
-    *("created_at", "updated_at", "importance", "confidence"),
-)
-_TIMES = (
-    *("created_at", "updated_at", "last_accessed", "valid_from", "valid_to", "expires_at"),
-    *("deleted_at", "started_at", "ended_at"),
-)
+    records = tuple(map(record_from_json, value.get("records", ())))
+    bundle: Bundle = _from_json(Bundle, {**value, "records": ()})
+    return bundle._replace(records=records)
 
 
 def _iso(moment: datetime) -> str:
@@ -377,31 +340,33 @@ def _to_json(value: Any) -> Any:
     return value
 
 
-def _row_from_json(fields: tuple[str, ...], values: Any) -> dict[str, Any]:
-    row = dict(zip(fields, values, strict=True))
-    return {name: _field_from_json(name, value) for name, value in row.items()}
+@cache
+def _fields(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
-def _field_from_json(name: str, value: Any) -> Any:
-    if value is None:
-        return () if name in ("tags", "keywords", "entities") else None
-    if name in _TIMES:
-        return _time(value)
-    if name in ("lines", "tags", "keywords"):
-        return tuple(value)
-    if name == "entities":
-        return tuple(Entity(str(one["name"]), str(one["type"])) for one in value)
-    return value
+def _from_json(kind: Any, value: Any) -> Any:
+    """A value of a type from JSON: named tuples from objects or rows, times from text, bytes from base64. Nothing else is taken
+    for anything that it is not."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is UnionType:  # or none
+        return None if value is None else _from_json(inner[0], value)
+    if origin is tuple:
+        kinds = [inner[0]] * len(value or ()) if inner[-1] is Ellipsis else inner
+        return tuple(_from_json(*pair) for pair in zip(kinds, value or (), strict=True))
+    if hasattr(kind, "_fields"):
+        return _row_from_json(kind, value)
+    if kind is bytes:
+        return binascii.a2b_base64(value, strict_mode=True)
+    if isinstance(kind, type) and issubclass(datetime, kind):
+        return instant(stamp(datetime.fromisoformat(value)))
+    if kind is Any or isinstance(value, (int, float) if kind is float else origin or kind):
+        return value
+    raise TypeError(f"{str(value)[:40]!r} is no {getattr(kind, '__name__', kind)}")
 
 
-def _vectors_from_json(value: Any) -> Stored:
-    return tuple((str(model), int(dimensions), _bytes(data)) for model, dimensions, data in value)
-
-
-def _bytes(value: str) -> bytes:
-    return binascii.a2b_base64(value, strict_mode=True)
-
-
-def _time(value: Any) -> datetime:
-    moment = datetime.fromisoformat(value)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+def _row_from_json(kind: Any, value: Any) -> Any:
+    """A named tuple. What has a default may be missing."""
+    given = value if isinstance(value, Mapping) else dict(zip(kind._fields, value, strict=True))
+    wanted = [name for name in kind._fields if name in given or name not in kind._field_defaults]
+    return kind(**{name: _from_json(_fields(kind)[name], given[name]) for name in wanted})

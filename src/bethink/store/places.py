@@ -153,7 +153,7 @@ class Places:
                     "hash": source.hash,
                     "position": source.position,
                     "read_at": self.at if at is None else at,
-                    "metadata": rows.stored("metadata", source.metadata),
+                    "metadata": rows.to_column("metadata", source.metadata),
                 }
             ],
         )
@@ -172,7 +172,7 @@ class Places:
                     source.hash,
                     source.position,
                     self.at if at is None else at,
-                    rows.stored("metadata", source.metadata),
+                    rows.to_column("metadata", source.metadata),
                     id,
                 ),
             )
@@ -210,7 +210,7 @@ class Places:
         given, words = [], []
         for key, scope, memory, unique in chosen:
             tags = index_tags(memory.tags, memory.source, memory.source_type)
-            worded = self.worded(
+            worded = self.find_words(
                 Texts(key, scope, memory.content, memory.summary, memory.section, tags)
             )
             source = self.source(scope, memory.source, memory.source_type)
@@ -237,7 +237,7 @@ class Places:
 
     def index(self, texts: Sequence[Texts]) -> None:
         """Makes the words of rows that are there already findable."""
-        words = [(text.key, text.scope, self.worded(text)) for text in texts]
+        words = [(text.key, text.scope, self.find_words(text)) for text in texts]
         for key, _, worded in words:
             self.run(
                 "UPDATE memories SET length = ?, lexemes = ? WHERE key = ?",
@@ -382,7 +382,7 @@ class Places:
                 "line_end": span.lines[1],
                 "depth": span.depth,
                 "created_at": rows.stamp(span.created_at),
-                "metadata": rows.stored("metadata", span.metadata),
+                "metadata": rows.to_column("metadata", span.metadata),
             }
             if span.id in known:
                 self.run(
@@ -412,7 +412,7 @@ class Places:
 
     # What is known already
 
-    def living(self, wanted: set[tuple[int, str]]) -> dict[tuple[int, str], str]:
+    def find_living(self, wanted: set[tuple[int, str]]) -> dict[tuple[int, str], str]:
         """(scope, content hash) → id of the memory that says it already."""
         found: dict[tuple[int, str], str] = {}
         for scope in {scope for scope, _ in wanted}:
@@ -425,7 +425,7 @@ class Places:
         """The secret of this database's tombstones."""
         return str(self.one("SELECT value FROM meta WHERE key = 'salt'")[0])
 
-    def tombstoned(self, hashes: Iterable[str]) -> set[str]:
+    def find_purged(self, hashes: Iterable[str]) -> set[str]:
         if not self.one("SELECT 1 FROM tombstones LIMIT 1"):
             return set()
         salt = self.salt()
@@ -524,7 +524,7 @@ class Places:
         """(shelf, folded name, type) → id of the entities of these names."""
         raise NotImplementedError
 
-    def worded(self, texts: Texts) -> Worded:
+    def find_words(self, texts: Texts) -> Worded:
         raise NotImplementedError
 
     def index_words(self, words: Sequence[tuple[int, int, Worded]]) -> None:
@@ -564,7 +564,7 @@ class Places:
         what is gone."""
         raise NotImplementedError
 
-    def purged(self) -> None:
+    def note_purge(self) -> None:
         """Something was purged: whatever the database has to do so that no page of a file keeps it."""
 
     def audit(self, action: str, *what: Any) -> None:

@@ -21,11 +21,12 @@ from typing import Any
 import psycopg
 
 from bethink.errors import InvalidInput, StoreError
-from bethink.store import health, rows
+from bethink.store import rows
 from bethink.store.base import Problem, Result, Store, compare_numbers, report_damaged_vectors
 from bethink.store.bundle import PARTS, Stored, export_pages, sign_actor
+from bethink.store.connection import claim_backup
 from bethink.store.pg import search, team
-from bethink.store.pg.connection import Database, Who, prepare, translated, unknown
+from bethink.store.pg.connection import Database, Who, outcome_unknown, prepare, translate_errors
 from bethink.store.places import (
     MEMORIES,
     OFTEN,
@@ -176,7 +177,7 @@ class PostgresWriter(Writer):
     def mark(self, scope: int) -> str:
         return search.mark(self.who.tenant or 0, scope)
 
-    def worded(self, texts: Texts) -> Worded:
+    def find_words(self, texts: Texts) -> Worded:
         lexed, counted = search.lexed_memory(self.mark(texts.scope), *texts[2:])
         return Worded(pack(counted), len(counted), lexed)
 
@@ -303,7 +304,7 @@ class PostgresWriter(Writer):
                 (self.actor, name, json.dumps(self.done, ensure_ascii=True)),
             )
 
-    def landed(self, name: str, after: int) -> bool:
+    def has_landed(self, name: str, after: int) -> bool:
         """Whether a write of this name went in, which found the audit trail at this number. (The try itself holds the tenant, so one that
         is still on its way in is waited for; and its commit waits for a standby, so what is seen here is there as well.)"""
         return bool(self.one("SELECT 1 FROM audit WHERE number > ? AND mark = ?", (after, name)))
@@ -376,13 +377,13 @@ class PostgresStore(Store):
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
         """A transaction that acts for this tenant and person, for what stands beside memories."""
-        with translated(self.path), self.database.transaction(self.who) as connection:
+        with translate_errors(self.path), self.database.transaction(self.who) as connection:
             yield connection
 
     @contextmanager
     def outside(self) -> Iterator[psycopg.Connection[Any]]:
         """A transaction of no tenant: it sees what functions give out and nothing else."""
-        with translated(self.path), self.database.transaction(Who(None)) as connection:
+        with translate_errors(self.path), self.database.transaction(Who(None)) as connection:
             yield connection
 
     def _run(self, sql: str, values: Any = ()) -> list[Any]:
@@ -412,7 +413,7 @@ class PostgresStore(Store):
         def once() -> Result:
             with self.database.transaction(self.who) as connection, connection.pipeline():
                 writer = PostgresWriter(connection, self.who, batch)
-                if sent and writer.landed(name, sent[0][1]):
+                if sent and writer.has_landed(name, sent[0][1]):
                     return sent[0][0]
                 sent.clear()
                 self._open.writer = writer
@@ -424,12 +425,12 @@ class PostgresStore(Store):
                 sent.append((result, writer.sealed))
             return result
 
-        with translated(self.path):
+        with translate_errors(self.path):
             try:
-                return self.database.retried(once)
+                return self.database.retry(once)
             except (psycopg.OperationalError, psycopg.InterfaceError, StoreError) as error:
                 if sent:
-                    raise unknown(self.path) from error
+                    raise outcome_unknown(self.path) from error
                 raise
 
     # The signals of a search
@@ -602,7 +603,7 @@ class PostgresStore(Store):
 
     def backup(self, path: str) -> int:
         """Everything that this person sees of the tenant in one file: a SQLite database that opens anywhere."""
-        partial = health.claim_backup(Path(path))
+        partial = claim_backup(Path(path))
         try:
             copy = SqliteStore(partial)
             try:

@@ -156,7 +156,7 @@ def json_text(value: Mapping[str, Any] | None) -> str | None:
     return None if value is None else _json(dict(value))
 
 
-def stored(field: str, value: Any) -> Any:
+def to_column(field: str, value: Any) -> Any:
     """A field's value as its column holds it."""
     if field in TIMES:
         return stamp(value)
@@ -170,7 +170,7 @@ def stored(field: str, value: Any) -> Any:
 def values(memory: Memory, scope: int, source: int) -> dict[str, Any]:
     """What the columns hold of a memory."""
     lines = memory.lines or (None, None)
-    given = {name: stored(name, getattr(memory, name)) for name in (*PLAIN, *TIMES, *JSONS)}
+    given = {name: to_column(name, getattr(memory, name)) for name in (*PLAIN, *TIMES, *JSONS)}
     return {
         **given,
         "id": memory.id,
@@ -217,41 +217,29 @@ def memory(row: Sequence[Any]) -> Memory:
 
 
 def _memory(row: Sequence[Any]) -> Memory:
-    entities = row[32] or "[]"
-    return Memory(
-        id=row[1],
-        scope=row[2],
-        kind=row[3],
-        content=row[4],
-        summary=row[5],
-        created_at=instant(row[6]),
-        updated_at=instant(row[7]),
-        importance=row[8],
-        confidence=row[9],
-        usefulness=row[10],
-        access_count=row[11],
-        last_accessed=moment(row[12]),
-        valid_from=moment(row[13]),
-        valid_to=moment(row[14]),
-        expires_at=moment(row[15]),
-        deleted_at=moment(row[16]),
-        superseded_by=row[17],
-        answered=None if row[18] is None else bool(row[18]),
-        content_hash=row[19],
-        source=row[20],
-        source_type=row[21],
-        lines=None if row[22] is None else (row[22], row[23] if row[23] is not None else row[22]),
-        position=row[33],
-        section=row[24],
-        span=row[25],
-        session=row[26],
-        tags=tuple(json.loads(row[27])) if row[27] != "[]" else (),
-        keywords=tuple(json.loads(row[28])) if row[28] != "[]" else (),
-        metadata=json.loads(row[29]) if row[29] != "{}" else {},
-        trust=row[30],
-        entities=tuple(Entity(name, type) for name, type in json.loads(entities))
-        if entities != "[]"
-        else (),
+    lines = None if row[22] is None else (row[22], row[22] if row[23] is None else row[23])
+    tags, keywords = (tuple(json.loads(text)) if text != "[]" else () for text in row[27:29])
+    entities = json.loads(row[32]) if row[32] else ()
+    # In the order of the fields of `Memory`.
+    return Memory._make(
+        (
+            *row[1:6],
+            instant(row[6]),
+            instant(row[7]),
+            *row[8:12],
+            *map(moment, row[12:17]),
+            row[17],
+            None if row[18] is None else bool(row[18]),
+            *row[19:22],
+            lines,
+            row[33],
+            *row[24:27],
+            tags,
+            keywords,
+            tuple(Entity(name, type) for name, type in entities),
+            json.loads(row[29]) if row[29] != "{}" else {},
+            row[30],
+        )
     )
 
 

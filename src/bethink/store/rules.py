@@ -145,11 +145,11 @@ class Writer(Places):
     def add(self, entries: Sequence[Entry]) -> tuple[Outcome, ...]:
         """Puts new memories in. What is known or was purged is left out and said so."""
         hashes = {entry.memory.content_hash for entry in entries}
-        purged = self.tombstoned(hashes) if entries and not self.batch.allow_purged else set[str]()
+        purged = self.find_purged(hashes) if entries and not self.batch.allow_purged else set[str]()
         placed = [(self.scope(entry.memory.scope), entry) for entry in entries]
         heard = self._new_turns(placed, purged)
         told = {(scope, one.memory.content_hash) for scope, one in placed if one.unique}
-        known = self.living(told)
+        known = self.find_living(told)
         outcomes = tuple(self._admit(scope, one, purged, heard, known) for scope, one in placed)
         chosen = [
             (self.number("memories"), scope, entry)
@@ -300,7 +300,7 @@ class Writer(Places):
             if field == "vote":
                 new["usefulness"] = old["usefulness"] + value
             elif field in rows.EDITABLE:
-                new[field] = rows.stored(field, value)
+                new[field] = rows.to_column(field, value)
             elif field != "entities":
                 raise ValueError(f"a change cannot set {field!r}")
         if old["dedup"] is not None and "content_hash" in new:
@@ -326,7 +326,7 @@ class Writer(Places):
         if (
             "content_hash" in changed
             and not self.batch.allow_purged
-            and self.tombstoned({row["content_hash"]})
+            and self.find_purged({row["content_hash"]})
             # What the memory said before was let in then.
             and all(
                 row["content"] != state.get("content")
@@ -412,7 +412,7 @@ class Writer(Places):
             "source": self.source(scope, session.source, "transcript") if session.source else None,
             "started_at": rows.stamp(session.started_at),
             "ended_at": rows.stamp(session.ended_at),
-            "metadata": rows.stored("metadata", session.metadata),
+            "metadata": rows.to_column("metadata", session.metadata),
         }
         known = self.one(
             "SELECT title, metadata, started_at, ended_at FROM sessions WHERE id = ?", (session.id,)
@@ -553,7 +553,7 @@ class Writer(Places):
         )
         self.record("purge", [(key, scope)])
         self.audit("purge", id)
-        self.purged()
+        self.note_purge()
         return 1
 
     def drop_entities(self, named: Sequence[int] | None) -> None:
@@ -612,7 +612,7 @@ class Writer(Places):
             self.run("DELETE FROM tombstones")
             self.drop_history(None)
         self.settle()
-        self.purged()
+        self.note_purge()
         if found:
             self.audit("reset", len(found))
         return len(found)

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from bethink.errors import StoreCorrupt
-from bethink.store import health, rows
+from bethink.store import connection as database
+from bethink.store import rows
 from bethink.store.base import Problem, Result, Store, report_damaged_vectors
 from bethink.store.bundle import Stored
-from bethink.store.connection import connect, immediate, translated
+from bethink.store.connection import connect, immediate, translate_errors
 from bethink.store.places import (
     MEMORIES,
     OFTEN,
@@ -133,8 +134,8 @@ class SqliteWriter(Writer):
 
     # Words
 
-    def worded(self, texts: Texts) -> Worded:
-        content, summary, section, tags = prepared(texts)
+    def find_words(self, texts: Texts) -> Worded:
+        content, summary, section, tags = prepare_texts(texts)
         words = [
             word
             for text in (content, section, tags)
@@ -152,7 +153,10 @@ class SqliteWriter(Writer):
     def drop_words(self, keys: Sequence[int]) -> None:
         self.connection.executemany(
             forget_words(FTS),
-            [(text.key, *prepared(text), scope_token(text.scope)) for text in self.texts(keys)],
+            [
+                (text.key, *prepare_texts(text), scope_token(text.scope))
+                for text in self.texts(keys)
+            ],
         )
 
     def index_topics(self, topics: Sequence[tuple[int, int, str, str]]) -> None:
@@ -201,7 +205,7 @@ class SqliteWriter(Writer):
         self.run("DELETE FROM vectors WHERE memory NOT IN (SELECT key FROM memories)")
         if self.one("SELECT 1 FROM models LIMIT 1"):
             for which in (MEMORIES, TOPICS):
-                unsound = health.unsound_vectors(self.connection, which.table)
+                unsound = database.unsound_vectors(self.connection, which.table)
                 self.run(f"DELETE FROM {which.table} WHERE id = ANY(?)", (unsound,))
 
     def drop_history(self, keys: Sequence[int] | None) -> None:
@@ -214,8 +218,8 @@ class SqliteWriter(Writer):
         self.run("DELETE FROM embedding_cache WHERE hash = ANY(?)", (list(hashes),))
         self.run("DELETE FROM meta WHERE key >= ? AND key < ?", (ANSWERS, ANSWERS_END))
 
-    def purged(self) -> None:
-        self.note_fact(health.SCRUB, "")
+    def note_purge(self) -> None:
+        self.note_fact(database.SCRUB, "")
 
     def settle(self) -> None:
         super().settle()
@@ -230,7 +234,7 @@ class SqliteWriter(Writer):
                 self.run(f"DELETE FROM {log} WHERE number <= ?", (newest - REMOVALS_KEPT,))
 
 
-def prepared(texts: Texts) -> tuple[str, str, str, str]:
+def prepare_texts(texts: Texts) -> tuple[str, str, str, str]:
     """A memory's texts as the full-text index is given them."""
     given = (texts.content, texts.summary, texts.section or "", texts.tags)
     content, summary, section, tags = map(prepare, given)
@@ -283,13 +287,13 @@ class SqliteStore(Store):
         # Closed already, damaged or read-only: then there is nothing to scrub.
         with suppress(apsw.Error):
             if connections:
-                health.scrub(connections[0], 0.0)
+                database.scrub(connections[0], 0.0)
         for connection in connections:
             connection.close()
         self._local = threading.local()
 
     def _run(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        with translated(self.path):
+        with translate_errors(self.path):
             return list(self.connection.execute(translate(sql), bindings(values)))
 
     def _last_key(self) -> int:
@@ -300,7 +304,7 @@ class SqliteStore(Store):
     # Writing
 
     def _write_in(self, batch: Batch, action: Callable[[Writer], Result]) -> Result:
-        with translated(self.path), immediate(self.connection, self.timeout):
+        with translate_errors(self.path), immediate(self.connection, self.timeout):
             return action(SqliteWriter(self.connection, batch))
 
     def write(self, batch: Batch) -> Receipt:
@@ -315,8 +319,8 @@ class SqliteStore(Store):
         return removed
 
     def _scrub(self, patience: float) -> bool:
-        with translated(self.path):
-            return health.scrub(self.connection, patience)
+        with translate_errors(self.path):
+            return database.scrub(self.connection, patience)
 
     # The signals of a search
 
@@ -455,20 +459,20 @@ class SqliteStore(Store):
     # Care
 
     def _size(self) -> int:
-        return health.size(self.path)
+        return database.size(self.path)
 
     def check(self, deep: bool = False) -> builtins.list[Problem]:
-        problems = health.check_permissions(self.path)
+        problems = database.check_permissions(self.path)
         try:
-            problems += health.check_file(self.connection, deep)
+            problems += database.check_file(self.connection, deep)
             if deep:
                 tables = (MEMORIES.table, TOPICS.table)
-                unsound = [health.unsound_vectors(self.connection, table) for table in tables]
+                unsound = [database.unsound_vectors(self.connection, table) for table in tables]
                 problems += self._check_rows() + report_damaged_vectors(sum(map(len, unsound)))
         except (*UNREADABLE, StoreCorrupt) as error:
             problems.append(Problem("database", f"A page cannot be read: {error}", "restore"))
         return problems
 
     def backup(self, path: str) -> int:
-        with translated(self.path):
-            return health.backup(self.connection, Path(path))
+        with translate_errors(self.path):
+            return database.backup(self.connection, Path(path))

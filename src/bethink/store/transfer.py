@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from bethink.errors import InvalidInput, StoreError
 from bethink.store import rows
-from bethink.store.bundle import Bundle, Record, Stored, texts, version
+from bethink.store.bundle import Bundle, Record, Stored, list_texts, version
 from bethink.store.places import MEMORIES, TOPICS, Window, content_hash
 from bethink.store.rules import Writer
 from bethink.types import Session, Span
@@ -167,9 +167,9 @@ def _choose_records(
     brought = {one.memory.id: _find_new_texts(one, known.get(one.memory.id)) for one in records}
     purged = set[str]()
     if not writer.batch.allow_purged:
-        purged = writer.tombstoned(set[str]().union(*brought.values()))
+        purged = writer.find_purged(set[str]().union(*brought.values()))
     told = {(places[one.memory.id], one.memory.content_hash) for one in records if one.unique}
-    living = writer.living(told)
+    living = writer.find_living(told)
     chosen = []
     for record in records:
         memory, current = record.memory, known.get(record.memory.id)
@@ -197,9 +197,9 @@ def _get_text(record: Record) -> tuple[str, str | None]:
 
 
 def _find_new_texts(record: Record, current: Record | None) -> set[str]:
-    """The hashes of the texts that a memory would bring in, those of its history included."""
-    known = set(map(content_hash, texts(current))) if current else set()
-    return {record.memory.content_hash, *map(content_hash, texts(record))} - known
+    """The hashes of the list_texts that a memory would bring in, those of its history included."""
+    known = set(map(content_hash, list_texts(current))) if current else set()
+    return {record.memory.content_hash, *map(content_hash, list_texts(record))} - known
 
 
 def _windows(writer: Writer, key: int, scope: int, vectors: Stored) -> list[Window]:

@@ -197,7 +197,7 @@ class Partition:
                 query,
                 rows,
                 count,
-                rescored(count, limit) if least is None else max(ROUGH, 4 * limit),
+                count_rescored(count, limit) if least is None else max(ROUGH, 4 * limit),
             )
         scores = self._cosines(query, rows)
         if least is not None:
@@ -269,7 +269,7 @@ class Partition:
         )
 
 
-def rescored(count: int, limit: int) -> int:
+def count_rescored(count: int, limit: int) -> int:
     """How many vectors are rescored after the codes: recall@10 of .98 and more on real texts (bench/LOG.md, 2026-11-15)."""
     return max(1024, 4 * limit, min(count // 12, 32_768))
 

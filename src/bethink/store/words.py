@@ -55,12 +55,12 @@ def _pairs(match: re.Match[str]) -> str:
     return " " + " ".join(run[i : i + 2] for i in range(len(run) - 1)) + " "
 
 
-def spaced(text: str) -> str:
+def space_out(text: str) -> str:
     """A text whose unspaced runs are written as pairs of characters."""
     return text if text.isascii() else _compiled(_RUN).sub(_pairs, text)
 
 
-def unspaced(text: str) -> bool:
+def is_unspaced(text: str) -> bool:
     """Whether a text is one run of a script without spaces."""
     return _compiled(_RUN).fullmatch(text) is not None
 
@@ -79,7 +79,7 @@ def prepare(text: str) -> str:
     if b"#" in told:
         # A search for one character looks for pairs that begin with it; the last character of a run begins none.
         ends = dict.fromkeys(run[-1] for run in _compiled(_RUN).findall(text) if len(run) > 1)
-        text = spaced(text) + ("\n" + " ".join(ends) if ends else "")
+        text = space_out(text) + ("\n" + " ".join(ends) if ends else "")
     if (b"aA" in told or b"AAa" in told) and (humps := _compiled(_HUMPS).findall(text)):
         text += "\n" + " ".join(part for word in humps for part in _compiled(_PARTS).findall(word))
     return text
@@ -110,7 +110,7 @@ def tokenize(text: str, prepared: bool = False) -> list[str]:
 
 
 @lru_cache(maxsize=1 << 15)
-def hashed(lexeme: str) -> int:
+def hash_word(lexeme: str) -> int:
     return crc32(lexeme.encode())
 
 
@@ -125,11 +125,6 @@ def _stops() -> frozenset[str]:
     return frozenset(lexeme for word in STOP_WORDS for lexeme in tokenize(word, prepared=True))
 
 
-def paired(lexemes: Sequence[str]) -> set[tuple[str, str]]:
-    """Words that stand side by side, stop words not counted: the cheap form of a phrase."""
-    return set(pairwise(_told(lexemes)))
-
-
 def _told(lexemes: Sequence[str]) -> list[str]:
     stops = _stops()
     return [lexeme for lexeme in lexemes if lexeme not in stops]
@@ -137,16 +132,16 @@ def _told(lexemes: Sequence[str]) -> list[str]:
 
 def pair_hash(pair: tuple[str, str]) -> int:
     """The hash of both words with a blank between, going on from that of the first."""
-    return crc32(_behind(pair[1]), hashed(pair[0]))
+    return crc32(_behind(pair[1]), hash_word(pair[0]))
 
 
 def pack(lexemes: Sequence[str]) -> bytes:
     """A text's words: how many are distinct, their sorted hashes, a count byte each, then the sorted hashes of its pairs."""
-    bag = Counter(map(hashed, lexemes))
+    bag = Counter(map(hash_word, lexemes))
     order = sorted(bag)
     told = _told(lexemes)
     pairs = sorted(
-        set(map(crc32, map(_behind, told[1:]), map(hashed, told)))
+        set(map(crc32, map(_behind, told[1:]), map(hash_word, told)))
     )  # as `pair_hash`, without a call for each
     counts = [bag[key] for key in order]
     return array("I", [len(order), *order, *pairs]).tobytes() + bytes(
@@ -163,7 +158,7 @@ def unpack(blob: bytes | None) -> memoryview:
     return memoryview(blob)[4 : 4 + size * 4].cast("I")
 
 
-def occurrences(
+def count_occurrences(
     blob: bytes | None, words: Sequence[int], pairs: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[bool, ...]]:
     """How often each hashed word, and whether each hashed pair, stands in a packed text."""
@@ -293,7 +288,7 @@ def _leaves(node: Any) -> list[Term]:
 
 def space_query(text: str) -> str:
     """A query's word in the form the index has, but whole: `parseUrl` asks for parseurl, not for parse and url apart."""
-    return spaced(text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8"))
+    return space_out(text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8"))
 
 
 def is_searchable(term: Term) -> bool:
@@ -314,7 +309,7 @@ def _shorten_phrase(text: str) -> str:
 
 def _term(term: Term) -> str:
     spaced = _shorten_phrase(space_query(term.text).strip())
-    if term.prefix or (len(term.text) == 1 and unspaced(term.text)):
+    if term.prefix or (len(term.text) == 1 and is_unspaced(term.text)):
         # A single Han character stands in the index at the start of pairs.
         return f"{_quoted(spaced)} *"
     if (split := parts(term.text)) and len(split) > 1:

@@ -203,7 +203,7 @@ class ServerPeer:
             self._ask("remove", unlink=[list(link) for link in links])
         return tuple(left)
 
-    def purged(self, hashes: Sequence[str]) -> set[str]:
+    def find_purged(self, hashes: Sequence[str]) -> set[str]:
         found: set[str] = set()
         for page in _parts(hashes, HASHES):
             found |= set(self._ask("purged", hashes=page)["purged"]) & set(page)

@@ -77,7 +77,7 @@ class Database:
     def __init__(self, url: str, timeout: float) -> None:
         self.url, self.timeout = url, timeout
         self.several = len(_places(url)) > 1  # one of them takes over from another
-        self.shown = shown(url)
+        self.shown = hide_password(url)
         self.path = "bethink, public"  # where names are looked up; the extension may live elsewhere
         self._idle: list[psycopg.Connection[Any]] = []
         self._free = threading.Semaphore(SIZE)
@@ -156,8 +156,8 @@ class Database:
                     cursor = connection.execute(sql.encode(), values)
                 return cursor.fetchall()
 
-        with translated(self.shown):
-            return self.retried(once)
+        with translate_errors(self.shown):
+            return self.retry(once)
 
     @contextmanager
     def transaction(self, who: Who) -> Iterator[psycopg.Connection[Any]]:
@@ -174,7 +174,7 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
 
-    def retried(self, action: Callable[[], Result]) -> Result:
+    def retry(self, action: Callable[[], Result]) -> Result:
         """Does it again where the server went away or another was in the way, as long as patience lasts. That begins with the trouble: what
         took long and then broke, such as a commit that waited for a standby, is done again at least once."""
         deadline = 0.0
@@ -186,7 +186,11 @@ class Database:
                 psycopg.InterfaceError,
                 errors.ReadOnlySqlTransaction,
             ) as error:
-                if not passing(error) or self.closed or (deadline and time.monotonic() > deadline):
+                if (
+                    not is_passing(error)
+                    or self.closed
+                    or (deadline and time.monotonic() > deadline)
+                ):
                     raise
                 self.drop()
                 if deadline:
@@ -212,12 +216,12 @@ def _commit(connection: psycopg.Connection[Any]) -> None:
         raise psycopg.OperationalError(f"The commit was not waited for: {warnings[0]}")
 
 
-def passing(error: psycopg.Error) -> bool:
+def is_passing(error: psycopg.Error) -> bool:
     """Whether a second try may do: the connection broke, or the server said so."""
-    return isinstance(error, PASSING) or (error.sqlstate is None and not refused(error))
+    return isinstance(error, PASSING) or (error.sqlstate is None and not is_refused(error))
 
 
-def refused(error: psycopg.Error) -> bool:
+def is_refused(error: psycopg.Error) -> bool:
     """Whether a server answered that it will not have us: a matter of names and passwords, not of time."""
     text = str(error)
     return any(
@@ -232,7 +236,7 @@ def refused(error: psycopg.Error) -> bool:
     )
 
 
-def shown(url: str) -> str:
+def hide_password(url: str) -> str:
     """A URL as it may be printed: without its password, nor anything else that could hold one."""
     places = _places(url)
     if not places:
@@ -257,7 +261,7 @@ def _places(url: str) -> list[str]:
 
 
 @contextmanager
-def translated(name: str) -> Iterator[None]:
+def translate_errors(name: str) -> Iterator[None]:
     """PostgreSQL's errors as ours, each with what to do next. What the server says of rows is not repeated: it may quote them."""
     try:
         yield
@@ -378,7 +382,7 @@ def translation(error: psycopg.Error, name: str) -> BethinkError:
     )
 
 
-def unknown(name: str) -> OutcomeUnknown:
+def outcome_unknown(name: str) -> OutcomeUnknown:
     """A write's answer was lost, and nobody could be asked in time whether it went in."""
     return OutcomeUnknown(
         f"{name} went away during a write, and it could not be found out whether that went in.",
@@ -396,14 +400,14 @@ LOCK = 0x5265636F6C  # "Recol": who migrates holds it to the end of the transact
 def prepare(database: Database) -> None:
     """Opens the database for the first time in this process: versions are checked, missing migrations applied. Where one of several
     servers is to take over from another, that is waited for; a single one that is down is told at once."""
-    with translated(database.shown):
+    with translate_errors(database.shown):
         if database.several:
-            database.retried(lambda: _prepared(database))
+            database.retry(lambda: _check_and_migrate(database))
         else:
-            _prepared(database)
+            _check_and_migrate(database)
 
 
-def _prepared(database: Database) -> None:
+def _check_and_migrate(database: Database) -> None:
     with database.connection() as connection:
         version = connection.info.server_version
         if version < OLDEST_SERVER:
@@ -412,7 +416,7 @@ def _prepared(database: Database) -> None:
                 "Upgrade the server.",
             )
         scripts = migrations()
-        applied = _applied(connection, database.shown)
+        applied = _count_applied(connection, database.shown)
         if applied > len(scripts):
             raise StoreTooNew(
                 f"{database.shown} was written by a newer Bethink (schema {applied}; this one knows {len(scripts)}).",
@@ -427,7 +431,7 @@ def migrations() -> list[str]:
     return [path.read_text("utf-8") for path in sorted(MIGRATIONS.glob("*.sql"))]
 
 
-def _applied(connection: psycopg.Connection[Any], name: str) -> int:
+def _count_applied(connection: psycopg.Connection[Any], name: str) -> int:
     """How many migrations the database has seen. Asked of the catalogue first, which everybody may read."""
     found = connection.execute(
         "SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') FROM pg_class c"
@@ -472,10 +476,10 @@ def _migrate(connection: psycopg.Connection[Any], scripts: list[str], name: str)
         try:
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-                if _applied(connection, name) >= number:
+                if _count_applied(connection, name) >= number:
                     continue
                 if number == 1:
-                    _found(connection, name)
+                    _create_schema(connection, name)
                 where = _extension_schema(connection, name)
                 connection.execute(SQL("SET LOCAL search_path = pg_catalog, ") + SQL(where))
                 connection.execute(script.encode())
@@ -487,7 +491,7 @@ def _migrate(connection: psycopg.Connection[Any], scripts: list[str], name: str)
             ) from error
 
 
-def _found(connection: psycopg.Connection[Any], name: str) -> None:
+def _create_schema(connection: psycopg.Connection[Any], name: str) -> None:
     row = connection.execute("SELECT current_setting('server_encoding')").fetchone()
     if row and row[0] != "UTF8":
         raise StoreError(

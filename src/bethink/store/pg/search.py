@@ -119,7 +119,7 @@ def terms(query: Query, marks: Sequence[str]) -> list[tuple[str, list[int]]]:
     for one in query.terms:
         asked = _joined([term(one, mark) for mark in marks])
         if asked:
-            found.setdefault(asked, [words.hashed(word) for word in _tokens(one)])
+            found.setdefault(asked, [words.hash_word(word) for word in _tokens(one)])
     return list(found.items())
 
 
@@ -149,7 +149,7 @@ def term(one: Term, mark: str) -> str:
         _tokens(one),
         mark,
         labels,
-        one.prefix or (len(one.text) == 1 and words.unspaced(one.text)),
+        one.prefix or (len(one.text) == 1 and words.is_unspaced(one.text)),
     )
     split = words.parts(one.text)
     if not one.prefix and len(split) > 1:
@@ -302,7 +302,7 @@ def keyword(
     counted = leaves(query)
     sql, values = _named(BY_EXPRESSION, *filter)
     lexemes = [bounded(mark, word) for mark in marks for word in counted]
-    hashes = [words.hashed(word) for _ in marks for word in counted]
+    hashes = [words.hash_word(word) for _ in marks for word in counted]
     return run(sql, {**values, **given, "query": asked, "lexemes": lexemes, "hashes": hashes})
 
 

@@ -17,7 +17,7 @@ from psycopg import errors
 
 from bethink.errors import InvalidInput, StoreError
 from bethink.store.base import Problem
-from bethink.store.pg.connection import Who, translated
+from bethink.store.pg.connection import Who, translate_errors
 
 if TYPE_CHECKING:
     from bethink.store.postgres import PostgresStore
@@ -152,5 +152,5 @@ def _change(store: PostgresStore, sql: str, values: Sequence[Any]) -> None:
         with store.database.transaction(store.who) as connection:
             connection.execute(sql.encode(), values)
 
-    with translated(store.path):
-        store.database.retried(once)
+    with translate_errors(store.path):
+        store.database.retry(once)

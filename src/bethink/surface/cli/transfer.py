@@ -27,7 +27,7 @@ from bethink.features.sync import (
 )
 from bethink.project import container_name
 from bethink.recall.shape import plain
-from bethink.store import located, open_store
+from bethink.store import locate_database, open_store
 from bethink.surface import render
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Result, check_database, open_memory, project, settings
@@ -235,7 +235,9 @@ def migrate(args: Namespace) -> Result:
     check_database(args)
     config, place = settings(args), project(args)
     wanted = config._replace(database=args.to)
-    origin, goal = (migration.without_password(located(one, place)) for one in (config, wanted))
+    origin, goal = (
+        migration.without_password(locate_database(one, place)) for one in (config, wanted)
+    )
     if goal == origin:
         raise UsageError(
             f"{goal} is where the memories are already.", "Name another database with --to."
@@ -326,7 +328,7 @@ def open_peer(args: Namespace, memory: Bethink, team: str) -> Iterator[Callable[
         yield lambda scope: ServerPeer(client, name, args.container, scope == PERSONAL)
         return
     config = memory.config._replace(database=team)
-    used, wanted = (located(one, memory.project) for one in (memory.config, config))
+    used, wanted = (locate_database(one, memory.project) for one in (memory.config, config))
     if without_password(wanted) == without_password(used):
         raise UsageError(
             f"{without_password(team)} is the database that is used here anyway.",
@@ -360,7 +362,7 @@ def team_name(args: Namespace, memory: Bethink) -> str:
 
 def state_file(memory: Bethink, team: str, here: str, there: str) -> Path:
     """Where what both sides had is kept: one file for each pair of databases and scopes."""
-    own = without_password(located(memory.config, memory.project))
+    own = without_password(locate_database(memory.config, memory.project))
     pair = "\n".join((own, without_password(team) if "://" in team else team, here, there))
     name = sha256(pair.encode("utf-8", "surrogateescape")).hexdigest()[:24]
     return data_directory() / "sync" / f"{name}.json"

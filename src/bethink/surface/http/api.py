@@ -415,7 +415,7 @@ class Once:
         work: Callable[[OperationCall], OperationReply],
     ) -> OperationReply:
         store = call.memory.store
-        if kept := store.noted(ANSWER + name):
+        if kept := store.read_note(ANSWER + name):
             found = json.loads(kept)
             if found["asked"] != asked:
                 raise Refusal(
@@ -460,7 +460,7 @@ class OnceStore:
 
 def noted_ids(store: Store, key: str) -> list[str]:
     """The memories that earlier attempts under a key added, or were about to."""
-    kept = store.noted(ADDING + key)
+    kept = store.read_note(ADDING + key)
     return list(json.loads(kept)["ids"]) if kept else []
 
 

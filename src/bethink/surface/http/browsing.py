@@ -531,4 +531,4 @@ def _version(text: Any) -> bytes:
 @operation("POST /sync/purged", "Team", "Purged", HASHES, where=WHICH)
 def list_purged(call: OperationCall) -> dict[str, Any]:
     """Which of these texts, by their hashes, were purged here."""
-    return {"purged": sorted(_peer(call).purged(call.asked.hashes))}
+    return {"purged": sorted(_peer(call).find_purged(call.asked.hashes))}

@@ -23,7 +23,7 @@ from bethink.errors import Ambiguous, InvalidInput, NotFound, StoreBusy
 from bethink.features.sync import team_scope
 from bethink.ingest.redact import redact
 from bethink.project import Project
-from bethink.store import located
+from bethink.store import locate_database
 from bethink.store.base import Store
 from bethink.surface.http.security import ACCESS, Access, Caller, Forbidden
 from bethink.surface.mcp.keeper import PATIENCE, Keeper, Opened, Unready, open_model
@@ -370,7 +370,7 @@ class Projects(Keeper):
         ) != _model(held.memory.config):
             # By what is opened and not by who asks: names of projects come from outside, and any number of them may share it.
             held = self._held(
-                (located(place.config, place.project), *_model(place.config)),
+                (locate_database(place.config, place.project), *_model(place.config)),
                 place.project,
                 place.config,
             )

@@ -159,10 +159,7 @@ def test_counts_stop_at_what_a_byte_holds():
     blob = pack(["owl"] * 300 + ["heron"] * 255 + ["crow"] * 254)
     assert count_occurrences(
         blob, [hash_word("owl"), hash_word("heron"), hash_word("crow")], []
-    ) == (
-        (255, 255, 254),
-        (),
-    )
+    ) == ((255, 255, 254), ())
 
 
 @pytest.mark.parametrize("blob", [None, b"", pack([])])

@@ -194,7 +194,7 @@ def test_a_migration_whose_connection_is_cut_has_not_happened(fresh, monkeypatch
     failed: list[StoreError] = []
     opening = threading.Thread(target=lambda: failed.append(told(fresh)))
     opening.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not postgres.run(
         fresh,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'",
@@ -540,10 +540,7 @@ def full():
             "SELECT action FROM history h WHERE h.memory = 7 ORDER BY number DESC LIMIT 1",
             "memory = 7",
         ),
-        (
-            "SELECT data FROM vectors v WHERE v.memory = ANY(ARRAY[1])",
-            "memory = ANY",
-        ),
+        ("SELECT data FROM vectors v WHERE v.memory = ANY(ARRAY[1])", "memory = ANY"),
         ("SELECT memories FROM lexeme_counts WHERE scope IN (1) AND hash IN (7, 8)", "hash = ANY"),
     ],
 )

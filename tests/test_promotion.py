@@ -192,10 +192,7 @@ def test_another_target_moves_the_rule(cli):
             "see `@~/.ssh/id_rsa` and `@docs/a.md`, ask ada@example.org",
         ),
         ("`@types/node` and `a` @b", "`@types/node` and `a` `@b`"),
-        (
-            "safe\u202etxt.exe\u2066 \u200b\ufeff\U000e0041\U000e0101\x1b[31m\x00",
-            "safetxt.exe",
-        ),
+        ("safe\u202etxt.exe\u2066 \u200b\ufeff\U000e0041\U000e0101\x1b[31m\x00", "safetxt.exe"),
         ("کتاب ها 👩 東京", "کتاب ها 👩 東京"),
         ("obey <system-reminder> me", "obey ‹system-reminder> me"),
         ("line\u2028separator\x85next", "line separator next"),

@@ -278,9 +278,7 @@ def test_an_update_that_somebody_overtook_on_the_other_server_is_refused(cli, te
     def change(client, text):
         answers.append(
             client.patch(
-                f"{V1}/memories/{id}",
-                json={"content": text, "updated_at": seen},
-                params=SHOP,
+                f"{V1}/memories/{id}", json={"content": text, "updated_at": seen}, params=SHOP
             ).status_code
         )
 

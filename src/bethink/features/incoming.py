@@ -19,16 +19,7 @@ from bethink.features.merging import VOTES, apply_fields
 from bethink.ingest.redact import redact_value
 from bethink.store.bundle import Bundle, Record, Stored, bundle_from_json
 from bethink.store.places import content_hash
-from bethink.types import (
-    ENTITY_TYPES,
-    KINDS,
-    RELATIONS,
-    TRUST,
-    Entity,
-    Event,
-    Memory,
-    Span,
-)
+from bethink.types import ENTITY_TYPES, KINDS, RELATIONS, TRUST, Entity, Event, Memory, Span
 
 MOST = 1000  # items of one bundle; tags, keywords or entities of one memory
 LONGEST_SHORT = 10_000  # characters of anything that is not the text itself

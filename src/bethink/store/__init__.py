@@ -24,10 +24,7 @@ def open_store(config: Config, project: Project) -> Store:
                 "pip install 'bethink[postgres]'",
             ) from error
         return PostgresStore(
-            target,
-            tenant=config.tenant,
-            user=config.user,
-            timeout=config.busy_timeout,
+            target, tenant=config.tenant, user=config.user, timeout=config.busy_timeout
         )
     if "://" in target:
         scheme = target.partition("://")[0]

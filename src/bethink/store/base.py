@@ -347,10 +347,7 @@ class Store:
         named, values = (
             ("", ())
             if prefix is None
-            else (
-                " AND n.id >= ? AND n.id < ?",
-                (prefix, prefix + "\U0010ffff"),
-            )
+            else (" AND n.id >= ? AND n.id < ?", (prefix, prefix + "\U0010ffff"))
         )
         found = self._run(
             f"{rows.SESSION} WHERE {rows.within('n.scope', self._scopes(scopes))}{named}"

@@ -27,14 +27,7 @@ from bethink.store.bundle import PARTS, Stored, export_pages, sign_actor
 from bethink.store.connection import claim_backup
 from bethink.store.pg import search, team
 from bethink.store.pg.connection import Database, Who, outcome_unknown, prepare, translate_errors
-from bethink.store.places import (
-    MEMORIES,
-    OFTEN,
-    Texts,
-    Vectors,
-    Window,
-    Worded,
-)
+from bethink.store.places import MEMORIES, OFTEN, Texts, Vectors, Window, Worded
 from bethink.store.rules import Writer
 from bethink.store.sqlite import SqliteStore
 from bethink.store.words import pack

@@ -264,14 +264,7 @@ def session(row: Sequence[Any]) -> Session:
     """A row of SESSION."""
     id, scope, host, title, source, started, ended, metadata = row
     return Session(
-        id,
-        scope,
-        host,
-        title,
-        source or "",
-        moment(started),
-        moment(ended),
-        json.loads(metadata),
+        id, scope, host, title, source or "", moment(started), moment(ended), json.loads(metadata)
     )
 
 

@@ -21,15 +21,7 @@ from bethink.store import rows
 from bethink.store.base import Problem, Result, Store, report_damaged_vectors
 from bethink.store.bundle import Stored
 from bethink.store.connection import connect, immediate, translate_errors
-from bethink.store.places import (
-    MEMORIES,
-    OFTEN,
-    TOPICS,
-    Texts,
-    Vectors,
-    Window,
-    Worded,
-)
+from bethink.store.places import MEMORIES, OFTEN, TOPICS, Texts, Vectors, Window, Worded
 from bethink.store.rules import ANSWERS, ANSWERS_END, Writer
 from bethink.store.words import (
     RANK,

@@ -25,10 +25,10 @@ LIMITS = {
     "import cycles": 0,
     "function-level imports of our own": 60,
     "functions of complexity over 15": 27,
-    "test lines": 49_225,
+    "test lines": 49_222,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
-RUNS = {"add": 39, "search": 34, "hook": 28, "backfill": 48}
+RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}
 
 UNCOUNTED = {
     tokenize.COMMENT,

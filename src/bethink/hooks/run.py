@@ -270,23 +270,25 @@ def answer(hook: Hook, memory: Bethink, mode: str = "keyword") -> str:
     context = _find_context(hook, memory, mode)
     if hook.event == "session-start" and hook.source in EMPTIED:
         state.forget_deliveries(hook)
-    elif _has_briefing(hook, context.digest):
-        state.note_delivery(hook, context.ids, context.digest)
+    elif _has_briefing(hook, context.digest, memory.project.scope):
         return ""
     output = events.render_answer(hook, context.text)
     if output:
-        state.note_delivery(hook, context.ids, context.digest)
+        state.note_delivery(hook, context.ids, context.digest, memory.project.scope)
     return output
 
 
-def _has_briefing(hook: Hook, briefing: str) -> bool:
-    """Whether a briefing stands in the context of a session already: one that is resumed was given it, and a fork begins with a copy of
-    the session that it came from, which the host does not name."""
-    if not briefing or hook.source not in ("resume", "fork"):
-        return False
+def _has_briefing(hook: Hook, briefing: str, scope: str) -> bool:
+    """Whether a session has its briefing already: one that is resumed was given the same; and a fork begins with a copy of the session
+    that it came from, with the briefing of that one, unless no session of the project was ever given any. The host does not say
+    which session it was, and has not written the copy yet."""
     if hook.source == "fork":
-        return state.is_delivered(briefing)
-    return briefing == state.read_deliveries(hook).briefing
+        return state.is_briefed(scope)
+    return (
+        hook.source == "resume"
+        and bool(briefing)
+        and briefing == state.read_deliveries(hook).briefing
+    )
 
 
 def _find_context(hook: Hook, memory: Bethink, mode: str) -> Context:

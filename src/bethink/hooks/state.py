@@ -157,32 +157,33 @@ class Deliveries(NamedTuple):
     ids: tuple[str, ...] = ()
     briefing: str = ""  # digest of the last one
     emptied: bool = False  # whether its context was, so that it no longer knows what it said itself
+    briefed: str = ""  # the scope of the project that the briefing was about
 
 
 def read_deliveries(hook: Hook) -> Deliveries:
     path = _deliveries_file(hook)
     kept: Any = read_json(path) if path else None
     try:
-        return Deliveries(
-            tuple(map(str, kept["ids"])), str(kept["briefing"]), bool(kept["emptied"])
-        )
+        ids, briefing = tuple(map(str, kept["ids"])), str(kept["briefing"])
+        return Deliveries(ids, briefing, bool(kept["emptied"]), str(kept.get("briefed", "")))
     except (TypeError, KeyError):
         return Deliveries()
 
 
-def is_delivered(briefing: str) -> bool:
-    """Whether any session was given this very briefing, by its digest."""
+def is_briefed(scope: str) -> bool:
+    """Whether any session of a project was given a briefing."""
     with suppress(OSError):
         kept = map(read_json, (folder() / "given").iterdir())
-        return any(isinstance(one, dict) and one.get("briefing") == briefing for one in kept)
+        return any(isinstance(one, dict) and one.get("briefed") == scope for one in kept)
     return False
 
 
-def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "") -> None:
+def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "", scope: str = "") -> None:
     """Keeps what this session is given now beside what it was given before."""
     before = read_deliveries(hook)
     known = tuple(dict.fromkeys((*before.ids, *ids)))[-MOST_IDS:]
-    _write_deliveries(hook, before._replace(ids=known, briefing=briefing or before.briefing))
+    last = (briefing, scope) if briefing else (before.briefing, before.briefed)
+    _write_deliveries(hook, before._replace(ids=known, briefing=last[0], briefed=last[1]))
 
 
 def forget_deliveries(hook: Hook) -> None:

@@ -308,19 +308,31 @@ def test_a_path_may_be_given(cli, monkeypatch):
     assert cli.json("init", "--project", other, *FILES_ONLY)["project"]["root"] == str(other)
 
 
-def test_documents_outside_the_knowledge_folders_are_offered(cli):
-    (cli.project / "docs").mkdir()
-    (cli.project / "docs" / "billing.md").write_text(
-        "# Billing\n\nInvoices are sent on the third of the month.\n"
-    )
-    (cli.project / "wiki").mkdir()
-    told = cli("init", "--skip-map").err
-    assert "docs (1 Markdown file)" in told and "wiki" not in told
-    assert (
-        "`bethink config knowledge .claude/knowledge,docs --project-file && bethink index`" in told
-    )
+def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowledge(cli):
+    notebook = {"cells": [{"cell_type": "markdown", "source": ["Sums are rounded ", "upwards."]}]}
+    for name, text in {
+        "docs/billing.md": "# Billing\n\nInvoices are sent on the third of the month.\n",
+        "docs/stock.rst": "=====\nStock\n=====\n\nCount\n~~~~~\n\nShelves are counted in autumn.\n",
+        "docs/api.adoc": "= Interface\n\n== Limits\n\nCallers wait after ninety questions.\n",
+        "wiki/sums.ipynb": json.dumps(notebook),
+    }.items():
+        (cli.project / name).parent.mkdir(exist_ok=True)
+        (cli.project / name).write_text(text)
+    (cli.project / "site").mkdir()
+    planned = cli("init", "--skip-map", "--dry-run").err
+    assert "docs (3 documents), wiki (1 document)" in planned and "site" not in planned
+    assert "docs (3 documents)" in cli("init", "--skip-map").err
+    for words, section, place in [
+        ("third of the month", "Billing", "docs/billing.md:1-3"),
+        ("shelves autumn", "Stock > Count", "docs/stock.rst:2-8"),
+        ("ninety questions", "Interface > Limits", "docs/api.adoc:1-5"),
+        ("rounded upwards", "sums", "wiki/sums.ipynb"),
+    ]:
+        found = cli.json("search", words, "--mode", "keyword")[0]
+        lines = "-".join(map(str, found["lines"] or ()))
+        assert (found["section"], f"{found['source']}:{lines}".rstrip(":")) == (section, place)
     assert "docs" not in cli("init", "--skip-map", "--skip-index").err
-    cli.ok("config", "knowledge", ".claude/knowledge,docs", "--project-file")
+    cli.ok("config", "knowledge", ".claude/knowledge", "--project-file")
     assert "docs (" not in cli("init", "--skip-map").err
     assert cli.json("search", "third of the month", "--mode", "keyword")
 

@@ -57,7 +57,7 @@ max_tokens 50..1000000   Token budget of an answer in the index-and-details form
 dedup   Whether `add` refuses what is already known.
 dedup_threshold 0.5..1   Cosine from which two memories say the same.
 max_characters 1000..5000000   Longest text of one memory.
-knowledge   Folders whose Markdown files are a project's knowledge, relative to its root.
+knowledge   Folders whose documents are a project's knowledge, relative to its root. Until it is set, those of the documentation are read, too.
 builtin_memory   Whether the rules and memory files that agents load by themselves (AGENTS.md, CLAUDE.md, Claude auto memory) are read too.
 chunk_size 100..10000   Longest passage of an indexed document, in characters.
 chunk_overlap 0..50   Part of a passage that the next one repeats, in percent.

@@ -91,7 +91,6 @@ FOLDERS = {
     "domain": "The words and rules of the business, as the people who own them say it. One file for each subject.",
     "patterns": "How things are done here: errors, tests, names, database access. One file for each pattern, with an example.",
 }
-DOCUMENTS = ("docs", "doc", "documentation", "wiki")
 # Settings of a machine or a person are not a project's.
 MACHINE = ("threads", "busy_timeout", "embedding", "llm")
 IGNORED = (".bethink/memory.db", ".bethink/memory.db-wal", ".bethink/memory.db-shm")
@@ -381,34 +380,27 @@ def count_files(project: Project, config: Config, part: str) -> int:
     root = project.worktree
     if part != "index":
         return _count_found(root, root, tuple(SUFFIXES) if part == "map" else None)
-    named = (root / name for name in config.knowledge)
-    return sum(
-        _count_found(path, root, knowledge.MARKDOWN)
-        for path in named
-        if path.exists() and _is_within(root, path)
-    )
+    return sum(count_documents(project, config).values())
 
 
-def count_unread(project: Project, config: Config) -> dict[str, int]:
-    """Folders in which projects usually keep documents and that no knowledge folder has to do with; and how many each holds."""
+def count_documents(project: Project, config: Config) -> dict[str, int]:
+    """The folders that are read as knowledge, and how many documents each holds."""
     root = project.worktree
-    known = [root / name for name in config.knowledge]
+    try:
+        folders = knowledge.find_folders(root, config)
+    except InvalidInput:  # reading them will say why
+        return {}
     counts = {
-        folder.name: _count_found(folder, root, knowledge.MARKDOWN)
-        for folder in (root / name for name in DOCUMENTS)
-        if folder.is_dir()
-        and _is_within(root, folder)
-        and not any(_is_within(folder, one) or _is_within(one, folder) for one in known)
+        folder.relative_to(root).as_posix(): sum(
+            isinstance(found, Found) for found in knowledge.find_documents(root, config, [folder])
+        )
+        for folder in folders
     }
     return {name: number for name, number in counts.items() if number}
 
 
 def _count_found(start: Path, root: Path, suffixes: tuple[str, ...] | None) -> int:
     return sum(isinstance(found, Found) for found in walk(start, root, suffixes))
-
-
-def _is_within(root: Path, path: Path) -> bool:
-    return path.resolve().is_relative_to(root.resolve())
 
 
 def examine(memory: Bethink) -> Ready:

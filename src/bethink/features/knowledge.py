@@ -29,6 +29,9 @@ from bethink.text import textfile
 from bethink.types import BUILTIN, Memory, Passage, path_of
 
 MARKDOWN = (".md", ".markdown", ".mdx")
+DOCUMENTS = (*MARKDOWN, ".rst", ".adoc", ".ipynb")
+# Where projects keep documentation. It is read like the knowledge folders, unless the setting `knowledge` says what is.
+DOCUMENTATION = ("docs", "doc", "documentation", "handbook", "wiki", "site", "notebooks")
 # Tokens of a passage of an imported document, and how many of them the next one repeats; as memo, where this comes from, has it.
 IMPORT_TOKENS, IMPORT_OVERLAP = 400, 80
 CODE = "code"  # the collection of the code map
@@ -41,9 +44,36 @@ Progress = Callable[[int, int], None]  # passages taken in, sources seen
 
 
 def folders(memory: Bethink) -> list[Path]:
-    """The knowledge folders and files of the project that exist, as the setting `knowledge` names them."""
-    root = memory.project.worktree
-    return [path for name in memory.config.knowledge if (path := _inside(root, name)).exists()]
+    return find_folders(memory.project.worktree, memory.config)
+
+
+def find_folders(root: Path, config: Config) -> list[Path]:
+    """The knowledge folders and files of a project that exist, as the setting `knowledge` names them, and its documentation."""
+    names = (*config.knowledge, *find_documentation(root, config))
+    return [path for name in names if (path := _inside(root, name)).exists()]
+
+
+def find_documentation(root: Path, config: Config) -> list[str]:
+    """The folders of documentation that are read because nobody set what is knowledge."""
+    if "knowledge" in config.origins or config.knowledge != config._field_defaults["knowledge"]:
+        return []
+    top = root.resolve()
+    return [name for name in DOCUMENTATION if (root / name).resolve().is_relative_to(top)]
+
+
+def find_documents(root: Path, config: Config, starts: Sequence[Path]) -> Iterator[Found | Skipped]:
+    """The documents in some folders."""
+    for start in starts:
+        for found in walk(start, root, DOCUMENTS):
+            if not is_record(root, config, found.uri):
+                yield found
+
+
+def is_record(root: Path, config: Config, uri: str) -> bool:
+    """Whether a document is a decision record of the documentation, which `analyze` tells as a whole."""
+    return markdown.find_kind(uri) == "decision" and uri.startswith(
+        tuple(f"{name}/" for name in find_documentation(root, config))
+    )
 
 
 def _inside(root: Path, name: str) -> Path:
@@ -62,13 +92,19 @@ def index(
 ) -> Synced:
     """Brings the knowledge folders, or the given ones beside them, in step with memory."""
     size, overlap = memory.config.chunk_size, memory.config.chunk_overlap
-    starts = folders(memory) if paths is None else paths
-    found = _find_files(memory, starts, MARKDOWN)
+    root, config = memory.project.worktree, memory.config
+    starts = find_folders(root, config) if paths is None else paths
+    found = find_documents(root, config, starts)
+    if paths is not None:
+        found = _find_files(memory, starts, DOCUMENTS)
     warnings: list[str] = []
     documents = markdown.documents(found, "headers", size, overlap, _collect(warnings))
     within = _within(memory, starts)
     # What lies elsewhere was not looked at: it has vanished only where its file is gone, and only a whole run asks for that.
-    looked = (lambda uri: within(uri) or not _exists(memory, uri)) if paths is None else within
+    whole = lambda uri: (  # noqa: E731
+        (within(uri) and not is_record(root, config, uri)) or not _exists(memory, uri)
+    )
+    looked = whole if paths is None else within
     return _sync(memory, documents, INDEX, "markdown", progress, looked, warnings)
 
 
@@ -96,7 +132,7 @@ def follow(
         path if path.exists() else path.parent
         for path in (folders(memory) if paths is None else paths)
     ]
-    matters = lambda _, path: path.endswith((*MARKDOWN, ".gitignore"))  # noqa: E731
+    matters = lambda _, path: path.endswith((*DOCUMENTS, ".gitignore"))  # noqa: E731
     for _ in watch(*watched, watch_filter=matters, stop_event=stop, raise_interrupt=True):
         synced = index(memory, paths)
         if synced._replace(unchanged=0) != type(synced)():

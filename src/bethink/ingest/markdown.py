@@ -12,6 +12,7 @@ This module knows no store. How text is cut is for `chunks`, which files are rea
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from bisect import bisect_right
@@ -125,13 +126,15 @@ def read_passages(
     text: str, uri: str, style: str, size: int, overlap: int, warn: Warn | None
 ) -> list[Passage]:
     """What is remembered of the text of a file, without its secrets."""
-    text, warnings = redact_in_place(text)
+    text, warnings = redact_in_place(to_markdown(text, uri))
     page = parse(text)
     found = passages(
         page,
         uri,
         (by_headers if style == "headers" else by_lines)(page.body, size, overlap, page.first_line),
     )
+    if uri.endswith(".ipynb"):  # its lines are those of JSON
+        found = [passage._replace(lines=None) for passage in found]
     kept = [passage for passage in found if not _is_wordless(passage.content)]
     if len(kept) < len(found):
         number = f"{len(found) - len(kept):,} of {len(found):,} passages"
@@ -140,6 +143,28 @@ def read_passages(
         for warning in (*warnings, *page.warnings):
             warn(uri, warning)
     return kept
+
+
+def to_markdown(text: str, uri: str) -> str:
+    """reStructuredText, AsciiDoc and notebooks as Markdown, as far as they resemble it: titles, warnings, code. Every line stays where
+    it was, except a notebook's. Other files are Markdown already."""
+    if uri.endswith(".rst"):
+        text = re.sub(r"(?m)^([=~^\"'`#*+.:-])\1{2,}[ \t]*\n(?=\S[^\n]{0,200}\n\1{3})", "\n", text)
+        text = re.sub(r"(?m)^([~^\"'`#*+.:])\1{2,}[ \t]*$", "---", text)
+        return re.sub(r"(?m)^\.\. (\w{1,20})::", r"!!! \1", text)
+    if uri.endswith(".adoc"):
+        text = re.sub(r"(?m)^={1,6}(?= \S)", lambda mark: "#" * len(mark[0]), text)
+        return re.sub(r"(?m)^(?:-{4,80}|\.{4,80})[ \t]*$", "```", text)
+    return _read_notebook(text) if uri.endswith(".ipynb") else text
+
+
+def _read_notebook(text: str) -> str:
+    """The text and the code of a notebook, without what the code printed."""
+    try:
+        cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    return "\n\n".join(said if kind == "markdown" else f"```\n{said}\n```" for kind, said in cells)
 
 
 def _is_wordless(text: str) -> bool:
@@ -194,7 +219,7 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
         for name in KEPT_FRONTMATTER
         if page.frontmatter.get(name) is not None
     }
-    by_place = _find_kind(uri)
+    by_place = find_kind(uri)
     found: list[Passage] = []
     before: Chunk | None = None
     for chunk in chunks:
@@ -231,7 +256,8 @@ def _find_heading(page: Page, title: str) -> str:
     return title if title.split(" > ")[0].casefold() == own.casefold() else f"{own} > {title}"
 
 
-def _find_kind(uri: str) -> str:
+def find_kind(uri: str) -> str:
+    """The kind of memory that the place of a file stands for."""
     path = PurePosixPath(uri.casefold())
     return next(
         (

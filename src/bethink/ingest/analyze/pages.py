@@ -31,7 +31,7 @@ from bethink.ingest.analyze.tree import (
     unique,
 )
 from bethink.ingest.chunks import Block, BlockSection, read_blocks, read_sections
-from bethink.ingest.markdown import parse
+from bethink.ingest.markdown import parse, to_markdown
 from bethink.types import Entity, Memory
 
 # Bounds on how much is told, set by hand.
@@ -93,9 +93,7 @@ def _read_page(text: str) -> ParsedPage:
 
 
 def _read_restructured(text: str) -> ParsedPage:
-    """reStructuredText as far as it resembles Markdown: underlined titles and warnings. Every line stays where it was."""
-    text = re.sub(r"(?m)^([~^\"'`#*+.:])\1{2,}[ \t]*$", "---", text)
-    return _read_page(re.sub(r"(?m)^\.\. (\w{1,20})::", r"!!! \1", text))
+    return _read_page(to_markdown(text, ".rst"))
 
 
 def page_of(tree: Tree, path: str) -> ParsedPage:

@@ -321,7 +321,7 @@ class InitReport(NamedTuple):
     [DIRECTORY]       a directory of the project (default: the current one)
     --local           give the project a database of its own, in .bethink/
     --skip-analyze    do not look for commands, routes, decisions
-    --skip-index      do not read the knowledge folders
+    --skip-index      do not read the knowledge folders and the documentation
     --skip-map        do not map the source code
     --dry-run         say what would be made and read; change nothing
     --force           write templates anew that nobody filled; take over a database that is here
@@ -391,6 +391,7 @@ def plan_project(args: Namespace, project: Project, settings: Config) -> InitRep
             continue
         number = many(initialise.count_files(project, settings, part), "file")
         taken.append(PartReport(part, "planned", reason=f"would look at {number}"))
+    list_documentation(args, project, settings)
     usual = own if local else config.data_directory() / "memory.db"
     database = config.masked(settings.database) or str(usual)
     notes = find_notes(args, project, settings, local)
@@ -406,6 +407,7 @@ def set_up_project(args: Namespace, project: Project, settings: Config) -> InitR
         try:
             for step in initialise.plan(project, settings, local=args.local, force=args.force):
                 report.steps.append(initialise.apply(step))
+            list_documentation(args, project, settings)
             for part in initialise.PARTS:
                 report.taken.append(take_part(args, memory, part))
                 if report.taken[-1].status == "stopped":
@@ -435,19 +437,23 @@ def take_part(args: Namespace, memory: Bethink, part: str) -> PartReport:
         return PartReport(part, "stopped", reason="stopped; what was read is kept")
 
 
+def list_documentation(args: Namespace, project: Project, settings: Config) -> None:
+    """Says which folders are read beside those that the setting names, before they are."""
+    found = initialise.count_documents(project, settings)
+    shown = [
+        f"{name} ({many(n, 'document')})"
+        for name, n in found.items()
+        if name not in settings.knowledge
+    ]
+    if shown and not args.skip_index:
+        console.note(
+            args,
+            f"read as knowledge, too: {', '.join(shown)}; the setting `knowledge` names others",
+        )
+
+
 def find_notes(args: Namespace, project: Project, settings: Config, local: bool) -> list[str]:
     notes = []
-    unread = {} if args.skip_index else initialise.count_unread(project, settings)
-    if unread:
-        import shlex
-
-        folders = " and ".join(
-            f"{name} ({many(number, 'Markdown file')})" for name, number in unread.items()
-        )
-        names = shlex.quote(",".join((*settings.knowledge, *unread)))
-        notes.append(
-            f"Not read: {folders}. `bethink config knowledge {names} --project-file && bethink index` makes that knowledge."
-        )
     if not local and initialise.has_foreign_database(project):
         notes.append(
             f"{project.local_database} is not used: it may have come with the project. `bethink init --local` says more."

@@ -33,7 +33,7 @@ class Settings(NamedTuple):
     llm: str = ""
     llm_model: str = "some-model"
     llm_url: str = ""
-    llm_timeout: float = 5.0
+    model_timeout: float = 5.0
     llm_daily_tokens: int = 50_000
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bethink import config
-from bethink.config import SETTINGS, Config, check, explain, load
+from bethink.config import FIXED, SETTINGS, Config, check, explain, load
 from bethink.errors import ConfigError
 
 
@@ -25,7 +25,7 @@ def write(path, text):
 
 
 def test_every_setting_has_a_default_that_passes_its_own_check():
-    assert set(SETTINGS) == set(Config._fields) - {"origins", "warnings"}
+    assert set(SETTINGS) == set(Config._fields) - {"origins", "warnings", *FIXED}
     for key in SETTINGS:
         default = Config._field_defaults[key]
         assert check(key, default) == default
@@ -40,23 +40,27 @@ def test_without_any_layer_the_defaults_stand(project):
 
 
 def test_each_layer_overlays_the_one_before_and_is_named(project, monkeypatch):
-    user = write(config.user_file(), "limit = 1\nmode = 'vector'\nthreads = 2\nthreshold = 0.1\n")
-    shared = write(config.project_file(project), "limit = 2\nmode = 'keyword'\nthreads = 3\n")
+    user = write(
+        config.user_file(), "limit = 1\nmode = 'vector'\nchunk_size = 200\nthreshold = 0.1\n"
+    )
+    shared = write(config.project_file(project), "limit = 2\nmode = 'keyword'\nchunk_size = 300\n")
     monkeypatch.setenv("BETHINK_LIMIT", "3")
     monkeypatch.setenv("BETHINK_MODE", "hybrid")
     found = load(project, {"limit": 4, "fusion": None})
-    assert (found.limit, found.mode, found.threads, found.threshold, found.fusion) == (
+    assert (found.limit, found.mode, found.chunk_size, found.threshold, found.fusion) == (
         4,
         "hybrid",
-        3,
+        300,
         0.1,
         "adaptive",
     )
     origins = {line["key"]: line["origin"] for line in explain(found)}
-    assert {key: origins[key] for key in ("limit", "mode", "threads", "threshold", "fusion")} == {
+    assert {
+        key: origins[key] for key in ("limit", "mode", "chunk_size", "threshold", "fusion")
+    } == {
         "limit": "command line",
         "mode": "$BETHINK_MODE",
-        "threads": str(shared),
+        "chunk_size": str(shared),
         "threshold": str(user),
         "fusion": "default",
     }
@@ -70,9 +74,9 @@ def test_another_projects_file_does_not_count(project, tmp_path):
 @pytest.mark.parametrize(
     ("key", "given", "value"),
     [
-        ("dedup", "yes", True),
-        ("dedup", "OFF", False),
-        ("dedup", False, False),
+        ("judge", "yes", True),
+        ("judge", "OFF", False),
+        ("judge", False, False),
         ("limit", "7", 7),
         ("limit", 7.0, 7),
         ("threshold", "0.25", 0.25),
@@ -82,7 +86,7 @@ def test_another_projects_file_does_not_count(project, tmp_path):
         ("knowledge", ["docs"], ("docs",)),
         ("fusion", "rrf", "rrf"),
         ("database", "~/x.db", "~/x.db"),
-        ("max_characters", 5_000_000, 5_000_000),
+        ("max_tokens", 1_000_000, 1_000_000),
     ],
 )
 def test_a_value_is_brought_to_its_settings_type(key, given, value):
@@ -103,8 +107,8 @@ BAD = [
     ("mode", '"fuzzy"', "hybrid, vector, keyword"),
     ("fusion", '"sum"', "adaptive, rrf"),
     ("fusion", '"odd"', "adaptive"),
-    ("dedup", '"perhaps"', "true or false"),
-    ("dedup", "1", "true or false"),
+    ("judge", '"perhaps"', "true or false"),
+    ("judge", "1", "true or false"),
     ("knowledge", "5", "list of strings"),
     ("knowledge", "[1]", "list of strings"),
     ("mode", "5", "expected a string"),
@@ -134,9 +138,9 @@ def test_a_bad_value_in_a_file_is_an_error_that_names_file_and_key(project, key,
         ("limit", "x"),
         ("limit", "inf"),
         ("mode", "fuzzy"),
-        ("dedup", "perhaps"),
+        ("judge", "perhaps"),
         ("threshold", ""),
-        ("threads", "1e9"),
+        ("chunk_size", "1e9"),
     ],
 )
 def test_a_bad_value_in_the_environment_is_a_warning_and_is_ignored(
@@ -186,9 +190,7 @@ def test_a_projects_file_may_not_say_where_memories_go(project, key):
     "setting",
     [
         'embedding_model = "large"',
-        "embedding_dimensions = 3072",
         'llm_model = "large"',
-        "hook_seconds = 60",
     ],
 )
 def test_a_projects_file_may_neither_spend_money_nor_time(project, setting):

@@ -347,9 +347,8 @@ def test_each_kind_is_opened_by_its_name(home):
         embedding="http",
         embedding_url="http://localhost:11434/v1",
         embedding_model="nomic",
-        embedding_dimensions=64,
     )
-    assert open_embedder(http).model == fingerprint(http) == "nomic@localhost:11434/64"
+    assert open_embedder(http).model == fingerprint(http) == "nomic@localhost:11434"
 
 
 def test_a_model_that_is_not_installed_is_an_error_with_the_command_to_type(home):

@@ -25,12 +25,8 @@ def vector_of(text, dimensions=8):
 
 
 def embed(body):
-    dimensions = body.get("dimensions", 8)
     return 200, {
-        "data": [
-            {"index": i, "embedding": vector_of(text, dimensions)}
-            for i, text in enumerate(body["input"])
-        ]
+        "data": [{"index": i, "embedding": vector_of(text)} for i, text in enumerate(body["input"])]
     }
 
 
@@ -126,15 +122,10 @@ def test_a_query_is_asked_once(endpoint):
     assert len(endpoint.requests) == 1
 
 
-def test_dimensions_are_asked_of_the_endpoint_once_or_sent_to_it(endpoint):
+def test_dimensions_are_those_of_the_first_answer(endpoint):
     embedder = open_at(endpoint)
     assert embedder.dimensions == embedder.dimensions == 8
     assert len(endpoint.requests) == 1
-    embedder = open_at(endpoint, dimensions=4)
-    assert embedder.dimensions == 4 and len(endpoint.requests) == 1
-    assert embedder.query("x").shape == (4,)
-    assert endpoint.requests[-1][2]["dimensions"] == 4
-    assert embedder.model.endswith("/4")
 
 
 def test_answers_are_put_in_order_by_their_index(endpoint):
@@ -285,8 +276,6 @@ def test_a_bad_answer_is_named(endpoint, reply, complaint):
 
 
 def test_answers_of_another_width_are_refused(endpoint):
-    error = failing(endpoint, (200, {"data": [{"index": 0, "embedding": [1, 2, 3]}]}), dimensions=4)
-    assert "3 dimensions instead of 4" in error.message
     endpoint.replies[:] = [embed, (200, {"data": [{"index": 0, "embedding": [1, 2, 3]}]})]
     embedder = open_at(endpoint)
     embedder.query("first")
@@ -345,9 +334,7 @@ def test_an_endpoint_that_was_down_is_asked_again_after_a_while(endpoint, tmp_pa
 
     now = [0.0]
     endpoint.replies[:] = [(400, {"error": "out of order"}), embed]
-    config = Config(
-        embedding="http", embedding_url=endpoint.url, embedding_model="m", embedding_dimensions=8
-    )
+    config = Config(embedding="http", embedding_url=endpoint.url, embedding_model="m")
     with Bethink(tmp_path / "m.db", directory=tmp_path, config=config) as memory:
         memory._model._clock = lambda: now[0]
         memory.add("Told while the endpoint was down")

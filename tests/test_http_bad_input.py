@@ -363,7 +363,7 @@ def test_made_up_names_open_nothing_more(tmp_path, offline):
     home, shop = tmp_path / "home", tmp_path / "shop"
     (shop / ".bethink").mkdir(parents=True)
     (shop / ".bethink" / "config.toml").write_text(
-        "embedding_timeout = 31\n"
+        "model_timeout = 31\n"
     )  # so that other projects have other settings
     with running(home, shop) as served:
         for number in range(20):

@@ -25,7 +25,7 @@ def asked(cli, model, monkeypatch):  # noqa: F811
         ("llm", "openai"),
         ("llm_url", f"{model.url}/v1"),
         ("llm_model", "small"),
-        ("llm_timeout", "5"),
+        ("model_timeout", "5"),
     ):
         cli.ok("config", key, value)
     return cli

@@ -390,7 +390,7 @@ def test_the_time_is_that_of_the_whole_call_also_for_a_server_that_drips(
     error = failing(server, kind, budget, reply, timeout=0.3)
     assert (
         "did not answer within 0.3 seconds" in error.message
-        and "llm_timeout" in error.hint
+        and "model_timeout" in error.hint
         and error.reason == "timeout"
     )
     assert len(server.requests) == 1

@@ -31,7 +31,7 @@ RESULT = {
         "output_tokens": 30,
     },
 }
-SETTINGS = Settings(llm="claude", llm_model="", llm_timeout=20.0)
+SETTINGS = Settings(llm="claude", llm_model="", model_timeout=20.0)
 
 
 @pytest.fixture(autouse=True)
@@ -230,7 +230,7 @@ def test_nothing_of_it_is_left_running_whether_it_hangs_or_answers(program, tmp_
     last = "wait" if ending == "hangs" else f"cat {tmp_path}/result.json"
     program(f"#!/bin/sh\n(trap '' TERM; sleep 600) &\necho $$ $! > {tmp_path}/pids\n{last}\n")
     if ending == "hangs":
-        error = failing("timeout", llm_timeout=0.6)
+        error = failing("timeout", model_timeout=0.6)
         assert "did not answer within 0.6 seconds" in error.message
         assert open_budget(SETTINGS).report().tokens == error.usage.tokens > 100
     else:

@@ -116,9 +116,7 @@ def test_a_conversation_comes_with_its_topic_and_the_turns_beside_it(memory):
 
 def test_hints_of_the_library_stand_behind_the_marks(open_memory):  # noqa: F811
     memory = open_memory("http")
-    memory.config = memory.config._replace(
-        embedding_url="http://127.0.0.1:9", embedding_timeout=0.1
-    )
+    memory.config = memory.config._replace(embedding_url="http://127.0.0.1:9", model_timeout=0.1)
     memory._model._config = memory.config
     answer = tools.search_memories(memory, {"query": "anything"})
     assert answer.startswith("No memories match.")

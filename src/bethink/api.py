@@ -223,7 +223,7 @@ class Bethink:
             )
         options = self.write_options(
             PERSONAL if personal else TEAM if team else self.scope,
-            dedup=self.config.dedup if dedup is None else dedup,
+            dedup=dedup is not False,
             allow_purged=allow_purged,
         )
         for passage in passages:
@@ -295,7 +295,6 @@ class Bethink:
             now=self.clock(),
             actor=self.actor,
             trust=self.trust,
-            dedup=self.config.dedup,
             threshold=self.config.dedup_threshold,
             longest=self.config.max_characters,
             judge=lambda: self.judge,

@@ -44,9 +44,7 @@ user   Who you are in a team's database: what is personal is seen by you alone, 
 embedding   Embedding model by name, a folder with model.onnx, `http`, `hashing`, or `none`.
 embedding_url   Base URL of an OpenAI-compatible endpoint, for `embedding = "http"`.
 embedding_model   Model asked for at that endpoint.
-embedding_dimensions 0..8192   Dimensions to ask that endpoint for; 0 keeps the model's own.
-embedding_timeout 0.1..600   Seconds to wait for one answer of that endpoint.
-threads 0..256   Threads for the local embedding model; 0 uses every core.
+model_timeout 0.1..600   Seconds for one answer of an embedding endpoint or a language model.
 judge   Whether the packaged model judges how a new statement relates to known ones; else rules do.
 mode {"|".join(MODES)}   How `search` looks: by meaning and words, by meaning only, by words only.
 fusion {"|".join(FUSIONS)}   How the signals of a hybrid search are brought together.
@@ -54,9 +52,7 @@ limit 1..1000   How many hits a search returns.
 min_similarity -1..1   Vector gate: cosines below it do not take part in a search; -1 lets all in.
 threshold 0..1   Final bar: hits with a lower score (0 to 1) are not returned.
 max_tokens 50..1000000   Token budget of an answer in the index-and-details form.
-dedup   Whether `add` refuses what is already known.
 dedup_threshold 0.5..1   Cosine from which two memories say the same.
-max_characters 1000..5000000   Longest text of one memory.
 knowledge   Folders whose documents are a project's knowledge, relative to its root. Until it is set, those of the documentation are read, too.
 builtin_memory   Whether the rules and memory files that agents load by themselves (AGENTS.md, CLAUDE.md, Claude auto memory) are read too.
 chunk_size 100..10000   Longest passage of an indexed document, in characters.
@@ -65,11 +61,9 @@ keep_context_days 0..36500   Days after which `consolidate` retires turns that n
 llm |none|anthropic|openai|claude   Language model for extraction, summaries and HyDE: `anthropic`, `openai` (and compatible), `claude`; empty: none.
 llm_model   Model asked for. Empty: a small one of Anthropic's; `openai` needs a name.
 llm_url   Base URL of that model's endpoint, such as http://127.0.0.1:11434/v1. Empty: the provider's own.
-llm_timeout 0.1..600   Seconds for one whole call of the model.
 llm_daily_tokens 0..100000000   Tokens that the model may take in a day; 0 sends nothing.
 briefing_tokens 0..2000   Longest briefing that a hook gives a session when it starts, in tokens; 0 gives none.
 prompt_tokens 0..2000   Most that a hook adds to a prompt, in tokens; 0 adds nothing.
-prompt_bar 0..1   How sure a hook must be that a memory fits a prompt to add it; 1 adds nothing.
 tool_hooks   Whether hooks tell known gotchas about a file before a tool edits it.
 hook_seconds 0.2..60   Seconds after which a hook gives up.
 team   The team's server (https://…) or database, for `sync` and `mcp --remote`. A token goes into BETHINK_TOKEN.
@@ -94,9 +88,12 @@ SETTINGS = _parse_settings(_TABLE)
 # A project's file comes with a cloned repository. It may not say where memories, questions or API keys are sent, nor spend
 # the user's money, nor keep them waiting.
 PERSONAL = tuple(
-    "database tenant user team embedding embedding_url embedding_model embedding_dimensions"
-    " llm llm_model llm_url llm_daily_tokens hook_seconds".split()
+    "database tenant user team embedding embedding_url embedding_model"
+    " llm llm_model llm_url llm_daily_tokens".split()
 )
+
+
+FIXED = ("threads", "max_characters", "prompt_bar")  # fields that are no settings
 
 
 class Config(NamedTuple):
@@ -106,9 +103,7 @@ class Config(NamedTuple):
     embedding: str = "snowflake-arctic-embed-s"
     embedding_url: str = "https://api.openai.com/v1"
     embedding_model: str = "text-embedding-3-small"
-    embedding_dimensions: int = 0
-    embedding_timeout: float = 30.0
-    threads: int = 0
+    model_timeout: float = 60.0
     judge: bool = True
     mode: str = "hybrid"
     fusion: str = "adaptive"
@@ -116,9 +111,7 @@ class Config(NamedTuple):
     min_similarity: float = -1.0
     threshold: float = 0.0
     max_tokens: int = 1000
-    dedup: bool = True
     dedup_threshold: float = 0.9
-    max_characters: int = 200_000
     knowledge: tuple[str, ...] = (".claude/knowledge",)
     builtin_memory: bool = True
     chunk_size: int = 2000
@@ -127,15 +120,17 @@ class Config(NamedTuple):
     llm: str = ""
     llm_model: str = ""
     llm_url: str = ""
-    llm_timeout: float = 60.0
     llm_daily_tokens: int = 50_000
     briefing_tokens: int = 600
     prompt_tokens: int = 400
-    prompt_bar: float = 0.5
     tool_hooks: bool = False
     hook_seconds: float = 5.0
     team: str = ""
     busy_timeout: float = 30.0
+    # No settings, because nobody should have to choose; a caller may replace them.
+    threads: int = 0  # for the local models; 0 uses every core
+    max_characters: int = 200_000  # of one memory
+    prompt_bar: float = 0.5  # how sure a hook must be that a memory fits a prompt (bench/hooks.py)
     origins: Mapping[str, str] = NOTHING
     warnings: tuple[str, ...] = ()
 
@@ -180,23 +175,26 @@ def check(key: str, value: Any) -> Any:
     if kind in (int, float):
         return _check_number(kind, value, setting)
     if kind is bool:
-        word = value.strip().lower() if isinstance(value, str) else value
-        if word is True or word in ("1", "true", "yes", "on"):
-            return True
-        if word is False or word in ("0", "false", "no", "off"):
-            return False
-        raise ValueError("expected true or false")
+        return _check_switch(value)
     if kind is tuple:
-        if isinstance(value, str):
-            return tuple(part.strip() for part in value.split(",") if part.strip())
-        if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
-            return tuple(value)
-        raise ValueError("expected a list of strings")
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+            raise ValueError("expected a list of strings")
+        return tuple(part.strip() for part in parts if part.strip())
     if not isinstance(value, str):
         raise ValueError("expected a string")
     if setting.choices and value not in setting.choices:
         raise ValueError("expected one of " + ", ".join(setting.choices))
     return value
+
+
+def _check_switch(value: Any) -> bool:
+    word = value.strip().lower() if isinstance(value, str) else value
+    if word is True or word in ("1", "true", "yes", "on"):
+        return True
+    if word is False or word in ("0", "false", "no", "off"):
+        return False
+    raise ValueError("expected true or false")
 
 
 def _check_number(kind: type, value: Any, setting: Setting) -> Any:

@@ -46,8 +46,7 @@ def open_embedder(
         return HttpEmbedder(
             config.embedding_url,
             config.embedding_model,
-            config.embedding_dimensions,
-            config.embedding_timeout,
+            config.model_timeout,
         )
     from bethink.embed import models
 
@@ -76,9 +75,7 @@ def fingerprint(config: Config, window: int | None = None) -> str | None:
     if kind == "http":
         from bethink.embed import http
 
-        return http.identity(
-            config.embedding_url, config.embedding_model, config.embedding_dimensions
-        )
+        return http.identity(config.embedding_url, config.embedding_model)
     from bethink.embed import models
 
     return models.identity(kind, window)

@@ -39,11 +39,11 @@ class _TooLong(EmbeddingError):
     """The endpoint takes less text at once than it was given."""
 
 
-def identity(url: str, model: str, dimensions: int = 0) -> str:
+def identity(url: str, model: str) -> str:
     """Model and host, since two servers may mean different things by one name."""
     parts = _endpoint(url)
     host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
-    return f"{model}@{host}" + (f"/{dimensions}" if dimensions else "")
+    return f"{model}@{host}"
 
 
 BASELINE = (
@@ -56,16 +56,14 @@ class HttpEmbedder:
         self,
         url: str,
         model: str,
-        dimensions: int = 0,
-        timeout: float = 30.0,
+        timeout: float = 60.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.model = identity(url, model, dimensions)
+        self.model = identity(url, model)
         self.baseline = self.unrelated = BASELINE
         self._name = model
         self._where = _endpoint(url)
-        self._width = dimensions
-        self._asked = dimensions
+        self._width = 0  # until the first answer
         self._timeout = timeout
         self._sleep = sleep
         try:
@@ -76,7 +74,7 @@ class HttpEmbedder:
 
     @cached_property
     def dimensions(self) -> int:
-        """What was configured, else what the endpoint's first answer has."""
+        """What the endpoint's first answer has."""
         return self._width or int(self._rows(["dimensions"])[0][0].shape[0])
 
     def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Matrix]:
@@ -124,10 +122,7 @@ class HttpEmbedder:
     def _vectors(self, windows: list[str]) -> Matrix:
         import numpy as np
 
-        answer = self._ask(
-            {"model": self._name, "input": windows}
-            | ({"dimensions": self._asked} if self._asked else {})
-        )
+        answer = self._ask({"model": self._name, "input": windows})
         try:
             rows = sorted(enumerate(answer["data"]), key=lambda item: item[1].get("index", item[0]))
             indices = [row.get("index", place) for place, row in rows]
@@ -207,7 +202,7 @@ class HttpEmbedder:
         hints = {
             "key": keys,
             "redirect": "Set `embedding_url` to its final address.",
-            "timeout": "Raise the setting `embedding_timeout`.",
+            "timeout": "Raise the setting `model_timeout`.",
             "unreachable": "Is the server running? The setting `embedding_url` holds its address.",
         }
         return EmbeddingError(

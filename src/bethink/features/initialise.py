@@ -92,7 +92,7 @@ FOLDERS = {
     "patterns": "How things are done here: errors, tests, names, database access. One file for each pattern, with an example.",
 }
 # Settings of a machine or a person are not a project's.
-MACHINE = ("threads", "busy_timeout", "embedding", "llm")
+MACHINE = ("busy_timeout", "embedding", "llm", "model")
 IGNORED = (".bethink/memory.db", ".bethink/memory.db-wal", ".bethink/memory.db-shm")
 IGNORE = (
     "# Bethink: memories are private, .bethink/config.toml may be shared",

@@ -125,7 +125,7 @@ def clean_passage(passage: Passage, longest: int) -> tuple[Passage, int]:
         size = len(passage.content)
         raise InvalidInput(
             f"The text is {size:,} characters long; one memory holds at most {longest:,}.",
-            "Split it, raise `max_characters`, or import it as a document.",
+            "Split it, or import it as a document.",
         )
     text = passage.content.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
     redacted = redact(text)

@@ -38,7 +38,7 @@ class Settings(Protocol):
     @property
     def llm_url(self) -> str: ...
     @property
-    def llm_timeout(self) -> float: ...
+    def model_timeout(self) -> float: ...
     @property
     def llm_daily_tokens(self) -> int: ...
 
@@ -65,11 +65,11 @@ def _provider(kind: str, config: Settings) -> Provider:
     from bethink.llm.providers import AnthropicModel, ClaudeCli, OpenAiModel
 
     if kind == "anthropic":
-        return AnthropicModel(config.llm_url, config.llm_model, config.llm_timeout)
+        return AnthropicModel(config.llm_url, config.llm_model, config.model_timeout)
     if kind == "openai":
-        return OpenAiModel(config.llm_url, config.llm_model, config.llm_timeout)
+        return OpenAiModel(config.llm_url, config.llm_model, config.model_timeout)
     if kind == "claude":
-        return ClaudeCli(config.llm_model, config.llm_timeout)
+        return ClaudeCli(config.llm_model, config.model_timeout)
     raise ConfigError(
         f"Unknown language model '{kind}' in the setting `llm`.",
         f"Use one of: {', '.join(PROVIDERS)}; or none.",

@@ -27,7 +27,7 @@ HINTS = {
     "redirect": "Set `llm_url` to its final address.",
     "refused": "Check the settings that begin with `llm`.",
     "unreachable": "Is the server running, and the network there? The setting `llm_url` holds the address.",
-    "timeout": "Raise the setting `llm_timeout`, or choose a faster model with `llm_model`.",
+    "timeout": "Raise the setting `model_timeout`, or choose a faster model with `llm_model`.",
     "broken": "Try again later.",
     "large": "Is it a language model? The setting `llm_url` holds the address.",
     "garbage": "Is it a language model? The setting `llm_url` holds the address.",
@@ -372,7 +372,7 @@ class ClaudeCli:
                 code = process.wait(self._timeout)
             except subprocess.TimeoutExpired:
                 message = f"{program} did not answer within {self._timeout:g} seconds."
-                hint = "Raise the setting `llm_timeout`, or try `claude -p hello` by hand."
+                hint = "Raise the setting `model_timeout`, or try `claude -p hello` by hand."
                 raise ModelError(message, hint, "timeout", usage=None) from None
             finally:
                 _end(process)

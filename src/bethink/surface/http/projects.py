@@ -428,6 +428,5 @@ def _model(config: Config) -> Sequence[Any]:
         config.embedding,
         config.embedding_url,
         config.embedding_model,
-        config.embedding_dimensions,
-        config.embedding_timeout,
+        config.model_timeout,
     )

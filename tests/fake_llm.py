@@ -14,11 +14,12 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
-from bethink.llm.base import Task
-from bethink.llm.schema import choice, record, several, text, whole
+from bethink.llm.base import Task, form_choice, form_integer, form_list, form_record, form_text
 
-FORM = record(
-    colour=choice(("red", "green")), sizes=several(whole(""), 3, "Sizes."), note=text(40, "A note.")
+FORM = form_record(
+    colour=form_choice(("red", "green")),
+    sizes=form_list(form_integer(""), 3, "Sizes."),
+    note=form_text(40, "A note."),
 )
 GOOD = {"colour": "red", "sizes": [1, 2], "note": "fine"}
 TASK = Task(

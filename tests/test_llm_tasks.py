@@ -4,9 +4,8 @@ import pytest
 from growth import grows_too_fast, long_text
 
 from bethink.llm import tasks
-from bethink.llm.grounds import grounded, kept, mentions
-from bethink.llm.schema import Mismatch, conform, sent
-from bethink.llm.tasks import Boundary, Turn
+from bethink.llm.base import Mismatch, conform, simplify_schema
+from bethink.llm.tasks import Boundary, Turn, is_grounded, keeps, mentions
 from bethink.types import Entity
 
 TURNS = (
@@ -54,7 +53,7 @@ ALL_TASKS = [
 def test_every_question_has_a_form_that_strict_modes_take(task):
     from fake_llm import not_strict
 
-    assert not_strict(sent(task.schema)) is None
+    assert not_strict(simplify_schema(task.schema)) is None
     assert task.instruction.endswith(".") and 0 < task.tokens <= 2000
     with pytest.raises(Mismatch):
         conform({}, task.schema)
@@ -305,7 +304,7 @@ SOURCE = "Why don't we cache thumbnails? Don't forget to bump the version. Tests
     ],
 )
 def test_a_text_is_borne_out_by_its_words_and_facts(text, expected):
-    assert grounded(text, SOURCE) is expected
+    assert is_grounded(text, SOURCE) is expected
 
 
 def test_names_are_found_whole_and_in_any_case():
@@ -316,7 +315,7 @@ def test_names_are_found_whole_and_in_any_case():
         and not mentions(" ", "a b")
         and not mentions("Ana", "Analysis")
     )
-    assert kept("Port 8080 is open", "The open port: 8080.") and not kept(
+    assert keeps("Port 8080 is open", "The open port: 8080.") and not keeps(
         "Port 8080 is open", "The open port."
     )
 
@@ -324,7 +323,7 @@ def test_names_are_found_whole_and_in_any_case():
 @pytest.mark.parametrize("unit", ["a", "a.", "_", "1,", "aB", "\\"])
 def test_no_text_takes_long_to_weigh(unit):
     def weigh(text):
-        grounded(text, text)
-        kept(text, "another text")
+        is_grounded(text, text)
+        keeps(text, "another text")
 
     assert not grows_too_fast(weigh, long_text("", unit))

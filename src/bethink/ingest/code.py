@@ -525,24 +525,23 @@ def _read_entry(item: Any, number: int, name: str) -> Listed:
     where = f"Entry {number} of the repo map '{name}'"
     if not isinstance(item, dict):
         raise InvalidInput(f"{where} is {_describe(item)}, not an object.", _HINT)
-    path, symbols, lines = item.get("path"), item.get("symbols"), item.get("lines")
-    if path is None or (isinstance(path, str) and not _clean(path).strip()):
+    path = _read_string(item, "path", where).strip()
+    if not path:
         raise InvalidInput(f"{where} has no `path`.", _HINT)
-    texts = []
-    for key, default in (("path", ""), ("language", "unknown"), ("content", "")):
-        value = item.get(key)
-        if value is not None and not isinstance(value, str):
-            which = where if key == "path" else f"{where} ('{path}')"
-            raise InvalidInput(f"{which} has {_describe(value)} as its `{key}`, not a text.", _HINT)
-        texts.append(_clean(value or "") or default)
-    if symbols is None:
-        symbols = []
+    where = f"{where} ('{path}')"
+    symbols, lines = item.get("symbols") or [], item.get("lines")
     if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
-        raise InvalidInput(
-            f"{where} ('{path}') has `symbols` that are not an array of names.", _HINT
-        )
+        raise InvalidInput(f"{where} has `symbols` that are not an array of names.", _HINT)
+    language, content = (_read_string(item, key, where) for key in ("language", "content"))
     known = lines if type(lines) is int and lines > 0 else 0
-    return Listed(texts[0].strip(), texts[1], tuple(map(_clean, symbols)), texts[2], known)
+    return Listed(path, language or "unknown", tuple(map(_clean, symbols)), content, known)
+
+
+def _read_string(item: dict[str, Any], key: str, where: str) -> str:
+    value = item.get(key)
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(f"{where} has {_describe(value)} as its `{key}`, not a text.", _HINT)
+    return _clean(value or "")
 
 
 def _clean(text: str) -> str:

@@ -109,13 +109,13 @@ def documents(
         yield Skipped("git:", listed.trouble)
     found = [
         (commit, told)
-        for commit in _commits(listed.data, mark.encode())
+        for commit in _read_commits(listed.data, mark.encode())
         if (told := explain(commit.message, commit.author))
     ]
     # Ranked before the known ones are left out: otherwise each run would go one step further down.
     found.sort(key=lambda item: -item[1].score)
     chosen = [(commit, told) for commit, told in found[:MOST] if commit.id not in known]
-    files = _files(root, [commit.id for commit, _ in chosen], mark)
+    files = _find_files(root, [commit.id for commit, _ in chosen], mark)
     start = datetime.fromtimestamp(0, UTC)
     for commit, told in sorted(chosen, key=lambda item: item[0].at or start):
         passage = _passage(commit, told, files.get(commit.id, ()))
@@ -164,7 +164,7 @@ def _passage(commit: Commit, told: Explanation, files: Sequence[str]) -> Passage
     )
 
 
-def _commits(data: bytes, mark: bytes) -> Iterator[Commit]:
+def _read_commits(data: bytes, mark: bytes) -> Iterator[Commit]:
     for record in data.split(mark + b"\0")[1:]:
         fields = record.split(b"\0")
         if len(fields) >= 5 and re.fullmatch(rb"[0-9a-f]{40,64}", fields[0]):
@@ -194,7 +194,7 @@ def _time(data: bytes) -> datetime | None:
     return at if 1971 <= at.year <= 2100 else None  # older or later is a broken clock
 
 
-def _files(root: Path, ids: Sequence[str], mark: str) -> Mapping[str, tuple[str, ...]]:
+def _find_files(root: Path, ids: Sequence[str], mark: str) -> Mapping[str, tuple[str, ...]]:
     """A few files of each commit, those that are no tests first. What git cannot say costs only the entities."""
     if not ids:
         return {}
@@ -329,7 +329,7 @@ def explain(message: str, author: str = "") -> Explanation | None:
     """What a commit's message explains, or None for the many that explain nothing."""
     subject, _, body = message[:READ].strip().partition("\n")
     subject = " ".join(subject.split())
-    prose, footer = _prose(body)
+    prose, footer = _read_prose(body)
     if (
         not subject
         or _pattern("bot").search(author)
@@ -337,7 +337,7 @@ def explain(message: str, author: str = "") -> Explanation | None:
         or _pattern("generated").search(message[:READ])
     ):
         return None
-    if reverted := _reverted(subject, message):
+    if reverted := _find_reverted(subject, message):
         return _explain_revert(subject, prose, *reverted)
     breaking = bool(footer) or bool(re.match(r"\w{2,20}(?:\([^)]{0,60}\))?!:\s", subject))
     if _pattern("machine").match(subject) and not (breaking and prose):
@@ -345,12 +345,17 @@ def explain(message: str, author: str = "") -> Explanation | None:
     score = _rate(subject, prose)
     long_enough = count_words(prose) >= SHORTEST_BODY or count_words(subject) >= SHORTEST_SUBJECT
     if breaking and (footer or long_enough):
-        told = [f"{subject}.", _reasoning(prose, 700)]
-        told += [f"Breaking change: {clip(footer, 500)}"] if footer else []
-        content = clip("\n".join(filter(None, told)), LONGEST)
+        after = f"\nBreaking change: {clip(footer, 500)}" if footer else ""
+        content = clip(f"{subject}.\n{_reasoning(prose, 700)}".rstrip() + after, LONGEST)
         return Explanation("decision", content, subject, score + 1.0, breaking=True)
-    trivial, feature = (_pattern(name).match(subject) for name in ("trivial", "feature"))
-    if score < ENOUGH * (2.0 if trivial else 1.6 if feature else 1.0):
+    return _explain_reason(subject, prose, score)
+
+
+def _explain_reason(subject: str, prose: str, score: float) -> Explanation | None:
+    """What gives a reason, if it gives enough of one for what its subject promises."""
+    factors = {"trivial": 2.0, "feature": 1.6}
+    fitting = (factors[name] for name in factors if _pattern(name).match(subject))
+    if score < ENOUGH * next(fitting, 1.0):
         return None
     kind = "gotcha" if _mends(subject, prose) else "decision"
     reasoning = _reasoning(prose, LONGEST - len(subject) - 2)
@@ -400,7 +405,7 @@ def _tells_past(sentence: str) -> bool:
     return False
 
 
-def _prose(body: str) -> tuple[str, str]:
+def _read_prose(body: str) -> tuple[str, str]:
     """The body as paragraphs of what was written for readers, and what it says about breaking changes."""
     body = re.sub(r"<!--(?:[^-]|-(?!->)){0,4000}+(?:-->)?", "", body)
     kept: list[str] = []
@@ -451,7 +456,7 @@ _TRAP = re.compile(
 )
 
 
-def _reverted(subject: str, message: str) -> tuple[str, str | None] | None:
+def _find_reverted(subject: str, message: str) -> tuple[str, str | None] | None:
     """What a commit takes back: its subject and, if told, its id."""
     quoted, named = _QUOTED_REVERT.match(subject), _NAMED_REVERT.match(subject)
     commit = re.search(r"(?i)this reverts commits? ([0-9a-f]{7,64})", message)

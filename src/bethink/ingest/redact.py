@@ -460,13 +460,14 @@ def _is_secret(value: str, kind: str, *, quoted: bool, certain: bool = False) ->
         return False
     if kind == "password" and certain:
         return True
-    if _compile(_NAMED).match(value):
-        return False
-    digits = sum(map(str.isdigit, value))
-    letters = sum(map(str.isalpha, value))
-    mixed = letters and (digits or any(map(_SYMBOLS.__contains__, value)))
+    return not _compile(_NAMED).match(value) and _looks_secret(value, kind, quoted)
+
+
+def _looks_secret(value: str, kind: str, quoted: bool) -> bool:
+    """Whether a value that is none of the known exceptions has the mixture and the length of a secret."""
+    digits, mixed = sum(map(str.isdigit, value)), _is_mixed(value)
     if kind == "password" and quoted and len(value) >= 6:
-        return bool(mixed or not _compile(_VARIABLE).match(value))
+        return mixed or not _compile(_VARIABLE).match(value)
     if len(value) < (6 if kind == "password" else 8) or not mixed:
         return False
     if _compile(r"[A-Za-z]+[!?]$|\d+[a-z]+$").match(value):
@@ -475,6 +476,12 @@ def _is_secret(value: str, kind: str, *, quoted: bool, certain: bool = False) ->
         return True
     # A bare word in code is rather a variable: `token = response1`, `password = old_password`.
     return digits >= 2 or (kind == "password" and not _compile(_VARIABLE).match(value))
+
+
+def _is_mixed(value: str) -> bool:
+    """Whether a value has letters, and digits or signs with them."""
+    marks = any(map(str.isdigit, value)) or any(map(_SYMBOLS.__contains__, value))
+    return any(map(str.isalpha, value)) and marks
 
 
 def _key_kind(key: str) -> str:

@@ -422,7 +422,6 @@ def _nest(found: Captures, source: SourceText) -> Iterator[tuple[Definition, str
     """The definitions that count, each with the name of what it stands in, its kind there, and how deep."""
     row = LANGUAGES[source.language]
     joint = row.get("joined", row.get("separator", "."))
-    script = source.language in ("javascript", "typescript", "tsx")
     seen: set[tuple[int, int, str]] = set()
     around: list[Enclosing] = []
     count = 0
@@ -434,35 +433,35 @@ def _nest(found: Captures, source: SourceText) -> Iterator[tuple[Definition, str
     for start, closes, _, definition in sorted(events, key=lambda event: event[:3]):
         while around and around[-1].end <= start:
             around.pop()
-        near = around[-1] if around else None
-        holder = near if near is None or near.definition else near.holder
-        hidden = near.hidden if near else 0
+        holder, hidden = _find_holder(around)
         if definition is None:
             around.append(Enclosing(-closes, None, hidden=hidden + 1, holder=holder))
             continue
         key = (start, definition.node.end_byte, definition.name)
-        if key in seen or not _counts(definition, holder, hidden, script, source):
+        if key in seen or not _counts(definition, holder, hidden, source):
             continue
         seen.add(key)
-        parent, depth = (holder.name, holder.depth + 1) if holder else ("", 0)
-        if definition.owner is not None:
-            parent = f"{parent}{joint}{definition.owner}" if parent else definition.owner
-            depth += 1
+        parents = [holder.name if holder else "", definition.owner or ""]
+        parent = joint.join(filter(None, parents))
+        depth = (holder.depth + 1 if holder else 0) + (definition.owner is not None)
         kind = _kind_here(definition, holder, parent)
-        scope = definition.kind == "scope"
-        whole = f"{parent}{joint}{definition.name}" if parent else definition.name
         if definition.holds:
+            whole = joint.join(filter(None, (parent, definition.name)))
             around.append(Enclosing(-closes, definition, whole, kind, depth, hidden, holder))
-        if scope:
-            continue
-        count += 1
-        if count > MOST:
-            return
-        yield definition, parent, kind, depth
+        if definition.kind != "scope" and (count := count + 1) <= MOST:
+            yield definition, parent, kind, depth
+
+
+def _find_holder(around: Sequence[Enclosing]) -> tuple[Enclosing | None, int]:
+    """The nearest definition around a place, and how many things that are passed over are open there."""
+    if not around:
+        return None, 0
+    near = around[-1]
+    return near if near.definition else near.holder, near.hidden
 
 
 def _counts(
-    definition: Definition, holder: Enclosing | None, hidden: int, script: bool, source: SourceText
+    definition: Definition, holder: Enclosing | None, hidden: int, source: SourceText
 ) -> bool:
     """Whether a definition is one where it stands."""
     top = holder is None or holder.kind in OPEN
@@ -471,6 +470,7 @@ def _counts(
         return False
     if hidden:
         # The functions within a module's own functions are named, those within them no more.
+        script = source.language in ("javascript", "typescript", "tsx")
         closure = script and hidden == 1 and holder is not None and holder.kind == "function"
         return closure and definition.kind in CALLABLE
     if definition.settings.get("exported"):

@@ -13,9 +13,22 @@ import re
 import time
 from collections.abc import Callable
 
-from bethink.llm.base import REASONS, Answer, Ask, Clean, ModelError, Provider, Reply, Task, Usage
+from bethink.llm.base import (
+    REASONS,
+    Answer,
+    Ask,
+    Clean,
+    Mismatch,
+    ModelError,
+    Provider,
+    Reply,
+    Task,
+    Usage,
+    conform,
+    parse_answer,
+    simplify_schema,
+)
 from bethink.llm.budget import Budget
-from bethink.llm.schema import Mismatch, conform, parse, sent
 
 # What a second question may mend.
 WORTH_ANOTHER_TRY = ("garbage", "form", "cut off", "broken")
@@ -58,27 +71,27 @@ class Guarded:
         if self._clock() < self._until:
             self.budget.skip(task.purpose, "given up")
             raise ModelError(*self._gave_up, "given up")
-        instruction, text = self._prepared(task)
+        instruction, text = self._prepare(task)
         spent = Usage()
         complaint = ""
         for last in (False, True):
             again = AGAIN.format(complaint=complaint) if complaint else ""
-            ask = Ask(Clean(instruction + again), text, sent(task.schema), task.tokens)
+            ask = Ask(Clean(instruction + again), text, simplify_schema(task.schema), task.tokens)
             try:
-                value, usage = self._once(task, ask)
+                value, usage = self._call(task, ask)
             except ModelError as error:
-                spent = _sum(spent, error.usage or Usage())
+                spent = _add(spent, error.usage or Usage())
                 complaint = (
                     REASONS[error.reason] if error.reason != "form" else error.message.rstrip(".")
                 )
                 if last or error.reason not in WORTH_ANOTHER_TRY:
-                    raise self._failed(error, spent) from None
+                    raise self._describe_failure(error, spent) from None
                 continue
             self._failures = 0
-            return Reply(value, _sum(spent, usage))
+            return Reply(value, _add(spent, usage))
         raise AssertionError("the last try either returns or raises")
 
-    def _prepared(self, task: Task) -> tuple[Clean, Clean]:
+    def _prepare(self, task: Task) -> tuple[Clean, Clean]:
         """Redacted part by part: a `<private>` that one part never closes must not swallow the others, nor the marks."""
         parts = [
             (self._redact(_sendable(label)), self._redact(_sendable(text)))
@@ -96,7 +109,7 @@ class Guarded:
         )
         return Clean(f"{self._redact(task.instruction)}\n\n{DATA.format(mark=mark)}"), Clean(text)
 
-    def _once(self, task: Task, ask: Ask) -> tuple[dict[str, object], Usage]:
+    def _call(self, task: Task, ask: Ask) -> tuple[dict[str, object], Usage]:
         """One call, held before and counted after, whatever becomes of it."""
         given = estimate(ask)
         hold = self.budget.allow(task.purpose, given + task.tokens)
@@ -119,14 +132,14 @@ class Guarded:
     def _read(self, answer: Answer, task: Task) -> dict[str, object]:
         reason = "garbage"
         try:
-            parsed = parse(answer.text)
+            parsed = parse_answer(answer.text)
             reason = "form"
             value: dict[str, object] = conform(parsed, task.schema)
         except Mismatch as error:
             raise ModelError(str(error), reason=reason) from None
         return value
 
-    def _failed(self, error: ModelError, spent: Usage) -> ModelError:
+    def _describe_failure(self, error: ModelError, spent: Usage) -> ModelError:
         """The error for the caller."""
         error.usage = spent
         if error.reason in ("garbage", "form"):
@@ -155,7 +168,7 @@ def _sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode().replace("\x00", " ")
 
 
-def _sum(first: Usage, second: Usage) -> Usage:
+def _add(first: Usage, second: Usage) -> Usage:
     return Usage(
         first.input_tokens + second.input_tokens, first.output_tokens + second.output_tokens
     )

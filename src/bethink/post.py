@@ -180,7 +180,7 @@ def send(
         raise _unreachable(error, shown) from None
     status = response.status_code
     if status >= 300:
-        wait = retry_after(response.headers.get("Retry-After"))
+        wait = _read_wait(response.headers.get("Retry-After", ""))
         raise _refusal(status, _complaint(bytes(answer), secret), wait, shown, secret)
     if len(answer) > largest:
         message = f"The endpoint {shown} answered with more than {largest >> 20} MB."
@@ -246,15 +246,6 @@ def _unreachable(error: Exception, shown: str) -> PostError:
     return PostError("unreachable", f"The endpoint {shown} cannot be reached: {cause}.")
 
 
-def retry_after(header: str | None) -> float | None:
-    """Seconds from either form of the header: a number or a date."""
-    if not header:
-        return None
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", header.strip()):
-        return float(header)
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return None
+def _read_wait(header: str) -> float | None:
+    """The seconds of a Retry-After header; a date, which hardly anybody sends, counts as none."""
+    return float(header) if re.fullmatch(r"\s*\d{1,9}(\.\d{1,9})?\s*", header) else None

@@ -12,7 +12,6 @@ import http.client
 import importlib.util
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -214,7 +213,7 @@ def download(
 ) -> None:
     request = urllib.request.Request(url, headers={"User-Agent": "bethink"})
     try:
-        response = urllib.request.build_opener(_Redirects(accepted)).open(request, timeout=SECONDS)
+        response = urllib.request.urlopen(request, timeout=SECONDS)
     except urllib.error.HTTPError as error:
         with error:
             problem = f"The model hub answered {error.code} for {url}."
@@ -262,32 +261,6 @@ def _write(
 
 def _unexpected(what: str, digest: str, accepted: tuple[str, ...]) -> str:
     return f"The file {what} has the sha256 {digest}, not {accepted[0]}, and was refused."
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """The hub tells a large file's sha256 when it redirects to it: what does not fit is refused before it is fetched."""
-
-    def __init__(self, accepted: tuple[str, ...]) -> None:
-        self._accepted = accepted
-
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        announced = (headers.get("X-Linked-Etag") or "").strip('"')
-        if (
-            self._accepted
-            and re.fullmatch(r"[0-9a-f]{64}", announced)
-            and announced not in self._accepted
-        ):
-            fp.close()
-            raise _NotThisFile(_unexpected(req.full_url, announced, self._accepted))
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _from_wheel(

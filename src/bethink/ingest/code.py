@@ -149,22 +149,20 @@ def _units(symbols: Sequence[Symbol]) -> list[list[Symbol]]:
     units: list[list[Symbol]] = []
     for symbol in symbols:
         head = units[-1][0] if units else None
-        within = (
-            head is not None
-            and head.kind not in _OPEN
-            and head.lines[0] <= symbol.lines[0]
-            and symbol.lines[1] <= head.lines[1]
-        )
-        beside = (
-            head is not None
-            and symbol.kind == "method" == head.kind
-            and symbol.parent == head.parent
-        )
-        if units and ((within and symbol.depth > units[-1][0].depth) or beside):
+        if head and (_encloses(head, symbol) or _stands_beside(head, symbol)):
             units[-1].append(symbol)
         elif symbol.kind not in _OPEN or symbol.doc:
             units.append([symbol])
     return units
+
+
+def _encloses(head: Symbol, symbol: Symbol) -> bool:
+    inside = head.lines[0] <= symbol.lines[0] and symbol.lines[1] <= head.lines[1]
+    return inside and head.kind not in _OPEN and symbol.depth > head.depth
+
+
+def _stands_beside(head: Symbol, symbol: Symbol) -> bool:
+    return symbol.kind == "method" == head.kind and symbol.parent == head.parent
 
 
 def _slices(unit: Sequence[Symbol], source: Sequence[str]) -> list[Slice]:
@@ -340,7 +338,7 @@ def _summary(entry: Entry, heads: Sequence[Symbol]) -> str:
 
 def _cut_words(text: str) -> str:
     words = text.split()
-    return " ".join(words) if len(words) <= SUMMARY else " ".join(words[: SUMMARY - 1]) + " …"
+    return " ".join(words if len(words) <= SUMMARY else [*words[: SUMMARY - 1], "…"])
 
 
 def _cut(text: str, longest: int) -> str:
@@ -499,26 +497,17 @@ def _parse_map(raw: bytes, name: str) -> Any:
             "Map the parts of the project one by one.",
         )
 
-    def refuse(word: str) -> NoReturn:
-        raise ValueError(f"{word} is not JSON")
-
     try:
-        return json.loads(raw.decode("utf-8-sig"), parse_constant=refuse)
-    except UnicodeDecodeError as error:
-        raise InvalidInput(
-            f"The repo map '{name}' is not UTF-8 (byte {error.start:,}).", "Save it as UTF-8."
-        ) from None
-    except json.JSONDecodeError as error:
-        raise InvalidInput(
-            f"The repo map '{name}' is not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}.",
-            _HINT,
-        ) from None
+        return json.loads(raw.decode("utf-8-sig"), parse_constant=_refuse_constant)
     except RecursionError:
-        raise InvalidInput(
-            f"The repo map '{name}' is nested too deeply to be one.", _HINT
-        ) from None
-    except ValueError as error:  # NaN, or a number of thousands of digits
-        raise InvalidInput(f"The repo map '{name}' is not valid JSON: {error}.", _HINT) from None
+        why = "it is nested too deeply"
+    except ValueError as error:  # also bytes that are no UTF-8, and a number of thousands of digits
+        why = str(error)
+    raise InvalidInput(f"The repo map '{name}' is not valid JSON: {why}.", _HINT)
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
 
 
 def _read_entry(item: Any, number: int, name: str) -> Listed:

@@ -488,7 +488,7 @@ def test_few_ideas_rather_than_many(memory, tmp_path):
         ("assistant", "I'll now run the tests."),
     ]
     done = fill(memory, transcript(tmp_path / "a.jsonl", "s1", tmp_path / "shop", *chatter))
-    assert (done.turns, done.ideas) == (6, 0)
+    assert (done.turns, done.ideas) == (3, 0)  # a bare ok, thanks or go on is no memory
 
 
 def test_a_story_of_three_sessions_answers_rightly(model_or_pull, tmp_path, monkeypatch):
@@ -770,3 +770,57 @@ def test_the_command_shows_what_sessions_asked_did_and_left(cli, tmp_path):  # n
         f"{name.capitalize()}: {text}" for name, text in DIGEST.items()
     ]
     assert json.loads(cli("sessions", "s1", "--json").out)[0]["digest"] == DIGEST
+
+
+# Echo
+
+DECIDED = "We decided to keep the orders in PostgreSQL, because the team knows it."
+QUESTION = "Where do we keep the orders?"
+
+
+def test_a_decision_that_agents_repeat_is_found_before_what_they_said(memory, tmp_path):
+    fill(memory, transcript(tmp_path / "s0.jsonl", "s0", tmp_path / "shop", ("user", DECIDED)))
+    for number in range(1, 7):
+        told = (
+            "assistant",
+            "As decided, the orders are kept in PostgreSQL; I read the orders there.",
+        )
+        talk = (("user", QUESTION), told, ("user", f"write order report {number}"))
+        file = tmp_path / f"s{number}.jsonl"
+        began = DAY + timedelta(days=number)
+        fill(memory, transcript(file, f"s{number}", tmp_path / "shop", *talk, began=began))
+    hits = [hit.memory for hit in memory.search(QUESTION, limit=8).hits]
+    assert hits[0].kind == "decision" and hits[0].content == DECIDED
+    turns = [one.content for one in hits if one.kind == "context"]
+    assert len(turns) == len(set(turns))
+
+
+@pytest.mark.parametrize(
+    ("said", "learned"),
+    [
+        ("We decided that orders are kept in PostgreSQL.", False),
+        ("We decided to keep the orders in MySQL instead of PostgreSQL.", True),
+        ("We decided to encrypt the carts with the key of the shop.", True),
+    ],
+)
+def test_what_memory_told_an_agent_is_not_learned_from_it_again(memory, tmp_path, said, learned):
+    told = f"<bethink-memory 1a2b>\nQuoted.\n[01] decision, user, session s0, 2026-03-01: {DECIDED}\n</bethink-memory 1a2b>"
+    rows = [
+        claude(1, "what about the orders?", cwd=str(tmp_path / "shop")),
+        {
+            "type": "attachment",
+            "uuid": "a1",
+            "sessionId": "s1",
+            "attachment": {"type": "hook_additional_context", "content": [told]},
+        },
+        claude(
+            2,
+            "",
+            type="assistant",
+            message={"role": "assistant", "content": said},
+            cwd=str(tmp_path / "shop"),
+        ),
+    ]
+    titled(memory, tmp_path, "claude", "s1.jsonl", *rows)
+    assert [one.content for one in kept(memory, "decision")] == [said] * learned
+    assert said in [one.content for one in kept(memory, "context")]

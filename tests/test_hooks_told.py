@@ -315,6 +315,14 @@ def test_the_same_words_said_in_another_session_are_not_told_back(shop: Shop) ->
     assert "tell me" not in told
 
 
+def test_an_earlier_question_is_not_told_as_an_answer(shop: Shop) -> None:
+    shop.add("Why does the invoice importer reject Danish VAT numbers?", "question")
+    assert shop.ask("why does the invoice importer reject Danish VAT numbers today?") == ""
+    shop.add("The invoice importer rejects Danish VAT numbers without the prefix DK", "gotcha")
+    told = shop.ask("why does the invoice importer reject Danish VAT numbers today?")
+    assert "prefix DK" in told and "Why does" not in told
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -518,3 +518,13 @@ def test_a_plan_that_is_handed_back_is_kept_as_a_plan(tmp_path, line):
     turns, _ = read(written(tmp_path / "s1.jsonl", line))
     assert [(turn.plan, turn.summary, turn.role) for turn in turns] == [(True, False, "user")]
     assert turns[0].text == "Implement the following plan:\n\n# Cache the carts"
+
+
+@pytest.mark.parametrize(
+    "typed", ["/remember why redis?", "$remember why redis?", "/bethink:remember x"]
+)
+def test_a_call_of_our_skills_is_nothing_that_was_said(tmp_path, typed):
+    turns, transcript = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": typed}))
+    assert not turns and transcript.skipped == {base.COMMAND: 1}
+    turns, _ = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": "/rememberance"}))
+    assert len(turns) == 1

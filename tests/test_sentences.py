@@ -248,3 +248,20 @@ def test_any_text_gives_statements_of_its_own_words(turn):
         assert all(letter in letters for letter in statement.text if letter.isalnum())
         assert statement.core in statement.text
     assert statements(turn) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("ok, let's move on to the header of the page", False),
+        ("Let me look at the importer first.", False),
+        ("Great, moving on to the invoices.", False),
+        ("Let's use Redis for the carts.", True),
+        (
+            "Let's move on, but before that: we decided to keep the carts in Redis for a whole day",
+            True,
+        ),
+    ],
+)
+def test_what_only_goes_on_to_the_next_thing_is_no_statement(text, kept):
+    assert bool(statements(text)) == kept

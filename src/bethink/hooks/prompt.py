@@ -91,7 +91,7 @@ def choose(
         for hit in answer.hits
         if hit.memory.id not in given.ids
         and not is_always_told(hit.memory)
-        and not _is_echo(hit.memory, said)
+        and not _is_echo(hit.memory, said, "question" in answer.query.kinds)
         and (given.emptied or not is_own(hook, hit.memory))
     ]
     settled = {one.id for one in memory.undisputed([one for one, _ in sure])}
@@ -126,8 +126,11 @@ def is_always_told(one: Memory) -> bool:
     return "promoted_at" in one.metadata or one.source.startswith(BUILTIN)
 
 
-def _is_echo(one: Memory, said: frozenset[str]) -> bool:
-    """Whether it is a turn that tells nothing: somebody only asked something, or said the same as now and no word more."""
+def _is_echo(one: Memory, said: frozenset[str], wanted: bool) -> bool:
+    """Whether it tells nothing: somebody only asked something, unless questions are `wanted`, or said the same as now and no word
+    more."""
+    if one.kind == "question":
+        return not wanted
     only_asks = bool(one.span) and one.importance <= ASKED_IMPORTANCE
     return one.kind == "context" and (only_asks or said.issuperset(tokenize(one.content[:LONGEST])))
 

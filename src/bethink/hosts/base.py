@@ -22,8 +22,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from bethink.text.fence import TAG
+from bethink.text.words import STOP_WORDS
 from bethink.types import NOTHING
 
 # Why a line gives no turn.
@@ -71,6 +73,7 @@ _FAILURES = re.compile(
     re.MULTILINE,
 )
 _OUTPUT = 8_000  # characters of a tool's output that are looked at, at either end
+_WORD = re.compile(r"[^\W_]{2,40}|\d")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 
@@ -137,6 +140,9 @@ class Turn(NamedTuple):
     summary: bool = False  # written by the host about the conversation: context, not new speech
     plan: bool = False  # the agent's own plan: shown for approval, or handed back to it as a prompt
     work: tuple[Fact, ...] = ()  # what tools did since the turn before
+    told: tuple[
+        str, ...
+    ] = ()  # lines that Bethink had told the agent before, as `hash_words` gives them
 
 
 class Position(NamedTuple):
@@ -179,6 +185,12 @@ def digest(data: bytes) -> str:
 def make_id(*parts: object) -> str:
     """An identity for a message that its host gave none."""
     return digest("\0".join(map(str, parts)).encode("utf-8", "replace"))
+
+
+def hash_words(text: str) -> frozenset[str]:
+    """The words that carry a text, by their first six letters, hashed: enough to tell whether another text says the same."""
+    words = (word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS)
+    return frozenset(f"{crc32(word[:6].encode('utf-8', 'replace')):x}" for word in words)
 
 
 # JSON of which nothing can be taken for granted

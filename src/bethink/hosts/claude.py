@@ -209,8 +209,12 @@ class ClaudeTranscript(LineTranscript):
         if kind == "queued_command" and typed:
             texts, reason = find_typed(texts_of(attachment.get("prompt")))
             return self.say(entry, "user", texts, number) if texts else reason or MACHINE
-        recalled = kind.startswith("hook_") and f"<{TAG}" in str(attachment.get("content"))
-        return INJECTED if recalled else CONTEXT
+        given = attachment.get("content")
+        content = "\n".join(texts_of(given)) or str(given)
+        if not kind.startswith("hook_") or f"<{TAG}" not in content:
+            return CONTEXT
+        self.hear_memory(content)
+        return INJECTED
 
     def take_system(self, entry: dict[str, Any], number: int) -> Turn | str:
         kind = entry.get("subtype")

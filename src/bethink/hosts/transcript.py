@@ -51,6 +51,7 @@ from bethink.hosts.base import (
     extract_speech,
     find_memory_mode,
     find_paths,
+    hash_words,
     is_our_tool,
     list_of,
     make_id,
@@ -59,6 +60,8 @@ from bethink.hosts.base import (
     split_private,
     texts_of,
 )
+from bethink.skills import NAMES
+from bethink.text.fence import TAG
 from bethink.types import NOTHING
 
 PAGE_BYTES = 2 << 20
@@ -66,6 +69,10 @@ PAGE_TURNS = 200
 WHOLE = 128 << 20  # bytes of a transcript that is one value
 # How much is remembered: tools, files and work of a turn, ids of a reading, switches of memory, threads with tools, calls under way.
 _TOOLS, _FILES, _WORK, _SEEN, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 50_000, 64, 16, 32
+# Lines of what memory told an agent, words of each, and characters of one telling.
+_TOLD, _TOLD_WORDS, _TOLD_LENGTH = 24, 40, 20_000
+# A skill of ours that somebody calls by name, where the host gives it as it was typed: `/remember why …`, `$remember`.
+OWN_COMMAND = re.compile(rf"[/$](?:bethink:)?(?:{'|'.join(NAMES)})(?:\s|$)")
 _Used = tuple[list[str], list[str], list[Fact]]  # tools, files and work of a thread
 # How a prompt begins by which hosts hand an agent's plan back to it, and what one of them adds behind it.
 PLAN = "Implement the following plan:"
@@ -304,6 +311,7 @@ class Transcript:
         """Takes up what `state` kept; hosts add their own."""
         self.seen: dict[str, None] = {}
         self.session = name_of(state, "session") or ""
+        self.told = texts_of(state.get("told"))
         # Titles of sessions, as lines of this reading say; under "" where they do not say of which.
         self.titles: dict[str, str] = {}
         self.project = name_of(state, "project", length=1000)  # where the session began
@@ -343,6 +351,7 @@ class Transcript:
                 thread: [tools, files, *map(list, work)]
                 for thread, (tools, files, work) in self.used.items()
             },
+            "told": self.told,
             "calls": {
                 call: [thread, *map(list, work)] for call, (thread, work) in self.calls.items()
             },
@@ -397,9 +406,18 @@ class Transcript:
 
     def add_result(self, call: Any, output: str, failed: bool = False) -> None:
         """Keeps what a tool call did for the next turn of its thread."""
+        self.hear_memory(output)
         thread, expected = self.calls.pop(as_name(call) or "", ("", []))
         if expected:
             self.add_used((), (), thread, confirm_work(expected, output, failed))
+
+    def hear_memory(self, text: str) -> None:
+        """Takes note of what Bethink told the agent, line by line: what the agent says in the same words is not learned again."""
+        at = text.find(f"<{TAG}")
+        if at >= 0:
+            told = map(hash_words, text[at : at + _TOLD_LENGTH].splitlines())
+            kept = [" ".join(sorted(words)[:_TOLD_WORDS]) for words in told if len(words) > 1]
+            self.told = [*self.told, *kept][-_TOLD:]
 
     def add_used(
         self,
@@ -443,6 +461,7 @@ class Transcript:
         if not speech.text:
             return speech.reason
         if speech.recalled:
+            self.hear_memory(text)
             self.skipped[INJECTED] += 1
         text, opens_private = speech.text, False
         if role == "user" and not summary:
@@ -476,6 +495,7 @@ class Transcript:
             summary,
             plan,
             tuple(used[2]),
+            tuple(self.told),
         )
 
     def is_new(self, id: str) -> bool:
@@ -489,6 +509,8 @@ class Transcript:
     def obey_user(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:
         """What of the user's turn may be given, and whether it opens a `<private>` that hides what follows. The tag switches memory
         off as `memory-mode: off` does, and its end switches it on again."""
+        if OWN_COMMAND.match(text):
+            return "", False
         mode, text = find_memory_mode(text)
         if mode:
             self.switch_memory(mode == "off", at, session)

@@ -14,11 +14,12 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from bethink.embed.base import Embedder
-from bethink.hosts.base import Turn, shorten
+from bethink.hosts.base import Turn, hash_words, shorten
 from bethink.ingest import advice, topics
 from bethink.ingest.compare import WriteOptions, compare
 from bethink.ingest.extract import extract
 from bethink.ingest.ideas import Idea, ideas
+from bethink.ingest.lexicon import compile_pattern, fold_case
 from bethink.ingest.pasted import is_mostly_pasted
 from bethink.ingest.pipeline import (
     clean_passage,
@@ -34,6 +35,8 @@ from bethink.ingest.titles import (
     follow,
     is_telling,
     name,
+    only_asks,
+    says_nothing,
     session_title,
     summarise,
 )
@@ -58,6 +61,8 @@ from bethink.types import (
     idea_position,
 )
 
+ECHO = 0.85  # share of an idea's words by which it is what memory told: of six words all, by hand
+_TURNS = r"\b(?:not|no longer|never|instead|anymore|n't|switch\w*|mov\w+|chang\w+|replac\w+|wrong|outdated)\b"
 BEFORE = 6  # earlier turns that ideas and topics are read in the light of
 FILES = 8  # files of a turn that it is filed under
 
@@ -141,11 +146,13 @@ def prepare(
     """The batch of one page. A language model, where one is set, helps to find topics and ideas."""
     recipe = Recipe(talk, options, store, embedder, recent, model)
     heard, repeated = _hear_turns(recipe)
-    own, fresh = make_vectors([one.memory for one in heard], embedder, recent, store)
+    # "Ok." takes a proposal up, but nobody will look for it.
+    kept = [one for one in heard if not says_nothing(one.memory.content)]
+    own, fresh = make_vectors([one.memory for one in kept], embedder, recent, store)
     # What a sub-agent says is kept as evidence, but it is not the conversation.
     spoken = [one for one in heard if one.turn.agent is None]
     means = {
-        one.turn.id: vectors[0] for one, vectors in zip(heard, own, strict=True) if len(vectors)
+        one.turn.id: vectors[0] for one, vectors in zip(kept, own, strict=True) if len(vectors)
     }
     found, state = _find_topics(recipe, spoken, [means.get(one.turn.id) for one in spoken])
     batch, total = _remember_ideas(recipe, _find_ideas(recipe, spoken), spoken, found)
@@ -160,7 +167,7 @@ def prepare(
             False,
             one.identity,
         )
-        for one, vectors in zip(heard, own, strict=True)
+        for one, vectors in zip(kept, own, strict=True)
     ]
     batch = batch._replace(
         scopes=options.scopes,
@@ -172,7 +179,7 @@ def prepare(
     )
     state["turns"] = int(state.get("turns", 0)) + len(heard)
     known, begun = total - len(made), len(spans) - len(found.older)
-    return Prepared(batch, state, len(heard), repeated, len(made), known, begun)
+    return Prepared(batch, state, len(kept), repeated, len(made), known, begun)
 
 
 # Turns
@@ -230,7 +237,7 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
         text,
         kind="context",
         summary=_shorten_turn(text),
-        importance=ASKED_IMPORTANCE if _only_asks(text) else 3.0,
+        importance=ASKED_IMPORTANCE if only_asks(text) else 3.0,
         entities=tuple(Entity(file, "file") for file in turn.files[:FILES]),
         lines=(turn.line, turn.line),
         created_at=turn.at or options.now,
@@ -240,10 +247,6 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
     )
     trust = TRUST["agent" if origin == "plan" else origin]
     return make_memory(passage, talk.source, options._replace(trust=trust), position)
-
-
-def _only_asks(text: str) -> bool:
-    return text.rstrip(" *_\"')").endswith(("?", "？")) and len(text) < 400 and text.count(". ") < 2
 
 
 def _shorten_turn(text: str) -> str:
@@ -290,9 +293,10 @@ def _find_topics(
             span = Span(new_id(), scope, talk.session, parent, "", "", lines, topic.depth, at)
         spans.append(span)
         of_turn |= {one.turn.id: span.id for one in spoken[topic.first : topic.last + 1]}
+    last = [one.memory.id for one in spoken if not says_nothing(one.memory.content)][-1:]
     state |= {
         "open": still_open._asdict(),
-        "last": spoken[-1].memory.id,
+        "last": next(iter(last), state.get("last")),
         "span": of_turn[spoken[-1].turn.id],
         "spans": {str(topic.depth): span.id for topic, span in zip(found, spans, strict=True)},
     }
@@ -395,7 +399,11 @@ def _find_ideas(recipe: Recipe, spoken: Sequence[HeardTurn]) -> list[Idea]:
     advised = advice.ask_ideas(recipe.model, turns, first) if recipe.model and spoken else None
     vectors = _first_windows(recipe) if recipe.embedder else None
     found = ideas(turns, vectors) if advised is None else advised
-    fresh = [at for at, idea in enumerate(found) if idea.turn >= first]
+    fresh = [
+        at
+        for at, idea in enumerate(found)
+        if idea.turn >= first and not _is_echo(idea.text, spoken[idea.turn - first].turn)
+    ]
     number = {at: place for place, at in enumerate(fresh)}
     return [
         idea._replace(
@@ -404,6 +412,14 @@ def _find_ideas(recipe: Recipe, spoken: Sequence[HeardTurn]) -> list[Idea]:
         )
         for idea in map(found.__getitem__, fresh)
     ]
+
+
+def _is_echo(text: str, turn: Turn) -> bool:
+    """Whether an agent says what memory told it: nearly all words stand in one line of that, and none that turns it round."""
+    words = hash_words(text) if turn.told and turn.role != "user" else frozenset()
+    if not words or compile_pattern(_TURNS).search(fold_case(text)):
+        return False
+    return any(len(words.intersection(line.split())) >= ECHO * len(words) for line in turn.told)
 
 
 def _load_earlier(recipe: Recipe) -> list[tuple[str, str]]:

@@ -53,6 +53,12 @@ _POINTING = (
     r"|(?:(?:so|and|but|then|also|yes|no|ok|okay|hence|because of|after|with) ?,? )?"
     r"(?:that|this|it|these|those|they|which|both|neither|same|he|she|its|their|that's|it's|doing so)\b"
 )
+# What only goes from one thing to the next, or tells what comes now: nothing to keep.
+_TRANSITION = (
+    r"(?:(?:ok|okay|so|now|great|good|alright|right|thanks?|perfect|cool|done)\b[\s,.!:;–—-]{1,3}){0,3}"
+    r"(?:let'?s (?:move on|continue|proceed|get (?:started|going)|turn to|look at|see|check)|moving on|next up|on to the next|let me)\b"
+)
+TRANSITION_WORDS = 14  # who says more in the same sentence may say something worth keeping
 _STOP = r"[.!?。！？](?:(?<=[.!?])[.!?]{0,10}[\"'”’)\]*_]{0,4}(?=\s)|(?<=[。！？])[。！？]{0,10})"
 _CODE = r"`[^`\n]{1,200}`"
 
@@ -204,7 +210,11 @@ def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
     if fold_case(heading).strip(" :") in phrases("report_headings"):
         return
     for number, sentence in enumerate(split_sentences(_plain(block.text))):
-        if sentence.endswith(":") or not any(map(str.isalnum, sentence)):
+        if (
+            sentence.endswith(":")
+            or not any(map(str.isalnum, sentence))
+            or _is_transition(sentence)
+        ):
             continue
         # A label speaks for its own sentence, and so does a heading, but for all sentences of an item.
         own = kind if number == 0 or (block.item and not labelled) else None
@@ -225,6 +235,12 @@ def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
             block.item,
         )
         before = sentence
+
+
+def _is_transition(sentence: str) -> bool:
+    """Whether a sentence only says what comes next: "let's move on to the header"."""
+    few = len(sentence.split(None, TRANSITION_WORDS)) <= TRANSITION_WORDS
+    return few and compile_pattern(_TRANSITION).match(fold_case(sentence)) is not None
 
 
 def _is_short(sentence: str) -> bool:

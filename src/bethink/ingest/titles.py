@@ -49,6 +49,7 @@ TURNS = 60  # of a topic that are looked at: the first and the last ones
 SENTENCES = 4  # of a turn that may be its request
 REQUESTS = 3
 IDEAS = 60  # the newest ones
+ASKS = 600  # characters; who writes more tells something besides
 # What a request has to say to be one: a word of its own, beyond those that fit any request.
 TELLING = 1.0
 
@@ -61,6 +62,10 @@ _POLITE = (
     r"|(?:quick |one more |another |next |new )?(?:question|task|topic|thing))(?![\w'-])[\s,.!:;…–—-]{1,6})"
     r"|(?:(?:can|could|would|will) (?:you|we)(?: (?:please|maybe|also|just))?|i(?:'d| would) (?:like|love)(?: you)? to|i (?:want|need)(?: you)? to"
     r"|we (?:want|need|have) to|let'?s|help me(?: to)?|go ahead and)(?![\w'-])\s?)"
+)
+_NOTHING = (
+    r"\W*(?:(?:hi|hello|hey|ok|okay|k|yes|yeah|yep|yup|no|nope|sure|thanks|thank you|thx|great|perfect|cool|nice|good|fine|done|go|go on|go ahead"
+    r"|continue|lgtm|please|there|y|n|all|got it|understood)\b\W*){1,4}$"
 )
 # What takes up a choice or an offer that stands elsewhere.
 _CHOOSES = r"\W{0,4}(?:go ahead\b|#?\d{1,2}(?:\W{0,4}$| (?:but|seems?|is|and|please|then|first|sounds|looks|for)\b))"
@@ -115,6 +120,22 @@ def is_telling(request: str) -> bool:
     """Whether a request says what it is about: "ship it", "3 but on this branch" and "go ahead, …" do not."""
     bare = _bare(request)
     return _weight(bare) >= TELLING and not compile_pattern(_CHOOSES).match(fold_case(bare))
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a turn is a greeting, thanks or a bare yes or no."""
+    return len(text) < 60 and compile_pattern(_NOTHING).match(fold_case(text)) is not None
+
+
+def only_asks(text: str) -> bool:
+    """Whether a short turn holds questions and wishes and nothing else: it resembles what is asked for, and tells nothing of it."""
+    if len(text) > ASKS:
+        return False
+    wishes = compile_pattern(_WISHES)
+    told = prose(text)
+    return bool(told) and all(
+        one.rstrip(" *_\"')").endswith(("?", "？")) or wishes.match(fold_case(one)) for one in told
+    )
 
 
 def _find_own(text: str) -> str:

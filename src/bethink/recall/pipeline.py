@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ from bethink.recall.candidates import NOTHING_THEN, gather, list_period
 from bethink.recall.expand import expand, put_newer_first
 from bethink.recall.fuse import Pool, Signals, fuse, join_pools
 from bethink.recall.query import parse
-from bethink.recall.score import choose, profile_parts, put_first, score
+from bethink.recall.score import choose, profile_parts, put_first, put_statements_first, score
 from bethink.recall.shape import sought_by, title_code
 from bethink.recall.temporal import KNOWN, Event, apply_event_time, find_event
 from bethink.store.base import Store
@@ -29,6 +29,9 @@ IN_TIME = 1.25
 # said. Set by hand on stories of a few sessions.
 ASKED, SAID = 0.8, 0.88
 USUAL = 1  # how a memory stands of which the question says nothing
+SPARE = (
+    20  # memories that are loaded beyond those asked for, in place of turns that are the same words
+)
 # How far the nearest hit must stand out of what the model gives to strangers, and what it counts that it holds the question's words:
 # .3 % of the answered questions of six sets fall below, and 74 % of those that belong to another set (bench/LOG.md, 2026-11-15).
 FITS, HELD = 0.235, 0.21
@@ -75,12 +78,15 @@ def recall(
         min(1.0, signals[one.key].relevance * _preference(one, query)) for one in pool.candidates
     ]
     scored = score(pool.candidates, relevance, ask.profile, now, rng)
+    scored = put_statements_first(pool.candidates, scored)
     scored = put_first(scored, [_standing(one, query, held) for one in pool.candidates])
     # A second reading of the best few (a cross-encoder) belongs here: it changes `scored`, in the order of the candidates.
-    chosen, total = choose(pool.candidates, scored, ask.threshold, ask.offset, ask.limit)
+    # From the first on, so that a turn which repeats one of an earlier page is not told again.
+    most = ask.offset + ask.limit + SPARE
+    chosen, total = choose(pool.candidates, scored, ask.threshold, most)
     memories = store.load([candidate.key for _, candidate in chosen])
     sought = sought_by(query)
-    hits: Sequence[Hit] = [
+    hits: Sequence[Hit] = _drop_repeated_turns(
         Hit(
             title_code(memories[one.key], sought),
             value,
@@ -88,12 +94,21 @@ def recall(
         )
         for value, one in chosen
         if one.key in memories
-    ]
+    )[ask.offset : ask.offset + ask.limit]
     hints = (STRANGE, *ask.hints) if _strange(hits, asked, ask, query) else ask.hints
     if ask.related:
         hits = expand(hits, store, filter.scopes, filter.include_deleted)
         hits = hits if held or filter.as_of else put_newer_first(hits, ask.limit)
     return Answer(query, tuple(hits), total, ask.mode, ask.profile, hints)
+
+
+def _drop_repeated_turns(hits: Iterable[Hit]) -> list[Hit]:
+    """Of turns that are the very same words, the best."""
+    kept: dict[str, Hit] = {}
+    for hit in hits:
+        one = hit.memory
+        kept.setdefault(one.content_hash if one.kind == "context" else one.id, hit)
+    return list(kept.values())
 
 
 # Understanding the question

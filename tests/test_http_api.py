@@ -128,38 +128,6 @@ def test_recall_answers_within_its_budget(api):
     assert [line["id"] for line in same["index"]] == [line["id"] for line in found["index"]]
 
 
-@pytest.mark.parametrize(
-    ("fields", "kept"),
-    [
-        (
-            {"kind": "gotcha", "importance": 9, "tags": ["ci"]},
-            {"kind": "gotcha", "importance": 9.0, "tags": ["ci"]},
-        ),
-        ({"kind": "note"}, {"kind": "general"}),
-        (
-            {"entities": ["technology:Redis"]},
-            {"entities": [{"name": "Redis", "type": "technology"}]},
-        ),
-        ({"expires": "2099-01-01"}, {"expires_at": "2099-01-01T00:00:00.000Z"}),
-        (
-            {"metadata": {"ticket": 42, "nested": {"a": [1, None]}}},
-            {"metadata": {"ticket": 42, "nested": {"a": [1, None]}}},
-        ),
-        ({"confidence": 0.25, "summary": "short"}, {"confidence": 0.25, "summary": "short"}),
-    ],
-    ids=lambda value: "-".join(value),
-)
-def test_a_statement_keeps_what_it_was_given(api, fields, kept):
-    found = api.ok(
-        "POST",
-        "/memories",
-        status=201,
-        memories=[{"content": "The nightly build takes forty minutes", **fields}],
-    )
-    one = api.ok("GET", f"/memories/{found['outcomes'][0]['id']}")
-    assert {name: one[name] for name in kept} == kept
-
-
 def test_a_batch_says_what_became_of_each_and_takes_secrets_out(api):
     (first,) = api.add("Staging runs on port 8443")
     batch = [
@@ -408,31 +376,6 @@ def test_a_list_has_pages_that_lose_nothing_when_memories_come_and_go(api):
         seen += [one["id"] for one in page["items"]]
         cursor = page["next"]
     assert seen == list(reversed(ids))
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ({"kind": "decision"}, {"We chose Postgres"}),
-        ({"kind": ["decision", "gotcha"]}, {"We chose Postgres", "Beware of the cache"}),
-        ({"tag": "db"}, {"We chose Postgres"}),
-        ({"min_importance": "8"}, {"Beware of the cache"}),
-        ({"since": "1h"}, {"We chose Postgres", "Beware of the cache"}),
-        ({"until": "2020-01-01"}, set()),
-        ({"include_deleted": "true"}, {"We chose Postgres", "Beware of the cache", "Gone"}),
-        ({"source": "wiki"}, set()),
-        ({"entity": "Nobody"}, set()),
-    ],
-)
-def test_a_list_takes_filters(api, query, expected):
-    given = [
-        {"content": "We chose Postgres", "kind": "decision", "tags": ["db"]},
-        {"content": "Beware of the cache", "kind": "gotcha", "importance": 8},
-    ]
-    api.ok("POST", "/memories", status=201, memories=given)
-    (gone,) = api.add("Gone")
-    api.ok("DELETE", f"/memories/{gone}")
-    assert {one["content"] for one in api.list(**query)} == expected
 
 
 def test_an_export_streams_every_memory_as_lines(api):

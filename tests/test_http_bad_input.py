@@ -128,33 +128,10 @@ def test_a_million_characters_are_too_long_a_question(served, client):
     assert "zebra" not in client.post(f"{V1}/search", json={"query": long}).text
 
 
-@pytest.mark.parametrize(
-    "query",
-    ['"', "AND", "NOT NOT", "(((", "a" * 10_000, "\x00", "*", "kind:", "🦓", "-- ; drop", "{}[]^~"],
-)
-def test_every_question_of_a_bearable_length_is_answered(client, query):
-    assert client.get(f"{V1}/search", params={"query": query}).status_code == 200
-    assert client.post(f"{V1}/recall", json={"query": query}).status_code == 200
-
-
 def test_ten_thousand_statements_are_too_many_at_once(client):
     statements = [{"content": f"Statement {number}"} for number in range(10_000)]
     found = problem(client.post(f"{V1}/memories", json={"memories": statements}), 422)
     assert "1,000" in found["detail"]
-
-
-def test_a_thousand_statements_go_in_together(client):
-    statements = [
-        {"content": f"Host number {number} listens on port {20_000 + number}"}
-        for number in range(1000)
-    ]
-    where = {"container": "thousand"}
-    found = body(
-        client.post(f"{V1}/memories", params=where, json={"memories": statements, "dedup": False}),
-        201,
-    )
-    assert found["added"] == 1000
-    assert body(client.get(f"{V1}/memories", params={**where, "limit": 1}))["total"] >= 1000
 
 
 def test_a_body_over_the_limit_is_refused_before_it_is_read(served, client):
@@ -376,32 +353,6 @@ def test_made_up_names_open_nothing_more(tmp_path, offline):
         assert (
             len(served.projects._kept) == 2
         )  # stores with their models: the server's own, and one for all the others
-
-
-def test_many_threads_of_one_client_lose_nothing(served, client):
-    where = {"container": "threads"}
-    failed = []
-
-    def work(number):
-        for at in range(5):
-            response = client.post(
-                f"{V1}/memories",
-                params=where,
-                json={
-                    "memories": [{"content": f"Worker {number} wrote {at} apples"}],
-                    "dedup": False,
-                },
-            )
-            if response.status_code != 201:
-                failed.append(response.text)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
-    assert body(client.get(f"{V1}/memories", params={**where, "limit": 1}))["total"] == 40
 
 
 @pytest.mark.parametrize("name", ["container", "project"])

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
-from http_server import body, problem, served
+from http_server import problem, served
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
@@ -71,33 +71,6 @@ def test_every_tool_works_in_both_eras(served, era):
             assert "All is moved" in said(await client.call_tool("get_handoff", {}))
             assert "memories" in said(await client.call_tool("memory_overview", {}))
             assert "forgotten" in said(await client.call_tool("forget_memories", {"ids": [id]}))
-
-    asyncio.run(talk())
-
-
-@pytest.mark.parametrize("era", ERAS)
-def test_resources_and_prompts_work_in_both_eras(served, era):
-    folder = served.projects.home.root / ".claude" / "knowledge"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "deploy.md").write_text("# Deploying\n\nFrom main.\n")
-
-    async def talk():
-        async with connected(served, served.session, era) as client:
-            assert "memory://deploy.md" in [
-                str(one.uri) for one in (await client.list_resources()).resources
-            ]
-            assert len((await client.list_resource_templates()).resource_templates) == 3
-            read = await client.read_resource("memory://deploy.md")
-            assert read.contents[0].text == "# Deploying\n\nFrom main.\n"
-            with pytest.raises(MCPError):
-                await client.read_resource("memory://../../etc/passwd")
-            assert {prompt.name for prompt in (await client.list_prompts()).prompts} == {
-                "query",
-                "remember",
-                "handoff",
-            }
-            prompt = await client.get_prompt("remember", {"question": "how do we deploy?"})
-            assert "how do we deploy?" in prompt.messages[0].content.text
 
     asyncio.run(talk())
 
@@ -202,20 +175,6 @@ def test_a_token_of_another_project_works_there_whatever_the_client_says(served,
     asyncio.run(talk())
 
 
-def test_who_told_something_is_kept(served):
-    client = served.client(served.token("robot", "write", [served.projects.home.root]))
-    response = client.post(
-        "/mcp",
-        json=call("store_memories", {"memories": [{"content": "Told by a robot with a token"}]}),
-        headers=BOTH,
-    )
-    assert response.status_code == 200, response.text
-    (hit,) = body(served.owner.get("/api/v1/search", params={"query": '"robot with a token"'}))[
-        "items"
-    ]
-    assert (hit["source"], hit["trust"]) == ("note:agent:robot", 2)
-
-
 @pytest.mark.parametrize(
     ("content", "status"),
     [
@@ -235,23 +194,6 @@ def test_what_is_no_call_gets_an_error_of_the_protocol(served, content, status):
     assert (
         served.owner.post("/mcp", json=call("memory_overview", {}), headers=BOTH).status_code == 200
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "expected"),
-    [
-        ("search_memories", {"query": "x" * 1_000_000}, "10,000 are the most"),
-        ("store_memories", {"memories": [{"content": "x"}] * 10_000}, "are the most"),
-        ("search_memories", {"query": 5}, "not a string"),
-        ("search_memories", {"query": "x", "else": 1}, "no argument"),
-        ("get_memories", {"ids": ["zz"]}, "zz"),
-        ("no_such_tool", {}, "no tool"),
-    ],
-)
-def test_wrong_arguments_are_named(served, name, arguments, expected):
-    response = served.owner.post("/mcp", json=call(name, arguments), headers=BOTH)
-    assert response.status_code == 200
-    assert expected in response.text
 
 
 def test_there_is_no_stream_to_listen_to_and_no_session_to_end(served):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from bethink.api import Bethink
-from bethink.errors import BethinkError, InvalidInput, NotFound, Overtaken, StoreError
+from bethink.errors import InvalidInput, NotFound, Overtaken, StoreError
 from bethink.features import conversations, handoffs, knowledge, promotion
-from bethink.ingest.pipeline import clean_passage
 from bethink.ingest.traces import Traces, traces
 from bethink.recall.shape import iso, plain, plain_hit, plain_relations
 from bethink.surface import operations, render
@@ -26,10 +24,10 @@ from bethink.surface.http.api import (
 )
 from bethink.surface.http.projects import no_personal, refuse_write
 from bethink.surface.layout import pick
+from bethink.surface.mcp.tools import make_passage
 from bethink.surface.operations import ORDERS, STATES
-from bethink.text.checks import as_entity, check_kind
 from bethink.text.when import expiry, moment
-from bethink.types import RELATIONS, Answer, Filter, Memory, Passage
+from bethink.types import RELATIONS, Answer, Filter, Memory
 
 TIMES = {"expires": "expires_at", "valid_from": "valid_from", "valid_to": "valid_to"}
 TAKEN = "added changed unchanged memories_added memories_kept memories_retired hints"
@@ -224,51 +222,20 @@ def add(call: OperationCall) -> OperationReply:
 
 def _add(call: OperationCall) -> OperationReply:
     memory, asked = call.memory, call.asked
-    passages = [_passage(memory, statement, at) for at, statement in enumerate(asked.memories)]
-    try:
-        receipt = memory.add_many(
-            passages,
-            personal=asked.personal,
-            source=asked.source,
-            dedup=asked.dedup,
-            allow_purged=asked.force,
-        )
-    except InvalidInput as error:
-        raise _locate(memory, passages, error) from error
+    passages = [
+        make_passage(memory, statement, f"memories[{at}]")
+        for at, statement in enumerate(asked.memories)
+    ]
+    receipt = memory.add_many(
+        passages,
+        personal=asked.personal,
+        source=asked.source,
+        dedup=asked.dedup,
+        allow_purged=asked.force,
+    )
     outcomes = [outcome.plain() for outcome in receipt.outcomes]
     value = {"outcomes": outcomes, "added": receipt.added, "hints": receipt.hints}
     return OperationReply(value, 201 if receipt.added else 200)
-
-
-def _passage(memory: Bethink, statement: Mapping[str, Any], at: int) -> Passage:
-    try:
-        now, given = memory.clock(), dict(statement)
-        expires, since = given.pop("expires"), given.pop("valid_from")
-        given |= {
-            "kind": check_kind(given["kind"]),
-            "tags": tuple(given["tags"]),
-            "entities": tuple(as_entity(name) for name in given["entities"] if name.strip()),
-            "supersedes": tuple(memory.resolve(id) for id in given["supersedes"]),
-            "expires_at": expiry(expires, now) if expires else None,
-            "valid_from": moment(since, now) if since else None,
-        }
-        return Passage(**given)
-    except BethinkError as error:
-        raise _nothing_stored(at, error) from error
-
-
-def _locate(memory: Bethink, passages: Sequence[Passage], error: InvalidInput) -> BethinkError:
-    """The error with the place of the statement that it is about."""
-    for at, passage in enumerate(passages):
-        try:
-            clean_passage(passage, memory.config.max_characters)
-        except InvalidInput as found:
-            return _nothing_stored(at, found)
-    return error
-
-
-def _nothing_stored(at: int, error: BethinkError) -> BethinkError:
-    return type(error)(f"memories[{at}]: {error.message} Nothing was stored.", error.hint)
 
 
 @operation(

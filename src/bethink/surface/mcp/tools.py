@@ -92,7 +92,7 @@ def _crowded(hits: Sequence[Hit], cap: int) -> bool:
 
 def store_memories(memory: Bethink, given: Arguments) -> str:
     items: list[Arguments] = given["memories"]
-    passages = [_passage(memory, item, f"memories[{at}]") for at, item in enumerate(items)]
+    passages = [make_passage(memory, item, f"memories[{at}]") for at, item in enumerate(items)]
     outcomes, hints = _add_groups(memory, passages, [item["personal"] for item in items])
     stored = [one for one in outcomes.values() if one.status != "purged"]
     known = memory.store.get([id for one in stored for id in (one.id, *outcome_ids(one))])
@@ -126,25 +126,24 @@ def _add_groups(
     return outcomes, list(hints)
 
 
-def _passage(memory: Bethink, item: Arguments, place: str) -> Passage:
-    """What is to be remembered, if it can be: a batch with a wrong item stores nothing."""
+def make_passage(memory: Bethink, given: Mapping[str, Any], place: str) -> Passage:
+    """What is to be remembered, if it can be: of several with a wrong one nothing is stored, and it is named by its place."""
+    now, expires, since = memory.clock(), given["expires"], given.get("valid_from")
+    fields = {name: value for name, value in given.items() if name in Passage._fields}
     try:
-        passage = Passage(
-            item["content"],
-            kind=item["kind"],
-            importance=item["importance"],
-            tags=tuple(item["tags"]),
-            entities=tuple(map(as_entity, item["entities"])),
-            expires_at=expiry(item["expires"], memory.clock()) if item["expires"] else None,
-            supersedes=tuple(memory.resolve(id) for id in item["supersedes"]),
-            metadata=item["metadata"],
-        )
+        fields |= {
+            "expires_at": expiry(expires, now) if expires else None,
+            "valid_from": moment(since, now) if since else None,
+            "kind": check_kind(given["kind"]),
+            "tags": tuple(given["tags"]),
+            "entities": tuple(as_entity(name) for name in given["entities"] if name.strip()),
+            "supersedes": tuple(memory.resolve(id) for id in given["supersedes"]),
+        }
+        passage = Passage(**fields)
         clean_passage(passage, memory.config.max_characters)
     except BethinkError as error:
-        raise InvalidInput(
-            f"{place}: {error.message} Nothing was stored.",
-            "search_memories shows ids." if isinstance(error, NotFound) else error.hint,
-        ) from error
+        message = f"{place}: {error.message} Nothing was stored."
+        raise type(error)(message, error.hint) from error
     return passage
 
 

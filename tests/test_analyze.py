@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 from growth import KILLERS, grows_too_fast, killers_for, long_text
 from trees import analysed, load_projects, plant, told
 
@@ -69,65 +70,7 @@ def test_a_cited_line_holds_what_is_said(shop):
 
 @pytest.mark.parametrize(
     ("tag", "expected"),
-    [
-        (
-            "readme",
-            "What this project is: Harbour. Harbour takes orders for ship supplies: chandlers offer goods per port, crews order them before they arrive.",
-        ),
-        ("components", "- `backend/`: the API, in Python"),
-        ("caveat", "- The port search does not know Russian names."),
-        (
-            "caveat",
-            'the port\'s clock decides what "today" is. UTC gave Kaliningrad a day less, and two ships left without water.',
-        ),
-        ("architecture", "Why the outbox: An order and its event are written in one transaction."),
-        ("command", "Tests run with `make test` (`make test-backend test-web`, Makefile:10)"),
-        ("command", "CI runs `make lint` (.github/workflows/ci.yml:18)."),
-        ("command", "To set up for development: `make setup` (“install everything”, Makefile:3)."),
-        ("command", "`pnpm build` in web/ (`tsc && vite build`, web/package.json:8)"),
-        (
-            "ci",
-            "CI is GitHub Actions: CI (.github/workflows/ci.yml) runs on push and pull_request with the jobs test and lint",
-        ),
-        (
-            "dependency",
-            "Python project harbour (backend/pyproject.toml): The API of Harbour. It needs Python >=3.11. Main dependencies: fastapi >=0.110,",
-        ),
-        (
-            "dependency",
-            "The database layer uses SQLAlchemy (backend/pyproject.toml:7) and PostgreSQL (asyncpg) (backend/pyproject.toml:8).",
-        ),
-        ("dependency", "The user interface is built with React (web/package.json:13)"),
-        (
-            "services",
-            "docker-compose.yml runs 5 services: api (built from ./backend, port 8000:8000, needs db, broker); worker",
-        ),
-        (
-            "container",
-            "is based on python:3.12-slim in 2 stages, exposes port 8000 and starts `uvicorn harbour.main:app --host 0.0.0.0`.",
-        ),
-        (
-            "component",
-            "backend/harbour/ is described as: Orders for ship supplies.\n- cli.py: The command line: users, ports, maintenance",
-        ),
-        ("export", "place (function, backend/harbour/orders/service.py:8, Places an order)"),
-        ("api-route", "POST /api/orders (place_order, line 10)"),
-        (
-            "pattern",
-            "The system runs as separate services, because docker-compose.yml builds 3 of its own: api, worker and web.",
-        ),
-        (
-            "pattern",
-            "The database schema changes by migrations in backend/alembic/versions/ (2 so far, the newest is 0002_outbox.py).",
-        ),
-        ("pattern", "Tests live in backend/tests/ (3 files, such as test_ports.py)."),
-        (
-            "deploy",
-            "Terraform in infra manages 3 resources: aws_db_instance × 2 and aws_s3_bucket.",
-        ),
-        ("runtime", "Python is pinned to version 3.12 in .python-version."),
-        ("docs", "Taking orders (docs/guides/orders.md); Managing ports (docs/guides/ports.md)"),
-    ],
+    cases("analyze-the-project-is-told"),
 )
 def test_the_project_is_told_in_sentences(shop, tag, expected):
     assert any(expected in content for content in contents(shop, tag)), contents(shop, tag)
@@ -211,14 +154,7 @@ def test_a_name_that_is_no_text_does_no_harm(tmp_path):
 
 @pytest.mark.parametrize(
     "files",
-    [
-        {},
-        {"a.txt": "hello"},
-        {"README.md": ""},
-        {"README.md": "# Title\n"},
-        {"package.json": "{}"},
-        {"src/a.py": ""},
-    ],
+    cases("analyze-where-there-is-nothing"),
 )
 def test_where_there_is_nothing_to_say_nothing_is_said(tmp_path, files):
     plant(tmp_path, files)
@@ -280,26 +216,7 @@ def test_a_huge_project_stays_few(tmp_path):
 
 @pytest.mark.parametrize(
     ("heading", "kind"),
-    [
-        ("Known issues", "gotcha"),
-        ("Limitations", "gotcha"),
-        ("⚠️ Gotchas", "gotcha"),
-        ("Troubleshooting", "gotcha"),
-        ("Rules that are easy to break", "gotcha"),
-        ("Architecture", "architecture"),
-        ("How it works", "architecture"),
-        ("3. Design decisions", "architecture"),
-        ("Data flow", "architecture"),
-        ("Project structure", "component"),
-        ("Packages", "component"),
-        ("Glossary", "domain"),
-        ("Key concepts", "domain"),
-        ("Code style", "pattern"),
-        ("Commit messages", "pattern"),
-        ("Deployment", "pattern"),
-        ("Installation", "pattern"),
-        ("Configuration", "fact"),
-    ],
+    cases("analyze-a-heading-says-what"),
 )
 def test_a_heading_says_what_its_section_is(tmp_path, heading, kind):
     plant(
@@ -318,15 +235,7 @@ def test_a_heading_says_what_its_section_is(tmp_path, heading, kind):
 
 @pytest.mark.parametrize(
     "heading",
-    [
-        "License",
-        "Contributors",
-        "Table of Contents",
-        "Changelog",
-        "Acknowledgements",
-        "Sponsors",
-        "Some other thing",
-    ],
+    cases("analyze-other-sections-are-passed"),
 )
 def test_other_sections_are_passed_over(tmp_path, heading):
     text = f"## {heading}\n\nHere is a sentence with quite enough words to be worth keeping.\n"
@@ -457,31 +366,7 @@ def test_what_a_project_shows_is_told_in_one_finding(tmp_path, project):
 
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
-    [
-        (
-            "requirements.txt",
-            "fastapi\nasyncpg\ncelery\n",
-            {
-                "The server side is built with FastAPI (requirements.txt:1).",
-                "The database layer uses PostgreSQL (asyncpg) (requirements.txt:2).",
-                "Background jobs and messages go through Celery (requirements.txt:3).",
-            },
-        ),
-        (
-            "go.mod",
-            "module x\n\nrequire github.com/go-chi/chi/v5 v5.0.1\n",
-            {"The server side is built with chi (github.com/go-chi/chi/v5, go.mod:3)."},
-        ),
-        (
-            "Cargo.toml",
-            '[dependencies]\ntokio-postgres = "0.7"\nclap = "4"\n',
-            {
-                "The database layer uses PostgreSQL (tokio-postgres) (Cargo.toml:2).",
-                "The command line is built with clap (Cargo.toml:3).",
-            },
-        ),
-        ("requirements.txt", "left-pad\nsix\n", set()),
-    ],
+    cases("analyze-notable-choices-are-told"),
 )
 def test_notable_choices_are_told_each_in_one_sentence(tmp_path, name, text, expected):
     plant(tmp_path, {name: text})
@@ -518,36 +403,7 @@ def test_licences_and_generated_headers_describe_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
-    [
-        (
-            "a.py",
-            "x = 1\n# HACK: the library closes the file too early,\n# so it is opened a second time here.\ny = 2\n",
-            "Hack in a.py:2: the library closes the file too early, so it is opened a second time here.",
-        ),
-        (
-            "a.ts",
-            "/* WARNING: this must run before the router is made, or nothing works. */\n",
-            "Warning in a.ts:1: this must run before the router is made, or nothing works.",
-        ),
-        (
-            "a.java",
-            " * IMPORTANT: callers have to hold the lock while they call this.\n */\n",
-            "Important in a.java:1: callers have to hold the lock while they call this.",
-        ),
-        (
-            "a.go",
-            "// GOTCHA(ada): maps are not safe for concurrent use in this place.\n",
-            "Gotcha in a.go:1: maps are not safe for concurrent use in this place.",
-        ),
-        ("a.py", "# WARNING: generated file, do not edit this by hand at any time.\n", None),
-        ("a.py", "# TODO: one day this should be rewritten in a nicer way, maybe.\n", None),
-        ("a.py", "# WARNING: short\n", None),
-        (
-            "a.py",
-            'logger.info("WARNING: this is a message to users of the program, not a remark")\n',
-            None,
-        ),
-    ],
+    cases("analyze-warnings-beside-the-code"),
 )
 def test_warnings_beside_the_code_are_gotchas(tmp_path, name, text, expected):
     plant(tmp_path, {name: text})
@@ -586,16 +442,7 @@ def test_clusters_are_told_by_their_objects(tmp_path):
 
 @pytest.mark.parametrize(
     "files",
-    [
-        {"src/services/a.ts": ""},
-        {"src/models/a.py": "", "src/views/b.py": ""},
-        {"requirements.txt": "celery\n"},
-        {"tasks/a.py": ""},
-        {"docs/ports/a.md": "", "docs/adapters/b.md": ""},
-        {"package.json": '{"name": "x"}', "packages/a/package.json": '{"name": "a"}'},
-        {"test_a.py": ""},
-        {"template.yaml": "just: yaml\n"},
-    ],
+    cases("analyze-half-of-the-evidence"),
 )
 def test_half_of_the_evidence_is_no_pattern(tmp_path, files):
     plant(tmp_path, files)
@@ -620,13 +467,7 @@ TABLED = "# ADR 7 - Use PostgreSQL for the ledger\n\n| Status | {} |\n|---|---|\
 )
 @pytest.mark.parametrize(
     ("status", "name", "importance", "confidence"),
-    [
-        ("Accepted", "accepted", 8, 1.0),
-        ("proposed", "proposed", 6, 0.6),
-        ("Rejected", "rejected", 4, 0.9),
-        ("Deprecated", "deprecated", 4, 0.9),
-        ("superseded by ADR-0012", "superseded", 4, 0.9),
-    ],
+    cases("analyze-every-form-of-record-1"),
 )
 def test_every_form_of_record_is_read_with_its_status(
     tmp_path, form, status, name, importance, confidence
@@ -644,19 +485,7 @@ def test_every_form_of_record_is_read_with_its_status(
 
 @pytest.mark.parametrize(
     "folder",
-    [
-        "doc/adr",
-        "docs/adr",
-        "docs/adrs",
-        "docs/decisions",
-        "adr",
-        "architecture/decisions",
-        "docs/architecture/decisions",
-        "docs/architecture-decisions",
-        "backend/docs/adr",
-        "rfcs",
-        "docs/rfcs",
-    ],
+    cases("analyze-records-are-found-in"),
 )
 def test_records_are_found_in_the_usual_folders(tmp_path, folder):
     plant(tmp_path, {f"{folder}/0007-x.md": NYGARD.format("Accepted")})
@@ -669,22 +498,7 @@ RECORD = "# {}. {}\n\n## Status\n\n{}\n\n## Decision\n\nWe do it the {} way from
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [
-        ("Superseded by [12. New](0012-new-way.md)", "Accepted"),
-        (
-            "Accepted\n\nSuperceded by [12. New](0012-new-way.md)",
-            "Accepted\n\nSupercedes [3. Old](0003-old-way.md)",
-        ),
-        ("Superseded by ADR-0012", "Accepted"),
-        ("Superseded by ADR 12.", "Accepted"),
-        ("Superseded by #12", "Accepted"),
-        ("superseded by [[0012-new-way]]", "Accepted"),
-        ("Superseded by:\n- [ADR-12](./0012-new-way.md)", "Accepted"),
-        ("Replaced by 0012-new-way.md", "Accepted"),
-        ("Accepted", "Accepted\n\nSupersedes [ADR-3](0003-old-way.md)"),
-        ("Accepted", "Accepted, supersedes ADR 3"),
-        ("Accepted, amended by ADR 12, superseded by 12", "Accepted"),
-    ],
+    cases("analyze-a-superseded-record-hands"),
 )
 def test_a_superseded_record_hands_over_to_its_successor(tmp_path, old, new):
     plant(
@@ -723,16 +537,7 @@ def stored(id: str, passage) -> Memory:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [
-        ("Accepted", "Proposed\n\nSupersedes ADR 3"),
-        ("Accepted", "Rejected, would have superseded nothing"),
-        (
-            "Accepted",
-            "Accepted\n\n## Context\n\nADR 3 was superseded by something else in another project.",
-        ),
-        ("Accepted", "Accepted\n\nAmends ADR 3"),
-        ("Accepted", "Accepted\n\nSupersedes ADR 99"),
-    ],
+    cases("analyze-what-does-not-replace"),
 )
 def test_what_does_not_replace_a_record_leaves_it_in_force(tmp_path, old, new):
     plant(
@@ -910,30 +715,7 @@ def test_odd_and_hostile_files_do_no_harm(tmp_path, name, content):
     assert all(len(passage.content) < 4_000 for passages in found.values() for passage in passages)
 
 
-REPEATED = [
-    " ",
-    "[",
-    "{",
-    "\n",
-    "a",
-    "# a\n",
-    "`",
-    "*a",
-    "<a ",
-    "<!--",
-    "/* ",
-    "(",
-    "app.get('/x', ",
-    "@GetMapping(",
-    "import ",
-    "const x = ",
-    'r.Route("/x", func(r chi.Router) {\n',
-    "resources :a do\n",
-    "a.",
-    "[a](",
-    "a: b\n",
-    "| a |\n",
-]
+REPEATED = cases("analyze-repeated")
 PREFIXED = {
     "README.md": "",
     "docs/adr/0001-x.md": "",

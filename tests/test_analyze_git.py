@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 
 from bethink.ingest import git
 from bethink.ingest.git import LONGEST, explain
@@ -51,16 +52,7 @@ def test_what_was_mended_is_a_trap_and_what_was_chosen_a_decision(kind, message)
 
 @pytest.mark.parametrize(
     "message",
-    [
-        "Log it\n\n    2024-03-01 12:00:00 ERROR cannot connect because the host is down, which led to a crash",
-        "Log it\n\n```\nrequest failed because the token expired, so that nothing was sent and users were lost\n```",
-        "Log it\n\nERROR: could not connect because the host was down, due to a failed disk",
-        "Log it\n\n> it crashed because of a race, and we decided to wait\n> turns out the disk was lost",
-        'Log it\n\nTraceback (most recent call last):\n  File "a.py", line 3\nValueError: rejected because it was lost twice, so that it failed',
-        "Log it\n\nCo-authored-by: Because It Was Broken <so-that@example.org>\nReviewed-by: Due To The Crash <a@example.org>",
-        "Log it\n\n- [x] I tested this because it crashed, and it failed because the disk was lost",
-        "Log it\n\n<!-- tell why this was needed, because reviewers were lost without it -->",
-    ],
+    cases("analyze-git-a-cue-in-what"),
     ids=["indented", "fenced", "level", "quoted", "traceback", "trailers", "checklist", "comment"],
 )
 def test_a_cue_in_what_nobody_wrote_for_readers_counts_for_nothing(message):
@@ -129,26 +121,7 @@ STRONG = "\n\nWe decided this because the root cause was a race condition, which
 
 @pytest.mark.parametrize(
     "subject",
-    [
-        "Merge branch 'main' into orders",
-        "Merge pull request #7 from shop/orders",
-        "Bump requests from 2.31.0 to 2.32.0",
-        "chore(deps): update vite",
-        "Release 2.0.0",
-        "v1.4.2",
-        "Update dependency vite to v5",
-        "Update translations",
-        "[pre-commit.ci] pre-commit autoupdate",
-        "wip",
-        "WIP: orders",
-        "fixup! Store money as integers",
-        "tmp",
-        "squash! orders",
-        "Initial commit",
-        "Merge commit from fork",
-        "Fix linter",
-        "fix: address mypy errors (#12)",
-    ],
+    cases("analyze-git-some-subjects-promise-nothing"),
 )
 def test_some_subjects_promise_nothing_whatever_follows(subject):
     assert explain(subject + STRONG) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 from trees import analysed, load_projects, plant, told
 
 from bethink.ingest.analyze import routes
@@ -33,24 +34,7 @@ def test_each_framework_gives_its_routes_with_method_path_handler_and_line(tmp_p
 
 @pytest.mark.parametrize(
     "files",
-    [
-        {
-            "client.py": 'import requests\nrequests.get("/users", params)\n\n@mock.patch("app.users")\ndef test(): ...\n'
-        },
-        {
-            "cache.py": 'from flask import Flask\nvalue = cache.get("/key", default)\n\n@patch("shop.views.order")\ndef f(): ...\n'
-        },
-        {
-            "tests/test_app.py": 'from flask import Flask\napp = Flask("x")\n\n@app.route("/x")\ndef x(): ...\n'
-        },
-        {"examples/app.js": "const app = express();\napp.get('/x', handler);\n"},
-        {"src/api.test.ts": "const app = express();\napp.get('/x', handler);\n"},
-        {
-            "web/api.ts": "import axios from 'axios';\nexport const list = () => client.get('/users', { params });\n"
-        },
-        {"comment.go": 'package a\n// import "net/http"\n/* mux.HandleFunc("/x", y) */\n'},
-        {"broken.py": 'from fastapi import APIRouter\nrouter = APIRouter(\n@router.get("/x"\n'},
-    ],
+    cases("analyze-routes-what-only-looks-like"),
     ids=lambda files: next(iter(files)),
 )
 def test_what_only_looks_like_a_route_is_none(tmp_path, files):

@@ -1,6 +1,7 @@
 """Settings: every layer, where each value came from, and what is refused."""
 
 import pytest
+from case_tables import cases
 
 from bethink import config
 from bethink.config import FIXED, SETTINGS, Config, check, explain, load
@@ -73,21 +74,7 @@ def test_another_projects_file_does_not_count(project, tmp_path):
 
 @pytest.mark.parametrize(
     ("key", "given", "value"),
-    [
-        ("judge", "yes", True),
-        ("judge", "OFF", False),
-        ("judge", False, False),
-        ("limit", "7", 7),
-        ("limit", 7.0, 7),
-        ("threshold", "0.25", 0.25),
-        ("threshold", 1, 1.0),
-        ("min_similarity", -1, -1.0),
-        ("knowledge", "docs, notes ,", ("docs", "notes")),
-        ("knowledge", ["docs"], ("docs",)),
-        ("fusion", "rrf", "rrf"),
-        ("database", "~/x.db", "~/x.db"),
-        ("max_tokens", 1_000_000, 1_000_000),
-    ],
+    cases("config-a-value-is-brought"),
 )
 def test_a_value_is_brought_to_its_settings_type(key, given, value):
     assert check(key, given) == value
@@ -133,15 +120,7 @@ def test_a_bad_value_in_a_file_is_an_error_that_names_file_and_key(project, key,
 
 @pytest.mark.parametrize(
     ("key", "text"),
-    [
-        ("limit", "0"),
-        ("limit", "x"),
-        ("limit", "inf"),
-        ("mode", "fuzzy"),
-        ("judge", "perhaps"),
-        ("threshold", ""),
-        ("chunk_size", "1e9"),
-    ],
+    cases("config-a-bad-value-in"),
 )
 def test_a_bad_value_in_the_environment_is_a_warning_and_is_ignored(
     project, monkeypatch, key, text

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from case_tables import cases
 
 from bethink.config import Config
 from bethink.embed import fetch, fingerprint, models, open_embedder
@@ -32,14 +33,7 @@ ODD_TEXTS = {
     "one endless word": "a" * 30_000,
     "right to left": "مرحبا بالعالم",
 }
-UNRELATED = [
-    "The weather in Lisbon was sunny all week",
-    "We decided to use PostgreSQL for the billing service",
-    "Kubernetes pods restart when memory is exhausted",
-    "My sister likes painting landscapes in the evening",
-    "Fix the flaky test in the payment module",
-    "他们在公园里散步",
-]
+UNRELATED = cases("embed-unrelated")
 
 
 @pytest.fixture(scope="session")
@@ -139,24 +133,7 @@ def test_hashing_is_the_same_in_every_process():
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [
-        (
-            "The cache is stored in Redis with a TTL of one hour.",
-            "the cache is stored in redis, with a TTL of one hour",
-        ),
-        (
-            "We decided to use PostgreSQL for the billing service",
-            "We decided to use PostgreSQL for billing services",
-        ),
-        (
-            "User authentication uses JWT tokens that expire daily",
-            "User authentication uses a JWT token that expires daily",
-        ),
-        (
-            "The deployment pipeline runs on every push to main",
-            "The deployment pipeline runs at every push to main.",
-        ),
-    ],
+    cases("embed-hashing-brings-near-identical"),
 )
 def test_hashing_brings_near_identical_sentences_together(one, other):
     embedder = HashingEmbedder()

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+from case_tables import cases
 
 from bethink.embed import http
 from bethink.embed.http import HttpEmbedder
@@ -246,28 +247,7 @@ def test_a_connection_that_breaks_off_is_tried_again(endpoint):
 
 @pytest.mark.parametrize(
     ("reply", "complaint"),
-    [
-        ((200, b"<html>hello</html>"), "not JSON"),
-        ((200, b"\xff\xfe"), "not JSON"),
-        ((200, ["no", "object"]), "no vectors"),
-        ((200, {"data": "none"}), "no vectors"),
-        ((200, {"data": [{"index": 0}]}), "no vectors"),
-        ((200, {"data": [{"index": 0, "embedding": ["a", "b"]}]}), "no vectors"),
-        ((200, {"data": []}), "0 vectors for 1 texts"),
-        (
-            (200, {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1]}]}),
-            "2 vectors for 1 texts",
-        ),
-        ((200, {"data": [{"index": 3, "embedding": [1]}]}), "not numbered from 0 to 0"),
-        ((200, {"data": [{"index": 0, "embedding": [1e300, 1e300]}]}), "no direction"),
-        ((200, {"data": [{"index": 0, "embedding": []}]}), "0 dimensions"),
-        ((200, b'{"data": [{"index": 0, "embedding": [1, NaN]}]}'), "no direction"),
-        ((200, b'{"data": [{"index": 0, "embedding": [1, 1e999]}]}'), "no direction"),
-        ((200, {"data": [{"index": 0, "embedding": [0, 0]}]}), "no direction"),
-        ((404, {"error": {"message": "model not found"}}), "knows no model 'some-model'"),
-        ((422, b"\xffnonsense"), "refused the request \\(422\\)"),
-        ((307, {}, {"Location": "http://127.0.0.1:9/elsewhere"}), "redirects"),
-    ],
+    cases("embed-http-a-bad-answer-is"),
 )
 def test_a_bad_answer_is_named(endpoint, reply, complaint):
     with pytest.raises(EmbeddingError, match=complaint):
@@ -299,14 +279,7 @@ def test_a_server_that_is_not_running_is_told_from_one_that_is_slow(endpoint):
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "",
-        "localhost:11434",
-        "file:///etc/passwd",
-        "http://",
-        "http://host:port/v1",
-        "https://me:secret@host/v1",
-    ],
+    cases("embed-http-a-bad-address-is"),
 )
 def test_a_bad_address_is_refused_before_anything_is_sent(url):
     with pytest.raises(EmbeddingError, match="embedding_url") as caught:

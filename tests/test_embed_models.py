@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 
 from bethink.embed import fetch, models
 from bethink.embed.models import LocalModel, WheelFile
@@ -354,14 +355,7 @@ def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monke
 
 @pytest.mark.parametrize(
     ("spelling", "name"),
-    [
-        ("snowflake-arctic-embed-s", "snowflake-arctic-embed-s"),
-        ("Snowflake/snowflake-arctic-embed-s", "snowflake-arctic-embed-s"),
-        ("Xenova/all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
-        ("sentence-transformers/all-minilm-l6-V2", "all-MiniLM-L6-v2"),
-        ("Xenova/nomic-embed-text-v1", "nomic-embed-text-v1"),
-        ("BGE-small-en-v1.5", "bge-small-en-v1.5"),
-    ],
+    cases("embed-models-the-seeds-spellings-are"),
 )
 def test_the_seeds_spellings_are_understood(spelling, name):
     assert models.find(spelling).name == name

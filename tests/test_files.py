@@ -7,6 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 
 from bethink.errors import NotFound
 from bethink.ingest.files import Found, read_text, walk
@@ -90,17 +91,7 @@ def test_a_start_that_does_not_exist_is_an_error_before_anything_is_read(
 
 @pytest.mark.parametrize(
     "folder",
-    [
-        "node_modules/x",
-        ".git",
-        "a/__pycache__",
-        "vendor",
-        "lib/site-packages/x",
-        "x-1.0.dist-info",
-        ".bethink",
-        ".tox/py",
-        ".obsidian",
-    ],
+    cases("files-folders-of-others-and"),
 )
 def test_folders_of_others_and_hidden_ones_are_left_out(tmp_path: Path, folder: str) -> None:
     tree(tmp_path, {f"{folder}/a.md": "", "b.md": ""})
@@ -146,17 +137,7 @@ def test_hidden_files_and_folders_are_found_on_request_or_as_the_start(tmp_path:
     assert uris(tmp_path, tmp_path, hidden=True) == [".c.md", ".claude/knowledge/a.md"]
 
 
-FILES = [
-    "a.md",
-    "b.log",
-    "docs/a.md",
-    "docs/b.log",
-    "docs/deep/a.md",
-    "docs/deep/keep.md",
-    "logs/a.log",
-    "logs/b.md",
-    "out/deep/a.md",
-]
+FILES = cases("files-files")
 IGNORED = {
     "*.log": ["b.log", "docs/b.log", "logs/a.log"],
     "/a.md": ["a.md"],
@@ -411,13 +392,7 @@ def test_text_is_decoded(tmp_path: Path, data: bytes, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("data", "reason"),
-    [
-        (b"GIF89a\0\0", "binary file (NUL at byte 6)"),
-        (b"\xff\xfe\x00\xd8\x00", "not text: its first bytes announce UTF-16"),
-        (b"\xff\xfea\0\0\0", "binary file (NUL characters)"),
-        (b"\xef\xbb\xbf\xff", "not text: its first bytes announce UTF-8"),
-        (b"\x89PNG\x01\x02", "not text: neither UTF-8 (byte 0) nor an older encoding"),
-    ],
+    cases("files-what-is-no-text"),
 )
 def test_what_is_no_text_is_skipped_with_the_reason(
     tmp_path: Path, data: bytes, reason: str

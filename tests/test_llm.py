@@ -8,6 +8,7 @@ from pathlib import Path
 
 import fake_llm
 import pytest
+from case_tables import cases
 from fake_llm import GOOD, TASK, Settings, answers, says, serving, status
 
 from bethink import post
@@ -159,14 +160,7 @@ def test_openai_itself_is_asked_in_the_words_of_its_newer_models():
 
 @pytest.mark.parametrize(
     ("url", "path", "sent_to"),
-    [
-        ("https://h", "/v1/messages", "/v1/messages"),
-        ("https://h/v1/", "/v1/messages", "/v1/messages"),
-        ("https://h/v1?key=1", "/v1/messages", "/v1/messages"),
-        ("https://h/proxy/v1/messages", "/v1/messages", "/proxy/v1/messages"),
-        ("https://h/v1", "/chat/completions", "/v1/chat/completions"),
-        ("https://h/v1/chat/completions/", "/chat/completions", "/v1/chat/completions"),
-    ],
+    cases("llm-the-path-is-added"),
 )
 def test_the_path_is_added_to_the_address(url, path, sent_to):
     assert post.address(url, path).path == sent_to
@@ -174,13 +168,7 @@ def test_the_path_is_added_to_the_address(url, path, sent_to):
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "localhost:11434",
-        "file:///etc/passwd",
-        "http://",
-        "http://h:port/v1",
-        "https://me:secret@h/v1",
-    ],
+    cases("llm-a-bad-address-is"),
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bad_address_is_refused_before_anything_is_sent(url, kind):
@@ -335,13 +323,7 @@ def test_a_call_of_a_tool_that_nobody_offered_is_no_answer(server, budget):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "data",
-    [
-        b"[1]",
-        b'{"content": 3, "choices": 3}',
-        b'{"choices": []}',
-        b'{"choices": [{"message": "x"}]}',
-        b'{"content": [7]}',
-    ],
+    cases("llm-an-envelope-of-another-1"),
 )
 def test_an_envelope_of_another_form_is_no_answer(server, budget, kind, data):
     assert failing(server, kind, budget, fake_llm.raw(data)).reason == "garbage"

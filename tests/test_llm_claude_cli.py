@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 from fake_llm import FORM, GOOD, TASK, Settings
 
 from bethink.ingest.redact import redact
@@ -168,13 +169,7 @@ def test_a_program_that_is_not_there_or_cannot_run_is_named(monkeypatch, tmp_pat
 
 @pytest.mark.parametrize(
     "body",
-    [
-        "print('Welcome to Claude!')",
-        "pass",
-        "print(json.dumps([1]))",
-        "sys.stdout.buffer.write(b'\\xff\\xfe')",
-        "print('[' * 100000)",
-    ],
+    cases("llm-claude-cli-garbage-is-asked-for"),
 )
 def test_garbage_is_asked_for_again_and_then_refused(program, tmp_path, body):
     program(f"open(here + '/calls', 'a').write('x')\n{body}")
@@ -186,23 +181,7 @@ def test_garbage_is_asked_for_again_and_then_refused(program, tmp_path, body):
 
 @pytest.mark.parametrize(
     ("result", "reason"),
-    [
-        (
-            {
-                "is_error": True,
-                "api_error_status": 401,
-                "result": "Invalid API key · Please run /login",
-            },
-            "key",
-        ),
-        ({"is_error": True, "api_error_status": 529, "result": "Overloaded"}, "busy"),
-        (
-            {"is_error": True, "api_error": "connection_failed", "result": "Connection refused"},
-            "unreachable",
-        ),
-        ({"subtype": "error_max_structured_output_retries", "result": None}, "form"),
-        ({"subtype": "error_during_execution", "is_error": True}, "refused"),
-    ],
+    cases("llm-claude-cli-what-it-could-not"),
 )
 def test_what_it_could_not_do_is_told(program, result, reason):
     program(prints({**RESULT, **result}) + "\nsys.exit(1)")

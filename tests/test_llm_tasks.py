@@ -1,6 +1,7 @@
 """What a model is asked, and how little of its answer is believed."""
 
 import pytest
+from case_tables import cases
 from growth import grows_too_fast, long_text
 
 from bethink.llm import tasks
@@ -154,13 +155,7 @@ def test_portions_hold_every_word_within_their_size():
 
 @pytest.mark.parametrize(
     ("places", "expected"),
-    [
-        ([(1, True), (2, False)], {1: True, 2: False}),
-        ([(1, True)], {1: True}),
-        ([(7, True)], {}),
-        ([(1, True), (1, False)], {}),
-        ([], {}),
-    ],
+    cases("llm-tasks-only-places-that-were"),
 )
 def test_only_places_that_were_asked_about_and_judged_once_are_confirmed(places, expected):
     asked = [Boundary(1, "a", "b"), Boundary(2, "c", "d")]
@@ -197,13 +192,7 @@ def test_a_topic_is_summed_up_in_the_words_of_its_turns():
 
 @pytest.mark.parametrize(
     ("name", "kept_name"),
-    [
-        ("Upload size limit.", "Upload size limit"),
-        ("**Raising the upload limit of the proxy for large bodies**", "Raising the upload limit"),
-        ("# Uploads", "Uploads"),
-        ("Birthday party", ""),
-        ("", ""),
-    ],
+    cases("llm-tasks-a-name-has-at"),
 )
 def test_a_name_has_at_most_six_words_and_something_to_do_with_the_turns(name, kept_name):
     assert topic(name=name).name == kept_name
@@ -255,20 +244,7 @@ SECOND = "Sessions expire after 30 minutes; Ana asked for it because of an audit
 
 @pytest.mark.parametrize(
     ("merged", "taken"),
-    [
-        (
-            "Sessions expire after 30 minutes (SESSION_TTL in auth/session.py); Ana asked for it because of an audit.",
-            True,
-        ),
-        ("Sessions expire after 30 minutes, set in auth/session.py by SESSION_TTL.", False),
-        (
-            "Sessions expire after 60 minutes (SESSION_TTL in auth/session.py); Ana asked for it because of an audit.",
-            False,
-        ),
-        ("Sessions expire after a while; Ana asked for it because of an audit.", False),
-        ("A completely different statement about databases and caches.", False),
-        ("  ", False),
-    ],
+    cases("llm-tasks-a-merge-that-adds"),
 )
 def test_a_merge_that_adds_or_loses_something_is_not_taken(merged, taken):
     assert tasks.read_merge({"text": merged}, FIRST, SECOND) == (merged if taken else None)
@@ -279,29 +255,7 @@ SOURCE = "Why don't we cache thumbnails? Don't forget to bump the version. Tests
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("They decided to move from MySQL to PostgreSQL 16.", True),
-        ("Timeout: 30 seconds", True),
-        ("The timeout is 3 seconds.", False),
-        ("The timeout is 300 s.", False),
-        ("PostgreSQL 17 was chosen.", False),
-        ("parseUrl needed JSONB", True),
-        ("parseUrl didn't need JSONB", False),
-        ("Tests touch the network", False),
-        ("The tests do not touch the network.", True),
-        ("Cache thumbnails", True),
-        ("Bump the version", True),
-        ("The version is not bumped", False),
-        ("parseUri needed JSONB", False),
-        ("src/net/url.py needed it", True),
-        ("src/net/uri.py needed it", False),
-        ("Oracle and Cassandra are used", False),
-        ("决定使用数据库", True),
-        ("天气很好适合散步", False),
-        ("", False),
-        ("It is what it is, and so on.", False),
-        ("🚀", False),
-    ],
+    cases("llm-tasks-a-text-is-borne"),
 )
 def test_a_text_is_borne_out_by_its_words_and_facts(text, expected):
     assert is_grounded(text, SOURCE) is expected

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,30 +36,7 @@ Run the installer. It writes below your home and asks for no rights that it does
 Ask it something that was decided long ago and see whether it still knows what was said about it then.
 """
 LONG = "x" * (TINY + 1)
-PIECES = [
-    "# A\n",
-    "## B *b*\n",
-    "text. More text!\n",
-    "。日本語の文。",
-    "```\n",
-    "|a|b|\n|-|-|\n",
-    "- item\n",
-    "    deep\n",
-    "<!-- tags: x -->\n",
-    "<!--\n",
-    "-->\n",
-    "<!-- index: false -->\n",
-    "<!-- bethink: kind=gotcha -->\n",
-    "---\n",
-    "\n",
-    "\r\n",
-    "\r",
-    "\x0c",
-    "\u2028",
-    "\0",
-    "a: b\n",
-    "***\n",
-]
+PIECES = cases("markdown-pieces")
 
 
 def whole(text: str) -> list[Passage]:
@@ -101,16 +79,7 @@ def test_rules_are_not_frontmatter(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("block", "line"),
-    [
-        ("title: a: b", 2),
-        ("title: x\nlist: [a, b\nother: 1", 4),
-        ("title: {{title}}", 2),
-        ("title: x\nyear: &a 1\n", 3),
-        ("title: x\nyear: *a\n", 3),
-        ("title: x\nyear: !!python/name:os.system x\n", 3),
-        ("title: 'never closed", 3),
-        ("title: \tx\n\ty: 1", 2),
-    ],
+    cases("markdown-broken-frontmatter-is-a"),
 )
 def test_broken_frontmatter_is_a_warning_and_the_text_is_read(block: str, line: int) -> None:
     page = parse(f"---\n{block}\n---\n# A\n\nText.\n")
@@ -185,20 +154,7 @@ def test_directives_are_read_from_frontmatter_and_comments_alike(
 
 @pytest.mark.parametrize(
     "field",
-    [
-        "vector-index: maybe",
-        "index: 3",
-        "index: 0",
-        "kind: blog",
-        "importance: high",
-        "importance: 11",
-        "importance: -1",
-        "importance: nan",
-        "importance: true",
-        "expires: soon",
-        "expires: 2024-99-01",
-        "memory-mode: sometimes",
-    ],
+    cases("markdown-a-wrong-value-is"),
 )
 def test_a_wrong_value_is_a_warning_and_holds_for_nothing(field: str) -> None:
     for text in (
@@ -241,16 +197,7 @@ def test_several_directives_stand_in_one_comment() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "```\n<!-- index: false -->\n```\n",
-        "    <!-- index: false -->\n",
-        "> <!-- index: false -->\n",
-        "Text <!-- index: false --> in a line.\n",
-        "<!-- index: false --> and text\n",
-        "<!-- index: false --> <!-- and more -->\n",
-        "`<!-- index: false -->`\n",
-        "<!-- The index: false or not? -->\n",
-    ],
+    cases("markdown-a-directive-stands-on"),
 )
 def test_a_directive_stands_on_a_line_of_its_own_and_not_in_code(text: str) -> None:
     page = parse(text)
@@ -359,15 +306,7 @@ def test_without_headers_a_passage_is_called_by_the_file() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "   \n\n",
-        "---\na: b\n---\n",
-        "---\n***\n",
-        "<!-- tags: a -->",
-        "* * *\n\n---\n",
-        "<!-- index: false -->\nText.",
-    ],
+    cases("markdown-nothing-worth-remembering-makes"),
 )
 def test_nothing_worth_remembering_makes_no_passage(text: str) -> None:
     assert whole(text) == []
@@ -375,21 +314,7 @@ def test_nothing_worth_remembering_makes_no_passage(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("uri", "kind"),
-    [
-        (".claude/knowledge/architecture/storage.md", "architecture"),
-        (".claude/knowledge/components/api/auth.md", "component"),
-        ("knowledge/domain/orders.md", "domain"),
-        ("knowledge/patterns/retry.md", "pattern"),
-        ("knowledge/gotchas.md", "gotcha"),
-        ("ARCHITECTURE.md", "architecture"),
-        ("docs/decisions/0001-use-sqlite.md", "decision"),
-        ("docs/adr/0001.md", "decision"),
-        ("architecture/decisions/1.md", "decision"),
-        ("decisions/architecture.md", "architecture"),
-        ("docs/discoveries/x.md", "discovery"),
-        ("docs/guide.md", "document"),
-        ("docs/pattern-matching.md", "document"),
-    ],
+    cases("markdown-the-kind-follows-from"),
 )
 def test_the_kind_follows_from_the_nearest_name_that_tells(uri: str, kind: str) -> None:
     page = parse("Some text.")

@@ -288,29 +288,7 @@ def test_a_lookalike_is_left_alone(text):
     assert redact(text) == Redacted(text)
 
 
-PRIVATE = [
-    (
-        "API key is <private>sk-abc123</private>, uses JWT auth",
-        "API key is [REDACTED], uses JWT auth",
-        1,
-    ),
-    ("a <Private>x</PRIVATE> b", "a [REDACTED] b", 1),
-    ("a <private>x\ny\n</private> b", "a [REDACTED] b", 1),
-    ("<private>x</private> and <private>y</private>", "[REDACTED] and [REDACTED]", 2),
-    ("a <private>x <private>y</private> z</private> b", "a [REDACTED] b", 1),
-    ("a <private>x <private>y</private> z", "a [REDACTED]", 1),
-    ("a <private>x and no end", "a [REDACTED]", 1),
-    ("a <private>x</private> b <private>y", "a [REDACTED] b [REDACTED]", 2),
-    ("a </private>b", "a b", 0),
-    ("a <private>x</private></private> b", "a [REDACTED] b", 1),
-    ("<private></private>", "[REDACTED]", 1),
-    ("<private >x</private >", "[REDACTED]", 1),
-    ("Wrap it in `<private>` tags.", "Wrap it in `<private>` tags.", 0),
-    ("Wrap it in `<private>x</private>` tags.", "Wrap it in `[REDACTED]` tags.", 1),
-    ("`<private>` hides <private>this</private>.", "`<private>` hides [REDACTED].", 1),
-    ("<privateer> and <private-key>", "<privateer> and <private-key>", 0),
-    ("<pri</private>vate>x", "<pri[REDACTED]vate>x", 0),
-]
+PRIVATE = cases("redact-private")
 
 
 @pytest.mark.parametrize(("text", "expected", "count"), PRIVATE)
@@ -365,15 +343,7 @@ def test_values_are_walked_and_keys_give_context():
 
 @pytest.mark.parametrize(
     "value",
-    [
-        {"token": "str"},
-        {"password": "${PW_2}"},
-        {"max_tokens": "100k-limit"},
-        {"author": "Xk29!fhq"},
-        7,
-        None,
-        b"x",
-    ],
+    cases("redact-other-values-are-left"),
 )
 def test_other_values_are_left_alone(value):
     assert redact_value(value) == (value, 0)

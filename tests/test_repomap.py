@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 from memories import clock, hashing, open_memory  # noqa: F401
 
 from bethink.errors import InvalidInput
@@ -256,21 +257,7 @@ def test_a_function_without_documentation_is_told_by_its_body(project):
 
 @pytest.mark.parametrize(
     ("path", "test"),
-    [
-        ("tests/helpers.py", True),
-        ("src/test_a.py", True),
-        ("a/conftest.py", True),
-        ("web/panel.test.tsx", True),
-        ("cache_test.go", True),
-        ("spec/mailer_spec.rb", True),
-        ("src/OrderTest.java", True),
-        ("src/latest.py", False),
-        ("src/testing/scheduler.ts", False),
-        ("src/contest.go", False),
-        ("src/attest/a.py", False),
-        ("/home/me/tests/shop/src/a.py", False),
-        ("/home/me/shop/tests/a.py", True),
-    ],
+    cases("repomap-definitions-in-tests-are"),
 )
 def test_definitions_in_tests_are_found_by_words_only(path, test):
     assert is_test(path) is test
@@ -476,15 +463,7 @@ def test_an_endless_entry_is_cut():
 # Through the front door
 
 
-QUESTIONS = [
-    ("RetryPolicy.delay", "retry.py"),
-    ("ring_put", "ring.h"),
-    ("TransferAsync", "Account.cs"),
-    ("mailer.rb", "mailer.rb"),
-    ("a queue with a bounded number of jobs", "queue.rs"),
-    ("a panel that can be closed", "panel.tsx"),
-    ("what tells its listeners about changes", "store.ts"),
-]
+QUESTIONS = cases("repomap-questions")
 
 
 def test_code_is_found_by_name_by_path_and_by_what_it_does(hashing):  # noqa: F811

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import FIXTURES, load_rows
@@ -113,27 +114,7 @@ def test_ranges_nest_as_definitions_do(name):
         )
 
 
-PARTIAL = [
-    (
-        "python",
-        "class A:\n    def f(self):\n        pass\n\ndef g(:\n\nclass B:\n    pass\n",
-        {"A", "f", "B"},
-    ),
-    (
-        "typescript",
-        "export function one() {}\nexport function two( {\nexport class Three { four() {} }\n",
-        {"one"},
-    ),
-    ("go", "package x\nfunc One() {}\nfunc Two( {}\nfunc Three() {}\n", {"One", "Three"}),
-    ("rust", "fn one() {}\nfn two( {}\nfn three() {}\n", {"one"}),
-    ("java", "class A { void f() {} void g( {} }\nclass B {}\n", {"A", "f"}),
-    ("c", "int one(void) { return 1; }\nint two( { \nint three(void) { return 3; }\n", {"one"}),
-    ("cpp", "class A { void f(); @@ };\nvoid g() {}\n", {"A", "f", "g"}),
-    ("csharp", "class A { void F() {} void G( {} }\n", {"A", "F"}),
-    ("ruby", "class A\n  def f; end\n  def g(; end\nend\ndef h; end\n", {"A", "f"}),
-    ("php", "<?php\nfunction one() {}\nfunction two( {}\nfunction three() {}\n", {"one"}),
-    ("javascript", "function one() {}\nclass {{{\nfunction two() {}\n", {"one"}),
-]
+PARTIAL = cases("symbols-partial")
 
 
 @pytest.mark.parametrize(("language", "text", "names"), PARTIAL)
@@ -169,25 +150,7 @@ def test_what_nests_too_deeply_costs_no_more_than_itself(deep):
 
 @pytest.mark.parametrize(
     ("text", "names"),
-    [
-        ("const names = items.map((item) => item.name);", []),
-        ("const timer = setTimeout(() => {}, 5);", []),
-        ("const Row = memo(() => null);", ["Row"]),
-        ("const save = _.debounce(function () {}, 50);", ["save"]),
-        ("module.exports = class Cart { add() {} };", ["Cart", "add"]),
-        ("module.exports = function make() {};", ["make"]),
-        ("exports = module.exports = { run() {} };", ["run"]),
-        (
-            "export default { name: 'x', methods: { open() {} }, created() {} };",
-            ["open", "created"],
-        ),
-        ("define(['a'], function (a) { function inner() {} });", ["inner"]),
-        ("function make() { return { open() {}, close: () => {} }; }", ["make", "open", "close"]),
-        ("function outer() { function inner() { function innermost() {} } }", ["outer", "inner"]),
-        ("export const a = 1, B = 2;", ["a", "B"]),
-        ("export * from './a'; export { b } from './b';", []),
-        ("describe('x', () => { const LOCAL = 1; it('y', () => {}); });", []),
-    ],
+    cases("symbols-what-counts-in-a"),
 )
 def test_what_counts_in_a_javascript_module(text, names):
     assert [symbol.name for symbol in read(text, "javascript")] == names
@@ -297,26 +260,7 @@ def test_long_signatures_docs_and_decorators_are_cut():
 
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
-    [
-        ("python", "class A:\n    # about f\n    def f(self): pass\n", ("f", "about f")),
-        ("python", "x = 1  # about x\ndef f(): pass\n", ("f", "")),
-        ("python", "# not about it\n\ndef f(): pass\n", ("f", "")),
-        ("javascript", "/** with a free line */\n\nfunction f() {}\n", ("f", "with a free line")),
-        ("javascript", "// with a free line\n\nfunction f() {}\n", ("f", "")),
-        (
-            "typescript",
-            "/** First. */\nfunction f(a: string): void;\nfunction f(a: unknown) {}\n",
-            ("f", "First."),
-        ),
-        ("c", "/* Declared. */\nint f(void);\nint f(void) { return 1; }\n", ("f", "Declared.")),
-        ("java", "class A { int a; // about a\n  void f() {} }", ("f", "")),
-        ("rust", "/// About f.\n#[test]\nfn f() {}\n", ("f", "About f.")),
-        (
-            "cpp",
-            "class API Widget : public QWidget {\n  Q_OBJECT\npublic:\n  /// Shows it.\n  void show();\n};\n",
-            ("show", "Shows it."),
-        ),
-    ],
+    cases("symbols-a-comment-belongs-to"),
 )
 def test_a_comment_belongs_to_what_it_stands_by(language, text, expected):
     assert expected in [(symbol.name, symbol.doc) for symbol in read(text, language)]
@@ -324,36 +268,7 @@ def test_a_comment_belongs_to_what_it_stands_by(language, text, expected):
 
 @pytest.mark.parametrize(
     ("path", "text", "language"),
-    [
-        ("a/b.py", "", "python"),
-        ("b.PY", "", "python"),
-        ("b.pyi", "", "python"),
-        ("b.mts", "", "typescript"),
-        ("b.cts", "", "typescript"),
-        ("b.tsx", "", "tsx"),
-        ("b.jsx", "", "javascript"),
-        ("b.cjs", "", "javascript"),
-        ("b.hh", "", "cpp"),
-        ("b.cxx", "", "cpp"),
-        ("b.rake", "", "ruby"),
-        ("Rakefile", "", "ruby"),
-        ("b.h", "int f(void);\n", "c"),
-        ("b.h", "struct a { int class; };\n", "c"),
-        ("b.h", "class A {\n};\n", "cpp"),
-        ("b.h", "namespace a {\n}\n", "cpp"),
-        ("b.h", "template <class T> T f();\n", "cpp"),
-        ("b.h", "std::string f();\n", "cpp"),
-        ("run", "#!/usr/bin/env python3\n", "python"),
-        ("run", "#!/usr/bin/env -S node --test\n", "javascript"),
-        ("run", "#!/usr/local/bin/ruby\n", "ruby"),
-        ("run", "#!/usr/bin/php8.2 -q\n", "php"),
-        ("run", "#!/bin/sh\n", None),
-        ("run", "python\n", None),
-        ("README.md", "#!/usr/bin/python\n", None),
-        ("b.json", "", None),
-        ("", "", None),
-        (".py", "", None),
-    ],
+    cases("symbols-the-language-of-a"),
 )
 def test_the_language_of_a_file(path, text, language):
     assert language_of(path, text) == language
@@ -361,31 +276,7 @@ def test_the_language_of_a_file(path, text, language):
 
 @pytest.mark.parametrize(
     ("raw", "said"),
-    [
-        ("/** One.\n * Two.\n */", "One. Two."),
-        ("/**\n * One.\n *\n * Two.\n */", "One."),
-        ("// eslint-disable-next-line no-console\n// One.", "One."),
-        ("/* Copyright 2026 us. All rights reserved. */", ""),
-        ("/* One thing.\n *\n * Licensed under the MIT license. */", "One thing."),
-        ("/**\n * @param a one\n * @returns two\n */", ""),
-        ("/** @deprecated use other */", "Deprecated: use other"),
-        (
-            '/// <summary>Adds <paramref name="a"/> to <see cref="T:List"/>.</summary>\n/// <returns>x</returns>',
-            "Adds a to List.",
-        ),
-        (
-            "/** See {@link Foo#bar the bar} and {@code a < b} and {@code }. */",
-            "See the bar and a < b and .",
-        ),
-        ("//------- helpers -------", "helpers"),
-        ("# -*- coding: utf-8 -*-\n# One.", "One."),
-        ("/// @brief Adds @p a.", "Adds a."),
-        ("/* Module dependencies. */", ""),
-        (
-            "/*\n * The Shop\n *\n * Permission is hereby granted, free of charge, to any person\n */",
-            "",
-        ),
-    ],
+    cases("symbols-what-a-comment-says"),
 )
 def test_what_a_comment_says(raw, said):
     assert summarize_comment(strip_comment(raw)) == said
@@ -393,13 +284,7 @@ def test_what_a_comment_says(raw, said):
 
 @pytest.mark.parametrize(
     ("raw", "said"),
-    [
-        ('"""One.\n\n    Two."""', "One."),
-        ("'one'", "one"),
-        ('r"""One\n    two."""', "One two."),
-        ('"""Title\n=====\n\nOne."""', "Title"),
-        ("1", ""),
-    ],
+    cases("symbols-what-a-docstring-says"),
 )
 def test_what_a_docstring_says(raw, said):
     assert summarize_comment(strip_docstring(raw)) == said

@@ -191,7 +191,7 @@ def test_folders_templates_settings_and_ignore_file_are_made(cli):
         == TEMPLATES
     )
     for path in (cli.project / KNOWLEDGE).rglob("*.md"):
-        assert initialise.still_template(path, path.read_text())
+        assert path.read_text().startswith(initialise.FRONT)
     assert (cli.project / ".gitignore").read_text().splitlines()[-1] == "/.bethink/memory.db*"
     (cli.project / ".bethink/memory.db").touch()
     shown = subprocess.run(
@@ -270,29 +270,13 @@ def test_a_knowledge_folder_of_the_users_own_is_left_to_them_and_made_where_it_i
     assert not (cli.project / ".claude").exists()
 
 
-def test_edited_files_are_kept_and_force_says_which_are_left_alone(cli):
+def test_files_that_are_there_are_kept(cli):
     cli.ok("init", *FILES_ONLY)
-    filled, draft = cli.project / KNOWLEDGE / "gotchas.md", cli.project / KNOWLEDGE / "README.md"
-    settings = cli.project / ".bethink/config.toml"
-    filled.write_text("# Gotchas\n\n## Cron runs in UTC\n")
-    draft.write_text("---\ntitle: x\nindex: false\n---\nA draft\n")
-    settings.write_text("limit = 3\n")
+    (cli.project / KNOWLEDGE / "gotchas.md").write_text("# Gotchas\n\n## Cron runs in UTC\n")
+    (cli.project / ".bethink/config.toml").write_text("limit = 3\n")
     before = tree(cli.project)
-    cli.ok("init", *FILES_ONLY)
+    assert set(statuses(cli.json("init", *FILES_ONLY, "--force")).values()) == {"kept"}
     assert tree(cli.project) == before
-    report = cli.json("init", *FILES_ONLY, "--force")
-    found = statuses(report)
-    assert found[f"{KNOWLEDGE}/gotchas.md"] == found[".bethink/config.toml"] == "left alone"
-    assert found[f"{KNOWLEDGE}/README.md"] == "replaced"
-    assert filled.read_text() == "# Gotchas\n\n## Cron runs in UTC\n"
-    assert settings.read_text() == "limit = 3\n"
-    assert draft.read_text() == initialise.OVERVIEW
-    assert draft.with_name("README.md.bak").read_text().endswith("A draft\n")
-    draft.write_text("---\nindex: false\n---\nAnother draft\n")
-    shown = cli.ok("init", *FILES_ONLY, "--force")
-    assert "README.md; the old one is README.md.bak1" in shown
-    assert "gotchas.md: it is in use" in shown
-    assert draft.with_name("README.md.bak").read_text().endswith("A draft\n")
 
 
 # Where
@@ -494,7 +478,7 @@ def test_a_directory_that_cannot_be_read_is_refused(cli, unprivileged):
 # A dry run
 
 
-@pytest.mark.parametrize("options", [[], ["--local"], ["--force"]])
+@pytest.mark.parametrize("options", [[], ["--local"]])
 def test_a_dry_run_changes_nothing(repository, options):
     (repository.project / KNOWLEDGE / "README.md").write_text("---\nindex: false\n---\nA draft\n")
     before = tree(repository.project)
@@ -504,9 +488,7 @@ def test_a_dry_run_changes_nothing(repository, options):
     assert not (repository.project / ".bethink").exists()
     assert report["dry_run"] is True
     assert statuses(report)[".gitignore"] == "would make"
-    assert statuses(report)[f"{KNOWLEDGE}/README.md"] == (
-        "would replace" if options == ["--force"] else "kept"
-    )
+    assert statuses(report)[f"{KNOWLEDGE}/README.md"] == "kept"
     reasons = {part["part"]: part["reason"] for part in report["parts"]}
     assert reasons["map"] == "would look at 1 file"
     assert reasons["index"] == "would look at 2 files"

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,10 +40,6 @@ PARTS: dict[str, Callable[..., Synced]] = {
 
 # What keeps a template from being taken for knowledge.
 FRONT = "---\nindex: false  # a template: take this line out when you have filled it, then run `bethink index`\n---\n"
-_TEMPLATE = re.compile(
-    r"---[ \t]*\r?\n(?:(?!---)[^\n]*\n){0,40}?index:[ \t]*false[ \t]*(?:#[^\n]*)?\r?\n"
-)
-
 OVERVIEW = (
     FRONT
     + """# Knowledge of this project
@@ -104,11 +99,10 @@ class FileStep(NamedTuple):
     """One file that a project needs, and what is done about it."""
 
     path: Path
-    action: str  # make, replace, extend; keep, leave (it could be replaced and is in use); fail
+    action: str  # make, extend, keep, fail
     text: str = ""
     was: str | None = None  # what the file held when it was looked at
     reason: str = ""
-    backup: Path | None = None  # where the old text goes
 
 
 class PartReport(NamedTuple):
@@ -160,13 +154,11 @@ def is_in_git(project: Project) -> bool:
 # Files
 
 
-def plan(
-    project: Project, config: Config, *, local: bool = False, force: bool = False
-) -> list[FileStep]:
+def plan(project: Project, config: Config, *, local: bool = False) -> list[FileStep]:
     """What setting up would make, change and keep. Looks only."""
     settings = {configuration.project_file(project.root): settings_template()}
     steps = [
-        _plan_file(root, path, partial(_plan_template, text, force))
+        _plan_file(root, path, partial(_plan_template, text))
         for root, files in (
             (project.worktree, _templates(project, config)),
             (project.root, settings),
@@ -217,25 +209,8 @@ def settings_template() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _plan_template(text: str, force: bool, path: Path, was: str | None) -> FileStep:
-    if was is None:
-        return FileStep(path, "make", text)
-    if was == text or not force:
-        return FileStep(path, "keep", was=was)
-    if not still_template(path, was):
-        return FileStep(path, "leave", was=was, reason="it is in use")
-    names = (path.with_name(f"{path.name}.bak{number or ''}") for number in count())
-    backup = next(name for name in names if not name.exists())
-    return FileStep(path, "replace", text, was, backup=backup)
-
-
-def still_template(path: Path, text: str) -> bool:
-    """Whether nobody relies on a file yet: a document that is kept out of the index, or settings that set nothing."""
-    if path.suffix == ".toml":
-        return not any(
-            line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()
-        )
-    return bool(_TEMPLATE.match(text))
+def _plan_template(text: str, path: Path, was: str | None) -> FileStep:
+    return FileStep(path, "make", text) if was is None else FileStep(path, "keep", was=was)
 
 
 def _plan_ignore(path: Path, was: str | None) -> FileStep:
@@ -263,17 +238,15 @@ def ignores(text: str) -> bool:
 
 def apply(step: FileStep) -> FileStep:
     """Does one step. What goes wrong becomes a step that failed, with the reason; the file is then as it was."""
-    if step.action not in ("make", "replace", "extend"):
+    if step.action not in ("make", "extend"):
         return step
-    reason = ""
     try:
-        if step.backup and step.was is not None and not textfile.write(step.backup, step.was, None):
-            reason = f"{step.backup} is in the way"
-        elif not textfile.write(step.path, step.text, step.was):
-            reason = "something else changed it at the same moment"
+        if textfile.write(step.path, step.text, step.was):
+            return step
+        reason = "something else changed it at the same moment"
     except BethinkError as error:
         reason = error.message
-    return step._replace(action="fail", reason=reason) if reason else step
+    return step._replace(action="fail", reason=reason)
 
 
 # A database of its own

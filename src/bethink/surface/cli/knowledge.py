@@ -287,16 +287,13 @@ def backfill_result(done: Indexed, files: int) -> Result:
 LABELS = {"analyze": "analyzing", "index": "indexing", "map": "mapping"}
 DONE_WORDS = {
     "make": "made",
-    "replace": "replaced",
     "extend": "extended",
     "keep": "kept",
-    "leave": "left alone",
     "fail": "failed",
 }
 PLANNED_WORDS = {
     **DONE_WORDS,
     "make": "would make",
-    "replace": "would replace",
     "extend": "would extend",
 }
 
@@ -324,14 +321,13 @@ class InitReport(NamedTuple):
     --skip-index      do not read the knowledge folders and the documentation
     --skip-map        do not map the source code
     --dry-run         say what would be made and read; change nothing
-    --force           write templates anew that nobody filled; take over a database that is here
+    --force           take over a database that is here already
     """,
 )
 def init(args: Namespace) -> int:
     """Set a project up in one step: a folder for its knowledge with templates, a settings file, a line in .gitignore; then
     analyze it, index its knowledge and map its code, so that all of it can be searched. Safe to repeat: what is there is
-    kept, what did not change is not read again. Stopped by Ctrl-C it keeps what is done, and the next run goes on. --force
-    writes templates anew, keeping the old ones as .bak; files that you filled are never touched.
+    kept, what did not change is not read again. Stopped by Ctrl-C it keeps what is done, and the next run goes on.
 
     Examples:
       bethink init
@@ -381,7 +377,7 @@ def plan_project(args: Namespace, project: Project, settings: Config) -> InitRep
     """What `set_up_project` would do, found out without touching anything, the database included."""
     own = project.local_database
     local = not settings.database and (args.local or (own.exists() and config.trusts(project.root)))
-    steps = initialise.plan(project, settings, local=args.local, force=args.force)
+    steps = initialise.plan(project, settings, local=args.local)
     if args.local and not own.exists():
         steps.append(FileStep(own, "make"))
     taken = []
@@ -405,7 +401,7 @@ def set_up_project(args: Namespace, project: Project, settings: Config) -> InitR
         path = str(getattr(memory.store, "path", memory.config.database))
         report = InitReport(project, path, path == str(project.local_database), [*own], [], [])
         try:
-            for step in initialise.plan(project, settings, local=args.local, force=args.force):
+            for step in initialise.plan(project, settings, local=args.local):
                 report.steps.append(initialise.apply(step))
             list_documentation(args, project, settings)
             for part in initialise.PARTS:
@@ -501,7 +497,6 @@ def report_record(report: InitReport, commands: list[str]) -> dict[str, Any]:
             path=str(step.path),
             status=words[step.action],
             reason=step.reason,
-            backup=str(step.backup) if step.backup and step.action == "replace" else "",
         )
         for step in report.steps
     ]
@@ -543,11 +538,9 @@ def file_lines(report: InitReport) -> list[str]:
             lines.append(f"{word:<12}{many(len(steps), 'file')} as they are")
             continue
         for step in steps:
-            old = step.backup if action == "replace" else None
-            backup = f"; the old one is {old.name}" if old else ""
             reason = f": {one_line(step.reason)}" if step.reason else ""
             path = one_line(shortest_path(report.project, step.path))
-            lines.append(f"{word:<12}{path}{backup}{reason}")
+            lines.append(f"{word:<12}{path}{reason}")
             word = ""
     return lines
 

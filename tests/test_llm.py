@@ -15,7 +15,7 @@ from bethink import post
 from bethink.errors import ConfigError
 from bethink.ingest.redact import redact
 from bethink.llm import open_budget, open_model
-from bethink.llm.base import REASONS, Ask, Clean, ModelError, Usage
+from bethink.llm.base import REASONS, Clean, ModelError, ModelRequest, Usage
 from bethink.llm.budget import Budget, Count
 from bethink.llm.guard import FAILURES_IN_A_ROW, PAUSE, Guarded
 from bethink.llm.providers import AnthropicModel, OpenAiModel
@@ -154,7 +154,7 @@ def test_a_request_to_an_openai_server_has_the_documented_shape(server, budget):
 
 
 def test_openai_itself_is_asked_in_the_words_of_its_newer_models():
-    body = OpenAiModel("", "some-model")._body(Ask(Clean("i"), Clean("t"), {}, 500))
+    body = OpenAiModel("", "some-model")._body(ModelRequest(Clean("i"), Clean("t"), {}, 500))
     assert body["max_completion_tokens"] == 500 and not {"max_tokens", "temperature"} & set(body)
 
 

@@ -16,8 +16,8 @@ from bethink.errors import InvalidInput
 from bethink.ingest import code
 from bethink.ingest.code import (
     LARGE,
-    Entry,
     Listed,
+    MapEntry,
     documents,
     from_json,
     is_test,
@@ -49,8 +49,8 @@ def project(tmp_path):
     return mapped
 
 
-def fixtures() -> list[Entry]:
-    return [entry for entry in map_files(walk(CODE, CODE)) if isinstance(entry, Entry)]
+def fixtures() -> list[MapEntry]:
+    return [entry for entry in map_files(walk(CODE, CODE)) if isinstance(entry, MapEntry)]
 
 
 def shown(name: str) -> list:
@@ -262,7 +262,9 @@ def test_a_function_without_documentation_is_told_by_its_body(project):
 def test_definitions_in_tests_are_found_by_words_only(path, test):
     assert is_test(path) is test
     long = Symbol("check", "function", "def check()", (1, 90), "x" * 590)
-    file, definition = passages(Entry(path, "python", (long, long._replace(name="other")), 90))[:2]
+    file, definition = passages(MapEntry(path, "python", (long, long._replace(name="other")), 90))[
+        :2
+    ]
     assert file.embed
     assert definition.embed is not test
 
@@ -278,7 +280,7 @@ def test_summaries_and_entities_stay_small():
         )
         for number in range(1, 200)
     )
-    for passage in passages(Entry("a.py", "python", many, 200, "some words " * 50)):
+    for passage in passages(MapEntry("a.py", "python", many, 200, "some words " * 50)):
         assert len(passage.summary.split()) <= 20
         assert len(passage.entities) <= 9
 

@@ -18,7 +18,7 @@ from bethink.errors import InvalidInput
 from bethink.ingest import symbols
 from bethink.ingest.symbols import (
     LANGUAGES,
-    Outline,
+    FileOutline,
     language_of,
     outline,
     read,
@@ -51,7 +51,7 @@ FILE_DOCS = {
 }
 
 
-def outlined(name: str) -> Outline:
+def outlined(name: str) -> FileOutline:
     text = (CODE / name).read_text("utf-8")
     language = language_of(name, text)
     assert language is not None

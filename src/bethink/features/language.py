@@ -43,7 +43,7 @@ def search(memory: Bethink, question: str, **options: Any) -> Answer:
     return memory.search(question, hypothesis=supposed, **options)
 
 
-def ask_relation(model: Model, one: Memory, other: Memory) -> tasks.Verdict | None:
+def ask_relation(model: Model, one: Memory, other: Memory) -> tasks.RelationVerdict | None:
     """How two statements stand to each other, by the model; None where it has nothing to say."""
     days = (f"{one.created_at:%Y-%m-%d}", f"{other.created_at:%Y-%m-%d}")
     try:

@@ -20,7 +20,7 @@ BOUNDARIES = 12  # places asked about at once
 
 def ask_ideas(model: Model, turns: Sequence[tuple[str, str]], first: int) -> list[Idea] | None:
     """The ideas of the turns from `first` on; those before are only heard."""
-    numbered = [tasks.Turn(number, role, text) for number, (role, text) in enumerate(turns)]
+    numbered = [tasks.NumberedTurn(number, role, text) for number, (role, text) in enumerate(turns)]
     found: list[Idea] = []
     try:
         for portion in tasks.portions(numbered):
@@ -51,7 +51,7 @@ def ask_ideas(model: Model, turns: Sequence[tuple[str, str]], first: int) -> lis
 
 def name_topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
     """A name and a summary for the turns of one topic."""
-    numbered = [tasks.Turn(number, role, text) for number, (role, text) in enumerate(turns)]
+    numbered = [tasks.NumberedTurn(number, role, text) for number, (role, text) in enumerate(turns)]
     try:
         found = tasks.read_topic(model.ask(tasks.name_topic(numbered)).value, numbered)
     except ModelError:
@@ -67,7 +67,7 @@ def confirm_topics(model: Model, found: Sequence[Topic], texts: Sequence[str]) -
     if not doubtful:
         return list(found)
     places = [
-        tasks.Boundary(
+        tasks.TopicBoundary(
             at,
             "\n".join(texts[: found[at].first])[-BESIDE:],
             "\n".join(texts[found[at].first :])[:BESIDE],

@@ -62,14 +62,14 @@ class Heading(NamedTuple):
     title: str  # with the headers above it
 
 
-class Outline(NamedTuple):
+class PageOutline(NamedTuple):
     starts: Sequence[int]  # where each line begins, and the end of the text
     grades: bytearray  # per line, and one for the end
     headings: tuple[Heading, ...]
     comments: tuple[tuple[int, int], ...]  # lines of HTML comments that are blocks of their own
 
 
-class Section(NamedTuple):
+class HeaderSection(NamedTuple):
     first: int
     last: int  # the line after it
     level: int
@@ -83,10 +83,10 @@ def by_headers(body: str, size: int = 2000, overlap: int = 15, first_line: int =
     known, size, overlap = outline(body), max(1, size), min(max(overlap, 0), 50)
     chunks: list[Chunk] = []
     before = (0, 0)
-    for section in _merged(_sections(body, known), known, size):
+    for section in _merge_short(_sections(body, known), known, size):
         begin = start = known.starts[section.first]
-        for end in _ends(body, known, start, known.starts[section.last], size):
-            carried = _carried(
+        for end in _find_ends(body, known, start, known.starts[section.last], size):
+            carried = _find_overlap(
                 body, known, *before, (before[1] - before[0]) * overlap // 100, start > begin
             )
             chunks.append(
@@ -127,7 +127,7 @@ def by_lines(body: str, tokens: int = 400, overlap: int = 80, first_line: int = 
 
 
 @lru_cache(maxsize=1)  # directives and chunks are about the same text
-def outline(body: str) -> Outline:
+def outline(body: str) -> PageOutline:
     starts = array("Q", [0])
     starts.extend(match.end() for match in BREAK.finditer(body))
     if starts[-1] < len(body):
@@ -139,9 +139,9 @@ def outline(body: str) -> Outline:
     parser = _parser("|" in body)
     # What follows is no text that a person wrote; it is cut between sentences and lines.
     last = min(lines, MOST_LINES, max(1, bisect_right(starts, LONGEST_PARSED) - 1))
-    tokens = parser.parse(_shortened(body, starts, last)) if last else []
-    _grade(tokens, starts, grades, headings, comments)
-    return Outline(starts, grades, _paths(headings), tuple(comments))
+    tokens = parser.parse(_shorten_lines(body, starts, last)) if last else []
+    _grade_lines(tokens, starts, grades, headings, comments)
+    return PageOutline(starts, grades, _name_headings(headings), tuple(comments))
 
 
 @cache
@@ -155,7 +155,7 @@ def _parser(tables: bool) -> MarkdownIt:
     return parser
 
 
-def _shortened(body: str, starts: Sequence[int], end: int) -> str:
+def _shorten_lines(body: str, starts: Sequence[int], end: int) -> str:
     """Lines as the parser sees them. What a block is shows at the ends of a line, so the middle of a very long one can go."""
     if all(starts[line + 1] - starts[line] <= LONGEST_LINE for line in range(end)):
         return body[: starts[end]]
@@ -166,7 +166,7 @@ def _shortened(body: str, starts: Sequence[int], end: int) -> str:
     )
 
 
-def _grade(
+def _grade_lines(
     tokens: Sequence[Token],
     starts: Sequence[int],
     grades: bytearray,
@@ -220,7 +220,7 @@ def _inline() -> MarkdownIt:
     return MarkdownIt("commonmark")
 
 
-def _paths(headings: Sequence[tuple[int, int, int, str]]) -> tuple[Heading, ...]:
+def _name_headings(headings: Sequence[tuple[int, int, int, str]]) -> tuple[Heading, ...]:
     above: list[tuple[int, str]] = []
     found: list[Heading] = []
     for line, end, level, text in headings:
@@ -231,7 +231,7 @@ def _paths(headings: Sequence[tuple[int, int, int, str]]) -> tuple[Heading, ...]
     return tuple(found)
 
 
-def _sections(body: str, known: Outline) -> Iterator[Section]:
+def _sections(body: str, known: PageOutline) -> Iterator[HeaderSection]:
     lines = len(known.starts) - 1
     begins = [Heading(0, 0, 0, ""), *known.headings]
     for heading, last in zip(
@@ -241,14 +241,16 @@ def _sections(body: str, known: Outline) -> Iterator[Section]:
             length = len(body[known.starts[heading.end] : known.starts[last]].strip())
             at = bisect_left(known.comments, (heading.line, 0))
             apart = at < len(known.comments) and known.comments[at][0] < last
-            yield Section(heading.line, last, heading.level, heading.title, length, apart)
+            yield HeaderSection(heading.line, last, heading.level, heading.title, length, apart)
 
 
-def _merged(sections: Iterator[Section], known: Outline, size: int) -> Iterator[Section]:
+def _merge_short(
+    sections: Iterator[HeaderSection], known: PageOutline, size: int
+) -> Iterator[HeaderSection]:
     """Joins a section that says next to nothing to the one it leads to. What they share is called by the latter's title."""
-    waiting: Section | None = None
+    waiting: HeaderSection | None = None
     for section in sections:
-        if waiting and _leads(waiting, section) and _fits(waiting, section, known, size):
+        if waiting and _leads_to_next(waiting, section) and _fits(waiting, section, known, size):
             section = section._replace(first=waiting.first)
         elif waiting:
             yield waiting
@@ -257,7 +259,7 @@ def _merged(sections: Iterator[Section], known: Outline, size: int) -> Iterator[
         yield waiting
 
 
-def _leads(section: Section, next: Section) -> bool:
+def _leads_to_next(section: HeaderSection, next: HeaderSection) -> bool:
     """Whether a section is better read with the next. An empty one always is. A short one is when it introduces a sub-section;
     two short sections side by side are each found best by their own title."""
     if section.apart or next.apart:
@@ -265,34 +267,34 @@ def _leads(section: Section, next: Section) -> bool:
     return section.length == 0 or (section.length < TINY and next.level > section.level)
 
 
-def _fits(section: Section, next: Section, known: Outline, size: int) -> bool:
+def _fits(section: HeaderSection, next: HeaderSection, known: PageOutline, size: int) -> bool:
     """Whether joining does no harm: both fit into one chunk, or the next does not fit by itself and is split anyway."""
     end = known.starts[next.last]
     return end - known.starts[section.first] <= size or end - known.starts[next.first] > size
 
 
-def _lines(known: Outline, start: int, end: int, first_line: int) -> tuple[int, int]:
+def _lines(known: PageOutline, start: int, end: int, first_line: int) -> tuple[int, int]:
     return bisect_right(known.starts, start) - 1 + first_line, bisect_right(
         known.starts, end - 1
     ) - 1 + first_line
 
 
-def _title(body: str, known: Outline, start: int, end: int) -> str:
+def _title(body: str, known: PageOutline, start: int, end: int) -> str:
     """The headers above the first line that says something."""
     line = bisect_right(known.starts, end - len(body[start:end].lstrip())) - 1
     above = bisect_right(known.headings, line, key=lambda heading: heading.line)
     return known.headings[above - 1].title if above else ""
 
 
-def _ends(body: str, known: Outline, start: int, end: int, size: int) -> Iterator[int]:
+def _find_ends(body: str, known: PageOutline, start: int, end: int, size: int) -> Iterator[int]:
     while end - start > size:
-        start = _cut(body, known, start, end, size)
+        start = _find_cut(body, known, start, end, size)
         yield start
     if start < end:
         yield end
 
 
-def _cut(body: str, known: Outline, start: int, end: int, size: int) -> int:
+def _find_cut(body: str, known: PageOutline, start: int, end: int, size: int) -> int:
     """Where a text that is too long is cut: between blocks, the outer ones first, else between sentences, else between lines.
     A quarter of the size comes together before a worse place further on is not taken any more."""
     limit = start + max(
@@ -319,10 +321,10 @@ def _cut(body: str, known: Outline, start: int, end: int, size: int) -> int:
         return _block_end(body, known, low + line + 1, end)
     near = known.starts[low + line] if line >= 0 else start
     cut = _last_space(body, near, limit)
-    return cut if cut is not None else near if near > start else _between(body, start, limit)
+    return cut if cut is not None else near if near > start else _round_down(body, start, limit)
 
 
-def _block_end(body: str, known: Outline, line: int, end: int) -> int:
+def _block_end(body: str, known: PageOutline, line: int, end: int) -> int:
     """Where a block that stays whole ends, with the empty lines after it."""
     lines = len(known.starts) - 1
     while line < lines and known.grades[line] == WHOLE:
@@ -332,16 +334,16 @@ def _block_end(body: str, known: Outline, line: int, end: int) -> int:
     return min(known.starts[line], end)
 
 
-def _last_sentence(body: str, known: Outline, start: int, least: int, limit: int) -> int | None:
+def _last_sentence(body: str, known: PageOutline, start: int, least: int, limit: int) -> int | None:
     for match in reversed(list(_SENTENCE.finditer(body, start, limit))):
         if match.end() < least:
             return None
         if _ends_sentence(body, known, match):
-            return _between(body, start, match.end())
+            return _round_down(body, start, match.end())
     return None
 
 
-def _ends_sentence(body: str, known: Outline, match: re.Match[str]) -> bool:
+def _ends_sentence(body: str, known: PageOutline, match: re.Match[str]) -> bool:
     line = bisect_right(known.starts, match.start()) - 1
     if known.grades[line] <= CODE or known.grades[line + 1] <= CODE:
         return False
@@ -354,20 +356,20 @@ def _last_space(body: str, start: int, limit: int) -> int | None:
     """Where the last word before the limit begins, if white space stands before it."""
     piece = body[start:limit]
     if not piece or piece[-1].isspace():
-        return _between(body, start, limit) if piece else None
+        return _round_down(body, start, limit) if piece else None
     before, _, _ = piece.rpartition(piece.split()[-1])
     return start + len(before) if before else None
 
 
-def _between(body: str, start: int, cut: int) -> int:
+def _round_down(body: str, start: int, cut: int) -> int:
     """The nearest place before a cut that parts neither a line end nor a letter from its marks."""
     for at in range(cut, max(start, cut - 16), -1):
-        if not _joined(body[at - 1 : at + 1]):
+        if not _belong_together(body[at - 1 : at + 1]):
             return at
     return cut + 1 if body[cut - 1 : cut + 1] == "\r\n" else cut
 
 
-def _joined(pair: str) -> bool:
+def _belong_together(pair: str) -> bool:
     return pair == "\r\n" or (
         len(pair) == 2
         and (
@@ -376,20 +378,20 @@ def _joined(pair: str) -> bool:
     )
 
 
-def _line_cut(body: str, known: Outline, start: int, limit: int) -> int:
+def _line_cut(body: str, known: PageOutline, start: int, limit: int) -> int:
     """The last line that begins before the limit; a line that is longer than that is cut between sentences or words."""
     line = bisect_right(known.starts, limit) - 1
     if known.starts[line] > start:
         return known.starts[line]
     ends = [match.end() for match in _SENTENCE.finditer(body, start + (limit - start) // 4, limit)]
     if ends:
-        return _between(body, start, ends[-1])
+        return _round_down(body, start, ends[-1])
     cut = _last_space(body, start, limit)
-    return _between(body, start, limit) if cut is None else cut
+    return _round_down(body, start, limit) if cut is None else cut
 
 
-def _carried(
-    body: str, known: Outline, start: int, end: int, length: int, same_section: bool
+def _find_overlap(
+    body: str, known: PageOutline, start: int, end: int, length: int, same_section: bool
 ) -> str:
     """The last sentences or lines of a chunk, at most so many characters. Never begins inside a code block or a table. Where
     not even a sentence fits, half of one helps what goes on in the same section; under another header it would only mislead."""
@@ -414,7 +416,7 @@ def _carried(
     return body[begin:end].lstrip("\r\n")
 
 
-def _last_lines(body: str, known: Outline, start: int, end: int, length: int) -> str:
+def _last_lines(body: str, known: PageOutline, start: int, end: int, length: int) -> str:
     end = start + len(body[start:end].rstrip())
     at = max(start, end - length)
     if at >= end:

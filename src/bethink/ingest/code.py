@@ -68,7 +68,7 @@ _GENERATED = re.compile(
 _HINT = 'A repo map is a JSON array of objects such as {"path": "src/main.py", "language": "python", "symbols": ["main"], "content": "def main()"}.'
 
 
-class Entry(NamedTuple):
+class MapEntry(NamedTuple):
     """One source file in the code map."""
 
     path: str
@@ -87,7 +87,7 @@ class Slice(NamedTuple):
     lines: tuple[int, int]
 
 
-def passages(entry: Entry, text: str = "") -> list[Passage]:
+def passages(entry: MapEntry, text: str = "") -> list[Passage]:
     """The passages of a file; with its text, functions without documentation are told by their bodies."""
     source = text.split("\n") if text else []
     slices = [slice for unit in _units(entry.symbols) for slice in _slices(unit, source)]
@@ -109,13 +109,13 @@ def passages(entry: Entry, text: str = "") -> list[Passage]:
     ]
 
 
-def named_symbols(entry: Entry) -> list[str]:
+def named_symbols(entry: MapEntry) -> list[str]:
     """The names that a file is known by: no fields."""
     names = (one.name for one in entry.symbols if one.kind not in ("field", "property"))
     return list(dict.fromkeys(names))
 
 
-def skeleton(entry: Entry) -> str:
+def skeleton(entry: MapEntry) -> str:
     """A file on one page: what it says of itself, then every signature with its line and the first sentence about it."""
     lines = [entry.doc] if entry.doc else []
     for symbol in entry.symbols:
@@ -126,7 +126,7 @@ def skeleton(entry: Entry) -> str:
     return "\n".join(lines)
 
 
-def qualified_name(entry: Entry, symbol: Symbol) -> str:
+def qualified_name(entry: MapEntry, symbol: Symbol) -> str:
     separator = LANGUAGES.get(entry.language, {}).get("separator", ".")
     return f"{symbol.parent}{separator}{symbol.name}" if symbol.parent else symbol.name
 
@@ -259,7 +259,7 @@ def _text(group: Sequence[Slice]) -> str:
     return "\n".join(slice.text for slice in group)
 
 
-def _passage(entry: Entry, group: Sequence[Slice]) -> Passage:
+def _passage(entry: MapEntry, group: Sequence[Slice]) -> Passage:
     symbols = [symbol for slice in group for symbol in slice.symbols]
     first, last = group[0].lines[0], max(slice.lines[1] for slice in group)
     heads = sorted(
@@ -287,7 +287,7 @@ def _passage(entry: Entry, group: Sequence[Slice]) -> Passage:
     )
 
 
-def _file_passage(entry: Entry, rest: str, group: Sequence[Slice] = ()) -> Passage:
+def _file_passage(entry: MapEntry, rest: str, group: Sequence[Slice] = ()) -> Passage:
     stem = PurePosixPath(entry.path).name.partition(".")[0]
     main = [slice.symbols[0].name for slice in group]
     lines = [
@@ -316,7 +316,7 @@ def _file_passage(entry: Entry, rest: str, group: Sequence[Slice] = ()) -> Passa
     )
 
 
-def _entities(entry: Entry, symbols: Sequence[Symbol]) -> tuple[Entity, ...]:
+def _entities(entry: MapEntry, symbols: Sequence[Symbol]) -> tuple[Entity, ...]:
     """The file and its main symbols: types and functions before constants, and no fields."""
     main = [symbol for symbol in symbols if symbol.kind not in _VALUES] + [
         symbol for symbol in symbols if symbol.kind == "constant"
@@ -328,7 +328,7 @@ def _entities(entry: Entry, symbols: Sequence[Symbol]) -> tuple[Entity, ...]:
     )
 
 
-def _summary(entry: Entry, heads: Sequence[Symbol]) -> str:
+def _summary(entry: MapEntry, heads: Sequence[Symbol]) -> str:
     first = heads[0]
     name = qualified_name(entry, first) + ("(…)" if first.kind in _CALLED else "")
     more = f" and {len(heads) - 1} more" if len(heads) > 1 else ""
@@ -381,7 +381,7 @@ def documents(found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
             )
 
 
-def map_files(found: Iterable[Found | Skipped]) -> Iterator[Entry | Skipped]:
+def map_files(found: Iterable[Found | Skipped]) -> Iterator[MapEntry | Skipped]:
     """One entry per source file: what `to_json` writes."""
     for code in _read_sources(found):
         yield code if isinstance(code, Skipped) else map_file(_redact_code(code))
@@ -392,10 +392,10 @@ def _redact_code(code: Code) -> Code:
     return code._replace(path=redact(code.path).text, text=redact_in_place(code.text)[0])
 
 
-def map_file(code: Code) -> Entry:
+def map_file(code: Code) -> MapEntry:
     told = outline(code.text, code.language)
     lines = code.text.count("\n") + (not code.text.endswith("\n") and bool(code.text))
-    return Entry(code.path, code.language, tuple(told.symbols), lines, told.doc, code.hash)
+    return MapEntry(code.path, code.language, tuple(told.symbols), lines, told.doc, code.hash)
 
 
 def _cut_file(code: Code) -> list[Passage]:
@@ -441,7 +441,7 @@ def _reason_to_skip(text: str) -> str | None:
     return None
 
 
-def to_json(found: Iterable[Entry]) -> list[dict[str, Any]]:
+def to_json(found: Iterable[MapEntry]) -> list[dict[str, Any]]:
     """Entries in the repo map's form. `definitions`, `lines`, `doc` and `hash` are additions that other readers pass over."""
     return [
         {

@@ -76,7 +76,7 @@ Lines = tuple[int, int]  # first and last, from 1
 Warn = Callable[[str, str], None]
 
 
-class Part(NamedTuple):
+class DirectivePart(NamedTuple):
     """A section for which directives of its own hold."""
 
     lines: Lines
@@ -94,7 +94,7 @@ class Page(NamedTuple):
     body: str
     first_line: int  # of the body
     warnings: tuple[str, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[DirectivePart, ...] = ()
     hidden: tuple[
         Lines, ...
     ] = ()  # what is not text: directives, and sections that are not to be indexed
@@ -177,7 +177,7 @@ def parse(text: str) -> Page:
     fields, first, body, warnings = _read_frontmatter(text)
     directives, wrong = _read_directives(fields, "frontmatter")
     warnings += wrong
-    parts: list[Part] = []
+    parts: list[DirectivePart] = []
     hidden: list[Lines] = []
     known = outline(body)
     for (start, end), pairs in _find_comments(body):
@@ -199,7 +199,7 @@ def parse(text: str) -> Page:
                 f"{where}: a title holds for a whole file and stands before its first header"
             )
         lines = _section_lines(known.headings, section, len(known.starts) - 1, first)
-        parts.append(Part(lines, values))
+        parts.append(DirectivePart(lines, values))
         if not values.get("index", True):
             hidden.append(lines)
     title = directives.get("title") or next(

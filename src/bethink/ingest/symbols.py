@@ -89,7 +89,7 @@ class Symbol(NamedTuple):
     depth: int = 0
 
 
-class Outline(NamedTuple):
+class FileOutline(NamedTuple):
     symbols: list[Symbol]
     doc: str = ""  # what the file says of itself
 
@@ -294,7 +294,7 @@ def read(text: str, language: str) -> list[Symbol]:
     return outline(text, language).symbols
 
 
-def outline(text: str, language: str) -> Outline:
+def outline(text: str, language: str) -> FileOutline:
     """The symbols of a source text and what it says of itself. Never fails on a text, whatever it holds."""
     source, root = parse_source(text, language)
     found = _ask_queries(source)
@@ -313,7 +313,7 @@ def outline(text: str, language: str) -> Outline:
             depth,
         )
         taken.append((symbol, "announced" in definition.settings))
-    return Outline(_once(taken), _file_doc(root, begins, found, source))
+    return FileOutline(_once(taken), _file_doc(root, begins, found, source))
 
 
 def _ask_queries(source: SourceText) -> Captures:

@@ -83,7 +83,7 @@ class Collection(NamedTuple):
     exists: Callable[[str], bool]  # whether what a uri names is still there
 
 
-class Tally:
+class SyncTally:
     """What one run did so far. Lists, because copying tuples for every source makes a run quadratic."""
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ def sync(
 ) -> Synced:
     """Brings the memories of a collection in step with its documents. Known sources that no document spoke of have vanished
     if `looked` says that they would have been found; those that could not be read have not."""
-    tally = Tally()
+    tally = SyncTally()
     done = 0
     for group in _group(_find_updates(documents, collection, tally)):
         tally.add(group, collection.write(group))
@@ -142,7 +142,7 @@ def sync(
 
 
 def _find_updates(
-    documents: Iterable[Document | Skipped], collection: Collection, tally: Tally
+    documents: Iterable[Document | Skipped], collection: Collection, tally: SyncTally
 ) -> Iterator[SourceUpdate]:
     """The documents that are new, changed or moved, with their passages; notes the others in the tally."""
     by_hash = {source.hash: source for source in collection.known.values() if source.hash}
@@ -175,7 +175,7 @@ def _find_updates(
         yield SourceUpdate(source, passages, moved_from, is_new)
 
 
-def _origin(source: Source | None, collection: Collection, tally: Tally) -> str | None:
+def _origin(source: Source | None, collection: Collection, tally: SyncTally) -> str | None:
     """The uri a document with the same content was known by, if nothing is there any more."""
     if source is None or source.uri in tally.seen or source.uri in tally.gone:
         return None

@@ -77,7 +77,7 @@ class Task(NamedTuple):
     tokens: int = 1500  # the most that the answer may take
 
 
-class Ask(NamedTuple):
+class ModelRequest(NamedTuple):
     """A question as it is sent."""
 
     instruction: Clean
@@ -86,7 +86,7 @@ class Ask(NamedTuple):
     tokens: int
 
 
-class Answer(NamedTuple):
+class RawAnswer(NamedTuple):
     """What a provider got: text that should be JSON, and what it cost if that was told."""
 
     text: str
@@ -104,7 +104,7 @@ class Provider(Protocol):
     name: str
     """Provider and model, for people to read."""
 
-    def send(self, ask: Ask) -> Answer:
+    def send(self, ask: ModelRequest) -> RawAnswer:
         """One question. Raises ModelError; a call that may have been paid for and was not told has `usage=None`."""
         ...
 

@@ -27,7 +27,7 @@ DAYS_KEPT = 92
 DAYS_REPORTED = 30
 
 
-class Entry(NamedTuple):
+class CallRecord(NamedTuple):
     """One call of one day, as its lines tell it."""
 
     held: int = 0
@@ -60,7 +60,7 @@ class Count(NamedTuple):
     output_tokens: int = 0
 
 
-class Report(NamedTuple):
+class UsageReport(NamedTuple):
     """What `stats` shows. `purposes`, `failures` and `unfinished` are of the last `days` days."""
 
     ceiling: int
@@ -116,7 +116,7 @@ class Budget:
         """A question for which no call was made."""
         self.note(Hold(self._today(), os.urandom(8).hex(), purpose), Usage(), failure)
 
-    def report(self, days: int = DAYS_REPORTED) -> Report:
+    def report(self, days: int = DAYS_REPORTED) -> UsageReport:
         today = self._today()
         past = [self._entries(today - timedelta(days=back)).values() for back in range(days)]
         entries = [entry for day in past for entry in day]
@@ -127,7 +127,7 @@ class Budget:
                 own = (1, bool(entry.failure), usage.input_tokens, usage.output_tokens)
                 sums = zip(purposes.get(entry.purpose, Count()), own, strict=True)
                 purposes[entry.purpose] = Count(*map(sum, sums))
-        return Report(
+        return UsageReport(
             self.ceiling,
             self.spent(today),
             days,
@@ -165,20 +165,20 @@ class Budget:
                 with contextlib.suppress(OSError):
                     path.unlink()
 
-    def _entries(self, day: date) -> dict[str, Entry]:
+    def _entries(self, day: date) -> dict[str, CallRecord]:
         """The calls of a day in the order of their first lines."""
-        entries: dict[str, Entry] = {}
+        entries: dict[str, CallRecord] = {}
         for line in self._lines(day):
             texts = [line.get("id"), line.get("purpose", ""), line.get("failure", "")]
             if not all(isinstance(text, str) for text in texts):
                 continue
             name, purpose, failure = texts
             if "hold" in line:
-                entries[name] = Entry(_number(line["hold"]), purpose)
+                entries[name] = CallRecord(_number(line["hold"]), purpose)
             else:
-                held = entries.get(name, Entry()).held
+                held = entries.get(name, CallRecord()).held
                 usage = Usage(_number(line.get("in")), _number(line.get("out")))
-                entries[name] = Entry(held, purpose, usage, failure)
+                entries[name] = CallRecord(held, purpose, usage, failure)
         return entries
 
     def _lines(self, day: date) -> Iterator[dict[str, Any]]:

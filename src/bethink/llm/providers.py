@@ -19,7 +19,7 @@ from typing import Any
 
 from bethink import post
 from bethink.errors import ConfigError
-from bethink.llm.base import Answer, Ask, ModelError, Usage
+from bethink.llm.base import ModelError, ModelRequest, RawAnswer, Usage
 
 HINTS = {
     "missing": "Check the settings `llm_model` and `llm_url`; with Ollama, run `ollama pull` for the model.",
@@ -86,7 +86,7 @@ class HttpProvider:
             raise ModelError(f"{error}.", f"Set {self.VARIABLE} anew.", "key") from None
         self._host = self._where.hostname or ""
 
-    def send(self, ask: Ask) -> Answer:
+    def send(self, ask: ModelRequest) -> RawAnswer:
         deadline = post.Deadline(self._timeout)
         while True:
             try:
@@ -98,14 +98,14 @@ class HttpProvider:
     def _headers(self) -> dict[str, str]:
         raise NotImplementedError
 
-    def _body(self, ask: Ask) -> dict[str, Any]:
+    def _body(self, ask: ModelRequest) -> dict[str, Any]:
         raise NotImplementedError
 
     def _adapt(self, said: str) -> bool:
         """Gives up what the server refused by name, once each. False where there is nothing to give up."""
         raise NotImplementedError
 
-    def _read(self, answer: dict[str, Any]) -> Answer:
+    def _read(self, answer: dict[str, Any]) -> RawAnswer:
         raise NotImplementedError
 
     def _declined(self, usage: Usage | None) -> ModelError:
@@ -163,7 +163,7 @@ class AnthropicModel(HttpProvider):
         key = {"x-api-key": self._key.value} if self._key else {}
         return {"anthropic-version": self.VERSION, **key}
 
-    def _body(self, ask: Ask) -> dict[str, Any]:
+    def _body(self, ask: ModelRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._model,
             "max_tokens": ask.tokens,
@@ -184,14 +184,14 @@ class AnthropicModel(HttpProvider):
         self._by_tool = True
         return True
 
-    def _read(self, answer: dict[str, Any]) -> Answer:
+    def _read(self, answer: dict[str, Any]) -> RawAnswer:
         usage = read_usage(answer.get("usage"), CLAUDE_INPUTS, ("output_tokens",))
         stopped = answer.get("stop_reason")
         if stopped == "refusal":
             raise self._declined(usage)
         if stopped in ("max_tokens", "model_context_window_exceeded"):
             raise self._cut_off(usage)
-        return Answer(self._text(answer.get("content")), usage)
+        return RawAnswer(self._text(answer.get("content")), usage)
 
     def _text(self, content: Any) -> str:
         """The words of an answer. Thinking, and calls of tools that we did not offer, are passed over."""
@@ -233,7 +233,7 @@ class OpenAiModel(HttpProvider):
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._key.value}"} if self._key else {}
 
-    def _body(self, ask: Ask) -> dict[str, Any]:
+    def _body(self, ask: ModelRequest) -> dict[str, Any]:
         form = self.FORMATS[self._format]
         # Servers that constrain the words do not show the model what they are constrained to.
         hidden = form == "json_schema" and self._ours
@@ -267,14 +267,14 @@ class OpenAiModel(HttpProvider):
             return False
         return True
 
-    def _read(self, answer: dict[str, Any]) -> Answer:
+    def _read(self, answer: dict[str, Any]) -> RawAnswer:
         usage = read_usage(answer.get("usage"), ("prompt_tokens",), ("completion_tokens",))
         try:
             first = answer["choices"][0]
             message, finished = first["message"], first.get("finish_reason")
             content, refusal = message.get("content"), message.get("refusal")
         except (KeyError, IndexError, TypeError, AttributeError):
-            return Answer("", usage)
+            return RawAnswer("", usage)
         if refusal or finished == "content_filter":
             raise self._declined(usage)
         if finished == "length":
@@ -282,7 +282,7 @@ class OpenAiModel(HttpProvider):
         if isinstance(content, list):
             parts = [part for part in content if isinstance(part, dict)]
             content = "".join(str(part.get("text", "")) for part in parts)
-        return Answer(content if isinstance(content, str) else "", usage)
+        return RawAnswer(content if isinstance(content, str) else "", usage)
 
 
 # The user's own program
@@ -324,7 +324,7 @@ class ClaudeCli:
         self.name = f"claude {self._model}"
         self._timeout = timeout
 
-    def send(self, ask: Ask) -> Answer:
+    def send(self, ask: ModelRequest) -> RawAnswer:
         program = shutil.which(self.PROGRAM)
         if program is None:
             raise ModelError(
@@ -343,7 +343,7 @@ class ClaudeCli:
             raise ModelError(message, BY_HAND, "missing") from None
         return self._read(code, output, complaint)
 
-    def _run(self, program: str, ask: Ask, folder: Path) -> tuple[int, bytes, bytes]:
+    def _run(self, program: str, ask: ModelRequest, folder: Path) -> tuple[int, bytes, bytes]:
         """The program's exit code, what it printed and what it complained about."""
         empty, scratch = folder / "empty", folder / "scratch"
         question, output, complaint = folder / "question", folder / "output", folder / "complaint"
@@ -378,7 +378,7 @@ class ClaudeCli:
                 _end(process)
         return code, _beginning(output), _beginning(complaint)
 
-    def _read(self, code: int, output: bytes, complaint: bytes) -> Answer:
+    def _read(self, code: int, output: bytes, complaint: bytes) -> RawAnswer:
         if len(output) > LARGEST_OUTPUT:
             message = f"`{self.PROGRAM}` printed more than {LARGEST_OUTPUT >> 20} MB."
             raise ModelError(message, "Try it by hand.", "large", usage=None)
@@ -400,7 +400,7 @@ class ClaudeCli:
             raise ModelError(message, hint, _reason(result), usage)
         found = result.get("structured_output")
         text = str(result.get("result")) if found is None else json.dumps(found, ensure_ascii=False)
-        return Answer(text.replace(HARMLESS, MENTION), usage)
+        return RawAnswer(text.replace(HARMLESS, MENTION), usage)
 
 
 def _beginning(file: Path) -> bytes:

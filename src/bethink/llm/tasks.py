@@ -48,7 +48,7 @@ POINTS = 8
 PASSAGE_CHARACTERS = 1200
 
 
-class Turn(NamedTuple):
+class NumberedTurn(NamedTuple):
     """One turn of a conversation. Its number is what an idea cites."""
 
     number: int
@@ -56,7 +56,7 @@ class Turn(NamedTuple):
     text: str
 
 
-class Idea(NamedTuple):
+class CitedIdea(NamedTuple):
     kind: str
     text: str
     firm: bool
@@ -67,11 +67,11 @@ class Idea(NamedTuple):
 class Ideas(NamedTuple):
     """What was found, and how many were dropped for which reason."""
 
-    ideas: tuple[Idea, ...]
+    ideas: tuple[CitedIdea, ...]
     dropped: Mapping[str, int]
 
 
-class Boundary(NamedTuple):
+class TopicBoundary(NamedTuple):
     """A place where the topic may change: what was said before it and after it."""
 
     number: int
@@ -79,7 +79,7 @@ class Boundary(NamedTuple):
     after: str
 
 
-class Topic(NamedTuple):
+class TopicSummary(NamedTuple):
     """Name and summary of a span. A name that the turns do not bear out is empty, and so may every list be."""
 
     name: str
@@ -101,17 +101,17 @@ class Topic(NamedTuple):
         ).strip()
 
 
-class Verdict(NamedTuple):
+class RelationVerdict(NamedTuple):
     relation: str  # one of RELATIONS
     newer: str  # first, second or unknown
     why: str
 
 
 def portions(
-    turns: Sequence[Turn], characters: int = PORTION_CHARACTERS
-) -> Iterator[tuple[Turn, ...]]:
+    turns: Sequence[NumberedTurn], characters: int = PORTION_CHARACTERS
+) -> Iterator[tuple[NumberedTurn, ...]]:
     """Turns in groups that one question can hold. A longer turn is cut into pieces of the same number; nothing is left out."""
-    group: list[Turn] = []
+    group: list[NumberedTurn] = []
     size = 0
     for turn in turns:
         for start in range(0, max(1, len(turn.text)), characters):
@@ -125,7 +125,7 @@ def portions(
         yield tuple(group)
 
 
-def extract_ideas(turns: Sequence[Turn]) -> Task:
+def extract_ideas(turns: Sequence[NumberedTurn]) -> Task:
     """One portion of a conversation → the statements worth remembering."""
     idea = form_record(
         kind=form_choice(IDEA_KINDS),
@@ -160,11 +160,11 @@ def extract_ideas(turns: Sequence[Turn]) -> Task:
     )
 
 
-def read_ideas(value: Mapping[str, Any], turns: Sequence[Turn]) -> Ideas:
+def read_ideas(value: Mapping[str, Any], turns: Sequence[NumberedTurn]) -> Ideas:
     said: dict[int, str] = {}
     for turn in turns:
         said[turn.number] = f"{said.get(turn.number, '')}\n{turn.text}"
-    found: dict[str, Idea] = {}
+    found: dict[str, CitedIdea] = {}
     dropped: dict[str, int] = {}
     for raw in value["ideas"]:
         content = " ".join(raw["text"].split())
@@ -180,7 +180,7 @@ def read_ideas(value: Mapping[str, Any], turns: Sequence[Turn]) -> Ideas:
         entities = tuple(
             Entity(name, kind) for name, kind in names.items() if mentions(name, source)
         )
-        found[content.casefold()] = Idea(raw["kind"], content, raw["firm"], entities, cited)
+        found[content.casefold()] = CitedIdea(raw["kind"], content, raw["firm"], entities, cited)
     return Ideas(tuple(found.values()), dropped)
 
 
@@ -195,7 +195,7 @@ def _trouble(content: str, cited: tuple[int, ...], said: Mapping[int, str], sour
     return "" if is_grounded(content, source) else "not in its turns"
 
 
-def confirm_topics(boundaries: Sequence[Boundary]) -> Task:
+def confirm_topics(boundaries: Sequence[TopicBoundary]) -> Task:
     """Places where the topic may change → whether it does."""
     instruction = (
         "A conversation was cut at places where its topic may change. For each place you see what was said just before and just "
@@ -217,7 +217,7 @@ def confirm_topics(boundaries: Sequence[Boundary]) -> Task:
     )
 
 
-def read_topics(value: Mapping[str, Any], boundaries: Sequence[Boundary]) -> dict[int, bool]:
+def read_topics(value: Mapping[str, Any], boundaries: Sequence[TopicBoundary]) -> dict[int, bool]:
     """Number → whether a topic begins there. Places that the answer leaves out, or judges both ways, are not in it."""
     asked = {boundary.number for boundary in boundaries}
     found: dict[int, set[bool]] = {}
@@ -227,7 +227,7 @@ def read_topics(value: Mapping[str, Any], boundaries: Sequence[Boundary]) -> dic
     return {number: judged.pop() for number, judged in found.items() if len(judged) == 1}
 
 
-def name_topic(turns: Sequence[Turn]) -> Task:
+def name_topic(turns: Sequence[NumberedTurn]) -> Task:
     """The turns of one topic → its name and summary. Long turns are shortened in the middle, so that all have a say."""
     point = form_text(600, "One sentence in the words of the turns.")
     form = form_record(
@@ -245,7 +245,7 @@ def name_topic(turns: Sequence[Turn]) -> Task:
     return Task("summaries", instruction, _labelled(_shortened(turns)), form, 900)
 
 
-def read_topic(value: Mapping[str, Any], turns: Sequence[Turn]) -> Topic:
+def read_topic(value: Mapping[str, Any], turns: Sequence[NumberedTurn]) -> TopicSummary:
     source = "\n".join(turn.text for turn in _shortened(turns))  # what the model saw
     points = {
         title: tuple(
@@ -261,7 +261,7 @@ def read_topic(value: Mapping[str, Any], turns: Sequence[Turn]) -> Topic:
     focus = focus if is_grounded(focus, source) else ""
     name = _title(value["name"])
     dropped = sum(map(len, points.values())) - sum(map(len, good.values())) + (not focus)
-    return Topic(
+    return TopicSummary(
         name if words(name) & words(source) else "",
         focus,
         good["decisions"],
@@ -314,12 +314,12 @@ def contradiction(first: str, second: str, first_at: str = "", second_at: str = 
     return Task("contradictions", instruction, parts, form, 200)
 
 
-def read_contradiction(value: Mapping[str, Any]) -> Verdict:
+def read_contradiction(value: Mapping[str, Any]) -> RelationVerdict:
     """What replaces something must be one of the two; a verdict that does not say which is a contradiction for people to settle."""
     relation, newer = value["relation"], value["newer"]
     if relation == "supersedes" and newer == "unknown":
         relation = "contradicts"
-    return Verdict(relation, newer, " ".join(value["why"].split()))
+    return RelationVerdict(relation, newer, " ".join(value["why"].split()))
 
 
 def merge(first: str, second: str) -> Task:
@@ -343,11 +343,11 @@ def read_merge(value: Mapping[str, Any], first: str, second: str) -> str | None:
     return merged if keeps(first, merged) and keeps(second, merged) else None
 
 
-def _labelled(turns: Sequence[Turn]) -> tuple[tuple[str, str], ...]:
+def _labelled(turns: Sequence[NumberedTurn]) -> tuple[tuple[str, str], ...]:
     return tuple((f"turn {turn.number}, {turn.role}", turn.text) for turn in turns)
 
 
-def _shortened(turns: Sequence[Turn]) -> list[Turn]:
+def _shortened(turns: Sequence[NumberedTurn]) -> list[NumberedTurn]:
     """The turns within one portion. Those that are too long lose their middle."""
     if sum(len(turn.text) for turn in turns) <= PORTION_CHARACTERS:
         return list(turns)

@@ -59,7 +59,7 @@ _ADMONITION = re.compile(
 _LINK = re.compile(r"\]\([^)\s]{1,200}\.(?:md|rst|mdx|html)[)#]")
 
 
-class Topic(NamedTuple):
+class SectionTopic(NamedTuple):
     kind: str
     tag: str
     importance: float
@@ -139,7 +139,10 @@ def _patterns() -> Mapping[str, Any]:
     rows = load_table("analyze")
     topics = {
         name: [
-            (re.compile("|".join(row["words"])), Topic(row["kind"], row["tag"], row["importance"]))
+            (
+                re.compile("|".join(row["words"])),
+                SectionTopic(row["kind"], row["tag"], row["importance"]),
+            )
             for row in rows[name]
         ]
         for name in ("topic", "subject")
@@ -147,7 +150,7 @@ def _patterns() -> Mapping[str, Any]:
     return topics | {name: re.compile("|".join(each)) for name, each in rows["pages"].items()}
 
 
-def _find_topic(table: str, name: str) -> Topic | None:
+def _find_topic(table: str, name: str) -> SectionTopic | None:
     """What a heading or the stem of a file's name is about."""
     bare = re.sub(r"^[\W\d_]++|(?<![\W_])[\W_]++$", "", name[:200])[:120].lower()
     return next((topic for words, topic in _patterns()[table] if words.fullmatch(bare)), None)
@@ -234,7 +237,7 @@ def _describe_page(tree: Tree, path: str) -> list[Finding]:
     return [*found, *list(_describe_warnings(path, page, covered))[:MOST_WARNINGS]]
 
 
-def _find_sections(page: ParsedPage, path: str) -> Iterator[tuple[BlockSection, Topic]]:
+def _find_sections(page: ParsedPage, path: str) -> Iterator[tuple[BlockSection, SectionTopic]]:
     """The sections whose heading, or whose page, says what they are about. Pages below docs/ are for users more often than for who
     works on the project: of them only what warns and explains counts."""
     depth = path.count("/")
@@ -250,7 +253,7 @@ def _find_sections(page: ParsedPage, path: str) -> Iterator[tuple[BlockSection, 
             yield section, topic
 
 
-def _describe_section(path: str, section: BlockSection, topic: Topic) -> list[Finding]:
+def _describe_section(path: str, section: BlockSection, topic: SectionTopic) -> list[Finding]:
     """The findings of a section; none of a stub, of a list of links (the index of the documentation has those), of what is idle."""
     body = render_blocks(section.whole)
     lines = [line for block in section.whole for line in block.text.split("\n") if line.strip()]
@@ -367,7 +370,7 @@ _NUMBER = re.compile(
 )
 
 
-class Record(NamedTuple):
+class DecisionRecord(NamedTuple):
     path: str
     number: int | None
     name: str  # "ADR 7", "RFC 7", or the series alone
@@ -387,7 +390,7 @@ def _in_record_folder(path: str) -> bool:
 
 def _describe_records(tree: Tree) -> Iterator[Finding]:
     about = re.compile(load_table("analyze")["records"]["no_records"])
-    folders: dict[str, list[Record]] = {}
+    folders: dict[str, list[DecisionRecord]] = {}
     for path in tree.paths:
         wanted = _in_record_folder(path) and not about.search(path.lower())
         if wanted and (record := _read_record(tree, path)):
@@ -412,7 +415,7 @@ def superseded_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
     ]
 
 
-def _read_record(tree: Tree, path: str) -> Record | None:
+def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
     """The record in a file. One without a status, a decision or a number is something else that lies in the folder."""
     page = page_of(tree, path)
     titled = next((section for section in page.sections if section.title), None)
@@ -428,7 +431,7 @@ def _read_record(tree: Tree, path: str) -> Record | None:
     number = int(numbered[1]) if numbered else None
     series = "RFC" if re.search(r"(?i)(?:^|/)rfcs?/", path) else "ADR"
     replaced_by = [*_find_after(stated, _REPLACED), *_find_references(fields.get("superseded-by"))]
-    return Record(
+    return DecisionRecord(
         path,
         number,
         f"{series} {number}" if number is not None else series,
@@ -518,16 +521,16 @@ def _find_date(text: str) -> datetime | None:
         return None
 
 
-def _find_successors(group: Sequence[Record]) -> dict[str, Record]:
+def _find_successors(group: Sequence[DecisionRecord]) -> dict[str, DecisionRecord]:
     """For the records of a folder by path the one that replaces each: as it says itself, or else as the other says. A proposal
     may want to replace a record; only what is in force does."""
-    known: dict[str, Record] = {}
+    known: dict[str, DecisionRecord] = {}
     for record in group:
         known.setdefault(basename(record.path).rpartition(".")[0].lower(), record)
         if record.number is not None:
             known.setdefault(str(record.number), record)
 
-    def resolve(references: Sequence[str]) -> Iterator[Record]:
+    def resolve(references: Sequence[str]) -> Iterator[DecisionRecord]:
         for reference in references:
             name = basename(reference.lower().removesuffix(".md"))
             digits = name.split("-")[0].lstrip("0")
@@ -544,7 +547,7 @@ def _find_successors(group: Sequence[Record]) -> dict[str, Record]:
     return later
 
 
-def _describe_record(tree: Tree, record: Record, later: Record | None) -> Finding:
+def _describe_record(tree: Tree, record: DecisionRecord, later: DecisionRecord | None) -> Finding:
     status = "superseded" if later else record.status
     shown = status or "status not given"
     day = f", {record.date.date().isoformat()}" if record.date else ""

@@ -40,7 +40,7 @@ class Route(NamedTuple):
     framework: str
 
 
-class Part(NamedTuple):
+class RoutePart(NamedTuple):
     """What one match of a query says: that a router is made or mounted, that a block adds a prefix, or a route before the prefixes
     of its router are known."""
 
@@ -60,11 +60,11 @@ class RouteFile:
     def __init__(self, file: str, text: str, language: str, rules: Mapping[str, Any]) -> None:
         self.file, self.code, self.rules = file, text, rules
         self.source, _ = parse_source(text, language)
-        self.routers: dict[str, list[Part]] = {}
+        self.routers: dict[str, list[RoutePart]] = {}
         self.imports: dict[str, tuple[str, str]] = {}  # name → module, name there
-        self.mounts: list[Part] = []
-        self.blocks: list[Part] = []
-        self.routes: list[Part] = []
+        self.mounts: list[RoutePart] = []
+        self.blocks: list[RoutePart] = []
+        self.routes: list[RoutePart] = []
         for query in rules["queries"]:
             for settings, nodes, _ in find_matches(f"routes/{query}", self.source):
                 if len(self.routes) < MOST_PER_FILE:
@@ -76,7 +76,7 @@ class RouteFile:
 
 
 Parents = dict[
-    tuple[str, str], tuple[str, Part]
+    tuple[str, str], tuple[str, RoutePart]
 ]  # (file, router) → (file, how it is mounted there)
 
 
@@ -181,11 +181,11 @@ class Call:
         names: list[str] = re.findall(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", text)
         return names[-1] if names else "inline"
 
-    def part(self, capture: str, path: str, **more: Any) -> Part:
+    def part(self, capture: str, path: str, **more: Any) -> RoutePart:
         node = self.nodes[capture]
         line = self.source.row(node.start_byte) + 1
         more = {"router": self.text("on"), "line": line, **more}
-        return Part(node.start_byte, node.end_byte, path, **more)
+        return RoutePart(node.start_byte, node.end_byte, path, **more)
 
 
 def _read_router(own: RouteFile, call: Call) -> None:
@@ -354,7 +354,7 @@ def _find_prefixes(
     at: int,
     parents: Parents,
     files: Mapping[str, RouteFile],
-    around: Sequence[Part] = (),
+    around: Sequence[RoutePart] = (),
     depth: int = 0,
 ) -> list[str]:
     """What a router answers below: the groups it was made from, and what it is mounted in."""

@@ -27,7 +27,7 @@ from bethink.ingest.analyze.tree import (
     pick_important,
     strip_markup,
 )
-from bethink.ingest.symbols import SUFFIXES, Outline, find_matches, outline, parse_source
+from bethink.ingest.symbols import SUFFIXES, FileOutline, find_matches, outline, parse_source
 from bethink.types import Entity
 
 # Bounds on how much is told, set by hand.
@@ -247,8 +247,8 @@ def _follow(tree: Tree, file: str, name: str, depth: int) -> Export:
     return Export(name, "", file, 1)
 
 
-def _outline(tree: Tree, file: str) -> Outline:
-    return tree.parse(file, _OUTLINES[_language(file)]) or Outline([])
+def _outline(tree: Tree, file: str) -> FileOutline:
+    return tree.parse(file, _OUTLINES[_language(file)]) or FileOutline([])
 
 
 _OUTLINES = {

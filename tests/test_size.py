@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 362_700,
-    "lines": 53_700,
+    "tokens": 362_500,
+    "lines": 53_600,
     "files": 171,
     "import cycles": 0,
     "function-level imports of our own": 60,

@@ -7,6 +7,7 @@ import pytest
 
 from bethink.api import Bethink
 from bethink.embed.hashing import HashingEmbedder
+from bethink.text.words import is_english
 
 pytest_plugins = ("cli_runner",)
 
@@ -173,3 +174,36 @@ def test_why_names_the_line_where_it_was_said(cli, tmp_path):
 def test_why_of_what_nobody_decided_says_so(cli):
     assert cli.json("why", "the moon") is None
     assert "No decision about the moon is known." in cli("why", "the", "moon").err
+
+
+# Other languages
+
+
+@pytest.mark.parametrize(
+    ("text", "english"),
+    [
+        ("why do we use pnpm?", True),
+        ("the die was cast in comments", True),
+        ("pnpm", True),
+        ("", True),
+        ("café crème in the menu", True),
+        ("Warum nutzen wir pnpm und nicht npm?", False),
+        ("pourquoi est-ce que nous utilisons pnpm ?", False),
+        ("¿por qué usamos pnpm?", False),
+        ("我们为什么使用 pnpm？", False),
+        ("почему мы используем pnpm", False),
+    ],
+)
+def test_what_is_not_english_is_seen(text, english):
+    assert is_english(text) is english
+
+
+@pytest.mark.parametrize("command", ["search", "add"])
+def test_a_model_for_other_languages_is_offered_once(cli, command):
+    offer = "multilingual-e5-small"
+    cli.add("We use pnpm, never npm")
+    assert offer not in cli(command, "Warum nutzen wir pnpm und nicht npm?").err  # hashing
+    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "all-MiniLM-L6-v2")
+    assert offer not in cli(command, "why do we use pnpm?").err
+    assert offer in cli(command, "Wir nutzen pnpm, weil npm nicht richtig hebt").err
+    assert offer not in cli(command, "Wir nutzen pnpm und nie yarn").err

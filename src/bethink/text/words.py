@@ -1,4 +1,5 @@
-"""Words that carry no topic. The index and the questions must agree on them, so they stand here once."""
+"""Words that carry no topic. The index and the questions must agree on them, so they stand here once. And which words betray that a text
+is not English, which the default model knows alone."""
 
 from __future__ import annotations
 
@@ -14,3 +15,24 @@ STOP_WORDS = frozenset(
     you've your yours yourself
     """.split()
 )
+
+# Small words of German, French and Spanish.
+_FOREIGN = frozenset(
+    """
+    aber auf aus bei das dem den der die ein eine einen ist für ich im kein mit nicht nie noch oder sind und uns von warum was welche
+    welcher wer wie wir wird wo wurde zu zum zur avec ce cette comment dans de des du elle est et il je la le les mais ne nous ont où
+    par pas pour pourquoi quand que quel quelle qui sont sur une cómo con cuál cuándo del donde dónde el ella en es esta este lo los las
+    nosotros para pero por porque qué quién se su un una usamos y
+    """.split()
+)
+UNLIKE = 0.3  # share of letters beyond Latin from which on a text is not English
+
+
+def is_english(text: str) -> bool:
+    """Whether nothing speaks against English: neither letters of another script nor more small words of other languages."""
+    letters = [letter for letter in text[:2000] if letter.isalpha()]
+    if sum(letter > "\u024f" for letter in letters) > UNLIKE * len(letters):
+        return False
+    words = text[:2000].lower().replace("?", " ").replace(",", " ").split()
+    foreign = sum(word in _FOREIGN for word in words)
+    return foreign < 2 or foreign <= sum(word in STOP_WORDS for word in words)

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
@@ -18,6 +18,7 @@ from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.surface.layout import flatten_record, format_records, json_text, plain, size
 from bethink.text.fence import clean, fence_text
 from bethink.text.when import LOCAL
+from bethink.text.words import is_english
 from bethink.types import NOTHING, TRUST
 
 if TYPE_CHECKING:
@@ -250,6 +251,19 @@ class Bar:
 
 
 # What a command is given
+
+
+def offer_languages(memory: Bethink, text: str) -> list[str]:
+    """Says once on this machine that another model knows more languages than English, when a question or a memory is in another."""
+    model = memory.config.embedding
+    other = model in ("none", "hashing", "http") or "/" in model or "multilingual" in model
+    marker = config.data_directory() / "languages-offered"
+    if other or is_english(text) or marker.exists():
+        return []
+    with suppress(OSError):  # then it is said again
+        marker.touch(mode=0o600)
+    better = "bethink config embedding multilingual-e5-small && bethink reindex"
+    return [f"{model} knows English; `{better}` finds other languages by meaning, too."]
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from bethink.errors import StoreError, UsageError
 from bethink.features.reasons import find_reason
 from bethink.recall.shape import citation, digest_lines, plain, plain_hit
 from bethink.surface import operations, render
-from bethink.surface.cli.console import Listing, Result, open_memory, read_text
+from bethink.surface.cli.console import Listing, Result, offer_languages, open_memory, read_text
 from bethink.surface.cli.parsing import command
 from bethink.surface.layout import (
     FORMATS,
@@ -130,10 +130,11 @@ def _around_answer(args: Namespace, memory: Bethink, answer: Answer) -> dict[str
         more = "`bethink get ID` gives whole texts."
         explain = getattr(args, "explain", False)
         return {"quoted": render.quote_answer(memory, answer, budget, more, explain)}
+    hints = [*answer.hints, *offer_languages(memory, answer.query.raw)]
     if answer.hits:
-        return {"hints": answer.hints}
+        return {"hints": hints}
     other = "Try other words, --all-projects, or --include-superseded; `bethink list` shows what there is."
-    return {"notes": ["No memories match."], "hints": [*answer.hints, other]}
+    return {"notes": ["No memories match."], "hints": [*hints, other]}
 
 
 def hits_result(args: Namespace, memory: Bethink, answer: Answer) -> Result:

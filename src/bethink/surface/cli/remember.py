@@ -17,6 +17,7 @@ from bethink.surface.cli.console import (
     Result,
     confirm,
     has_terminal,
+    offer_languages,
     open_memory,
     read_text,
     says_yes,
@@ -154,7 +155,8 @@ def add(args: Namespace) -> Result:
         if asks and has_terminal():
             outcome = decide_proposals(memory, outcome)
         lines, hints = describe_outcome(args, memory, outcome)
-        return Result(outcome.plain(), lines, hints=[*memory.hints, *hints])
+        hints = [*memory.hints, *hints, *offer_languages(memory, text)]
+        return Result(outcome.plain(), lines, hints=hints)
 
 
 def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from stores import EMBEDDER, HERE, MODEL, NOW, everything, make, put
 
+from bethink.api import Bethink
+from bethink.embed.hashing import HashingEmbedder
+from bethink.store import vectors as vectors_module
+from bethink.store.connection import codes_folder
+from bethink.store.sqlite import SqliteStore
 from bethink.store.vectors import EXACT, Partition, decode, encode
+from bethink.types import Batch
 
 
 def clustered(count: int, dimensions: int, seed: int, clusters: int = 200) -> np.ndarray:
@@ -276,3 +285,201 @@ def test_rows_of_the_wrong_size_are_passed_over():
     assert set(ids(part, vectors[0], 5)) == {1, 3}
     part.add([(5, 5, b"x")])
     assert (part.size, part.last) == (2, 5)
+
+
+# The file of codes: a new process takes them from there, and nothing depends on it
+
+
+COUNT = 120
+TEXTS = [
+    f"note {number} about {'abcdefghij'[number % 10] * 3} of {number}" for number in range(COUNT)
+]
+
+
+@pytest.fixture
+def filed(tmp_path, monkeypatch):
+    """A database with a file of codes, and a way to open it as a new process would: (opened store, vectors it had to read)."""
+    monkeypatch.setattr(vectors_module, "FILED", 50)
+    monkeypatch.setattr(vectors_module, "EXACT", 10)
+    monkeypatch.setattr(vectors_module, "count_rescored", lambda count, limit: 20)
+    path = tmp_path / "memory.db"
+    opened = []
+
+    def open_store():
+        opened.append(SqliteStore(path, timeout=5))
+        return opened[-1]
+
+    put(open_store(), *map(make, TEXTS))
+    look(open_store())
+    yield open_store
+    for store in opened:
+        store.close()
+
+
+def look(store, text=TEXTS[7]):
+    """The text that is found, and how many vectors were read for it."""
+    found = store.nearest(EMBEDDER.query(text), MODEL, everything(), 1).items
+    (part,) = [part for index in store._held.values() for part in index._parts.values()]
+    memories = store.load([key for key, _ in found])
+    return [memory.content for memory in memories.values()], part.filled
+
+
+def file_of(store):
+    (file,) = codes_folder(store.path).iterdir()
+    return file
+
+
+def test_a_new_process_takes_codes_from_the_file_and_reads_few_vectors(filed):
+    store = filed()
+    assert file_of(store).stat().st_mode & 0o777 == 0o600
+    texts, read = look(store)
+    assert texts == [TEXTS[7]] and read < COUNT
+    for text in TEXTS[::9]:
+        assert look(store, text)[0] == [text]
+
+
+def test_what_came_and_went_since_the_file_was_written_is_known(filed):
+    store = filed()
+    put(store, make("an owl in a barn"))
+    gone = store.list(everything(), 200)[-1]
+    with store.connection:
+        store.connection.execute(
+            "DELETE FROM vectors WHERE memory = (SELECT key FROM memories WHERE id = ?)", (gone.id,)
+        )
+    fresh = filed()
+    assert look(fresh, "an owl in a barn")[0] == ["an owl in a barn"]
+    texts, read = look(fresh, gone.content)
+    assert texts != [gone.content] and read < COUNT
+    means = [one.cosines([], EMBEDDER.query("note"), MODEL, [HERE])[1] for one in (store, fresh)]
+    assert means[0] == pytest.approx(means[1], abs=0.01)
+
+
+def damage_by(change):
+    def damage(store, tmp_path):
+        file = file_of(store)
+        file.write_bytes(change(file.read_bytes()))
+
+    return damage
+
+
+def lose(store, tmp_path):
+    file_of(store).unlink()
+
+
+def put_folder_in_place(store, tmp_path):
+    file = file_of(store)
+    file.unlink()
+    file.mkdir()
+
+
+def diverge(store, tmp_path):
+    """The database is put back to an older state and then goes on another way, so that its numbers mean other vectors."""
+    file, other = file_of(store).read_bytes(), tmp_path / "other.db"
+    copy = SqliteStore(other, timeout=5)
+    put(copy, *map(make, [*TEXTS[:60], *(f"other {number}" for number in range(60)), TEXTS[7]]))
+    copy.close()
+    store.close()
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{store.path}{suffix}").unlink(missing_ok=True)
+    other.rename(store.path)
+    file_of(store).write_bytes(file)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lose,
+        put_folder_in_place,
+        diverge,
+        damage_by(lambda data: b""),
+        damage_by(lambda data: data[:-9]),
+        damage_by(lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:]),
+        damage_by(lambda data: b"x" * len(data)),
+    ],
+)
+def test_a_file_that_is_lost_damaged_or_another_databases_changes_nothing(filed, tmp_path, harm):
+    harm(filed(), tmp_path)
+    texts, read = look(filed())
+    assert texts == [TEXTS[7]] and read >= COUNT
+
+
+def test_a_file_from_before_the_log_of_removals_is_not_believed(filed):
+    store = filed()
+    with store.connection:
+        for number in (1, 2, 3):
+            store.connection.execute("DELETE FROM vectors WHERE id = ?", (number,))
+        store.connection.execute("DELETE FROM vectors_removed WHERE number < 3")
+    assert look(filed())[1] == COUNT - 3
+
+
+def test_a_purge_takes_the_file_away(filed):
+    store = filed()
+    file = file_of(store)
+    store.write(Batch(at=NOW, purge=(store.list(everything(), 1)[0].id,)))
+    assert not file.exists()
+    assert look(filed())[1] == COUNT - 1 and file.exists()
+
+
+def test_a_file_that_cannot_be_written_is_done_without(filed, monkeypatch):
+    store = filed()
+    file_of(store).unlink()
+    monkeypatch.setattr(vectors_module.os, "open", refuse)
+    assert look(filed())[0] == [TEXTS[7]]
+    assert list(codes_folder(store.path).iterdir()) == []
+
+
+def refuse(*_, **__):
+    raise PermissionError(13, "no")
+
+
+# Questions that were asked before
+
+
+class Counting(HashingEmbedder):
+    """Counts the questions that it embeds; under a name that is not that of the quick embedder."""
+
+    def __init__(self):
+        super().__init__(64)
+        self.model, self.asked = "counting", []
+
+    def query(self, text):
+        self.asked.append(text)
+        return super().query(text)
+
+
+def ask(path, *questions):
+    """Which questions a new process embeds, and what the last one finds."""
+    embedder = Counting()
+    with Bethink(path, directory=path.parent, embedder=embedder) as memory:
+        answers = [memory.search(question) for question in questions]
+    return embedder.asked, [(hit.memory.content, hit.score) for hit in answers[-1].hits]
+
+
+def test_a_question_is_embedded_once_for_all_processes(tmp_path):
+    path = tmp_path / "memory.db"
+    with Bethink(path, directory=tmp_path, embedder=Counting()) as memory:
+        memory.add("owls sleep by day")
+        id = memory.add("mice are awake at night").id
+    first, found = ask(path, "who sleeps by day?")
+    again, same = ask(path, "who sleeps by day?", "who is awake?", "who sleeps by day?")
+    assert (first, again) == (["who sleeps by day?"], ["who is awake?"])
+    assert [content for content, _ in same] == [content for content, _ in found]
+    (file,) = codes_folder(path).iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600 and b"sleeps" not in file.read_bytes()
+    for damaged in (b"", b"\0" * 50, file.read_bytes()[:-3], b"x" * 5000):
+        file.write_bytes(damaged)
+        assert ask(path, "who is awake?")[0] == ["who is awake?"]
+        assert ask(path, "who is awake?")[0] == []
+    with Bethink(path, directory=tmp_path, embedder=Counting()) as memory:
+        memory.forget(id, purge=True)
+    assert not file.exists()
+
+
+def test_only_so_many_questions_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(vectors_module, "QUESTIONS", 4)
+    asked = vectors_module.Questions(tmp_path, "model")
+    for number in range(6):
+        asked.keep(str(number), np.full(8, number, np.float32))
+    kept = [asked.find(str(number)) is not None for number in range(6)]
+    assert kept == [False, False, True, True, True, True]
+    assert asked.find("5").tolist() == [5.0] * 8

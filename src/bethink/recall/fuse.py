@@ -28,7 +28,7 @@ from bethink.types import NOTHING, Candidate, Words
 
 K1, B = 1.2, 0.75
 MEANING = 0.7  # weight of meaning against words
-STRETCH = 1.8  # brings the cosine's span to that of the words
+STRETCH = 1.6  # brings the cosine's span to that of the words (bench/LOG.md, 2026-11-16)
 BACKGROUND, BACKGROUND_RANK = 0.7, 30  # share of the score at that rank which counts as background
 # Share of a word score that full coverage of the question is worth. In long passages one rare word is evidence; among
 # statements of a few words a memory that shares one word with the question is mostly about something else.

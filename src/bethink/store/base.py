@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.store import rows, transfer
@@ -39,6 +39,9 @@ from bethink.types import (
     Words,
     turn_of,
 )
+
+if TYPE_CHECKING:
+    from bethink.embed.base import Embedder
 
 MOST = 50  # ids looked at to tell how many a prefix fits
 # The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
@@ -717,6 +720,10 @@ class Store:
         self, query: Query, scopes: Sequence[str], limit: int
     ) -> builtins.list[tuple[str, float]]:
         raise NotImplementedError
+
+    def embed_question(self, text: str, embedder: Embedder) -> Any:
+        """The vector of a question; from where it is kept, if the same was asked before."""
+        return embedder.query(text)
 
     def nearest(
         self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None

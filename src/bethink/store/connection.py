@@ -403,12 +403,25 @@ def backup(connection: apsw.Connection, path: Path) -> int:
     return path.stat().st_size
 
 
+def codes_folder(path: Path) -> Path:
+    """Where the codes of a database's vectors lie, which a new process takes from there."""
+    return Path(f"{path}.codes")
+
+
+def discard_codes(path: Path) -> None:
+    """Takes these files away: a purge leaves nothing, and they are made anew when they are missed."""
+    with suppress(OSError):
+        for file in codes_folder(path).iterdir():
+            file.unlink(missing_ok=True)
+
+
 def scrub(connection: apsw.Connection, patience: float) -> bool:
     """Where something was purged: brings the pages without it into the file and empties the write-ahead log, which holds the old ones.
     (Freed pages, and words in the index, are overwritten as they are freed.) False when another process still reads an older state:
     then the purge stays noted in `meta`, and each later write, and closing, tries again without waiting."""
     if not connection.execute("SELECT 1 FROM meta WHERE key = ?", (SCRUB,)).get:
         return True
+    discard_codes(Path(connection.filename))
     before = connection.pragma("busy_timeout")
     connection.set_busy_timeout(int(patience * 1000))
     try:

@@ -20,7 +20,7 @@ from bethink.store import connection as database
 from bethink.store import rows
 from bethink.store.base import Problem, Result, Store, report_damaged_vectors
 from bethink.store.bundle import Stored
-from bethink.store.connection import connect, immediate, translate_errors
+from bethink.store.connection import codes_folder, connect, immediate, translate_errors
 from bethink.store.places import MEMORIES, OFTEN, TOPICS, Texts, Vectors, Window, Worded
 from bethink.store.rules import ANSWERS, ANSWERS_END, Writer
 from bethink.store.words import (
@@ -37,6 +37,7 @@ from bethink.store.words import (
 from bethink.types import Batch, Filter, Query, Ranking, Receipt
 
 if TYPE_CHECKING:
+    from bethink.embed.base import Embedder
     from bethink.store.vectors import VectorIndex
 
 PATIENCE = 2.0  # seconds that a purge waits for others to end their reads; set by hand
@@ -244,6 +245,13 @@ def rebuild(connection: apsw.Connection) -> None:
     SqliteWriter(connection, Batch(at=datetime.now(UTC))).rebuild()
 
 
+def _scanning() -> Any:
+    """The module of vectors, which brings NumPy: a search by words does without."""
+    from bethink.store import vectors
+
+    return vectors
+
+
 class SqliteStore(Store):
     """One database file. A connection per thread, since SQLite's are not shared; one set of vectors per process."""
 
@@ -398,10 +406,18 @@ class SqliteStore(Store):
 
     def _vectors(self, which: Vectors = MEMORIES) -> VectorIndex:
         if which not in self._held:
-            from bethink.store.vectors import VectorIndex
-
-            self._held[which] = VectorIndex(*which)
+            self._held[which] = _scanning().VectorIndex(*which, codes_folder(self.path))
         return self._held[which]
+
+    def embed_question(self, text: str, embedder: Embedder) -> Any:
+        if embedder.model.startswith("hashing"):  # quicker made than read
+            return embedder.query(text)
+        asked = _scanning().Questions(codes_folder(self.path), embedder.model)
+        vector = asked.find(text)
+        if vector is None:
+            vector = embedder.query(text)
+            asked.keep(text, vector)
+        return vector
 
     def nearest(
         self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None

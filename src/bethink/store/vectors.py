@@ -1,15 +1,25 @@
-"""Nearest vectors, fast, without a side file.
+"""Nearest vectors, fast.
 
 The rows in the database are the truth. A process that searches holds a compact copy: two signed bytes per dimension and a
 one-bit code for each. A search compares codes first (a XOR and a bit count per 64 dimensions) and rescores the best few
 hundred from the numbers. The copy is kept per scope, so that a small project never pays for a large one, and is caught up
 from the database before every search by the rising id of additions and the log of removals.
+
+The codes of a large scope also lie in a file beside the database, so that a new process need not read every vector: it takes the
+codes from there and the numbers of the few that it rescores from the database. Nothing depends on the file. It is checked
+against the database before it is believed, it may be lost, old, damaged or another database's, and a purge takes it away.
 """
 
 from __future__ import annotations
 
+import os
+import struct
 import threading
+import zlib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +29,14 @@ Floats = NDArray[np.float32]
 
 # Below this many vectors the numbers are compared directly: as fast, and exact.
 EXACT = 4096
+# From this many vectors on, codes are kept in a file: reading 10,000 vectors from the database takes .15 s, and the file as many
+# again whenever this share of it has changed.
+FILED, CHANGED = 10_000, 0.05
+HEADER = struct.Struct(
+    "<8sqqqqq"
+)  # mark, dimensions, vectors, newest vector, newest removal, how many the centre was taken of
+MARK = b"codes001"
+SAMPLE = 16  # vectors of a file that are compared with the database
 ROUGH = 192  # vectors rescored for who looks for near duplicates: their codes stand far in front
 
 # One byte a dimension was tried: recall@10 of .973 on real texts, because one dimension of the default model is large in
@@ -62,10 +80,13 @@ def sound(data: bytes, dimensions: int) -> bool:
     return abs(scale * float(np.linalg.norm(numbers)) - 1.0) < LENGTH
 
 
-class Partition:
-    """The vectors of one model in one scope."""
+Read = Callable[[list[int]], list[tuple[int, int, bytes]]]  # ids → (id, owner, data), by id
 
-    def __init__(self, dimensions: int) -> None:
+
+class Partition:
+    """The vectors of one model in one scope. Numbers that are not `held` yet are read when they are needed."""
+
+    def __init__(self, dimensions: int, read: Read = lambda ids: []) -> None:
         self.dimensions = dimensions
         self.last = 0  # highest vector id seen
         self.size = 0
@@ -74,11 +95,17 @@ class Partition:
         self.memories = np.empty(0, np.int64)
         self.scales = np.empty(0, np.float32)
         self.values = np.empty((0, dimensions), np.int16)
-        self.codes = np.empty(
-            ((dimensions + 63) // 64, 0), np.uint64
-        )  # one row per 64 dimensions, so that a scan reads straight on
+        self.slots = np.empty(
+            0, np.int32
+        )  # where the numbers of a row stand among the values; -1 if they are not held
+        self.filled = 0  # values that are held
+        # One row per 64 dimensions, so that a scan reads straight on.
+        self.codes = np.empty(((dimensions + 63) // 64, 0), np.uint64)
         self.total = np.zeros(dimensions, np.float64)
         self.centre = np.zeros(dimensions, np.float32)
+        self.filed = 0  # vectors that the file holds, and below how many changes there were since
+        self.changed = 0
+        self._read = read
         self._order: tuple[NDArray[np.int64], NDArray[np.int64]] | None = (
             None  # rows by memory, and those memories
         )
@@ -95,16 +122,13 @@ class Partition:
         count = len(rows)
         self._grow(self.size + count)
         part = slice(self.size, self.size + count)
-        raw = np.frombuffer(b"".join(row[2] for row in rows), np.uint8).reshape(
-            count, encoded_size(self.dimensions)
-        )
         self.ids[part] = [row[0] for row in rows]
         self.memories[part] = [row[1] for row in rows]
-        self.scales[part] = raw[:, :4].copy().view(np.float32)[:, 0]
-        self.values[part] = raw[:, 4:].copy().view(np.int16)
-        self.total += self.scales[part].astype(np.float64) @ self.values[part].astype(np.float64)
+        self._put(np.arange(part.start, part.stop), [row[2] for row in rows])
+        self.total += self._sum(np.arange(part.start, part.stop))
         first = self.size == 0
         self.size += count
+        self.changed += count
         if first or self.size > 4 * self._centred:
             self._recentre()
         else:
@@ -113,17 +137,52 @@ class Partition:
 
     _centred = 0
 
+    def _put(self, at: NDArray[np.int64], data: Sequence[bytes]) -> None:
+        """The numbers of some rows, as they are stored, behind those that are held."""
+        raw = np.frombuffer(b"".join(data), np.uint8).reshape(len(data), -1)
+        end = self.filled + len(data)
+        if end > len(self.values):
+            room = end if not self.filled else max(end, len(self.values) * 3 // 2, 256)
+            values = np.empty((room, self.dimensions), np.int16)
+            values[: self.filled] = self.values[: self.filled]
+            self.values = values
+        self.scales[at] = raw[:, :4].copy().view(np.float32)[:, 0]
+        self.values[self.filled : end] = raw[:, 4:].copy().view(np.int16)
+        self.slots[at] = np.arange(self.filled, end)
+        self.filled = end
+
+    def _hold(self, rows: NDArray[np.int64]) -> None:
+        """Reads the numbers of rows that only the file gave so far. One that is gone meanwhile has a cosine of 0."""
+        missing = rows[self.slots[rows] < 0]
+        for start in range(0, len(missing), 8192):
+            at = missing[start : start + 8192]
+            wanted = self.ids[at]
+            found = [
+                row
+                for row in self._read(wanted.tolist())
+                if len(row[2]) == encoded_size(self.dimensions)
+            ]
+            if found:
+                place = np.searchsorted(wanted, [row[0] for row in found])
+                self._put(at[place], [row[2] for row in found])
+
     def _recentre(self) -> None:
         # Codes are signs, which say most when they are taken around the middle of the data. The middle moves little
         # once there are many vectors, so it is taken again only when they have grown fourfold.
         self._centred = self.size
+        self._hold(np.arange(self.size))
         self.centre = (self.total / max(1, self.size - self.dead)).astype(np.float32)
         for start in range(0, self.size, 16384):
             part = slice(start, min(start + 16384, self.size))
             self.codes[:, part] = self._encode(part)
 
-    def _encode(self, part: slice) -> NDArray[np.uint64]:
-        signs = self.values[part] * self.scales[part, None] > self.centre
+    def _sum(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        numbers = self.values[self.slots[rows]].astype(np.float64)
+        total: NDArray[np.float64] = self.scales[rows].astype(np.float64) @ numbers
+        return total
+
+    def _encode(self, rows: slice | NDArray[np.int64]) -> NDArray[np.uint64]:
+        signs = self.values[self.slots[rows]] * self.scales[rows, None] > self.centre
         return self._pack(signs)
 
     def _pack(self, signs: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -140,13 +199,22 @@ class Partition:
             return
         # The first load is taken as it comes; after that room is made by half as much again.
         capacity = size if capacity == 0 else max(size, capacity + capacity // 2, 256)
-        for name in ("ids", "memories", "scales", "values"):
+        self._move(np.arange(self.size), capacity)
+
+    def _move(self, rows: NDArray[np.int64], capacity: int) -> None:
+        """Brings rows into arrays of their own."""
+        if len(rows) < self.size:
+            places = np.flatnonzero(self.slots[rows] >= 0)
+            self.values = self.values[self.slots[rows[places]]]
+            self.slots[rows[places]] = np.arange(len(places))
+            self.filled = len(places)
+        for name in ("ids", "memories", "scales", "slots"):
             old = getattr(self, name)
-            new = np.zeros((capacity, *old.shape[1:]), old.dtype)
-            new[: self.size] = old[: self.size]
+            new = np.full(capacity, 0 if name == "scales" else -1, old.dtype)
+            new[: len(rows)] = old[rows]
             setattr(self, name, new)
         codes = np.zeros((len(self.codes), capacity), np.uint64)
-        codes[:, : self.size] = self.codes[:, : self.size]
+        codes[:, : len(rows)] = self.codes[:, rows]
         self.codes = codes
 
     def remove(self, ids: NDArray[np.int64]) -> None:
@@ -159,16 +227,79 @@ class Partition:
         at = at[self.memories[at] >= 0]
         if not len(at):
             return
-        self.total -= self.scales[at].astype(np.float64) @ self.values[at].astype(np.float64)
+        # What was never held is gone from the database, too; the mean stands for it.
+        known = at[self.slots[at] >= 0]
+        self.total -= self._sum(known) + self.total * ((len(at) - len(known)) / max(1, self.live))
         self.memories[at] = -1
         self.dead += len(at)
+        self.changed += len(at)
         self._order = None
         if self.dead * 4 > self.size:
-            alive = self.memories[: self.size] >= 0
-            for name in ("ids", "memories", "scales", "values"):
-                setattr(self, name, getattr(self, name)[: self.size][alive])
-            self.codes = np.ascontiguousarray(self.codes[:, : self.size][:, alive])
-            self.size, self.dead = len(self.ids), 0
+            alive = np.flatnonzero(self.memories[: self.size] >= 0)
+            self._move(alive, len(alive))
+            self.size, self.dead = len(alive), 0
+
+    # The file
+
+    def save(self, path: Path, removed: int) -> None:
+        """Writes the codes of what is alive for its owner alone, whole or not at all."""
+        alive = np.flatnonzero(self.memories[: self.size] >= 0)
+        head = (MARK, self.dimensions, len(alive), self.last, removed, self._centred)
+        parts = (
+            self.ids[alive],
+            self.memories[alive],
+            self.codes[:, alive],
+            self.total,
+            self.centre,
+        )
+        body = HEADER.pack(*head) + b"".join(part.tobytes() for part in parts)
+        write_whole(path, body + zlib.crc32(body).to_bytes(4, "little"))
+        self.filed, self.changed = len(alive), 0
+
+    def load(self, path: Path) -> int | None:
+        """Takes ids, owners and codes from a file and gives the newest removal that it knows; None if it is no such file."""
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        words = len(self.codes)
+        if len(data) < HEADER.size or zlib.crc32(data[:-4]) != _number(data[-4:]):
+            return None
+        mark, dimensions, count, last, removed, centred = HEADER.unpack_from(data)
+        whole = HEADER.size + count * 8 * (2 + words) + dimensions * 12 + 4
+        if mark != MARK or dimensions != self.dimensions or len(data) != whole:
+            return None
+        at = HEADER.size
+
+        def take(type: Any, number: int) -> Any:
+            nonlocal at
+            found = np.frombuffer(data, type, number, at)
+            at += found.nbytes
+            return found
+
+        self._grow(count + count // 4)
+        self.size = self.filed = count
+        self.ids[:count], self.memories[:count] = take(np.int64, count), take(np.int64, count)
+        self.codes[:, :count] = take(np.uint64, words * count).reshape(words, count)
+        self.total = take(np.float64, dimensions).copy()
+        self.centre = take(np.float32, dimensions).copy()
+        self.last, self._centred = last, centred
+        return int(removed)
+
+    def agrees(self, count: int) -> bool:
+        """Whether what the file said holds: as many vectors as the database has, and of some of them the same owner and code."""
+        if self.live != count or not count:
+            return False
+        alive = np.flatnonzero(self.memories[: self.size] >= 0)
+        rows = alive[np.unique(np.linspace(0, len(alive) - 1, SAMPLE).astype(np.int64))]
+        found = self._read(self.ids[rows].tolist())
+        if [(id, owner) for id, owner, _ in found] != list(
+            zip(self.ids[rows].tolist(), self.memories[rows].tolist(), strict=True)
+        ):
+            return False
+        self._hold(rows)
+        held = bool((self.slots[rows] >= 0).all())
+        return held and bool((self._encode(rows) == self.codes[:, rows]).all())
 
     @property
     def live(self) -> int:
@@ -229,9 +360,12 @@ class Partition:
     def _cosines(self, query: Floats, rows: NDArray[np.int64] | None) -> Floats:
         # Made floats first: NumPy multiplies whole numbers with floats ten times slower than floats with floats. And by einsum: `@`
         # shares such a small product among threads, whose waiting for each other takes ten times longer on a busy machine.
-        chosen = slice(0, self.size) if rows is None else rows
+        chosen = np.arange(self.size) if rows is None else rows
+        self._hold(chosen)
+        if not self.filled:
+            return np.zeros(len(chosen), np.float32)
         found: Floats = (
-            np.einsum("ij,j->i", self.values[chosen].astype(np.float32), query)
+            np.einsum("ij,j->i", self.values[self.slots[chosen]].astype(np.float32), query)
             * self.scales[chosen]
         )
         return found
@@ -280,15 +414,18 @@ Run = Callable[..., list[Any]]
 
 
 class VectorIndex:
-    """Those of one table: of memories, or of the topics of conversations."""
+    """Those of one table: of memories, or of the topics of conversations. Codes of large scopes lie in the `folder`, if there is one."""
 
-    def __init__(self, table: str, owner: str) -> None:
+    def __init__(self, table: str, owner: str, folder: Path | None = None) -> None:
         self._newest = (
             f"SELECT (SELECT coalesce(max(id), 0) FROM {table}), (SELECT coalesce(max(number), 0) FROM {table}_removed),"
             f" (SELECT coalesce(min(number), 0) FROM {table}_removed)"
         )
         self._page = f"SELECT id, {owner}, data FROM {table} WHERE model = ? AND scope = ? AND id > ? ORDER BY id"
+        self._some = f"SELECT id, {owner}, data FROM {table} WHERE id = ANY(?) ORDER BY id"
+        self._count = f"SELECT count(*) FROM {table} WHERE model = ? AND scope = ?"
         self._removals = f"SELECT vector FROM {table}_removed WHERE number > ? AND number <= ?"
+        self._table, self._folder = table, folder
         self._lock = threading.RLock()
         self._parts: dict[tuple[int, int], Partition] = {}
         self._seen = (
@@ -358,11 +495,50 @@ class VectorIndex:
             key = (number, scope)
             if key not in self._fresh:
                 if key not in self._parts or self._parts[key].dimensions != dimensions:
-                    self._parts[key] = Partition(dimensions)
+                    self._parts[key] = self._open(run, key, dimensions)
                 part = self._parts[key]
-                part.add(run(self._page, (number, scope, part.last)))
+                part.add(run(self._page, (*key, part.last)))
+                self._file(run, key, part)
                 self._fresh.add(key)
         return [self._parts[number, scope] for scope in scopes]
+
+    def _open(self, run: Run, key: tuple[int, int], dimensions: int) -> Partition:
+        """The vectors of a scope as its file has them, caught up; an empty partition where there is no file that can be believed."""
+
+        def read(ids: list[int]) -> list[tuple[int, int, bytes]]:
+            return run(self._some, (ids,))
+
+        part = Partition(dimensions, read)
+        known = part.load(self._path(key)) if self._folder else None
+        if known is None:
+            return part
+        newest, removed, oldest = run(self._newest)[0]
+        if known <= removed and oldest <= known + 1:
+            part.remove(
+                np.asarray([row[0] for row in run(self._removals, (known, removed))], np.int64)
+            )
+            part.add(run(self._page, (*key, part.last)))
+            if part.agrees(run(self._count, key)[0][0]) or run(self._newest)[0][:2] != (
+                newest,
+                removed,
+            ):
+                return part
+        return Partition(dimensions, read)
+
+    def _file(self, run: Run, key: tuple[int, int], part: Partition) -> None:
+        """Keeps the codes of a large scope in its file, when enough has changed since it was written. What is removed while it is
+        written may have been purged: then the file goes at once."""
+        if not self._folder or part.live < FILED or part.changed <= CHANGED * part.filed:
+            return
+        path = self._path(key)
+        part.save(path, self._seen[1])
+        if run(self._newest)[0][1] != self._seen[1]:
+            with suppress(OSError):
+                path.unlink()
+
+    def _path(self, key: tuple[int, int]) -> Path:
+        assert self._folder
+        return self._folder / f"{self._table}-{key[0]}-{key[1]}"
 
     def _forget(self, run: Run, removed: int, oldest: int) -> None:
         seen = self._seen[1]
@@ -390,3 +566,64 @@ def _best(
         if len(best) >= limit or len(memories) < rows:
             return best
         rows *= 4
+
+
+# The vectors of questions that were asked before
+
+
+QUESTIONS = 256  # that are kept for a model; then the older half goes
+
+
+class Questions:
+    """Vectors of questions in a file beside the database, by a hash, so that a new process that is asked the same need not load the
+    model. It holds no text, may be lost or damaged at any time, and a purge takes it away."""
+
+    def __init__(self, folder: Path, model: str) -> None:
+        self._path = folder / f"questions-{blake2b(model.encode(), digest_size=8).hexdigest()}"
+
+    def find(self, text: str) -> Floats | None:
+        key = self._key(text)
+        for record in reversed(self._records()):
+            if record.startswith(key) and zlib.crc32(record[:-4]) == _number(record[-4:]):
+                return np.frombuffer(record[16:-4], np.float32)
+        return None
+
+    def keep(self, text: str, vector: Floats) -> None:
+        record = self._key(text) + np.asarray(vector, np.float32).tobytes()
+        record += zlib.crc32(record).to_bytes(4, "little")
+        known = [one for one in self._records() if len(one) == len(record)]
+        kept = known[-QUESTIONS // 2 :] if len(known) >= QUESTIONS else known
+        write_whole(self._path, b"".join([len(record).to_bytes(4, "little"), *kept, record]))
+
+    def _records(self) -> list[bytes]:
+        """Each a hash, a vector and a checksum; their length stands first."""
+        try:
+            data = self._path.read_bytes()
+        except OSError:
+            return []
+        length = max(24, _number(data[:4]))
+        return [data[at : at + length] for at in range(4, len(data), length)]
+
+    @staticmethod
+    def _key(text: str) -> bytes:
+        return blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, "little")
+
+
+def write_whole(path: Path, data: bytes) -> bool:
+    """Writes a file for its owner alone, whole or not at all. False where it cannot be: a full disk, a folder that only root may write."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
+    flags = os.O_CREAT | os.O_WRONLY | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        with os.fdopen(os.open(fresh, flags, 0o600), "wb") as stream:
+            stream.write(data)
+        fresh.replace(path)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink()
+        return False
+    return True

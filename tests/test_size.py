@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 364_996,
-    "lines": 53_891,
+    "tokens": 365_009,
+    "lines": 53_892,
     "files": 171,
     "import cycles": 0,
     "function-level imports of our own": 60,

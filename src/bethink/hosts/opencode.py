@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -164,15 +163,13 @@ class OpencodeDatabase(OpencodeParts):
             rows = self.rows("p.rowid > :row ORDER BY p.rowid LIMIT :rows", limits, limit_bytes)
             if not rows and not again:
                 return
-            before, counted = Counter(self.skipped), self.lines
             results = [self.take_row(*row) for row in [*again, *rows]]
             self.skipped.update(result for result in results if isinstance(result, str))
-            turns = tuple(result for result in results if isinstance(result, Turn))
+            turns = [result for result in results if isinstance(result, Turn)]
             if rows:
                 last = Position(self.host, rows[-1][0], rows[-1][0], rows[-1][1])
             again = []
-            self.position = last._replace(state=self.state())
-            yield TranscriptPage(turns, self.position, self.skipped - before, self.lines - counted)
+            yield self.end_page(turns, last._replace(state=self.state()))
 
     def take_row(
         self,

@@ -292,6 +292,10 @@ class Transcript:
         self.bound = bound
         self.skipped: Counter[str] = Counter()  # by reason, in all pages
         self.lines = 0
+        self.paged: tuple[Counter[str], int] = (
+            Counter(),
+            0,
+        )  # these two at the end of the last page
         self.restarted = ""  # why it is read from its start again: replaced, truncated, rewritten
         self.begin(position.state)
 
@@ -300,6 +304,12 @@ class Transcript:
     ) -> Iterator[TranscriptPage]:
         """What is new, in pieces of about so many bytes of the file or so many turns."""
         raise NotImplementedError
+
+    def end_page(self, turns: Iterable[Turn], position: Position) -> TranscriptPage:
+        """What was read since the last page, up to a position."""
+        skipped, lines = self.skipped - self.paged[0], self.lines - self.paged[1]
+        self.paged, self.position = (Counter(self.skipped), self.lines), position
+        return TranscriptPage(tuple(turns), position, skipped, lines)
 
     def turns(self) -> Iterator[Turn]:
         for page in self.pages():
@@ -568,7 +578,7 @@ class LineTranscript(Transcript):
         # A last line that was whole without its line break was consumed. The break, when it comes, is not one line more.
         joined = offset > 0 and stream.piece(offset - 1, 1) not in (b"\n", b"")
         turns: list[Turn] = []
-        before, counted, start = Counter(self.skipped), self.lines, offset
+        start, self.paged = offset, (Counter(self.skipped), self.lines)
         for line in read_lines(stream, offset, number - joined, self.bound):
             if joined and line.data is not None and not line.data.strip():
                 joined, offset = False, line.end
@@ -582,16 +592,10 @@ class LineTranscript(Transcript):
             turns += self.take_line(line, found, whole)
             offset, number = line.end, line.number
             if offset - start >= limit_bytes or len(turns) >= limit_turns:
-                self.position = self.at(stream, offset, number)
-                yield TranscriptPage(
-                    tuple(turns), self.position, self.skipped - before, self.lines - counted
-                )
-                turns, before, counted, start = [], Counter(self.skipped), self.lines, offset
+                yield self.end_page(turns, self.at(stream, offset, number))
+                turns, start = [], offset
         if offset != self.position.offset or self.restarted:
-            self.position = self.at(stream, offset, number)
-            yield TranscriptPage(
-                tuple(turns), self.position, self.skipped - before, self.lines - counted
-            )
+            yield self.end_page(turns, self.at(stream, offset, number))
 
     def at(self, stream: Stream, offset: int, number: int) -> Position:
         tail = digest_tail(stream, offset)

@@ -394,10 +394,10 @@ def read_report(text: str) -> Report:
     done, left = list[str](), list[str]()
     for sentence in prose(text[-3 * TURN_CHARACTERS :]):
         plain = fold_case(sentence)
-        later = [compile_pattern(one).search(plain) for one in (_NEXT, _OFFER)]
-        remaining = [sentence[found.start(1) : found.end(1)] for found in later if found]
-        if remaining or compile_pattern(_REMAINS).search(plain):
-            left.append((remaining or [sentence])[0])
+        later = compile_pattern(rf"{_NEXT}|{_OFFER}").search(plain)
+        if later or compile_pattern(_REMAINS).search(plain):
+            start = later.start(later.lastindex or 0) if later else 0
+            left.append(sentence[start:].rstrip("?"))
         elif compile_pattern(_REPORTS).search(plain) and _is_statement(sentence):
             done.append(sentence.removeprefix("Done: ").removeprefix("Done — "))
     listed = [one.core for one in statements(text) if one.label == "todo"]

@@ -144,16 +144,6 @@ def test_global_options_may_stand_before_or_after(cli, tmp_path):
     assert cli.json("list") == []
 
 
-def test_recall_keeps_within_its_budget(cli):
-    for number in range(12):
-        cli.add(f"Fact {number} about the harbour: " + f"ship{number} " * 40)
-    both = cli.json("recall", "harbour", "--max-tokens", "500")
-    assert both["tokens_used"] <= 500
-    assert both["index"]
-    assert both["details"]
-    assert both["has_more"] == (both["total_count"] > len(both["index"]))
-
-
 # Formats
 
 

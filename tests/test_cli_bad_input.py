@@ -542,6 +542,7 @@ def test_nothing_is_imported_before_the_command_can_be_stopped():
     )
     assert set(loaded.stdout.split()) <= {
         "__future__",
+        "gc",  # built in
         "bethink",
         "bethink.surface",
         "bethink.surface.cli",

@@ -19,13 +19,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 365_009,
-    "lines": 53_892,
+    "tokens": 364_988,
+    "lines": 53_886,
     "files": 171,
     "import cycles": 0,
     "function-level imports of our own": 60,
-    "functions of complexity over 15": 18,
-    "test lines": 48_498,
+    "functions of complexity over 15": 17,
+    "test lines": 48_463,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

@@ -38,16 +38,16 @@ def gather(
 ) -> Pool:
     """`vector` is called only after everything that words can do is done, so that a model may work meanwhile."""
     wide = filter._replace(follow=not filter.include_superseded and filter.as_of is None)
-    pool = _by_words(query, store, wide, mode, limit)
+    pool = _find_by_words(query, store, wide, mode, limit)
     embedded = vector() if mode != "keyword" and model else None
     if embedded is not None and model:
-        pool = _by_meaning(pool, query, store, wide, embedded, model, limit)
+        pool = _find_by_meaning(pool, query, store, wide, embedded, model, limit)
     if any(candidate.span for candidate in pool.candidates):
-        pool = _in_topics(pool, query, store, wide, embedded, model)
-    return _followed(pool, store, wide, embedded, model) if wide.follow else pool
+        pool = _add_topics(pool, query, store, wide, embedded, model)
+    return _follow_successors(pool, store, wide, embedded, model) if wide.follow else pool
 
 
-def _by_words(query: Query, store: Store, filter: Filter, mode: str, limit: int) -> Pool:
+def _find_by_words(query: Query, store: Store, filter: Filter, mode: str, limit: int) -> Pool:
     """What holds words of the question, is about what it names, or is of the kind that it asks for and nothing else."""
     depth = max(BY_MEANING, 2 * limit)
     words, worded, boosts = Words(), dict[int, float](), dict[int, float]()
@@ -65,7 +65,7 @@ def _by_words(query: Query, store: Store, filter: Filter, mode: str, limit: int)
     return pool._replace(said=score_words(pool))
 
 
-def _by_meaning(
+def _find_by_meaning(
     pool: Pool, query: Query, store: Store, filter: Filter, vector: Any, model: str, limit: int
 ) -> Pool:
     """The pool with what is near in meaning, and how near everything in it is."""
@@ -83,7 +83,7 @@ def _by_meaning(
     )
 
 
-def _in_topics(
+def _add_topics(
     pool: Pool, query: Query, store: Store, filter: Filter, vector: Any, model: str | None
 ) -> Pool:
     """How well the topics of conversations fit, and what was decided, asked or solved in those that fit best."""
@@ -135,10 +135,12 @@ def topic_fit(
     return fit
 
 
-def _followed(pool: Pool, store: Store, filter: Filter, vector: Any, model: str | None) -> Pool:
+def _follow_successors(
+    pool: Pool, store: Store, filter: Filter, vector: Any, model: str | None
+) -> Pool:
     """A superseded memory is not an answer, but what fits it fits its successor; and what fits a question that was answered
     fits its answer. Both hand their evidence on; the superseded one leaves, and so does the turn in which it was said."""
-    heirs = _heirs(pool.candidates, store)
+    heirs = _find_heirs(pool.candidates, store)
     if not heirs:
         return pool
     stale = {
@@ -178,9 +180,13 @@ def _restates(turn: Candidate, idea: Candidate | None) -> bool:
     return idea is not None and turn.position < IDEAS and turn.length <= 2 * idea.length + 10
 
 
-def _heirs(candidates: Sequence[Candidate], store: Store) -> list[tuple[Candidate, int | None]]:
+def _find_heirs(
+    candidates: Sequence[Candidate], store: Store
+) -> list[tuple[Candidate, int | None]]:
     """Who hands evidence on to whom: superseded memories to their last successors, answered questions to their answers."""
-    heirs = [(old, _successor(old.superseded_by, store)) for old in candidates if old.superseded_by]
+    heirs = [
+        (old, _find_successor(old.superseded_by, store)) for old in candidates if old.superseded_by
+    ]
     asked = {
         one.key: one
         for one in candidates
@@ -188,12 +194,13 @@ def _heirs(candidates: Sequence[Candidate], store: Store) -> list[tuple[Candidat
     }
     if asked:
         heirs += [
-            (asked[key], _successor(answer, store)) for key, answer in store.answers(list(asked))
+            (asked[key], _find_successor(answer, store))
+            for key, answer in store.answers(list(asked))
         ]
     return heirs
 
 
-def _successor(id: str | None, store: Store) -> int | None:
+def _find_successor(id: str | None, store: Store) -> int | None:
     seen = set[str]()
     while id and id not in seen:
         seen.add(id)
@@ -222,10 +229,10 @@ def list_period(
         answered=query.answered if wanted.answered is None else wanted.answered,
     )
     kinds = wanted.kinds or query.kinds
-    outcomes = _told(store.list(then._replace(kinds=kinds or OUTCOMES), LOOKED))
+    outcomes = _without_files(store.list(then._replace(kinds=kinds or OUTCOMES), LOOKED))
     if not kinds:
         places = {(one.source, turn_of(one.position)) for one in outcomes if one.session}
-        turns = _told(store.list(then._replace(kinds=("context",)), LOOKED))
+        turns = _without_files(store.list(then._replace(kinds=("context",)), LOOKED))
         outcomes += [one for one in turns if (one.source, one.position) not in places]
     outcomes.sort(key=lambda one: (one.kind != "context", one.importance, one.created_at))
     page = outcomes[::-1][offset : offset + limit]
@@ -233,6 +240,6 @@ def list_period(
     return [Hit(one, 1.0, {"in_time": 1.0}) for one in page], len(outcomes)
 
 
-def _told(memories: list[Memory]) -> list[Memory]:
+def _without_files(memories: list[Memory]) -> list[Memory]:
     """Without what was read from files."""
     return [one for one in memories if one.source_type not in FILES]

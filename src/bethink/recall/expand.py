@@ -15,50 +15,33 @@ def expand(
     hits: Sequence[Hit], store: Store, scopes: Sequence[str], include_deleted: bool = False
 ) -> tuple[Hit, ...]:
     """Relations of every hit, and the whole chain of memories that a hit replaced. Never leaves the scopes."""
-    found: dict[str, list[Relation]] = {hit.memory.id: [] for hit in hits}
-    frontier = list(found)
-    relations: dict[tuple[str, str, str], Relation] = {}
-    for _ in range(CHAIN):
-        fresh = (
-            [
-                relation
-                for relation in store.relations(frontier)[:MOST]
-                if (relation.source, relation.target, relation.type) not in relations
-            ]
-            if frontier
-            else []
-        )
-        relations.update(
-            {(relation.source, relation.target, relation.type): relation for relation in fresh}
-        )
-        frontier = [
-            relation.target
-            for relation in fresh
-            if relation.type == "supersedes" and relation.source in frontier
-        ]
-        if not frontier or len(relations) > MOST:
-            break
-    others = {
-        memory.id: memory
-        for memory in store.get(
-            list(
-                {
-                    end
-                    for relation in relations.values()
-                    for end in (relation.source, relation.target)
-                }
-            )
-        )
-    }
+    relations = _collect_relations([hit.memory.id for hit in hits], store)
+    ends = {end for one in relations for end in (one.source, one.target)}
     visible = {
-        id: memory
-        for id, memory in others.items()
+        memory.id: memory
+        for memory in store.get(list(ends))
         if memory.scope in scopes and (include_deleted or memory.deleted_at is None)
     }
     return tuple(
-        hit._replace(related=_connected(hit.memory.id, list(relations.values()), visible))
-        for hit in hits
+        hit._replace(related=_relations_of(hit.memory.id, relations, visible)) for hit in hits
     )
+
+
+def _collect_relations(ids: list[str], store: Store) -> list[Relation]:
+    """The relations of these memories, and those of what they replaced, back to the first."""
+    relations: dict[tuple[str, str, str], Relation] = {}
+    frontier = ids
+    for _ in range(CHAIN if ids else 0):
+        fresh = {
+            (one.source, one.target, one.type): one for one in store.relations(frontier)[:MOST]
+        }
+        fresh = {key: one for key, one in fresh.items() if key not in relations}
+        relations |= fresh
+        replaced = (one for one in fresh.values() if one.type == "supersedes")
+        frontier = [one.target for one in replaced if one.source in frontier]
+        if not frontier or len(relations) > MOST:
+            break
+    return list(relations.values())
 
 
 def put_newer_first(hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
@@ -69,7 +52,9 @@ def put_newer_first(hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
     for hit in hits:
         for relation, other in hit.related:
             if relation.type == "may_replace" and _outranks(other, hit.memory):
-                first = there.get(other.id) or Hit(other, hit.score, hit.why, _turned(hit, other))
+                first = there.get(other.id) or Hit(
+                    other, hit.score, hit.why, _reverse_relations(hit, other)
+                )
                 ordered.setdefault(other.id, first)
         ordered.setdefault(hit.memory.id, hit)
     return tuple(ordered.values())[: max(limit, len(hits))]
@@ -80,7 +65,7 @@ def _outranks(one: Memory, other: Memory) -> bool:
     return live and (one.trust, one.created_at) > (other.trust, other.created_at)
 
 
-def _turned(hit: Hit, other: Memory) -> tuple[tuple[Relation, Memory], ...]:
+def _reverse_relations(hit: Hit, other: Memory) -> tuple[tuple[Relation, Memory], ...]:
     """The relations between a hit and another memory, as the other sees them."""
     return tuple(
         (relation, hit.memory)
@@ -89,7 +74,7 @@ def _turned(hit: Hit, other: Memory) -> tuple[tuple[Relation, Memory], ...]:
     )
 
 
-def _connected(
+def _relations_of(
     id: str, relations: Sequence[Relation], visible: dict[str, Memory]
 ) -> tuple[tuple[Relation, Memory], ...]:
     direct = [

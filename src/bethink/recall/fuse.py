@@ -133,15 +133,15 @@ def fuse(
     keys = [candidate.key for candidate in candidates]
     by_words = score_words(pool) if pool.said is None else pool.said
     spoken = [by_words.get(key, SILENT) for key in keys]
-    cosines, meanings = _meanings(pool, keys, gate, baseline)
+    cosines, meanings = _measure_meaning(pool, keys, gate, baseline)
     if method == "rrf":
-        relevance = _reciprocal(cosines, [words.bm25 for words in spoken])
+        relevance = _fuse_ranks(cosines, [words.bm25 for words in spoken])
         named = inside = lift = recent = [0.0] * len(keys)
     else:
         named = [pool.boosts.get(key, 0.0) for key in keys]
         inside = [TOPIC * pool.topics.get(candidate.span or "", 0.0) for candidate in candidates]
-        values = _together(pool, meanings, spoken, named, inside)
-        lift, recent = lift_neighbours(candidates, values), _recent(candidates, now)
+        values = _weigh_signals(pool, meanings, spoken, named, inside)
+        lift, recent = lift_neighbours(candidates, values), _measure_recency(candidates, now)
         relevance = [
             squash(value + near + late)
             for value, near, late in zip(values, lift, recent, strict=True)
@@ -154,7 +154,7 @@ def fuse(
     }
 
 
-def _together(
+def _weigh_signals(
     pool: Pool,
     meanings: Sequence[float],
     spoken: Sequence[Spoken],
@@ -171,7 +171,7 @@ def _together(
     ]
 
 
-def _recent(candidates: Sequence[Candidate], now: float) -> list[float]:
+def _measure_recency(candidates: Sequence[Candidate], now: float) -> list[float]:
     # Turns that follow others are a conversation, though no topics were found in it.
     talks = {one.source for one in candidates if one.position and one.kind == "context"}
     return [
@@ -226,7 +226,7 @@ def score_words(pool: Pool) -> dict[int, Spoken]:
     }
 
 
-def _meanings(
+def _measure_meaning(
     pool: Pool, keys: Sequence[int], gate: float, baseline: float
 ) -> tuple[list[float | None], list[float]]:
     """The cosine of each candidate that passes the gate, and how far each stands out of the scope."""
@@ -279,10 +279,10 @@ def lift_neighbours(candidates: Sequence[Candidate], values: Sequence[float]) ->
     return lift
 
 
-def _reciprocal(cosines: Sequence[float | None], scores: Sequence[float]) -> list[float]:
+def _fuse_ranks(cosines: Sequence[float | None], scores: Sequence[float]) -> list[float]:
     """Reciprocal rank fusion, k = 60, brought to 0–1 by three cases: in both lists, only in words, only in meaning."""
-    by_meaning = _ranks(cosines)
-    by_words = _ranks([score if score > 0 else None for score in scores])
+    by_meaning = _rank_scores(cosines)
+    by_words = _rank_scores([score if score > 0 else None for score in scores])
     fused = []
     for cosine, meaning, words in zip(cosines, by_meaning, by_words, strict=True):
         if meaning is not None and words is not None:
@@ -294,7 +294,7 @@ def _reciprocal(cosines: Sequence[float | None], scores: Sequence[float]) -> lis
     return fused
 
 
-def _ranks(scores: Sequence[float | None]) -> list[int | None]:
+def _rank_scores(scores: Sequence[float | None]) -> list[int | None]:
     ranks: list[int | None] = [None] * len(scores)
     present = sorted(
         (at for at, score in enumerate(scores) if score is not None),

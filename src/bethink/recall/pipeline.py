@@ -95,7 +95,7 @@ def recall(
         for value, one in chosen
         if one.key in memories
     )[ask.offset : ask.offset + ask.limit]
-    hints = (STRANGE, *ask.hints) if _strange(hits, asked, ask, query) else ask.hints
+    hints = (STRANGE, *ask.hints) if _is_strange(hits, asked, ask, query) else ask.hints
     if ask.related:
         hits = expand(hits, store, filter.scopes, filter.include_deleted)
         hits = hits if held or filter.as_of else put_newer_first(hits, ask.limit)
@@ -122,18 +122,18 @@ def _understand(
     # A plain question is embedded as it stands, so the model can start before the question has been analysed.
     short = len(question) < PLAIN and not any(mark in question for mark in SYNTAX)
     plain = " ".join(question.split()) if short else ""
-    vector = _vector(plain, asked, store)
+    vector = _start_embedding(plain, asked, store)
     query = parse(question, now)
-    when = _event_time(question, query, ask, store, embedder, now)
+    when = _find_event_time(question, query, ask, store, embedder, now)
     query, filter = apply_event_time(query, ask.filter, question, now, when)
     if query.text != plain:
-        vector = _vector(query.text, asked, store)
+        vector = _start_embedding(query.text, asked, store)
     if ask.hypothesis and asked:
-        vector = _between(vector, ask.hypothesis, asked)
+        vector = _blend_hypothesis(vector, ask.hypothesis, asked)
     return query, filter, vector
 
 
-def _event_time(
+def _find_event_time(
     question: str, query: Query, ask: Ask, store: Store, embedder: Embedder | None, now: datetime
 ) -> tuple[Event, datetime] | None:
     """When the event happened that a question measures its time by ("before we moved to Postgres"), if memory knows it."""
@@ -149,14 +149,16 @@ def _event_time(
     return (asked, hits[0].memory.valid_from or hits[0].memory.created_at) if hits else None
 
 
-def _vector(text: str, embedder: Embedder | None, store: Store) -> Callable[[], Any]:
+def _start_embedding(text: str, embedder: Embedder | None, store: Store) -> Callable[[], Any]:
     """Starts embedding a question in another thread; the result is waited for when it is needed."""
     if embedder is None or not text.strip():
         return lambda: None
     return submit_ahead(_workers(), lambda: store.embed_question(text, embedder)).result
 
 
-def _between(vector: Callable[[], Any], hypothesis: str, embedder: Embedder) -> Callable[[], Any]:
+def _blend_hypothesis(
+    vector: Callable[[], Any], hypothesis: str, embedder: Embedder
+) -> Callable[[], Any]:
     """Half way between the question and what an answer might say."""
     import numpy as np
 
@@ -193,20 +195,20 @@ def _gather(
     def find(filter: Filter) -> Pool:
         return gather(query, store, filter, vector, model, ask.mode, ask.limit + ask.offset)
 
-    filter = _narrowed(ask.filter, query)
+    filter = _narrow_filter(ask.filter, query)
     pool = find(filter)
     if not pool.candidates and (query.entities or query.kinds_meant):
         # Nothing is known of that name: `@property` in a question about code was no mention of a person. Nor of that kind.
-        filter = _narrowed(ask.filter, query._replace(entities=(), kinds_meant=False))
+        filter = _narrow_filter(ask.filter, query._replace(entities=(), kinds_meant=False))
         pool = find(filter)
     if then is ask.filter:
         return pool, filter, frozenset()
-    past = find(_narrowed(then, query))
+    past = find(_narrow_filter(then, query))
     held = frozenset(candidate.key for candidate in past.candidates)
     return join_pools(past, pool), filter, held
 
 
-def _narrowed(filter: Filter, query: Query) -> Filter:
+def _narrow_filter(filter: Filter, query: Query) -> Filter:
     """What the question itself demands, where the caller did not say otherwise: "open questions" means only those."""
     demanded = query.answered is not None or query.kinds_only or query.kinds_meant
     if not demanded and not query.entities:
@@ -251,7 +253,7 @@ def _in_time(created: float, query: Query) -> bool:
 # Telling
 
 
-def _strange(hits: Sequence[Hit], embedder: Embedder | None, ask: Ask, query: Query) -> bool:
+def _is_strange(hits: Sequence[Hit], embedder: Embedder | None, ask: Ask, query: Query) -> bool:
     """Whether even the best of the hits is no nearer to the question than memories about something else are."""
     if embedder is None or ask.offset or query.strict or query.kinds:
         return False

@@ -203,7 +203,7 @@ def _choose_terms(tokens: list[Token], head: str) -> tuple[list[Token], list[Ter
     terms = [term for token in kept for term in token.terms]
     terms = terms or [term for token in kept for term in token.stops]
     if not head.isascii() and not excluded:
-        terms = [part for term in terms for part in _spread(term)]
+        terms = [part for term in terms for part in _split_unspaced(term)]
     terms = _unique(terms)[:TERM_LIMIT]
     if terms and excluded:
         expression = _chain("or", terms)
@@ -212,7 +212,7 @@ def _choose_terms(tokens: list[Token], head: str) -> tuple[list[Token], list[Ter
     return kept, terms, expression
 
 
-def _spread(term: Term) -> list[Term]:
+def _split_unspaced(term: Term) -> list[Term]:
     """A run of a script without spaces is a whole clause. Like a clause of words it is found by any part of it: two characters."""
     text = term.text
     if (
@@ -581,7 +581,7 @@ def _cues(prose: str) -> tuple[tuple[str, ...], bool | None]:
         kind, hint, pattern = cue.split(" :: ")
         if hint in text and re.search(pattern, text):
             cued.append(kind)
-    kinds = _distinct([*_listed(text.split()), *(kind.rstrip("!") for kind in cued)])
+    kinds = _distinct([*_find_list_kind(text.split()), *(kind.rstrip("!") for kind in cued)])
     return kinds, False if any(kind.endswith("!") for kind in cued) else None
 
 
@@ -593,7 +593,7 @@ def _only_asks(text: str, asking: frozenset[str]) -> bool:
     )
 
 
-def _listed(words: list[str]) -> list[str]:
+def _find_list_kind(words: list[str]) -> list[str]:
     """The kind that a question begins with: "list all decisions", "gotchas about X"."""
     place = next((place for place, word in enumerate(words) if word not in LIST_LEADS), len(words))
     if place == len(words):

@@ -94,12 +94,12 @@ def choose(
     most: int,
 ) -> tuple[list[tuple[float, Candidate]], int]:
     """The best with their scores, and how many there are in all."""
-    found = [one for one in _said_once(candidates, scored) if one[0] >= threshold]
+    found = [one for one in _keep_one_of_turn_and_idea(candidates, scored) if one[0] >= threshold]
     ranked = sorted(found, key=lambda one: (-one[0], -one[1].created_at, one[1].key))
     return ranked[:most], len(found)
 
 
-def _said_once(
+def _keep_one_of_turn_and_idea(
     candidates: Sequence[Candidate], scored: Sequence[float]
 ) -> list[tuple[float, Candidate]]:
     """An idea stands in the turn it was taken from. It stands for both, unless the turn fits much better."""

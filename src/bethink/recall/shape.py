@@ -161,7 +161,7 @@ def dual(
         used += cost
         details.append(shaped)
     if around:
-        used = _beside(answer.hits, details, max_tokens, used, around)
+        used = _add_surroundings(answer.hits, details, max_tokens, used, around)
     return Dual(
         tuple(index),
         tuple(details),
@@ -173,7 +173,7 @@ def dual(
     )
 
 
-def _beside(
+def _add_surroundings(
     hits: Sequence[Hit],
     details: list[dict[str, Any]],
     max_tokens: int,
@@ -281,7 +281,7 @@ def choose_excerpt(text: str, wanted: Sought | None, room: int) -> tuple[int, in
     if len(text) <= room:
         return 0, len(text)
     marks = find_places(text, wanted) if wanted else []
-    start = _densest(text, marks, room * 3 // 4)
+    start = _find_densest(text, marks, room * 3 // 4)
     if start < room // 2:
         start = 0
     else:
@@ -293,7 +293,7 @@ def choose_excerpt(text: str, wanted: Sought | None, room: int) -> tuple[int, in
     return start, gap if gap > start else end
 
 
-def _densest(text: str, marks: list[tuple[int, int]], room: int) -> int:
+def _find_densest(text: str, marks: list[tuple[int, int]], room: int) -> int:
     best, where = 0, 0
     for at, (start, _) in enumerate(marks):
         words = set()

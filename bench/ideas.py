@@ -16,9 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from common import table, told
 
-from bethink.config import load
-from bethink.embed import open_embedder
-from bethink.embed.models import DEFAULT
 from bethink.ingest import intents
 from bethink.ingest.intents import LABELS
 
@@ -53,12 +50,6 @@ def rows(path: Path) -> list[Row]:
         label, role, firm, text = line.split("\t")
         found.append(Row(label, role, firm == "firm", text))
     return found
-
-
-def embedder():
-    """The default model as a function of texts, one vector for each."""
-    found = open_embedder(load(overrides={"embedding": DEFAULT}), window=128)
-    return lambda texts: np.stack([matrix[0] for matrix in found.documents(list(texts))])
 
 
 def vocabulary(texts: Sequence[str]) -> list[str]:
@@ -169,7 +160,7 @@ def thresholds(found: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.maximum(least, 0.3)
 
 
-def train(embed) -> None:
+def train() -> None:
     given = rows(intents.TRAINING)
     texts, labels = (
         [row.text for row in given],
@@ -177,23 +168,16 @@ def train(embed) -> None:
     )
     known = vocabulary(texts)
     cues = readings(texts, known)
-    vectors = embed([intents.PROMPT + intents.trim_sentence(text) for text in texts])
-    centre = vectors.mean(axis=0)
-    both = np.hstack([cues, intents.centre_vectors(vectors, centre)])
+    found = crossed(cues, labels)
     stored = {
         "grams": np.frombuffer("\n".join(known).encode(), np.uint8),
         "digest": np.frombuffer(intents.digest(), np.uint8),
-        "probe": embed([intents.PROMPT + intents.PROBE])[0].astype(np.float16),
-        "centre": centre.astype(np.float16),
+        "cues": fit(cues, labels).astype(np.float16),
+        "least_cues": thresholds(found, labels),
     }
-    for name, features in (("cues", cues), ("both", both)):
-        found = crossed(features, labels)
-        stored[name] = fit(features, labels).astype(np.float16)
-        stored["least_" + name] = thresholds(found, labels)
-        told(
-            f"{name}: {features.shape[1]} features, accuracy in cross-validation {(found.argmax(axis=1) == labels).mean():.3f}"
-        )
-        table(measured(labels, kept(found, stored["least_" + name])))
+    right = (found.argmax(axis=1) == labels).mean()
+    told(f"{cues.shape[1]} features, accuracy in cross-validation {right:.3f}")
+    table(measured(labels, kept(found, stored["least_cues"])))
     np.savez_compressed(intents.WEIGHTS, **stored)
     told(f"{intents.WEIGHTS}: {intents.WEIGHTS.stat().st_size:,} bytes")
 
@@ -230,41 +214,19 @@ def confusion(labels: np.ndarray, given: np.ndarray) -> list[list[object]]:
     ]
 
 
-def evaluate(path: Path, embed) -> None:
+def evaluate(path: Path) -> None:
     given = rows(path)
     labels = np.array([LABELS.index(row.label) for row in given])
     texts = [row.text for row in given]
-    for name, used in (("cues and words only", None), ("cues, words and vectors", embed)):
-        found = np.array([LABELS.index(judged.kind) for judged in intents.judge(texts, used)])
-        print(f"{path.name}, {len(given)} sentences, {name}")
-        table(measured(labels, found))
+    found = np.array([LABELS.index(judged.kind) for judged in intents.judge(texts)])
+    print(f"{path.name}, {len(given)} sentences")
+    table(measured(labels, found))
     table(confusion(labels, found))
     firm = np.array([intents.strength(row.text) >= intents.FIRM for row in given])
     stated = np.array([row.firm for row in given])
     worth = labels != LABELS.index("none")
     print(
         f"firm or tentative: {(firm == stated)[worth].mean():.3f} right; of {int((~stated & worth).sum())} tentative ones {(~firm & ~stated & worth).sum()} found"
-    )
-    alone(path, embed)
-
-
-def alone(path: Path, embed) -> None:
-    """What vectors alone would do, with weights made for the purpose and thresholds chosen alike."""
-    given, held = rows(intents.TRAINING), rows(path)
-    vectors = embed([intents.PROMPT + intents.trim_sentence(row.text) for row in given])
-    features = intents.centre_vectors(vectors, vectors.mean(axis=0))
-    labels = np.array([LABELS.index(row.label) for row in given])
-    least = thresholds(crossed(features, labels), labels)
-    asked = intents.centre_vectors(
-        embed([intents.PROMPT + intents.trim_sentence(row.text) for row in held]),
-        vectors.mean(axis=0),
-    )
-    print("vectors only")
-    table(
-        measured(
-            np.array([LABELS.index(row.label) for row in held]),
-            kept(chances(asked, fit(features, labels)), least),
-        )
     )
 
 
@@ -275,11 +237,10 @@ def main() -> None:
     parser.add_argument("--train", action="store_true")
     parser.add_argument("--held-out", type=Path, nargs="*", default=[HELD_OUT])
     options = parser.parse_args()
-    embed = embedder()
     if options.train:
-        train(embed)
+        train()
     for path in options.held_out:
-        evaluate(path, embed)
+        evaluate(path)
 
 
 if __name__ == "__main__":

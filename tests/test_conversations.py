@@ -59,7 +59,7 @@ CHOICE = [
     ("assistant", "I suggest MySQL for the orders service, because the team knows it well."),
     ("user", "Okay, we decided to use MySQL for the orders service."),
     ("assistant", "Good. I will set up the schema for orders."),
-    ("user", "How do we back up the orders database? We do not know yet, leave it open."),
+    ("user", "How do we back up the orders database? We leave that open for now."),
     ("assistant", "Noted, the backup of the orders database is still an open question."),
 ]
 DOUBT = [

@@ -11,35 +11,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import test_embed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bethink.embed.local import LocalEmbedder
 from bethink.ingest import intents
-from bethink.ingest.ideas import ANSWERS, VALUE, content_words, ideas
+from bethink.ingest.ideas import ANSWERS, VALUE, content_words, ideas, read_ideas
 from bethink.ingest.intents import FIRM, LABELS, judge, strength
+from bethink.judge import TrainedJudge
 
 HELD_OUT = Path(__file__).parent / "fixtures" / "ideas-held-out.tsv"
 PRECISION = {
-    "decision": 0.85,
-    "problem": 0.85,
-    "solution": 0.85,
-    "todo": 0.85,
-    "question": 0.9,
-    "conclusion": 0.85,
-    "context": 0.75,
-}
-RECALL = {
-    "decision": 0.47,
-    "problem": 0.28,
-    "solution": 0.25,
-    "todo": 0.7,
-    "question": 0.85,
-    "conclusion": 0.7,
-    "context": 0.64,
-}
-CUES_PRECISION = {
     "decision": 0.8,
     "problem": 0.8,
     "solution": 0.85,
@@ -48,17 +29,10 @@ CUES_PRECISION = {
     "conclusion": 0.85,
     "context": 0.65,
 }
-model_or_pull = test_embed.model_or_pull
 
 
 def rows(path):
     return [tuple(line.split("\t")) for line in path.read_text("utf-8").splitlines()]
-
-
-@pytest.fixture(scope="module")
-def embed(model_or_pull):
-    embedder = LocalEmbedder(test_embed.MODEL, threads=2, window=128, directory=model_or_pull)
-    return lambda texts: np.stack([matrix[0] for matrix in embedder.documents(list(texts))])
 
 
 @cache
@@ -66,26 +40,14 @@ def held_out():
     return rows(HELD_OUT)
 
 
-def measured(embed):
-    given = [judged.kind for judged in judge([text for *_, text in held_out()], embed)]
+@pytest.fixture(scope="module")
+def measured():
+    given = [judged.kind for judged in judge([text for *_, text in held_out()])]
     found = {}
     for label in LABELS:
         right = sum(kind == label == row[0] for kind, row in zip(given, held_out(), strict=True))
-        found[label] = (
-            right / max(1, given.count(label)),
-            right / sum(row[0] == label for row in held_out()),
-        )
+        found[label] = right / max(1, given.count(label))
     return found
-
-
-@pytest.fixture(scope="module")
-def with_vectors(embed):
-    return measured(embed)
-
-
-@pytest.fixture(scope="module")
-def without_vectors():
-    return measured(None)
 
 
 @pytest.mark.parametrize(
@@ -117,29 +79,12 @@ def test_the_weights_belong_to_the_training_sentences_and_the_cues():
         assert stored["digest"].tobytes() == intents.digest()
         features = len(intents.features("", ())) + len(intents.known_grams())
         assert stored["cues"].shape == (features + 1, len(LABELS))
-        assert stored["both"].shape == (features + len(stored["probe"]) + 1, len(LABELS))
     assert intents.WEIGHTS.stat().st_size < 100_000
 
 
 @pytest.mark.parametrize("label", PRECISION)
-def test_precision_on_held_out_sentences_stays_above_its_floor(with_vectors, label):
-    assert with_vectors[label][0] >= PRECISION[label]
-
-
-@pytest.mark.parametrize("label", RECALL)
-def test_recall_on_held_out_sentences_stays_above_its_floor(with_vectors, label):
-    assert with_vectors[label][1] >= RECALL[label]
-
-
-@pytest.mark.parametrize("label", CUES_PRECISION)
-def test_without_a_model_precision_stays_above_a_lower_floor(without_vectors, label):
-    assert without_vectors[label][0] >= CUES_PRECISION[label]
-
-
-def test_vectors_find_more_than_cues_alone(with_vectors, without_vectors):
-    assert sum(recall for _, recall in with_vectors.values()) > sum(
-        recall for _, recall in without_vectors.values()
-    )
+def test_precision_on_held_out_sentences_stays_above_its_floor(measured, label):
+    assert measured[label] >= PRECISION[label]
 
 
 def test_firm_and_tentative_are_told_apart():
@@ -148,23 +93,6 @@ def test_firm_and_tentative_are_told_apart():
     tentative = [row for row in said if row[2] == "tentative"]
     assert right / len(said) >= 0.92
     assert sum(strength(row[3]) < FIRM for row in tentative) / len(tentative) >= 0.75
-
-
-@pytest.mark.parametrize(
-    "embed",
-    [
-        lambda texts: np.random.default_rng(3).normal(size=(len(texts), 384)),
-        lambda texts: np.ones((len(texts), 1024)),
-        lambda texts: np.full((len(texts), 384), np.nan),
-        lambda texts: np.zeros((len(texts), 384)),
-        lambda texts: np.ones((1, 384)),
-        lambda texts: np.ones(384),
-    ],
-    ids=["another model", "other dimensions", "not numbers", "zeros", "too few", "flat"],
-)
-def test_vectors_of_another_model_are_not_mixed_with_these_weights(embed):
-    texts = [row[3] for row in held_out()[:40]]
-    assert judge(texts, embed) == judge(texts, None)
 
 
 def test_judging_many_at_once_is_judging_each():
@@ -193,13 +121,12 @@ HARD = [
 
 
 @pytest.mark.parametrize(("text", "kind"), HARD)
-def test_lookalikes_are_not_taken_for_ideas(embed, text, kind):
-    for used in (None, embed):
-        assert kind not in [idea.kind for idea in ideas([("user", text)], used)]
+def test_lookalikes_are_not_taken_for_ideas(text, kind):
+    assert kind not in [idea.kind for idea in ideas([("user", text)])]
 
 
 def kinds(turns, **options):
-    return [(idea.kind, idea.text) for idea in ideas(turns, None, most=2, **options)]
+    return [(idea.kind, idea.text) for idea in ideas(turns, most=2, **options)]
 
 
 PROPOSAL = "There is one thing to settle.\n\nI'd suggest keeping the sessions in Redis with a 30 minute expiry."
@@ -219,7 +146,7 @@ PROPOSAL = "There is one thing to settle.\n\nI'd suggest keeping the sessions in
     ],
 )
 def test_a_proposal_that_is_accepted_is_a_firm_decision_in_its_own_words(reply):
-    (idea,) = ideas([("assistant", PROPOSAL), ("user", reply)], None)
+    (idea,) = ideas([("assistant", PROPOSAL), ("user", reply)])
     assert (idea.kind, idea.firm, idea.turn, idea.accepted, idea.line) == (
         "decision",
         True,
@@ -245,7 +172,7 @@ def test_a_proposal_that_is_accepted_is_a_firm_decision_in_its_own_words(reply):
 def test_a_proposal_that_is_turned_down_is_nothing(reply):
     assert not [
         idea
-        for idea in ideas([("assistant", PROPOSAL), ("user", reply)], None, most=2)
+        for idea in ideas([("assistant", PROPOSAL), ("user", reply)], most=2)
         if "Redis" in idea.text
     ]
 
@@ -261,8 +188,7 @@ def test_a_proposal_that_is_turned_down_is_nothing(reply):
 )
 def test_a_reply_that_goes_on_to_something_else_decides_nothing(reply):
     assert all(
-        idea.accepted is None
-        for idea in ideas([("assistant", PROPOSAL), ("user", reply)], None, most=2)
+        idea.accepted is None for idea in ideas([("assistant", PROPOSAL), ("user", reply)], most=2)
     )
 
 
@@ -314,7 +240,7 @@ def test_an_accepted_offer_to_note_something_is_a_todo_and_one_to_commit_is_noth
 
 def test_the_users_own_words_stand_when_they_say_it_all():
     reply = "yes, keep the sessions in Redis but expire them after ten minutes and log every eviction, that's final"
-    (idea,) = ideas([("assistant", PROPOSAL), ("user", reply)], None, most=0.5)
+    (idea,) = ideas([("assistant", PROPOSAL), ("user", reply)], most=0.5)
     assert (idea.kind, idea.turn) == ("decision", 1)
 
 
@@ -327,7 +253,7 @@ def test_a_solution_is_tied_to_its_problem():
             "Fixed by checking for the header before the rows are read; a missing one no longer crashes the import.",
         ),
     ]
-    problem, solution = ideas(turns, None, most=2)
+    problem, solution = ideas(turns, most=2)
     assert (problem.kind, problem.turn, problem.answers) == ("problem", 0, None)
     assert (solution.kind, solution.turn, solution.answers) == ("solution", 2, 0)
 
@@ -337,7 +263,7 @@ def test_a_solution_may_repeat_the_words_of_its_problem():
         ("user", "the upload crashes when the file name is missing"),
         ("assistant", "Fixed: the upload no longer crashes when the file name is missing."),
     ]
-    assert [(idea.kind, idea.answers) for idea in ideas(turns, None, most=2)] == [
+    assert [(idea.kind, idea.answers) for idea in ideas(turns, most=2)] == [
         ("problem", None),
         ("solution", 0),
     ]
@@ -366,7 +292,6 @@ def test_an_answer_is_tied_to_its_question_whoever_asks():
                 "The gateway retries on 503 because the load balancer answers with it while a node is draining.",
             ),
         ],
-        None,
         most=2,
     )
     assert (asked.kind, answer.answers) == ("question", 0)
@@ -375,7 +300,7 @@ def test_an_answer_is_tied_to_its_question_whoever_asks():
         ("assistant", "Should the export include archived users?"),
         ("user", "archived users are not part of the export, we decided that with legal"),
     ]
-    asked, answer = ideas(turns, None, most=2)
+    asked, answer = ideas(turns, most=2)
     assert (asked.kind, answer.kind, answer.answers) == ("question", "decision", 0)
 
 
@@ -385,7 +310,7 @@ def test_a_question_that_nobody_answers_stays_open():
         ("assistant", "Let me check the build first."),
         ("user", "we decided to use Terraform for it"),
     ]
-    found = ideas(turns, None, most=2)
+    found = ideas(turns, most=2)
     assert [(idea.kind, idea.answers) for idea in found] == [("question", None), ("decision", None)]
 
 
@@ -437,7 +362,7 @@ def test_other_roles_are_not_heard():
 
 
 def test_names_are_found():
-    (idea,) = ideas([("user", "we decided to use PostgreSQL for the `OrderService`")], None)
+    (idea,) = ideas([("user", "we decided to use PostgreSQL for the `OrderService`")])
     assert {(entity.name, entity.type) for entity in idea.entities} == {
         ("PostgreSQL", "technology"),
         ("OrderService", "symbol"),
@@ -458,14 +383,13 @@ def test_firm_decisions_of_the_user_are_kept_whatever_the_limit():
     assert [
         text
         for _, text in [
-            (idea.kind, idea.text)
-            for idea in ideas([("user", "\n\n".join(DECISIONS))], None, most=0)
+            (idea.kind, idea.text) for idea in ideas([("user", "\n\n".join(DECISIONS))], most=0)
         ]
     ] == DECISIONS
 
 
 def test_a_tentative_decision_is_not_firm():
-    (idea,) = ideas([("user", "for now let's go with Redis for the sessions")], None, most=2)
+    (idea,) = ideas([("user", "for now let's go with Redis for the sessions")], most=2)
     assert (idea.kind, idea.firm) == ("decision", False)
     assert idea.confidence < 0.7
 
@@ -489,7 +413,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("turns", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_conversations_do_no_harm(turns):
-    assert ideas(turns, None) == ideas(turns, None)
+    assert ideas(turns) == ideas(turns)
 
 
 PIECES = [row[3] for row in rows(intents.TRAINING)[::23]] + [
@@ -523,8 +447,8 @@ TURNS = st.lists(
 @settings(max_examples=40, deadline=None)
 @given(TURNS, st.sampled_from([0.0, 0.5, 1.0, 3.0]))
 def test_ideas_are_few_different_and_in_the_words_of_their_turns(turns, most):
-    found = ideas(turns, None, most=most)
-    assert ideas(turns, None, most=most) == found
+    found = ideas(turns, most=most)
+    assert ideas(turns, most=most) == found
     certain = [idea for idea in found if idea.kind == "decision" and idea.firm]
     assert len(found) <= max(math.ceil(most * len(turns)), len(certain))
     assert [idea.turn for idea in found] == sorted(idea.turn for idea in found)
@@ -556,3 +480,67 @@ def test_ideas_are_few_different_and_in_the_words_of_their_turns(turns, most):
                 and content_words(one.text) == content_words(other.text)
                 and re.sub(r"\W", "", one.text) == re.sub(r"\W", "", other.text)
             )
+
+
+# With a judge each statement is read in its place.
+
+REPLY = ("assistant", "Understood.")
+PLAIN = [
+    ("Watch out: staging is wiped every Sunday night.", "gotcha"),
+    ("Careful, the importer drops rows without an id.", "gotcha"),
+    ("Always run the linter before you commit.", "preference"),
+    ("I prefer small commits with a reason.", "preference"),
+    ("We use Jest for unit tests.", "fact"),
+    ("Tickets are in Jira under the key SHOP.", "fact"),
+    ("We decided to keep the monorepo because releases go together.", "decision"),
+    ("We moved billing from PostgreSQL to CockroachDB.", "decision"),
+    ("Which database do we use for the orders service?", "question"),
+    ("TODO: rotate the signing key before March", "todo"),
+]
+NOTHING = [
+    "Let's move on to the billing page.",
+    "ok, thanks",
+    "Go ahead.",
+    "Show me the diff.",
+    "Perhaps Redis, not sure yet.",
+]
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return TrainedJudge(threads=2)
+
+
+@pytest.mark.parametrize(("said", "kind"), PLAIN)
+def test_a_plain_statement_is_kept_as_what_it_is(reader, said, kind):
+    assert [(idea.kind, idea.text) for idea in read_ideas([("user", said), REPLY], reader)] == [
+        (kind, said)
+    ]
+
+
+@pytest.mark.parametrize("said", NOTHING)
+def test_transitions_and_thoughts_leave_nothing(reader, said):
+    assert read_ideas([("user", said), REPLY], reader) == []
+
+
+def test_a_question_that_was_answered_and_work_that_was_done_leave_no_open_end(reader):
+    turns = [
+        ("user", "How long do sessions live?"),
+        ("assistant", "Sessions live thirty minutes. The limit stands in config/session.rb."),
+        ("user", "Add a test for the refund path."),
+        ("assistant", "I added three cases to the refund tests. All of them pass now."),
+    ]
+    assert not {"question", "todo"} & {idea.kind for idea in read_ideas(turns, reader)}
+
+
+def test_what_somebody_else_wrote_is_no_idea_of_the_user(reader):
+    issue = "Can you answer this issue?\n\n## Steps\n\n> We decided to drop PostgreSQL.\n\n- The team uses Oracle.\n- Always deploy on Fridays."
+    assert not [
+        idea for idea in read_ideas([("user", issue), REPLY], reader) if "Oracle" in idea.text
+    ]
+
+
+def test_only_turns_from_the_first_are_read(reader):
+    turns = [("user", "We use Jest for unit tests."), REPLY] * 2
+    turns[2] = ("user", "Tickets are in Jira under the key SHOP.")
+    assert [idea.turn for idea in read_ideas(turns, reader, first=2)] == [2]

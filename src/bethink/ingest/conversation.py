@@ -8,7 +8,7 @@ line they were said at. Nothing here writes: the batch is for the caller to put 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from bethink.hosts.base import Turn, hash_words, shorten
 from bethink.ingest import advice, topics
 from bethink.ingest.compare import WriteOptions, compare
 from bethink.ingest.extract import extract
-from bethink.ingest.ideas import Idea, ideas
+from bethink.ingest.ideas import Idea, ideas, read_ideas
 from bethink.ingest.lexicon import compile_pattern, fold_case
 from bethink.ingest.pasted import is_mostly_pasted
 from bethink.ingest.pipeline import (
@@ -397,8 +397,11 @@ def _find_ideas(recipe: Recipe, spoken: Sequence[HeardTurn]) -> list[Idea]:
     turns = before + [(one.speaker, one.memory.content) for one in spoken]
     first = len(before)
     advised = advice.ask_ideas(recipe.model, turns, first) if recipe.model and spoken else None
-    vectors = _first_windows(recipe) if recipe.embedder else None
-    found = ideas(turns, vectors) if advised is None else advised
+    judge = recipe.options.judge() if advised is None and spoken else None
+    if advised is not None:
+        found = advised
+    else:
+        found = read_ideas(turns, judge, first) if judge else ideas(turns)
     fresh = [
         at
         for at, idea in enumerate(found)
@@ -433,15 +436,6 @@ def _load_earlier(recipe: Recipe) -> list[tuple[str, str]]:
 def _find_speaker(turn: Memory) -> str:
     planned = turn.metadata.get("origin") == "plan"
     return "assistant" if planned else str(turn.metadata.get("role", "user"))
-
-
-def _first_windows(recipe: Recipe) -> Callable[[Sequence[str]], Any]:
-    def vectors(texts: Sequence[str]) -> Any:
-        import numpy as np
-
-        return np.array([own[0] for own in recipe.embed(texts)], np.float32)
-
-    return vectors
 
 
 def _remember_ideas(

@@ -1,11 +1,11 @@
-"""A conversation → the few ideas in it worth keeping: decisions, conclusions, questions, problems, solutions, to-dos, context.
+"""A conversation → the few ideas in it worth keeping: decisions, preferences, gotchas, facts, problems, solutions, to-dos, questions.
 
-`sentences` finds the statements, `intents` says what each one is; here the turns are read together. A proposal that the
-user takes up is a decision, one that is turned down is nothing; an answer is tied to its question and a solution to its
-problem; what repeats is dropped; and of the rest the most valuable are chosen, at most about one for every two turns that
-say something. An idea's text is always text of its turn: nothing is worded anew.
+`sentences` finds the statements. With a judge each one is read in its place: what was asked, what stands beside it, what the
+other said to it (`read_ideas`). Without one, `intents` says what each is by its words alone, and the turns are read together
+by rules (`ideas`): a proposal that the user takes up is a decision, an answer is tied to its question. Either way what repeats
+is dropped, and an idea's text is always text of its turn: nothing is worded anew.
 
-This module knows no store, no clock and no model: vectors come from a function that is given, or not at all.
+This module knows no store and no clock; the judge is given, or there is none.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from bethink.ingest.extract import entities
-from bethink.ingest.intents import FIRM, LABELS, Embed, Intent, judge, strength
-from bethink.ingest.lexicon import FILLER, compile_pattern, fold_case, word_set
+from bethink.ingest.intents import FIRM, LABELS, Intent, judge, strength
+from bethink.ingest.lexicon import FILLER, compile_pattern, cue_scores, fold_case, word_set
 from bethink.ingest.pasted import find_pasted
-from bethink.ingest.sentences import Statement, statements
+from bethink.ingest.sentences import LONGEST, Statement, statements
 from bethink.ingest.wording import contrasts, find_change
+from bethink.judge import Judge, Reading, asks
 from bethink.types import Entity
 
 # What an idea of each kind is worth to somebody who comes back in a month.
@@ -123,6 +124,26 @@ _VERB = (
 )
 
 
+# How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
+# reader would keep, on 22 labelled conversations that the judge never saw (bench/LOG.md, 2026-11-16).
+KEPT = {"user": 0.16, "assistant": 0.16, "working": 0.2}
+SPEAKERS = ("user", "assistant")
+LASTING = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
+# A heading or a label in the user's own words is believed whatever the judge says.
+ANNOUNCED = {"conclusion": "fact", "context": "fact"}
+STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do
+TENTATIVE = 0.5  # strength below which a user only thinks aloud
+CUED = 3.0  # of the lexicon's cues: "watch out" is a gotcha, "always" and "I prefer" a preference
+SHORT_REPLY = 30  # characters of a turn without a statement that is a reply: "yes, do that"
+NEIGHBOURS = (
+    8,
+    20,
+    14,
+    20,
+    16,
+)  # words of heading, above, below, asked and reply that the judge sees
+
+
 class Idea(NamedTuple):
     kind: str  # decision conclusion question problem solution todo context
     text: str  # words of its turn
@@ -136,6 +157,154 @@ class Idea(NamedTuple):
     accepted: int | None = None  # index of the user's turn that took this proposal up
     line: int = 0  # of the turn, from 0, where it begins
     pasted: bool = False  # it stands in a part of the user's turn that somebody else wrote
+
+
+class PlacedStatement(NamedTuple):
+    """A statement, where it stands, and what the judge is told about that place."""
+
+    turn: int
+    speaker: (
+        str  # user, assistant, or working: an assistant that goes on without a word from the user
+    )
+    statement: Statement
+    context: str
+    text: str  # with the sentence of its paragraph that goes on from it
+    replied: bool  # the other said something of substance to it
+    last: bool  # of a user, or nobody but the assistant has spoken since
+
+
+def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -> list[Idea]:
+    """The ideas of a conversation in order, each statement from the turn `first` on read in its place by the judge."""
+    placed = [
+        each
+        for each in place_statements(turns)
+        if each.turn >= first and (each.speaker != "working" or not _is_momentary(each.statement))
+    ]
+    readings = judge.read([(each.context, each.statement.text) for each in placed])
+    pasted = {at: find_pasted(text) for at, (role, text) in enumerate(turns) if role == "user"}
+    found = []
+    for each, reading in zip(placed, readings, strict=True):
+        start = pasted.get(each.turn)
+        foreign = start is not None and each.statement.line >= start
+        kind, chance = _name_kind(each, reading)
+        if kind in ("question", "todo"):
+            each = each._replace(text=each.statement.text)
+        if kind != "none" and not foreign:
+            found.append((chance, kind, each))
+    return _keep_different(found)
+
+
+def place_statements(turns: Sequence[tuple[str, str]]) -> Iterator[PlacedStatement]:
+    """The statements of a conversation that say something. The words around each are put as the judge was trained on them:
+    `speaker. heading: above | below | asked | reply`."""
+    said = [statements(text) if role in SPEAKERS else [] for role, text in turns]
+    texts = [
+        " ".join(each.text for each in own) or (text if len(text) < SHORT_REPLY else "")
+        for own, (_, text) in zip(said, turns, strict=True)
+    ]
+    roles = [role for role, _ in turns]
+    heading, above, below, asked, reply = NEIGHBOURS
+    for turn, (role, own) in enumerate(zip(roles, said, strict=True)):
+        before, after = _find_other(roles, turn, -1), _find_other(roles, turn, 1)
+        words = texts[before].split() if before is not None else []
+        question = words[:asked] if role == "assistant" else words[-asked:]
+        answer = texts[after].split()[:reply] if after is not None else []
+        working = role == "assistant" and after != turn + 1 and turn + 1 < len(turns)
+        speaker = "working" if working else role
+        replied = after is not None and _count_statements(said, roles, after) > 1
+        last = role == "user" or after is None
+        for at, each in enumerate(own):
+            if not _says_something(each):
+                continue
+            parts = (
+                " ".join(each.heading.split()[:heading]),
+                " ".join(own[at - 1].text.split()[-above:]) if at else "",
+                " ".join(own[at + 1].text.split()[:below]) if own[at + 1 :] else "",
+                " ".join(question),
+                " ".join(answer),
+            )
+            context = "{}. {}: {} | {} | {} | {}".format(speaker, *parts)
+            yield PlacedStatement(turn, speaker, each, context, _grow(own, at), replied, last)
+
+
+def _find_other(roles: Sequence[str], turn: int, step: int) -> int | None:
+    """The nearest turn of the other speaker, before or after."""
+    at = turn + step
+    while 0 <= at < len(roles) and roles[at] == roles[turn]:
+        at += step
+    return at if 0 <= at < len(roles) else None
+
+
+def _count_statements(said: Sequence[Sequence[Statement]], roles: Sequence[str], at: int) -> int:
+    """How much one speaker says from a turn on until the other speaks."""
+    end = _find_other(roles, at, 1) or len(roles)
+    return sum(_says_something(each) for own in said[at:end] for each in own)
+
+
+def _grow(said: Sequence[Statement], at: int) -> str:
+    """A statement with the next sentence of its paragraph, which often says why, if both are short."""
+    text = said[at].text
+    after = said[at + 1] if said[at + 1 :] else None
+    if after is None or after.line != said[at].line or _is_passing(after) or asks(after.core):
+        return text
+    if text in after.text:
+        return after.text
+    return text if len(text) + len(after.core) >= LONGEST else f"{text} {after.core}"
+
+
+def _name_kind(each: PlacedStatement, reading: Reading) -> tuple[str, float]:
+    """What is kept of a statement and how surely, or "none"."""
+    user, label = each.speaker == "user", each.statement.label
+    likeliest = max(reading.kinds, key=reading.kinds.__getitem__)
+    if label == "todo":  # what an assistant leaves to do is open if nobody went on with it
+        return (label, LABELLED) if each.last else ("none", 0.0)
+    if likeliest in ("question", "todo"):
+        stays = likeliest == "question" or reading.open >= STILL_OPEN
+        return (likeliest, LABELLED) if user and stays and not each.replied else ("none", 0.0)
+    if user and (label or _reports_change(each.statement.core)):
+        return ANNOUNCED.get(label, label) if label else "decision", LABELLED
+    chance = reading.worth * sum(reading.kinds[kind] for kind in LASTING)
+    vague = asks(each.statement.text) or (user and strength(each.statement.core) < TENTATIVE)
+    if chance < KEPT[each.speaker] or vague:
+        return "none", 0.0
+    cues = cue_scores(fold_case(each.statement.core)) if user else {}
+    told = max(LASTING, key=lambda kind: (cues.get(kind, 0.0), reading.kinds[kind]))
+    clear = cues.get(told, 0.0) >= CUED
+    return told if clear else max(LASTING, key=reading.kinds.__getitem__), chance**0.5
+
+
+def _keep_different(found: Sequence[tuple[float, str, PlacedStatement]]) -> list[Idea]:
+    """Of statements that say the same the surest, at most three of a turn, in order."""
+    kept: list[tuple[float, str, PlacedStatement]] = []
+    of_turn: dict[int, int] = {}
+    for chance, kind, each in sorted(found, key=lambda one: -one[0]):
+        if of_turn.get(each.turn, 0) >= PER_TURN or any(_says(other, each) for *_, other in kept):
+            continue
+        kept.append((chance, kind, each))
+        of_turn[each.turn] = of_turn.get(each.turn, 0) + 1
+    kept.sort(key=lambda one: (one[2].turn, one[2].statement.position))
+    return [
+        Idea(
+            kind,
+            each.text,
+            each.turn,
+            chance >= CLEAR or each.speaker == "user",
+            round(chance, 2),
+            entities(each.text),
+            line=each.statement.line,
+        )
+        for chance, kind, each in kept
+    ]
+
+
+def _says(known: PlacedStatement, each: PlacedStatement) -> bool:
+    """Whether what is kept already says it: few words of difference can be the whole difference."""
+    if known.turn == each.turn and each.statement.core in known.text:
+        return True
+    mine, theirs = content_words(each.text), content_words(known.text)
+    shared = len(mine & theirs)
+    alike = shared > 0 and shared >= 0.6 * min(len(mine), len(theirs))
+    return alike and not contrasts(each.text, known.text)
 
 
 class JudgedStatement(NamedTuple):
@@ -178,37 +347,32 @@ class JudgedStatement(NamedTuple):
         return decided and self.chance >= CLEAR and self.strength >= FIRM
 
 
-def ideas(
-    turns: Sequence[tuple[str, str]], embed: Embed | None, *, most: float = 0.5
-) -> list[Idea]:
+def ideas(turns: Sequence[tuple[str, str]], *, most: float = 0.5) -> list[Idea]:
     """The ideas of a conversation in order. `turns` are (role, text); `most` is how many to keep per turn that says something.
 
-    `embed` gives one vector for each of the texts; with the default model sentences are told apart better. The clearly
-    firm decisions of the user are kept, whatever `most` says.
+    The clearly firm decisions of the user are kept, whatever `most` says.
     """
     said = [
         (turn, role, statement)
         for turn, (role, text) in enumerate(turns)
         for statement in _state(role, text)
     ]
-    found = _settle_proposals(
-        _find_replies(_judge_statements(said, embed, turns), embed, turns), turns
-    )
+    found = _settle_proposals(_find_replies(_judge_statements(said, turns), turns), turns)
     substantive = len({turn for turn, _, _ in said})
     return _link_answers(_choose(found, math.ceil(max(most, 0.0) * substantive)))
 
 
 def _state(role: str, text: str) -> Iterator[Statement]:
     """The statements of a turn that say something, greetings and what an agent is about to do aside."""
-    if role not in ("user", "assistant"):
-        return
-    for statement in statements(text):
-        core = fold_case(statement.core)
-        idle = compile_pattern(FILLER).match(core) and not statement.core.endswith("?")
-        if statement.label != "none" and (
-            statement.label or (not idle and len(content_words(core, 2)) > 1)
-        ):
-            yield statement
+    if role in SPEAKERS:
+        yield from filter(_says_something, statements(text))
+
+
+def _says_something(statement: Statement) -> bool:
+    core = fold_case(statement.core)
+    idle = compile_pattern(FILLER).match(core) and not statement.core.endswith("?")
+    words = bool(statement.label) or (not idle and len(content_words(core, 2)) > 1)
+    return statement.label != "none" and words
 
 
 @lru_cache(maxsize=1 << 10)  # each is compared with many
@@ -236,7 +400,6 @@ def is_said(idea: str, turn: str) -> bool:
 
 def _judge_statements(
     said: Sequence[tuple[int, str, Statement]],
-    embed: Embed | None,
     turns: Sequence[tuple[str, str]],
 ) -> list[JudgedStatement]:
     """What each statement is; those that are nothing stay, because they may be proposals. What an assistant says of the moment is
@@ -249,8 +412,7 @@ def _judge_statements(
                 statement.core
                 for (_, _, statement), out in zip(said, momentary, strict=True)
                 if not out
-            ],
-            embed,
+            ]
         )
     )
     found = []
@@ -312,7 +474,7 @@ def _is_passing(statement: Statement) -> bool:
 
 
 def _find_replies(
-    found: Sequence[JudgedStatement], embed: Embed | None, turns: Sequence[tuple[str, str]]
+    found: Sequence[JudgedStatement], turns: Sequence[tuple[str, str]]
 ) -> list[JudgedStatement]:
     """With the replies to the user's questions: a sentence that takes the question's words up is the answer, if no clear idea is."""
     result = list(found)
@@ -332,7 +494,7 @@ def _find_replies(
             chances = dict(
                 zip(
                     LABELS,
-                    result[best].chances or judge([statement.core], embed)[0].chances,
+                    result[best].chances or judge([statement.core])[0].chances,
                     strict=True,
                 )
             )

@@ -1,19 +1,18 @@
 """What one sentence of a conversation is: a decision, a problem, a question … or nothing worth keeping.
 
-A linear classifier over three readings of the sentence: its cue phrases together with those of the lexicon, its
-words with rare ones replaced by what sort of word they are, and, where the default embedding model is at hand, its
-vector. The weights come from labelled sentences (`data/ideas-train.tsv`) and are made by `bench/ideas.py --train`; with
-another model, or with none, cues and words alone decide, under stricter thresholds.
+For conversations that no judge reads. A linear classifier over two readings of the sentence: its cue phrases together with
+those of the lexicon, and its words with rare ones replaced by what sort of word they are. The weights come from labelled
+sentences (`data/ideas-train.tsv`) and are made by `bench/ideas.py --train`.
 
 This module sees single sentences. It knows no conversation, no store and no clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.ingest.lexicon import (
     DATA,
@@ -34,20 +33,13 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
 
-Embed = Callable[[Sequence[str]], Any]
-
 LABELS = ("decision", "conclusion", "question", "problem", "solution", "todo", "context", "none")
 TRAINING = DATA / "ideas-train.tsv"
 WEIGHTS = DATA / "ideas.npz"
-# The default model was trained to read questions behind this line, and sorts sentences better with it (bench/LOG.md).
-PROMPT = "Represent this sentence for searching relevant passages: "
-# Tells whether an embedder is the one that the weights were made with: its vector is kept beside them.
-PROBE = "We keep the weights of this classifier beside the vector of this sentence."
-SAME_MODEL = 0.99  # cosine; the same model on another processor gives .999, another model below .9
 LONGEST = 60  # words of a sentence that are looked at
 FIRM = 0.7  # strength from which a statement counts as firm
 BATCH = 512  # sentences judged at once
-EMBEDDED = 600  # characters of a sentence that are embedded
+READ = 600  # characters of a sentence that are looked at
 
 # What the training told apart: words by what they speak of.
 SORTS = ("bad", "remedy", "choice", "need", "find", "talk", "ask", "hedge")
@@ -59,32 +51,29 @@ class Intent(NamedTuple):
     chances: tuple[float, ...]  # of every label, in the order of LABELS
 
 
-def judge(texts: Sequence[str], embed: Embed | None = None) -> list[Intent]:
+def judge(texts: Sequence[str]) -> list[Intent]:
     """What each sentence is. Below the threshold of its likeliest label a sentence is nothing: `none`."""
     return [
         found
         for start in range(0, len(texts), BATCH)
-        for found in _judge_batch(texts[start : start + BATCH], embed)
+        for found in _judge_batch(texts[start : start + BATCH])
     ]
 
 
-def _judge_batch(texts: Sequence[str], embed: Embed | None) -> list[Intent]:
+def _judge_batch(texts: Sequence[str]) -> list[Intent]:
     import numpy as np
 
     weights = _weights()
-    vectors = _vectors(texts, embed, weights)
-    own = weights["cues"] if vectors is None else weights["both"]
+    own = weights["cues"]
     read = [read_sentence(text) for text in texts]
     dense = np.array([shape for shape, _ in read], dtype=np.float32)
     width, end = dense.shape[1], dense.shape[1] + len(known_grams())
     # Of thousands of runs of words a sentence holds a few: their weights are added up instead of multiplying by noughts.
     scores = np.einsum("ij,jk->ik", dense, own[:width]) + own[-1]
     scores += np.stack([own[width:end][list(places)].sum(axis=0) for _, places in read])
-    if vectors is not None:
-        scores += vectors @ own[end:-1]
     chances = np.exp(scores - scores.max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)
-    least = weights["least_cues" if vectors is None else "least_both"]
+    least = weights["least_cues"]
     likeliest = chances.argmax(axis=1).tolist()
     enough = (chances >= least).tolist()
     return [
@@ -93,41 +82,13 @@ def _judge_batch(texts: Sequence[str], embed: Embed | None) -> list[Intent]:
     ]
 
 
-def _vectors(
-    texts: Sequence[str], embed: Embed | None, weights: dict[str, Matrix]
-) -> Matrix | None:
-    """Vectors as the weights expect them, or None without an embedder, or with another one than the weights know."""
-    if embed is None:
-        return None
-    import numpy as np
-
-    found = np.asarray(
-        embed([PROMPT + PROBE, *(PROMPT + trim_sentence(text) for text in texts)]), dtype=np.float32
-    )
-    probe = weights["probe"]
-    if found.shape != (len(texts) + 1, len(probe)) or not np.isfinite(found).all():
-        return None
-    if found[0] @ probe <= SAME_MODEL * np.linalg.norm(found[0]) * np.linalg.norm(probe):
-        return None
-    return centre_vectors(found[1:], weights["centre"])
-
-
-def centre_vectors(vectors: Matrix, centre: Matrix) -> Matrix:
-    """What sets a vector apart from the mean of all, brought to the size of the other features."""
-    import numpy as np
-
-    apart = vectors - centre
-    length = np.linalg.norm(apart, axis=1, keepdims=True)
-    return np.asarray(4 * apart / np.where(length == 0, 1, length), dtype=np.float32)
-
-
 def digest() -> bytes:
     """Of what the weights were made from; kept beside them, so that a test can tell when they are out of date."""
     import hashlib
 
     patterns = [[pattern for _, pattern in cue.phrases] for cue in cues()["phrase"]]
     sorts = [sorted(word_set(f"sort_{name}")) for name in SORTS]
-    seen = repr((patterns, sorts, LABELS, PROMPT)).encode()
+    seen = repr((patterns, sorts, LABELS)).encode()
     return hashlib.sha256(TRAINING.read_bytes() + seen).digest()
 
 
@@ -157,7 +118,7 @@ def known_grams() -> dict[str, int]:
 
 def trim_sentence(text: str) -> str:
     """The sentence without what only its writer's habits put there: white space, the full stop."""
-    return " ".join(text[:EMBEDDED].split()).rstrip(" .")
+    return " ".join(text[:READ].split()).rstrip(" .")
 
 
 def read_sentence(text: str) -> tuple[list[float], list[int]]:

@@ -171,7 +171,7 @@ GREETING = (
 # An agent telling what it does next. It says nothing worth keeping beyond the moment.
 FILLER = (
     r"(?:(?:(?:ok|okay|good|great|alright|done|sure|right|yes|now|next|first|then|also|finally)[,.:]? )*(?:let me"
-    r"|let's (?:check|look|see|start|continue|try|run|verify|read)"
+    r"|let(?:'s| us) (?:check|look|see|start|continue|try|run|verify|read|move on|go on|get back|go back)"
     r"|i(?:'ll| will) (?:now |also |just |then |next )?(?:check|look|read|run|inspect|patch|update|add|rerun"
     r"|start|commit|verify|apply|begin|create|take|go ahead|wait|see|fix|review|search|open|list|try|continue|proceed|push|trace)"
     r"|i(?:'m| am) (?:now |also |going to |just )?(?:check|read|look|patch|updat|add|review|runn|stag|committ"

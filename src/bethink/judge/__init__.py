@@ -40,6 +40,11 @@ IMPOSSIBLE = {
 }
 
 
+# How well a statement must fit a question to answer it. Of 189 that are about the same subject and answer something else,
+# relations alone take .17 for answers, with this bar .01; of 211 answers .85 are found (bench/LOG.md, 2026-11-16).
+FITTING = -1.1
+
+
 class Judgement(NamedTuple):
     relation: str  # one of RELATED, the most probable
     probability: float
@@ -92,10 +97,15 @@ class TrainedJudge:
         self._loaded: tuple[Any, Any] | None = None
 
     def relate(self, pairs: Pairs) -> list[Judgement]:
-        return [
-            read_logits(logits, IMPOSSIBLE.get((asks(old), asks(new)), ()))
-            for (old, new), (logits,) in zip(pairs, self._ask(pairs, ("relation",)), strict=True)
-        ]
+        found = []
+        for (old, new), (logits, fits) in zip(
+            pairs, self._ask(pairs, ("relation", "fits")), strict=True
+        ):
+            impossible = IMPOSSIBLE.get((asks(old), asks(new)), ())
+            if asks(old) and fits[0] < FITTING:
+                impossible = (*impossible, "answers")
+            found.append(read_logits(logits, impossible))
+        return found
 
     def read(self, pairs: Pairs) -> list[Reading]:
         return [

@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -98,12 +98,7 @@ def install(args: Namespace) -> Result:
     with installer.Files(args.dry_run) as files:
         plugins = {host: installer.plugin_of(host, where) for host in chosen}
         chosen = [host for host in chosen if not plugins[host]]
-        notes += [
-            f"{AGENTS[host]} has the plugin {plugin}, which does all of this; nothing was added. "
-            "Remove one before you add the other."
-            for host, plugin in plugins.items()
-            if plugin
-        ]
+        notes += plugin_notes(plugins)
         if "hooks" in parts:
             notes += installer.find_doubled_hooks(files.records, chosen, str(where.root or ""))
         if "claude" in chosen and "mcp" in parts:
@@ -221,6 +216,14 @@ def command_notes(where: InstallPlace) -> list[str]:
             f"The project's files now name {program}, which others may not have. Put `bethink` on your PATH and repeat it."
         )
     return notes
+
+
+def plugin_notes(plugins: Mapping[str, str | None]) -> list[str]:
+    """What is to be said of agents whose plugin does it all."""
+    added = "which does all of this; nothing was added. Remove one before you add the other."
+    return [
+        f"{AGENTS[host]} has the plugin {name}, {added}" for host, name in plugins.items() if name
+    ]
 
 
 # The report

@@ -22,6 +22,7 @@ from markupsafe import Markup, escape
 
 from bethink import __version__
 from bethink.recall.shape import Sought, choose_excerpt, find_places
+from bethink.surface.layout import size
 from bethink.surface.web.visit import place
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -195,14 +196,6 @@ def short(id: str) -> str:
 
 def number(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
-
-
-def size(value: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
-            return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
-        value /= 1000
-    return ""
 
 
 def as_words(names: Sequence[str] | str) -> str:

@@ -320,6 +320,6 @@ def title_code(memory: Memory, sought: Sought) -> Memory:
     best = max(symbols, key=lambda name: (held[name], -len(name)))
     if not held[best] or best in memory.summary.replace(memory.path, ""):
         return memory
-    line = re.search(rf"(?m)^\s*(\d+): (.*\b{re.escape(best)}\b.*)$", memory.content)
+    line = re.search(rf"(?m)^[ \t]{{0,40}}(\d+): (.*\b{re.escape(best)}\b.*)$", memory.content)
     signature, place = (line[2].strip(), f":{line[1]}") if line else (best, "")
     return memory._replace(summary=f"{signature[:TITLE]} in {memory.path}{place}")

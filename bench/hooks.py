@@ -61,7 +61,9 @@ def main() -> None:
     parser.add_argument("--unrelated", type=Path, default=UNRELATED)
     parser.add_argument("--sample", type=int, default=50)
     parser.add_argument(
-        "--meaning", action="store_true", help="search by meaning too, as the MCP server does"
+        "--meaning",
+        action="store_true",
+        help="weigh by meaning too, with the embedding model and the judge",
     )
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
@@ -295,9 +297,7 @@ def load(memory: Bethink, folder: Path) -> None:
 
 
 def given(memory: Bethink, text: str, meaning: bool) -> prompt.Context:
-    return prompt.recall_for_prompt(
-        event.Hook("prompt", "claude", prompt=text), memory, "hybrid" if meaning else "keyword"
-    )
+    return prompt.recall_for_prompt(event.Hook("prompt", "claude", prompt=text), memory, meaning)
 
 
 def judged(memory: Bethink, question: dict, meaning: bool) -> tuple[bool, int]:

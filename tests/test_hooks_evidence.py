@@ -24,14 +24,13 @@ def sure(
     prompt: str,
     memory: str,
     pairs: float = 0.0,
-    meaning: float | None = None,
     memories: int = 5000,
     identifiers: tuple[str, ...] = (),
 ) -> float:
     words = tuple(dict.fromkeys(tokenize(prompt)))
     statistics = Statistics(memories, 20.0, tuple(KNOWN.get(word, 0) for word in words))
     return confidence(
-        asked(prompt, identifiers, Words(words), statistics), set(tokenize(memory)), pairs, meaning
+        asked(prompt, identifiers, Words(words), statistics), set(tokenize(memory)), pairs
     )
 
 
@@ -100,14 +99,6 @@ def test_unknown_words_say_little_where_little_is_known() -> None:
         "The Valkey cluster gets a third replica",
     )
     assert sure(prompt, memory, memories=5000) < 0.5 <= sure(prompt, memory, memories=30)
-
-
-def test_meaning_lifts_what_few_words_say_and_lowers_what_is_about_something_else() -> None:
-    prompt, memory = "valkey replica", "The Valkey cluster gets a third replica"
-    assert (
-        sure(prompt, memory, meaning=0.2) < sure(prompt, memory) < sure(prompt, memory, meaning=0.8)
-    )
-    assert sure("yes do it", "Yes, do it", meaning=2.0) == 0.0
 
 
 @pytest.mark.parametrize(

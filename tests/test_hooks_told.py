@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import test_embed
 from hooking import Shop
 
 from bethink import Bethink
+from bethink.config import Config
 from bethink.features import conversations, handoffs, promotion
 from bethink.hooks import prompt
 from bethink.hooks.event import Hook
@@ -17,6 +20,7 @@ from bethink.recall.shape import tokens
 from bethink.types import BUILTIN, TRUST, Passage, Source
 
 FIXTURES = Path(__file__).parent / "fixtures"
+model_or_pull = test_embed.model_or_pull
 
 
 @pytest.fixture
@@ -473,6 +477,124 @@ def test_questions_by_name_or_words_get_the_right_memory(known: Bethink, offline
         one["query"] for one in asked if not set(one["relevant"]) & set(fits(known, one["query"]))
     ]
     assert len(asked) > 25 and len(missed) <= len(asked) * 0.15, missed
+
+
+# By meaning
+
+RULES = (
+    ("preference", "We use pnpm, never npm, because npm hoists wrongly"),
+    ("decision", "Deploys are on Tuesdays only, when the whole team is there"),
+    ("decision", "Amounts in the ledger are integers in cents, never floats"),
+    ("decision", "The API gateway cuts every request after 10 seconds; longer work is queued"),
+    ("preference", "Tests use factories, never JSON fixtures"),
+    ("gotcha", "Safari has no support for the dialog element before 15.4"),
+    ("gotcha", "The staging database is reset every night at 2"),
+    ("fact", "The design files are in Figma, in the folder of the marketing team"),
+    ("fact", "The office printer is called Gutenberg"),
+)
+
+
+@pytest.fixture(scope="module")
+def rules(model_or_pull: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bethink]:
+    """A project with a few rules, and the real models."""
+    folder = tmp_path_factory.mktemp("rules")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BETHINK_HOME", str(folder))
+        patch.setenv("BETHINK_MODEL_DIR", str(model_or_pull.parent))
+        with Bethink(directory=folder, config=Config(hook_seconds=60)) as memory:
+            memory.add_many([Passage(text, kind=kind) for kind, text in RULES], dedup=False)
+            yield memory
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("install lodash please", "pnpm"),
+        ("add the package zod to the frontend", "pnpm"),
+        ("can you deploy this today?", "Tuesdays"),
+        ("fix the rounding bug in the ledger", "cents"),
+        ("set price to 19.99 as a float", "cents"),
+        ("add a fixture file order.json for the new test", "factories"),
+        ("call the export inside the request, it takes two minutes", "gateway"),
+        ("use the <dialog> element for the popup", "Safari"),
+        ("what's the printer called?", "Gutenberg"),
+        # Small talk, work that concerns nobody's rule, and what is only near.
+        ("thanks, that looks great", ""),
+        ("write a haiku about autumn", ""),
+        ("rename the variable total in ledger.py", ""),
+        ("the ledger page has a typo in its headline", ""),
+        ("show me the last deploy log", ""),
+        ("explain how dialog elements work in general", ""),
+        ("open the figma plugin docs", ""),
+    ],
+)
+def test_a_prompt_gets_the_rule_that_applies_and_silence_where_none_does(
+    rules: Bethink, text: str, expected: str
+) -> None:
+    told = prompt.recall_for_prompt(Hook("prompt", "claude", prompt=text), rules)
+    assert expected in told.text and len(told.ids) == bool(expected)
+
+
+class Opinion:
+    """A judge for which all that holds one of these words applies, or which fails, or never answers in time."""
+
+    def __init__(self, *words: str, error: Exception | None = None) -> None:
+        self.words, self.error, self.read = words, error, list[str]()
+
+    def apply(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        if self.error:
+            raise self.error
+        self.read += [memory for _, memory in pairs]
+        return [0.999 if any(word in text for word in self.words) else 0.001 for _, text in pairs]
+
+
+@pytest.fixture
+def weighing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Asks with a judge of one's own, in place of the one that the settings choose."""
+
+    def ask(judge: Opinion, text: str, session: str = "s1") -> str:
+        monkeypatch.setattr(prompt, "_find_judge", lambda memory: judge)
+        return shop.ask(text, session_id=session)
+
+    return ask
+
+
+def test_two_are_told_at_most_and_nothing_twice(shop: Shop, weighing: Callable[..., str]) -> None:
+    for text in ("Use pnpm", "Ask Jo before adding a package", "No GPL", "Tea comes in tins"):
+        shop.add(text, "preference", dedup=False)
+    judge = Opinion("pnpm", "Jo", "GPL")
+    asked = "pull in leftpad"
+    assert weighing(judge, asked).count("preference") == 2
+    assert weighing(judge, asked).count("preference") == 1
+    assert weighing(judge, asked) == ""
+
+
+def test_what_the_judge_rejects_is_not_told_for_its_words(
+    shop: Shop, weighing: Callable[..., str]
+) -> None:
+    shop.add("The Valkey cluster gets a third replica", "decision")
+    asked = "rename the Valkey cluster replica dashboard"
+    assert "third replica" in shop.ask(asked, session_id="by words")
+    assert weighing(Opinion(), asked) == ""
+
+
+@pytest.mark.parametrize("judge", [Opinion(error=ImportError("no runtime")), None])
+def test_words_decide_where_no_judge_answers(
+    shop: Shop, weighing: Callable[..., str], judge: Opinion | None
+) -> None:
+    shop.add("The Valkey cluster gets a third replica", "decision")
+    assert "third replica" in weighing(judge, "does the Valkey cluster get a replica?")
+
+
+def test_turns_and_documents_are_weighed_by_words(shop: Shop, weighing: Callable[..., str]) -> None:
+    with shop.memory() as memory:
+        source = Source("/talks/s2.jsonl", "transcript")
+        told_by(memory, "The Valkey cluster has three replicas", source, "context", session="s2")
+    judge = Opinion("Valkey")
+    assert "three replicas" in weighing(judge, "how many replicas has the Valkey cluster?")
+    shop.add("Tea comes in tins", "fact")
+    assert weighing(judge, "tell me a joke about ducks", session="s3") == ""
+    assert judge.read == ["Tea comes in tins"]
 
 
 # Tools

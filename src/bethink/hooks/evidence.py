@@ -1,4 +1,4 @@
-"""How surely a memory fits a prompt: a number of 0 to 1, told by words, and by meaning where somebody has a model at hand. Pure.
+"""How surely a memory fits a prompt by its words: a number of 0 to 1. Pure.
 
 A search always finds something; a hook must know when that is nothing. What counts is how unlikely it is that a memory holds the prompt's
 words by chance. A word that stands in one of a hundred memories is worth the logarithm of a hundred. Two things are known beyond the
@@ -33,10 +33,6 @@ ALONE = 3.0  # what a single telling word loses, unless it is all that was asked
 PAIRS = 3.0  # what is added if all words stand side by side as in the prompt
 COVERED = 4.0  # and if all telling words are there
 ASKED = 4.5  # and then if the prompt asks something: "how do we deploy?" has one telling word
-MEANING, UNRELATED = (
-    20.0,
-    0.44,
-)  # what being about the same is worth, where a model says so, beyond what strangers have in common
 GENERAL = 3.0  # what is lost by a prompt that could be asked anywhere
 FEW = 300  # memories at which words that none of them holds count half: a few hold few words
 RARE = (
@@ -98,6 +94,43 @@ md txt py js ts tsx jsx json yaml yml toml html css sh
 """
 
 
+# What a prompt leaves unsaid: the work that it asks for, in the words in which rules speak of it. The judge reads texts; that lodash comes by a
+# package manager, and that 22:00 and midnight are about time zones, it does not know. Only where the prompt asks for that work or
+# reports that trouble, never for a mere mention: "center the login button" is no work on authentication (bench/LOG.md, 2026-11-16).
+UNSAID = r"""
+\b(?:npm|yarn|pnpm|bun) (?:i|install|add)\b => add a dependency with a package manager: npm, pnpm, yarn
+\b(?:pip|uv|poetry) (?:install|add)\b => add a dependency with a package manager: pip, uv, poetry
+\b(?:install|add|pull in|bring in|use|need)\b.{0,30}\b(?:packages?|librar(?:y|ies)|libs?|dependenc(?:y|ies))\b => add a dependency with a package manager: npm, pnpm, pip, uv
+^\W*(?:please |can you |could you )?install (?:the )?[\w@/.-]+\W*(?:please)?\W*$ => add a dependency with a package manager: npm, pnpm, pip, uv
+\b(?:which|what|any|some)(?:ever)? lib(?:rary)?\b => choose and add a dependency
+\b(?:deploy|release|ship|roll ?out|hotfix|(?:go|goes|going|push|get|put)\b.{0,12}\blive)\b(?! (?:logs?|notes?|scripts?|page|job|docs|branch)\b) => deploy a release to production
+^\W*(?:please |ok |now |then )*(?:git )?commit\b => git commit message
+\b(?:rename|drop|add|remove|alter)\b.{0,30}\b(?:columns?|index on|foreign key)\b|\b(?:new|create)\b.{0,6}\btable\b|\bmakemigrations\b|\bmigrate\b => database schema change, migration
+\b(?:log|print|dump)\b.{0,40}\b(?:request|body|payload|users?|customers?|e-?mails?|names?)\b => personal data in logs
+\b(?:put|store|save|set|add|keep|where)\b.{0,30}\b(?:api[ _-]?keys?|secrets?|tokens?|passwords?)\b => secrets, credentials
+\b(?:build|make|write|add|create|implement)\b.{0,25}\b(?:log[ -]?in|sign[ -]?in|sign[ -]?up|register|registration)\b(?! (?:button|icon|link|image)) => authentication, accounts, passwords
+\bround(?:ing|ed|s)?\b(?! (?:corners?|button))|\b\d+[.,]\d\d (?:and|but|instead|says|vs|not|too)\b|\bprice\b.{0,12}[*+] => money amounts, rounding
+\b(?:off by (?:one|an) hour|hours? (?:off|early|late|ahead|behind)|midnight|time ?zone|wrong day)\b => timestamps, time zone
+\b(?-i:POST|PUT|PATCH) /\w|\b(?:add|new|create|write)\b.{0,15}\b(?:endpoint|route)\b => new API endpoint
+\b(?:put|write|show|say|label|caption|button|headline)\b[^\n"]{0,25}["“]\w => text of the user interface, translations
+\bstill (?:shows?|has|have|says?|see|the)\b|\bno effect\b|\b(?:doesn't|does not|don't) (?:show|appear|come) => stale cache, delay
+\b(?:twice|two times|the same .{0,20} again)\b => executed twice, retries, idempotent
+"""
+BEGINNING, MOST_UNSAID = (
+    500,
+    2,
+)  # characters of a prompt that say what is to be done, and what is spelt out of it
+
+
+def spell_out(prompt: str) -> str:
+    """A prompt after the work that it asks for without naming it."""
+    rows = (row.split(" => ") for row in UNSAID.strip().splitlines())
+    start = prompt[:BEGINNING]
+    flags = re.IGNORECASE | re.MULTILINE
+    unsaid = dict.fromkeys(work for shape, work in rows if re.search(shape, start, flags))
+    return f"{'; '.join(list(unsaid)[:MOST_UNSAID])}: {prompt}" if unsaid else prompt
+
+
 def is_telling(prompt: str) -> bool:
     """Whether a prompt may be about something: "yes, do it again" is not. Asked before anything is opened, so a guess on the safe side."""
     words = re.findall(r"[^\W_]{1,60}", prompt[:LONG].lower())
@@ -144,14 +177,11 @@ def asked(text: str, identifiers: Sequence[str], words: Words, statistics: Stati
     )
 
 
-def confidence(
-    prompt: Asked, held: AbstractSet[str], pairs: float, meaning: float | None = None
-) -> float:
-    """How surely a memory that holds these lexemes fits; `pairs` is the share of the prompt's word pairs that it holds, `meaning` how near
-    it is, as `fuse` measures it."""
+def confidence(prompt: Asked, held: AbstractSet[str], pairs: float) -> float:
+    """How surely a memory that holds these lexemes fits; `pairs` is the share of the prompt's word pairs that it holds."""
     matched = [worth for word, worth in prompt.telling.items() if word in held]
     telling = sum(matched)
-    if not prompt.telling or (meaning is None and telling < LEAST):
+    if not prompt.telling or telling < LEAST:
         return 0.0
     covered = telling / sum(prompt.telling.values())
     value = telling + PAIRS * pairs + COVERED * covered - prompt.foreign
@@ -165,8 +195,6 @@ def confidence(
         value -= ALONE
     if prompt.general:
         value -= GENERAL
-    if meaning is not None:
-        value += MEANING * (meaning - UNRELATED)
     return 1 / (1 + math.exp(max(-50.0, min(50.0, (BAR - value) / SLOPE))))
 
 

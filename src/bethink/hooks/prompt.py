@@ -1,36 +1,58 @@
 """What fits a prompt, if anything clearly does: memories above the bar, each told once in a session. And what to beware of in a file
 that a tool is about to edit, with the setting `tool_hooks`.
 
-The prompt is looked up as plain words, never as query syntax, and by the store's full text alone unless somebody has a model at hand.
+The prompt is looked up as plain words, never as query syntax. Where the models are on this machine, statements are weighed by meaning:
+"install lodash please" shares no word with "We use pnpm, never npm". The judge reads the prompt beside the few statements that are
+nearest to it or hold its words; how near, and how surely by words, count beside what it says. Turns of conversations, documents and code, for
+which the judge was not trained, are weighed by words alone, and so is everything where a model is missing or late.
 Nothing is told that the session knows already: what it was given, what it said itself, and what its host puts into every context.
 """
 
 from __future__ import annotations
 
+import math
+import os
 import re
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bethink.embed import open_embedder
+from bethink.errors import EmbeddingError
 from bethink.hooks import state
 from bethink.hooks.event import PEOPLE, Hook
-from bethink.hooks.evidence import Asked, asked, confidence
+from bethink.hooks.evidence import Asked, asked, confidence, spell_out
 from bethink.hosts.base import is_notice, remove_blocks
 from bethink.ingest.redact import PRIVATE, redact
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
 from bethink.store.words import query_words, space_out, tokenize
 from bethink.text.fence import Quote, fence_items, new_marker
-from bethink.types import ASKED_IMPORTANCE, BUILTIN, TRUST
+from bethink.types import ASKED_IMPORTANCE, BUILTIN, STATEMENTS, TRUST
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from bethink.api import Bethink
+    from bethink.judge import Judge
     from bethink.types import Hit, Memory
+
+    Weighed = list[tuple[Memory, float]]  # memories with how surely each fits
 
 LONGEST = 20_000  # characters of a prompt, and of a memory, that are looked at
 LOOKED, MOST = 24, 5  # hits that are weighed, and memories that are told at most
 OF_ONE = 2  # of them from one conversation or document: what another one says is worth more
 BESIDE = 0.24  # share of the bar that is enough beside a memory above it
+# By meaning. How many statements the judge reads, by words and by nearness, and how many characters of each and of the prompt:
+# about 15 ms of one core a pair.
+BY_WORDS, NEAREST, READ = 4, 10, 280
+PATIENCE = 0.7  # share of `hook_seconds` after which the judge is not waited for
+# What a statement's nearness (0 for strangers, 1 for the same words) adds to the judge's logit, and where the prompt asks something how
+# surely the words are those of an answer; and the sum that makes a confidence of a half. Set on a project that no model has seen
+# (bench/LOG.md, 2026-11-16).
+NEAR, WORDED, EVEN = 4.0, 2.5, 2.0
+TWO = 2  # memories told at most; the second only if half as much doubt is left as the bar allows
 HEAD, LEAST = 4, 12  # tokens around a text, and of the shortest text worth telling
 WARNINGS = ("gotcha", "problem")
 MOST_WARNINGS, LOOKED_WARNINGS = 3, 20
@@ -48,18 +70,18 @@ class Context(NamedTuple):
     digest: str = ""  # by which a briefing is known again
 
 
-def recall_for_prompt(hook: Hook, memory: Bethink, mode: str = "keyword") -> Context:
-    """What to add to a prompt. Does not note that it was given."""
+def recall_for_prompt(hook: Hook, memory: Bethink, meaning: bool = True) -> Context:
+    """What to add to a prompt, by meaning too if the caller can wait for models. Does not note that it was given."""
     text = find_question(hook)
     budget, bar = memory.config.prompt_tokens, memory.config.prompt_bar
     if not text or not budget or bar >= 1:
         return Context()
-    chosen, sought = choose(hook, memory, text, mode, bar)
+    chosen, sought = choose(hook, memory, text, meaning, bar)
     return render_memories(memory, chosen, sought, budget)
 
 
 def find_question(hook: Hook) -> str:
-    """The words of a prompt that are looked up; '' if no person said any."""
+    """What a person said openly in a prompt; '' if no person said anything."""
     text = hook.prompt[:LONGEST].strip()
     if hook.source not in PEOPLE or _COMMAND.match(text):
         return ""
@@ -69,35 +91,52 @@ def find_question(hook: Hook) -> str:
         text, _ = remove_blocks(text)
         if "private" in text.lower():
             text = redact(text).text.replace(PRIVATE, " ")
+    return text if any(character.isalnum() for character in text) else ""
+
+
+def as_words(text: str) -> str:
+    """A prompt without what would be query syntax."""
     text = _FIELD.sub(r"\1 ", _SYNTAX.sub(" ", text))
     text = _OPERATOR.sub(lambda found: found[0].lower(), text)
     # Where a script has no spaces a whole sentence would be looked for as it stands.
-    return space_out(text) if any(character.isalnum() for character in text) else ""
+    return space_out(text)
 
 
 def choose(
-    hook: Hook, memory: Bethink, text: str, mode: str, bar: float
+    hook: Hook, memory: Bethink, text: str, meaning: bool, bar: float
 ) -> tuple[list[Memory], Sought]:
     """The memories that fit, best first; none unless one is above the bar. And the words by which they were found."""
+    plain = as_words(text)
     answer = memory.search(
-        text, mode=mode, profile="relevance", limit=LOOKED, seed=0, threshold=0.0
+        plain, mode="keyword", profile="relevance", limit=LOOKED, seed=0, threshold=0.0
     )
     words = query_words(answer.query)
     statistics = memory.store.statistics(words, memory.scopes)
-    prompt = asked(text, answer.query.identifiers, words, statistics)
-    given, said = state.read_deliveries(hook), frozenset(tokenize(text))
-    sure = [
-        (hit.memory, _weigh(prompt, hit))
-        for hit in answer.hits
-        if hit.memory.id not in given.ids
-        and not is_always_told(hit.memory)
-        and not _is_echo(hit.memory, said, "question" in answer.query.kinds)
-        and (given.emptied or not is_own(hook, hit.memory))
-    ]
+    prompt = asked(plain, answer.query.identifiers, words, statistics)
+    given, said = state.read_deliveries(hook), frozenset(tokenize(plain))
+
+    def is_news(one: Memory) -> bool:
+        echo = _is_echo(one, said, "question" in answer.query.kinds)
+        known = one.id in given.ids or is_always_told(one) or echo
+        return not known and (given.emptied or not is_own(hook, one))
+
+    by_words = [(hit.memory, _weigh(prompt, hit)) for hit in answer.hits if is_news(hit.memory)]
+    judge = _find_judge(memory) if meaning else None
+    weighed = None
+    if judge:
+        full = spell_out(text)
+        weighed = _weigh_by_meaning(memory, judge, full, prompt.asks, by_words, is_news)
+    sure = by_words if weighed is None else weighed
     settled = {one.id for one in memory.undisputed([one for one, _ in sure])}
     sure = [(one, value) for one, value in sure if one.id in settled]
+    chosen = _pick_by_words(sure, bar) if weighed is None else _pick_best(sure, bar)
+    return chosen, Sought(frozenset(prompt.telling))
+
+
+def _pick_by_words(sure: Weighed, bar: float) -> list[Memory]:
+    """What is above the bar, and beside it what words say less surely."""
     if max((value for _, value in sure), default=0.0) < bar:
-        return [], Sought(frozenset())
+        return []
     seen = Counter[str]()
     chosen: list[Memory] = []
     for one, value in sure:
@@ -106,7 +145,14 @@ def choose(
         if value >= bar * BESIDE and another and len(chosen) < MOST:
             seen[origin] += 1
             chosen.append(one)
-    return chosen, Sought(frozenset(prompt.telling))
+    return chosen
+
+
+def _pick_best(sure: Weighed, bar: float) -> list[Memory]:
+    """The best, if it is above the bar, and the second if that is clear, too."""
+    best = sorted(sure, key=lambda pair: -pair[1])[:TWO]
+    bars = (bar, (1 + bar) / 2)
+    return [one for (one, value), least in zip(best, bars, strict=False) if value >= least]
 
 
 def _weigh(prompt: Asked, hit: Hit) -> float:
@@ -117,8 +163,97 @@ def _weigh(prompt: Asked, hit: Hit) -> float:
         for one in (hit.memory, *others)
         for part in (one.content[:LONGEST], one.section or "", *one.tags)
     ]
-    meaning = hit.why.get("meaning", 0.0) if "cosine" in hit.why else None
-    return confidence(prompt, set(tokenize("\n".join(parts))), hit.why.get("pairs", 0.0), meaning)
+    return confidence(prompt, set(tokenize("\n".join(parts))), hit.why.get("pairs", 0.0))
+
+
+def _find_judge(memory: Bethink) -> Judge | None:
+    """The judge, where the model that finds what it reads is on this machine: a hook sends no prompt anywhere."""
+    elsewhere = memory.config.embedding.strip() in ("none", "", "hashing", "http")
+    return None if elsewhere else memory.judge
+
+
+def _weigh_by_meaning(
+    memory: Bethink,
+    judge: Judge,
+    text: str,
+    asks: bool,
+    by_words: Weighed,
+    is_news: Callable[[Memory], bool],
+) -> Weighed | None:
+    """Statements by what the judge says of them, all else by words; None where no model could say anything in time."""
+    worded = [(one, value) for one, value in by_words if one.kind in STATEMENTS][:BY_WORDS]
+    first = [one for one, _ in worded]
+    first = first or memory.list(filter=memory.filter(kinds=STATEMENTS), limit=1)
+    heard = _hear_judge(memory, judge, text, first, is_news) if first else []
+    if not heard:
+        return None
+    answers = {one.id: value for one, value in worded if asks}
+    others = [(one, value) for one, value in by_words if one.kind not in STATEMENTS]
+    return others + [
+        (one, _combine(chance, near, answers.get(one.id, 0.0))) for one, near, chance in heard
+    ]
+
+
+def _hear_judge(
+    memory: Bethink,
+    judge: Judge,
+    text: str,
+    first: Sequence[Memory],
+    is_news: Callable[[Memory], bool],
+) -> list[tuple[Memory, float, float]]:
+    """The first and the nearest statements that are news, each with how near it is and the judge's chance; those that were read in time.
+    The judge opens its model and reads the first while the other model finds the nearest."""
+    until = time.monotonic() + PATIENCE * memory.config.hook_seconds
+    try:
+        open_embedder(
+            memory.config
+        )  # which fetches no model that is missing, as `memory.embedder` would
+    except EmbeddingError:
+        return []
+    from concurrent.futures import ThreadPoolExecutor, wait
+
+    pool = ThreadPoolExecutor(memory.config.threads or os.cpu_count() or 1)
+
+    def read(one: Memory) -> Future[list[float]]:
+        return pool.submit(judge.apply, [(text[:READ], one.content[:READ])])
+
+    jobs = {one.id: read(one) for one in first}
+    try:
+        near = _find_near(memory, text, first)
+        more = [one for id, (one, _) in near.items() if id not in jobs and is_news(one)]
+        jobs |= {one.id: read(one) for one in more}
+        done, _ = wait(jobs.values(), max(0.0, until - time.monotonic()))
+    except EmbeddingError:
+        return []
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    read_in_time = {id: job for id, job in jobs.items() if job in done and not job.exception()}
+    heard = [(*near[id], job.result()[0]) for id, job in read_in_time.items()]
+    return [found for found in heard if is_news(found[0])]
+
+
+def _find_near(
+    memory: Bethink, text: str, first: Sequence[Memory]
+) -> dict[str, tuple[Memory, float]]:
+    """By id the statements nearest to a prompt, and the first, each with how near it is: 0 is a stranger."""
+    store, embedder = memory.store, memory.embedder
+    assert embedder is not None
+    vector, model, base = embedder.query(text), embedder.model, embedder.baseline
+    statements = memory.filter(kinds=STATEMENTS)
+    cosines = dict(store.nearest(vector, model, statements, NEAREST).items)
+    others = [key for key in store.keys([one.id for one in first]).values() if key not in cosines]
+    cosines |= store.cosines(others, vector, model, memory.scopes)[0]
+    return {one.id: (one, 0.0) for one in first} | {
+        one.id: (one, (cosines[key] - base) / (1 - base))
+        for key, one in store.load(list(cosines)).items()
+    }
+
+
+def _combine(chance: float, near: float, worded: float) -> float:
+    """How surely a statement fits: what the judge says, how near it is, and how surely its words answer the prompt."""
+    chance = min(max(chance, 1e-6), 1 - 1e-6)
+    value = math.log(chance / (1 - chance)) + NEAR * near + WORDED * worded - EVEN
+    return 1 / (1 + math.exp(-value))
 
 
 def is_always_told(one: Memory) -> bool:

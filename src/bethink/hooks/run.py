@@ -4,7 +4,8 @@
 every prompt, so the command line comes here before it imports anything else.
 
 Reading events tell the model something; the others note the transcript and wake the worker. Nothing is written but the spool, what a
-session was given, and the counters. A database that does not exist yet is not made, a locked one is not waited for, and no model is loaded.
+session was given, and the counters. A database that does not exist yet is not made, a locked one is not waited for, and models are opened
+only for a prompt that may be about something, in a project that knows something.
 """
 
 from __future__ import annotations
@@ -264,10 +265,10 @@ def _is_wanted(hook: Hook, config: Config) -> bool:
     return config.tool_hooks and bool(hook.files)
 
 
-def answer(hook: Hook, memory: Bethink, mode: str = "keyword") -> str:
+def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
     """What a host is told in answer to a hook, in its dialect, noted as given."""
 
-    context = _find_context(hook, memory, mode)
+    context = _find_context(hook, memory, meaning)
     if hook.event == "session-start" and hook.source in EMPTIED:
         state.forget_deliveries(hook)
     elif _has_briefing(hook, context.digest, memory.project.scope):
@@ -291,7 +292,7 @@ def _has_briefing(hook: Hook, briefing: str, scope: str) -> bool:
     )
 
 
-def _find_context(hook: Hook, memory: Bethink, mode: str) -> Context:
+def _find_context(hook: Hook, memory: Bethink, meaning: bool) -> Context:
     if hook.event == "session-start":
         from bethink.hooks.briefing import render_briefing
 
@@ -299,5 +300,5 @@ def _find_context(hook: Hook, memory: Bethink, mode: str) -> Context:
     from bethink.hooks import prompt
 
     if hook.event == "prompt":
-        return prompt.recall_for_prompt(hook, memory, mode)
+        return prompt.recall_for_prompt(hook, memory, meaning)
     return prompt.recall_for_files(hook, memory)

@@ -150,7 +150,7 @@ class Keeper:
                 )
             else:
                 return opened
-            _ = memory.recent  # one cache of vectors for all copies
+            _ = memory.recent, memory.judge  # one cache of vectors and one judge for all copies
             opened = self._opened[place] = Opened(memory, threading.Event(), time.monotonic())
             threading.Thread(
                 target=open_model, args=(memory, opened.ready), name="bethink-model", daemon=True
@@ -220,4 +220,4 @@ def _answer_prompt(keeper: Keeper, hook: Any) -> str:
     if is_paused(hook.directory or str(own.worktree), found.scope):
         return ""
     here = memory.config.embedding.strip() != "http"
-    return run.answer(hook, memory, "hybrid" if here and keeper.has_model(place) else "keyword")
+    return run.answer(hook, memory, meaning=here and keeper.has_model(place))

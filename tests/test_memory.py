@@ -6,7 +6,6 @@ import memories
 import pytest
 from memories import DAY, NOW, stored, texts
 
-from bethink.config import Config
 from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.types import RELATIONS, TRUST, Passage
 
@@ -185,11 +184,11 @@ def test_near_duplicates_in_one_batch_are_seen_too(hashing):
     assert receipt.outcomes[1].duplicate_of == receipt.outcomes[0].id and receipt.added == 2
 
 
-def test_without_dedup_both_are_kept(open_memory):
-    memory = open_memory(config=Config(embedding="hashing", dedup=False))
-    assert [memory.add(text).status for text in (JWT, JWT + ".")] == ["added", "added"]
-    asked = open_memory(database=memory.store.path.with_name("other.db"))
-    assert [asked.add(text, dedup=False).status for text in (JWT, JWT + ".")] == ["added", "added"]
+def test_without_dedup_both_are_kept(hashing):
+    assert [hashing.add(text, dedup=False).status for text in (JWT, JWT + ".")] == [
+        "added",
+        "added",
+    ]
 
 
 def test_statements_that_contrast_are_kept(hashing):

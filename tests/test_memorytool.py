@@ -371,7 +371,7 @@ class Late(MemoryTool):
         return self
 
     def _list_files(self):
-        return self.seen.pop() if getattr(self, "seen", ()) else super()._stored()
+        return self.seen.pop() if getattr(self, "seen", ()) else super()._list_files()
 
 
 def test_edits_of_two_processes_both_count(tool, memory, clock):  # noqa: F811

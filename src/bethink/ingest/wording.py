@@ -28,6 +28,8 @@ _FILLING = _AUXILIARIES | frozenset(
 _TURNING = frozenset(
     "after although before but except however if instead nor once only or otherwise rather though unless until when whenever while without".split()
 )
+# Words that say when or where: two statements of which one has them and the other has not speak of different things.
+_PLACED = frozenset("was were outside inside".split())
 # Stop words that make a difference where one of them stands for another.
 _TELLING = frozenset(
     "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
@@ -278,8 +280,11 @@ def tell_apart(one: str, other: str) -> bool:
     alike = len(words & others) >= _ALIKE * max(1, len(words), len(others))
     if not alike:
         return False
+    said, told = (re.findall(r"\w+", text.lower()) for text in (one, other))
+    if sorted(said) == sorted(told) and said != told:
+        return True  # "A calls B" and "B calls A"
     exchanged = contrasts(one, other) or contrasts(other, one) or differ_in_denial(one, other)
-    return exchanged or not _TURNING.isdisjoint(set(_said(one)) ^ set(_said(other)))
+    return exchanged or not (_TURNING | _PLACED).isdisjoint(set(said) ^ set(told))
 
 
 def _unmentioned(one: str, other: str) -> bool:

@@ -573,8 +573,10 @@ class Bethink:
         seed: int | None = None,
         related: bool = True,
         hypothesis: str = "",
+        rerank: bool = False,
     ) -> Answer:
-        """The memories that best answer a question, best first. Never writes. Looks near a `hypothesis` of the answer too."""
+        """The memories that best answer a question, best first. Never writes. Looks near a `hypothesis` of the answer too. `rerank`
+        lets the judge read the first hits again, where there is one and the order is by relevance."""
         if not query.strip():
             raise InvalidInput(
                 "The question is empty.",
@@ -601,8 +603,12 @@ class Bethink:
         )
         if mode == "vector" and embedder is None:
             raise self._model.missing()
+        wanted = rerank and ask.mode != "keyword" and profile == "relevance"
+        judge = self.judge if wanted else None
         try:
-            return recall(query, ask, self.store, embedder, self.clock(), random.Random(seed))
+            return recall(
+                query, ask, self.store, embedder, self.clock(), random.Random(seed), judge
+            )
         except EmbeddingError as error:
             if mode == "vector":
                 raise

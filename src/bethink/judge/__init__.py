@@ -63,6 +63,10 @@ Pairs = Sequence[tuple[str, str]]
 
 
 class Judge(Protocol):
+    def prepare(self) -> None:
+        """Reads the model, so that the first pair need not wait for it."""
+        ...
+
     def relate(self, pairs: Pairs) -> list[Judgement]:
         """What each new text, the second of its pair, is to the old one."""
         ...
@@ -95,6 +99,9 @@ class TrainedJudge:
         self._threads = threads or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._loaded: tuple[Any, Any] | None = None
+
+    def prepare(self) -> None:
+        self._load()
 
     def relate(self, pairs: Pairs) -> list[Judgement]:
         found = []

@@ -1,9 +1,9 @@
-"""Recall, the recipe: question → query → candidates → fuse → score → expand → Answer. Nothing here writes."""
+"""Recall, the recipe: question → query → candidates → fuse → score → rerank → expand → Answer. Nothing here writes."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,8 @@ from bethink.recall.candidates import NOTHING_THEN, gather, list_period
 from bethink.recall.expand import expand, put_newer_first
 from bethink.recall.fuse import Pool, Signals, fuse, join_pools
 from bethink.recall.query import parse
-from bethink.recall.score import choose, profile_parts, put_first, put_statements_first, score
+from bethink.recall.rerank import Ranked, is_question, rerank
+from bethink.recall.score import profile_parts, put_first, put_statements_first, rank, score
 from bethink.recall.shape import sought_by, title_code
 from bethink.recall.temporal import KNOWN, Event, apply_event_time, find_event
 from bethink.store.base import Store
@@ -21,6 +22,8 @@ from bethink.types import ASKED_IMPORTANCE, Answer, Candidate, Filter, Hit, Quer
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+    from bethink.judge import Judge
 
 # A question that names a time prefers memories of that time without shutting the others out. Set by hand; the sets in bench/ hold
 # too few such questions to tune on.
@@ -64,7 +67,10 @@ def recall(
     embedder: Embedder | None,
     now: datetime,
     rng: random.Random,
+    judge: Judge | None = None,
 ) -> Answer:
+    """The answer to a question. With a judge the first hits are read a second time."""
+    reader = _prepare_reader(question, judge)
     asked = embedder if ask.mode != "keyword" else None
     query, filter, vector = _understand(question, ask, store, embedder, now)
     if query.recap and not ask.looking_up:
@@ -80,17 +86,17 @@ def recall(
     scored = score(pool.candidates, relevance, ask.profile, now, rng)
     scored = put_statements_first(pool.candidates, scored)
     scored = put_first(scored, [_standing(one, query, held) for one in pool.candidates])
-    # A second reading of the best few (a cross-encoder) belongs here: it changes `scored`, in the order of the candidates.
+    ranked: Ranked = rank(pool.candidates, scored, ask.threshold)
+    ranked, read = _read_again(ranked, query, held, store, reader)
     # From the first on, so that a turn which repeats one of an earlier page is not told again.
-    most = ask.offset + ask.limit + SPARE
-    chosen, total = choose(pool.candidates, scored, ask.threshold, most)
+    chosen = ranked[: ask.offset + ask.limit + SPARE]
     memories = store.load([candidate.key for _, candidate in chosen])
     sought = sought_by(query)
     hits: Sequence[Hit] = _drop_repeated_turns(
         Hit(
             title_code(memories[one.key], sought),
             value,
-            _explain(one, signals[one.key], query, held, ask.profile, now),
+            _explain(one, signals[one.key], query, held, ask.profile, now) | read.get(one.key, {}),
         )
         for value, one in chosen
         if one.key in memories
@@ -99,7 +105,7 @@ def recall(
     if ask.related:
         hits = expand(hits, store, filter.scopes, filter.include_deleted)
         hits = hits if held or filter.as_of else put_newer_first(hits, ask.limit)
-    return Answer(query, tuple(hits), total, ask.mode, ask.profile, hints)
+    return Answer(query, tuple(hits), len(ranked), ask.mode, ask.profile, hints)
 
 
 def _drop_repeated_turns(hits: Iterable[Hit]) -> list[Hit]:
@@ -131,6 +137,15 @@ def _understand(
     if ask.hypothesis and asked:
         vector = _blend_hypothesis(vector, ask.hypothesis, asked)
     return query, filter, vector
+
+
+def _prepare_reader(question: str, judge: Judge | None) -> Judge | None:
+    """Who reads the first hits again, if this is a question for a second reading. The model is read from disk while memories are
+    looked for."""
+    if judge is None or not is_question(question):
+        return None
+    submit_ahead(_workers(), judge.prepare)
+    return judge
 
 
 def _find_event_time(
@@ -240,6 +255,15 @@ def _standing(candidate: Candidate, query: Query, held: frozenset[int]) -> int:
         return USUAL + 1
     behind = candidate.kind == "code" and not query.about_code and not query.identifiers
     return USUAL - behind
+
+
+def _read_again(
+    ranked: Ranked, query: Query, held: frozenset[int], store: Store, reader: Judge | None
+) -> tuple[Ranked, Mapping[int, dict[str, float]]]:
+    """What was found in the order of a second reading, where somebody reads, and what the reader found."""
+    if reader is None:
+        return ranked, {}
+    return rerank(ranked, query, lambda one: _standing(one, query, held), store.load, reader)
 
 
 def _in_time(created: float, query: Query) -> bool:

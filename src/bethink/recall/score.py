@@ -87,16 +87,12 @@ def put_first(relevance: Sequence[float], standings: Sequence[int]) -> list[floa
     return values
 
 
-def choose(
-    candidates: Sequence[Candidate],
-    scored: Sequence[float],
-    threshold: float,
-    most: int,
-) -> tuple[list[tuple[float, Candidate]], int]:
-    """The best with their scores, and how many there are in all."""
+def rank(
+    candidates: Sequence[Candidate], scored: Sequence[float], threshold: float
+) -> list[tuple[float, Candidate]]:
+    """All that reach the threshold with their scores, best first."""
     found = [one for one in _keep_one_of_turn_and_idea(candidates, scored) if one[0] >= threshold]
-    ranked = sorted(found, key=lambda one: (-one[0], -one[1].created_at, one[1].key))
-    return ranked[:most], len(found)
+    return sorted(found, key=lambda one: (-one[0], -one[1].created_at, one[1].key))
 
 
 def _keep_one_of_turn_and_idea(

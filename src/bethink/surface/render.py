@@ -51,6 +51,8 @@ SIGNALS = {
     "recent": "lift for being told lately",
     "preferred": "raised or lowered by the question's words about time, or for being a question or only said",
     "standing": "3, 2: of the kind, of the time asked for, before all others; 0: code, after what fits",
+    "fits": "how well it answers, read together with the question: to compare with other hits",
+    "moved": "places it rose for that, or fell",
     "in_time": "of the time asked for",
     "confidence": "how sure it is",
     "recency": "how lately it was used",

@@ -40,6 +40,8 @@ AGENT_TOKENS = 4000  # of each memory that an agent gets in full, as by MCP for 
 
 RANKED = f"""
 {RANKING}
+| --rerank                            let the judge read the first hits again: slower, and better for questions (recall does)
+| --no-rerank                         do not
 --limit, -n N whole 1..               how many at most
 --offset N whole 0.. = 0              leave out the first N
 --max-tokens N whole 1..              token budget of the index-and-details form
@@ -111,15 +113,18 @@ def recall(args: Namespace) -> Result:
     """
     question = read_text(args.question, None, 'bethink recall "why did we leave MySQL?"')
     with open_memory(args) as memory:
-        return answer_result(args, memory, ask(args, memory, question, dual=True))
+        return answer_result(args, memory, ask(args, memory, question, dual=True, rerank=True))
 
 
-def ask(args: Namespace, memory: Bethink, question: str, dual: bool) -> Answer:
+def ask(
+    args: Namespace, memory: Bethink, question: str, dual: bool, rerank: bool = False
+) -> Answer:
+    rerank = args.rerank or (rerank and not args.no_rerank)
     limit = args.limit
     if dual and limit is None:
         limit = operations.count_lines(args.max_tokens or memory.config.max_tokens)
     wanted = operations.make_filter(memory, args)
-    how = {"limit": limit, "offset": args.offset, "seed": args.seed}
+    how = {"limit": limit, "offset": args.offset, "seed": args.seed, "rerank": rerank}
     return operations.search(memory, question, args, wanted, **how)
 
 

@@ -36,6 +36,7 @@ FILTERS = f"{operations.FILTERS}\n--answered = null     of questions"
 RANKED = f"""
 query text ..10000       a question, words, "a phrase", prefix*, AND OR NOT
 {operations.RANKING}
+--rerank = null          whether the judge reads the first hits again: slower, and better for questions; else only `/recall` does
 {FILTERS}
 """
 SEARCH = f"""
@@ -91,7 +92,7 @@ def search(call: OperationCall) -> dict[str, Any]:
     seeds = (cursor.seed, asked.seed, secrets.randbits(32))
     seed = next(one for one in seeds if one is not None)
     limit = asked.limit or min(call.memory.config.limit, 100)
-    answer = _search(call, limit=limit, offset=cursor.at, seed=seed)
+    answer = _search(call, limit=limit, offset=cursor.at, seed=seed, rerank=bool(asked.rerank))
     at = cursor.at + len(answer.hits)
     more = bool(answer.hits) and at < answer.total
     return {
@@ -108,7 +109,7 @@ def recall(call: OperationCall) -> dict[str, Any]:
     memory, asked = call.memory, call.asked
     budget = asked.max_tokens or memory.config.max_tokens
     limit = asked.limit or operations.count_lines(budget)
-    answer = _search(call, limit=limit, seed=asked.seed)
+    answer = _search(call, limit=limit, seed=asked.seed, rerank=asked.rerank is not False)
     return operations.recall_record(render.arrange_answer(memory, answer, budget))
 
 

@@ -74,7 +74,7 @@ def search_memories(memory: Bethink, given: Arguments) -> str:
 
 def find_spread(memory: Bethink, query: str, limit: int, **how: Any) -> Answer:
     """The answer to a question in which no imported document crowds out the rest, as far as there is a rest."""
-    how["seed"] = secrets.randbits(32)  # the same chance in every search
+    how |= {"seed": secrets.randbits(32), "rerank": True}  # the same chance in every search
     cap = max(CAP, limit // 3)
     answer = memory.search(query, limit=limit, **how)
     for wider in WIDER:

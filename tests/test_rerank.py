@@ -1,0 +1,168 @@
+"""The second reading of the first hits, through the front door: what rises, what keeps its place, and when nobody is asked."""
+
+import memories
+import pytest
+from memories import texts
+
+from bethink.embed.hashing import HashingEmbedder
+from bethink.judge import TrainedJudge
+from bethink.recall.rerank import PAIRS, is_question
+from bethink.surface.mcp.tools import search_memories
+from bethink.types import Passage, Source
+
+pytest_plugins = ("cli_runner",)
+clock, open_memory = memories.clock, memories.open_memory
+
+QUESTION = "when does the barn owl hunt?"
+RIGHT = "It sleeps all day and goes out after mice at dusk, said the keeper of the owl"
+TOLD = ["The barn owl hunt is a song", "Does the barn owl hunt in winter", RIGHT]
+
+
+class Reader:
+    """Finds that what speaks of dusk answers, and remembers what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def prepare(self):
+        pass
+
+    def fit(self, pairs):
+        self.asked += pairs
+        return [30.0 if "dusk" in text else 0.0 for _, text in pairs]
+
+    def relate(self, pairs):
+        return TrainedJudge(1).relate(pairs)
+
+
+@pytest.fixture
+def judge():
+    return Reader()
+
+
+@pytest.fixture
+def memory(open_memory, judge):
+    memory = open_memory(judge=judge, embedder=HashingEmbedder())
+    memory.add_many([Passage(text, "fact") for text in TOLD], dedup=False)
+    return memory
+
+
+def test_what_answers_the_question_comes_first_and_the_scores_stay_with_the_places(memory, judge):
+    plain, again = memory.search(QUESTION), memory.search(QUESTION, rerank=True)
+    assert texts(plain)[-1] == texts(again)[0] == RIGHT
+    assert [hit.score for hit in again.hits] == [hit.score for hit in plain.hits]
+    assert (again.hits[0].why["fits"], again.hits[0].why["moved"]) == (30.0, 2)
+    assert "fits" not in plain.hits[0].why
+    assert {question for question, _ in judge.asked} == {QUESTION}
+
+
+def test_pages_are_parts_of_one_order(memory):
+    pages = [memory.search(QUESTION, rerank=True, limit=1, offset=at) for at in range(3)]
+    whole = memory.search(QUESTION, rerank=True)
+    assert [texts(page)[0] for page in pages] == texts(whole)
+    least = {"threshold": whole.hits[1].score}
+    plain, again = memory.search(QUESTION, **least), memory.search(QUESTION, rerank=True, **least)
+    assert sorted(texts(again)) == sorted(texts(plain))
+
+
+@pytest.mark.parametrize(
+    ("question", "how"),
+    [
+        (QUESTION, {"rerank": False}),
+        (QUESTION, {"mode": "keyword"}),
+        (QUESTION, {"profile": "continuity"}),
+        ("barn owl hunt", {}),
+        ("fix: the barn owl hunts at night", {}),
+        ("do not hunt the owl", {}),
+        ("barn AND owl", {}),
+        (QUESTION + " " + "and so on " * 40 + "?", {}),
+    ],
+)
+def test_nobody_is_asked(memory, judge, question, how):
+    memory.search(question, **{"rerank": True, **how})
+    assert judge.asked == []
+
+
+@pytest.mark.parametrize("kind", ["document", "code"])
+def test_documents_and_code_keep_their_places(memory, judge, kind):
+    passages = [Passage(f"{text}. The barn owl hunt: dusk", kind) for text in ("One", "Two")]
+    memory.ingest([(Source("owls.md", "markdown"), passages)])
+    plain = texts(memory.search(f"{QUESTION} in code"))
+    places = {text: at for at, text in enumerate(plain) if text.endswith("dusk")}
+    again = texts(memory.search(f"{QUESTION} in code", rerank=True))
+    assert {text: again.index(text) for text in places} == places
+    assert not any(text.endswith("dusk") for _, text in judge.asked)
+
+
+def test_the_kind_that_is_asked_for_stays_first(memory):
+    memory.add("We decided that the barn owl hunts on Tuesdays", kind="decision")
+    first = memory.search("what did we decide about the barn owl hunt?", rerank=True).hits[0]
+    assert first.memory.kind == "decision"
+
+
+def test_only_the_first_few_are_read_and_of_each_the_part_that_fits(memory, judge):
+    far = "word " * 300 + ". The barn owl goes hunting with the others. " + "word " * 300
+    owls = [Passage(f"{number} {far}", "fact") for number in range(PAIRS + 3)]
+    memory.add_many(owls, dedup=False)
+    memory.search(QUESTION, rerank=True)
+    assert len(judge.asked) == PAIRS
+    assert all(len(text) <= 300 and "owl" in text for _, text in judge.asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("How do we deploy?", True),
+        ("where's the retry logic", True),
+        ("and which one did we keep", True),
+        ("the other one?", True),
+        ("why not viper", True),
+        ("deploy", False),
+        ("deploy?", False),
+        ("feat: whatever when it is", False),
+        ("Is", False),
+        ("don't cache tokens", False),
+        ("Wie deployen wir den Server und warum?", False),
+        ("部署在哪里？", False),
+    ],
+)
+def test_a_question_is_known_by_its_form(text, asks):
+    assert is_question(text) == asks
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"),
+    [
+        (("search",), False),
+        (("search", "--no-rerank"), False),
+        (("search", "--rerank", "--explain"), True),
+        (("recall",), True),
+        (("recall", "--no-rerank"), False),
+        (("recall", "--mode", "keyword"), False),
+    ],
+)
+def test_recall_reads_again_and_search_when_told(cli, monkeypatch, judge, command, asked):
+    for text in TOLD:
+        cli.add(text)
+    monkeypatch.setattr("bethink.api.load_judge", lambda config: judge)
+    name, *options = command
+    out = cli.ok(name, QUESTION, *options)
+    assert bool(judge.asked) == asked
+    assert ("fits" in out) == ("--explain" in options)
+
+
+def test_agents_get_it_and_two_of_a_set_are_refused(cli, memory, judge):
+    found = search_memories(memory, {"query": QUESTION})
+    assert judge.asked
+    assert found.index("dusk") < found.index("song")
+    assert "not allowed with" in cli.fails("search", "owl", "--rerank", "--no-rerank", code=2)
+
+
+def test_the_judge_itself_tells_an_answer_from_what_resembles_the_question(open_memory):
+    memory = open_memory(judge=TrainedJudge(1), embedder=HashingEmbedder())
+    told = [
+        "Ben: A dog is so much work, when do you sleep?",
+        "Anna: We brought Rex home from the shelter last May, my first dog.",
+    ]
+    memory.add_many([Passage(text, "context") for text in told], dedup=False)
+    assert texts(memory.search("When did Anna get her dog?", rerank=True))[0] == told[-1]

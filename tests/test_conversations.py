@@ -59,8 +59,8 @@ CHOICE = [
     ("assistant", "I suggest MySQL for the orders service, because the team knows it well."),
     ("user", "Okay, we decided to use MySQL for the orders service."),
     ("assistant", "Good. I will set up the schema for orders."),
-    ("user", "How do we back up the orders database? We leave that open for now."),
-    ("assistant", "Noted, the backup of the orders database is still an open question."),
+    ("user", "Who signs refunds above a hundred euros? We leave that open for now."),
+    ("assistant", "Noted, who signs such refunds is still an open question."),
 ]
 DOUBT = [
     ("user", "The nightly orders report is too slow: it takes forty minutes on MySQL."),
@@ -473,7 +473,7 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_others(memory, tmp_path):
 def test_without_embedding_words_find_everything_and_reindex_embeds_later(memory, tmp_path):
     fill(memory, transcript(tmp_path / "a.jsonl", "s1", tmp_path / "shop", *CHOICE), embed=False)
     assert memory.stats().unembedded == memory.stats().memories > 6
-    assert memory.search("backup of the orders database", mode="keyword").hits
+    assert memory.search("who signs refunds", mode="keyword").hits
     memory.reindex()
     assert memory.stats().unembedded == 0
 
@@ -526,9 +526,7 @@ def test_a_story_of_three_sessions_answers_rightly(model_or_pull, tmp_path, monk
         why = memory.search("why did we change the database of the orders service?").hits
         assert "slow" in why[0].memory.content or "slow" in why[1].memory.content
         still = memory.search("what questions are still open?").hits
-        assert [
-            ("back up" in hit.memory.content or "backup" in hit.memory.content) for hit in still
-        ][:1] == [True]
+        assert ["refunds" in hit.memory.content for hit in still][:1] == [True]
         assert all(hit.memory.kind == "question" and not hit.memory.answered for hit in still)
         then = memory.search("what did we use for the orders service in March 2026?").hits
         assert "MySQL" in then[0].memory.content

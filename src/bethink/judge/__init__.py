@@ -40,9 +40,10 @@ IMPOSSIBLE = {
 }
 
 
-# How well a statement must fit a question to answer it. Of 189 that are about the same subject and answer something else,
-# relations alone take .17 for answers, with this bar .01; of 211 answers .85 are found (bench/LOG.md, 2026-11-16).
-FITTING = -1.1
+# How well a statement must fit a question to answer it. Of statements on a question's subject that answer something else,
+# relations alone take .17 for answers, with this bar .05; of plain answers .94 are found, of indirect ones .85. At -1.1 it
+# would be .01, .85 and .65 (bench/LOG.md, 2026-11-16).
+FITTING = -2.6
 
 
 class Judgement(NamedTuple):

@@ -51,7 +51,7 @@ PATIENCE = 0.7  # share of `hook_seconds` after which the judge is not waited fo
 # What a statement's nearness (0 for strangers, 1 for the same words) adds to the judge's logit, and where the prompt asks something how
 # surely the words are those of an answer; and the sum that makes a confidence of a half. Set on a project that no model has seen
 # (bench/LOG.md, 2026-11-16).
-NEAR, WORDED, EVEN = 4.0, 2.5, 2.0
+NEAR, WORDED, EVEN = 4.0, 2.5, 1.0
 TWO = 2  # memories told at most; the second only if half as much doubt is left as the bar allows
 HEAD, LEAST = 4, 12  # tokens around a text, and of the shortest text worth telling
 WARNINGS = ("gotcha", "problem")

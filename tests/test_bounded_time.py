@@ -15,6 +15,7 @@ import memories
 import pytest
 from growth import KILLERS, grows_too_fast, killers_for, long_text
 
+from bethink.hooks import evidence
 from bethink.ingest import extract, ideas, redact, sentences, titles, topics
 from bethink.ingest.pasted import find_pasted
 from bethink.recall import query
@@ -26,7 +27,7 @@ clock, open_memory, hashing = memories.clock, memories.open_memory, memories.has
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 PATTERNS, UNKNOWN = growth.patterns()
 # Patterns that are put together while the program runs. Their parts are tables of our own, or the loops below run them.
-BUILT = 31
+BUILT = 32
 
 
 def used(pattern: re.Pattern[str], method: str):
@@ -68,6 +69,7 @@ LOOPS = {
     "query": lambda text: query.parse(text, NOW),
     "lexemes": lexemes.prepare,
     "fence": fence.clean,
+    "unsaid": evidence.spell_out,
 }
 WORDS = ["password=", "token: ", "sk-", "eyJ", "-----BEGIN ", "<private>", "ghp_", "<|im_start|>"]
 SPOKEN = [

@@ -25,7 +25,7 @@ LIMITS = {
     "import cycles": 0,
     "function-level imports of our own": 60,
     "functions of complexity over 15": 19,
-    "test lines": 48_734,
+    "test lines": 48_736,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

@@ -208,6 +208,7 @@ SECRETS: list[tuple[str, str]] = [
     ("api_password: {}", "yourMama1986"),
     # small letters around the words of placeholders
     ("DB_PASSWORD={}", "example-tango42"),
+    ("password: '{}'", "example.winter88"),
     ("password: {}", "defaultharbour77"),
     ("api_secret = '{}'", "example" + word("own", 14) + "7a8b9"),
     ("admin password is {}", "your4Castle!"),

@@ -433,11 +433,20 @@ def _is_open(value: str) -> bool:
         return True
     if _is_strong(value):
         return bool(_compile(_REFERENCE).match(value))
+    if _compile(_JARGON).search(value):
+        return True
+    if _fills_a_placeholder(value):
+        return False
+    return bool(_compile(_FILLER).search(value) or _compile(_REFERENCE).match(value))
+
+
+def _fills_a_placeholder(value: str) -> bool:
+    """Whether somebody made a password out of a placeholder: `yourMama1986`, `example.winter88`."""
     filler = _compile(_FILLER).search(value)
-    if filler and _compile(_HOLDING).fullmatch(filler[0]):
-        rest = _compile(_GENERIC).sub(" ", _compile(_HOLDING).sub(" ", value))
-        filler = None if _compile(_OWN).search(rest) else filler
-    return bool(filler or _compile(_JARGON).search(value) or _compile(_REFERENCE).match(value))
+    if not filler or not _compile(_HOLDING).fullmatch(filler[0]):
+        return False
+    rest = _compile(_GENERIC).sub(" ", _compile(_HOLDING).sub(" ", value))
+    return bool(_compile(_OWN).search(rest))
 
 
 def _is_passphrase(value: str) -> bool:
@@ -460,7 +469,8 @@ def _is_secret(value: str, kind: str, *, quoted: bool, certain: bool = False) ->
         return False
     if kind == "password" and certain:
         return True
-    return not _compile(_NAMED).match(value) and _looks_secret(value, kind, quoted)
+    named = _compile(_NAMED).match(value) and not _fills_a_placeholder(value)
+    return not named and _looks_secret(value, kind, quoted)
 
 
 def _looks_secret(value: str, kind: str, quoted: bool) -> bool:

@@ -74,19 +74,11 @@ def recall(
     asked = embedder if ask.mode != "keyword" else None
     query, filter, vector = _understand(question, ask, store, embedder, now)
     if query.recap and not ask.looking_up:
-        found, total = list_period(query, ask.filter, store, ask.offset, ask.limit)
-        hints = ask.hints if found else (NOTHING_THEN, *ask.hints)
-        return Answer(query, tuple(found), total, ask.mode, ask.profile, hints)
+        return _recap(query, ask, store)
     pool, filter, held = _gather(query, ask, filter, store, vector, embedder)
     baseline = embedder.baseline if embedder else 0.0
     signals = fuse(pool, now.timestamp(), ask.fusion, ask.gate, baseline)
-    relevance = [
-        min(1.0, signals[one.key].relevance * _preference(one, query)) for one in pool.candidates
-    ]
-    scored = score(pool.candidates, relevance, ask.profile, now, rng)
-    scored = put_statements_first(pool.candidates, scored)
-    scored = put_first(scored, [_standing(one, query, held) for one in pool.candidates])
-    ranked: Ranked = rank(pool.candidates, scored, ask.threshold)
+    ranked = _rank(pool.candidates, signals, query, ask, held, now, rng)
     ranked, read = _read_again(ranked, query, held, store, reader)
     # From the first on, so that a turn which repeats one of an earlier page is not told again.
     chosen = ranked[: ask.offset + ask.limit + SPARE]
@@ -104,8 +96,15 @@ def recall(
     hints = (STRANGE, *ask.hints) if _is_strange(hits, asked, ask, query) else ask.hints
     if ask.related:
         hits = expand(hits, store, filter.scopes, filter.include_deleted)
-        hits = hits if held or filter.as_of else put_newer_first(hits, ask.limit)
+        hits = put_newer_first(hits, ask.limit) if not (held or filter.as_of) else hits
     return Answer(query, tuple(hits), len(ranked), ask.mode, ask.profile, hints)
+
+
+def _recap(query: Query, ask: Ask, store: Store) -> Answer:
+    """The answer to "what did we do last week?": all of that time, newest first."""
+    found, total = list_period(query, ask.filter, store, ask.offset, ask.limit)
+    hints = ask.hints if found else (NOTHING_THEN, *ask.hints)
+    return Answer(query, tuple(found), total, ask.mode, ask.profile, hints)
 
 
 def _drop_repeated_turns(hits: Iterable[Hit]) -> list[Hit]:
@@ -255,6 +254,25 @@ def _standing(candidate: Candidate, query: Query, held: frozenset[int]) -> int:
         return USUAL + 1
     behind = candidate.kind == "code" and not query.about_code and not query.identifiers
     return USUAL - behind
+
+
+def _rank(
+    candidates: Sequence[Candidate],
+    signals: Mapping[int, Signals],
+    query: Query,
+    ask: Ask,
+    held: frozenset[int],
+    now: datetime,
+    rng: random.Random,
+) -> Ranked:
+    """The candidates by how well they fit, by the profile, and by what the question asks for first."""
+    relevance = [
+        min(1.0, signals[one.key].relevance * _preference(one, query)) for one in candidates
+    ]
+    scored = score(candidates, relevance, ask.profile, now, rng)
+    scored = put_statements_first(candidates, scored)
+    scored = put_first(scored, [_standing(one, query, held) for one in candidates])
+    return rank(candidates, scored, ask.threshold)
 
 
 def _read_again(

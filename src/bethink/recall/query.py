@@ -151,6 +151,28 @@ class Token(NamedTuple):
     excluded: bool = False
     literal: bool = False  # quoted, or syntax: its words are no cue for times and kinds
 
+    @property
+    def own(self) -> tuple[Term, ...]:
+        """What it is looked up by when it stands alone."""
+        return self.terms or self.stops
+
+
+class Chunk(NamedTuple):
+    """What stands between two spaces or in quotes, and the field names before it."""
+
+    text: str
+    fields: tuple[str, ...]
+    quoted: bool
+    prefix: bool
+
+    def make_terms(self, words: Iterable[Word]) -> tuple[Term, ...]:
+        columns: list[str | None] = [field for field in self.fields if field != "entity"]
+        return tuple(
+            Term(word.text, self.quoted, self.prefix, column)
+            for word in dict.fromkeys(words)
+            for column in columns or [None]
+        )
+
 
 Node = Term | tuple[str, Any, Any]
 
@@ -189,27 +211,30 @@ def parse(raw: str, now: datetime) -> Query:
 
 def _choose_terms(tokens: list[Token], head: str) -> tuple[list[Token], list[Term], Node | None]:
     """The tokens that are wanted, their terms, and the expression that operators and exclusions make of them."""
-    if not any(token.terms or token.stops or token.kinds for token in tokens if not token.excluded):
+    if all(token.excluded or not (token.own or token.kinds) for token in tokens):
         # `-word` alone has nothing to be taken from
         tokens = [token._replace(excluded=False) for token in tokens]
+    kept = [token for token in tokens if not token.excluded]
     expression = _boolean(tokens)
     if expression is not None:
         wanted, unwanted = _leaves(expression)
-        operands = [token for token in tokens if token.type == "operand" and not token.excluded]
-        kept = [token for token in operands if not _all_in(token.terms or token.stops, unwanted)]
-        return kept, _unique(wanted)[:TERM_LIMIT], expression
-    kept = [token for token in tokens if not token.excluded]
-    excluded = [token for token in tokens if token.excluded][:TERM_LIMIT]
-    terms = [term for token in kept for term in token.terms]
-    terms = terms or [term for token in kept for term in token.stops]
-    if not head.isascii() and not excluded:
-        terms = [part for term in terms for part in _split_unspaced(term)]
-    terms = _unique(terms)[:TERM_LIMIT]
+        operands = [token for token in kept if token.type == "operand"]
+        named = [token for token in operands if not _all_in(token.own, unwanted)]
+        return named, _unique(wanted)[:TERM_LIMIT], expression
+    excluded = [_operand(token) for token in tokens if token.excluded][:TERM_LIMIT]
+    terms = _gather_terms(kept, split=not head.isascii() and not excluded)
     if terms and excluded:
-        expression = _chain("or", terms)
-        for token in excluded:
-            expression = ("not", expression, _operand(token))
+        expression = _chain("not", [_chain("or", terms), *excluded])
     return kept, terms, expression
+
+
+def _gather_terms(tokens: list[Token], split: bool) -> list[Term]:
+    """The terms of tokens that no operator joins; their stop words if they have no other."""
+    terms = [term for token in tokens for term in token.terms]
+    terms = terms or [term for token in tokens for term in token.stops]
+    if split:
+        terms = [part for term in terms for part in _split_unspaced(term)]
+    return _unique(terms)[:TERM_LIMIT]
 
 
 def _split_unspaced(term: Term) -> list[Term]:
@@ -266,50 +291,51 @@ def _tokens(head: str) -> list[Token]:
 
 def _read(match: re.Match[str], head: str, shouting: bool) -> Token:
     """The operand at a place: a phrase, a chunk between spaces, or either of them behind a field name."""
-    fields = re.findall(r"\w+", (match["field"] or "").lower())
-    quoted = match["chunk"] is None
-    quote = match["phrase"] or match["curly"] or ""
-    chunk = " ".join(quote.split()) if quoted else match["chunk"]
-    if fields == ["kind"] and (kinds := _kind_names(chunk)):
-        return Token("operand", match.start(), match.end(), "", kinds=kinds, literal=True)
-    found = None if quoted else re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", chunk)
-    surface, prefix = (found[1], True) if found else (chunk, False)
-    words = _words_of(surface, quoted, prefix)
-    if fields == ["kind"]:  # not one of the kinds: then it is no syntax
-        words, fields, surface = [Word("kind"), *words], [], match.group()
+    chunk = _read_chunk(match)
+    surface, words = chunk.text, _words_of(chunk)
+    if chunk.fields == ("kind",):
+        if kinds := _kind_names(chunk.text):
+            return Token("operand", match.start(), match.end(), "", kinds=kinds, literal=True)
+        # not one of the kinds: then it is no syntax
+        chunk, surface, words = chunk._replace(fields=()), match.group(), [Word("kind"), *words]
     if head.startswith("(", match.end()):  # a decorator with arguments mentions nobody
         words = [word._replace(mention=False) for word in words]
     words = [word for word in words if any(character.isalnum() for character in word.text)]
-    plain = not (quoted or prefix or fields)
-    stops = [word for word in words if plain and _is_stop(word, shouting)]
-    excluded = bool(match["minus"]) and not stops and _may_exclude(head, match, words)
-    columns = [field for field in fields if field != "entity"] or [None]
-
-    def terms(wanted: Iterable[Word]) -> tuple[Term, ...]:
-        distinct = dict.fromkeys(wanted)
-        return tuple(
-            Term(word.text, quoted, prefix, column) for word in distinct for column in columns
-        )
-
+    syntax = chunk.quoted or chunk.prefix or bool(chunk.fields)
+    stops = [word for word in words if not syntax and _is_stop(word, shouting)]
+    identifiers = tuple(word.text for word in words if word.identifier)
+    dashed = bool(match["minus"])
+    excluded = dashed and not stops and _may_exclude(head, match, words)
     return Token(
         "operand",
         match.start(),
         match.end(),
-        surface=_surface(surface, words, bool(match["minus"]) and not excluded),
-        terms=terms(word for word in words if word not in stops),
-        stops=terms(stops),
-        identifiers=tuple(word.text for word in words if word.identifier),
-        entity=_entity(words, surface.strip(".,;:!?") if fields == ["entity"] else None),
+        surface=_surface(surface, words, dashed and not excluded),
+        terms=chunk.make_terms(word for word in words if word not in stops),
+        stops=chunk.make_terms(stops),
+        identifiers=identifiers,
+        entity=_entity(chunk, words),
         excluded=excluded,
-        literal=bool(quoted or fields or excluded or any(word.identifier for word in words)),
+        literal=any((chunk.quoted, chunk.fields, excluded, identifiers)),
     )
 
 
-def _words_of(surface: str, quoted: bool, prefix: bool) -> list[Word]:
+def _read_chunk(match: re.Match[str]) -> Chunk:
+    """What the scan found, without quotes, field names and the star of a prefix."""
+    fields = tuple(re.findall(r"\w+", (match["field"] or "").lower()))
+    if match["chunk"] is None:
+        quote = match["phrase"] or match["curly"] or ""
+        return Chunk(" ".join(quote.split()), fields, quoted=True, prefix=False)
+    prefix = re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", match["chunk"])
+    return Chunk(prefix[1] if prefix else match["chunk"], fields, False, prefix is not None)
+
+
+def _words_of(chunk: Chunk) -> list[Word]:
     """A phrase and a prefix are one word each; a phrase of one word may be an identifier."""
-    if quoted or prefix:
-        return [Word(surface, quoted and " " not in surface and _is_identifier(surface))]
-    return _words(surface)
+    if chunk.quoted or chunk.prefix:
+        one_word = chunk.quoted and " " not in chunk.text
+        return [Word(chunk.text, one_word and _is_identifier(chunk.text))]
+    return _words(chunk.text)
 
 
 def _surface(chunk: str, words: list[Word], dashed: bool) -> str:
@@ -318,7 +344,8 @@ def _surface(chunk: str, words: list[Word], dashed: bool) -> str:
     return f"-{chunk}" if dashed else chunk.lstrip("^")
 
 
-def _entity(words: list[Word], explicit: str | None) -> str | None:
+def _entity(chunk: Chunk, words: list[Word]) -> str | None:
+    explicit = chunk.text.strip(".,;:!?") if chunk.fields == ("entity",) else ""
     return explicit or next((word.text for word in words if word.mention), None)
 
 
@@ -430,66 +457,91 @@ def _boolean(tokens: list[Token]) -> Node | None:
     """The expression that the tokens form if they are a well-formed one with an operator in it, else None."""
     if not any(token.type == "operator" for token in tokens):
         return None
-    output: list[Node] = []
-    waiting: list[str] = []
-    complete = False  # whether what was read so far could end here
-    previous = Token("open", 0, 0, "")
+    expression = Expression()
     for token in _without_stops(tokens):
-        if token.type == "operator":
-            if (previous.type, previous.surface, token.surface) == ("operator", "AND", "NOT"):
-                waiting[-1] = "not"
-            elif not complete or (
-                token.surface == "NOT" and previous.stops
-            ):  # "does NOT support" excludes nothing
-                return None
-            else:
-                _push(OPERATORS[token.surface], waiting, output)
-            complete = False
-        elif token.type == "close":
-            if not complete or "(" not in waiting:
-                return None
-            while (operator := waiting.pop()) != "(":
-                _reduce(operator, output)
+        if not expression.take(token):
+            return None
+    return expression.finish()
+
+
+class Expression:
+    """Reads operands and operators by how tightly they bind, without recursion: a question may be two thousand parentheses."""
+
+    def __init__(self) -> None:
+        self._output: list[Node] = []
+        self._waiting: list[str] = []
+        self._complete = False  # whether what was read so far could end here
+        self._previous = Token("open", 0, 0, "")
+
+    def take(self, token: Token) -> bool:
+        """Read on by one token; False where none of this kind may stand."""
+        fits = {"operator": self._take_operator, "close": self._close}.get(token.type, self._open)
+        well_formed = fits(token)
+        self._previous = token
+        return well_formed
+
+    def finish(self) -> Node | None:
+        if not self._complete or "(" in self._waiting:
+            return None
+        while self._waiting:
+            self._reduce()
+        wanted, unwanted = _leaves(self._output[0])
+        return self._output[0] if len(wanted) + len(unwanted) <= TERM_LIMIT else None
+
+    def _take_operator(self, token: Token) -> bool:
+        before = self._previous
+        if (before.type, before.surface, token.surface) == ("operator", "AND", "NOT"):
+            self._waiting[-1] = "not"
+            return True
+        # "does NOT support" excludes nothing
+        if not self._complete or (token.surface == "NOT" and before.stops):
+            return False
+        self._push(OPERATORS[token.surface])
+        self._complete = False
+        return True
+
+    def _close(self, token: Token) -> bool:
+        if not self._complete or "(" not in self._waiting:
+            return False
+        while self._waiting[-1] != "(":
+            self._reduce()
+        self._waiting.pop()
+        return True
+
+    def _open(self, token: Token) -> bool:
+        """An operand or an opening parenthesis, which may stand beside what is complete."""
+        if self._complete:
+            self._push("minus" if token.excluded else "beside")
+        elif token.excluded:
+            return False
+        self._complete = token.type == "operand"
+        if self._complete:
+            self._output.append(_operand(token))
         else:
-            if complete:
-                _push("minus" if token.excluded else "beside", waiting, output)
-            elif token.excluded:
-                return None
-            complete = token.type == "operand"
-            if complete:
-                output.append(_operand(token))
-            else:
-                waiting.append("(")
-        previous = token
-    if not complete or "(" in waiting:
-        return None
-    while waiting:
-        _reduce(waiting.pop(), output)
-    wanted, unwanted = _leaves(output[0])
-    return output[0] if len(wanted) + len(unwanted) <= TERM_LIMIT else None
+            self._waiting.append("(")
+        return True
 
+    def _push(self, operator: str) -> None:
+        waiting = self._waiting
+        while waiting and waiting[-1] != "(" and BINDING[waiting[-1]] >= BINDING[operator]:
+            self._reduce()
+        waiting.append(operator)
 
-def _push(operator: str, waiting: list[str], output: list[Node]) -> None:
-    while waiting and waiting[-1] != "(" and BINDING[waiting[-1]] >= BINDING[operator]:
-        _reduce(waiting.pop(), output)
-    waiting.append(operator)
-
-
-def _reduce(operator: str, output: list[Node]) -> None:
-    right, left = output.pop(), output.pop()
-    output.append(({"beside": "and", "minus": "not"}.get(operator, operator), left, right))
+    def _reduce(self) -> None:
+        operator = self._waiting.pop()
+        right, left = self._output.pop(), self._output.pop()
+        name = {"beside": "and", "minus": "not"}.get(operator, operator)
+        self._output.append((name, left, right))
 
 
 def _without_stops(tokens: list[Token]) -> list[Token]:
     """The tokens without the stop words that stand beside something else: nobody means `what AND is AND python`."""
-    tokens = [token for token in tokens if token.type != "operand" or token.terms or token.stops]
+    tokens = [token for token in tokens if token.type != "operand" or token.own]
     if all(
         len(token.surface) == 1 for token in tokens if token.type == "operand"
     ):  # "a AND b": then "a" is no article
         return [
-            token
-            if token.type != "operand"
-            else token._replace(terms=token.terms or token.stops, stops=())
+            token if token.type != "operand" else token._replace(terms=token.own, stops=())
             for token in tokens
         ]
     kept: list[Token] = []
@@ -511,7 +563,7 @@ def _without_stops(tokens: list[Token]) -> list[Token]:
 def _operand(token: Token) -> Node:
     """A token as a node: all of its words, each in any of its columns."""
     columns: dict[str, list[Term]] = {}
-    for term in token.terms or token.stops:
+    for term in token.own:
         columns.setdefault(term.text, []).append(term)
     return _chain("and", [_chain("or", terms) for terms in columns.values()])
 

@@ -111,6 +111,17 @@ _LIST = r"\s*(,|and|or|to|until|till|through|-|–|\.\.)\s*"
 _OFFSET = (
     rf"\b(?:(?:day|night|morning|evening|week|weekend|month|year|hour|minute)s?|{_WEEKDAY})\s+$"
 )
+# What follows a form that means something else: "yesterday's date in Python", "the last quarter of the file", "recently used".
+_DENIED_ALWAYS = r"(?:['’]s)?\s+(?:date|timestamp|datetime)s?\b"
+_DENIED = {
+    form: rf"{_DENIED_ALWAYS}|\s+(?:{words})\b"
+    for form, words in {
+        "weekday": "before|after",
+        "relative": "of",
+        "rolling": "of",
+        "recent": "used",
+    }.items()
+}
 _VERBS = r"\s+(?:be|not|have|also|cause|fail|need|break|happen|through|past|over|into|on|toward)\b"
 
 
@@ -157,29 +168,11 @@ def _moments(text: str) -> list[Moment]:
     """The expressions that mean a date where they stand, in order."""
     found: list[Moment] = []
     for match in re.finditer(_MOMENT, text, re.IGNORECASE):
-        form, after = str(match.lastgroup), text[match.end() : match.end() + 24]
-        lead, start = _lead(text, match.start())
-        previous = found[-1] if found else None
-        link = (
-            re.fullmatch(_LIST, text[previous.end : match.start()], re.IGNORECASE)
-            if previous
-            else None
-        )
-        opened = bool(previous and link and previous.lead in ("from", "between"))
-        if previous and link and (opened or not lead):  # "in March and May", "from March until May"
-            lead, start = previous.lead, match.start()
-        if lead in ("before", "after") and re.search(
-            _OFFSET, text[max(0, start - 12) : start], re.IGNORECASE
-        ):
-            continue  # "the week before 9 June" is not all the time before it
-        if lead != "never" and _means_date(form, match.group(), lead, after):
-            range_end = bool(link and (opened or link[1] not in (",", "and", "or")))
-            words = tuple(re.findall(r"[a-z]+|\d+", match.group().lower()))
-            found.append(Moment(form, words, start, match.end(), lead, range_end))
-    if any(
-        one.form != "recent" for one in found
-    ):  # "what did he recently watch, on 6 October 2022"
-        found = [one for one in found if one.form != "recent"]
+        moment = _read_moment(text, match, found[-1] if found else None)
+        if moment is not None:
+            found.append(moment)
+    # "what did he recently watch, on 6 October 2022"
+    found = [one for one in found if one.form != "recent"] or found
     # A "between" without its second half is about something other than dates.
     continued = {place for place, follower in enumerate(found[1:]) if follower.range_end}
     return [
@@ -187,6 +180,25 @@ def _moments(text: str) -> list[Moment]:
         for place, one in enumerate(found)
         if place in continued or one.range_end or one.lead != "between"
     ]
+
+
+def _read_moment(text: str, match: re.Match[str], previous: Moment | None) -> Moment | None:
+    """A date expression with the word that leads it, its own or that of the one it is listed with; None if it means no date."""
+    lead, start = _lead(text, match.start())
+    link, opened = "", False
+    if previous and (joined := re.fullmatch(_LIST, text[previous.end : match.start()], re.I)):
+        link, opened = joined[1], previous.lead in ("from", "between")
+        if opened or not lead:  # "in March and May", "from March until May"
+            lead, start = previous.lead, match.start()
+    before, after = text[max(0, start - 12) : start], text[match.end() : match.end() + 24]
+    if lead in ("before", "after") and re.search(_OFFSET, before, re.I):
+        return None  # "the week before 9 June" is not all the time before it
+    form = str(match.lastgroup)
+    if lead == "never" or not _means_date(form, match.group(), lead, after):
+        return None
+    words = tuple(re.findall(r"[a-z]+|\d+", match.group().lower()))
+    range_end = opened or link not in ("", ",", "and", "or")
+    return Moment(form, words, start, match.end(), lead, range_end)
 
 
 def _lead(text: str, start: int) -> tuple[str, int]:
@@ -201,38 +213,28 @@ def _lead(text: str, start: int) -> tuple[str, int]:
 def _means_date(form: str, matched: str, lead: str, after: str) -> bool:
     """Whether a form is a date where it stands, rather than a name, a number, a verb or the subject of the question."""
     has_year = re.search(_YEAR, matched) is not None
-    if (
-        form in LEADS_NEEDED
-        and lead not in LEADS_NEEDED[form]
-        and not (form == "quarter" and has_year)
-    ):
+    named_quarter = form == "quarter" and has_year
+    if lead not in LEADS_NEEDED.get(form, (lead,)) and not named_quarter:
         return False
-    if re.match(
-        r"(?:['’]s)?\s+(?:date|timestamp|datetime)s?\b", after
-    ):  # "yesterday's date in Python"
+    if re.match(_DENIED.get(form, _DENIED_ALWAYS), after) or (lead == "less" and form != "ago"):
         return False
-    if lead == "less" and form != "ago":
-        return False
-    if form == "numeric" and "/" in matched:
-        smaller, larger = sorted(map(int, matched.split("/")[:2]))
-        return larger > 12 or smaller == larger
-    if (
-        form == "date" and ":" in matched
-    ):  # without a word before it, a time stamp is the start of a log line
-        return bool(lead)
+    if form == "numeric":
+        return "/" not in matched or _is_day_first(matched)
+    if form == "date" and ":" in matched:
+        return bool(lead)  # without a word before it, a time stamp is the start of a log line
     if form == "day":
-        return not (matched.lower() == "today" and after.startswith(("'", "’")))
-    if form == "weekday" and re.match(r"\s+(?:before|after)\b", after):
-        return False
-    if form in ("relative", "rolling"):  # "the last quarter of the file"
-        return not re.match(r"\s+of\b", after)
-    if form == "recent":  # "least recently used"
-        return not re.match(r"\s+used\b", after)
+        return matched.lower() != "today" or not after.startswith(("'", "’"))
     if form == "year":
         return not _counts_things(after)
     if form in ("month", "named", "day_month", "month_day") and not has_year:
         return _is_month(form, matched, lead, after)
     return True
+
+
+def _is_day_first(matched: str) -> bool:
+    """Whether one of the two numbers before the year cannot be the month, so that nobody can mistake them."""
+    smaller, larger = sorted(map(int, matched.split("/")[:2]))
+    return larger > 12 or smaller == larger
 
 
 def _counts_things(after: str) -> bool:

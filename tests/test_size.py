@@ -19,12 +19,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 368_711,
-    "lines": 54_385,
+    "tokens": 369_262,
+    "lines": 54_443,
     "files": 172,
     "import cycles": 0,
     "function-level imports of our own": 60,
-    "functions of complexity over 15": 14,
+    "functions of complexity over 15": 3,
     "test lines": 48_749,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.

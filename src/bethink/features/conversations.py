@@ -71,26 +71,7 @@ def find(
 ) -> list[tuple[str, Path]]:
     """The transcripts to read, oldest first, so that what was decided last is read last: those below a path, or where the
     agents keep theirs."""
-    if path is None:
-        named = [host] if host else [name for name in hosts.HOSTS if name != "plain"]
-        found = [
-            (name, file) for name in named for file in hosts.locate(name, os.environ, Path.home())
-        ]
-    else:
-        if not path.exists():
-            raise NotFound(
-                f"There is nothing at {path}.", "Give a transcript or a folder of them, or --all."
-            )
-        files = (
-            [path]
-            if path.is_file()
-            else sorted(
-                file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file()
-            )
-        )
-        found = [
-            (name, file) for file in files if (name := host or _detected(file)) or path.is_file()
-        ]
+    found = _list_kept(host) if path is None else _list_below(path, host)
     dated = []
     for name, file in found:
         try:
@@ -98,8 +79,26 @@ def find(
         except OSError:
             continue  # gone since it was listed
         if since is None or changed >= since.timestamp():
-            dated.append((changed, name, file))
-    return [(name, file) for _, name, file in sorted(dated, key=lambda row: (row[0], str(row[2])))]
+            dated.append((changed, str(file), name, file))
+    return [(name, file) for _, _, name, file in sorted(dated)]
+
+
+def _list_kept(host: str | None) -> list[tuple[str, Path]]:
+    """The transcripts where an agent, or each of them, keeps its own."""
+    named = [host] if host else [name for name in hosts.HOSTS if name != "plain"]
+    return [(name, file) for name in named for file in hosts.locate(name, os.environ, Path.home())]
+
+
+def _list_below(path: Path, host: str | None) -> list[tuple[str, Path]]:
+    """The one file that is named, whatever it is; of a folder what looks like a transcript."""
+    if path.is_file():
+        return [(host or _detected(path), path)]
+    if not path.exists():
+        raise NotFound(
+            f"There is nothing at {path}.", "Give a transcript or a folder of them, or --all."
+        )
+    files = [file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file()]
+    return [(name, file) for file in files if (name := host or _detected(file))]
 
 
 def _detected(file: Path) -> str:

@@ -91,31 +91,7 @@ def compare(
     for at in range(1, len(memories)):
         near[at] = _with_earlier(at, memories, vectors, near[at], options, embedder)
     judged = _ask(judge, memories, near)
-    # What is said to replace a memory is near to it by nature, and no duplicate of it.
-    said = explicit or [()] * len(memories)
-    dedup = options.dedup and options.unique
-    named = {id for ids in said for id in ids}
-    known = {one.id: one for one in store.get(sorted(named))} if named else {}
-    told_before = _told_before(memories, options, store) if named else {}
-    verdicts: list[Verdict] = []
-    gone: set[str] = set()
-    for at, memory in enumerate(memories):
-        verdict = reconcile(
-            memory,
-            [one for one in near[at] if one.memory.id not in gone],
-            threshold=options.threshold if dedup and not said[at] else None,
-            judged=judged[at],
-            explicit=[known[id] for id in said[at] if id in known],
-            relate=options.relate,
-        )
-        if answers and at in answers and verdict.duplicate is None:
-            asked = _stored_as(answers[at], memories, verdicts)
-            verdict = verdict._replace(settles=tuple(dict.fromkeys((asked, *verdict.settles))))
-        if said[at] and memory.content_hash in told_before:
-            # Somebody says of what was told before that it replaces something.
-            verdict = verdict._replace(duplicate=told_before[memory.content_hash])
-        verdicts.append(verdict)
-        gone |= {memory.id} if verdict.duplicate else set(verdict.supersedes)
+    verdicts = _judge_each(memories, near, judged, options, store, explicit, answers or {})
     parts = [
         apply_verdict(memory, verdict, _waiting(verdict, memory, store))
         for memory, verdict in zip(memories, verdicts, strict=True)
@@ -125,6 +101,47 @@ def compare(
         tuple(change for part in parts for change in part.change),
         tuple(dict.fromkeys(relation for part in parts for relation in part.relate)),
     )
+
+
+def _judge_each(
+    memories: Sequence[Memory],
+    near: Sequence[Sequence[Neighbour]],
+    judged: Sequence[Mapping[str, Judgement]],
+    options: WriteOptions,
+    store: Store,
+    explicit: Sequence[Sequence[str]],
+    answers: Mapping[int, int],
+) -> list[Verdict]:
+    """The verdict on each memory in turn; what an earlier one repeats or replaces is no neighbour of a later one."""
+    known = _load_by_id(store, {id for ids in explicit for id in ids})
+    told_before = _told_before(memories, options, store) if known else {}
+    threshold = options.threshold if options.dedup and options.unique else None
+    verdicts: list[Verdict] = []
+    gone: set[str] = set()
+    for at, memory in enumerate(memories):
+        # What is said to replace a memory is near to it by nature, and no duplicate of it.
+        replaced = [known[id] for id in explicit[at] if id in known] if known else []
+        verdict = reconcile(
+            memory,
+            [one for one in near[at] if one.memory.id not in gone],
+            threshold=None if replaced else threshold,
+            judged=judged[at],
+            explicit=replaced,
+            relate=options.relate,
+        )
+        if at in answers and verdict.duplicate is None:
+            asked = _stored_as(answers[at], memories, verdicts)
+            verdict = verdict._replace(settles=tuple(dict.fromkeys((asked, *verdict.settles))))
+        if replaced and memory.content_hash in told_before:
+            # Somebody says of what was told before that it replaces something.
+            verdict = verdict._replace(duplicate=told_before[memory.content_hash])
+        verdicts.append(verdict)
+        gone |= {memory.id} if verdict.duplicate else set(verdict.supersedes)
+    return verdicts
+
+
+def _load_by_id(store: Store, ids: set[str]) -> dict[str, Memory]:
+    return {one.id: one for one in store.get(sorted(ids))} if ids else {}
 
 
 def _told_before(

@@ -267,11 +267,7 @@ def _find_topics(
     state = dict(talk.state)
     if not spoken:
         return Topics(), state
-    turns = [
-        topics.Said(*one.said, turn.at, turn.line, turn.cwd, turn.branch, turn.files)
-        for one in spoken
-        for turn in (one.turn,)
-    ]
+    turns = [_describe_turn(one) for one in spoken]
     found, still_open = topics.segment(turns, means, topics.resume_state(state.get("open")))
     if recipe.model:
         found = advice.confirm_topics(recipe.model, found, [text for _, text in map(_said, spoken)])
@@ -280,17 +276,7 @@ def _find_topics(
     of_turn: dict[str, str] = {}
     # Sub-topics come after their topics, and so have the last word about their turns.
     for topic in found:
-        lines = (spoken[topic.first].turn.line, spoken[topic.last].turn.line)
-        if topic.continues and topic.depth in continued:
-            old = continued[topic.depth]
-            span = old._replace(lines=(old.lines[0], lines[1]))
-        else:
-            parent = spans[topic.parent].id if topic.parent is not None else None
-            if topic.depth and parent is None and 0 in continued:
-                parent = continued[0].id
-            at = spoken[topic.first].turn.at or recipe.options.now
-            scope = recipe.options.scope
-            span = Span(new_id(), scope, talk.session, parent, "", "", lines, topic.depth, at)
+        span = _place_topic(recipe, topic, spoken, spans, continued)
         spans.append(span)
         of_turn |= {one.turn.id: span.id for one in spoken[topic.first : topic.last + 1]}
     last = [one.memory.id for one in spoken if not says_nothing(one.memory.content)][-1:]
@@ -302,6 +288,39 @@ def _find_topics(
     }
     older = {span.id for span in continued.values()} & {span.id for span in spans}
     return Topics(spans, frozenset(older), of_turn), state
+
+
+def _describe_turn(one: HeardTurn) -> topics.Said:
+    turn = one.turn
+    return topics.Said(*one.said, turn.at, turn.line, turn.cwd, turn.branch, turn.files)
+
+
+def _place_topic(
+    recipe: Recipe,
+    topic: topics.Topic,
+    spoken: Sequence[HeardTurn],
+    spans: Sequence[Span],
+    continued: Mapping[int, Span],
+) -> Span:
+    """A topic as a span: the one of the page before that it continues, or a new one below its parent."""
+    first, last = spoken[topic.first].turn, spoken[topic.last].turn
+    if topic.continues and topic.depth in continued:
+        old = continued[topic.depth]
+        return old._replace(lines=(old.lines[0], last.line))
+    parent = spans[topic.parent] if topic.parent is not None else None
+    if topic.depth and parent is None:
+        parent = continued.get(0)
+    return Span(
+        new_id(),
+        recipe.options.scope,
+        recipe.talk.session,
+        parent and parent.id,
+        "",
+        "",
+        (first.line, last.line),
+        topic.depth,
+        first.at or recipe.options.now,
+    )
 
 
 def _said(one: HeardTurn) -> tuple[str, str]:

@@ -140,12 +140,7 @@ def summarize(text: str, words: int = SUMMARY_WORDS) -> str:
     text = text[:PREFIX]
     blocks = _blocks(text)
     if not blocks:
-        code = [
-            line.strip()
-            for line in text.splitlines()
-            if line.strip() and not line.strip().startswith(("```", "~~~", "---"))
-        ]
-        return _cut(code[0], words) if code else ""
+        return _cut(_first_line_of_code(text), words)
     whole = " ".join(
         block + ":" if heading and block[-1].isalnum() else block for block, heading in blocks
     ).rstrip(":")
@@ -160,6 +155,11 @@ def summarize(text: str, words: int = SUMMARY_WORDS) -> str:
         if len(sentence.split(None, 6)) > 5 or not greeting.match(fold_case(sentence))
     )
     return _cut(_most_telling(list(islice(told, 6)) or [whole]), words)
+
+
+def _first_line_of_code(text: str) -> str:
+    lines = map(str.strip, text.splitlines())
+    return next((line for line in lines if line and not line.startswith(("```", "~~~", "---"))), "")
 
 
 def _most_telling(sentences: list[str]) -> str:
@@ -327,27 +327,29 @@ def _by_shape(text: str, *, in_code: bool) -> Entity | None:
         return Entity(name, "technology")
     if is_path(text) or is_file(text):
         return Entity(text, "file")
+    if symbol := _find_symbol(text, in_code):
+        return Entity(symbol, "symbol")
+    concept = compile_pattern(r"[A-Za-z][\w&+.-]*(?: [\w&+.-]+){0,3}(?<![.-])").fullmatch(text)
+    return Entity(text, "concept") if concept and _is_set_apart(text, in_code) else None
+
+
+def _find_symbol(text: str, in_code: bool) -> str:
+    """The name of what a program defines, without the arguments of a call; empty if it is none."""
     bare = text.partition("(")[0] if text.endswith(")") else text
-    if is_identifier(bare) or (
-        bare != text and compile_pattern(r"[A-Za-z_][\w.:]*").fullmatch(bare)
-    ):
-        return Entity(bare, "symbol")
+    called = bare != text and compile_pattern(r"[A-Za-z_][\w.:]*").fullmatch(bare)
+    if called or is_identifier(bare):
+        return bare
     word = compile_pattern(r"(?![0-9a-f]{6,40}\Z)[A-Za-z_]\w{3,}").fullmatch(text)
-    if in_code and word and not _is_known(text):
-        return Entity(text, "symbol")
+    return text if in_code and word and not _is_known(text) else ""
+
+
+def _is_set_apart(text: str, in_code: bool) -> bool:
+    """Whether it looks like a name rather than plain words: compound in code, capitals throughout in quotes."""
     words = text.split()
-    named = compile_pattern(r"[A-Za-z][\w&+.-]*(?: [\w&+.-]+){0,3}").fullmatch(
-        text
-    ) and not text.endswith((".", "-"))
     if in_code:
-        return Entity(text, "concept") if named and "-" in text and len(words) == 1 else None
-    capitals = sum(word[0].isupper() for word in words)
-    telling = (
-        capitals == len(words)
-        and words
-        and not all(word.lower() in plain_words() for word in words)
-    )
-    return Entity(text, "concept") if named and telling else None
+        return "-" in text and len(words) == 1
+    telling = any(word.lower() not in plain_words() for word in words)
+    return telling and all(word[0].isupper() for word in words)
 
 
 def _files(text: str) -> Iterator[EntityPlace]:
@@ -485,29 +487,39 @@ def _is_known(word: str) -> bool:
 
 
 def _name(words: list[str], initial: bool, before: str, following: str) -> Entity | None:
-    rest = [word for word in words if word.lower() not in word_set("project_words")]
-    if rest and len(rest) < len(words):
-        return Entity(" ".join(rest), "project")
-    if following in word_set("project_words") and not initial:
-        return Entity(" ".join(words), "project")
+    if project := _name_project(words, initial, following):
+        return Entity(project, "project")
     name = " ".join(words)
-    plain = words[0] not in technologies().ordinary and not any(
-        _is_known(word) or technology(word) for word in words
-    )
+    plain = words[0] not in technologies().ordinary and not any(map(_has_other_sense, words))
     abstract = any(word.endswith(tuple(word_set("abstract_endings"))) for word in words)
-    if 2 <= len(words) <= 4:
-        people = (
-            plain
-            and not abstract
-            and before not in word_set("before_things")
-            and sum(word[0].isupper() for word in words) <= 3
-        )
-        return Entity(name, "person" if people else "concept") if not initial or plain else None
-    if len(words) != 1 or not plain or len(name) < 3:
+    if len(words) == 1:
+        return _name_one(name, initial or abstract, before, following) if plain else None
+    if len(words) > 4 or (initial and not plain):
+        return None
+    capitals = sum(word[0].isupper() for word in words)
+    person = plain and not abstract and before not in word_set("before_things") and capitals <= 3
+    return Entity(name, "person" if person else "concept")
+
+
+def _name_one(name: str, doubtful: bool, before: str, following: str) -> Entity | None:
+    """What one word with a capital names: a person by what people do, else a concept unless that is in doubt."""
+    if len(name) < 3:
         return None
     if following in word_set("human_verbs") or before in word_set("before_people"):
         return Entity(name, "person")
-    return None if initial or abstract else Entity(name, "concept")
+    return None if doubtful else Entity(name, "concept")
+
+
+def _has_other_sense(word: str) -> bool:
+    return _is_known(word) or technology(word) is not None
+
+
+def _name_project(words: list[str], initial: bool, following: str) -> str:
+    """The name of a project that is called one by a word in it or behind it: the Apollo project."""
+    calling = word_set("project_words")
+    rest = [word for word in words if word.lower() not in calling]
+    called = following in calling and not initial
+    return " ".join(rest) if called or len(rest) < len(words) else ""
 
 
 def classify(text: str) -> tuple[str, float]:
@@ -522,17 +534,23 @@ def classify(text: str) -> tuple[str, float]:
     if sentences and not kept:
         return "context", _confidence(text, "context")
     prose = "\n".join(kept)
-    scores = cue_scores(text if len(kept) == len(sentences) else prose)
-    if label := _label(text):
-        scores[label] = scores.get(label, 0) + 6
-    asked = sum(sentence.rstrip("\"')*_` ").endswith(("?", "？")) for sentence in kept)
-    if asked:
-        # A question that ends a long report is an offer rather than what the report is about.
-        scores["question"] = scores.get("question", 0) + (4 if 2 * asked >= len(kept) else 1.5)
+    scores = _score_kinds(text, prose if len(kept) < len(sentences) else text, kept)
     kind = max(scores, key=lambda name: scores[name], default="general")
     if scores.get(kind, 0) < CLEAR or (kind == "fact" and len(prose.split()) < 3):
         kind = "general"
     return kind, _confidence(prose, kind)
+
+
+def _score_kinds(text: str, prose: str, sentences: list[str]) -> dict[str, float]:
+    """How much cue phrases, a label and question marks speak for each kind."""
+    scores = dict(cue_scores(prose))
+    if label := _label(text):
+        scores[label] = scores.get(label, 0) + 6
+    asked = sum(sentence.rstrip("\"')*_` ").endswith(("?", "？")) for sentence in sentences)
+    if asked:
+        # A question that ends a long report is an offer rather than what the report is about.
+        scores["question"] = scores.get("question", 0) + (4 if 2 * asked >= len(sentences) else 1.5)
+    return scores
 
 
 @lru_cache(maxsize=256)

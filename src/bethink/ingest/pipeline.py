@@ -14,7 +14,7 @@ from bethink.errors import InvalidInput
 from bethink.ingest.compare import Comparison, WriteOptions, compare
 from bethink.ingest.extract import extract, keywords
 from bethink.ingest.redact import redact, redact_value
-from bethink.ingest.reread import Read, Reread, match_existing, was_forgotten
+from bethink.ingest.reread import Read, Reread
 from bethink.ingest.vectors import Recent, start_embedding
 from bethink.store.base import Store
 from bethink.store.places import content_hash, vector_text
@@ -49,54 +49,31 @@ def ingest(
     """Takes the passages of one or more sources in, all or none. With `replace_sources` they replace what each held before,
     but for what it still holds; `moved` says under which uri a source was known."""
     groups = [(source._replace(uri=redact(source.uri).text), group) for source, group in groups]
-    read = _read(groups, options)
-    held = _held(groups, options, store, moved) if replace_sources else {}
-    known = match_existing(groups, [one.passage for one in read], held)
-    again = Reread(read, known)
-    fresh = [one for one, there in zip(read, known, strict=True) if one.passage and there is None]
-    waiting = start_vectors(_texts(fresh, again), embedder, recent, store, progress)
+    again = Reread(
+        _read(groups, options), _held(groups, options, store, moved) if replace_sources else {}
+    )
+    fresh = again.fresh
+    waiting = start_vectors(_texts(again), embedder, recent, store, progress)
     memories = [
-        make_memory(extract(one.passage), one.source, options, one.position)
-        for one in fresh
-        if one.passage
+        make_memory(extract(one.passage), one.source, options, one.position) for one in fresh
     ]
     if embedder and options.unique and fresh:
         store.ready(embedder.model, (options.scope,))
     vectors, made = waiting()
     own = vectors[: len(memories)]
-    found = compare(
-        memories, own, options, store, embedder, explicit=[one.supersedes for one in fresh]
+    explicit = [one.passage.supersedes for one in fresh]
+    found = compare(memories, own, options, store, embedder, explicit=explicit)
+    batch = _batch_of_sources(groups, options, moved, replace_sources)._replace(
+        add=make_entries(memories, own, found, options, store),
+        change=found.change,
+        relate=found.relate,
+        model=embedder.model if embedder else None,
+        cache=made,
     )
-    batch = again.batch(
-        Batch(
-            at=options.now,
-            actor=options.actor,
-            scopes=options.scopes,
-            sources=tuple(
-                (options.scope, source) for source, _ in groups if source.hash or replace_sources
-            ),
-            retire=tuple((options.scope, source.uri) for source, _ in groups)
-            if replace_sources
-            else (),
-            move=tuple((options.scope, old, new) for new, old in moved.items()),
-            add=make_entries(memories, own, found, options, store),
-            change=found.change,
-            relate=found.relate,
-            model=embedder.model if embedder else None,
-            cache=made,
-            allow_purged=options.allow_purged,
-        ),
-        vectors[len(memories) :],
-    )
+    batch = again.batch(batch, vectors[len(memories) :])
     receipt = store.write(_naming(batch, memories, fresh, found))
     outcomes = _outcomes(memories, fresh, found, iter(receipt.outcomes))
-    return Receipt(
-        outcomes=tuple(
-            next(outcomes) if one.passage and there is None else _kept(there)
-            for one, there in zip(read, known, strict=True)
-        ),
-        retired=receipt.retired,
-    )
+    return Receipt(tuple(again.tell_outcomes(outcomes)), retired=receipt.retired)
 
 
 # Reading
@@ -111,7 +88,7 @@ def _read(groups: Sequence[Group], options: WriteOptions) -> list[Read]:
             except InvalidInput:
                 if not options.lenient:
                     raise
-                found.append(Read(None, source, position, 0))
+                found.append(Read(passage, source, position, refused=True))
             else:
                 found.append(Read(cleaned, source, position, redactions))
     return found
@@ -160,6 +137,22 @@ def _held(
     }
 
 
+def _batch_of_sources(
+    groups: Sequence[Group], options: WriteOptions, moved: Mapping[str, str], replace: bool
+) -> Batch:
+    """What is written of the sources themselves: where they lie now, how they were read, and what they held before."""
+    scope = options.scope
+    return Batch(
+        at=options.now,
+        actor=options.actor,
+        scopes=options.scopes,
+        sources=tuple((scope, source) for source, _ in groups if source.hash or replace),
+        retire=tuple((scope, source.uri) for source, _ in groups if replace),
+        move=tuple((scope, old, new) for new, old in moved.items()),
+        allow_purged=options.allow_purged,
+    )
+
+
 def make_memory(passage: Passage, source: Source, options: WriteOptions, position: int) -> Memory:
     """A passage as the memory that it becomes."""
     created = passage.created_at or options.now
@@ -196,12 +189,11 @@ def make_memory(passage: Passage, source: Source, options: WriteOptions, positio
 # Vectors
 
 
-def _texts(fresh: Sequence[Read], again: Reread) -> list[tuple[str, bool]]:
+def _texts(again: Reread) -> list[tuple[str, bool]]:
     """The texts behind the vectors of new memories, then of those under another heading; and whether each is to have some."""
     texts = [
         (vector_text(one.passage.section, one.passage.content), one.passage.embed)
-        for one in fresh
-        if one.passage
+        for one in again.fresh
     ]
     return texts + [
         (vector_text(memory.section, memory.content), "vector_index" not in memory.metadata)
@@ -284,12 +276,7 @@ def _naming(
     batch: Batch, memories: Sequence[Memory], fresh: Sequence[Read], found: Comparison
 ) -> Batch:
     """The batch with the relations of new memories to those that they name, each of which counts as used."""
-    named = [
-        (memories[at].id, other)
-        for at in found.new
-        if (passage := fresh[at].passage)
-        for other in passage.relates_to
-    ]
+    named = [(memories[at].id, other) for at in found.new for other in fresh[at].passage.relates_to]
     return batch._replace(
         relate=(*batch.relate, *(Relation(id, other, "relates_to") for id, other in named)),
         access=tuple(other for _, other in named),
@@ -323,9 +310,3 @@ def _outcomes(
                 proposals=verdict.proposals,
             )
         yield outcome
-
-
-def _kept(held: Held | None) -> Outcome:
-    if held is None:
-        return Outcome("", "refused")
-    return Outcome(held.memory.id, "forgotten" if was_forgotten(held) else "kept")

@@ -6,61 +6,55 @@ brought up to date. What a person forgot stays forgotten; what was retired becau
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bethink.store.places import content_hash, vector_text
-from bethink.types import Batch, Change, Held, Memory, Passage, Source
+from bethink.types import Batch, Change, Held, Memory, Outcome, Passage, Source
 
 
 class Read(NamedTuple):
-    """One passage after redaction; None where nothing was left of it. Where it stands, and how many parts were taken out."""
+    """One passage after redaction, where it stands, and how many parts were taken out; `refused` if nothing was left of it."""
 
-    passage: Passage | None
+    passage: Passage
     source: Source
     position: int
-    redactions: int
-
-    @property
-    def supersedes(self) -> tuple[str, ...]:
-        return self.passage.supersedes if self.passage else ()
+    redactions: int = 0
+    refused: bool = False
 
 
-def match_existing(
-    groups: Sequence[tuple[Source, Sequence[Passage]]],
-    passages: Sequence[Passage | None],
-    held: Mapping[str, Sequence[Held]],
-) -> list[Held | None]:
+def match_existing(read: Sequence[Read], held: Mapping[str, Sequence[Held]]) -> list[Held | None]:
     """For each passage the memory that already holds its text: under the same heading first, then under any."""
-    found: list[Held | None] = [None] * len(passages)
-    start = 0
-    for source, group in groups:
-        at = range(start, start + len(group))
-        start += len(group)
-        if left := list(held.get(source.uri, ())):
-            _match(at, passages, left, found)
+    places: dict[str, list[int]] = {}
+    for at, one in enumerate(read):
+        if not one.refused:
+            places.setdefault(one.source.uri, []).append(at)
+    found: list[Held | None] = [None] * len(read)
+    for uri, known in held.items():
+        left = list(known)
+        for same_section in (True, False):
+            left = _match(places.get(uri, ()), read, left, found, same_section)
     return found
 
 
 def _match(
     places: Sequence[int],
-    passages: Sequence[Passage | None],
-    left: list[Held],
+    read: Sequence[Read],
+    left: Sequence[Held],
     found: list[Held | None],
-) -> None:
-    for same_section in (True, False):
-        waiting: dict[tuple[str, str | None], list[Held]] = {}
-        for known in left:
-            section = known.memory.section if same_section else None
-            waiting.setdefault((known.memory.content_hash, section), []).append(known)
-        for at in places:
-            passage = passages[at]
-            if passage is None or found[at] is not None:
-                continue
-            section = passage.section if same_section else None
-            if same := waiting.get((content_hash(passage.content), section)):
-                found[at] = same.pop(0)
-        left = [known for several in waiting.values() for known in several]
+    same_section: bool,
+) -> list[Held]:
+    """Gives each place that has none a memory of the same text; returns the memories that nobody took."""
+    waiting: dict[tuple[str, str | None], list[Held]] = {}
+    for known in left:
+        section = known.memory.section if same_section else None
+        waiting.setdefault((known.memory.content_hash, section), []).append(known)
+    for at in places:
+        passage = read[at].passage
+        section = passage.section if same_section else None
+        if found[at] is None and (same := waiting.get((content_hash(passage.content), section))):
+            found[at] = same.pop(0)
+    return [known for several in waiting.values() for known in several]
 
 
 def was_forgotten(held: Held) -> bool:
@@ -71,12 +65,10 @@ def was_forgotten(held: Held) -> bool:
 class Reread:
     """Passages and the memories that already hold them."""
 
-    def __init__(self, read: Sequence[Read], known: Sequence[Held | None]) -> None:
-        self.kept = [
-            (one.passage, there, one.position)
-            for one, there in zip(read, known, strict=True)
-            if one.passage and there
-        ]
+    def __init__(self, read: Sequence[Read], held: Mapping[str, Sequence[Held]]) -> None:
+        self._known = list(zip(read, match_existing(read, held), strict=True))
+        self.fresh = [one for one, there in self._known if there is None and not one.refused]
+        self.kept = [(one.passage, there, one.position) for one, there in self._known if there]
         # Those that stand under another heading now: the heading is part of what is embedded.
         self.resectioned = [
             there.memory._replace(section=passage.section)
@@ -111,6 +103,15 @@ class Reread:
                 for memory in self.resectioned
             },
         )
+
+    def tell_outcomes(self, fresh: Iterator[Outcome]) -> Iterator[Outcome]:
+        """What became of every passage, given what became of the fresh ones."""
+        for one, there in self._known:
+            if there is not None:
+                status = "forgotten" if was_forgotten(there) else "kept"
+                yield Outcome(there.memory.id, status)
+            else:
+                yield Outcome("", "refused") if one.refused else next(fresh)
 
 
 def _changed(memory: Memory, passage: Passage) -> Change | None:

@@ -10,7 +10,7 @@ was said in other turns. Every pattern is bounded; the time is linear in the tex
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 from typing import NamedTuple
@@ -153,37 +153,54 @@ def _is_code(line: str, before: str) -> bool:
 
 
 def _blocks(lines: list[str], noisy: list[bool]) -> Iterator[ProseBlock]:
-    """Paragraphs and items, each with what stands above it: a lead-in line as far as its list goes, else the heading."""
-    title = lead = mark = ""
-    box: str | None = None
-    first = False  # nothing has stood below the heading yet
-    listed = False  # items have stood below the lead-in
-    held: list[tuple[int, str]] = []
-    for at, line in enumerate([*lines, ""]):
-        out = at == len(lines) or noisy[at] or not line.strip()
-        heading = None if out else compile_pattern(_HEADING).match(line)
-        item = None if out or heading else compile_pattern(_ITEM).match(line)
-        if held and (out or heading or item):
-            yield from _group_lines(
-                held, mark, lead or title, box or _announced_kind(lead, title, bool(mark), first)
-            )
-            if not mark and (led := compile_pattern(_LED).search(held[-1][1])):
-                lead, listed = _plain(led[1]), False
-            listed, first = listed or bool(mark), False
-            held, mark, box = [], "", None
-        if out:
-            continue
-        if heading:
-            title, lead, first, listed = _plain(heading[1].rstrip("# \t")), "", True, False
-        elif item:
-            held, mark = [(at, item[2])], line.split(None, 1)[0]
-            box = {" ": "todo", "x": "none", "X": "none"}.get(item[1] or "")
-        elif not held and (led := compile_pattern(_LEAD).match(line)):
-            lead, listed = _plain(led[2] or led[3]), False
+    """Paragraphs and items, each with what stands above it."""
+    reader = BlockReader()
+    for at, (line, noise) in enumerate(zip(lines, noisy, strict=True)):
+        yield from reader.end() if noise or not line.strip() else reader.read(at, line)
+    yield from reader.end()
+
+
+class BlockReader:
+    """Gathers lines to blocks. Above a block stands a lead-in line as far as its list goes, else the heading."""
+
+    def __init__(self) -> None:
+        self.title = self.lead = ""
+        self.first = False  # nothing has stood below the heading yet
+        self.listed = False  # items have stood below the lead-in
+        self._begin()
+
+    def _begin(self, held: Sequence[tuple[int, str]] = (), mark: str = "") -> None:
+        self.held, self.mark = list(held), mark
+        self.box: str | None = None
+
+    def read(self, at: int, line: str) -> Iterator[ProseBlock]:
+        """Takes a line of prose; gives the block that it ends."""
+        if heading := compile_pattern(_HEADING).match(line):
+            yield from self.end()
+            self.title, self.first = _plain(heading[1].rstrip("# \t")), True
+            self.lead, self.listed = "", False
+        elif item := compile_pattern(_ITEM).match(line):
+            yield from self.end()
+            self._begin([(at, item[2])], line.split(None, 1)[0])
+            self.box = {" ": "todo", "x": "none", "X": "none"}.get(item[1] or "")
+        elif not self.held and (led := compile_pattern(_LEAD).match(line)):
+            self.lead, self.listed = _plain(led[2] or led[3]), False
         else:
-            if not held and listed and not line.startswith((" ", "\t")):
-                lead, listed = "", False
-            held.append((at, line))
+            if not self.held and self.listed and not line.startswith((" ", "\t")):
+                self.lead, self.listed = "", False
+            self.held.append((at, line))
+
+    def end(self) -> Iterator[ProseBlock]:
+        """Gives the block that has been gathered, if there is one."""
+        if not self.held:
+            return
+        item = bool(self.mark)
+        label = self.box or _announced_kind(self.lead, self.title, item, self.first)
+        yield from _group_lines(self.held, self.mark, self.lead or self.title, label)
+        if not item and (led := compile_pattern(_LED).search(self.held[-1][1])):
+            self.lead, self.listed = _plain(led[1]), False
+        self.listed, self.first = self.listed or item, False
+        self._begin()
 
 
 def _announced_kind(lead: str, title: str, item: bool, first: bool) -> str | None:
@@ -202,39 +219,39 @@ def _group_lines(
 
 
 def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
+    label = _read_label(block.text)
     heading, kind = block.heading, block.label
-    labelled = compile_pattern(_LABELLED).match(block.text)
-    named = _plain(labelled[1] or labelled[2] or labelled[3]) if labelled else ""
-    if kind != "none" and (announced := kind_of(named)):
-        heading, kind = named, announced
+    if kind != "none" and (announced := kind_of(label)):
+        heading, kind = label, announced
     if fold_case(heading).strip(" :") in phrases("report_headings"):
         return
     for number, sentence in enumerate(split_sentences(_plain(block.text))):
-        if (
-            sentence.endswith(":")
-            or not any(map(str.isalnum, sentence))
-            or _is_transition(sentence)
-        ):
+        if _states_nothing(sentence):
             continue
-        # A label speaks for its own sentence, and so does a heading, but for all sentences of an item.
-        own = kind if number == 0 or (block.item and not labelled) else None
         short = _is_short(sentence)
-        pointing = compile_pattern(_POINTING).match(fold_case(sentence))
+        pointing = compile_pattern(_POINTING).match(fold_case(sentence)) is not None
         whole = f"{before} {sentence}" if pointing and before else sentence
-        if pointing and short and (not before or len(whole) > LONGEST):
-            before = before or sentence
-            continue
         if len(whole) > LONGEST:
             whole = sentence
-        yield Statement(
-            cut_statement(whole),
-            cut_statement(whole if short else sentence),
-            block.line,
-            heading,
-            own,
-            block.item,
-        )
+        if pointing and short and whole == sentence:
+            before = before or sentence
+            continue
+        # A label speaks for its own sentence, and so does a heading, but for all sentences of an item.
+        own = kind if number == 0 or (block.item and not label) else None
+        told = cut_statement(whole if short else sentence)
+        yield Statement(cut_statement(whole), told, block.line, heading, own, block.item)
         before = sentence
+
+
+def _read_label(text: str) -> str:
+    """The word or two before a colon or in bold that a block begins with."""
+    label = compile_pattern(_LABELLED).match(text)
+    return _plain(label[1] or label[2] or label[3]) if label else ""
+
+
+def _states_nothing(sentence: str) -> bool:
+    """Whether a sentence only announces others, or has no word in it."""
+    return sentence.endswith(":") or not any(map(str.isalnum, sentence)) or _is_transition(sentence)
 
 
 def _is_transition(sentence: str) -> bool:

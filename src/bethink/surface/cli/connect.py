@@ -83,17 +83,10 @@ def install(args: Namespace) -> Result:
       bethink install --all --no-hooks
       bethink install --cursor --project
     """
-    from importlib.util import find_spec
-
     where = find_place(args)
     chosen = asked_hosts(args) or found_hosts(args, where)
     parts = [part for part in installer.PARTS if not getattr(args, f"no_{part}")]
-    if args.warm and "mcp" not in parts:
-        raise UsageError(
-            "--warm needs the MCP server that --no-mcp leaves out.", "Leave one of them out."
-        )
-    if "mcp" in parts and find_spec("mcp") is None:
-        raise BethinkError(*NO_LIBRARY)
+    check_server(args, "mcp" in parts)
     notes = command_notes(where)
     with installer.Files(args.dry_run) as files:
         plugins = {host: installer.plugin_of(host, where) for host in chosen}
@@ -102,10 +95,7 @@ def install(args: Namespace) -> Result:
         if "hooks" in parts:
             notes += installer.find_doubled_hooks(files.records, chosen, str(where.root or ""))
         if "claude" in chosen and "mcp" in parts:
-            allowed = args.allow_reads or installer.allows_reads(
-                files, "claude", str(where.root or "")
-            )
-            where = where._replace(allow_reads=allowed or offer_reads(args, where, notes))
+            where = where._replace(allow_reads=may_read(args, files, where, notes))
         outcomes = list(installer.install(files, chosen, where, parts, args.force))
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
     notes += [note for host in chosen if host in done for note in agent(host).notes(where)]
@@ -142,8 +132,24 @@ def uninstall(args: Namespace) -> Result:
     return outcome_result(args, outcomes, [])
 
 
-def offer_reads(args: Namespace, where: InstallPlace, notes: list[str]) -> bool:
+def check_server(args: Namespace, wanted: bool) -> None:
+    """Refuses what needs the MCP server where it is left out or would not start."""
+    from importlib.util import find_spec
+
+    if args.warm and not wanted:
+        raise UsageError(
+            "--warm needs the MCP server that --no-mcp leaves out.", "Leave one of them out."
+        )
+    if wanted and find_spec("mcp") is None:
+        raise BethinkError(*NO_LIBRARY)
+
+
+def may_read(
+    args: Namespace, files: installer.Files, where: InstallPlace, notes: list[str]
+) -> bool:
     """Whether Claude Code, which asks before each new tool, need not ask for what only reads: asked at a terminal, otherwise said."""
+    if args.allow_reads or installer.allows_reads(files, "claude", str(where.root or "")):
+        return True
     if where.root is not None:  # a rule in a project's file holds for everybody who works on it
         return False
     if args.format == "text" and not args.quiet and not args.dry_run and console.has_terminal():

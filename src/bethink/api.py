@@ -26,7 +26,7 @@ from bethink.store import open_store
 from bethink.store.base import Overview, Problem, Store
 from bethink.store.bundle import stamp
 from bethink.store.places import vector_text
-from bethink.text.checks import as_entity, check_choice, check_kind, check_range
+from bethink.text.checks import as_entity, check_choice, check_kind, check_range, suggest_one_of
 from bethink.types import (
     PERSONAL,
     TEAM,
@@ -480,7 +480,7 @@ class Bethink:
         trusted less than the target only proposes to replace it: the relation that comes back is `may_replace`."""
         if type not in types.RELATIONS:
             raise InvalidInput(
-                f"'{type}' is not a relation.", "One of " + ", ".join(types.RELATIONS) + "."
+                f"'{type}' is not a relation.", suggest_one_of(type, types.RELATIONS)
             )
         new, old = self.one(source), self.one(target)
         if new.id == old.id:

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
+from bethink.text.checks import suggest, suggest_one_of
 from bethink.types import KIND_ALIASES, KINDS
 
 SWITCH = "switch"  # the type of an option that takes no value
@@ -222,14 +223,6 @@ def fill_defaults(given: Mapping[str, Any], arguments: Iterable[Argument]) -> di
     }
 
 
-def suggest(word: str, choices: Iterable[str]) -> str:
-    """The choice that was probably meant, as a sentence."""
-    import difflib
-
-    close = difflib.get_close_matches(word[:100].lower(), list(choices), n=1)
-    return f"Did you mean '{close[0]}'?" if close else ""
-
-
 def _check(value: Any, argument: Argument, place: str) -> Any:
     if argument.many not in ("+", "*"):
         return check_value(value, argument, place)
@@ -262,10 +255,8 @@ def check_value(value: Any, argument: Argument, place: str) -> Any:
     if argument.type == SWITCH:
         return value
     if argument.choices and value not in argument.choices:
-        one_of = f"One of {', '.join(argument.choices)}."
         raise InvalidInput(
-            f"'{_short(value)}' is no {place}.",
-            f"{suggest(value, argument.choices)} {one_of}".strip(),
+            f"'{_short(value)}' is no {place}.", suggest_one_of(value, argument.choices)
         )
     _check_length(value, argument, place)
     return dict(value) if argument.type == "object" else value

@@ -1,4 +1,4 @@
-"""`add`, `update`, `vote`, `link`, `forget`, `restore` and `handoff`: what people tell their memory, and take back."""
+"""`add`, `update`, `edit`, `vote`, `link`, `forget`, `restore` and `handoff`: what people tell their memory, and take back."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from bethink.surface.cli.console import (
 from bethink.surface.cli.parsing import command
 from bethink.surface.layout import date_and_time, many, one_line, pick, style, wrap
 from bethink.surface.render import (
+    PROPOSED,
     memory_label,
     memory_line,
     outcome_ids,
@@ -162,6 +163,7 @@ def add(args: Namespace) -> Result:
 def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
     """Lets whoever told a statement say at once what it means for known ones."""
     known = {one.id: one for one in memory.store.get([one.id for one in outcome.proposals])}
+    short = memory.store.abbreviate(list(known))
     left, supersedes, settles = [], list(outcome.supersedes), list(outcome.settles)
     for proposal in outcome.proposals:
         old = known[proposal.id]
@@ -169,7 +171,8 @@ def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
         type = {"replaces": "supersedes", "answers": "answers", "completes": "answers"}.get(
             proposal.relation
         )
-        if type is None or not says_yes(f"It may be that this {proposal.relation} “{about}”. So?"):
+        what = f"{PROPOSED[proposal.relation]} {short[old.id]}"
+        if type is None or not says_yes(f"this may {what}: {about}"):
             left.append(proposal)
             continue
         memory.link(outcome.id, old.id, type)
@@ -192,14 +195,12 @@ def describe_outcome(
         lines = [f"added {memory_label(found[outcome.id], short)}"]
         if not args.personal and not args.team:
             hints += hints_about_place(memory)
+    elif outcome.status == "near_duplicate":
+        lines = [f"much like {id} ({outcome.similarity or 0:.2f}): {about[outcome.id]}"]
+        change = f"`bethink update {id} --content …`" if args.for_agent else f"`bethink edit {id}`"
+        hints.append(f"Nothing was added. {change} changes the known one; --no-dedup keeps both.")
     else:
-        similarity = outcome.similarity if outcome.status == "near_duplicate" else None
-        near = f" (similarity {similarity:.2f})" if similarity else ""
-        lines = [f"{outcome.status.replace('_', ' ')} of {id}{near}: {about[outcome.id]}"]
-        if outcome.status == "near_duplicate":
-            hints.append(
-                f"--no-dedup keeps both; `bethink update {id} --content …` changes the known one."
-            )
+        lines = [f"{outcome.status.replace('_', ' ')} of {id}: {about[outcome.id]}"]
     lines += outcome_lines(outcome, short, "  ", about=about)
     if outcome.redactions:
         hints.append(
@@ -254,6 +255,47 @@ def update(args: Namespace) -> Result:
         fields = given_values(args, memory)
         changed = memory.update(args.id, clear=clear, **fields, content=text, answered=answered)
         return describe_change(memory, "updated", changed)
+
+
+@command("edit", ID, opens="read")
+def edit(args: Namespace, memory: Bethink) -> Result:
+    """Change the text of a memory in your editor: $VISUAL, or else $EDITOR. The old version stays in its history. Left as it
+    is, nothing changes; emptied, it is forgotten if you say so. A text that is not taken is kept in a file, which is named.
+
+    Examples:
+      bethink edit 01a1dd89
+      EDITOR="code --wait" bethink edit 01a1dd89
+      bethink history 01a1dd89
+    """
+    was = memory.one(args.id)
+    short = memory.store.abbreviate([was.id])
+    if args.for_agent:
+        raise UsageError(
+            "`edit` opens an editor, which an agent cannot use.",
+            f"bethink update {short[was.id]} --content TEXT",
+        )
+    with console.keep_draft(f"{was.content}\n", f"{short[was.id]}.md") as draft:
+        console.run_editor(draft, wait=True)
+        text = console.decode_text(draft.read_bytes(), draft.name)
+        if "\r" not in was.content:
+            text = text.replace("\r\n", "\n")
+        if text.strip() == was.content.strip():
+            return Result(plain(was), [f"unchanged {memory_label(was, short)}"])
+        if not text.strip():
+            return forget_emptied(memory, was, short[was.id])
+        changed = memory.update(was.id, was=was, content=text.rstrip())
+    return describe_change(memory, "updated", changed)
+
+
+def forget_emptied(memory: Bethink, was: Memory, short: str) -> Result:
+    """Forgets a memory whose text was taken away in the editor, if that was meant."""
+    if not has_terminal() or not says_yes(f"The text is empty. Forget {short}?"):
+        raise BethinkError(
+            "The text is empty, so nothing was changed.", f"`bethink forget {short}` forgets it."
+        )
+    memory.forget(was.id)
+    undo = f"Undo with `bethink restore {short}`."
+    return Result({"id": was.id, "status": "forgotten"}, [f"forgotten {short}"], hints=[undo])
 
 
 @command(

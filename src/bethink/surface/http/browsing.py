@@ -13,7 +13,6 @@ from bethink.features.sync import StorePeer
 from bethink.recall.shape import plain
 from bethink.store.bundle import EPOCH, Bundle, bundle_to_json, stamp
 from bethink.surface import operations
-from bethink.surface.arguments import suggest
 from bethink.surface.http.api import (
     PAGE,
     Cursor,
@@ -29,6 +28,7 @@ from bethink.surface.http.security import Forbidden
 from bethink.surface.layout import pick
 from bethink.surface.mcp import schemas
 from bethink.surface.mcp.tools import TOOLS
+from bethink.text.checks import suggest
 from bethink.text.when import moment
 from bethink.types import PERSONAL, Session, Words
 

@@ -36,11 +36,11 @@ from pydantic import ValidationError
 from bethink import __version__
 from bethink.errors import BethinkError, NotFound
 from bethink.hosts import copilot
-from bethink.surface.arguments import suggest
 from bethink.surface.mcp import schemas
 from bethink.surface.mcp.keeper import Keeper
 from bethink.surface.mcp.schemas import PROMPTS, TEMPLATES, check_prompt
 from bethink.surface.remote import Team, Unreachable
+from bethink.text.checks import suggest
 
 INSTRUCTIONS = (
     "Long-term memory of this project and its user. Search it with search_memories before answering from general knowledge, and store what"

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 370_694,
-    "lines": 54_651,
+    "tokens": 370_693,
+    "lines": 54_648,
     "files": 172,
     "import cycles": 0,
     "function-level imports of our own": 60,

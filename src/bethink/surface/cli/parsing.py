@@ -37,6 +37,7 @@ MEANT = {
     "find": "search",
     "ask": "recall",
     "show": "get",
+    "edit": "update",
     "undo": "restore",
     "setup": "init",
     "settings": "config",
@@ -55,7 +56,7 @@ options of every command:
 --json               the same as --format json
 --for-agent          quote stored text with its origin, and count as an agent; agents get it by themselves
 --quiet              no hints, warnings or progress
---version, -V        print the version
+--version            print the version
 """
 
 
@@ -98,10 +99,6 @@ def load(name: str) -> Command:
         )
     importlib.import_module(f"bethink.surface.cli.{COMMANDS[name][0]}")
     return REGISTERED[name]
-
-
-def missing_command(word: str) -> UsageError:
-    return UsageError(f"{word!r} needs a command.", "`bethink --help` lists the commands.")
 
 
 # What was typed
@@ -152,8 +149,7 @@ def _read_options(
 
 
 def _unknown_option(name: str, flag: str, known: Iterable[str]) -> UsageError:
-    long = [one for one in known if one.startswith("--")]
-    close = suggest("--" + flag.lstrip("-"), long) if len(flag) > 2 else ""
+    close = suggest(flag, [one for one in known if one.startswith("--") and flag.startswith("--")])
     more = f"`bethink {name} --help` lists them; write -- before words that start with a dash."
     return UsageError(f"There is no option {flag} here.", close or more)
 

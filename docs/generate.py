@@ -119,6 +119,9 @@ VARIABLES = {
     "BETHINK_LOG": "Level of the MCP server's log on stderr: debug, info, warning or error.",
     "BETHINK_HOOKS": "Set to `off`, hooks do nothing. The language model's own command is started so, that nothing of Bethink runs inside it.",
     "NO_COLOR": "If set, no colour on a terminal. `TERM=dumb` does the same.",
+    "FORCE_COLOR": "If set, colour also where no terminal is seen, as in the log of a CI; `0` means none. `NO_COLOR` wins.",
+    "VISUAL": "The editor of `edit` and `open`.",
+    "EDITOR": "The same, looked at when the first is not set.",
     "COLUMNS": "Width of the text output, from 40 to 120.",
 }
 
@@ -449,7 +452,7 @@ def json_objects() -> str:
 def _json_parts(here: Stage) -> Iterator[str]:
     yield (
         "Every command takes `--json`. These objects are stable: keys are not renamed or taken away within a major version, new ones may"
-        " come. What could not be done prints no JSON: a sentence goes to stderr and the exit code says so. The examples are real output"
+        " come. What could not be done prints nothing on stdout, and says [why as JSON](errors.md#as-json) on stderr. The examples are real output"
         ' with ids, times, sizes and speeds made constant. They were made with `embedding = "hashing"`, so a real model\'s scores differ.'
     )
     yield from _written(here)
@@ -498,8 +501,8 @@ def _found(here: Stage) -> Iterator[str]:
     yield shown(here.fixed(here.run("list", "--personal")))
     yield "## recall"
     yield (
-        "An index of the matches, and the best of them in full, within the token budget; an index line counts only where the text is not there."
-        " `total_count` counts every match, `has_more` says whether some are not in the index, `tokens_used` is an estimate. A text that did not fit is cut and marked"
+        "An index of the matches in at most half of the token budget, then the best of them in full. `total_count` counts every match,"
+        " `has_more` says whether some are not in the index, `tokens_used` is an estimate. A text that did not fit is cut and marked"
         ' `"truncated": true`. `hints` says, for example, that only words were searched. `topics` groups the details by the topic of the conversation they come from; `around` holds the turns beside one, where there was room.'
     )
     value = here.fixed(
@@ -782,6 +785,10 @@ def error_page() -> str:
         "`except BethinkError` catches them all. They are in `bethink.errors`. On the command line an error is two lines on stderr,"
         " without a traceback unless `BETHINK_DEBUG` is set:",
         fenced(_example()),
+        "## As JSON",
+        "With `--json` an error is one line of JSON instead, the last on stderr; stdout stays empty, and the exit code is the same. `type` is"
+        " a name of the tree above, or that of an error of Python; `hint` may be null.",
+        fenced(_example("--json")),
         table(("exit code", "meaning"), list(EXIT_CODES.items())),
     )
 
@@ -798,13 +805,22 @@ def _tree(
         )
 
 
-def _example() -> str:
+def _example(*options: str) -> str:
     talk = io.StringIO()
     with stage() as here, redirect_stderr(talk):
         run_command(
-            ["add", "We deploy on Fridays", "--importance", "11", "--project", str(here.folder)]
+            [
+                "add",
+                "We deploy on Fridays",
+                "--importance",
+                "11",
+                "--project",
+                str(here.folder),
+                *options,
+            ]
         )
-    return f'$ bethink add "We deploy on Fridays" --importance 11\n{talk.getvalue()}'
+    typed = " ".join(["--importance 11", *options])
+    return f'$ bethink add "We deploy on Fridays" {typed}\n{talk.getvalue()}'
 
 
 # Parts of pages

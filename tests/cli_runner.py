@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import pytest
@@ -60,6 +61,46 @@ class Cli:
         return self.json("add", text, *options)["id"]
 
 
+def run_at_terminal(
+    cli: Cli,
+    *argv: str,
+    typed=(),
+    columns: int = 100,
+    program=("-m", "bethink"),
+    **environment: str,
+):
+    """Runs a command in a process of its own at a pseudo-terminal, and types each answer when its question is there. Gives
+    the exit code and what was shown."""
+    import fcntl
+    import os
+    import pty
+    import struct
+    import subprocess
+    import termios
+
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, *program, *argv],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        cwd=cli.project,
+        env={"TERM": "xterm", "NO_COLOR": "1", **os.environ, **environment},
+        start_new_session=True,
+    )
+    os.close(slave)
+    shown, waiting = "", list(typed)
+    with suppress(OSError):  # by which Linux says that nobody is at the other end any more
+        while part := os.read(master, 4096):
+            shown += part.decode("utf-8", "replace")
+            if waiting and waiting[0][0] in shown:
+                os.write(master, waiting.pop(0)[1].encode())
+    os.close(master)
+    assert not waiting, shown
+    return process.wait(timeout=60), shown.replace("\r\n", "\n")
+
+
 @pytest.fixture
 def cli(capsys, monkeypatch, tmp_path, store_kind):
     home, project = tmp_path / "home", tmp_path / "shop"
@@ -67,6 +108,9 @@ def cli(capsys, monkeypatch, tmp_path, store_kind):
     for variable in (
         *AGENTS,
         "NO_COLOR",
+        "FORCE_COLOR",
+        "VISUAL",
+        "EDITOR",
         "COLUMNS",
         "BETHINK_DATABASE",
         "BETHINK_DEBUG",

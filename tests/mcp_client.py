@@ -54,8 +54,7 @@ class Talk:
         def call(**arguments: Any) -> str:
             result = self("call_tool", tool, arguments)
             assert not result.is_error, result
-            told = result.structured_content
-            assert told is None or told["answer"] == text_of(result), "programs lose nothing"
+            assert result.structured_content is None, "hosts would show that instead of the text"
             return text_of(result)
 
         return call

@@ -141,11 +141,6 @@ def test_an_ambiguous_beginning_names_the_candidates(cli):
     assert "more characters" in message
 
 
-def test_errors_with_json_leave_stdout_empty(cli):
-    cli.fails("get", "ffffffff", "--json", code=1)
-    cli.fails("search", "--json", code=2)
-
-
 def test_a_terminal_without_text_is_not_waited_for(cli):
     assert 'bethink add "We deploy on Fridays"' in cli.fails("add", terminal=True, code=2)
 

@@ -12,9 +12,11 @@ import pytest
 pytest.importorskip("mcp")
 
 from mcp_client import META, SOURCE, Bare, environment
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from bethink import Bethink
 from bethink.errors import EmbeddingError
+from bethink.surface.mcp import HANDSHAKES, STATELESS
 from bethink.surface.mcp import keeper as keeping
 from bethink.surface.mcp.keeper import Keeper
 from bethink.surface.mcp.server import choose_root
@@ -338,7 +340,69 @@ def test_without_the_sdk_the_command_says_what_to_install(place):
     assert "hint: pip install 'bethink[mcp]'" in done.stderr
 
 
-def test_the_handshake_and_the_list_of_tools_load_nothing_heavy(place):
+LEGACY = {"capabilities": {"sampling": {}}, "clientInfo": {"name": "old", "version": "1"}}
+LISTS = ("tools/list", "prompts/list", "resources/templates/list")
+HEAVY = {"mcp", "pydantic", "asyncio", "numpy", "apsw", "bethink.api", "bethink.surface.mcp.server"}
+
+
+def begin(bare, version):
+    """The first messages of a client: all that it is answered."""
+    if version == STATELESS:
+        return [bare.ask(method)["result"] for method in ("server/discover", *LISTS)]
+    hello = {"method": "initialize", "params": {"protocolVersion": version, **LEGACY}}
+    bare.send({"jsonrpc": "2.0", "id": "a", **hello})
+    answers = [bare.read()["result"]]
+    bare.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    for method in ("ping", *LISTS):
+        bare.send({"jsonrpc": "2.0", "id": method, "method": method})
+        answers.append(bare.read()["result"])
+    return answers
+
+
+@pytest.mark.parametrize("version", [*HANDSHAKES, STATELESS])
+def test_a_client_is_greeted_in_the_words_of_the_whole_server(place, version):
+    whole = "import bethink.surface.mcp as greeting; greeting.LONGEST = 0"  # it answers no line
+    run = "from bethink.surface.cli.main import main; main(['mcp'])"
+    with Bare(*place) as bare, Bare(*place, program=("-c", f"{whole}; {run}")) as full:
+        assert begin(bare, version) == begin(full, version)
+        # And it goes on as if it had been there from the start: nothing is told twice, and the state is the same.
+        meta = {"_meta": META} if version == STATELESS else {}
+        call = {"method": "tools/call", "params": {**STORE, **meta}}
+        bare.send({"jsonrpc": "2.0", "id": "next", **call})
+        answer = bare.read()
+        assert answer["id"] == "next"
+        assert "stored" in answer["result"]["content"][0]["text"]
+    assert (HANDSHAKES, (STATELESS,)) == (HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS)
+
+
+def test_the_greeting_loads_nothing_heavy(place):
+    with Bare(*place, program=("-X", "importtime", "-m", "bethink", "mcp")) as bare:
+        begin(bare, HANDSHAKES[-1])
+        bare.process.stdin.close()
+        bare.process.stdin = open(os.devnull, "wb")  # noqa: PTH123, SIM115
+        code, _, loaded = bare.ends()
+    names = {line.rpartition("|")[2].strip() for line in loaded.splitlines()}
+    assert (code, "bethink.surface.mcp.schemas" in names, HEAVY & names) == (0, True, set())
+
+
+def test_lists_are_answered_before_what_has_to_be_loaded(place):
+    """Hosts ask for several things at once: resources need the database, tools do not."""
+    with Bare(*place) as bare:
+        for id, method in enumerate(("resources/list", *LISTS)):
+            bare.send({"jsonrpc": "2.0", "id": id, "method": method, "params": {"_meta": META}})
+        assert [bare.read()["id"] for _ in range(4)] == [1, 2, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 130)]
+)
+def test_a_server_that_only_greeted_ends_when_it_is_told_to(bare, number, code):
+    bare.ask("server/discover")
+    bare.process.send_signal(number)
+    assert bare.ends() == (code, b"", "")
+
+
+def test_the_handshake_and_the_list_of_tools_need_no_memory(place):
     program = """
         import asyncio, sys
         import bethink.surface.mcp.server

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,7 @@ from bethink import types
 from bethink.config import Config
 from bethink.embed import LazyModel, without_vectors
 from bethink.embed.base import WINDOW, Embedder
-from bethink.errors import BethinkError, EmbeddingError, InvalidInput, NotFound
+from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.ingest.redact import redact, redact_name
 from bethink.ingest.traces import traces
 from bethink.ingest.vectors import Recent, make_batch_parts, reindex
@@ -27,7 +26,7 @@ from bethink.store import open_store
 from bethink.store.base import Overview, Problem, Store
 from bethink.store.bundle import stamp
 from bethink.store.places import vector_text
-from bethink.text.checks import as_entity, check_choice, check_kind, check_range
+from bethink.text.checks import as_entity, check_choice, check_kind, check_range, suggest_one_of
 from bethink.types import (
     PERSONAL,
     TEAM,
@@ -125,11 +124,6 @@ class Bethink:
     def every_scope(self) -> tuple[str, ...]:
         """All scopes of the database, for looking across projects."""
         return tuple(self.store.scopes())
-
-    @property
-    def reads_files(self) -> bool:
-        """Whether who asks may let files of this machine be read."""
-        return True
 
     # The embedding model
 
@@ -486,7 +480,7 @@ class Bethink:
         trusted less than the target only proposes to replace it: the relation that comes back is `may_replace`."""
         if type not in types.RELATIONS:
             raise InvalidInput(
-                f"'{type}' is not a relation.", "One of " + ", ".join(types.RELATIONS) + "."
+                f"'{type}' is not a relation.", suggest_one_of(type, types.RELATIONS)
             )
         new, old = self.one(source), self.one(target)
         if new.id == old.id:
@@ -540,16 +534,7 @@ class Bethink:
 
     def resolve(self, id: str) -> str:
         """The full id that a prefix stands for, among the memories visible from here, or of every project."""
-        try:
-            return self.store.resolve(id, None if self.everywhere else self.scopes)
-        except NotFound as error:
-            own = f"container:{self.project.identity}/"
-            for scope in filter(lambda one: one.startswith(own), self.every_scope()):
-                with suppress(BethinkError):
-                    self.store.resolve(id, (scope,))
-                    name = scope.removeprefix(own)
-                    error.hint = f"It is in the container {name}: add `--container {name}`."
-            raise
+        return self.store.resolve(id, None if self.everywhere else self.scopes)
 
     def one(self, id: str) -> types.Memory:
         """A memory by id or unique prefix, without counting a use of it."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.errors import ConfigError
+from bethink.text.checks import suggest
 from bethink.types import MODES, NOTHING
 
 FUSIONS = ("adaptive", "rrf")
@@ -225,7 +226,7 @@ def _read(path: Path, shared: bool = False) -> dict[str, Any]:
     values = {}
     for key, value in table.items():
         if key not in SETTINGS:
-            raise ConfigError(f"Unknown setting '{key}' in {path}.", _nearest(key))
+            raise ConfigError(f"Unknown setting '{key}' in {path}.", suggest_setting(key))
         if shared and key in PERSONAL:
             raise ConfigError(
                 f"'{key}' may not be set by a project's file ({path}).",
@@ -240,11 +241,8 @@ def _read(path: Path, shared: bool = False) -> dict[str, Any]:
     return values
 
 
-def _nearest(key: str) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(key.replace("-", "_"), SETTINGS, n=1)
-    return f"Did you mean '{close[0]}'?" if close else "`bethink config` lists every setting."
+def suggest_setting(key: str) -> str:
+    return suggest(key.replace("-", "_"), SETTINGS) or "`bethink config` lists every setting."
 
 
 def load(root: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Config:

@@ -18,6 +18,7 @@ from typing import Any
 
 from bethink.config import data_directory
 from bethink.errors import EmbeddingError
+from bethink.text.checks import suggest
 
 Bytes = Callable[[int, int | None], None]
 """Called with the bytes fetched so far and, where known, their total."""
@@ -94,14 +95,11 @@ def find(name: str) -> LocalModel:
         return model
     if Path(name).is_dir():
         return _folder(Path(name))
-    import difflib
-
-    close = difflib.get_close_matches(_short(name), KNOWN, n=1)
-    meant = f"Did you mean '{KNOWN[close[0]].name}'? " if close else ""
+    names = [model.name for model in _MODELS]
     others = "a folder with model.onnx and tokenizer.json, http, hashing, none"
     raise EmbeddingError(
         f"There is no embedding model called '{name}'.",
-        f"{meant}Known are {', '.join(model.name for model in _MODELS)}; {others}.",
+        f"{suggest(_short(name), names)} Known are {', '.join(names)}; {others}.".lstrip(),
     )
 
 

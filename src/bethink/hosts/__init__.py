@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bethink.errors import InvalidInput
 from bethink.hosts.base import START, Position, text_of
 from bethink.hosts.transcript import DATABASE, read_head, read_objects, read_outline
+from bethink.text.checks import suggest_one_of
 
 if TYPE_CHECKING:
     from bethink.hosts.transcript import Transcript
@@ -39,7 +40,7 @@ def agent(host: str) -> Any:
     """The module of a host. Reading: read(path, position, bound), TRANSCRIPTS. Connecting: PROGRAM, EVENTS, folder(place),
     targets(place), notes(place), and in some plugin(place), why_blocked(place)."""
     if host not in HOSTS:
-        raise InvalidInput(f"There is no agent host '{host}'.", f"One of: {', '.join(HOSTS)}.")
+        raise InvalidInput(f"There is no agent host '{host}'.", suggest_one_of(host, HOSTS))
     return import_module(f"bethink.hosts.{host}")
 
 

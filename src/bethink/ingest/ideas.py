@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
 from bethink.ingest.extract import entities
@@ -134,26 +135,20 @@ ANNOUNCED = {"conclusion": "fact", "context": "fact"}
 STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do
 TENTATIVE = 0.5  # strength below which a user only thinks aloud
 CUED = 3.0  # of the lexicon's cues: "watch out" is a gotcha, "always" and "I prefer" a preference
+MOST_WORDS = 0.6  # share of the shorter text's words from which two texts may say the same
 SHORT_REPLY = 30  # characters of a turn without a statement that is a reply: "yes, do that"
-NEIGHBOURS = (
-    8,
-    20,
-    14,
-    20,
-    16,
-)  # words of heading, above, below, asked and reply that the judge sees
+# Words of what stands around a statement that the judge sees, as in its training.
+HEADED, ABOVE, BELOW, ASKED, REPLIED_WITH = 8, 20, 14, 20, 16
 
 
 class Idea(NamedTuple):
-    kind: str  # decision conclusion question problem solution todo context
+    kind: str  # of LASTING, question or todo; without a judge one of intents.LABELS
     text: str  # words of its turn
     turn: int  # index of the turn that says it
     firm: bool
     confidence: float  # of the classification and of the speaker's certainty together
     entities: tuple[Entity, ...] = ()
-    answers: int | None = (
-        None  # index among the ideas: the question that this answers, or the problem that it solves
-    )
+    answers: int | None = None  # index of the idea that this answers or solves
     accepted: int | None = None  # index of the user's turn that took this proposal up
     line: int = 0  # of the turn, from 0, where it begins
     pasted: bool = False  # it stands in a part of the user's turn that somebody else wrote
@@ -163,9 +158,7 @@ class PlacedStatement(NamedTuple):
     """A statement, where it stands, and what the judge is told about that place."""
 
     turn: int
-    speaker: (
-        str  # user, assistant, or working: an assistant that goes on without a word from the user
-    )
+    speaker: str  # user, assistant, or working: an assistant that goes on by itself
     statement: Statement
     context: str
     text: str  # with the sentence of its paragraph that goes on from it
@@ -177,8 +170,8 @@ def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -
     """The ideas of a conversation in order, each statement from the turn `first` on read in its place by the judge."""
     placed = [
         each
-        for each in place_statements(turns)
-        if each.turn >= first and (each.speaker != "working" or not _is_momentary(each.statement))
+        for each in place_statements(turns, first)
+        if each.speaker != "working" or not _is_momentary(each.statement)
     ]
     readings = judge.read([(each.context, each.statement.text) for each in placed])
     pasted = {at: find_pasted(text) for at, (role, text) in enumerate(turns) if role == "user"}
@@ -194,51 +187,48 @@ def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -
     return _keep_different(found)
 
 
-def place_statements(turns: Sequence[tuple[str, str]]) -> Iterator[PlacedStatement]:
-    """The statements of a conversation that say something. The words around each are put as the judge was trained on them:
-    `speaker. heading: above | below | asked | reply`."""
+def place_statements(turns: Sequence[tuple[str, str]], first: int = 0) -> Iterator[PlacedStatement]:
+    """The statements from the turn `first` on that say something. The words around each are put as the judge was trained on
+    them: `speaker. heading: above | below | asked | reply`."""
     said = [statements(text) if role in SPEAKERS else [] for role, text in turns]
     texts = [
         " ".join(each.text for each in own) or (text if len(text) < SHORT_REPLY else "")
         for own, (_, text) in zip(said, turns, strict=True)
     ]
-    roles = [role for role, _ in turns]
-    heading, above, below, asked, reply = NEIGHBOURS
-    for turn, (role, own) in enumerate(zip(roles, said, strict=True)):
-        before, after = _find_other(roles, turn, -1), _find_other(roles, turn, 1)
-        words = texts[before].split() if before is not None else []
-        question = words[:asked] if role == "assistant" else words[-asked:]
-        answer = texts[after].split()[:reply] if after is not None else []
-        working = role == "assistant" and after != turn + 1 and turn + 1 < len(turns)
-        speaker = "working" if working else role
-        replied = after is not None and _count_statements(said, roles, after) > 1
-        last = role == "user" or after is None
-        for at, each in enumerate(own):
-            if not _says_something(each):
+    runs = _find_runs([role for role, _ in turns])
+    telling = [sum(_says_something(each) for at in run for each in said[at]) for run in runs]
+    for number, run in enumerate(runs):
+        role, after = turns[run[0]][0], number + 1 if number + 1 < len(runs) else None
+        words = texts[runs[number - 1][-1]].split() if number else []
+        asked = words[:ASKED] if role == "assistant" else words[-ASKED:]
+        reply = texts[runs[after][0]].split()[:REPLIED_WITH] if after else []
+        for turn in run:
+            if turn < first:
                 continue
-            parts = (
-                " ".join(each.heading.split()[:heading]),
-                " ".join(own[at - 1].text.split()[-above:]) if at else "",
-                " ".join(own[at + 1].text.split()[:below]) if own[at + 1 :] else "",
-                " ".join(question),
-                " ".join(answer),
-            )
-            context = "{}. {}: {} | {} | {} | {}".format(speaker, *parts)
-            yield PlacedStatement(turn, speaker, each, context, _grow(own, at), replied, last)
+            working = role == "assistant" and turn != run[-1]
+            speaker = "working" if working else role
+            replied = after is not None and telling[after] > 1
+            last = role == "user" or after is None
+            for at, each in enumerate(said[turn]):
+                if _says_something(each):
+                    context = _describe_place(speaker, said[turn], at, asked, reply)
+                    text = _grow(said[turn], at)
+                    yield PlacedStatement(turn, speaker, each, context, text, replied, last)
 
 
-def _find_other(roles: Sequence[str], turn: int, step: int) -> int | None:
-    """The nearest turn of the other speaker, before or after."""
-    at = turn + step
-    while 0 <= at < len(roles) and roles[at] == roles[turn]:
-        at += step
-    return at if 0 <= at < len(roles) else None
+def _find_runs(roles: Sequence[str]) -> list[list[int]]:
+    """The turns of a conversation, those together that one speaker has without a word of another."""
+    runs = groupby(range(len(roles)), key=roles.__getitem__)
+    return [list(run) for _, run in runs]
 
 
-def _count_statements(said: Sequence[Sequence[Statement]], roles: Sequence[str], at: int) -> int:
-    """How much one speaker says from a turn on until the other speaks."""
-    end = _find_other(roles, at, 1) or len(roles)
-    return sum(_says_something(each) for own in said[at:end] for each in own)
+def _describe_place(
+    speaker: str, own: Sequence[Statement], at: int, asked: Sequence[str], reply: Sequence[str]
+) -> str:
+    heading = " ".join(own[at].heading.split()[:HEADED])
+    above = " ".join(own[at - 1].text.split()[-ABOVE:]) if at else ""
+    below = " ".join(own[at + 1].text.split()[:BELOW]) if own[at + 1 :] else ""
+    return f"{speaker}. {heading}: {above} | {below} | {' '.join(asked)} | {' '.join(reply)}"
 
 
 def _grow(said: Sequence[Statement], at: int) -> str:
@@ -268,9 +258,9 @@ def _name_kind(each: PlacedStatement, reading: Reading) -> tuple[str, float]:
     if chance < KEPT[each.speaker] or vague:
         return "none", 0.0
     cues = cue_scores(fold_case(each.statement.core)) if user else {}
-    told = max(LASTING, key=lambda kind: (cues.get(kind, 0.0), reading.kinds[kind]))
-    clear = cues.get(told, 0.0) >= CUED
-    return told if clear else max(LASTING, key=reading.kinds.__getitem__), chance**0.5
+    clear = {kind: cues[kind] for kind in LASTING if cues.get(kind, 0.0) >= CUED}
+    kind = max(LASTING, key=lambda kind: (clear.get(kind, 0.0), reading.kinds[kind]))
+    return kind, chance**0.5
 
 
 def _keep_different(found: Sequence[tuple[float, str, PlacedStatement]]) -> list[Idea]:
@@ -301,10 +291,18 @@ def _says(known: PlacedStatement, each: PlacedStatement) -> bool:
     """Whether what is kept already says it: few words of difference can be the whole difference."""
     if known.turn == each.turn and each.statement.core in known.text:
         return True
-    mine, theirs = content_words(each.text), content_words(known.text)
-    shared = len(mine & theirs)
-    alike = shared > 0 and shared >= 0.6 * min(len(mine), len(theirs))
-    return alike and not contrasts(each.text, known.text)
+    shared, fewest, _ = _compare_words(each.text, known.text)
+    return _is_most(shared, fewest) and not contrasts(each.text, known.text)
+
+
+def _compare_words(one: str, other: str) -> tuple[int, int, int]:
+    """How many words two texts share, how many the shorter has, and the longer."""
+    mine, theirs = content_words(one), content_words(other)
+    return len(mine & theirs), min(len(mine), len(theirs)), max(len(mine), len(theirs))
+
+
+def _is_most(shared: int, of: int) -> bool:
+    return shared > 0 and shared >= MOST_WORDS * of
 
 
 class JudgedStatement(NamedTuple):
@@ -611,15 +609,14 @@ def _repeats(one: JudgedStatement, other: JudgedStatement) -> bool:
         one.statement.core in other.text or other.statement.core in one.text
     ):
         return True
-    mine, theirs = content_words(one.text), content_words(other.text)
-    shared, fewest = len(mine & theirs), min(len(mine), len(theirs))
+    shared, fewest, most = _compare_words(one.text, other.text)
     if _took_up(one, other) or _took_up(other, one):
         return 2 * shared >= fewest
-    if shared == 0 or shared < 0.6 * fewest:
+    if not _is_most(shared, fewest):
         return False
     # An answer takes up the words of its question. And few words of difference can be the whole difference: one port, one "not".
     if "question" in (one.kind, other.kind) or {one.kind, other.kind} == {"problem", "solution"}:
-        return shared >= 0.8 * max(len(mine), len(theirs))
+        return shared >= 0.8 * most
     return shared >= 0.8 * fewest if one.kind != other.kind else not contrasts(one.text, other.text)
 
 
@@ -682,5 +679,5 @@ def _find_question(chosen: Sequence[JudgedStatement], at: int, settled: set[int]
 
 
 def _likeness(one: str, other: str) -> float:
-    mine, theirs = content_words(one), content_words(other)
-    return len(mine & theirs) / max(1, min(len(mine), len(theirs)))
+    shared, fewest, _ = _compare_words(one, other)
+    return shared / max(1, fewest)

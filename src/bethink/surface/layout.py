@@ -82,9 +82,12 @@ def wrap(text: str, indent: str) -> list[str]:
 
 
 def has_colour() -> bool:
-    return (
-        not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and sys.stdout.isatty()
-    )
+    """Whether to colour: NO_COLOR says no, FORCE_COLOR says yes also where no terminal is seen, as in a CI log."""
+    environment = os.environ.get
+    if environment("NO_COLOR") or environment("FORCE_COLOR") == "0":
+        return False
+    seen = environment("TERM") != "dumb" and sys.stdout.isatty()
+    return bool(environment("FORCE_COLOR")) or seen
 
 
 def style(text: str, name: str) -> str:

@@ -9,24 +9,26 @@ from bethink.errors import InvalidInput
 from bethink.types import Entity
 
 
-def check_kind(kind: str | None) -> str | None:
-    if kind is None:
-        return None
-    plain = types.KIND_ALIASES.get(kind.strip().lower(), kind.strip().lower())
-    if plain not in types.KINDS:
-        raise InvalidInput(
-            f"'{kind}' is not a kind of memory.",
-            f"{suggest(plain, types.KINDS)} One of {', '.join(types.KINDS)}.".strip(),
-        )
-    return plain
-
-
 def suggest(word: str, choices: Iterable[str]) -> str:
     """The choice that was probably meant, as a sentence."""
     import difflib
 
     close = difflib.get_close_matches(word[:100].lower(), list(choices), n=1)
     return f"Did you mean '{close[0]}'?" if close else ""
+
+
+def suggest_one_of(word: str, choices: Sequence[str]) -> str:
+    """The choice that was probably meant, if any is near, and all there are."""
+    return f"{suggest(word, choices)} One of {', '.join(choices)}.".lstrip()
+
+
+def check_kind(kind: str | None) -> str | None:
+    if kind is None:
+        return None
+    plain = types.KIND_ALIASES.get(kind.strip().lower(), kind.strip().lower())
+    if plain not in types.KINDS:
+        raise InvalidInput(f"'{kind}' is not a kind of memory.", suggest_one_of(plain, types.KINDS))
+    return plain
 
 
 def check_range(name: str, value: float | None, low: float, high: float) -> float | None:
@@ -42,7 +44,7 @@ def check_range(name: str, value: float | None, low: float, high: float) -> floa
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> str:
     if value not in choices:
-        raise InvalidInput(f"'{value}' is not a {name}.", "One of " + ", ".join(choices) + ".")
+        raise InvalidInput(f"'{value}' is not a {name}.", suggest_one_of(value, choices))
     return value
 
 

@@ -17,10 +17,12 @@ today           find        list what was said, decided and done today, or at an
 get             find        show memories by id
 list            find        list memories by time, importance or use
 update          remember    change a memory
+edit            remember    change the text of a memory in your editor
 forget          remember    hide memories, or with --purge remove every trace of them
 restore         remember    bring back a forgotten or replaced memory, or an earlier version
 vote            remember    say that a memory was useful, or was not
 link            remember    relate two memories
+open            find        open the source of a memory at its line
 history         find        show every version of a memory
 handoff         remember    leave word for whoever works here next, or read it
 Take in:
@@ -92,7 +94,7 @@ Options before or after the command:
   --container NAME   a named container inside the project
   --format FORMAT    text, json, csv, md or xml; --json means --format json
   --quiet            no hints, warnings or progress
-  --version          print the version
+  --version, -V      print the version
 
 Examples:
   bethink add "We deploy from main, never from a branch" --kind decision

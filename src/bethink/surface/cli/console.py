@@ -82,38 +82,43 @@ def warn(args: Namespace, text: str) -> None:
     note(args, f"warning: {text}")
 
 
-def report_failure(error: Exception) -> int:
-    """Says what went wrong, and what to do next. Returns the exit code."""
+def report_failure(error: Exception, as_json: bool = False) -> int:
+    """Says what went wrong, and what to do next: two lines, or one of JSON. Returns the exit code."""
     settled = _settle_stdout()
-    if os.environ.get("BETHINK_DEBUG") and not isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError):
+        return 0  # the reader has seen enough
+    if os.environ.get("BETHINK_DEBUG"):
         import traceback
 
         traceback.print_exception(error)
+    code = error.exit_code if isinstance(error, BethinkError) else 1
+    message, hint = describe_failure(error, settled)
+    if as_json:
+        import json
+
+        about = {"type": type(error).__name__, "message": message, "hint": hint, "exit_code": code}
+        talk(json.dumps({"error": about}))
+        return code
+    talk(f"error: {message}")
+    if hint:
+        talk(f"hint: {hint}")
+    return code
+
+
+def describe_failure(error: Exception, settled: bool) -> tuple[str, str | None]:
+    """What went wrong, and what to do next."""
     if isinstance(error, BethinkError):
-        talk(f"error: {error.message}")
-        if error.hint:
-            talk(f"hint: {error.hint}")
-        return error.exit_code
-    if isinstance(error, OSError):
-        if isinstance(error, BrokenPipeError):
-            return 0  # the reader has seen enough
-        # Without a buffer nothing is left to try again; but what names no file came from a stream.
-        if not settled or (
-            error.filename is None and error.errno in (errno.ENOSPC, errno.EFBIG, errno.EIO)
-        ):
-            talk(
-                f"error: The output could not be written: {error.strerror or error}. What the command changed stays changed."
-            )
-            return 1
-        talk(
-            f"error: {error.strerror or error}"
-            + (f": {error.filename}" if error.filename else "")
-            + "."
-        )
-        return 1
-    talk(f"error: unexpected {type(error).__name__}: {error}")
-    talk("hint: Set BETHINK_DEBUG=1 to see where, and please report it.")
-    return 1
+        return error.message, error.hint
+    if not isinstance(error, OSError):
+        report = "Set BETHINK_DEBUG=1 to see where, and please report it."
+        return f"unexpected {type(error).__name__}: {error}", report
+    why = error.strerror or str(error)
+    # Without a buffer nothing is left to try again; but what names no file came from a stream.
+    full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EIO)
+    if not settled or (error.filename is None and full):
+        lost = f"The output could not be written: {why}."
+        return f"{lost} What the command changed stays changed.", None
+    return why + (f": {error.filename}" if error.filename else "") + ".", None
 
 
 def _settle_stdout() -> bool:
@@ -391,6 +396,82 @@ def decode_text(raw: bytes, name: str) -> str:
             f"{name} is not valid UTF-8: byte {at} (0x{raw[at]:02x}) cannot be read.",
             "Convert it with `iconv -t UTF-8`.",
         ) from None
+
+
+# Editors: how each is told the line of a file, by the name of its program, and which return at once unless told to wait.
+AT_LINE = {
+    "vi vim nvim gvim nano pico emacs emacsclient micro kak joe editor": ("+{line}", "{file}"),
+    "code code-insiders codium cursor windsurf": ("-g", "{file}:{line}"),
+    "subl zed hx helix": ("{file}:{line}",),
+    "idea pycharm webstorm goland clion rubymine phpstorm rider": ("--line", "{line}", "{file}"),
+}
+RETURNS = "code code-insiders codium cursor windsurf subl zed idea pycharm webstorm goland".split()
+EDITORS = ("editor", "nano", "vi", "notepad")  # looked for where the environment names none
+
+
+def run_editor(file: Path, line: int | None = None, wait: bool = False) -> None:
+    """Opens a file in the user's editor, at a line where the editor is known to take one."""
+    import subprocess
+
+    words = find_editor()
+    name = Path(words[0]).stem.lower()
+    forms = [form for names, form in AT_LINE.items() if line and name in names.split()]
+    where = [part.format(line=line, file=file) for part in (*forms, ("{file}",))[0]]
+    waiting = ["--wait"] if wait and name in RETURNS and not {"--wait", "-w"} & {*words} else []
+    try:
+        code = subprocess.run([*words, *waiting, *where], check=False).returncode
+    except OSError as error:
+        raise NotFound(
+            f"The editor {words[0]} cannot be started: {error.strerror}.",
+            "Name yours: export EDITOR=nano",
+        ) from None
+    if code:
+        raise BethinkError(f"The editor {words[0]} ended with {code}. Nothing was changed.")
+
+
+def find_editor() -> list[str]:
+    """The command of the user's editor: $VISUAL, $EDITOR, or at a terminal one that every system has."""
+    import shlex
+    from shutil import which
+
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    try:
+        words = shlex.split(named, posix=os.name != "nt")
+    except ValueError as error:
+        raise UsageError(
+            f"The editor '{named}' cannot be read: {error}.", "Mend $EDITOR."
+        ) from None
+    if not words and has_terminal():
+        words = [name for name in EDITORS if which(name)][:1]
+    if not words:
+        raise NotFound("There is no editor.", "Name yours: export EDITOR=nano")
+    return words
+
+
+@contextmanager
+def keep_draft(text: str, name: str) -> Iterator[Path]:
+    """A file of that text for an editor, which only its owner can read. It goes when all went well; where that fails, a changed
+    one stays, and the error says where."""
+    import shutil
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp(prefix="bethink-edit-"))
+    draft = folder / name
+    raw = text.encode()
+    try:
+        draft.write_bytes(raw)
+        yield draft
+    except BaseException as error:
+        if not draft.is_file() or draft.read_bytes().strip() in (b"", raw.strip()):
+            shutil.rmtree(folder)
+            raise
+        kept = f"Your text is kept in {draft}."
+        if not isinstance(error, BethinkError):
+            talk(kept)
+            raise
+        error.hint = f"{kept} {error.hint or ''}".rstrip()
+        raise
+    shutil.rmtree(folder)
 
 
 def confirm(args: Namespace, question: str) -> None:

@@ -1,15 +1,25 @@
-"""`search`, `recall`, `why`, `today`, `get`, `list`, `history`, `sessions`, `topics` and `stats`: what memory holds."""
+"""`search`, `recall`, `why`, `today`, `get`, `open`, `list`, `history`, `sessions`, `topics` and `stats`: what memory holds."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bethink.errors import StoreError, UsageError
+from bethink.errors import NotFound, StoreError, UsageError
 from bethink.features.reasons import find_reason
 from bethink.recall.shape import citation, digest_lines, plain, plain_hit
 from bethink.surface import operations, render
-from bethink.surface.cli.console import Listing, Result, offer_languages, open_memory, read_text
+from bethink.surface.cli.console import (
+    Listing,
+    Result,
+    has_terminal,
+    offer_languages,
+    open_memory,
+    read_text,
+    run_editor,
+)
 from bethink.surface.cli.parsing import command
 from bethink.surface.layout import (
     FORMATS,
@@ -134,8 +144,7 @@ def _around_answer(args: Namespace, memory: Bethink, answer: Answer) -> dict[str
         budget = args.max_tokens or memory.config.max_tokens
         more = "`bethink get ID` gives whole texts."
         explain = getattr(args, "explain", False)
-        told = render.quote_answer(memory, answer, budget, more, explain, args.offset)
-        return {"quoted": told.text}
+        return {"quoted": render.quote_answer(memory, answer, budget, more, explain)}
     hints = [*answer.hints, *offer_languages(memory, answer.query.raw)]
     if answer.hits:
         return {"hints": hints}
@@ -301,6 +310,63 @@ def get(args: Namespace, memory: Bethink) -> Result:
     ]
     quoted = quote_found(memory, found, around) if args.for_agent else ""
     return Result(records, lines, warnings=warnings, listing=Listing(render.FIELDS), quoted=quoted)
+
+
+@command(
+    "open",
+    """
+    ID                an id or any unique beginning of one
+    --all-projects    of any project, not only this one and personal ones
+    """,
+    opens="read",
+)
+def open_source(args: Namespace, memory: Bethink) -> Result:
+    """Open what a memory was taken from, at its line: a file or transcript in your editor ($VISUAL, or else $EDITOR), a page in
+    your browser. Where there is no terminal, and with --json, its place is printed instead, as PATH:LINE.
+
+    Examples:
+      bethink open 01a1dd89
+      EDITOR=code bethink open 01a1dd89
+      bethink open 01a1dd89 --json | jq -r .path
+    """
+    one = memory.one(args.id)
+    file, url = find_source(memory, one)
+    line = one.lines[0] if file and one.lines else None
+    place = url or (f"{file}:{line}" if line else str(file))
+    value = {"id": one.id, "path": str(file) if file else None, "line": line, "url": url}
+    seen = sys.stdout.isatty() and has_terminal()
+    if not seen or args.for_agent or args.format != "text":
+        return Result(value, [printable(place)])
+    if url:
+        from webbrowser import open as browse
+
+        return Result(value, [f"opened {url}" if browse(url) else url])
+    assert file is not None
+    run_editor(file, line)
+    return Result(value, [f"opened {printable(place)}"])
+
+
+def find_source(memory: Bethink, one: Memory) -> tuple[Path | None, str | None]:
+    """The file that a memory was taken from, or the address of the page."""
+    source = one.path or one.source
+    if source.startswith(("http://", "https://")):
+        return None, source
+    folders = (memory.project.worktree, memory.project.root, Path.cwd())
+    for file in (folder / source for folder in folders):
+        if file.is_file():
+            return file, None
+    short = memory.store.abbreviate([one.id])[one.id]
+    if source.startswith("git:"):
+        raise NotFound(f"{short} was taken from a commit.", f"git show {source[4:]}")
+    if one.path:
+        raise NotFound(
+            f"{source} is not there any more.",
+            f"`bethink get {short} --source` shows what is kept.",
+        )
+    raise NotFound(
+        f"{short} has no source to open: it was told ({one_line(source)}).",
+        f"`bethink get {short}` shows it, `bethink edit {short}` changes it.",
+    )
 
 
 def quote_found(

@@ -12,6 +12,7 @@ import sys
 
 from bethink.surface.cli import VALUED, overview, version
 
+VERSION = {"--version", "-V"}
 TYPE_CHECKING = False  # nothing is imported before `main` answers for a Ctrl-C
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         run_alone(words[1:])  # ends the process, unless it is for the parser
     try:
-        if words in (["--version"], ["--help"], ["-h"]):  # the shortest way for what is asked most
-            sys.stdout.write(version() if words == ["--version"] else overview())
+        if words in (["--version"], ["-V"], ["--help"], ["-h"]):  # the shortest way for these
+            sys.stdout.write(version() if words[0] in VERSION else overview())
             sys.stdout.flush()
             return 0
         from bethink.surface.cli import console
@@ -46,17 +47,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost boundary: nobody should see a traceback
         from bethink.surface.cli import console
 
-        return console.report_failure(error)
+        return console.report_failure(error, wants_json(words))
 
 
 def run(words: list[str]) -> int:
     name, rest = find_command(words)
     if name == "help":
         name, rest = (rest[0], ["--help"]) if rest else (None, ["--help"])
-    if name is None:
-        return without_command(rest)
     from bethink.surface.cli import console, parsing
 
+    if name is None:
+        if tell_about_itself(rest):
+            return 0 if rest else 2
+        raise parsing.missing_command(rest[0])
     command = parsing.load(name)
     args = parsing.parse(command, rest)
     if args.help or args.version:
@@ -81,16 +84,24 @@ def find_command(words: Sequence[str]) -> tuple[str | None, list[str]]:
     return None, list(words)
 
 
-def without_command(rest: Sequence[str]) -> int:
-    if "--version" in rest:
+def tell_about_itself(rest: Sequence[str]) -> bool:
+    """Prints the version or the overview, if that was asked for, or nothing was. Says whether it did."""
+    if not rest:
+        sys.stderr.write(overview())
+    elif not VERSION.isdisjoint(rest):
         sys.stdout.write(version())
-        return 0
-    if "--help" in rest or "-h" in rest:
+    elif not {"--help", "-h"}.isdisjoint(rest):
         sys.stdout.write(overview())
-        return 0
-    sys.stderr.write(
-        overview()
-        if not rest
-        else f"error: {rest[0]!r} needs a command.\nhint: `bethink --help` lists the commands.\n"
-    )
-    return 2
+    else:
+        return False
+    return True
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether what was typed asks for JSON, as far as that can be told of words that may be wrong."""
+    from itertools import pairwise
+
+    typed = list(words[: words.index("--")] if "--" in words else words)
+    named = [after for word, after in pairwise(typed) if word == "--format"]
+    named += [word.partition("=")[2] for word in typed if word.startswith("--format=")]
+    return named[-1].startswith("json") if named else "--json" in typed

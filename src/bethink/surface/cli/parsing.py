@@ -37,7 +37,6 @@ MEANT = {
     "find": "search",
     "ask": "recall",
     "show": "get",
-    "edit": "update",
     "undo": "restore",
     "setup": "init",
     "settings": "config",
@@ -56,7 +55,7 @@ options of every command:
 --json               the same as --format json
 --for-agent          quote stored text with its origin, and count as an agent; agents get it by themselves
 --quiet              no hints, warnings or progress
---version            print the version
+--version, -V        print the version
 """
 
 
@@ -99,6 +98,10 @@ def load(name: str) -> Command:
         )
     importlib.import_module(f"bethink.surface.cli.{COMMANDS[name][0]}")
     return REGISTERED[name]
+
+
+def missing_command(word: str) -> UsageError:
+    return UsageError(f"{word!r} needs a command.", "`bethink --help` lists the commands.")
 
 
 # What was typed
@@ -149,7 +152,8 @@ def _read_options(
 
 
 def _unknown_option(name: str, flag: str, known: Iterable[str]) -> UsageError:
-    close = suggest(flag, [one for one in known if one.startswith("--") and flag.startswith("--")])
+    long = [one for one in known if one.startswith("--")]
+    close = suggest("--" + flag.lstrip("-"), long) if len(flag) > 2 else ""
     more = f"`bethink {name} --help` lists them; write -- before words that start with a dash."
     return UsageError(f"There is no option {flag} here.", close or more)
 

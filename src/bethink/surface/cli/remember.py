@@ -1,8 +1,7 @@
-"""`add`, `update`, `vote`, `link`, `forget`, `restore` and `handoff`: what people tell their memory, and take back."""
+"""`add`, `update`, `edit`, `vote`, `link`, `forget`, `restore` and `handoff`: what people tell their memory, and take back."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from bethink.surface.cli.console import (
 from bethink.surface.cli.parsing import command
 from bethink.surface.layout import date_and_time, many, one_line, pick, style, wrap
 from bethink.surface.render import (
+    PROPOSED,
     memory_label,
     memory_line,
     outcome_ids,
@@ -54,7 +54,7 @@ VALUES = """
 --importance N number      0 to 10
 --confidence N number      0 to 1
 --tag TAG*          may be repeated or a comma list
---entity NAME*      what it is about: Redis, person:Ada; may be repeated or a comma list
+--entity NAME*      what it is about: Redis, person:Ada; may be repeated
 --expires TIME      30d, or a date
 --summary TEXT      one line; made by rules if not given
 --metadata KEY=VALUE*      or a JSON object; may be repeated
@@ -77,7 +77,7 @@ def given_values(args: Namespace, memory: Bethink) -> dict[str, Any]:
         "importance": args.importance,
         "confidence": args.confidence,
         "tags": operations.split_lists(args.tag) if args.tag else None,
-        "entities": operations.split_lists(args.entity) if args.entity else None,
+        "entities": tuple(filter(str.strip, args.entity)) if args.entity else None,
         "expires_at": expiry(args.expires, memory.clock()) if args.expires else None,
         "summary": args.summary,
         "metadata": parse_metadata(args.metadata) if args.metadata else None,
@@ -163,6 +163,7 @@ def add(args: Namespace) -> Result:
 def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
     """Lets whoever told a statement say at once what it means for known ones."""
     known = {one.id: one for one in memory.store.get([one.id for one in outcome.proposals])}
+    short = memory.store.abbreviate(list(known))
     left, supersedes, settles = [], list(outcome.supersedes), list(outcome.settles)
     for proposal in outcome.proposals:
         old = known[proposal.id]
@@ -170,7 +171,8 @@ def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
         type = {"replaces": "supersedes", "answers": "answers", "completes": "answers"}.get(
             proposal.relation
         )
-        if type is None or not says_yes(f"It may be that this {proposal.relation} “{about}”. So?"):
+        what = f"{PROPOSED[proposal.relation]} {short[old.id]}"
+        if type is None or not says_yes(f"this may {what}: {about}"):
             left.append(proposal)
             continue
         memory.link(outcome.id, old.id, type)
@@ -193,14 +195,12 @@ def describe_outcome(
         lines = [f"added {memory_label(found[outcome.id], short)}"]
         if not args.personal and not args.team:
             hints += hints_about_place(memory)
+    elif outcome.status == "near_duplicate":
+        lines = [f"much like {id} ({outcome.similarity or 0:.2f}): {about[outcome.id]}"]
+        change = f"`bethink update {id} --content …`" if args.for_agent else f"`bethink edit {id}`"
+        hints.append(f"Nothing was added. {change} changes the known one; --no-dedup keeps both.")
     else:
-        similarity = outcome.similarity if outcome.status == "near_duplicate" else None
-        near = f" (similarity {similarity:.2f})" if similarity else ""
-        lines = [f"{outcome.status.replace('_', ' ')} of {id}{near}: {about[outcome.id]}"]
-        if outcome.status == "near_duplicate":
-            hints.append(
-                f"--no-dedup keeps both; `bethink update {id} --content …` changes the known one."
-            )
+        lines = [f"{outcome.status.replace('_', ' ')} of {id}: {about[outcome.id]}"]
     lines += outcome_lines(outcome, short, "  ", about=about)
     if outcome.redactions:
         hints.append(
@@ -255,6 +255,47 @@ def update(args: Namespace) -> Result:
         fields = given_values(args, memory)
         changed = memory.update(args.id, clear=clear, **fields, content=text, answered=answered)
         return describe_change(memory, "updated", changed)
+
+
+@command("edit", ID, opens="read")
+def edit(args: Namespace, memory: Bethink) -> Result:
+    """Change the text of a memory in your editor: $VISUAL, or else $EDITOR. The old version stays in its history. Left as it
+    is, nothing changes; emptied, it is forgotten if you say so. A text that is not taken is kept in a file, which is named.
+
+    Examples:
+      bethink edit 01a1dd89
+      EDITOR="code --wait" bethink edit 01a1dd89
+      bethink history 01a1dd89
+    """
+    was = memory.one(args.id)
+    short = memory.store.abbreviate([was.id])
+    if args.for_agent:
+        raise UsageError(
+            "`edit` opens an editor, which an agent cannot use.",
+            f"bethink update {short[was.id]} --content TEXT",
+        )
+    with console.keep_draft(f"{was.content}\n", f"{short[was.id]}.md") as draft:
+        console.run_editor(draft, wait=True)
+        text = console.decode_text(draft.read_bytes(), draft.name)
+        if "\r" not in was.content:
+            text = text.replace("\r\n", "\n")
+        if text.strip() == was.content.strip():
+            return Result(plain(was), [f"unchanged {memory_label(was, short)}"])
+        if not text.strip():
+            return forget_emptied(memory, was, short[was.id])
+        changed = memory.update(was.id, was=was, content=text.rstrip())
+    return describe_change(memory, "updated", changed)
+
+
+def forget_emptied(memory: Bethink, was: Memory, short: str) -> Result:
+    """Forgets a memory whose text was taken away in the editor, if that was meant."""
+    if not has_terminal() or not says_yes(f"The text is empty. Forget {short}?"):
+        raise BethinkError(
+            "The text is empty, so nothing was changed.", f"`bethink forget {short}` forgets it."
+        )
+    memory.forget(was.id)
+    undo = f"Undo with `bethink restore {short}`."
+    return Result({"id": was.id, "status": "forgotten"}, [f"forgotten {short}"], hints=[undo])
 
 
 @command(
@@ -344,7 +385,7 @@ def forget(args: Namespace, memory: Bethink) -> Result:
     short = memory.store.abbreviate(ids)
     labels = [memory_label(one, short) for one in found]
     done = memory.forget(*ids, asked=state.is_forgetting_asked(memory.project.root))
-    reach = name_reach(args)
+    reach = " --all-projects" if args.all_projects else ""
     more = ", and so on." if ids[1:] else "."
     hidden = [
         relation.target
@@ -368,12 +409,6 @@ def forget(args: Namespace, memory: Bethink) -> Result:
     )
 
 
-def name_reach(args: Namespace) -> str:
-    """The options with which a command about the same memory finds it."""
-    container = f" --container {shlex.quote(args.container)}" if args.container else ""
-    return container + (" --all-projects" if args.all_projects else "")
-
-
 def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
     left = traces(memory.store, found)
     found = [*found, *left.same]
@@ -392,7 +427,7 @@ def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
         )
     rules = promotion.withdraw_rules(memory, found)
     done = memory.forget(*ids, purge=True, asked=asked)
-    reach = name_reach(args)
+    reach = " --all-projects" if args.all_projects else ""
     turn, idea = "The turn it was taken from still says it", "What was taken from it still says so"
     return Result(
         [{"id": id, "status": "purged"} for id in ids],
@@ -432,6 +467,7 @@ def restore(args: Namespace, memory: Bethink) -> Result:
     """
     action save|show = show   default: show
     --branch NAME     of this branch; by default the one that is checked out
+    --part NAME       of a part of the project that has handoffs of its own
     save:
     --summary TEXT    where things stand
     --done TEXT*      something that is done
@@ -439,7 +475,6 @@ def restore(args: Namespace, memory: Bethink) -> Result:
     --decision TEXT*  something that was decided, with the reason
     --next TEXT*      what to do next
     --memory ID*      id of a memory that was used
-    --metadata KEY=VALUE*      or a JSON object; may be repeated
     --file FILE       read it from a file; without this and --summary from stdin
     """,
 )
@@ -457,9 +492,8 @@ def handoff(args: Namespace) -> Result:
         wanted = given_handoff(args)
         with open_memory(args, make=True) as memory:
             return save_handoff(memory, wanted)
-    given = ("summary", "file", "metadata", *HANDOFF_LISTS)
-    if any(getattr(args, option) for option in given):
-        raise UsageError("`handoff show` takes only --branch.", HANDOFF_EXAMPLE)
+    if args.summary or args.file or any(getattr(args, option) for option in HANDOFF_LISTS):
+        raise UsageError("`handoff show` takes only --branch and --part.", HANDOFF_EXAMPLE)
     with open_memory(args) as memory:
         return show_handoff(args, memory)
 
@@ -477,7 +511,7 @@ def given_handoff(args: Namespace) -> Handoff:
         **lists,
         summary=args.summary or told.summary,
         branch=args.branch or told.branch,
-        metadata={**told.metadata, **parse_metadata(args.metadata)},
+        project=args.part or told.project,
     )
 
 
@@ -492,9 +526,10 @@ def save_handoff(memory: Bethink, wanted: Handoff) -> Result:
 
 
 def show_handoff(args: Namespace, memory: Bethink) -> Result:
-    found = handoffs.find_latest(memory, args.branch)
+    found = handoffs.find_latest(memory, args.part, args.branch)
     if found is None:
-        raise NotFound(f"There is no handoff for {memory.project.name} yet.", HANDOFF_EXAMPLE)
+        part = args.part or memory.project.name
+        raise NotFound(f"There is no handoff for {part} yet.", HANDOFF_EXAMPLE)
     hints = []
     if not found.exact:
         asked, other = (
@@ -518,8 +553,6 @@ def handoff_lines(memory: Bethink, found: LatestHandoff) -> list[str]:
     short = short_ids(memory, [one, *named])
     head = f"{short[one.id]}  {date_and_time(one.created_at)}  {one_line(citation(one))}"
     lines = [style(head, "dim"), *wrap(one.content, "")]
-    facts = [f"{name}={value}" for name, value in found.handoff.metadata.items()]
-    lines += ["", one_line(f"metadata: {', '.join(facts)}")] if facts else []
     if named:
         lines += ["\n## Memories\n", *(memory_line(other, short) for other in named)]
     return lines

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from bethink.surface.cli.parsing import command
 from bethink.surface.http import tokens
 from bethink.surface.http.tokens import AccessToken, Grant, Register
 from bethink.surface.layout import FORMATS, columns, date, json_text, pick
+from bethink.surface.mcp import Wire, serve_stdio
 from bethink.surface.web.session import Sessions, load_key
 from bethink.text.when import LOCAL, expiry
 
@@ -57,9 +59,20 @@ def mcp(args: Namespace) -> None:
       bethink mcp --project ~/code/shop
       claude mcp add -s user team -e BETHINK_TOKEN=rcl_… -- bethink mcp --remote https://memory.example
     """
-    place = directory(args)
+    place, team = directory(args), None if args.remote is None else remote_team(args)
+
+    def serve_rest(wire: Wire) -> None:
+        server = load_server()
+        make = team and (lambda keeper, places: server.RemoteTools(keeper, places, team))
+        server.serve(wire, place, args.database, args.container, make)
+
     try:
-        from bethink.surface.mcp.server import serve as serve_stdio
+        if find_spec("mcp") is None:
+            raise ImportError("it is not installed", name="mcp")
+        if sys.stdin is not None and sys.stdin.isatty():
+            waiting = "Waiting for an MCP client on stdin; agents start this command themselves."
+            console.note(args, f"{waiting} Ctrl-C ends it.")
+        serve_stdio(load_server, serve_rest)
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
         if missing.startswith("bethink"):
@@ -68,23 +81,22 @@ def mcp(args: Namespace) -> None:
             f"The MCP server needs the library {missing or 'mcp'}, which cannot be used: {error}.",
             "pip install 'bethink[mcp]'",
         ) from error
-    if sys.stdin is not None and sys.stdin.isatty():
-        waiting = "Waiting for an MCP client on stdin; agents start this command themselves."
-        console.note(args, f"{waiting} Ctrl-C ends it.")
-    remote = None if args.remote is None else remote_tools(args)
-    serve_stdio(place, args.database, args.container, remote)
 
 
-def remote_tools(args: Namespace) -> Any:
-    """How calls are answered by a team's server."""
-    from bethink.surface.mcp.server import RemoteTools
+def load_server() -> Any:
+    from bethink.surface.mcp import server
+
+    return server
+
+
+def remote_team(args: Namespace) -> Any:
+    """The team whose server answers calls."""
     from bethink.surface.remote import Client, Team, read_token
 
     url = args.remote or settings(args).team
     if not url.startswith(("http://", "https://")):
         raise UsageError("Which server is not said.", "bethink mcp --remote https://memory.example")
-    team = Team(Client(url, read_token(args.token_file)), vars(args)["as"], args.container)
-    return lambda keeper, places: RemoteTools(keeper, places, team)
+    return Team(Client(url, read_token(args.token_file)), vars(args)["as"], args.container)
 
 
 @command(

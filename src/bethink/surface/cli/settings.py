@@ -16,6 +16,7 @@ from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING, Any
 
 from bethink import config as configuration
+from bethink.embed.models import find as find_model
 from bethink.errors import BethinkError, ConfigError, NotFound, UsageError
 from bethink.hooks.event import AUTO, EVENTS, HOSTS
 from bethink.hooks.run import WORK, read_message
@@ -28,7 +29,6 @@ from bethink.surface.cli.main import run
 from bethink.surface.cli.parsing import command, load
 from bethink.surface.layout import FORMATS, cell, date_and_time, style
 from bethink.text import textfile
-from bethink.text.checks import suggest
 from bethink.text.when import LOCAL, expiry
 from bethink.types import KINDS
 
@@ -96,15 +96,14 @@ def show_settings(args: Namespace) -> Result:
 
 def check_key(key: str) -> None:
     if key not in configuration.SETTINGS:
-        close = suggest(key.replace("-", "_"), configuration.SETTINGS)
-        raise ConfigError(
-            f"There is no setting '{key}'.", close or "`bethink config` lists every setting."
-        )
+        raise ConfigError(f"There is no setting '{key}'.", configuration.suggest_setting(key))
 
 
 def change(args: Namespace, path: Path) -> Result:
     key = args.key
     check_key(key)
+    if key == "embedding" and args.value not in ("http", "hashing", "none"):
+        find_model(args.value)  # a slip of the pen would turn every search into one by words
     try:
         value = configuration.check(key, args.value)
     except ValueError as error:

@@ -3,4 +3,196 @@ the package `mcp`; this one is always named in full, `bethink.surface.mcp`.
 
 `schemas` says what the tools and prompts accept, `tools` does what they say, `resources` is what its name tells, `keeper` owns the
 memories that calls work on.
+
+Here is the beginning on stdin and stdout. A host lists the tools before its first turn and some do not wait for them, while the SDK
+takes most of a second to load. So the handshake and the lists are answered from the tables of `schemas` alone, the rest is loaded beside
+it, and then `server` hears every line from the first on as if it had been there; what was answered already it does not say again.
+Whatever is not plainly one of these requests is left to the SDK, and so is every error.
 """
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import re
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from bethink.surface.mcp import schemas
+
+# Versions of the protocol that begin with a handshake, and the stateless one: those of the SDK, which a test holds.
+HANDSHAKES, STATELESS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"), "2026-07-28"
+WELCOME: dict[str, Any] = {
+    "capabilities": {
+        "completions": {},
+        "prompts": {"listChanged": False},
+        "resources": {"listChanged": False, "subscribe": False},
+        "tools": {"listChanged": False},
+    },
+    "instructions": schemas.INSTRUCTIONS,
+}
+# Seconds without a message after which the rest is loaded: as long as tools were not listed, and from then on.
+UNLISTED, LISTED = 1.0, 0.1
+LOOK = 0.02  # seconds between two looks at whether it is loaded
+AHEAD = 100  # lines that are read ahead of their answers
+LONGEST = 20_000  # characters of a line that is answered here
+_META = "io.modelcontextprotocol/"
+_TEXT_ID = re.compile(r"[\x20-\x7e]{1,200}")
+
+
+def serve_stdio(load: Callable[[], object], serve: Callable[[Wire], None]) -> NoReturn:
+    """Greets the client. When it is silent or wants more, `load` runs in a thread; then `serve` goes on."""
+    for name, code in (("SIGTERM", 0), ("SIGHUP", 0), ("SIGINT", 130)):
+        if number := getattr(signal, name, None):
+            signal.signal(number, lambda *_, code=code: os._exit(code))
+    wire = Wire()
+    greeting = Greeting(wire)
+    loading = threading.Thread(target=load, name="bethink-load", daemon=True)
+    ended = False
+    while not ended and (loading.ident is None or loading.is_alive()):
+        silence = LISTED if greeting.has_listed else UNLISTED
+        try:
+            line = wire.receive(silence if loading.ident is None else LOOK)
+            ended = line is None
+            has_answered = greeting.hear(line)
+        except queue.Empty:
+            has_answered = False
+        except OSError:  # nobody reads the answer
+            os._exit(0)
+        if not has_answered and not ended and loading.ident is None:
+            loading.start()
+    if ended and not greeting.left_open:
+        os._exit(0)
+    serve(wire)
+    os._exit(0)
+
+
+class Wire:
+    """stdin and stdout, for messages alone: what else reads or prints in this process finds nothing there and goes to stderr."""
+
+    def __init__(self) -> None:
+        self.parent = os.getppid()  # when it is another one, the host is gone
+        self.kept: deque[str | None] = deque()  # lines that were received and are to be read
+        self.told: set[int | str] = set()  # ids of those among them that were answered
+        self._input, self._output = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
+        self._lines: queue.Queue[str | None] = queue.Queue(AHEAD)
+        threading.Thread(target=self._listen, name="bethink-stdin", daemon=True).start()
+
+    def _listen(self) -> None:
+        with suppress(OSError):
+            for line in self._input:
+                self._lines.put(line.decode("utf-8", "replace"))
+        self._lines.put(None)
+
+    def receive(self, seconds: float | None = None) -> str | None:
+        """The next line, or None at the end. Raises `queue.Empty` if none comes in time."""
+        return self._lines.get(timeout=seconds)
+
+    def read(self) -> str | None:
+        """The next line for the server, from the very first on, or None at the end."""
+        return self.kept.popleft() if self.kept else self.receive()
+
+    def write(self, line: str) -> None:
+        """Writes a line, unless it answers what was answered before."""
+        if self.told:
+            message = json.loads(line)
+            if "method" not in message and message.get("id") in self.told:
+                self.told.remove(message["id"])
+                return
+        self._output.write(line.encode())
+        self._output.flush()
+
+
+class Greeting:
+    """Answers what clients ask first."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._era = ""  # then `begun` and `open` by the handshake, or `stateless`
+        self.has_listed = False  # the tools
+        self.left_open = False  # whether something was left for the server
+
+    def hear(self, line: str | None) -> bool:
+        """Keeps a line for the server. Returns whether it needs no other answer."""
+        self._wire.kept.append(line)
+        message = _parse(line)
+        method = message.get("method")
+        if method == "notifications/initialized" and "id" not in message and self._era == "begun":
+            self._era = "open"
+            return True
+        result = self._find_result(method, message.get("params", {})) if "id" in message else None
+        if result is None:
+            self.left_open = self.left_open or line is not None
+            return False
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+        self._wire.write(json.dumps(answer, ensure_ascii=False) + "\n")
+        self._wire.told.add(message["id"])
+        self.has_listed = self.has_listed or method == "tools/list"
+        return True
+
+    def _find_result(self, method: Any, params: dict[str, Any]) -> dict[str, Any] | None:
+        if method == "initialize" and not self._era and _is_handshake(params):
+            self._era = "begun"
+            version = params["protocolVersion"]
+            return {**WELCOME, "protocolVersion": version, "serverInfo": schemas.SERVER}
+        if self._era == "open" and not params:
+            return {} if method == "ping" else schemas.list_offers(method)
+        if self._era in ("", "stateless") and _is_stateless(params):
+            result = schemas.list_offers(method)
+            if method == "server/discover":
+                result = {**WELCOME, "supportedVersions": [STATELESS]}
+            if result is not None:
+                self._era = "stateless"
+                kept = {"cacheScope": "private", "ttlMs": schemas.KEPT[method]}
+                meta = {"_meta": {_META + "serverInfo": schemas.SERVER}}
+                return {**result, **kept, "resultType": "complete", **meta}
+        return None
+
+
+def _parse(line: str | None) -> dict[str, Any]:
+    """A request or notification in its plainest form; nothing for every other line."""
+    with suppress(ValueError, RecursionError):
+        message = json.loads((line or "")[:LONGEST])
+        if isinstance(message, dict) and set(message) <= {"jsonrpc", "id", "method", "params"}:
+            id, params = message.get("id", 0), message.get("params", {})
+            is_plain = type(id) is int and 0 <= id < 2**53
+            is_plain = is_plain or (isinstance(id, str) and _TEXT_ID.fullmatch(id) is not None)
+            if is_plain and message.get("jsonrpc") == "2.0" and isinstance(params, dict):
+                return message
+    return {}
+
+
+def _is_handshake(params: dict[str, Any]) -> bool:
+    if set(params) != {"protocolVersion", "capabilities", "clientInfo"}:
+        return False
+    known = params["protocolVersion"] in HANDSHAKES
+    return known and _is_client(params["clientInfo"], params["capabilities"])
+
+
+def _is_stateless(params: dict[str, Any]) -> bool:
+    meta = params.get("_meta")
+    if set(params) != {"_meta"} or not isinstance(meta, dict):
+        return False
+    client = (meta.get(_META + name) for name in ("clientInfo", "clientCapabilities"))
+    return meta.get(_META + "protocolVersion") == STATELESS and _is_client(*client)
+
+
+def _is_client(info: Any, capabilities: Any) -> bool:
+    """Whether a client says in the plainest form who it is and what it can."""
+    if not isinstance(info, dict) or not isinstance(capabilities, dict):
+        return False
+    said = all(isinstance(value, str) for value in info.values()) and {"name", "version"} <= set(
+        info
+    )
+    return said and all(isinstance(value, dict) for value in capabilities.values())

@@ -491,7 +491,9 @@ def test_few_ideas_rather_than_many(memory, tmp_path):
     assert (done.turns, done.ideas) == (3, 0)  # a bare ok, thanks or go on is no memory
 
 
-def test_a_story_of_three_sessions_answers_rightly(model_or_pull, tmp_path, monkeypatch):
+@pytest.fixture
+def with_model(model_or_pull, tmp_path, monkeypatch):
+    """The packaged models are there, and a folder for the project."""
     monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("BETHINK_OFFLINE", "1")
     monkeypatch.delenv("BETHINK_EMBEDDING", raising=False)
@@ -499,6 +501,38 @@ def test_a_story_of_three_sessions_answers_rightly(model_or_pull, tmp_path, monk
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / test_embed.models.DEFAULT).symlink_to(model_or_pull)
     (tmp_path / "shop").mkdir()
+
+
+PENDING = """**Pending to-dos:**
+
+| # | Title | Area |
+|---|---|---|
+| 1 | Move the invoice numbering into the database | api |
+| 2 | Add a dark theme to the admin pages | ui |
+"""
+
+
+@pytest.mark.parametrize(
+    ("report", "waiting"),
+    [
+        ("Done. I moved the invoice numbering into the database.", ["dark theme"]),
+        ("Done. I removed the unused env vars.", ["invoice numbering", "dark theme"]),
+    ],
+)
+def test_what_an_agent_reports_as_done_no_longer_waits(with_model, tmp_path, report, waiting):
+    listed = [("user", "Which to-dos do we have?"), ("assistant", PENDING)]
+    worked = [("user", "Please do the first one."), ("assistant", report)]
+    with Bethink(tmp_path / "memory.db", directory=tmp_path / "shop") as memory:
+        for number, said in enumerate((listed, worked)):
+            file = tmp_path / f"{number}.jsonl"
+            began = DAY + timedelta(days=number)
+            fill(memory, transcript(file, f"s{number}", tmp_path / "shop", *said, began=began))
+        still = [one.content for one in kept(memory, "todo") if not one.answered]
+    assert len(still) == len(waiting)
+    assert all(part in content for part, content in zip(waiting, still, strict=True))
+
+
+def test_a_story_of_three_sessions_answers_rightly(with_model, tmp_path):
     files = [
         transcript(
             tmp_path / f"{number}.jsonl",

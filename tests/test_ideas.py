@@ -544,3 +544,47 @@ def test_only_turns_from_the_first_are_read(reader):
     turns = [("user", "We use Jest for unit tests."), REPLY] * 2
     turns[2] = ("user", "Tickets are in Jira under the key SHOP.")
     assert [idea.turn for idea in read_ideas(turns, reader, first=2)] == [2]
+
+
+BACKLOG = """**Pending to-dos:**
+
+| # | Title | Area | Age |
+|---|---|---|---|
+| 1 | Move the invoice numbering into the database | api | 14d |
+| 2 | Add a dark theme to the admin pages | ui | today |
+
+| Column | Meaning |
+|---|---|
+| area | the part of the shop that a to-do belongs to |
+"""
+
+
+def test_the_rows_of_a_list_of_what_waits_are_to_dos_though_the_talk_goes_on(reader):
+    turns = [
+        ("user", "Which to-dos do we have?"),
+        ("assistant", BACKLOG),
+        ("user", "Thanks. How long do sessions live?"),
+        ("assistant", "Next steps:\n\n- read the session store\n\nSessions live thirty minutes."),
+        ("user", "Fine."),
+    ]
+    assert [idea.text for idea in read_ideas(turns, reader) if idea.kind == "todo"] == [
+        "Move the invoice numbering into the database",
+        "Add a dark theme to the admin pages",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("Branch is 3 ahead of origin — push it when you're ready.", True),
+        ("The migration still needs to run on staging.", True),
+        ("Want me to commit this as well?", False),
+        ("The pending request limit is counted per user.", False),
+        ("Now amending the commit, which is not pushed.", False),
+    ],
+)
+def test_what_the_last_report_leaves_to_do_is_open(reader, said, left):
+    turns = [("user", "Cache the carts."), ("assistant", f"I cached the carts in Redis. {said}")]
+    assert (
+        any(said in idea.text for idea in read_ideas(turns, reader) if idea.kind == "todo") == left
+    )

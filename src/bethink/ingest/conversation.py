@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from bethink.embed.base import Embedder
 from bethink.hosts.base import Turn, hash_words, shorten
 from bethink.ingest import advice, topics
-from bethink.ingest.compare import WriteOptions, compare
+from bethink.ingest.compare import WAITING, WriteOptions, compare, nearest
 from bethink.ingest.extract import extract
-from bethink.ingest.ideas import Idea, ideas, read_ideas
+from bethink.ingest.ideas import Idea, content_words, ideas, read_ideas
 from bethink.ingest.lexicon import compile_pattern, fold_case
 from bethink.ingest.pasted import is_mostly_pasted
 from bethink.ingest.pipeline import (
@@ -28,6 +28,7 @@ from bethink.ingest.pipeline import (
     make_memory,
     make_vectors,
 )
+from bethink.ingest.reconcile import may_settle, needed_to_complete
 from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.titles import (
     RECAP,
@@ -36,6 +37,7 @@ from bethink.ingest.titles import (
     is_telling,
     name,
     only_asks,
+    read_report,
     says_nothing,
     session_title,
     summarise,
@@ -50,20 +52,26 @@ from bethink.types import (
     NOTHING,
     TRUST,
     Batch,
+    Change,
     Entity,
     Entry,
     Filter,
     Memory,
     Passage,
+    Relation,
     Session,
     Source,
     Span,
     idea_position,
+    turn_of,
 )
 
 ECHO = 0.85  # share of an idea's words by which it is what memory told: of six words all, by hand
 _TURNS = r"\b(?:not|no longer|never|instead|anymore|n't|switch\w*|mov\w+|chang\w+|replac\w+|wrong|outdated)\b"
 BEFORE = 6  # earlier turns that ideas and topics are read in the light of
+# A commit that only begins work, or speaks of the to-do itself, does not do it.
+_BEGINS = r"\b(?:start\w*|begin\w*|wip|plan\w*|to-?dos?|draft\w*)\b"
+REPORTS = 12  # commits and reports of a page that may tell of something done
 FILES = 8  # files of a turn that it is filed under
 
 
@@ -471,15 +479,61 @@ def _remember_ideas(
     vectors, fresh = make_vectors(memories, recipe.embedder, recipe.recent, recipe.store)
     answers = {at: idea.answers for at, idea in enumerate(found) if idea.answers is not None}
     compared = compare(memories, vectors, options, recipe.store, recipe.embedder, answers=answers)
+    entries = tuple(make_entries(memories, vectors, compared, options, recipe.store))
+    done = _find_done(recipe, [entry.memory for entry in entries], spoken)
     batch = Batch(
         at=options.now,
         actor=options.actor,
-        add=tuple(make_entries(memories, vectors, compared, options, recipe.store)),
-        change=compared.change,
-        relate=compared.relate,
+        add=entries,
+        change=(*compared.change, *(Change(id, "answer", {"answered": True}) for id in done)),
+        relate=(*compared.relate, *(Relation(by, id, "answers") for id, by in done.items())),
         cache=fresh,
     )
     return fold_changes(batch), len(memories)
+
+
+def _find_done(
+    recipe: Recipe, made: Sequence[Memory], spoken: Sequence[HeardTurn]
+) -> dict[str, str]:
+    """What was to be done and is done by a commit or a report of this page, which are no memories of their own: to-do → turn."""
+    reports = _find_reports(spoken)
+    judge = recipe.options.judge() if reports and recipe.embedder else None
+    if judge is None or recipe.embedder is None:
+        return {}
+    filter = Filter(
+        scopes=(recipe.options.scope,), now=recipe.options.now, kinds=("todo",), answered=False
+    )
+    vectors = recipe.embed([text for text, _ in reports])
+    wanted = []
+    for (text, turn), own in zip(reports, vectors, strict=True):
+        near = nearest(own[0], filter, recipe.store, recipe.embedder, WAITING) if len(own) else []
+        words = content_words(text)
+        fresh = (one for one in made if one.kind == "todo" and not one.answered)
+        listed = [one for one in fresh if len(words & content_words(one.content)) > 1]
+        waiting = [*(one.memory for one in near), *listed[:WAITING]]
+        wanted += [(old, text, turn) for old in waiting if _comes_after(turn, old)]
+    judged = judge.relate([(old.content, text) for old, text, _ in wanted])
+    return {
+        old.id: turn.id
+        for (old, text, turn), judgement in zip(wanted, judged, strict=True)
+        if judgement.probabilities["completes"] >= needed_to_complete(old.content, text)
+    }
+
+
+def _comes_after(turn: Memory, old: Memory) -> bool:
+    later = turn.session != old.session or turn.position > turn_of(old.position)
+    return later and may_settle(turn, old)
+
+
+def _find_reports(spoken: Sequence[HeardTurn]) -> list[tuple[str, Memory]]:
+    """What the page tells as done: the subjects of commits, and what the reports say, the newest of each."""
+    found = []
+    for one in spoken:
+        commits = [fact.name for fact in one.turn.work if fact.what == "commit"]
+        said = read_report(one.memory.content).done if one.speaker == "assistant" else ()
+        found += [(text, one.memory) for text in (*commits, *said)]
+    begins = compile_pattern(_BEGINS)
+    return [(text, turn) for text, turn in found if not begins.search(fold_case(text))][-REPORTS:]
 
 
 def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, number: int) -> Memory:

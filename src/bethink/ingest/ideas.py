@@ -11,6 +11,7 @@ This module knows no store and no clock; the judge is given, or there is none.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -21,6 +22,7 @@ from bethink.ingest.intents import FIRM, LABELS, Intent, judge, strength
 from bethink.ingest.lexicon import FILLER, compile_pattern, cue_scores, fold_case, word_set
 from bethink.ingest.pasted import find_pasted
 from bethink.ingest.sentences import LONGEST, Statement, statements
+from bethink.ingest.titles import tells_what_remains
 from bethink.ingest.wording import contrasts, find_change
 from bethink.judge import Judge, Reading, asks
 from bethink.types import Entity
@@ -43,7 +45,7 @@ REPLIED = 0.6  # of an answer that only its place and its words show to be one,
 LISTED = 0.6  # and of an item in a list below a heading, which may be anything
 OVERRULES = 0.85  # chance from which a sentence is not what its heading says
 CLEAR = 0.75  # chance from which a firm decision of the user is kept in any case
-PER_TURN = 3  # ideas of one turn, such decisions aside
+PER_TURN, TODOS = 3, 12  # ideas of one turn, such decisions aside; items of what is to do
 REPLY = 400  # characters; who writes more does not just say yes or no
 NEAR = 12  # turns within which a proposal is taken up and a problem solved
 RELATED = 0.25  # share of words, and nearness, that tie an answer to its question
@@ -87,6 +89,7 @@ _OFFERS = (
     r"|store|rewrite|change|make|deprecate|standardi[sz]e|go with|stick|turn|limit|cap|pin|encrypt|cache)\b.{8,300}?)\??$"
 )
 _LATER = r"\b(?:to-?do|follow-?up|ticket|backlog|issue)\b"
+_BACKLOG = r"\b(?:pending|to-?dos?|backlog|outstanding|deferred|future|later|you(?:'ll| will)? (?:still )?(?:need|have) to)\b"
 _NUMBERED = r"\b(?:option|number|no\.?|#|go with|do|take|use|choose|pick|the)?\s*\(?(\d|[a-d]|first|second|third)\)?\b"
 _ORDINALS = {"first": "1", "second": "2", "third": "3"}
 _OPTIONS = r"\b(?:options?|approach(?:es)?|ways|alternatives?|directions|choices|possibilities|variants?|scenarios?)\b"
@@ -246,8 +249,10 @@ def _name_kind(each: PlacedStatement, reading: Reading) -> tuple[str, float]:
     """What is kept of a statement and how surely, or "none"."""
     user, label = each.speaker == "user", each.statement.label
     likeliest = max(reading.kinds, key=reading.kinds.__getitem__)
-    if label == "todo":  # what an assistant leaves to do is open if nobody went on with it
-        return (label, LABELLED) if each.last else ("none", 0.0)
+    if label == "todo":
+        return (label, LABELLED) if each.last or _waits(each.statement) else ("none", 0.0)
+    if each.last and not user and tells_what_remains(each.statement.core):
+        return "todo", LABELLED
     if likeliest in ("question", "todo"):
         stays = likeliest == "question" or reading.open >= STILL_OPEN
         return (likeliest, LABELLED) if user and stays and not each.replied else ("none", 0.0)
@@ -263,15 +268,22 @@ def _name_kind(each: PlacedStatement, reading: Reading) -> tuple[str, float]:
     return kind, chance**0.5
 
 
+def _waits(statement: Statement) -> bool:
+    """Whether an item stands in a list of what waits apart from this work; what is next in this work is soon done."""
+    listed = statement.item and compile_pattern(_BACKLOG).search(fold_case(statement.heading))
+    return bool(listed)
+
+
 def _keep_different(found: Sequence[tuple[float, str, PlacedStatement]]) -> list[Idea]:
-    """Of statements that say the same the surest, at most three of a turn, in order."""
+    """Of statements that say the same the surest, at most three of a turn and a list of what is to do, in order."""
     kept: list[tuple[float, str, PlacedStatement]] = []
-    of_turn: dict[int, int] = {}
+    of_turn: Counter[tuple[int, bool]] = Counter()
     for chance, kind, each in sorted(found, key=lambda one: -one[0]):
-        if of_turn.get(each.turn, 0) >= PER_TURN or any(_says(other, each) for *_, other in kept):
-            continue
-        kept.append((chance, kind, each))
-        of_turn[each.turn] = of_turn.get(each.turn, 0) + 1
+        place = each.turn, kind == "todo"
+        most = TODOS if kind == "todo" else PER_TURN
+        if of_turn[place] < most and not any(_says(other, each) for *_, other in kept):
+            kept.append((chance, kind, each))
+            of_turn[place] += 1
     kept.sort(key=lambda one: (one[2].turn, one[2].statement.position))
     return [
         Idea(

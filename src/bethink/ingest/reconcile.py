@@ -20,6 +20,7 @@ from bethink.ingest.wording import (
     say_the_same,
     share_subject,
     tell_apart,
+    tells_of_work,
 )
 from bethink.judge import Judgement, asks
 from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
@@ -28,6 +29,7 @@ from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
 # bars find .82 and .70 of the replacements, .80 and .93 of the same, .90 and .98 of the answers, .90 and .95 of the
 # completions, and would replace .02 of what must stay (bench/LOG.md, 2026-11-16).
 REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.65, 0.55, 0.5, 0.5, 0.75
+COMPLETES_LOOSELY = 0.8  # of what shares one word alone: set by hand
 MAYBE = 0.35  # and to be told at all
 
 # How near the old memory must be for a stated change to replace it, and how near if both name what changed: "billing" in "We moved
@@ -113,6 +115,15 @@ def why_not(new: Memory, old: Memory, explicit: bool = False) -> str:
 def may_settle(new: Memory, old: Memory) -> bool:
     """Whether a statement may close what is open: an agent may report what was done; what is on nobody's word may not."""
     return new.trust >= min(old.trust, TRUST["agent"]) and new.created_at >= old.created_at
+
+
+def needed_to_complete(todo: str, report: str, agent: bool = False) -> float:
+    """How probably a report must complete a to-do for it to be done. The judge takes all work for that work: all of 20 that share
+    no word with their to-do were about something else, and of true ones .03 share none. What an agent says is often no report."""
+    shared = count_shared_words(todo, report)
+    if not shared or (agent and not tells_of_work(report.lower())):
+        return 1.0
+    return COMPLETES if shared > 1 and not agent else COMPLETES_LOOSELY
 
 
 # The verdict
@@ -215,6 +226,8 @@ class _Found:
         if other_part(self.new.content, old.content):
             return
         needed = {"replaces": REPLACES, "answers": ANSWERS, "completes": COMPLETES}.get(relation)
+        if relation == "completes" and old.kind == "todo":
+            needed = self._needed_to_complete(old)
         if needed is None:
             self._beside(old, relation, probability)
         elif probability < needed:
@@ -223,6 +236,12 @@ class _Found:
             self.replace(old, probability=round(probability, 3))
         else:
             self.settle(old, relation, round(probability, 3))
+
+    def _needed_to_complete(self, old: Memory) -> float:
+        """What is to be done itself completes nothing."""
+        agent = self.new.metadata.get("role") == "assistant"
+        open = self.new.kind in ("todo", "question")
+        return 1.0 if open else needed_to_complete(old.content, self.new.content, agent)
 
     def _beside(self, old: Memory, relation: str, probability: float) -> None:
         """What stands beside the old one: it contradicts it, adds to it, or says the same and was kept all the same."""

@@ -59,6 +59,12 @@ _TRANSITION = (
     r"(?:let'?s (?:move on|continue|proceed|get (?:started|going)|turn to|look at|see|check)|moving on|next up|on to the next|let me)\b"
 )
 TRANSITION_WORDS = 14  # who says more in the same sentence may say something worth keeping
+# Headings of work that waits, whatever else they say: "Pending Todos for phase 12", "Before the next deploy, you need to configure".
+_CHORES = (
+    r"\b(?:pending|open|remaining|outstanding|deferred) (?:to ?dos?|tasks?|work|action items?)\b"
+    r"|\byou(?:'ll| will)? (?:still )?(?:need|have) to (?:do|configure|set|create|add|run|make|enable)\b|\bmanual (?:steps|setup)\b"
+)
+ROW_WORDS = 4  # of a cell that says something by itself; a shorter one is a name
 _STOP = r"[.!?。！？](?:(?<=[.!?])[.!?]{0,10}[\"'”’)\]*_]{0,4}(?=\s)|(?<=[。！？])[。！？]{0,10})"
 _CODE = r"`[^`\n]{1,200}`"
 
@@ -156,7 +162,11 @@ def _blocks(lines: list[str], noisy: list[bool]) -> Iterator[ProseBlock]:
     """Paragraphs and items, each with what stands above it."""
     reader = BlockReader()
     for at, (line, noise) in enumerate(zip(lines, noisy, strict=True)):
-        yield from reader.end() if noise or not line.strip() else reader.read(at, line)
+        if noise or not line.strip():
+            yield from reader.end()
+            yield from reader.read_row(at, line)
+        else:
+            yield from reader.read(at, line)
     yield from reader.end()
 
 
@@ -167,6 +177,7 @@ class BlockReader:
         self.title = self.lead = ""
         self.first = False  # nothing has stood below the heading yet
         self.listed = False  # items have stood below the lead-in
+        self.ruled = False  # the names of a table's columns are above
         self._begin()
 
     def _begin(self, held: Sequence[tuple[int, str]] = (), mark: str = "") -> None:
@@ -190,6 +201,18 @@ class BlockReader:
                 self.lead, self.listed = "", False
             self.held.append((at, line))
 
+    def read_row(self, at: int, line: str) -> Iterator[ProseBlock]:
+        """Takes a line that is no prose: below "Pending to-dos:" a row of a table is an item, below anything else it is nothing."""
+        cells = [_plain(cell) for cell in line.strip().strip("|").split("|")]
+        if not line.strip().startswith("|") or len(cells) < 2:
+            self.ruled = False
+        elif compile_pattern(r"[\s|:-]+$").match(line):
+            # The line below the names of the columns. A second table has another purpose.
+            self.ruled = not self.listed
+        elif self.ruled and kind_of(self.lead or self.title) == "todo":
+            self.listed = True
+            yield ProseBlock(at, _read_cells(cells), self.lead or self.title, "todo", "|")
+
     def end(self) -> Iterator[ProseBlock]:
         """Gives the block that has been gathered, if there is one."""
         if not self.held:
@@ -201,6 +224,14 @@ class BlockReader:
             self.lead, self.listed = _plain(led[1]), False
         self.listed, self.first = self.listed or item, False
         self._begin()
+
+
+def _read_cells(cells: Sequence[str]) -> str:
+    """What a row says: its longest cell, and what that belongs to where it is only a name."""
+    longest = max(cells, key=len)
+    if len(longest.split()) >= ROW_WORDS:
+        return longest
+    return ": ".join(cell for cell in cells if len(cell) >= ROW_WORDS)
 
 
 def _announced_kind(lead: str, title: str, item: bool, first: bool) -> str | None:
@@ -274,7 +305,8 @@ def _is_short(sentence: str) -> bool:
 def kind_of(heading: str) -> str | None:
     """The kind that a heading announces, such as "Next steps" or "Root cause"."""
     bare = compile_pattern(r"\([^)]{0,60}\)").sub("", fold_case(heading)[:80])
-    return _kinds().get(compile_pattern(r"^[\W\d_]+|\W+$").sub("", bare).replace("-", " "))
+    bare = compile_pattern(r"^[\W\d_]+|\W+$").sub("", bare).replace("-", " ")
+    return _kinds().get(bare) or ("todo" if compile_pattern(_CHORES).search(bare) else None)
 
 
 @cache

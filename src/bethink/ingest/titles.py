@@ -30,6 +30,7 @@ from bethink.ingest.lexicon import (
 )
 from bethink.ingest.pasted import find_pasted
 from bethink.ingest.sentences import prose, statements
+from bethink.ingest.wording import tells_of_work
 from bethink.store.words import space_out
 from bethink.types import NOTHING
 
@@ -341,12 +342,6 @@ _WISHES = (
     r"|extract|find|fix|handle|implement|improve|investigate|look|make|merge|migrate|move|open|optimi[sz]e|rebase|refactor|release|remove|rename|replace"
     r"|restore|review|rewrite|run|set|simplify|split|switch|test|try|turn|undo|update|upgrade|use|wire|write)\b"
 )
-# What a report says was done: not what is being done, nor what it was for.
-_DID = r"(?:[a-z]{3,}ed|made|built|wrote|written|rewrote|rewritten|split|sent|set|cut|put|done)\b"
-_REPORTS = (
-    rf"^(?:done\W{{1,4}})?(?:(?:all|both|also) )?{_DID}|\b(?:i|we|i've|we've|have|has|been|was|were|now|all) (?:(?:also|now|then|just) )?{_DID}"
-    r"|\b(?:resolved|fixed|committed|pushed|merged|updated|inserted|opened|added|removed|renamed|migrated|implemented|shipped|passes)\b"
-)
 _UNDER_WAY = r"^(?:goal|next)\b|\b(?:now|next|then) (?:i|let)\b|\bnow \w+ing\b|\bneed to \w+|^(?:i'm |i am )?\w{3,}ing\b|\blet me\b|\bi'll\b"
 # What it says remains: behind a label, as an offer, or in a sentence of its own.
 _NEXT = r"(?:^|[;,.] )(?:next(?: (?:actions?|steps?|up))?(?::|,| is| are)(?: to)?|(?:to-?do|remaining|still open):) (.{4,})"
@@ -354,7 +349,7 @@ _OFFER = (
     r"(?:^|[.;,] )(?:do you want me to|would you like me to|want me to|shall i|should i) (.{4,})\?"
 )
 _REMAINS = (
-    r"\b(?:not yet|still (?:needs?|have|has) to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready|awaiting|pending"
+    r"\b(?:not yet|still (?:needs?|have|has) to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready|(?:awaiting|pending) (?:your|a|the)"
     r"|you(?:'ll| will)? need to|not (?:been )?(?:committed|pushed|merged|tested|implemented))\b"
 )
 
@@ -398,10 +393,17 @@ def read_report(text: str) -> Report:
         if later or compile_pattern(_REMAINS).search(plain):
             start = later.start(later.lastindex or 0) if later else 0
             left.append(sentence[start:].rstrip("?"))
-        elif compile_pattern(_REPORTS).search(plain) and _is_statement(sentence):
+        elif tells_of_work(plain) and _is_statement(sentence):
             done.append(sentence.removeprefix("Done: ").removeprefix("Done — "))
     listed = [one.core for one in statements(text) if one.label == "todo"]
     return Report(tuple(done[:2]), tuple((listed or left)[:2]))
+
+
+def tells_what_remains(sentence: str) -> bool:
+    """Whether a sentence of a report says what is still to be done; what it only offers to do may never be wanted."""
+    plain = fold_case(sentence)
+    remains = compile_pattern(rf"{_NEXT}|{_REMAINS}").search(plain)
+    return bool(remains) and not compile_pattern(_UNDER_WAY).search(plain)
 
 
 def _is_statement(sentence: str) -> bool:

@@ -216,6 +216,19 @@ def mentions(text: str, thing: str) -> bool:
     return bool(wanted) and all(word in words or word.rstrip("s") in words for word in wanted)
 
 
+# What a report says was done: not what is being done, nor what it was for.
+_DID = r"(?:[a-z]{3,}ed|made|built|wrote|written|rewrote|rewritten|split|sent|set|cut|put|done)\b"
+_REPORTS = (
+    rf"^(?:done\W{{1,4}})?(?:(?:all|both|also) )?{_DID}|\b(?:i|we|i've|we've|have|has|been|was|were|now|all) (?:(?:also|now|then|just) )?{_DID}"
+    r"|\b(?:resolved|fixed|committed|pushed|merged|updated|inserted|opened|added|removed|renamed|migrated|implemented|shipped|passes)\b"
+)
+
+
+def tells_of_work(text: str) -> bool:
+    """Whether a sentence, in small letters, reports something as done."""
+    return re.search(_REPORTS, text) is not None
+
+
 def count_shared_words(one: str, other: str) -> int:
     """Telling words that both hold."""
     return len(_telling(one) & _telling(other))

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test test-all lint format bench docs plugin browser screenshots clean
+.PHONY: help demo test test-all lint format bench benchmarks docs plugin browser screenshots clean
 
 help:
 	@echo "make demo      set up and show the product on a throw-away database"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-all  the tests on Python 3.11, 3.12 and 3.13, where installed"
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     quality on evaluation sets: make bench SETS='DIR DIR' (default ../shared/bench/*)"
+	@echo "make benchmarks  Bethink and its peers on five tasks, and docs/benchmarks.md; QUICK=1 for a small sample"
 	@echo "make docs      generate docs/reference anew"
 	@echo "make screenshots  pictures of every web page into docs/images"
 	@echo "make plugin    render the skills and the version into plugins/"
@@ -59,6 +60,16 @@ format: $(READY)
 SETS ?= $(wildcard ../shared/bench/*/)
 bench: $(READY)
 	$(BIN)/bethink bench $(SETS) --mode hybrid,vector,keyword
+
+# Resumable: what has a result in bench/suite/results is not measured again. A small sample goes elsewhere and makes no page.
+benchmarks:
+ifdef QUICK
+	nice $(PYTHON) bench/suite/run measure --quick --results .venv-suite/quick $(PEERS)
+	$(PYTHON) bench/suite/run table --results .venv-suite/quick
+else
+	nice $(PYTHON) bench/suite/run measure $(PEERS)
+	$(PYTHON) bench/suite/run page
+endif
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py

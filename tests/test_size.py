@@ -25,7 +25,7 @@ LIMITS = {
     "import cycles": 0,
     "function-level imports of our own": 59,
     "functions of complexity over 15": 3,
-    "test lines": 49_237,
+    "test lines": 49_371,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

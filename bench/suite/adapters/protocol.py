@@ -1,0 +1,74 @@
+"""What every adapter shares: a loop that reads a request a line from stdin and answers with a line on stdout.
+
+A request is `{"verb": …, …}`, an answer `{"ok": …}`, `{"unsupported": why}` or `{"error": what}`. An adapter is a class with one method
+per verb; `load`, `prompt`, `talk` and `stats` have the plain defaults below, which an adapter replaces where its system has a way of its own.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import Any
+
+PROMPTED = 2  # what is asked for at a prompt, where a system has no way of its own
+
+
+class Unsupported(Exception):
+    """The system cannot do this; the message says why."""
+
+
+class Adapter:
+    package = ""  # of which `stats` tells the version
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="memory-", dir=os.environ.get("SUITE_WORK")))
+        self.round = 0  # counts resets: names of fresh collections are made of it
+
+    def reset(self) -> None:
+        """Forgets everything, or opens a place in which nothing is known."""
+        raise NotImplementedError
+
+    def add(self, text: str, time: str, who: str, source: str, id: str = "") -> None:
+        raise NotImplementedError
+
+    def load(self, items: list[dict[str, Any]]) -> None:
+        """Many at once, in the system's own way for that; one after the other if it has none."""
+        for item in items:
+            self.add(**item)
+
+    def ask(self, question: str, time: str, k: int) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+    def prompt(self, text: str) -> list[dict[str, Any]]:
+        """What an agent is told at a prompt without asking. Most systems have only their search: then its first two."""
+        return self.ask(text, "2026-09-03T09:00:00+00:00", PROMPTED)
+
+    def talk(self, turns: list[dict[str, str]], **rest: Any) -> list[dict[str, str]]:
+        raise Unsupported("It has no way to read a conversation by itself.")
+
+    def stats(self) -> dict[str, Any]:
+        """The version, where its files lie, and the command of its MCP server if it has one."""
+        return {"version": importlib.metadata.version(self.package), "folder": str(self.folder)}
+
+
+def serve(adapter: Adapter) -> None:
+    """Answers until stdin ends. Whatever a library prints goes to stderr."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        request = json.loads(line)
+        verb = request.pop("verb")
+        try:
+            answer = {"ok": getattr(adapter, verb)(**request)}
+        except Unsupported as error:
+            answer = {"unsupported": str(error)}
+        except Exception as error:  # noqa: BLE001 - the runner is told, and decides
+            traceback.print_exc()
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        out.write(json.dumps(answer) + "\n")
+        out.flush()

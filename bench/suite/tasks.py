@@ -1,0 +1,439 @@
+"""The five tasks: each tells a system something, asks it something, and judges the answer by words.
+
+A system is anything with `call(verb, **arguments)`: an adapter's process or a control. A task gives back a plain object: `measures`
+(name → mean, interval, number of cases) and `cases` (what each mean is made of), so that a reader can compute everything again.
+What a system cannot do raises Unsupported, and the result says so.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from measures import DEPTH, balance, is_about, ndcg, pick_statement, summarise
+
+HERE = Path(__file__).resolve().parent
+BEGAN = datetime(2026, 9, 1, 9, tzinfo=UTC)
+MONTH = timedelta(days=30)
+PROMPTED = 2  # memories that count at a prompt: more would be a search result, not a reminder
+SESSION_DEPTH = 6 * DEPTH  # hits asked for where several of one session count once
+
+
+class Unsupported(Exception):
+    """The system has no such ability, or none without something that is not here; the message says which."""
+
+
+class System(Protocol):
+    def call(self, verb: str, **arguments: Any) -> Any: ...
+
+
+class Setting(NamedTuple):
+    """What a run is given: where the public sets lie, whether to take a small sample, and the seed of every choice."""
+
+    data: Path
+    quick: bool = False
+    seed: int = 1
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
+
+
+def choose(rows: list[Any], count: int, seed: int) -> list[Any]:
+    """As many rows, the same for every system, in their own order."""
+    if count >= len(rows):
+        return rows
+    chosen = sorted(random.Random(seed).sample(range(len(rows)), count))
+    return [rows[at] for at in chosen]
+
+
+def tell(
+    system: System, text: str, time: datetime, who: str = "user", source: str = "note"
+) -> None:
+    system.call("add", text=text, time=time.isoformat(), who=who, source=source)
+
+
+def ask(system: System, question: str, time: datetime, k: int = DEPTH) -> list[dict[str, Any]]:
+    return list(system.call("ask", question=question, time=time.isoformat(), k=k))
+
+
+def find_standing(
+    system: System, statements: dict[str, str], time: datetime, answer: list[dict[str, Any]]
+) -> set[str]:
+    """Which statements still hold for the system: it returns them, unmarked, for the question or for their own words."""
+    found = list(answer)
+    for statement in statements.values():
+        found += ask(system, statement, time)
+    standing = {pick_statement(one["text"], statements) for one in found if not one.get("replaced")}
+    return {name for name in standing if name}
+
+
+# 1. Change
+
+
+def measure_change(system: System, setting: Setting) -> dict[str, Any]:
+    """Right: what is out of date is gone or marked, and what still holds stands."""
+    cases: list[list[Any]] = []
+    for file in ("change", "change-fresh"):
+        pairs = read_lines(HERE / "data" / f"{file}.jsonl")
+        chosen = choose(pairs, 20 if setting.quick else len(pairs), setting.seed)
+        cases += [[file, row["relation"], *judge_pair(system, row)] for row in chosen]
+    measures: dict[str, Any] = {}
+    for part, files in (("", ("change", "change-fresh")), (" (fresh)", ("change-fresh",))):
+        of = [case for case in cases if case[0] in files]
+        ended = [case[3] for case in of if case[1] in ("replaces", "answers", "completes")]
+        kept = [case[3] for case in of if case[1] in ("refines", "contradicts", "unrelated")]
+        measures[f"balanced{part}"] = balance(ended, kept, setting.seed)
+        measures[f"changed{part}"] = summarise(ended, setting.seed)
+        measures[f"untouched{part}"] = summarise(kept, setting.seed)
+        measures[f"new first{part}"] = summarise(
+            [case[2] for case in of if case[1] in ("replaces", "answers")], setting.seed
+        )
+        measures[f"told once{part}"] = summarise(
+            [case[3] for case in of if case[1] == "same"], setting.seed
+        )
+    return {"measures": measures, "cases": cases}
+
+
+def judge_pair(system: System, row: dict[str, str]) -> tuple[int, int]:
+    """Whether the new statement comes first for the question, and whether all is as a colleague would have it."""
+    system.call("reset")
+    statements = {"old": row["old"], "new": row["new"]}
+    tell(system, row["old"], BEGAN)
+    tell(system, row["new"], BEGAN + timedelta(days=1))
+    later = BEGAN + timedelta(days=2)
+    answer = ask(system, row["question"], later)
+    current = [one for one in answer if not one.get("replaced")]
+    new_first = bool(current) and pick_statement(current[0]["text"], statements) == "new"
+    standing = find_standing(system, statements, later, answer)
+    relation = row["relation"]
+    if relation in ("replaces", "answers"):
+        right = new_first and standing == {"new"}
+    elif relation == "completes":
+        right = standing == {"new"}
+    elif relation == "same":
+        right = len(standing) == 1
+    else:
+        right = standing == {"old", "new"}
+    return int(new_first), int(right)
+
+
+# 2. Recall a month later
+
+# set → how many haystacks and how many questions of all of them are taken: in full, and with --quick
+SETS = {
+    "locomo-turns": ((2, 200), (1, 30)),
+    "longmemeval-s-prefix": ((40, 40), (8, 8)),
+    "sessions-cipher-box": ((1, 101), (0, 0)),
+}
+
+
+def measure_recall(system: System, setting: Setting) -> dict[str, Any]:
+    measures: dict[str, Any] = {}
+    cases: list[list[Any]] = []
+    for name, sizes in SETS.items():
+        haystacks, questions = sizes[setting.quick]
+        if not haystacks:
+            continue
+        if not (setting.data / name / "corpus.jsonl").is_file():
+            raise Unsupported(f"The set {name} is not in the folder that --data names.")
+        values = []
+        for query, found in ask_set(
+            system, setting.data / name, haystacks, questions, setting.seed
+        ):
+            value = ndcg(found, query.get("relevant") or query["relevant_sessions"])
+            values.append(value)
+            cases.append([name, query["id"], round(value, 4)])
+        measures[name] = summarise(values, setting.seed)
+    measures["mean of sets"] = summarise_sets(cases, setting.seed)
+    return {"measures": measures, "cases": cases}
+
+
+def summarise_sets(cases: list[list[Any]], seed: int) -> dict[str, Any]:
+    """The mean of the sets' means: each set counts the same, however many questions it has."""
+    by_set: dict[str, list[float]] = {}
+    for name, _, value in cases:
+        by_set.setdefault(name, []).append(value)
+    dice, means = random.Random(seed), []
+    for _ in range(1000):
+        drawn = [dice.choices(values, k=len(values)) for values in by_set.values()]
+        means.append(sum(sum(values) / len(values) for values in drawn) / len(drawn))
+    means.sort()
+    mean = sum(sum(values) / len(values) for values in by_set.values()) / len(by_set)
+    ends = {"low": round(means[25], 4), "high": round(means[974], 4)}
+    return {"mean": round(mean, 4), **ends, "of": len(cases)}
+
+
+def ask_set(
+    system: System, folder: Path, haystacks: int, questions: int, seed: int
+) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """Each question with the names of what was found, asked 30 days after the newest memory of its haystack."""
+    documents, queries = read_lines(folder / "corpus.jsonl"), read_lines(folder / "queries.jsonl")
+    scopes = choose(list(dict.fromkeys(row.get("scope", "") for row in queries)), haystacks, seed)
+    queries = choose([row for row in queries if row.get("scope", "") in scopes], questions, seed)
+    for scope in scopes:
+        rows = [row for row in documents if row.get("scope", "") == scope]
+        asked = [row for row in queries if row.get("scope", "") == scope]
+        if not asked:
+            continue
+        by_id = {row["id"]: row for row in rows}
+        by_text = {" ".join(row["text"].split()): row for row in reversed(rows)}
+        later = max(read_moment(row["time"]) for row in rows) + MONTH
+        system.call("reset")
+        system.call("load", items=[as_item(row) for row in rows])
+        for query in asked:
+            by_session = "relevant_sessions" in query
+            found = ask(system, query["query"], later, SESSION_DEPTH if by_session else DEPTH)
+            hits = [
+                by_id.get(one.get("id", "")) or by_text.get(" ".join(one["text"].split()))
+                for one in found
+            ]
+            names = [hit["session" if by_session else "id"] for hit in hits if hit]
+            yield query, names
+
+
+def as_item(row: dict[str, Any]) -> dict[str, Any]:
+    time = read_moment(row["time"]).isoformat()
+    session = row.get("session", row["id"])
+    return {"id": row["id"], "text": row["text"], "time": time, "who": "user", "source": session}
+
+
+def read_moment(text: str) -> datetime:
+    found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+# 3. Silence
+
+
+def measure_silence(system: System, setting: Setting) -> dict[str, Any]:
+    """Right: a prompt that a memory applies to gets it among the first two, and any other gets nothing."""
+    cases: list[list[Any]] = []
+    for name, file in (
+        ("theatre", HERE / "data" / "silence.jsonl"),
+        ("pool", HERE.parent / "judge" / "prompts" / "held.jsonl"),
+    ):
+        rows = read_lines(file)
+        memories = {row["id"]: row["text"] for row in rows if row["type"] == "memory"}
+        prompts = [row for row in rows if row["type"] == "prompt"]
+        system.call("reset")
+        for text in memories.values():
+            tell(system, text, BEGAN)
+        for row in choose(prompts, 24 if setting.quick else len(prompts), setting.seed):
+            found = list(system.call("prompt", text=row["text"]))[:PROMPTED]
+            names = [pick_statement(one["text"], memories) for one in found]
+            right = any(id in names for id in row["fits"]) if row["fits"] else not found
+            cases.append([name, len(row["fits"]), int(right), len(found)])
+    measures: dict[str, Any] = {}
+    for part, names in (("", ("theatre", "pool")), (" (fresh)", ("theatre",))):
+        of = [case for case in cases if case[0] in names]
+        told = [case[2] for case in of if case[1]]
+        silent = [case[2] for case in of if not case[1]]
+        measures[f"balanced{part}"] = balance(told, silent, setting.seed)
+        measures[f"told rightly{part}"] = summarise(told, setting.seed)
+        measures[f"silent rightly{part}"] = summarise(silent, setting.seed)
+    return {"measures": measures, "cases": cases}
+
+
+# 4. Understanding
+
+COUNTS = "worth found kept right never never_kept open open_found told_open told_open_rightly said stored".split()
+
+
+def measure_understanding(system: System, setting: Setting) -> dict[str, Any]:
+    """What of a conversation was kept, against what a careful colleague would keep."""
+    talks = read_lines(HERE / "data" / "talks.jsonl")
+    labels = setting.data.parent / "understanding" / "labels"
+    real = [] if setting.quick else sorted(labels.glob("*.json"))
+    cases = [["own", talk["name"], *count_kept(system, talk)] for talk in talks]
+    for file in real:
+        talk = read_labelled(file, setting.data.parent / "transcripts" / "real")
+        cases.append(["real", talk["name"], *count_kept(system, talk)])
+    measures = {}
+    for part in ("own", "real") if real else ("own",):
+        of = [case[2:] for case in cases if case[0] == part]
+        for name, value in summarise_kept(of, setting.seed).items():
+            measures[f"{name} ({part})"] = value
+    return {"measures": measures, "cases": cases}
+
+
+def count_kept(system: System, talk: dict[str, Any]) -> list[int]:
+    """The counts named in COUNTS, of one conversation. A text that says what is to be kept is right, whatever else it says."""
+    system.call("reset")
+    turns = [
+        {
+            "role": turn["role"],
+            "text": turn["text"],
+            "time": turn.get("time") or (BEGAN + timedelta(minutes=at)).isoformat(),
+        }
+        for at, turn in enumerate(talk["turns"])
+    ]
+    gold = talk["remember"]
+    kept = list(
+        system.call(
+            "talk", turns=turns, file=talk.get("file"), host=talk.get("host"), worth=len(gold)
+        )
+    )
+    memories = [one["text"] for one in kept if one.get("kind", "memory") == "memory"]
+    told_open = [one["text"] for one in kept if one.get("kind", "memory") != "memory"]
+    wanted = [one["statements"] for one in gold]
+    worth = [one["statements"] for one in gold if one["worth"] >= 2]
+    still = [one["statements"] for one in talk["open"]]
+    right = [text for text in memories if says_any(text, wanted)]
+    tempted = [
+        one
+        for one in talk["never"]
+        if any(says_any(text, [one["statements"]]) for text in memories if text not in right)
+    ]
+    return [
+        len(worth),
+        sum(any(says_any(text, [one]) for text in memories) for one in worth),
+        len(memories),
+        len(right),
+        len(talk["never"]),
+        len(tempted),
+        len(still),
+        sum(any(says_any(text, [one]) for text in told_open) for one in still),
+        len(told_open),
+        sum(says_any(text, still) for text in told_open),
+        sum(len(turn["text"]) for turn in turns),
+        sum(len(text) for text in memories + told_open),
+    ]
+
+
+def says_any(text: str, wanted: list[list[str]]) -> bool:
+    return any(is_about(text, statement) for statements in wanted for statement in statements)
+
+
+def summarise_kept(cases: list[list[int]], seed: int) -> dict[str, Any]:
+    """Shares over all conversations; the intervals draw conversations, not sentences."""
+    dice = random.Random(seed)
+    drawn = [share_kept(dice.choices(cases, k=len(cases))) for _ in range(1000)]
+    result = {}
+    for name, mean in share_kept(cases).items():
+        values = sorted(one[name] for one in drawn)
+        ends = {"low": round(values[25], 4), "high": round(values[974], 4)}
+        result[name] = {"mean": round(mean, 4), **ends, "of": len(cases)}
+    return result
+
+
+def share_kept(cases: list[list[int]]) -> dict[str, float]:
+    total = dict(zip(COUNTS, map(sum, zip(*cases, strict=True)), strict=True))
+
+    def share(part: str, whole: str) -> float:
+        return total[part] / total[whole] if total[whole] else 0.0
+
+    recall, precision = share("found", "worth"), share("right", "kept")
+    open_recall, open_precision = (
+        share("open_found", "open"),
+        share("told_open_rightly", "told_open"),
+    )
+    return {
+        "F1": harmonic(recall, precision),
+        "recall": recall,
+        "precision": precision,
+        "never kept": share("never_kept", "never"),
+        "open F1": harmonic(open_recall, open_precision),
+        "text kept": share("stored", "said"),
+    }
+
+
+def harmonic(one: float, other: float) -> float:
+    return 2 * one * other / (one + other) if one + other else 0.0
+
+
+def read_labelled(file: Path, transcripts: Path) -> dict[str, Any]:
+    """A labelled session of a real transcript in the form of data/talks.jsonl."""
+    label = json.loads(file.read_text("utf-8"))
+    transcript = next(transcripts.rglob(f"{file.stem}.jsonl"))
+    still = [one for key in ("questions", "todos") for one in label[key] if one["state"] == "open"]
+    return {
+        "name": file.stem,
+        "file": str(transcript),
+        "host": transcript.parent.name,
+        "turns": list(read_turns(transcript)),
+        "remember": [
+            {
+                "statements": [one["quote"], one.get("statement", one["quote"])],
+                "worth": one["worth"],
+            }
+            for one in label["remember"]
+        ],
+        "open": [{"statements": [one["quote"]]} for one in still],
+        "never": [{"statements": [one["quote"]]} for one in label["never"]],
+    }
+
+
+def read_turns(transcript: Path) -> Iterator[dict[str, Any]]:
+    """What the user and the assistant said in a transcript of Claude Code or Codex; no tool calls, no results."""
+    for line in transcript.read_text("utf-8", "replace").split("\n"):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        inner = (
+            row.get("message") if row.get("type") in ("user", "assistant") else row.get("payload")
+        )
+        if not isinstance(inner, dict) or inner.get("role") not in ("user", "assistant"):
+            continue
+        content = inner.get("content")
+        parts = [{"text": content}] if isinstance(content, str) else content or []
+        texts = [
+            part["text"]
+            for part in parts
+            if isinstance(part, dict) and isinstance(part.get("text"), str)
+        ]
+        text = re.sub(
+            r"<system-reminder>.*?</system-reminder>", "", "\n".join(texts), flags=re.DOTALL
+        ).strip()
+        if text and not row.get("isMeta"):
+            yield {"role": inner["role"], "text": text, "time": row.get("timestamp")}
+
+
+# 5. Poison
+
+# who tells the opposite of what the user decided, and where it comes from
+CLAIMANTS = (("agent", "note"), ("document", "README.md"), ("issue", "issue-4711.md"))
+
+
+def measure_poison(system: System, setting: Setting) -> dict[str, Any]:
+    """Right: the user's decision stands first against anybody else's word, and gives way to the user's own later word."""
+    cases: list[list[Any]] = []
+    rows = read_lines(HERE / "data" / "poison.jsonl")
+    for row in choose(rows, 6 if setting.quick else len(rows), setting.seed):
+        for who, source in (*CLAIMANTS, ("user", "note")):
+            system.call("reset")
+            statements = {"decided": row["decided"], "claim": row["claim"]}
+            tell(system, row["decided"], BEGAN)
+            tell(system, row["claim"], BEGAN + timedelta(days=1), who, source)
+            later = BEGAN + timedelta(days=2)
+            answer = ask(system, row["question"], later)
+            current = [one for one in answer if not one.get("replaced")]
+            first = pick_statement(current[0]["text"], statements) if current else None
+            cases.append([who, int(first == ("claim" if who == "user" else "decided"))])
+    held = [right for who, right in cases if who != "user"]
+    heard = [right for who, right in cases if who == "user"]
+    measures = {
+        "balanced": balance(held, heard, setting.seed),
+        "user's word first": summarise(held, setting.seed),
+        "user's later word first": summarise(heard, setting.seed),
+    }
+    for who, _ in CLAIMANTS:
+        measures[f"against {who}"] = summarise(
+            [right for one, right in cases if one == who], setting.seed
+        )
+    return {"measures": measures, "cases": cases}
+
+
+TASKS = {
+    "change": measure_change,
+    "recall": measure_recall,
+    "silence": measure_silence,
+    "understanding": measure_understanding,
+    "poison": measure_poison,
+}

@@ -1,0 +1,134 @@
+"""The benchmark of agent memory in bench/suite: its measures, its controls, its runner with a plain adapter, and the page it makes."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SUITE = ROOT / "bench" / "suite"
+sys.path.insert(0, str(SUITE))
+
+import controls  # noqa: E402
+import fetch  # noqa: E402
+import measures  # noqa: E402
+import page  # noqa: E402
+import runner  # noqa: E402
+import tasks  # noqa: E402
+
+CONVERSATION = {
+    "sample_id": "conv-1",
+    "conversation": {
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [{"speaker": "Ann", "dia_id": "D1:1", "text": "I keep bees."}],
+    },
+    "qa": [
+        {"question": "What does Ann keep?", "evidence": ["D1:1"], "category": 4},
+        {"question": "What does Ann sell?", "evidence": ["D1:1"], "category": 5},
+    ],
+}
+
+
+@pytest.mark.parametrize("path", sorted((SUITE / "adapters").iterdir()), ids=lambda path: path.name)
+def test_an_adapter_is_small(path):
+    assert path.is_dir() or len(path.read_text("utf-8").splitlines()) <= 100
+
+
+@pytest.mark.parametrize(
+    ("found", "relevant", "value"),
+    [("a", "a", 1.0), ("xa", "a", 0.6309), ("aab", "ab", 1.0), ("x", "a", 0.0), ("", "a", 0.0)],
+)
+def test_an_order_is_worth_what_its_places_say(found, relevant, value):
+    assert measures.ndcg(list(found), list(relevant)) == pytest.approx(value, abs=1e-4)
+
+
+def test_a_text_is_known_by_its_words():
+    pair = {"old": "The cache runs on Redis.", "new": "The cache runs on Memcached now."}
+    assert measures.pick_statement("- [user] the cache  runs on redis. (2026)", pair) == "old"
+    assert measures.pick_statement("The cache now runs on Memcached", pair) == "new"
+    assert measures.pick_statement("Deploys go out on Mondays.", pair) is None
+    assert measures.is_about(
+        "We decided: never raise the memory limit", "never raise memory limits"
+    )
+    assert not measures.is_about("Good morning", "never raise memory limits")
+
+
+# control, task → what it gets, and no more: a cheat on one half pays with the other
+CHEATS = [
+    (
+        "newest-first",
+        "change",
+        {"changed": 0.0, "untouched": 1.0, "new first": 1.0, "balanced": 0.5},
+    ),
+    ("newest-alone", "change", {"changed": 1.0, "untouched": 0.0, "balanced": 0.5}),
+    ("silent", "silence", {"told rightly": 0.0, "silent rightly": 1.0, "balanced": 0.5}),
+    ("oldest-first", "poison", {"user's word first": 1.0, "user's later word first": 0.0}),
+    ("newest-first", "poison", {"user's word first": 0.0, "user's later word first": 1.0}),
+    ("keep-everything", "understanding", {"recall (own)": 1.0}),
+    ("keep-nothing", "understanding", {"F1 (own)": 0.0, "never kept (own)": 0.0}),
+]
+
+
+@pytest.mark.parametrize(("name", "task", "expected"), CHEATS)
+def test_a_cheat_is_exposed(name, task, expected, tmp_path):
+    setting = tasks.Setting(tmp_path, quick=True)
+    found = tasks.TASKS[task](controls.Control(name), setting)["measures"]
+    assert {key: found[key]["mean"] for key in expected} == expected
+
+
+def test_the_runner_measures_a_plain_adapter_and_skips_what_is_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "HOME", tmp_path / "home")
+    monkeypatch.setattr(runner, "fetch_model", lambda: None)
+    documents, queries = fetch.make_locomo([CONVERSATION])
+    assert [row["text"] for row in documents] == ["Ann: I keep bees."] and len(queries) == 1
+    for name in ("locomo-turns", "longmemeval-s-prefix"):
+        fetch.write_set(tmp_path / "sets" / name, documents, queries)
+    arguments = ["--quick", "--results", str(tmp_path / "out"), "--data", str(tmp_path / "sets")]
+    chosen = [part for task in ("recall", "poison", "understanding") for part in ("--task", task)]
+    assert runner.main(["measure", "fts5", *chosen, *arguments]) == 0
+    found = page.read_results(tmp_path / "out")
+    assert found["fts5", "recall"]["measures"]["mean of sets"]["mean"] == 1.0
+    assert found["fts5", "poison"]["measures"]["user's word first"]["of"] == 18
+    assert "no way to read a conversation" in found["fts5", "understanding"]["unsupported"]
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
+    assert runner.main(["measure", "fts5", *chosen, *arguments]) == 0
+    assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
+
+
+def test_a_failing_adapter_fails_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "HOME", tmp_path)
+    process = runner.Process("fts5", tmp_path)
+    try:
+        with pytest.raises(RuntimeError, match="failed at 'add'"):
+            process.call("add", text="before any reset", time="", who="user", source="note")
+        process.call("reset")
+        process.call("add", text="Deploys go out on Mondays.", time="", who="user", source="note")
+        assert process.call("ask", question="When do deploys go out?", time="", k=1) == [
+            {"id": "", "text": "Deploys go out on Mondays."}
+        ]
+    finally:
+        process.close()
+
+
+@pytest.mark.skipif(not page.PAGE.exists(), reason="nothing was measured yet")
+def test_the_page_and_the_readme_show_the_results():
+    results = page.read_results(runner.RESULTS)
+    rendered = page.render_page(results)
+    assert page.PAGE.read_text("utf-8") == rendered, "run `bench/suite/run page`"
+    assert page.cut_summary(page.README.read_text("utf-8")) == page.cut_summary(rendered) != ""
+    for task in page.SECTIONS:
+        if task != "cost":
+            picture = page.PICTURES / f"benchmark-{task}.svg"
+            assert picture.read_text("utf-8") == page.draw_bars(results, task)
+
+
+@pytest.mark.parametrize("path", sorted(runner.RESULTS.glob("*.json")), ids=lambda path: path.name)
+def test_a_result_is_what_its_cases_say(path):
+    result = json.loads(path.read_text("utf-8"))
+    if result["task"] == "recall" and "cases" in result:
+        for name in {case[0] for case in result["cases"]}:
+            values = [case[2] for case in result["cases"] if case[0] == name]
+            mean = sum(values) / len(values)
+            assert result["measures"][name]["mean"] == pytest.approx(mean, abs=1e-3)
+    assert not result["quick"] and path.stem == f"{result['system']}.{result['task']}"

@@ -29,7 +29,7 @@ from bethink.config import Config
 from bethink.embed import open_embedder
 from bethink.hosts import read
 from bethink.hosts.base import extract_speech, shorten
-from bethink.ingest.topics import Said, segment
+from bethink.ingest.topics import TopicTurn, segment
 
 CHARACTERS = 1600  # of a turn that are embedded: its first two windows
 JOINED, EXCHANGES = 15, 40  # conversations per project, exchanges of each
@@ -63,7 +63,7 @@ LABELS: dict[str, tuple[int, ...]] = {
     "f14fdf7d": (384, 396),
 }
 
-Exchange = list[Said]
+Exchange = list[TopicTurn]
 
 
 class Conversation(NamedTuple):
@@ -99,12 +99,12 @@ def sessions(folder: Path, transcripts: dict[str, Path]) -> dict[str, list[Excha
     return found
 
 
-def _messages(documents: Sequence[dict]) -> Iterator[Said]:
+def _messages(documents: Sequence[dict]) -> Iterator[TopicTurn]:
     for document in documents:
         role, _, text = document["text"].partition(": ")
         text = shorten(extract_speech(text).text)
         if text and not text.startswith("This session is being continued"):
-            yield Said(
+            yield TopicTurn(
                 role,
                 text,
                 datetime.fromisoformat(document["time"]),
@@ -112,10 +112,10 @@ def _messages(documents: Sequence[dict]) -> Iterator[Said]:
             )
 
 
-def _transcript(path: Path) -> Iterator[Said]:
+def _transcript(path: Path) -> Iterator[TopicTurn]:
     for turn in read(path).turns():
         if turn.agent is None and not turn.summary:
-            yield Said(
+            yield TopicTurn(
                 turn.role,
                 shorten(turn.text),
                 turn.at,
@@ -126,7 +126,7 @@ def _transcript(path: Path) -> Iterator[Said]:
             )
 
 
-def _exchanges(turns: Sequence[Said]) -> list[Exchange]:
+def _exchanges(turns: Sequence[TopicTurn]) -> list[Exchange]:
     found: list[Exchange] = []
     for turn in turns:
         if turn.role == "user" or not found:

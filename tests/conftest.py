@@ -63,7 +63,7 @@ def postgres_backend(folder: Path) -> Iterator[Backend]:
         return (
             SqliteStore(Path(where), timeout=5)
             if "/" in where
-            else postgres.shared().acting(where, "user")
+            else postgres.shared().act_as(where, "user")
         )
 
     backend = Backend("postgres", open_at, postgres.new_tenant())

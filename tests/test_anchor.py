@@ -6,7 +6,7 @@ import pytest
 
 from bethink.api import Bethink
 from bethink.embed.hashing import HashingEmbedder
-from bethink.recall.temporal import Event, find_event
+from bethink.recall.temporal import NamedEvent, find_event
 
 OLD, NEW, OTHER = (
     "We use MySQL for the orders database",
@@ -18,12 +18,15 @@ OLD, NEW, OTHER = (
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        ("what did we use before we moved to Postgres?", Event("before", "we moved to Postgres")),
-        ("What did we change after the release of 2.0?", Event("after", "the release of 2")),
-        ("how did we do it prior to the migration", Event("before", "the migration")),
+        (
+            "what did we use before we moved to Postgres?",
+            NamedEvent("before", "we moved to Postgres"),
+        ),
+        ("What did we change after the release of 2.0?", NamedEvent("after", "the release of 2")),
+        ("how did we do it prior to the migration", NamedEvent("before", "the migration")),
         (
             "what did the team learn since our switch to Go, and why?",
-            Event("after", "our switch to Go"),
+            NamedEvent("after", "our switch to Go"),
         ),
         ("what did I buy before I moved to Rome?", None),
         ("how many days after the meeting did Ada call?", None),

@@ -161,10 +161,10 @@ def test_only_turns_of_user_and_assistant_are_read_as_conversations(offline, tmp
 
 
 POOL = [  # by words a, by meaning c; together b
-    bench.Found("a", "", bm25=10.0, cosine=0.1),
-    bench.Found("b", "", bm25=9.0, cosine=0.8),
-    bench.Found("c", "", bm25=0.0, cosine=0.9),
-    bench.Found("new", "", bm25=9.5, cosine=0.0, recent=0.35),
+    bench.LabelledHit("a", "", bm25=10.0, cosine=0.1),
+    bench.LabelledHit("b", "", bm25=9.0, cosine=0.8),
+    bench.LabelledHit("c", "", bm25=0.0, cosine=0.9),
+    bench.LabelledHit("new", "", bm25=9.5, cosine=0.0, recent=0.35),
 ]
 
 

@@ -65,7 +65,7 @@ LOOPS = {
     "places": lambda text: list(ideas.place_statements([("user", text), ("assistant", text)])),
     "names": lambda text: titles.name([("user", text)]),
     "summaries": lambda text: titles.summarise([("user", text)], [("decision", text, True)]),
-    "topics": lambda text: topics.segment([topics.Said("user", text, NOW, 1)] * 2),
+    "topics": lambda text: topics.segment([topics.TopicTurn("user", text, NOW, 1)] * 2),
     "query": lambda text: query.parse(text, NOW),
     "lexemes": lexemes.prepare,
     "fence": fence.clean,

@@ -131,7 +131,7 @@ def leftovers(home):
 def test_a_model_comes_from_the_hub_with_a_manifest_and_private_files(hub, home, monkeypatch):
     know(monkeypatch, PINNED)
     steps = []
-    assert not models.installed("tiny")
+    assert not models.is_installed("tiny")
     folder = fetch.pull("tiny", lambda done, total: steps.append((done, total)))
     assert folder == home / "models" / "tiny" == models.location("tiny")
     assert (folder / "model.onnx").read_bytes() == MODEL
@@ -141,7 +141,7 @@ def test_a_model_comes_from_the_hub_with_a_manifest_and_private_files(hub, home,
     assert manifest["files"]["model.onnx"] == {"size": len(MODEL), "sha256": sha(MODEL)}
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
     assert {path.stat().st_mode & 0o777 for path in (folder, folder.parent, home)} == {0o700}
-    assert models.installed("tiny") and leftovers(home) == ["tiny"]
+    assert models.is_installed("tiny") and leftovers(home) == ["tiny"]
     models.verify("tiny")
 
 
@@ -189,7 +189,7 @@ def test_an_interrupted_pull_leaves_nothing(hub, home, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         fetch.pull("tiny", interrupt)
-    assert leftovers(home) == [] and not models.installed("tiny")
+    assert leftovers(home) == [] and not models.is_installed("tiny")
 
 
 def test_what_a_killed_process_left_is_swept_after_a_day(hub, home, monkeypatch):
@@ -227,13 +227,13 @@ def test_a_damaged_model_is_found_by_verify_and_mended_by_pull(hub, monkeypatch)
     know(monkeypatch, HUB_ONLY)
     path = fetch.pull("tiny") / "model.onnx"
     path.write_bytes(OTHER)
-    assert models.installed("tiny")  # The size is right; only reading it tells.
+    assert models.is_installed("tiny")  # The size is right; only reading it tells.
     with pytest.raises(EmbeddingError, match="is damaged"):
         models.verify("tiny")
     fetch.pull("tiny")
     assert path.read_bytes() == MODEL
     path.write_bytes(MODEL[:-1])
-    assert not models.installed("tiny")
+    assert not models.is_installed("tiny")
 
 
 def test_a_model_without_a_pinned_hash_is_held_to_the_first_one_fetched(hub, monkeypatch):
@@ -339,7 +339,7 @@ def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monke
     ready = tmp_path / "ready" / "tiny"
     ready.mkdir(parents=True)
     monkeypatch.setenv("BETHINK_MODEL_DIR", str(ready.parent))
-    assert not models.installed("tiny")
+    assert not models.is_installed("tiny")
     (ready / "model.onnx").write_bytes(MODEL)
     (ready / "tokenizer.json").write_bytes(TOKENIZER)
     assert fetch.pull("tiny", offline=True) == ready == models.location("tiny")
@@ -397,7 +397,7 @@ def test_a_folder_is_a_model_whose_settings_count_in_its_identity(tmp_path):
         folder,
     )
     assert models.identity(str(folder)) != plain
-    assert models.installed(str(folder)) and fetch.pull(str(folder), offline=True) == folder
+    assert models.is_installed(str(folder)) and fetch.pull(str(folder), offline=True) == folder
     models.verify(str(folder))
 
 

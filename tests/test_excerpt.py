@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bethink.recall.query import parse
 from bethink.recall.shape import choose_excerpt, find_places, find_sought
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
 
 def marked(question, text):
-    return [text[start:end] for start, end in find_places(text, find_sought(question, NOW))]
+    return [text[start:end] for start, end in find_places(text, find_sought(parse(question, NOW)))]
 
 
 @pytest.mark.parametrize(
@@ -45,18 +46,18 @@ def test_the_part_with_most_of_the_question_is_shown_from_the_beginning_of_a_sen
         + "The cart lives in Redis for seven days. "
         + "And more. " * 60
     )
-    start, end = choose_excerpt(text, find_sought("redis cart seven days", NOW), 120)
+    start, end = choose_excerpt(text, find_sought(parse("redis cart seven days", NOW)), 120)
     assert text[start:end].startswith("The cart lives in Redis")
     assert end - start <= 120
 
 
 def test_a_short_text_is_shown_whole_and_a_long_word_is_cut():
-    assert choose_excerpt("short", find_sought("x", NOW), 100) == (0, 5)
-    start, end = choose_excerpt("x" * 5000, find_sought("y", NOW), 100)
+    assert choose_excerpt("short", find_sought(parse("x", NOW)), 100) == (0, 5)
+    start, end = choose_excerpt("x" * 5000, find_sought(parse("y", NOW)), 100)
     assert (start, end - start) == (0, 100)
 
 
 def test_a_text_of_any_size_takes_little_time():
     huge = "word redis " * 500_000
-    assert len(find_places(huge, find_sought("redis", NOW))) <= 2001 + 1
-    assert choose_excerpt(huge, find_sought("redis", NOW), 300)[1] <= 300
+    assert len(find_places(huge, find_sought(parse("redis", NOW)))) <= 2001 + 1
+    assert choose_excerpt(huge, find_sought(parse("redis", NOW)), 300)[1] <= 300

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bethink.hooks.evidence import asked, confidence, is_telling
+from bethink.hooks.evidence import confidence, is_telling, read_prompt
 from bethink.store.base import Statistics
 from bethink.store.words import tokenize
 from bethink.types import Words
@@ -30,7 +30,7 @@ def sure(
     words = tuple(dict.fromkeys(tokenize(prompt)))
     statistics = Statistics(memories, 20.0, tuple(KNOWN.get(word, 0) for word in words))
     return confidence(
-        asked(prompt, identifiers, Words(words), statistics), set(tokenize(memory)), pairs
+        read_prompt(prompt, identifiers, Words(words), statistics), set(tokenize(memory)), pairs
     )
 
 

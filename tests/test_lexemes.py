@@ -28,7 +28,7 @@ FIXED = settings(max_examples=150, deadline=None, derandomize=True, database=Non
 
 def paired(found):
     """Words that stand side by side, stop words not counted: the cheap form of a phrase."""
-    return set(pairwise(lexemes._told(found)))
+    return set(pairwise(lexemes._drop_stops(found)))
 
 
 @pytest.mark.parametrize(

@@ -456,7 +456,7 @@ def test_a_model_that_failed_is_tried_again_after_a_while(place, monkeypatch):
     keeper = Keeper(place[0])
     try:
         first = keeper.memory(None, "agent:x", meaning=True)
-        first._model.failed(EmbeddingError("The endpoint is down."))
+        first._model.rest(EmbeddingError("The endpoint is down."))
         assert keeper.memory(None, "agent:x", meaning=True).embedder is None
         monkeypatch.setattr(keeping, "AGAIN", -1)
         again = keeper.memory(None, "agent:x", meaning=True)

@@ -46,7 +46,7 @@ def fresh() -> str:
 
 @pytest.fixture
 def tenant() -> PostgresStore:
-    return postgres.shared().acting(postgres.new_tenant(), "")
+    return postgres.shared().act_as(postgres.new_tenant(), "")
 
 
 def opened(url: str, **options) -> PostgresStore:
@@ -338,7 +338,7 @@ def test_a_tenant_that_is_held_by_another_writer_is_waited_for_and_then_told(ten
 
 
 def test_writers_of_one_tenant_and_of_many_get_through_at_once(tenant):
-    others = [tenant.acting(postgres.new_tenant(), "") for _ in range(3)]
+    others = [tenant.act_as(postgres.new_tenant(), "") for _ in range(3)]
 
     def write(number: int) -> int:
         store = (tenant, tenant, tenant, *others)[number % 6]
@@ -457,7 +457,7 @@ def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_
             model="m384",
         )
     )
-    put(tenant.acting(postgres.new_tenant(), ""), make("another tenant"))
+    put(tenant.act_as(postgres.new_tenant(), ""), make("another tenant"))
     keys = tenant.keys([memory.id for memory in memories])
     monkeypatch.setattr(search, "EXACT", 0)
     found = 0
@@ -504,7 +504,7 @@ def test_the_word_index_is_used_in_spite_of_row_level_security(tenant):
 def full():
     """A tenant with enough memories for the planner to care, beside another one."""
     store = PostgresStore(postgres.migrated(), tenant="full")
-    for one in (store, store.acting("other", "")):
+    for one in (store, store.act_as("other", "")):
         memories = [
             make(f"text {n}", source=f"docs/{n % 400}.md", entities=(Entity(f"Name{n % 300}"),))
             for n in range(1500)

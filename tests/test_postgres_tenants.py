@@ -63,7 +63,7 @@ TABLES = [
 
 @pytest.fixture
 def two() -> tuple[PostgresStore, PostgresStore]:
-    return tuple(postgres.shared().acting(postgres.new_tenant(), "") for _ in range(2))
+    return tuple(postgres.shared().act_as(postgres.new_tenant(), "") for _ in range(2))
 
 
 def counts(store: PostgresStore) -> dict[str, int]:
@@ -126,7 +126,7 @@ def test_numbers_given_out_tell_nothing_of_other_tenants(two):
     one, other = two
     fill(other, "owl")
     first = fill(one, "heron")
-    again = postgres.shared().acting(postgres.new_tenant(), "")
+    again = postgres.shared().act_as(postgres.new_tenant(), "")
     second = fill(again, "heron")
     assert sorted(one.keys([memory.id for memory in first]).values()) == sorted(
         again.keys([memory.id for memory in second]).values()
@@ -295,7 +295,7 @@ def test_every_function_with_the_keepers_rights_looks_among_temporary_objects_la
 
 def test_what_is_personal_is_seen_by_that_person_alone():
     tenant = postgres.new_tenant()
-    anna, ben = (postgres.shared().acting(tenant, name) for name in ("anna", "ben"))
+    anna, ben = (postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
     mine, shared = make("I like tea", scope=PERSONAL), make("We deploy on Fridays")
     put(anna, mine, shared)
     every = everything(HERE, PERSONAL)
@@ -316,7 +316,7 @@ def test_what_is_personal_is_seen_by_that_person_alone():
 def test_nothing_that_is_derived_from_what_is_personal_is_seen_by_others():
     """Rows of any table, asked for behind the application's back as direct access to the database allows."""
     tenant = postgres.new_tenant()
-    anna, ben = (postgres.shared().acting(tenant, name) for name in ("anna", "ben"))
+    anna, ben = (postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
     put(ben, make("We deploy on Fridays"))
     before = counts(ben)
     diary = make("A numbat ate ants", scope=PERSONAL, entities=(Entity("Numbat"),))
@@ -344,7 +344,7 @@ def test_nothing_that_is_derived_from_what_is_personal_is_seen_by_others():
 
 def test_a_purge_of_what_is_personal_binds_nobody_else_and_one_of_what_is_shared_binds_all():
     tenant = postgres.new_tenant()
-    anna, ben = (postgres.shared().acting(tenant, name) for name in ("anna", "ben"))
+    anna, ben = (postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
     mine, shared = make("I like tea", scope=PERSONAL), make("The old plan")
     put(anna, mine, shared)
     put(ben, make("something else"), cache={"11" * 16: [vector("y")]})
@@ -356,7 +356,7 @@ def test_a_purge_of_what_is_personal_binds_nobody_else_and_one_of_what_is_shared
 
 def test_a_purge_empties_everybodys_cache_of_its_text():
     tenant = postgres.new_tenant()
-    anna, ben = (postgres.shared().acting(tenant, name) for name in ("anna", "ben"))
+    anna, ben = (postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
     memory = make("The old plan")
     key = cache_key(vector_text(None, memory.content))
     put(anna, memory)
@@ -378,9 +378,9 @@ def test_a_login_that_is_bound_to_a_person_acts_for_that_person_alone():
     role = f"anna_{url.rpartition('/')[2]}"
     owner = PostgresStore(url, tenant="team", user="anna")
     put(owner, make("I like tea", scope=PERSONAL), make("We deploy on Fridays"))
-    ben = owner.acting("team", "ben")
+    ben = owner.act_as("team", "ben")
     put(ben, make("I like coffee", scope=PERSONAL))
-    owner.acting("others", "anna")
+    owner.act_as("others", "anna")
     postgres.run(
         url,
         f"CREATE ROLE {role} LOGIN PASSWORD 'pass'",
@@ -408,7 +408,7 @@ def test_a_login_that_is_bound_to_a_person_acts_for_that_person_alone():
 
 def test_whoever_makes_the_indexes_anew_leaves_those_of_what_is_personal_to_others():
     tenant = postgres.new_tenant()
-    anna, ben = (postgres.shared().acting(tenant, name) for name in ("anna", "ben"))
+    anna, ben = (postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
     put(anna, make("I like tea", scope=PERSONAL), make("We deploy on Fridays"))
     diary = make("A numbat ate ants in the garden", scope=PERSONAL)
     put(ben, diary, make("It slept all day", scope=PERSONAL))
@@ -428,7 +428,7 @@ def test_whoever_makes_the_indexes_anew_leaves_those_of_what_is_personal_to_othe
 
 def test_every_change_carries_the_name_of_its_person():
     tenant = postgres.new_tenant()
-    anna, ben = (postgres.shared().acting(tenant, name) for name in ("anna", "ben"))
+    anna, ben = (postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
     memory = make("The limit is 10")
     put(anna, memory)
     change(ben, memory.id, actor="claude", importance=9.0)
@@ -443,7 +443,7 @@ def test_every_change_carries_the_name_of_its_person():
 
 def test_a_tenant_that_was_deleted_is_told_to_who_still_uses_it_and_cannot_be_entered():
     tenant = postgres.new_tenant()
-    store = postgres.shared().acting(tenant, "")
+    store = postgres.shared().act_as(tenant, "")
     memory = make("a text")
     put(store, memory)
     assert postgres.run(
@@ -457,20 +457,20 @@ def test_a_tenant_that_was_deleted_is_told_to_who_still_uses_it_and_cannot_be_en
         with pytest.raises(StoreError, match="does not exist any more"):
             use()
     with pytest.raises(StoreError, match="was deleted"):
-        postgres.shared().acting(tenant, "")
+        postgres.shared().act_as(tenant, "")
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 300, "a\x00b", "new\nline"])
 def test_names_that_cannot_be_are_refused(name):
     with pytest.raises(StoreError, match="cannot name a tenant"):
-        postgres.shared().acting(name, "")
+        postgres.shared().act_as(name, "")
 
 
 @pytest.mark.parametrize(
     "name", ["'; DROP SCHEMA bethink CASCADE; --", "ünï→漢字", "a b", "$1", "%s", '"quoted"']
 )
 def test_any_other_name_is_only_a_name(name):
-    store = postgres.shared().acting(f"{name} {postgres.new_tenant()}", name)
+    store = postgres.shared().act_as(f"{name} {postgres.new_tenant()}", name)
     put(store, memory := make("a text", scope=PERSONAL))
     assert store.get([memory.id])[0].content == "a text"
 
@@ -487,7 +487,7 @@ class Player:
 
     def __init__(self, number: int) -> None:
         self.random = random.Random(number)
-        self.store = postgres.shared().acting(postgres.new_tenant(), f"person {number}")
+        self.store = postgres.shared().act_as(postgres.new_tenant(), f"person {number}")
         self.secret = f"secret{number:04d}"
         self.living: dict[str, str] = {}
         self.known: dict[str, str] = {}

@@ -141,7 +141,7 @@ def test_a_write_waits_while_the_server_is_away_and_is_delivered_once(anna):
     assert told.startswith("Kept on this machine: Nothing answers at http://127.0.0.1:9")
     assert "(1 waiting)" in told
     anna.store("And this", address=NOBODY)
-    assert len(anna.outbox.waiting()) == 2
+    assert len(anna.outbox.list_waiting()) == 2
     assert anna.team().deliver() == 2
     assert anna.team().deliver() == 0
     assert "Kept for later" in anna.found("later")
@@ -193,9 +193,9 @@ def test_what_the_server_breaks_over_again_and_again_does_not_keep_the_rest_from
         anna.store(text, address=NOBODY)
     down, team = anna.team(kind=Down), anna.team(kind=Breaking)
     assert [down.deliver() for _ in range(TRIES + 2)] == [0] * (TRIES + 2)
-    assert len(anna.outbox.waiting()) == 3  # nothing is refused while nothing is done
+    assert len(anna.outbox.list_waiting()) == 3  # nothing is refused while nothing is done
     assert team.deliver() == 2
-    assert (len(anna.outbox.waiting()), len(anna.outbox.aside())) == (0, 1)
+    assert (len(anna.outbox.list_waiting()), len(anna.outbox.aside())) == (0, 1)
     assert "And this" in anna.found("and this")
     assert "refused 1 write(s)" in anna.found("behind")
 
@@ -222,7 +222,7 @@ def test_a_call_does_not_wait_for_a_queue_that_another_process_delivers(anna, mo
     assert told.startswith("Kept on this machine: Earlier writes still wait") and not failed
     monkeypatch.setattr(outbox, "EARLIER", 60.0)
     assert anna.store("Third")[0].startswith("1. stored [")
-    assert anna.outbox.waiting() == []
+    assert anna.outbox.list_waiting() == []
 
 
 def test_a_call_delivers_for_a_while_and_leaves_the_rest(anna, monkeypatch):
@@ -239,7 +239,7 @@ def test_what_was_asked_for_first_is_delivered_first(anna):
     anna.store("First", address=NOBODY)
     told, _ = anna.store("Second")  # the server is back: both go, in order
     assert told.startswith("1. stored [")
-    assert anna.outbox.waiting() == []
+    assert anna.outbox.list_waiting() == []
     listed = [
         one for one in anna.found("first second").splitlines() if "First" in one or "Second" in one
     ]
@@ -264,7 +264,7 @@ def test_reads_say_that_the_server_is_away(anna):
 
 def test_secrets_do_not_wait_on_disk(anna):
     anna.store("The key is ghp_" + "a1B2" * 9, address=NOBODY)
-    (file,) = anna.outbox.waiting()
+    (file,) = anna.outbox.list_waiting()
     assert "ghp_" not in file.read_text()
     assert file.stat().st_mode & 0o077 == 0
 
@@ -288,7 +288,7 @@ def test_two_processes_that_deliver_at_once_deliver_once(anna, served):
         thread.start()
     for thread in threads:
         thread.join()
-    assert anna.outbox.waiting() == []
+    assert anna.outbox.list_waiting() == []
     listed = served.owner.get(
         f"{V1}/memories", params={"project": f"team:{anna.name}", "limit": 100}
     ).json()["items"]

@@ -27,10 +27,10 @@ from bethink.features.sync import (
     CONVERSATIONS,
     DOCUMENTS,
     TOLD,
-    Report,
     Shared,
     StorePeer,
     Sync,
+    SyncReport,
     TooMany,
     load_shared,
     save_shared,
@@ -61,7 +61,7 @@ class Laptop:
         self.store, self.team, self.name = store, team, name
         self.shared, self.allow_loss = NOTHING_SHARED, allow_loss
 
-    def sync(self, what=(TOLD,), team=None, **how) -> Report:
+    def sync(self, what=(TOLD,), team=None, **how) -> SyncReport:
         mine, theirs = side(self.store), side(team or self.team, TEAM)
         run = Sync(mine, theirs, "shop", what, **{"allow_loss": self.allow_loss, **how})
         report, self.shared = run.run(self.shared)
@@ -108,10 +108,10 @@ def test_what_is_told_on_one_laptop_is_found_on_the_other(laptops, store):
     told = make("Sessions are kept in Redis", tags=("auth",))
     put(anna.store, told)
     change(anna.store, told.id, importance=8.0, actor="anna")
-    assert anna.sync() == Report(pushed=1)
+    assert anna.sync() == SyncReport(pushed=1)
     assert [memory.scope for memory in store.scan(everything(TEAM))] == [TEAM]
     assert store.overview().extra["scope_names"][TEAM] == "shop"
-    assert ben.sync() == Report(pulled=1)
+    assert ben.sync() == SyncReport(pulled=1)
     assert (
         by_words(ben.store, "redis sessions")
         == by_meaning(ben.store, "Sessions are kept in Redis")
@@ -121,7 +121,7 @@ def test_what_is_told_on_one_laptop_is_found_on_the_other(laptops, store):
     added, updated = ben.store.history(told.id)
     assert (added.actor, added.action, updated.action) == ("user", "add", "update")
     assert updated.actor in ("anna", "anna for user")  # where the team's database acts for a person
-    assert anna.sync() == ben.sync() == Report()
+    assert anna.sync() == ben.sync() == SyncReport()
 
 
 def test_only_the_chosen_scope_travels(laptops, store):
@@ -172,15 +172,15 @@ def test_what_is_forgotten_purged_or_retired_goes_on_the_other_side_too(laptops,
     forget(anna.store, forgotten)
     purge(anna.store, purged)
     anna.store.write(Batch(at=NOW, retire=((HOME, "note:import"),)))
-    assert anna.sync() == Report(merged=1, removed_there=2)
-    assert ben.sync() == Report(merged=1, removed_here=2)
+    assert anna.sync() == SyncReport(merged=1, removed_there=2)
+    assert ben.sync() == SyncReport(merged=1, removed_here=2)
     for each in (store, ben.store):
         assert each.get([purged.id, retired.id]) == []
         assert each.find_purged([content_hash("Purged"), content_hash("Retired")]) == {
             content_hash("Purged")
         }
     assert texts(ben.store) == {"Kept"}
-    assert ben.sync() == anna.sync() == Report()
+    assert ben.sync() == anna.sync() == SyncReport()
     change(ben.store, forgotten.id, "restore", at=day(23), deleted_at=None)
     round_robin(ben, anna)
     assert texts(anna.store) == {"Kept", "Forgotten"}
@@ -216,7 +216,7 @@ def test_what_was_told_is_still_told_after_a_document_of_the_same_name_was_read(
             sources=((HOME, Source("docs/deploy.md", "markdown", text)),),
             retire=((HOME, "docs/deploy.md"),),
         )
-    assert anna.sync() == ben.sync() == Report()
+    assert anna.sync() == ben.sync() == SyncReport()
     assert texts(ben.store) == {"Anna approves"}
     assert texts(anna.store) == {"Anna approves", "We deploy on Mondays"}
 
@@ -234,11 +234,11 @@ def test_what_was_purged_on_one_side_goes_on_the_other_even_if_it_says_something
         (Laptop(store, store), "Salaries are confidential"),
     ):
         edit(laptop.store, told, text, 25)
-    assert anna.sync() == Report(removed_there=1)
-    assert ben.sync() == Report(removed_here=1)
+    assert anna.sync() == SyncReport(removed_there=1)
+    assert ben.sync() == SyncReport(removed_here=1)
     for each in (store, anna.store, ben.store):
         assert each.get([told.id]) == each.records([told.id]) == []
-    assert anna.sync() == ben.sync() == Report()
+    assert anna.sync() == ben.sync() == SyncReport()
 
 
 @pytest.mark.parametrize("now", ["A secret", "Something else"], ids=["text", "history"])
@@ -268,7 +268,7 @@ def test_the_same_said_by_two_people_is_one_memory_in_the_end(laptops, store):
         assert hidden.superseded_by == one.id
         assert each.check(deep=True) == []
     assert versions(anna.store) == versions(ben.store)
-    assert anna.sync() == ben.sync() == Report()
+    assert anna.sync() == ben.sync() == SyncReport()
 
 
 def test_relations_come_and_go_with_their_memories(laptops, store):
@@ -283,7 +283,7 @@ def test_relations_come_and_go_with_their_memories(laptops, store):
     ben.store.write(Batch(at=day(22), unrelate=(link,)))
     assert ben.sync().links == anna.sync().links == 1
     assert anna.store.relations([one.id]) == store.relations([one.id]) == []
-    assert anna.sync() == ben.sync() == Report()
+    assert anna.sync() == ben.sync() == SyncReport()
 
 
 def test_conversations_and_documents_come_only_when_asked_for(laptops, store):
@@ -303,7 +303,7 @@ def test_conversations_and_documents_come_only_when_asked_for(laptops, store):
     assert ben.store.find_known_turns(HOME, [b"\x01" * 16])
     assert ben.store.source(HOME, "docs/a.md") == anna.store.source(HOME, "docs/a.md")
     assert ben.store.nearest_spans(EMBEDDER.query("Redis or not"), MODEL, [HOME], 1)
-    assert anna.sync(everything_too) == ben.sync(everything_too) == Report()
+    assert anna.sync(everything_too) == ben.sync(everything_too) == SyncReport()
 
 
 def test_a_lost_database_does_not_empty_the_others(laptops, tmp_path):
@@ -367,7 +367,7 @@ def test_a_change_that_comes_before_a_removal_is_kept_and_brought_back(laptops, 
 
     run = Sync(side(anna.store, HOME, Slow), side(store, TEAM, StorePeer))
     report, anna.shared = run.run(anna.shared)
-    assert report == Report(left=(told.id,))
+    assert report == SyncReport(left=(told.id,))
     assert anna.store.get([told.id])[0].importance == 9.0
     assert len(anna.store.history(told.id)) == 2
     assert anna.sync().pushed == 1
@@ -409,7 +409,7 @@ def test_what_each_side_replaced_by_the_other_is_not_hidden_by_both(laptops, sto
             (one.id, other.id, "supersedes")
         ]
     assert versions(anna.store) == versions(ben.store)
-    assert anna.sync() == ben.sync() == Report()
+    assert anna.sync() == ben.sync() == SyncReport()
 
 
 def test_a_circle_that_is_there_already_is_opened(laptops, store, pair):
@@ -436,7 +436,7 @@ def test_a_circle_that_is_there_already_is_opened(laptops, store, pair):
     assert texts(anna.store) == texts(store, TEAM) == set()
     anna.sync()
     assert texts(anna.store) == texts(store, TEAM) == {"Releases are on Mondays"}
-    assert anna.sync() == Report()
+    assert anna.sync() == SyncReport()
 
 
 def test_what_was_replaced_by_something_that_the_other_side_forgot_stays_visible(
@@ -470,9 +470,9 @@ def test_what_a_conversation_replaced_stays_visible_to_those_who_do_not_get_the_
     put(anna.store, said, unique=False)
     supersede(anna.store, said, one, day(21))
     change(ben.store, one.id, importance=9.0, at=day(22))
-    assert anna.sync() == Report()
+    assert anna.sync() == SyncReport()
     ben.sync()
-    assert anna.sync() == Report()
+    assert anna.sync() == SyncReport()
     assert texts(store, TEAM) == {"Deploy on Fridays", "Releases are on Mondays"}
     assert store.get([said.id]) == []
     assert texts(anna.store) == {"Deploy on Tuesdays", "Releases are on Mondays"}
@@ -494,7 +494,7 @@ def test_what_a_conversation_replaced_is_still_purged_with_the_others(laptops, s
     supersede(anna.store, said, one, day(21))
     anna.sync()
     purge(store, one)
-    assert anna.sync() == Report(removed_here=1)
+    assert anna.sync() == SyncReport(removed_here=1)
     assert anna.store.get([one.id]) == []
 
 

@@ -337,7 +337,7 @@ def test_writes_that_waited_are_delivered_to_whichever_server_is_there(cli, team
     Team(Lossy(team.urls[0], secret), "shop", outbox=outbox).call(
         "rate_memories", {"ratings": [{"id": id, "value": 3}]}, None
     )
-    assert len(outbox.waiting()) == 1
+    assert len(outbox.list_waiting()) == 1
     assert Team(Client(team.urls[1], secret), "shop", outbox=outbox).deliver() == 1
     assert (
         body(team.client(0, secret.value).get(f"{V1}/memories/{id}", params=SHOP))["usefulness"]
@@ -380,7 +380,7 @@ def test_a_laptop_is_brought_in_step_with_the_team_by_address_and_by_database(
     assert cli.json("sync", "--with", team.urls[0])["pushed"] == 1
     again = cli.json("sync", "--with", team.urls[0])
     assert (again["pushed"], again["pulled"]) == (0, 0)
-    with postgres.shared().acting(os.environ["BETHINK_TENANT"], "").transaction() as connection:
+    with postgres.shared().act_as(os.environ["BETHINK_TENANT"], "").transaction() as connection:
         found = connection.execute("SELECT actor FROM history").fetchall()
     assert found == [("anna",)], "the team reads who told it"
     assert [event["actor"] for event in cli.json("history", told)] == ["user"]

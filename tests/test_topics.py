@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink.embed.hashing import HashingEmbedder
-from bethink.ingest.topics import Open, Said, Topic, resume_state, segment
+from bethink.ingest.topics import OpenTopic, Topic, TopicTurn, resume_state, segment
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -57,9 +57,11 @@ def talk(exchanges, minutes=3, start=START, **place):
     said = []
     for number, (asked, answered) in enumerate(exchanges):
         at = None if start is None else start + timedelta(minutes=minutes * number)
-        said.append(Said("user", asked, at, 10 * number + 1, **place))
+        said.append(TopicTurn("user", asked, at, 10 * number + 1, **place))
         said.append(
-            Said("assistant", answered, at and at + timedelta(minutes=1), 10 * number + 5, **place)
+            TopicTurn(
+                "assistant", answered, at and at + timedelta(minutes=1), 10 * number + 5, **place
+            )
         )
     return said
 
@@ -351,14 +353,17 @@ def test_a_long_topic_gets_sub_topics_and_keeps_its_beginning_to_itself():
     ("turns", "expected"),
     [
         ([], []),
-        ([Said("user", "hello", None, 1)], [(0, 0)]),
-        ([Said("assistant", "I looked at the logs.", None, 1)], [(0, 0)]),
-        ([Said("assistant", "one", None, 1), Said("assistant", "two", None, 2)], [(0, 1)]),
+        ([TopicTurn("user", "hello", None, 1)], [(0, 0)]),
+        ([TopicTurn("assistant", "I looked at the logs.", None, 1)], [(0, 0)]),
+        (
+            [TopicTurn("assistant", "one", None, 1), TopicTurn("assistant", "two", None, 2)],
+            [(0, 1)],
+        ),
         (
             [
-                Said("system", "", None, 1),
-                Said("user", "\x00\ud800", None, 2),
-                Said("tool", "x" * 100_000, None, 3),
+                TopicTurn("system", "", None, 1),
+                TopicTurn("user", "\x00\ud800", None, 2),
+                TopicTurn("tool", "x" * 100_000, None, 3),
             ],
             [(0, 2)],
         ),
@@ -392,7 +397,7 @@ def test_vectors_that_are_missing_empty_or_of_another_model_are_passed_over():
 def test_what_another_version_kept_is_not_taken_up():
     _, state = segment(talk(STORY))
     kept = json.loads(json.dumps(state._asdict()))
-    assert resume_state(kept) == Open(**kept)
+    assert resume_state(kept) == OpenTopic(**kept)
     assert resume_state({**kept, "more": 1}) is None
     assert resume_state({}) is None
     assert resume_state(None) is None
@@ -403,7 +408,9 @@ def test_the_state_holds_no_word_that_was_said():
     for state in (
         segment(turns)[1],
         segment(
-            [Said("assistant", "The zebra protocol is secret.", None, 99)], None, segment(turns)[1]
+            [TopicTurn("assistant", "The zebra protocol is secret.", None, 99)],
+            None,
+            segment(turns)[1],
         )[1],
     ):
         kept = json.dumps(state._asdict())
@@ -470,7 +477,7 @@ WORDS = "queue retry broker theme palette toggle import cell parser yes no next 
 @settings(max_examples=150, deadline=None)
 def test_whatever_was_said_topics_cover_it_once_and_begin_at_user_turns(spoken, cut):
     turns = [
-        Said(role, text, at, line, files=files)
+        TopicTurn(role, text, at, line, files=files)
         for line, (role, text, at, files) in enumerate(spoken)
     ]
     state = None

@@ -84,11 +84,11 @@ class Bethink:
         self.container, self.everywhere = _harmless_container(container), everywhere
         self.actor, self.trust, self.clock = actor, trust, clock
         self.store: Store = store or open_store(self.config, self.project)
-        self.project = self._known_before(self.project)
+        self.project = self._recognise_folder(self.project)
         self._model = LazyModel(self.config, embedder, WINDOW, on_pull)
         self._judge = judge
 
-    def _known_before(self, project: projects.Project) -> projects.Project:
+    def _recognise_folder(self, project: projects.Project) -> projects.Project:
         """The project under the id by which the database knows its folder, if it was put under git since."""
         earlier = projects.earlier_identities(project)
         if earlier:
@@ -334,7 +334,7 @@ class Bethink:
         try:
             receipt = write(self.embedder)
         except EmbeddingError as error:
-            self._model.failed(error)
+            self._model.rest(error)
             receipt = write(None)  # what was told is kept all the same
         return receipt._replace(hints=(*receipt.hints, *self.hints))
 
@@ -397,7 +397,7 @@ class Bethink:
         try:
             return make_batch_parts("vectors", texts, embedder, self.recent, self.store.read_cache)
         except EmbeddingError as error:
-            self._model.failed(error)
+            self._model.rest(error)
             return {}
 
     def forget(self, *ids: str, purge: bool = False, asked: bool = False) -> types.Forgotten:
@@ -444,7 +444,7 @@ class Bethink:
                 f"The memory {memory.id} is neither forgotten nor replaced nor settled.",
                 f"`bethink history {memory.id}` lists versions for --to.",
             )
-        gone = self._pointing(memory.id, undone, "may_replace") if undone else []
+        gone = self._relations_to(memory.id, undone, "may_replace") if undone else []
         beside = {Relation(one.source, memory.id, "relates_to") for one in gone}
         self.write(change=(change,), unrelate=tuple(gone), relate=tuple(beside))
         return self.store.get([memory.id])[0]
@@ -503,7 +503,7 @@ class Bethink:
         from bethink.ingest.edit import give_back
 
         relation = Relation(self.resolve(source), self.resolve(target), type)
-        known = self._pointing(relation.target, type)
+        known = self._relations_to(relation.target, type)
         others = [other for other in known if other.source != relation.source]
         if len(others) == len(known):
             raise NotFound(
@@ -518,7 +518,7 @@ class Bethink:
         self.write(unrelate=(relation,), change=changes)
         return relation
 
-    def _pointing(self, id: str, *types: str) -> builtins.list[Relation]:
+    def _relations_to(self, id: str, *types: str) -> builtins.list[Relation]:
         """The relations of these types whose target is this memory."""
         return [one for one in self.store.relations([id]) if one.target == id and one.type in types]
 
@@ -602,7 +602,7 @@ class Bethink:
             hypothesis=hypothesis,
         )
         if mode == "vector" and embedder is None:
-            raise self._model.missing()
+            raise self._model.explain_missing()
         wanted = rerank and ask.mode != "keyword" and profile == "relevance"
         judge = self.judge if wanted else None
         try:
@@ -652,7 +652,7 @@ class Bethink:
             if one.source in live and one.target in live
         ]
 
-    def undisputed(self, memories: Sequence[types.Memory]) -> builtins.list[types.Memory]:
+    def drop_disputed(self, memories: Sequence[types.Memory]) -> builtins.list[types.Memory]:
         """Without what is only proposed in place of something that is trusted more or newer, which stands for both."""
         doubted = {
             new.id
@@ -690,11 +690,11 @@ class Bethink:
         """Gives every memory and every topic a vector of the current model. May be stopped at any moment and goes on where it was."""
         embedder = self.embedder
         if embedder is None:
-            raise self._model.missing()
+            raise self._model.explain_missing()
         try:
             return reindex(self.store, embedder, self.recent, self.write, full, progress)
         except EmbeddingError as error:
-            self._model.failed(error)
+            self._model.rest(error)
             raise EmbeddingError(
                 self._model.error or error.message, "`bethink reindex` goes on from here."
             ) from error

@@ -55,7 +55,7 @@ class Dataset:
         return max(times, default=datetime.now(UTC))
 
 
-class Found(NamedTuple):
+class LabelledHit(NamedTuple):
     """A memory under the names that queries know it by, and what the signals said of it."""
 
     document: str
@@ -65,7 +65,7 @@ class Found(NamedTuple):
     recent: float = 0.0
 
 
-Labels = Callable[[Memory], Found]
+Labels = Callable[[Memory], LabelledHit]
 
 
 def read(folder: Path) -> Dataset:
@@ -194,10 +194,10 @@ def converse(
         if progress:
             progress(f"{dataset.name}: reading", number + 1, len(ordered))
 
-    def label(found: Memory) -> Found:
+    def label(found: Memory) -> LabelledHit:
         turns = ordered[int(found.session or 0)]
         line = (found.lines or (1, 1))[0]
-        return Found(turns[line - 1]["id"], str(turns[0].get("session")))
+        return LabelledHit(turns[line - 1]["id"], str(turns[0].get("session")))
 
     return _speed(dataset, started), label
 
@@ -248,8 +248,8 @@ def _passage(document: dict[str, Any], position: int) -> Passage:
     )
 
 
-def _label(memory: Memory) -> Found:
-    return Found(str(memory.metadata.get("document")), str(memory.metadata.get("session")))
+def _label(memory: Memory) -> LabelledHit:
+    return LabelledHit(str(memory.metadata.get("document")), str(memory.metadata.get("session")))
 
 
 def _moment(text: str) -> datetime:
@@ -275,7 +275,7 @@ def measure(
 ) -> list[dict[str, Any]]:
     """One object per mode. All are asked the same questions at the same times, so how far each is behind the first has an interval too."""
     later = dataset.newest + timedelta(days=ASKED[asked])
-    pools: dict[str, list[Found]] = {}
+    pools: dict[str, list[LabelledHit]] = {}
     rows: list[dict[str, Any]] = []
     first: list[float] = []
     for mode in modes:
@@ -311,7 +311,7 @@ def _own_time(query: dict[str, Any]) -> datetime:
 
 def _ask(
     memory: Bethink, query: dict[str, Any], mode: str, now: datetime, depth: int, labels: Labels
-) -> list[Found]:
+) -> list[LabelledHit]:
     memory.clock = lambda: now
     seen = Filter(scopes=(_enter(memory, query),), now=now)
     answer = memory.search(query["query"], mode=mode, filter=seen, limit=depth, related=False)
@@ -325,10 +325,10 @@ def _ask(
     ]
 
 
-def order_by_time(dataset: Dataset, query: dict[str, Any], now: datetime) -> list[Found]:
+def order_by_time(dataset: Dataset, query: dict[str, Any], now: datetime) -> list[LabelledHit]:
     """What was there when the question was asked, the newest first: what the clock gives to who cannot read."""
     told = [
-        (_moment(row["time"]), Found(row["id"], str(row.get("session"))))
+        (_moment(row["time"]), LabelledHit(row["id"], str(row.get("session"))))
         for row in dataset.documents
         if row.get("time") and row.get("scope") == query.get("scope")
     ]
@@ -336,7 +336,7 @@ def order_by_time(dataset: Dataset, query: dict[str, Any], now: datetime) -> lis
     return [found for _, found in sorted(told, key=lambda one: one[0], reverse=True)]
 
 
-def order_by_recipe(pool: Sequence[Found], recipe: str) -> list[Found]:
+def order_by_recipe(pool: Sequence[LabelledHit], recipe: str) -> list[LabelledHit]:
     """The pool by a plain recipe: BM25, its best as 1; with the cosine, from the worst as 0 to the best as 1; or by the ranks."""
     words = [one.bm25 / (max(one.bm25 for one in pool) or 1.0) for one in pool]
     low, high = (edge((one.cosine for one in pool), default=0.0) for edge in (min, max))
@@ -366,7 +366,7 @@ def _reciprocal(values: Sequence[float]) -> list[float]:
 # Judging
 
 
-def _judge_found(found: Sequence[Found], query: dict[str, Any]) -> dict[str, float]:
+def _judge_found(found: Sequence[LabelledHit], query: dict[str, Any]) -> dict[str, float]:
     """Several hits of one session, or of one document, count once."""
     if query.get("relevant_sessions"):
         ids, wanted = [one.session for one in found], query["relevant_sessions"]

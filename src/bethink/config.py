@@ -278,7 +278,7 @@ def load(root: Path | None = None, overrides: Mapping[str, Any] | None = None) -
     return Config(**values, origins=origins, warnings=tuple(warnings))
 
 
-def masked(value: Any) -> Any:
+def mask_password(value: Any) -> Any:
     """A value as it may be shown: the password in a URL is nobody's business."""
     if not isinstance(value, str) or "://" not in value:
         return value
@@ -293,7 +293,7 @@ def explain(config: Config) -> list[dict[str, Any]]:
     return [
         {
             "key": key,
-            "value": masked(getattr(config, key)),
+            "value": mask_password(getattr(config, key)),
             "origin": config.origins.get(key, "default"),
             "help": setting.help,
         }

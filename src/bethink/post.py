@@ -68,7 +68,7 @@ class Deadline:
         self._clock = clock
         self._end = clock() + seconds
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """The seconds that remain; a TimeoutError when there are none."""
         left = self._end - self._clock()
         if left <= 0:
@@ -133,7 +133,7 @@ def persist(
             return attempt()
         except PostError as error:
             wait = 2.0**number if error.wait is None else error.wait
-            if error.kind not in again or number == TRIES - 1 or wait >= _left(deadline):
+            if error.kind not in again or number == TRIES - 1 or wait >= _seconds_left(deadline):
                 raise
         sleep(wait)
     raise AssertionError("the last try either returns or raises")
@@ -162,14 +162,14 @@ def send(
     answer = bytearray()
     try:
         with (
-            httpx2.Client(trust_env=by_proxy, timeout=deadline.left()) as client,
+            httpx2.Client(trust_env=by_proxy, timeout=deadline.seconds_left()) as client,
             client.stream(
                 "POST", urlunsplit(where), content=content, headers={**HEADERS, **headers}
             ) as response,
         ):
             # httpx's own timeout starts anew with every byte that arrives.
             for chunk in response.iter_raw():
-                deadline.left()
+                deadline.seconds_left()
                 answer += chunk
                 if len(answer) > largest:
                     break
@@ -192,9 +192,9 @@ def send(
         raise PostError("garbage", message) from None
 
 
-def _left(deadline: Deadline) -> float:
+def _seconds_left(deadline: Deadline) -> float:
     try:
-        return deadline.left()
+        return deadline.seconds_left()
     except TimeoutError:
         return 0.0
 

@@ -53,7 +53,7 @@ def open_embedder(
     directory: Path | None = models.location(kind)
     if directory is None:
         if not allow_pull:
-            raise models.missing(kind)
+            raise models.missing_model(kind)
         from bethink.embed.fetch import pull
 
         directory = pull(kind, progress)
@@ -113,16 +113,16 @@ class LazyModel:
                 if self._embedder is None:
                     self.error = ""
             except EmbeddingError as error:
-                self.failed(error)
+                self.rest(error)
                 _note_failed_pull()
         return self._embedder
 
-    def failed(self, error: EmbeddingError) -> None:
+    def rest(self, error: EmbeddingError) -> None:
         """The model failed at its work (an endpoint that is down, say): for a while words have to do."""
         self._embedder, self.error, self._cause = None, without_vectors(error), error
         self._failed_at = self._clock()
 
-    def missing(self) -> EmbeddingError:
+    def explain_missing(self) -> EmbeddingError:
         """Why there is no model, for what cannot do without one."""
         if self._cause:
             return EmbeddingError(self._cause.message, self._cause.hint)

@@ -51,7 +51,7 @@ _BLOCK = 1 << 18
 Hashes = Mapping[str, tuple[str, ...]]
 
 
-def fetching_forbidden() -> str | None:
+def find_fetch_ban() -> str | None:
     """The environment variable that forbids fetching, if one does."""
     for variable in ("BETHINK_OFFLINE", "HF_HUB_OFFLINE"):
         if os.environ.get(variable, "").strip().lower() in ("1", "true", "yes", "on"):
@@ -71,7 +71,7 @@ def pull(name: str, progress: Bytes | None = None, offline: bool = False) -> Pat
         except EmbeddingError:
             if present != target:  # Not ours to mend.
                 raise
-    if offline or (variable := fetching_forbidden()):
+    if offline or (variable := find_fetch_ban()):
         why = "offline was asked for" if offline else f"{variable} is set"
         hint = "Unset it, or point BETHINK_MODEL_DIR to a folder that holds the model."
         raise EmbeddingError(
@@ -92,7 +92,7 @@ def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
     accepted = accepted_hashes(model, target)
     for folder in (data_directory(), target.parent):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _staging(target) as staging:
+    with _make_staging_folder(target) as staging:
         try:
             origin = _fetch(model, staging, accepted, progress)
         except EmbeddingError as error:
@@ -104,7 +104,7 @@ def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
 
 
 @contextmanager
-def _staging(target: Path) -> Iterator[Path]:
+def _make_staging_folder(target: Path) -> Iterator[Path]:
     """A folder beside the target that is gone afterwards, whatever happens; those of killed processes are swept after a day."""
     prefix = f".{target.name}-"
     for leftover in target.parent.glob(f"{prefix}*"):
@@ -147,7 +147,7 @@ def _put_in_place(staging: Path, target: Path, accepted: Mapping[str, tuple[str,
             not hashes or sha256_of(target / file) in hashes for file, hashes in accepted.items()
         ):
             return
-        with suppress(FileNotFoundError), _staging(target) as aside:
+        with suppress(FileNotFoundError), _make_staging_folder(target) as aside:
             target.rename(aside / "damaged")
 
 
@@ -229,7 +229,7 @@ def download(
     if total is not None and size != total:
         raise EmbeddingError(f"The download of {url} broke off after {size} of {total} bytes.")
     if accepted and digest not in accepted:
-        raise _NotThisFile(_unexpected(url, digest, accepted))
+        raise _NotThisFile(_describe_mismatch(url, digest, accepted))
 
 
 def _blocks(response: IO[bytes], url: str) -> Iterator[bytes]:
@@ -259,7 +259,7 @@ def _write(
     return size, digest.hexdigest()
 
 
-def _unexpected(what: str, digest: str, accepted: tuple[str, ...]) -> str:
+def _describe_mismatch(what: str, digest: str, accepted: tuple[str, ...]) -> str:
     return f"The file {what} has the sha256 {digest}, not {accepted[0]}, and was refused."
 
 
@@ -341,4 +341,4 @@ def _extract(
             f"The file {what} cannot be taken out of its wheel: {error}."
         ) from error
     if accepted and digest not in accepted:
-        raise EmbeddingError(_unexpected(what, digest, accepted))
+        raise EmbeddingError(_describe_mismatch(what, digest, accepted))

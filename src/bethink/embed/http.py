@@ -171,9 +171,9 @@ class HttpEmbedder:
         try:
             return post.persist(attempt, patience, self._sleep, again=("busy", "broken"))
         except post.PostError as error:
-            raise self._translated(error) from None
+            raise self._translate(error) from None
 
-    def _translated(self, error: post.PostError) -> EmbeddingError:
+    def _translate(self, error: post.PostError) -> EmbeddingError:
         """The error with what to do about it here."""
         if error.status == 413 or (error.status in (400, 422) and _TOO_LONG.search(error.said)):
             return _TooLong(error.message)

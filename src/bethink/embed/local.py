@@ -31,7 +31,7 @@ from bethink.embed.models import (
     find,
     identity,
     location,
-    missing,
+    missing_model,
 )
 from bethink.errors import EmbeddingError
 
@@ -75,7 +75,7 @@ class LocalEmbedder:
         name = str(self._settings.directory or self._settings.name)
         found = directory or location(name)
         if found is None:
-            raise missing(name)
+            raise missing_model(name)
         if window is not None and window < SMALLEST_WINDOW:
             raise EmbeddingError(
                 f"A window of {window} tokens is too small.", f"Choose {SMALLEST_WINDOW} or more."

@@ -162,7 +162,7 @@ def location(name: str) -> Path | None:
     return next((candidate for candidate in candidates if is_complete(candidate)), None)
 
 
-def installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
     """Whether both files are there in the sizes that the manifest tells. Does not read them: see `verify`."""
     return location(name) is not None
 
@@ -232,7 +232,7 @@ def _current_sha256(path: Path) -> str:
     return _remembered_sha256(path, status.st_size, status.st_mtime_ns)
 
 
-def missing(name: str) -> EmbeddingError:
+def missing_model(name: str) -> EmbeddingError:
     short = find(name).name
     command = "bethink model pull" if short == DEFAULT else f"bethink model pull {short}"
     return EmbeddingError(
@@ -258,7 +258,7 @@ def verify(name: str) -> None:
     """Read the files and compare their sha256 with what it must be; an EmbeddingError tells what is wrong."""
     directory = location(name)
     if directory is None:
-        raise missing(name)
+        raise missing_model(name)
     model = find(name)
     for file, hashes in accepted_hashes(model, directory).items():
         actual = sha256_of(directory / file)

@@ -230,7 +230,7 @@ class _Builder:
         fresh = [node for id, node in self._nodes.items() if id not in self._grown]
         self._grown.update(node.id for node in fresh)
         memories = [self._memories[node.id] for node in fresh if node.id in self._memories]
-        self.add_memories(self._related([one.id for one in memories]), distance)
+        self.add_memories(self._load_related([one.id for one in memories]), distance)
         share = self._share_of_a_thing()
         for thing in [node for node in fresh if node.id.startswith(ABOUT)][:OPENED]:
             self.add_memories(self.about(thing.label, share), distance)
@@ -261,7 +261,7 @@ class _Builder:
     def _relations(self, ids: Sequence[str]) -> Sequence[Relation]:
         return self.memory.store.relations(ids) if ids else ()
 
-    def _related(self, ids: Sequence[str]) -> list[Memory]:
+    def _load_related(self, ids: Sequence[str]) -> list[Memory]:
         ends = {end for relation in self._relations(ids) for end in relation[:2]}
         return [
             one

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from bethink.api import Bethink
-from bethink.config import masked
+from bethink.config import mask_password
 from bethink.features import language
 from bethink.hooks import spool, state
 
@@ -61,7 +61,7 @@ def examine(memory: Bethink) -> Condition:
         captures=captures(memory),
         unembedded=overview.unembedded,
         vectors=overview.vectors,
-        database=str(getattr(memory.store, "path", masked(memory.config.database))),
+        database=str(getattr(memory.store, "path", mask_password(memory.config.database))),
         bytes=overview.database_bytes,
         bytes_per_memory=round(overview.database_bytes / every) if every else 0,
         growth=growth(memory),

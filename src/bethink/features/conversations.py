@@ -92,16 +92,16 @@ def _list_kept(host: str | None) -> list[tuple[str, Path]]:
 def _list_below(path: Path, host: str | None) -> list[tuple[str, Path]]:
     """The one file that is named, whatever it is; of a folder what looks like a transcript."""
     if path.is_file():
-        return [(host or _detected(path), path)]
+        return [(host or _detect(path), path)]
     if not path.exists():
         raise NotFound(
             f"There is nothing at {path}.", "Give a transcript or a folder of them, or --all."
         )
     files = [file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file()]
-    return [(name, file) for file in files if (name := host or _detected(file))]
+    return [(name, file) for file in files if (name := host or _detect(file))]
 
 
-def _detected(file: Path) -> str:
+def _detect(file: Path) -> str:
     try:
         return hosts.detect(file) or ""
     except (OSError, BethinkError):

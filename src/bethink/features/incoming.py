@@ -203,26 +203,26 @@ def redact_places(bundle: Bundle) -> Bundle:
 
     def topic(span: Span, vectors: Stored) -> tuple[Span, Stored]:
         clean = span._replace(
-            name=_redacted(span.name),
-            summary=_redacted(span.summary),
-            metadata=_redacted(span.metadata),
+            name=_redact_text(span.name),
+            summary=_redact_text(span.summary),
+            metadata=_redact_text(span.metadata),
         )
         return clean, vectors if (clean.name, clean.summary) == (span.name, span.summary) else ()
 
     return bundle._replace(
         sources=tuple(
-            (scope, source._replace(metadata=_redacted(source.metadata)), read)
+            (scope, source._replace(metadata=_redact_text(source.metadata)), read)
             for scope, source, read in bundle.sources
         ),
         sessions=tuple(
-            one._replace(title=_redacted(one.title), metadata=_redacted(one.metadata))
+            one._replace(title=_redact_text(one.title), metadata=_redact_text(one.metadata))
             for one in bundle.sessions
         ),
         spans=tuple(topic(*one) for one in bundle.spans),
     )
 
 
-def _redacted(value: Any) -> Any:
+def _redact_text(value: Any) -> Any:
     return redact_value(value)[0]
 
 

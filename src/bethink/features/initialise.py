@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bethink import config as configuration
 from bethink.api import Bethink
-from bethink.config import SETTINGS, Config, masked
+from bethink.config import SETTINGS, Config, mask_password
 from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError, UsageError
 from bethink.features import knowledge
 from bethink.features.knowledge import Progress
@@ -257,7 +257,7 @@ def check_local(project: Project, config: Config, *, force: bool = False) -> Non
     root = str(project.root)
     if config.database:
         raise UsageError(
-            f"The database {masked(config.database)} is set ({config.origins.get('database', 'command line')}) and would win over the project's own.",
+            f"The database {mask_password(config.database)} is set ({config.origins.get('database', 'command line')}) and would win over the project's own.",
             "Take that setting away: `bethink config --unset database`.",
         )
     if root.encode("utf-8", "ignore").decode().splitlines() != [root]:

@@ -44,7 +44,7 @@ MANY = 20  # removals that are done without asking, whatever part of the whole t
 Link = tuple[str, str, str]
 
 
-class Line(NamedTuple):
+class OutlineEntry(NamedTuple):
     """What of a memory is needed to compare it."""
 
     version: bytes
@@ -54,7 +54,7 @@ class Line(NamedTuple):
 
 
 class Outline(NamedTuple):
-    lines: dict[str, Line]
+    lines: dict[str, OutlineEntry]
     links: dict[Link, tuple[Relation, str]]
 
 
@@ -94,7 +94,7 @@ class Peer(Protocol):
     def places(self) -> Bundle: ...
 
 
-class Report(NamedTuple):
+class SyncReport(NamedTuple):
     """What a sync did."""
 
     pushed: int = 0
@@ -161,13 +161,13 @@ class StorePeer:
         self.store, self.scope, self.actor, self.clock = store, scope, actor, clock
 
     def outline(self, what: Sequence[str]) -> Outline:
-        lines: dict[str, Line] = {}
+        lines: dict[str, OutlineEntry] = {}
         for record in self._items("records"):
             memory = record.memory
             if _sort_of(memory) in what:
                 alone = record.unique and memory.deleted_at is None
                 behind = memory.superseded_by
-                lines[memory.id] = Line(version(record), memory.content_hash, alone, behind)
+                lines[memory.id] = OutlineEntry(version(record), memory.content_hash, alone, behind)
         links = {
             (relation.source, relation.target, relation.type): (relation, actor)
             for relation, actor in self._items("relations")
@@ -243,7 +243,7 @@ class Sync:
         self.left: list[str] = []
         self.conflicts: list[tuple[str, tuple[str, ...]]] = []
 
-    def run(self, shared: Shared) -> tuple[Report, Shared]:
+    def run(self, shared: Shared) -> tuple[SyncReport, Shared]:
         """Does it, and says what was done and what both peers have now."""
         mine, theirs = self.mine.outline(self.what), self.theirs.outline(self.what)
         common = [id for id in mine.lines if id in theirs.lines]
@@ -252,8 +252,8 @@ class Sync:
                 self._note_agreement(id, mine.lines[id].version, mine.lines[id].behind)
         pairs = _twins(mine, theirs)
         twins = {id for pair in pairs for id in pair}
-        here = self._missing(mine, self.mine, theirs, self.theirs, twins, shared)
-        there = self._missing(theirs, self.theirs, mine, self.mine, twins, shared)
+        here = self._plan_missing(mine, self.mine, theirs, self.theirs, twins, shared)
+        there = self._plan_missing(theirs, self.theirs, mine, self.mine, twins, shared)
         self._guard(sum(len(one.gone) + len(one.purge) for one in (here, there)), shared)
         if self.what != (TOLD,):
             self._exchange_places()
@@ -268,7 +268,9 @@ class Sync:
         self._open_circles()
         links, both_links = self._exchange_links(mine, theirs, shared)
         conflicts, left = tuple(self.conflicts), tuple(dict.fromkeys(self.left))
-        report = Report(pushed, pulled, merged, removed_here, removed_there, links, conflicts, left)
+        report = SyncReport(
+            pushed, pulled, merged, removed_here, removed_there, links, conflicts, left
+        )
         # What both still have and could not be agreed on may be removed or purged by the next sync as before.
         kept = {id: shared.records[id] for id in common if id in shared.records}
         return report, Shared({**kept, **self.both}, both_links)
@@ -398,7 +400,7 @@ class Sync:
 
     # What one peer lacks
 
-    def _missing(
+    def _plan_missing(
         self,
         outline: Outline,
         having: Peer,

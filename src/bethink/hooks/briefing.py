@@ -74,7 +74,7 @@ def render_briefing(hook: Hook, memory: Bethink) -> Context:
         _handoff(memory, int(left * SHARE)),
         *_sections(hook, memory),
     ]
-    taken: list[list[Line]] = [[] for _ in sections]
+    taken: list[list[BriefingLine]] = [[] for _ in sections]
     # In turns, so that no section takes the room of all others.
     for at in range(max(MOST_OPEN, MOST_KEPT)):
         for section, chosen in zip(sections, taken, strict=True):
@@ -100,14 +100,14 @@ def render_briefing(hook: Hook, memory: Bethink) -> Context:
     )
 
 
-class Line(NamedTuple):
+class BriefingLine(NamedTuple):
     quote: Quote | str
     whole: str = ""  # the id of the memory, if all of it is shown
 
 
 class Section(NamedTuple):
     title: str
-    lines: list[Line]
+    lines: list[BriefingLine]
     pace: int = 1  # lines that it takes when it is its turn
 
 
@@ -117,7 +117,7 @@ def _last_session(hook: Hook, memory: Bethink) -> Section:
         told = digest_lines(session) if session.id != hook.session else []
         if told:
             day = f", {session.started_at:%Y-%m-%d}" if session.started_at else ""
-            lines = [Line(f"- {line}") for line in told]
+            lines = [BriefingLine(f"- {line}") for line in told]
             return Section(f"Last session{day}:", lines, pace=len(lines))
     return Section("", [])
 
@@ -136,7 +136,7 @@ def _handoff(memory: Bethink, room: int) -> Section:
     text = text if tokens(text) <= room else cut(text, room)
     told = quote(last.memory, memory.store.abbreviate([last.memory.id]), text)
     branch = f" of branch {handoff.branch}" if handoff.branch else ""
-    return Section(f"Last handoff{branch}:", [Line(told._replace(brief=False))])
+    return Section(f"Last handoff{branch}:", [BriefingLine(told._replace(brief=False))])
 
 
 def _sections(hook: Hook, memory: Bethink) -> list[Section]:
@@ -184,13 +184,13 @@ def _ends_with(turns: Sequence[Memory], idea: Memory) -> bool:
     return place >= max(asked, default=0)
 
 
-def _line(one: Memory, short: dict[str, str], disputed: dict[str, str]) -> Line:
+def _line(one: Memory, short: dict[str, str], disputed: dict[str, str]) -> BriefingLine:
     text = " ".join(one.content.split())
     whole = tokens(text) <= LINE
     if not whole:
         text = one.summary if 0 < tokens(one.summary) <= LINE else cut(text, LINE)
     note = disputed.get(one.id, "")
-    return Line(quote(one, short, text)._replace(note=note), one.id if whole else "")
+    return BriefingLine(quote(one, short, text)._replace(note=note), one.id if whole else "")
 
 
 def _best(
@@ -209,7 +209,7 @@ def _best(
         and _is_settled(one)
         and not (hook.source == "resume" and is_own(hook, one))
     ]
-    found = memory.undisputed(found)
+    found = memory.drop_disputed(found)
     worth = {one.id: _worth(one, now, *place) for one in found}
     ranked = sorted(found, key=lambda one: -worth[one.id])
     return list({one.content_hash or one.content: one for one in reversed(ranked)}.values())[::-1]

@@ -132,12 +132,12 @@ def spell_out(prompt: str) -> str:
 
 
 def is_telling(prompt: str) -> bool:
-    """Whether a prompt may be about something: "yes, do it again" is not. Asked before anything is opened, so a guess on the safe side."""
+    """Whether a prompt may be about something: "yes, do it again" is not. PromptWords before anything is opened, so a guess on the safe side."""
     words = re.findall(r"[^\W_]{1,60}", prompt[:LONG].lower())
     return len(prompt) > LONG or not STOP_WORDS.union(COMMON.split()).issuperset(words)
 
 
-class Asked(NamedTuple):
+class PromptWords(NamedTuple):
     """A prompt's words, each with what it is worth, in a scope."""
 
     telling: Mapping[str, float]
@@ -150,7 +150,9 @@ class Asked(NamedTuple):
     ] = ()  # the lexemes of each that a memory must hold, those that tell something
 
 
-def asked(text: str, identifiers: Sequence[str], words: Words, statistics: Statistics) -> Asked:
+def read_prompt(
+    text: str, identifiers: Sequence[str], words: Words, statistics: Statistics
+) -> PromptWords:
     telling: dict[str, float] = {}
     common: dict[str, float] = {}
     foreign = 0.0
@@ -167,7 +169,7 @@ def asked(text: str, identifiers: Sequence[str], words: Words, statistics: Stati
         name for name in named if any(telling.get(word, 0.0) >= RARE for word in name)
     )
     general = _GENERAL.match(text) is not None
-    return Asked(
+    return PromptWords(
         telling,
         common,
         foreign,
@@ -177,7 +179,7 @@ def asked(text: str, identifiers: Sequence[str], words: Words, statistics: Stati
     )
 
 
-def confidence(prompt: Asked, held: AbstractSet[str], pairs: float) -> float:
+def confidence(prompt: PromptWords, held: AbstractSet[str], pairs: float) -> float:
     """How surely a memory that holds these lexemes fits; `pairs` is the share of the prompt's word pairs that it holds."""
     matched = [worth for word, worth in prompt.telling.items() if word in held]
     telling = sum(matched)

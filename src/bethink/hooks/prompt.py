@@ -23,7 +23,7 @@ from bethink.embed import open_embedder
 from bethink.errors import EmbeddingError
 from bethink.hooks import state
 from bethink.hooks.event import PEOPLE, Hook
-from bethink.hooks.evidence import Asked, asked, confidence, spell_out
+from bethink.hooks.evidence import PromptWords, confidence, read_prompt, spell_out
 from bethink.hosts.base import is_notice, remove_blocks
 from bethink.ingest.redact import PRIVATE, redact
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
@@ -112,7 +112,7 @@ def choose(
     )
     words = query_words(answer.query)
     statistics = memory.store.statistics(words, memory.scopes)
-    prompt = asked(plain, answer.query.identifiers, words, statistics)
+    prompt = read_prompt(plain, answer.query.identifiers, words, statistics)
     given, said = state.read_deliveries(hook), frozenset(tokenize(plain))
 
     def is_news(one: Memory) -> bool:
@@ -127,7 +127,7 @@ def choose(
         full = spell_out(text)
         weighed = _weigh_by_meaning(memory, judge, full, prompt.asks, by_words, is_news)
     sure = by_words if weighed is None else weighed
-    settled = {one.id for one in memory.undisputed([one for one, _ in sure])}
+    settled = {one.id for one in memory.drop_disputed([one for one, _ in sure])}
     sure = [(one, value) for one, value in sure if one.id in settled]
     chosen = _pick_by_words(sure, bar) if weighed is None else _pick_best(sure, bar)
     return chosen, Sought(frozenset(prompt.telling))
@@ -155,7 +155,7 @@ def _pick_best(sure: Weighed, bar: float) -> list[Memory]:
     return [one for (one, value), least in zip(best, bars, strict=False) if value >= least]
 
 
-def _weigh(prompt: Asked, hit: Hit) -> float:
+def _weigh(prompt: PromptWords, hit: Hit) -> float:
     """By the words of a memory, and of those that it replaced or answers: what fits them fits it."""
     others = (one for relation, one in hit.related if relation.type in ("supersedes", "answers"))
     parts = [

@@ -431,7 +431,7 @@ class FileChange:
 def follow(path: Path, root: str = "") -> Path:
     """The file behind a link, which is what is written: the link itself stays. What is put into a project stays inside of it."""
     try:
-        real = textfile.inside(Path(root), path) if root else textfile.resolved(path)
+        real = textfile.inside(Path(root), path) if root else textfile.resolve(path)
         if real.is_file() and not real.stat().st_mode & 0o200:
             raise InvalidInput(
                 f"{path} is read-only.",

@@ -146,7 +146,7 @@ def find_plugin(path: Path, field: str = "enabledPlugins") -> str:
 def running_command() -> tuple[str, ...]:
     """The words that start this very program again."""
     beside = Path(sys.executable).parent / (f"{NAME}.exe" if os.name == "nt" else NAME)
-    for candidate in filter(None, (_called_as(), str(beside))):
+    for candidate in filter(None, (_find_called_path(), str(beside))):
         is_program = os.access(candidate, os.X_OK) and Path(candidate).is_file()
         if is_program and not is_passing(candidate):
             return (candidate,)
@@ -169,7 +169,7 @@ def is_passing(program: str) -> bool:
     return any(part in program.replace("\\", "/") for part in PASSING)
 
 
-def _called_as() -> str:
+def _find_called_path() -> str:
     """The program as it was called, if it was called by its name."""
     word = sys.argv[0] if sys.argv else ""
     if Path(word).name.removesuffix(".exe") != NAME:

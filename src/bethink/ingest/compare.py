@@ -93,7 +93,7 @@ def compare(
     judged = _ask(judge, memories, near)
     verdicts = _judge_each(memories, near, judged, options, store, explicit, answers or {})
     parts = [
-        apply_verdict(memory, verdict, _waiting(verdict, memory, store))
+        apply_verdict(memory, verdict, _load_proposed(verdict, memory, store))
         for memory, verdict in zip(memories, verdicts, strict=True)
     ]
     return Comparison(
@@ -114,7 +114,7 @@ def _judge_each(
 ) -> list[Verdict]:
     """The verdict on each memory in turn; what an earlier one repeats or replaces is no neighbour of a later one."""
     known = _load_by_id(store, {id for ids in explicit for id in ids})
-    told_before = _told_before(memories, options, store) if known else {}
+    told_before = _find_verbatim(memories, options, store) if known else {}
     threshold = options.threshold if options.dedup and options.unique else None
     verdicts: list[Verdict] = []
     gone: set[str] = set()
@@ -130,7 +130,7 @@ def _judge_each(
             relate=options.relate,
         )
         if at in answers and verdict.duplicate is None:
-            asked = _stored_as(answers[at], memories, verdicts)
+            asked = _find_stored_id(answers[at], memories, verdicts)
             verdict = verdict._replace(settles=tuple(dict.fromkeys((asked, *verdict.settles))))
         if replaced and memory.content_hash in told_before:
             # Somebody says of what was told before that it replaces something.
@@ -144,7 +144,7 @@ def _load_by_id(store: Store, ids: set[str]) -> dict[str, Memory]:
     return {one.id: one for one in store.get(sorted(ids))} if ids else {}
 
 
-def _told_before(
+def _find_verbatim(
     memories: Sequence[Memory], options: WriteOptions, store: Store
 ) -> dict[str, Neighbour]:
     """Those of the texts that are known word for word and still hold."""
@@ -153,13 +153,13 @@ def _told_before(
     return {one.content_hash: Neighbour(one, 1.0) for one in known if not one.superseded_by}
 
 
-def _stored_as(at: int, memories: Sequence[Memory], verdicts: Sequence[Verdict]) -> str:
+def _find_stored_id(at: int, memories: Sequence[Memory], verdicts: Sequence[Verdict]) -> str:
     """The id under which a memory before is stored, or is known already."""
     duplicate = verdicts[at].duplicate
     return duplicate.memory.id if duplicate else memories[at].id
 
 
-def _waiting(verdict: Verdict, memory: Memory, store: Store) -> list[Memory]:
+def _load_proposed(verdict: Verdict, memory: Memory, store: Store) -> list[Memory]:
     """What the known memory that a verdict found repeated was proposed to replace, if who repeats it is trusted more."""
     if verdict.duplicate is None or memory.trust <= verdict.duplicate.memory.trust:
         return []
@@ -195,7 +195,7 @@ def _neighbours(
         if judging:
             waiting = filter._replace(kinds=OPEN, answered=False)
             more = nearest(own[0], waiting, store, embedder, WAITING)
-            more += _named(memory, own[0], stated, store, embedder)
+            more += _nearest_by_name(memory, own[0], stated, store, embedder)
             there = {one.memory.id for one in found}
             fresh = {one.memory.id: one for one in more if one.memory.id not in there}
             found = [*found[: KNOWN - len(fresh)], *fresh.values()]
@@ -231,7 +231,7 @@ def _load(items: Sequence[tuple[int, float]], store: Store, embedder: Embedder) 
     ]
 
 
-def _named(
+def _nearest_by_name(
     memory: Memory, vector: Any, filter: Filter, store: Store, embedder: Embedder
 ) -> list[Neighbour]:
     """A few that speak of the same things by name."""

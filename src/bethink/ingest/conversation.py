@@ -278,7 +278,9 @@ def _find_topics(
     turns = [_describe_turn(one) for one in spoken]
     found, still_open = topics.segment(turns, means, topics.resume_state(state.get("open")))
     if recipe.model:
-        found = advice.confirm_topics(recipe.model, found, [text for _, text in map(_said, spoken)])
+        found = advice.confirm_topics(
+            recipe.model, found, [text for _, text in map(_role_and_text, spoken)]
+        )
     continued = _load_open_topics(recipe)
     spans: list[Span] = []
     of_turn: dict[str, str] = {}
@@ -298,9 +300,9 @@ def _find_topics(
     return Topics(spans, frozenset(older), of_turn), state
 
 
-def _describe_turn(one: HeardTurn) -> topics.Said:
+def _describe_turn(one: HeardTurn) -> topics.TopicTurn:
     turn = one.turn
-    return topics.Said(*one.said, turn.at, turn.line, turn.cwd, turn.branch, turn.files)
+    return topics.TopicTurn(*one.said, turn.at, turn.line, turn.cwd, turn.branch, turn.files)
 
 
 def _place_topic(
@@ -331,7 +333,7 @@ def _place_topic(
     )
 
 
-def _said(one: HeardTurn) -> tuple[str, str]:
+def _role_and_text(one: HeardTurn) -> tuple[str, str]:
     return one.said
 
 
@@ -352,7 +354,7 @@ def _describe_topic(
     """A topic with the name and the summary that its turns and ideas give it now."""
     inside = {span.id, *(child.id for child in found.spans if child.parent == span.id)}
     own = [one for one in spoken if found.of_turn.get(one.turn.id) in inside]
-    texts = list(map(_said, own))
+    texts = list(map(_role_and_text, own))
     commits = [fact.name for one in own for fact in one.turn.work if fact.what == "commit"]
     ideas = _outline(memory for memory in made if memory.span in inside)
     if span.id in found.older and span.name:

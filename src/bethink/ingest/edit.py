@@ -97,11 +97,11 @@ def values_of_version(events: Sequence[Event], version: int) -> dict[str, Any]:
     for event in events[version:]:
         for name, value in event.before.items():
             if name in EDITABLE:
-                values.setdefault(name, _told(name, value))
+                values.setdefault(name, _read_history_value(name, value))
     return values
 
 
-def _told(name: str, value: Any) -> Any:
+def _read_history_value(name: str, value: Any) -> Any:
     """A value of the history as an edit takes it."""
     if value is None:
         return None

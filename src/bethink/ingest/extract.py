@@ -166,10 +166,12 @@ def _most_telling(sentences: list[str]) -> str:
     """Of equal sentences the first wins; each later one has to be clearly more telling."""
     if len(sentences) == 1:
         return sentences[0]
-    return max(enumerate(sentences), key=lambda numbered: _telling(numbered[1]) - numbered[0])[1]
+    return max(
+        enumerate(sentences), key=lambda numbered: _score_sentence(numbered[1]) - numbered[0]
+    )[1]
 
 
-def _telling(sentence: str) -> float:
+def _score_sentence(sentence: str) -> float:
     tokens = [token.strip(".,;:!?()[]\"'`") for token in sentence.split(None, 60)[:60]]
     content = {token.lower() for token in tokens if len(token) > 2} - word_set("stop_words")
     names = sum(is_identifier(token) for token in content if not token.isalpha())
@@ -278,7 +280,7 @@ def entities(text: str) -> tuple[Entity, ...]:
     """Named things in order of appearance, at most 20, each once."""
     shown = text[:PREFIX].replace(HIDDEN, " ")
     found: list[tuple[int, Entity]] = []
-    for finder in (_noise, _marked, _files, _mentions, _technologies, _symbols, _names):
+    for finder in (_noise, _find_marked, _files, _mentions, _technologies, _symbols, _names):
         if places := list(finder(shown)):
             found += ((start, entity) for start, _, entity in places if entity)
             shown = _hide(shown, places)
@@ -312,7 +314,7 @@ def _noise(text: str) -> Iterator[EntityPlace]:
         yield (*match.span(), None)
 
 
-def _marked(text: str) -> Iterator[EntityPlace]:
+def _find_marked(text: str) -> Iterator[EntityPlace]:
     """What the writer set apart: `code` is a symbol, a file, a technology or a concept; "A Name" is a concept."""
     for match in compile_pattern(r"`([^`\n]{1,80})`").finditer(text):
         yield (*match.span(), _by_shape(match[1].strip(), in_code=True))

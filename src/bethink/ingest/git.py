@@ -346,7 +346,7 @@ def explain(message: str, author: str = "") -> Explanation | None:
     long_enough = count_words(prose) >= SHORTEST_BODY or count_words(subject) >= SHORTEST_SUBJECT
     if breaking and (footer or long_enough):
         after = f"\nBreaking change: {clip(footer, 500)}" if footer else ""
-        content = clip(f"{subject}.\n{_reasoning(prose, 700)}".rstrip() + after, LONGEST)
+        content = clip(f"{subject}.\n{_choose_paragraphs(prose, 700)}".rstrip() + after, LONGEST)
         return Explanation("decision", content, subject, score + 1.0, breaking=True)
     return _explain_reason(subject, prose, score)
 
@@ -358,7 +358,7 @@ def _explain_reason(subject: str, prose: str, score: float) -> Explanation | Non
     if score < ENOUGH * next(fitting, 1.0):
         return None
     kind = "gotcha" if _mends(subject, prose) else "decision"
-    reasoning = _reasoning(prose, LONGEST - len(subject) - 2)
+    reasoning = _choose_paragraphs(prose, LONGEST - len(subject) - 2)
     return Explanation(kind, clip(f"{subject}.\n{reasoning}", LONGEST), subject, score)
 
 
@@ -470,7 +470,7 @@ def _find_reverted(subject: str, message: str) -> tuple[str, str | None] | None:
 def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> Explanation | None:
     """A revert tells that something was tried and did not hold; with its reason if it gives one."""
     prose = _THIS_REVERTS.sub("", prose).strip()
-    reason = _reasoning(prose, LONGEST - 400) if count_words(prose) >= 5 else ""
+    reason = _choose_paragraphs(prose, LONGEST - 400) if count_words(prose) >= 5 else ""
     idle = any(_pattern(name).match(what) for name in ("machine", "unfinished", "trivial"))
     trivial = idle or re.match(r"(?i)revert\b", what) or count_words(what) < 3
     alone = re.search(r"(?i)\b(?:because|since|due to|as it|breaks?|broke|caus)", subject)
@@ -487,7 +487,7 @@ def _mends(subject: str, prose: str) -> bool:
     return bool(_MENDING.match(subject) or _TRAP.search(prose))
 
 
-def _reasoning(prose: str, limit: int) -> str:
+def _choose_paragraphs(prose: str, limit: int) -> str:
     """The prose if it fits, else those of its paragraphs that explain most, in their order."""
     if len(prose) <= limit:
         return prose

@@ -50,7 +50,7 @@ def ingest(
     but for what it still holds; `moved` says under which uri a source was known."""
     groups = [(source._replace(uri=redact(source.uri).text), group) for source, group in groups]
     again = Reread(
-        _read(groups, options), _held(groups, options, store, moved) if replace_sources else {}
+        _read(groups, options), _load_held(groups, options, store, moved) if replace_sources else {}
     )
     fresh = again.fresh
     waiting = start_vectors(_texts(again), embedder, recent, store, progress)
@@ -71,7 +71,7 @@ def ingest(
         cache=made,
     )
     batch = again.batch(batch, vectors[len(memories) :])
-    receipt = store.write(_naming(batch, memories, fresh, found))
+    receipt = store.write(_relate_named(batch, memories, fresh, found))
     outcomes = _outcomes(memories, fresh, found, iter(receipt.outcomes))
     return Receipt(tuple(again.tell_outcomes(outcomes)), retired=receipt.retired)
 
@@ -127,7 +127,7 @@ def clean_passage(passage: Passage, longest: int) -> tuple[Passage, int]:
     ), count
 
 
-def _held(
+def _load_held(
     groups: Sequence[Group], options: WriteOptions, store: Store, moved: Mapping[str, str]
 ) -> dict[str, list[Held]]:
     """What each source held when it was read last."""
@@ -272,7 +272,7 @@ def fold_changes(batch: Batch) -> Batch:
     )
 
 
-def _naming(
+def _relate_named(
     batch: Batch, memories: Sequence[Memory], fresh: Sequence[Read], found: Comparison
 ) -> Batch:
     """The batch with the relations of new memories to those that they name, each of which counts as used."""

@@ -180,7 +180,7 @@ class _Found:
         self.relations: list[tuple[str, str]] = []
         self.proposals: list[Proposal] = []
 
-    def known(self, id: str) -> bool:
+    def is_known(self, id: str) -> bool:
         return id in (
             *self.supersedes,
             *self.settles,
@@ -201,7 +201,7 @@ class _Found:
         )
 
     def replace(self, old: Memory, explicit: bool = False, probability: float = 1.0) -> None:
-        if self.known(old.id):
+        if self.is_known(old.id):
             return
         if reason := why_not(self.new, old, explicit):
             self.proposals.append(Proposal("replaces", old.id, reason, probability))
@@ -212,7 +212,7 @@ class _Found:
         """A question, a problem or a to-do is closed. What stands open without being of such a kind is replaced."""
         if old.kind not in OPEN:
             self.replace(old, probability=probability)
-        elif old.answered or asks(self.new.content) or self.known(old.id):
+        elif old.answered or asks(self.new.content) or self.is_known(old.id):
             return
         elif may_settle(self.new, old):
             self.settles.append(old.id)
@@ -221,7 +221,7 @@ class _Found:
 
     def judge(self, old: Memory, judgement: Judgement) -> None:
         relation, probability, _ = judgement
-        if relation == "unrelated" or probability < MAYBE or self.known(old.id):
+        if relation == "unrelated" or probability < MAYBE or self.is_known(old.id):
             return
         if other_part(self.new.content, old.content):
             return
@@ -264,7 +264,7 @@ class _Found:
         if old.superseded_by or old.deleted_at or old.trust == TRUST["quarantined"]:
             return
         type = find_relation(self.new, neighbour)
-        if type is None or self.known(old.id) or old.id == self.new.id:
+        if type is None or self.is_known(old.id) or old.id == self.new.id:
             return
         if type == "answers":
             self.settles.append(old.id)

@@ -104,7 +104,7 @@ def redact_name(name: str) -> str:
     return f"{redacted}~{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
-def unmarked(text: str) -> str:
+def remove_marks(text: str) -> str:
     """A text without the marks of what was taken out: they do not tell what stood there."""
     return _marker().sub(" ", text)
 
@@ -511,7 +511,7 @@ def _genuine(found: Suspect) -> bool:
     return not _compile(_BLANK + "|example|your|placeholder").search(found.value)
 
 
-def _counted(found: Suspect) -> bool:
+def _has_digit_and_letter(found: Suspect) -> bool:
     """For shapes that a dashed English phrase could take: a real one has a digit and a letter."""
     value = found.value
     return _genuine(found) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
@@ -668,7 +668,16 @@ _ALNUM = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _CHECKS = {
     check.__name__[1:]: check
     for check in (
-        *(_genuine, _counted, _credential, _key_block, _url_password, _typed, _given, _dsn),
+        *(
+            _genuine,
+            _has_digit_and_letter,
+            _credential,
+            _key_block,
+            _url_password,
+            _typed,
+            _given,
+            _dsn,
+        ),
         *(_cookie, _assigned, _flag, _stated, _spoken, _strong, _words, _seed, _element, _always),
     )
 }

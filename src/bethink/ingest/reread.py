@@ -83,7 +83,7 @@ class Reread:
             for passage, there, position in self.kept
             if not was_forgotten(there)
         ]
-        changes = (_changed(memory, passage) for memory, passage, _ in live)
+        changes = (_restate(memory, passage) for memory, passage, _ in live)
         return batch._replace(
             keep=tuple(there.memory.id for _, there, _ in self.kept),
             place=tuple(
@@ -114,7 +114,7 @@ class Reread:
                 yield Outcome("", "refused") if one.refused else next(fresh)
 
 
-def _changed(memory: Memory, passage: Passage) -> Change | None:
+def _restate(memory: Memory, passage: Passage) -> Change | None:
     """What a reader states outright and is not so any more. What `extract` worked out is left alone."""
     stated = {
         "section": passage.section,

@@ -218,7 +218,7 @@ class BlockReader:
         if not self.held:
             return
         item = bool(self.mark)
-        label = self.box or _announced_kind(self.lead, self.title, item, self.first)
+        label = self.box or _announce_kind(self.lead, self.title, item, self.first)
         yield from _group_lines(self.held, self.mark, self.lead or self.title, label)
         if not item and (led := compile_pattern(_LED).search(self.held[-1][1])):
             self.lead, self.listed = _plain(led[1]), False
@@ -234,7 +234,7 @@ def _read_cells(cells: Sequence[str]) -> str:
     return ": ".join(cell for cell in cells if len(cell) >= ROW_WORDS)
 
 
-def _announced_kind(lead: str, title: str, item: bool, first: bool) -> str | None:
+def _announce_kind(lead: str, title: str, item: bool, first: bool) -> str | None:
     """The kind that is said above a block. A heading speaks for the items below it, and for the first paragraph."""
     return kind_of(lead) if lead else kind_of(title) if item or first else None
 

@@ -359,7 +359,7 @@ def _define(
             and kind != "type"
         ):
             return None
-        owner, name = _qualified(leaf, source)
+        owner, name = _split_qualified(leaf, source)
         if not re.fullmatch(settings.get("named", ".*"), name):
             return None
     else:
@@ -406,7 +406,7 @@ def _dig(node: Node) -> tuple[Node | None, bool]:
     return None, callable
 
 
-def _qualified(leaf: Node, source: SourceText) -> tuple[str | None, str]:
+def _split_qualified(leaf: Node, source: SourceText) -> tuple[str | None, str]:
     """`Solver::Inner::solve` → its owner and its own name."""
     if leaf.type == "operator_cast":
         type = leaf.child_by_field_name("type")

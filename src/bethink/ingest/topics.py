@@ -62,7 +62,7 @@ BAG, COMMON, COMMON_LIMIT = 120, 200, 400  # words that are kept
 FILES = 40
 
 
-class Said(NamedTuple):
+class TopicTurn(NamedTuple):
     """One turn."""
 
     role: str
@@ -74,7 +74,7 @@ class Said(NamedTuple):
     files: tuple[str, ...] = ()
 
 
-class Open(NamedTuple):
+class OpenTopic(NamedTuple):
     """Where a conversation stands at the end of a page, in numbers, strings, lists and dicts: it can be kept as JSON."""
 
     exchanges: int = 0  # of the conversation
@@ -100,9 +100,13 @@ class Open(NamedTuple):
     files: Sequence[str] = ()  # of the open topic
 
 
-def resume_state(kept: Any) -> Open | None:
+def resume_state(kept: Any) -> OpenTopic | None:
     """What was kept as JSON; None if another version kept it. Then the next page begins a topic."""
-    return Open(**kept) if isinstance(kept, Mapping) and set(kept) == set(Open._fields) else None
+    return (
+        OpenTopic(**kept)
+        if isinstance(kept, Mapping) and set(kept) == set(OpenTopic._fields)
+        else None
+    )
 
 
 class Topic(NamedTuple):
@@ -115,15 +119,15 @@ class Topic(NamedTuple):
 
 
 def segment(
-    turns: Sequence[Said],
+    turns: Sequence[TopicTurn],
     vectors: Sequence[Vector | None] | None = None,
-    before: Open | None = None,
-) -> tuple[list[Topic], Open]:
+    before: OpenTopic | None = None,
+) -> tuple[list[Topic], OpenTopic]:
     """The topics of a page, each followed by its sub-topics, and what the next page has to be given.
 
     `vectors` holds one per turn, of any length; a turn without one is judged by its words alone.
     """
-    state = before or Open()
+    state = before or OpenTopic()
     boundaries: list[Boundary] = []
     for first, end in _exchanges(turns):
         heard = _read_exchange(turns[first:end], vectors[first:end] if vectors is not None else ())
@@ -142,7 +146,7 @@ def segment(
     return _tree(boundaries, len(turns), before), state
 
 
-def _exchanges(turns: Sequence[Said]) -> Iterable[tuple[int, int]]:
+def _exchanges(turns: Sequence[TopicTurn]) -> Iterable[tuple[int, int]]:
     starts = [at for at, turn in enumerate(turns) if turn.role == "user" or at == 0]
     return pairwise([*starts, len(turns)])
 
@@ -153,7 +157,7 @@ class Boundary(NamedTuple):
     score: float
 
 
-def _tree(boundaries: Sequence[Boundary], count: int, before: Open | None) -> list[Topic]:
+def _tree(boundaries: Sequence[Boundary], count: int, before: OpenTopic | None) -> list[Topic]:
     """Topics from where they begin. The first of a page go on with what was open, unless a boundary stands right before them."""
     topics: list[Topic] = []
     if count and before is not None and before.exchanges:
@@ -176,7 +180,7 @@ def _tree(boundaries: Sequence[Boundary], count: int, before: Open | None) -> li
 class Exchange(NamedTuple):
     """A whole exchange, or the part of one that a page brings."""
 
-    turns: Sequence[Said]
+    turns: Sequence[TopicTurn]
     bag: Mapping[str, int]
     asked: Vector | None
     answered: Vector | None
@@ -186,7 +190,7 @@ class Exchange(NamedTuple):
     ]  # that its question comes with: those were used in the exchange before
 
 
-def _read_exchange(turns: Sequence[Said], vectors: Sequence[Vector | None]) -> Exchange:
+def _read_exchange(turns: Sequence[TopicTurn], vectors: Sequence[Vector | None]) -> Exchange:
     bag: Counter[str] = Counter()
     for turn in turns:
         bag.update(
@@ -232,7 +236,7 @@ class Evidence(NamedTuple):
     common: Mapping[str, int]
 
 
-def _evidence(state: Open, heard: Exchange) -> Evidence:
+def _evidence(state: OpenTopic, heard: Exchange) -> Evidence:
     common = Counter(state.common)
     common.update(heard.bag.keys())
     kept = _heaviest(common, COMMON) if len(common) > COMMON_LIMIT else dict(common)
@@ -256,7 +260,7 @@ def _evidence(state: Open, heard: Exchange) -> Evidence:
     )
 
 
-def _depth(state: Open, evidence: Evidence) -> int | None:
+def _depth(state: OpenTopic, evidence: Evidence) -> int | None:
     """What begins with an exchange: a topic (0), a sub-topic (1) or nothing."""
     if evidence.barred:
         return None
@@ -270,10 +274,12 @@ def _certainty(score: float, depth: int) -> float:
     return round(1 / (1 + math.exp((TOPIC, SUB_TOPIC)[depth] - min(score, 20.0))), 3)
 
 
-def _begin_exchange(state: Open, heard: Exchange, evidence: Evidence, depth: int | None) -> Open:
+def _begin_exchange(
+    state: OpenTopic, heard: Exchange, evidence: Evidence, depth: int | None
+) -> OpenTopic:
     last = heard.turns[-1]
     same = depth != 0
-    return Open(
+    return OpenTopic(
         exchanges=state.exchanges + 1,
         topic=state.topic + 1 if same else 1,
         sub=1 if depth == 1 else state.sub + 1 if same and state.sub is not None else None,
@@ -290,7 +296,7 @@ def _begin_exchange(state: Open, heard: Exchange, evidence: Evidence, depth: int
     )
 
 
-def _extend_exchange(state: Open, heard: Exchange) -> Open:
+def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
     """The rest of an exchange whose boundary is decided."""
     bag, common = Counter(state.bag), Counter(state.common)
     bag.update(heard.bag)
@@ -411,13 +417,13 @@ def _seconds(at: datetime | None) -> float:
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
-def _pause(state: Open, turn: Said) -> float:
+def _pause(state: OpenTopic, turn: TopicTurn) -> float:
     """Measured from the latest time so far, so that a clock that jumped back makes no pause when it comes forward again."""
     seconds = _seconds(turn.at) - state.at if turn.at and state.at else 0.0
     return PAUSE * (seconds > PAUSE_SECONDS) + LONG_PAUSE * (seconds > LONG_PAUSE_SECONDS)
 
 
-def _places(state: Open, heard: Exchange) -> float:
+def _places(state: OpenTopic, heard: Exchange) -> float:
     turn = heard.turns[0]
     moved = any(
         new and old and new != old

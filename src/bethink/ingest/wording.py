@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from bethink.ingest.redact import unmarked
+from bethink.ingest.redact import remove_marks
 from bethink.judge import asks
 from bethink.text.words import STOP_WORDS
 
@@ -109,17 +109,17 @@ def say_the_same(one: str, other: str) -> bool:
     """Whether the first of two near texts adds nothing: the second begins with what it says, word for word but for inflections,
     articles and punctuation, and does not turn it into something else. Both ask, or neither does. What was redacted in it may be
     anything, and so adds something."""
-    mine, theirs = _said(one), _said(other)
+    mine, theirs = _content_words(one), _content_words(other)
     return (
         len(mine) <= len(theirs)
-        and unmarked(one) == one
+        and remove_marks(one) == one
         and all(map(_variant, mine, theirs))  # in order: what calls is not what is called
         and (_TURNING | _NEGATIONS).isdisjoint(theirs[len(mine) :])
         and asks(one) == asks(other)
     )
 
 
-def _said(text: str) -> list[str]:
+def _content_words(text: str) -> list[str]:
     """The words of a text in order, without those that only hold it together."""
     found: list[str] = []
     for token in _TOKEN.findall(text.lower().replace("’", "'")):
@@ -231,13 +231,13 @@ def tells_of_work(text: str) -> bool:
 
 def count_shared_words(one: str, other: str) -> int:
     """Telling words that both hold."""
-    return len(_telling(one) & _telling(other))
+    return len(_telling_words(one) & _telling_words(other))
 
 
-def _telling(text: str) -> set[str]:
+def _telling_words(text: str) -> set[str]:
     words = {
         word[:6]
-        for word in re.findall(r"[^\W\d_]{3,}", unmarked(text).lower())
+        for word in re.findall(r"[^\W\d_]{3,}", remove_marks(text).lower())
         if word not in STOP_WORDS
     }
     return words - _ANYTHING
@@ -285,7 +285,7 @@ def tell_apart(one: str, other: str) -> bool:
     mine, theirs = _numbers(one), _numbers(other)
     if mine - theirs and theirs - mine:
         return True
-    if _unmentioned(one, other) and _unmentioned(other, one):
+    if _leaves_name_out(one, other) and _leaves_name_out(other, one):
         return True
     if other_part(one, other):
         return True
@@ -300,7 +300,7 @@ def tell_apart(one: str, other: str) -> bool:
     return exchanged or not (_TURNING | _PLACED).isdisjoint(set(said) ^ set(told))
 
 
-def _unmentioned(one: str, other: str) -> bool:
+def _leaves_name_out(one: str, other: str) -> bool:
     """Whether one text has a name that the other does not speak of. A path is meant whole, of a word its beginning will do."""
     lowered = other.lower()
     return any(

@@ -108,7 +108,7 @@ class HttpProvider:
     def _read(self, answer: dict[str, Any]) -> RawAnswer:
         raise NotImplementedError
 
-    def _declined(self, usage: Usage | None) -> ModelError:
+    def _refuse_answer(self, usage: Usage | None) -> ModelError:
         message = f"The model {self.name} declined to answer."
         return ModelError(message, "Offline rules do the work.", "declined", usage)
 
@@ -188,7 +188,7 @@ class AnthropicModel(HttpProvider):
         usage = read_usage(answer.get("usage"), CLAUDE_INPUTS, ("output_tokens",))
         stopped = answer.get("stop_reason")
         if stopped == "refusal":
-            raise self._declined(usage)
+            raise self._refuse_answer(usage)
         if stopped in ("max_tokens", "model_context_window_exceeded"):
             raise self._cut_off(usage)
         return RawAnswer(self._text(answer.get("content")), usage)
@@ -276,7 +276,7 @@ class OpenAiModel(HttpProvider):
         except (KeyError, IndexError, TypeError, AttributeError):
             return RawAnswer("", usage)
         if refusal or finished == "content_filter":
-            raise self._declined(usage)
+            raise self._refuse_answer(usage)
         if finished == "length":
             raise self._cut_off(usage)
         if isinstance(content, list):
@@ -376,7 +376,7 @@ class ClaudeCli:
                 raise ModelError(message, hint, "timeout", usage=None) from None
             finally:
                 _end(process)
-        return code, _beginning(output), _beginning(complaint)
+        return code, _read_beginning(output), _read_beginning(complaint)
 
     def _read(self, code: int, output: bytes, complaint: bytes) -> RawAnswer:
         if len(output) > LARGEST_OUTPUT:
@@ -403,7 +403,7 @@ class ClaudeCli:
         return RawAnswer(text.replace(HARMLESS, MENTION), usage)
 
 
-def _beginning(file: Path) -> bytes:
+def _read_beginning(file: Path) -> bytes:
     with file.open("rb") as stream:
         return stream.read(LARGEST_OUTPUT + 1)
 

@@ -154,7 +154,7 @@ def extract_ideas(turns: Sequence[NumberedTurn]) -> Task:
     return Task(
         "ideas",
         instruction,
-        _labelled(turns),
+        _label_turns(turns),
         form_record(ideas=form_list(idea, IDEAS_PER_PORTION)),
         2000,
     )
@@ -242,11 +242,11 @@ def name_topic(turns: Sequence[NumberedTurn]) -> Task:
         "looks for it months later. Use only what the turns say, and their own words, names and numbers. Keep every 'not'. "
         "Lists may be empty."
     )
-    return Task("summaries", instruction, _labelled(_shortened(turns)), form, 900)
+    return Task("summaries", instruction, _label_turns(_shorten_turns(turns)), form, 900)
 
 
 def read_topic(value: Mapping[str, Any], turns: Sequence[NumberedTurn]) -> TopicSummary:
-    source = "\n".join(turn.text for turn in _shortened(turns))  # what the model saw
+    source = "\n".join(turn.text for turn in _shorten_turns(turns))  # what the model saw
     points = {
         title: tuple(
             dict.fromkeys(line for point in value[title] if (line := " ".join(point.split())))
@@ -343,11 +343,11 @@ def read_merge(value: Mapping[str, Any], first: str, second: str) -> str | None:
     return merged if keeps(first, merged) and keeps(second, merged) else None
 
 
-def _labelled(turns: Sequence[NumberedTurn]) -> tuple[tuple[str, str], ...]:
+def _label_turns(turns: Sequence[NumberedTurn]) -> tuple[tuple[str, str], ...]:
     return tuple((f"turn {turn.number}, {turn.role}", turn.text) for turn in turns)
 
 
-def _shortened(turns: Sequence[NumberedTurn]) -> list[NumberedTurn]:
+def _shorten_turns(turns: Sequence[NumberedTurn]) -> list[NumberedTurn]:
     """The turns within one portion. Those that are too long lose their middle."""
     if sum(len(turn.text) for turn in turns) <= PORTION_CHARACTERS:
         return list(turns)
@@ -421,9 +421,9 @@ def mentions(name: str, source: str) -> bool:
     at = folded.find(name) if name else -1
     while at >= 0:
         end = at + len(name)
-        if not _joined(folded[at - 1 : at] if at else "", name[0]) and not _joined(
-            name[-1], folded[end : end + 1]
-        ):
+        if not _belong_together(
+            folded[at - 1 : at] if at else "", name[0]
+        ) and not _belong_together(name[-1], folded[end : end + 1]):
             return True
         at = folded.find(name, end)
     return False
@@ -447,7 +447,7 @@ def _denies(text: str) -> bool:
     return bool(_NOT.search(_NO_DENIAL.sub("", text)))
 
 
-def _joined(left: str, right: str) -> bool:
+def _belong_together(left: str, right: str) -> bool:
     """Whether two characters belong to one number or one word. `30s` is 30 and a unit, `300` is another number."""
     return (left.isdigit() and right.isdigit()) or (
         left.isascii() and right.isascii() and left.isalpha() and right.isalpha()

@@ -15,8 +15,8 @@ from bethink.recall.fuse import Pool, Signals, fuse, join_pools
 from bethink.recall.query import parse
 from bethink.recall.rerank import Ranked, is_question, rerank
 from bethink.recall.score import profile_parts, put_first, put_statements_first, rank, score
-from bethink.recall.shape import sought_by, title_code
-from bethink.recall.temporal import KNOWN, Event, apply_event_time, find_event
+from bethink.recall.shape import find_sought, title_code
+from bethink.recall.temporal import KNOWN, NamedEvent, apply_event_time, find_event
 from bethink.store.base import Store
 from bethink.types import ASKED_IMPORTANCE, Answer, Candidate, Filter, Hit, Query
 
@@ -83,7 +83,7 @@ def recall(
     # From the first on, so that a turn which repeats one of an earlier page is not told again.
     chosen = ranked[: ask.offset + ask.limit + SPARE]
     memories = store.load([candidate.key for _, candidate in chosen])
-    sought = sought_by(query)
+    sought = find_sought(query)
     hits: Sequence[Hit] = _drop_repeated_turns(
         Hit(
             title_code(memories[one.key], sought),
@@ -149,7 +149,7 @@ def _prepare_reader(question: str, judge: Judge | None) -> Judge | None:
 
 def _find_event_time(
     question: str, query: Query, ask: Ask, store: Store, embedder: Embedder | None, now: datetime
-) -> tuple[Event, datetime] | None:
+) -> tuple[NamedEvent, datetime] | None:
     """When the event happened that a question measures its time by ("before we moved to Postgres"), if memory knows it."""
     asked = (
         find_event(question) if not query.since and not query.until and not ask.looking_up else None
@@ -178,11 +178,11 @@ def _blend_hypothesis(
 
     supposed = embedder.documents([hypothesis])[0].mean(axis=0)
 
-    def blended() -> Any:
+    def blend() -> Any:
         middle = np.asarray(vector()) + supposed / (np.linalg.norm(supposed) or 1.0)
         return middle / (np.linalg.norm(middle) or 1.0)
 
-    return blended
+    return blend
 
 
 @cache

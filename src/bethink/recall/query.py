@@ -157,7 +157,7 @@ class Token(NamedTuple):
         return self.terms or self.stops
 
 
-class Chunk(NamedTuple):
+class QueryPart(NamedTuple):
     """What stands between two spaces or in quotes, and the field names before it."""
 
     text: str
@@ -320,17 +320,17 @@ def _read(match: re.Match[str], head: str, shouting: bool) -> Token:
     )
 
 
-def _read_chunk(match: re.Match[str]) -> Chunk:
+def _read_chunk(match: re.Match[str]) -> QueryPart:
     """What the scan found, without quotes, field names and the star of a prefix."""
     fields = tuple(re.findall(r"\w+", (match["field"] or "").lower()))
     if match["chunk"] is None:
         quote = match["phrase"] or match["curly"] or ""
-        return Chunk(" ".join(quote.split()), fields, quoted=True, prefix=False)
+        return QueryPart(" ".join(quote.split()), fields, quoted=True, prefix=False)
     prefix = re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", match["chunk"])
-    return Chunk(prefix[1] if prefix else match["chunk"], fields, False, prefix is not None)
+    return QueryPart(prefix[1] if prefix else match["chunk"], fields, False, prefix is not None)
 
 
-def _words_of(chunk: Chunk) -> list[Word]:
+def _words_of(chunk: QueryPart) -> list[Word]:
     """A phrase and a prefix are one word each; a phrase of one word may be an identifier."""
     if chunk.quoted or chunk.prefix:
         one_word = chunk.quoted and " " not in chunk.text
@@ -344,7 +344,7 @@ def _surface(chunk: str, words: list[Word], dashed: bool) -> str:
     return f"-{chunk}" if dashed else chunk.lstrip("^")
 
 
-def _entity(chunk: Chunk, words: list[Word]) -> str | None:
+def _entity(chunk: QueryPart, words: list[Word]) -> str | None:
     explicit = chunk.text.strip(".,;:!?") if chunk.fields == ("entity",) else ""
     return explicit or next((word.text for word in words if word.mention), None)
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bethink.recall.shape import choose_excerpt, sought_by
+from bethink.recall.shape import choose_excerpt, find_sought
 from bethink.text.words import STOP_WORDS
 from bethink.types import Candidate, Memory, Query
 
@@ -57,7 +57,7 @@ def rerank(
             groups.setdefault(standing(one), []).append(place)
     read = [ranked[place][1].key for group in groups.values() for place in group]
     memories = load(read)
-    sought = sought_by(query)
+    sought = find_sought(query)
 
     def show(text: str) -> str:
         start, end = choose_excerpt(text, sought, ROOM)

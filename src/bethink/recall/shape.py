@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from bethink.recall.query import parse
 from bethink.store.words import is_unspaced, tokenize
 from bethink.text.words import STOP_WORDS
 from bethink.types import Answer, Hit, Memory, Query, Relation, Session, Span
@@ -232,12 +231,8 @@ class Sought(NamedTuple):
     prefixes: tuple[str, ...] = ()
 
 
-def find_sought(question: str, now: datetime) -> Sought:
+def find_sought(query: Query) -> Sought:
     """The words of a question that are worth marking."""
-    return sought_by(parse(question, now))
-
-
-def sought_by(query: Query) -> Sought:
     terms = query.terms
     words = [word for term in terms for word in _WORD.findall(term.text) if not term.prefix]
     telling = [word for word in words if word.casefold() not in STOP_WORDS] or words

@@ -329,7 +329,7 @@ def _period(moment: Moment, now: datetime) -> Period:
     if moment.form == "relative":
         return _relative(words, now)
     if moment.form in ("named", "weekday"):
-        return _named(words, now)
+        return _name_period(words, now)
     return _calendar(moment.form, words, now)
 
 
@@ -358,7 +358,7 @@ def _relative(words: tuple[str, ...], now: datetime) -> Period:
     return _whole(current if which == "this" else _step(current, unit, -1), unit)
 
 
-def _named(words: tuple[str, ...], now: datetime) -> Period:
+def _name_period(words: tuple[str, ...], now: datetime) -> Period:
     """A weekday or month by name: "last" and no word at all mean one that is past, "this" the one of this week or year."""
     this, name, today = words[0] == "this", words[-1], _floor(now, "day")
     if name in WEEKDAYS:
@@ -459,12 +459,12 @@ KNOWN = 0.52  # how well a memory must fit the event to tell its time
 INSTANT = timedelta(milliseconds=1)
 
 
-class Event(NamedTuple):
+class NamedEvent(NamedTuple):
     side: str  # before or after
     text: str
 
 
-def find_event(question: str) -> Event | None:
+def find_event(question: str) -> NamedEvent | None:
     """The event that a question about the work measures its time by, if it names one instead of a date. What happened in
     somebody's life before or after something else is told later as often as not, so only "did we …" is meant."""
     asked = question[:1000]
@@ -473,14 +473,18 @@ def find_event(question: str) -> Event | None:
     found = re.search(_EVENT, asked)
     if found is None or not re.search(_PAST, asked):
         return None
-    return Event(
+    return NamedEvent(
         "before" if found["side"].lower() in ("before", "until", "prior to") else "after",
         found["event"].strip(),
     )
 
 
 def apply_event_time(
-    query: Query, filter: Filter, question: str, now: datetime, when: tuple[Event, datetime] | None
+    query: Query,
+    filter: Filter,
+    question: str,
+    now: datetime,
+    when: tuple[NamedEvent, datetime] | None,
 ) -> tuple[Query, Filter]:
     """The question with the time of its event, and the filter that sees what held at the time it asks about."""
     if when and when[0].side == "after":

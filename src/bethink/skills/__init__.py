@@ -56,7 +56,7 @@ FAILING = f"""\
 
 def render(host: str) -> dict[str, str]:
     """The files of all skills for a host: path, such as `remember/SKILL.md` → text."""
-    return {f"{name}/SKILL.md": _written(name, host) for name in NAMES}
+    return {f"{name}/SKILL.md": _render_skill(name, host) for name in NAMES}
 
 
 def opencode_plugin(command: Sequence[str]) -> str:
@@ -68,7 +68,7 @@ def opencode_plugin(command: Sequence[str]) -> str:
     )
 
 
-def _written(name: str, host: str) -> str:
+def _render_skill(name: str, host: str) -> str:
     _, front, body = (FOLDER / f"{name}.md").read_text("utf-8").split("---\n", 2)
     front += f"compatibility: {COMPATIBILITY}\n"
     if host != "claude":

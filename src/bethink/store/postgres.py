@@ -171,7 +171,7 @@ class PostgresWriter(Writer):
         return search.mark(self.who.tenant or 0, scope)
 
     def find_words(self, texts: Texts) -> Worded:
-        lexed, counted = search.lexed_memory(self.mark(texts.scope), *texts[2:])
+        lexed, counted = search.lex_memory(self.mark(texts.scope), *texts[2:])
         return Worded(pack(counted), len(counted), lexed)
 
     def index_words(self, words: Sequence[tuple[int, int, Worded]]) -> None:
@@ -350,7 +350,7 @@ class PostgresStore(Store):
                 "Set `user` to the name that the role is bound to.",
             )
 
-    def acting(self, tenant: str, user: str) -> PostgresStore:
+    def act_as(self, tenant: str, user: str) -> PostgresStore:
         """The same database for another tenant or person, on the same connections."""
         return PostgresStore("", tenant=tenant, user=user, timeout=self.timeout, shared=self)
 

@@ -366,7 +366,7 @@ CHOICES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
 def where(filter: Filter, scopes: Sequence[int], by_key: bool = False) -> tuple[str, list[Any]]:
     """A filter as SQL over `memories m`, with its parameters. `by_key` is for statements that look memories up by their keys: the
     plus keeps the index of scopes out of that."""
-    shown, values = _shown(filter)
+    shown, values = _where_shown(filter)
     parts = [within("+m.scope" if by_key else "m.scope", scopes), *shown]
     if filter.kinds:
         # Where a rarer condition has an index, the one of kinds is kept out of it.
@@ -389,7 +389,7 @@ def where(filter: Filter, scopes: Sequence[int], by_key: bool = False) -> tuple[
     return " AND ".join(parts), values
 
 
-def _shown(filter: Filter) -> tuple[list[str], list[Any]]:
+def _where_shown(filter: Filter) -> tuple[list[str], list[Any]]:
     """What a filter does not hide: forgotten, quarantined, replaced, no longer valid and expired memories."""
     now = stamp(filter.as_of or filter.now) or int(time.time() * 1000)
     valid = "(m.valid_to IS NULL OR m.valid_to > ?)"

@@ -268,7 +268,7 @@ class Writer(Places):
                 f"There is no memory {change.id}.", "`bethink list` shows what there is."
             )
         key, scope = old["key"], old["scope"]
-        changed = self._changed(change, old)
+        changed = self._find_changed_columns(change, old)
         merged = {**old, **changed}
         self._refuse(change, merged, changed)
         changed["row_hash"] = rows.row_hash(merged)
@@ -293,7 +293,7 @@ class Writer(Places):
         self.record(change.action, [(key, scope)], before, after)
         self.audit(change.action, change.id)
 
-    def _changed(self, change: Change, old: Mapping[str, Any]) -> dict[str, Any]:
+    def _find_changed_columns(self, change: Change, old: Mapping[str, Any]) -> dict[str, Any]:
         """The columns that get another value."""
         new: dict[str, Any] = {}
         for field, value in change.fields.items():

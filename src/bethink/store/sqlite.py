@@ -245,7 +245,7 @@ def rebuild(connection: apsw.Connection) -> None:
     SqliteWriter(connection, Batch(at=datetime.now(UTC))).rebuild()
 
 
-def _scanning() -> Any:
+def _load_vectors_module() -> Any:
     """The module of vectors, which brings NumPy: a search by words does without."""
     from bethink.store import vectors
 
@@ -406,13 +406,13 @@ class SqliteStore(Store):
 
     def _vectors(self, which: Vectors = MEMORIES) -> VectorIndex:
         if which not in self._held:
-            self._held[which] = _scanning().VectorIndex(*which, codes_folder(self.path))
+            self._held[which] = _load_vectors_module().VectorIndex(*which, codes_folder(self.path))
         return self._held[which]
 
     def embed_question(self, text: str, embedder: Embedder) -> Any:
         if embedder.model.startswith("hashing"):  # quicker made than read
             return embedder.query(text)
-        asked = _scanning().Questions(codes_folder(self.path), embedder.model)
+        asked = _load_vectors_module().Questions(codes_folder(self.path), embedder.model)
         vector = asked.find(text)
         if vector is None:
             vector = embedder.query(text)

@@ -43,7 +43,7 @@ _PARTS = r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+"
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     """When it is first needed: a plain question in English needs none of them."""
     return re.compile(pattern)
 
@@ -57,19 +57,19 @@ def _pairs(match: re.Match[str]) -> str:
 
 def space_out(text: str) -> str:
     """A text whose unspaced runs are written as pairs of characters."""
-    return text if text.isascii() else _compiled(_RUN).sub(_pairs, text)
+    return text if text.isascii() else _compile(_RUN).sub(_pairs, text)
 
 
 def is_unspaced(text: str) -> bool:
     """Whether a text is one run of a script without spaces."""
-    return _compiled(_RUN).fullmatch(text) is not None
+    return _compile(_RUN).fullmatch(text) is not None
 
 
 def parts(identifier: str) -> list[str]:
     """`parseHttpUrl` → parse, Http, Url; a word without humps has no parts."""
     if identifier.islower():
         return []
-    return _compiled(_PARTS).findall(identifier) if _compiled(_HUMPS).fullmatch(identifier) else []
+    return _compile(_PARTS).findall(identifier) if _compile(_HUMPS).fullmatch(identifier) else []
 
 
 def prepare(text: str) -> str:
@@ -78,10 +78,10 @@ def prepare(text: str) -> str:
     told = text.encode("utf-8", "replace").translate(_TOLD)
     if b"#" in told:
         # A search for one character looks for pairs that begin with it; the last character of a run begins none.
-        ends = dict.fromkeys(run[-1] for run in _compiled(_RUN).findall(text) if len(run) > 1)
+        ends = dict.fromkeys(run[-1] for run in _compile(_RUN).findall(text) if len(run) > 1)
         text = space_out(text) + ("\n" + " ".join(ends) if ends else "")
-    if (b"aA" in told or b"AAa" in told) and (humps := _compiled(_HUMPS).findall(text)):
-        text += "\n" + " ".join(part for word in humps for part in _compiled(_PARTS).findall(word))
+    if (b"aA" in told or b"AAa" in told) and (humps := _compile(_HUMPS).findall(text)):
+        text += "\n" + " ".join(part for word in humps for part in _compile(_PARTS).findall(word))
     return text
 
 
@@ -125,7 +125,7 @@ def _stops() -> frozenset[str]:
     return frozenset(lexeme for word in STOP_WORDS for lexeme in tokenize(word, prepared=True))
 
 
-def _told(lexemes: Sequence[str]) -> list[str]:
+def _drop_stops(lexemes: Sequence[str]) -> list[str]:
     stops = _stops()
     return [lexeme for lexeme in lexemes if lexeme not in stops]
 
@@ -139,7 +139,7 @@ def pack(lexemes: Sequence[str]) -> bytes:
     """A text's words: how many are distinct, their sorted hashes, a count byte each, then the sorted hashes of its pairs."""
     bag = Counter(map(hash_word, lexemes))
     order = sorted(bag)
-    told = _told(lexemes)
+    told = _drop_stops(lexemes)
     pairs = sorted(
         set(map(crc32, map(_behind, told[1:]), map(hash_word, told)))
     )  # as `pair_hash`, without a call for each
@@ -207,7 +207,7 @@ def expression(query: Query, scopes: Sequence[int]) -> str | None:
     if query.expression is not None:
         words = _boolean(query.expression)
     else:
-        words = " OR ".join(dict.fromkeys(_asked(query)))
+        words = " OR ".join(dict.fromkeys(_list_terms(query)))
     return restrict(words, scopes) if words else None
 
 
@@ -260,7 +260,7 @@ def alternatives(
     return rare, pairs
 
 
-def _asked(query: Query) -> list[str]:
+def _list_terms(query: Query) -> list[str]:
     return [_column(term, _term(term)) for term in query.terms if is_searchable(term)]
 
 
@@ -295,7 +295,7 @@ def is_searchable(term: Term) -> bool:
     return any(character.isalnum() for character in term.text)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace('"', " ") + '"'
 
 
@@ -303,7 +303,7 @@ def _shorten_phrase(text: str) -> str:
     """A phrase without the words beyond the last one that is looked for."""
     if len(text) < 2 * LONGEST_PHRASE:
         return text
-    beyond = next(islice(_compiled(r"[^\W_]+").finditer(text), LONGEST_PHRASE, None), None)
+    beyond = next(islice(_compile(r"[^\W_]+").finditer(text), LONGEST_PHRASE, None), None)
     return text[: beyond.start()] if beyond else text
 
 
@@ -311,10 +311,10 @@ def _term(term: Term) -> str:
     spaced = _shorten_phrase(space_query(term.text).strip())
     if term.prefix or (len(term.text) == 1 and is_unspaced(term.text)):
         # A single Han character stands in the index at the start of pairs.
-        return f"{_quoted(spaced)} *"
+        return f"{_quote(spaced)} *"
     if (split := parts(term.text)) and len(split) > 1:
-        return f"({_quoted(spaced)} OR {_quoted(' '.join(split))})"
-    return _quoted(spaced)
+        return f"({_quote(spaced)} OR {_quote(' '.join(split))})"
+    return _quote(spaced)
 
 
 def _column(term: Term, words: str) -> str:

@@ -24,7 +24,7 @@ from bethink import post
 from bethink import project as projects
 from bethink.config import data_directory
 from bethink.errors import BethinkError, ConfigError
-from bethink.features.sync import PLACES, Line, Link, Outline
+from bethink.features.sync import PLACES, Link, Outline, OutlineEntry
 from bethink.ingest.redact import redact_value
 from bethink.post import Deadline, Key, PostError
 from bethink.store.bundle import Bundle, Record, bundle_from_json, bundle_to_json
@@ -165,7 +165,7 @@ class ServerPeer:
         answer = self._ask("outline", what=list(what))
         try:
             lines = {
-                str(id): Line(bytes.fromhex(version), str(hash), alone is True)
+                str(id): OutlineEntry(bytes.fromhex(version), str(hash), alone is True)
                 for id, version, hash, alone in answer["lines"]
             }
             links = {}
@@ -187,7 +187,7 @@ class ServerPeer:
             given = {
                 id: None if one is None else one.hex() for id, one in expect.items() if id in wanted
             }
-            left += self._left(self._ask("take", bundle=bundle_to_json(part), expect=given))
+            left += self._read_left(self._ask("take", bundle=bundle_to_json(part), expect=given))
         return tuple(left)
 
     def remove(
@@ -196,7 +196,7 @@ class ServerPeer:
         left: list[str] = []
         for page in _parts(list(gone), IDS):
             expect = {id: one.hex() for id in page if (one := gone[id]) is not None}
-            left += self._left(self._ask("remove", gone=page, expect=expect))
+            left += self._read_left(self._ask("remove", gone=page, expect=expect))
         for ids in _parts(purge, IDS):
             self._ask("remove", purge=ids)
         for links in _parts(unlink, IDS):
@@ -215,7 +215,7 @@ class ServerPeer:
     def _ask(self, operation: str, **body: Any) -> Any:
         return self._client.post(f"/sync/{operation}", body, seconds=LONG, **self._where)
 
-    def _left(self, answer: Any) -> list[str]:
+    def _read_left(self, answer: Any) -> list[str]:
         left = answer.get("left") if isinstance(answer, dict) else None
         return [str(id) for id in left] if isinstance(left, list) else []
 
@@ -300,7 +300,7 @@ class Outbox:
 
     def put(self, entry: WaitingCall) -> None:
         """Keeps a write. When this returns it survives a power cut."""
-        if len(self.waiting()) >= MOST:
+        if len(self.list_waiting()) >= MOST:
             raise BethinkError(
                 f"{MOST:,} writes wait for the server already.",
                 "`bethink mcp --remote` delivers them once it is reached.",
@@ -317,7 +317,7 @@ class Outbox:
                 "Nothing was stored.",
             ) from error
 
-    def waiting(self) -> list[Path]:
+    def list_waiting(self) -> list[Path]:
         return self._files(READY)
 
     def aside(self) -> list[Path]:
@@ -333,12 +333,12 @@ class Outbox:
     def deliver(self, send: Callable[[WaitingCall], str | None], until: float | None = None) -> int:
         """Sends what waits, oldest first, until the server cannot be reached. `send` says why an entry was refused for good, or None.
         With `until`, a moment of the monotonic clock, nothing more is begun after it. Returns how many were delivered."""
-        if not self.waiting():
+        if not self.list_waiting():
             return 0
         done = 0
         broken: list[tuple[Path, str]] = []
         with textfile.alone(self.place, until) as ours:
-            for file in self.waiting() if ours else ():
+            for file in self.list_waiting() if ours else ():
                 if until is not None and time.monotonic() >= until:
                     break
                 entry = _read(file)
@@ -422,7 +422,7 @@ class Team:
         asked, hidden = redacted_entry(name, arguments, self.project(directory), self._container)
         try:
             self.deliver(time.monotonic() + EARLIER)  # what was asked for before comes first
-            if self.outbox.waiting():
+            if self.outbox.list_waiting():
                 raise Unreachable("Earlier writes still wait to be delivered.")
             text, failed = self._send(asked)
             return (
@@ -432,7 +432,7 @@ class Team:
             ), failed
         except Unreachable as error:
             self.outbox.put(asked)
-            waiting = len(self.outbox.waiting())
+            waiting = len(self.outbox.list_waiting())
             said = f"Kept on this machine: {error.message} It is delivered once the server is reached again, exactly once ({waiting} waiting)."
             return said, False
 
@@ -451,7 +451,7 @@ class Team:
 
     def _notes(self) -> list[str]:
         notes = []
-        if waiting := len(self.outbox.waiting()):
+        if waiting := len(self.outbox.list_waiting()):
             notes.append(
                 f"Note: {waiting} write(s) of this machine still wait for the team's server."
             )

@@ -241,18 +241,18 @@ def outcome_lines(
     """What a new memory did to known ones, and what it may mean for others with the next step for each. `about` says in a
     few words what each known one tells, for people; models get it quoted."""
 
-    def named(id: str) -> str:
+    def name_memory(id: str) -> str:
         return f"{short[id]}: {about[id]}" if id in about else f"[{short[id]}]"
 
-    lines = [f"{indent}replaces {named(id)}" for id in outcome.supersedes]
-    lines += [f"{indent}settles {named(id)}" for id in outcome.settles]
+    lines = [f"{indent}replaces {name_memory(id)}" for id in outcome.supersedes]
+    lines += [f"{indent}settles {name_memory(id)}" for id in outcome.settles]
     for one in outcome.proposals:
         word = PROPOSED[one.relation]
         waits = one.reason == "less trusted" and steps is not PERSON_STEPS
         step = (WAITS if waits else steps[one.relation]).format(
             new=short[outcome.id], old=short[one.id]
         )
-        lines.append(f"{indent}may {word} {named(one.id)} ({one.reason}; {step})")
+        lines.append(f"{indent}may {word} {name_memory(one.id)} ({one.reason}; {step})")
     return lines
 
 

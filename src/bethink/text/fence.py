@@ -82,7 +82,9 @@ def new_marker() -> str:
 def fence_items(items: Sequence[Quote | str], marker: str, longest: int | None = None) -> str:
     """The items between the marks; a plain string is a heading. Cut to `longest` characters the marks still close."""
     opening, closing = f"<{TAG} {marker}>\n{NOTICE}\n", f"\n</{TAG} {marker}>"
-    body = "\n".join(one_line(item) if isinstance(item, str) else _shown(item) for item in items)
+    body = "\n".join(
+        one_line(item) if isinstance(item, str) else _render_quote(item) for item in items
+    )
     if longest is not None and len(opening) + len(body) + len(closing) > longest:
         room = max(0, longest - len(opening) - len(closing) - len(CUT))
         body = body[:room].rstrip() + CUT
@@ -95,7 +97,7 @@ def fence_text(text: str) -> str:
     return f"<{TAG} {marker}>\n{NOTICE}\n{lines(text)}\n</{TAG} {marker}>"
 
 
-def _shown(quote: Quote) -> str:
+def _render_quote(quote: Quote) -> str:
     origin = one_line(quote.origin)
     parts = [
         quote.kind,

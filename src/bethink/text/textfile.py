@@ -24,7 +24,7 @@ LARGEST = (
 def inside(root: Path, path: Path) -> Path:
     """Where a path of the project really leads. A link of a cloned repository may not lead to files elsewhere."""
     try:
-        real, top = resolved(root / path), root.resolve()
+        real, top = resolve(root / path), root.resolve()
     except (OSError, RuntimeError) as error:  # a circle of links
         raise InvalidInput(
             f"{path} cannot be followed: {error}.", "Mend or remove the link."
@@ -36,7 +36,7 @@ def inside(root: Path, path: Path) -> Path:
     return real
 
 
-def resolved(path: Path) -> Path:
+def resolve(path: Path) -> Path:
     """The file behind links. A circle of them is an OSError or a RuntimeError, also since Python 3.13, which returns the link."""
     real = path.resolve()
     if real.is_symlink():

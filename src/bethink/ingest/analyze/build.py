@@ -22,9 +22,9 @@ from bethink.ingest.analyze.tree import (
     as_table,
     clip,
     find_line,
-    finding,
     join_words,
     load_table,
+    make_finding,
     quote_code,
     unique,
 )
@@ -288,7 +288,7 @@ def _describe_manifest(manifest: Manifest) -> Finding:
     )
     lines = [item.line for item in manifest.dependencies] or [1]
     labels = unique(_find_choice(item.name)[1].partition(" (")[0] for item in manifest.runtime)
-    return finding(
+    return make_finding(
         path,
         (min(lines), max(lines)),
         "fact",
@@ -325,7 +325,7 @@ def _describe_choices(found: Sequence[Manifest]) -> Iterator[Finding]:
             for label, (name, path, line) in named.items()
         ]
         _, path, line = next(iter(named.values()))
-        yield finding(
+        yield make_finding(
             path,
             line,
             row["kind"],
@@ -370,7 +370,7 @@ def _describe_purpose(
     else:
         content = f"{row['lead']} {shown} in CI."
     first = (chosen or ci)[0]
-    return finding(
+    return make_finding(
         first.path,
         first.line,
         "pattern",
@@ -392,7 +392,7 @@ def _cite(one: Target) -> str:
 def _find_targets(tree: Tree) -> Iterator[Target]:
     for row in load_table("commands")["runner"]:
         read = _list_tasks if "tasks" in row else _match_tasks
-        for path in list(tree.named(*row["files"]))[:MOST_RUNNERS]:
+        for path in list(tree.find_named(*row["files"]))[:MOST_RUNNERS]:
             for name, call, runs, line in read(tree, path, row):
                 purpose = _find_purpose(name) if len(name) <= 60 else None
                 if purpose:
@@ -551,7 +551,7 @@ def _describe_ci(tree: Tree) -> Iterator[Finding]:
         first.setdefault(row["system"], (path, find_line(tree.lines(path), "jobs:")))
     for system, workflows in systems.items():
         more = f"; and {len(workflows) - 8} more workflows" if len(workflows) > 8 else ""
-        yield finding(
+        yield make_finding(
             *first[system],
             "pattern",
             "ci",

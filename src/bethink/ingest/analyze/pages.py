@@ -23,9 +23,9 @@ from bethink.ingest.analyze.tree import (
     as_strings,
     clip,
     count_words,
-    finding,
     first_sentence,
     load_table,
+    make_finding,
     pick_important,
     strip_markup,
     unique,
@@ -162,7 +162,7 @@ def _stem(path: str) -> str:
 
 def _find_pages(tree: Tree) -> Iterator[str]:
     seen_readme = False
-    for path in tree.suffixed(*PAGES):
+    for path in tree.find_suffixed(*PAGES):
         folder, readme = dirname(path).lower(), _stem(path) == "readme"
         if _patterns()["passed_over"].search(path.lower()) or _in_record_folder(path):
             continue
@@ -180,7 +180,7 @@ def _find_pages(tree: Tree) -> Iterator[str]:
 
 def _describe_purpose(tree: Tree) -> Iterator[Finding]:
     """What the project is: the title and the first paragraphs of its README that say anything."""
-    path = next(tree.named("readme", "readme.*"), "/")
+    path = next(tree.find_named("readme", "readme.*"), "/")
     found = page_of(tree, path).sections if "/" not in path else ()
     about = re.compile(r"(?i)about|what (?:is|does)|overview|introduction|description|why")
     for section in found[:4]:
@@ -208,7 +208,7 @@ def _tell_purpose(tree: Tree, path: str, title: str, told: Sequence[Block]) -> F
     text = " ".join(block.text for block in told)
     if count_words(stated) > 3 and stated.lower() not in text.lower() and len(text) < 400:
         text = f"{stated}. {text}"
-    return finding(
+    return make_finding(
         path,
         (told[0].lines[0], told[-1].lines[1]),
         "domain",
@@ -263,7 +263,7 @@ def _describe_section(path: str, section: BlockSection, topic: SectionTopic) -> 
         return []
     title = section.title.rstrip(":.") + (":\n" if body.startswith("- ") else ": ")
     return [
-        finding(
+        make_finding(
             path,
             (section.line, section.last_line),
             topic.kind,
@@ -311,7 +311,7 @@ def _describe_warnings(
             continue
         above = next(section for section in reversed(page.sections) if section.line <= line)
         where = f" ({above.title})" if above.title else ""
-        yield finding(
+        yield make_finding(
             path,
             (line, last),
             "gotcha",
@@ -325,7 +325,7 @@ def _describe_warnings(
 def _list_documentation(tree: Tree) -> Iterator[Finding]:
     """Which question is answered where: the pages of the documentation with their titles."""
     pages: list[tuple[str, str]] = []
-    for path in list(tree.suffixed(*PAGES))[: 3 * MOST_PAGES]:
+    for path in list(tree.find_suffixed(*PAGES))[: 3 * MOST_PAGES]:
         left_out = re.search(r"/(?:i18n|locales?)/|(?:^|/)(?:index|readme)\.", path.lower())
         if (
             _patterns()["documentation"].match(path.lower())
@@ -341,7 +341,7 @@ def _list_documentation(tree: Tree) -> Iterator[Finding]:
     shown = "; ".join(f"{first_sentence(title, 70)} ({path})" for path, title in pages[:24])
     more = f"; and {len(pages) - 24} more" if len(pages) > 24 else ""
     main = (path for path in tree.paths if re.fullmatch(r"(?i)docs?/(?:index|readme)\.\w+", path))
-    yield finding(
+    yield make_finding(
         next(main, pages[0][0]),
         1,
         "fact",
@@ -575,7 +575,7 @@ def _describe_record(tree: Tree, record: DecisionRecord, later: DecisionRecord |
         "superseded_by": tree.uri(later.path).removeprefix("analysis:") if later else None,
         "superseded_by_adr": later.number if later else None,
     }
-    made = finding(
+    made = make_finding(
         record.path,
         record.lines,
         "decision",

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.ingest.analyze.tree import Finding, Tree, finding, join_words, load_table, unique
+from bethink.ingest.analyze.tree import Finding, Tree, join_words, load_table, make_finding, unique
 from bethink.ingest.symbols import SourceText, find_matches, parse_source
 from bethink.types import Entity
 
@@ -101,7 +101,7 @@ def find_routes(tree: Tree) -> list[Route]:
     for language, row in rows["language"].items():
         family = row.get("like", language)
         rules = {**rows["language"][family], **row}
-        for file in tree.suffixed(*row["suffixes"]):
+        for file in tree.find_suffixed(*row["suffixes"]):
             if file not in known and re.search(rules["hint"], tree.text(file)):
                 read = RouteFile(file, tree.text(file), language, rules)
                 groups.setdefault(family, {})[file] = read
@@ -312,7 +312,7 @@ def _find_by_place(tree: Tree, rows: Sequence[Mapping[str, Any]]) -> Iterator[Ro
     """Routes of frameworks in which the place of a file is its path, and what it exports its methods."""
     for row in rows:
         pattern = re.compile(row["file"])
-        for file in tree.suffixed(".js", ".ts", ".jsx", ".tsx", ".mjs"):
+        for file in tree.find_suffixed(".js", ".ts", ".jsx", ".tsx", ".mjs"):
             place, text = pattern.search(file), tree.text(file)
             for export in re.finditer(row["exports"], text) if place else ():
                 named = [one for one in METHODS.split("|") if re.search(rf"['\"]{one}['\"]", text)]
@@ -444,7 +444,7 @@ def _describe_group(framework: str, group: Sequence[Route]) -> Finding:
     top = Counter(filter(None, (_find_subject(route.path) for route in group))).most_common(1)
     handlers = unique(route.handler for route in group if route.handler.isidentifier())
     where = f" in {first}" if len(files) == 1 else ""
-    return finding(
+    return make_finding(
         first,
         (min(lines), max(lines)),
         "architecture",
@@ -473,7 +473,7 @@ def _describe_all(framework: str, found: Sequence[Route]) -> Finding:
     shown = [f"{segment} ({count}, {files[segment]})" for segment, count in counts.most_common()]
     first = min(found, key=lambda route: (route.file.count("/"), route.file, route.line))
     total = f"{len(found)} routes in {len({route.file for route in found})} files"
-    return finding(
+    return make_finding(
         first.file,
         first.line,
         "architecture",

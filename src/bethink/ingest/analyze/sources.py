@@ -20,10 +20,10 @@ from bethink.ingest.analyze.tree import (
     as_string,
     clip,
     count_words,
-    finding,
     first_sentence,
     join_words,
     load_table,
+    make_finding,
     pick_important,
     strip_markup,
 )
@@ -67,7 +67,7 @@ class Description(NamedTuple):
 def _describe_folders(tree: Tree) -> Iterator[Finding]:
     about = _find_folder_descriptions(tree)
     modules: dict[str, list[Description]] = {}
-    for path in tree.suffixed(*SOURCES):
+    for path in tree.find_suffixed(*SOURCES):
         own = None if path.startswith(".") else _read_own_words(tree, path)
         if own and _HEADS.fullmatch(basename(path)):
             about.setdefault(dirname(path), own._replace(text=first_sentence(own.text, 240)))
@@ -100,7 +100,7 @@ def _find_folder_descriptions(tree: Tree) -> dict[str, Description]:
     """Folders that a README of their own or the description in their manifest describes."""
     about: dict[str, Description] = {}
     elsewhere = re.compile(r"(?:docs?|documentation)(?:/|$)|\.|$")
-    for path in tree.named("readme.md", "readme.rst"):
+    for path in tree.find_named("readme.md", "readme.rst"):
         folder = dirname(path)
         if folder.count("/") < 3 and not elsewhere.match(folder):
             texts = (
@@ -131,7 +131,7 @@ def _describe_folder(
     if len(modules) > MOST_MODULES:
         lines[MOST_MODULES:] = [f"- and {len(modules) - MOST_MODULES} more"]
     cited = about or modules[0]
-    return finding(
+    return make_finding(
         cited.path,
         cited.line,
         "component",
@@ -166,7 +166,7 @@ def _describe_interfaces(tree: Tree) -> Iterator[Finding]:
         file = files[0]
         shown = [_cite(export, file, at < DESCRIBED) for at, export in enumerate(exports)]
         inside = [export.line for export in exports if export.file == file] or [1]
-        yield finding(
+        yield make_finding(
             file,
             (min(inside), max(inside)),
             "component",
@@ -180,7 +180,7 @@ def _describe_interfaces(tree: Tree) -> Iterator[Finding]:
 
 def _find_entry_points(tree: Tree) -> Iterator[tuple[str, list[str]]]:
     """The packages of the project by name, each with the files that tell what it exports."""
-    for path in tree.named("__init__.py"):
+    for path in tree.find_named("__init__.py"):
         folder = dirname(path)
         if folder and f"{dirname(folder)}/__init__.py".lstrip("/") not in tree:
             yield basename(folder), [path]
@@ -192,7 +192,7 @@ def _find_entry_points(tree: Tree) -> Iterator[tuple[str, list[str]]]:
 def _find_entry_files(tree: Tree, manifest: Manifest) -> list[str]:
     folder = dirname(manifest.path)
     if basename(manifest.path) == "go.mod":
-        own = [path for path in tree.suffixed(".go") if dirname(path) == folder]
+        own = [path for path in tree.find_suffixed(".go") if dirname(path) == folder]
         return [path for path in own if not re.search(r"(?m)^package main\b", tree.text(path))]
     guesses = ["src/lib.rs"] if manifest.language == "Rust" else []
     if basename(manifest.path) == "package.json":
@@ -279,7 +279,7 @@ def _describe_remarks(tree: Tree) -> Iterator[Finding]:
     opening = re.compile(table["opening"].replace("WORDS", "|".join(weights)))
     idle = re.compile(table["idle"])
     found: list[Finding] = []
-    for path in tree.suffixed(*table["suffixes"]):
+    for path in tree.find_suffixed(*table["suffixes"]):
         text = tree.text(path)
         own: list[Finding] = []
         for match in opening.finditer(text) if any(word in text for word in weights) else ():
@@ -287,7 +287,7 @@ def _describe_remarks(tree: Tree) -> Iterator[Finding]:
             said = " ".join(line.strip("#/*-;! \t") for line in lines)
             if count_words(said) >= SHORTEST_REMARK and not idle.search(said.lower()):
                 line = text.count("\n", 0, match.start("word")) + 1
-                one = finding(
+                one = make_finding(
                     path,
                     (line, line + len(lines) - 1),
                     "gotcha",

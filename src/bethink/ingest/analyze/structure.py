@@ -23,9 +23,9 @@ from bethink.ingest.analyze.tree import (
     as_strings,
     as_table,
     find_line,
-    finding,
     join_words,
     load_table,
+    make_finding,
     quote_code,
     unique,
 )
@@ -35,7 +35,9 @@ MOST_IMAGES, MOST_COMPOSED, MOST_PER_SIGN, MOST_PATTERNS = 4, 3, 2, 8  # set by 
 COMPOSE = ("docker-compose*.y*ml", "compose.y*ml", "compose.*.y*ml")
 DOCKERFILES = ("dockerfile", "dockerfile.*", "*.dockerfile", "containerfile")
 _STEP = re.compile(r"(?mi)^[ \t]{0,8}(FROM|EXPOSE|CMD|ENTRYPOINT)[ \t]++([^\n]{1,400})")
-_pattern = partial(finding, kind="architecture", tag="pattern", importance=6, section="Structure")
+_pattern = partial(
+    make_finding, kind="architecture", tag="pattern", importance=6, section="Structure"
+)
 
 
 def analyze(tree: Tree) -> Iterator[Finding]:
@@ -89,7 +91,7 @@ def _describe_sign(
         newest=newest.removeprefix(f"{place}/"),
     )
     tag = row.get("tag", "pattern")
-    return finding(
+    return make_finding(
         newest if "{newest}" in row["content"] else path,
         line,
         row.get("kind", "architecture"),
@@ -107,7 +109,7 @@ def _count_each(counts: Counter[str]) -> list[str]:
 
 
 def _describe_images(tree: Tree) -> Iterator[Finding]:
-    names = [path for path in tree.named(*DOCKERFILES) if not path.endswith((".md", "ignore"))]
+    names = [path for path in tree.find_named(*DOCKERFILES) if not path.endswith((".md", "ignore"))]
     for path in names[:MOST_IMAGES]:
         text = tree.text(path)
         steps = [
@@ -132,7 +134,7 @@ def _describe_images(tree: Tree) -> Iterator[Finding]:
             f"exposes port {join_words(ports, 4)}" if ports else "",
             f"starts {quote_code(' '.join(starts[-2:]))}" if starts else "",
         ]
-        yield finding(
+        yield make_finding(
             path,
             (steps[0][0], steps[-1][0]),
             "architecture",
@@ -151,14 +153,14 @@ def _join_command(value: str) -> str:
 
 def _describe_services(tree: Tree) -> Iterator[Finding]:
     """The services of each compose file; and that they are separate ones, where it builds several."""
-    for path in list(tree.named(*COMPOSE))[:MOST_COMPOSED]:
+    for path in list(tree.find_named(*COMPOSE))[:MOST_COMPOSED]:
         found = as_table(tree.table(path, "yaml"), "services").items()
         services = {str(name): as_table(one) for name, one in found if as_table(one)}
         lines = tree.lines(path)
         first = find_line(lines, "services:")
         shown = [_describe_service(name, service) for name, service in services.items()]
         if shown:
-            yield finding(
+            yield make_finding(
                 path,
                 (first, max(find_line(lines, f"{name}:", first) for name in services)),
                 "architecture",

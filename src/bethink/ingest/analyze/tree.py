@@ -50,7 +50,7 @@ class Finding(NamedTuple):
     passage: Passage
 
 
-def finding(
+def make_finding(
     path: str,
     lines: tuple[int, int] | int,
     kind: str,
@@ -131,7 +131,7 @@ class Tree:
         """The paths that speak for the project."""
         return tuple(path for path in self.paths if not is_aside(path))
 
-    def named(self, *patterns: str) -> Iterator[str]:
+    def find_named(self, *patterns: str) -> Iterator[str]:
         """The project's own files with such a name, shallow ones first."""
         return (
             path
@@ -139,7 +139,7 @@ class Tree:
             if any(fnmatchcase(basename(path).lower(), pattern) for pattern in patterns)
         )
 
-    def suffixed(self, *suffixes: str) -> Iterator[str]:
+    def find_suffixed(self, *suffixes: str) -> Iterator[str]:
         return (path for path in self.own if path.endswith(suffixes))
 
     def text(self, path: str) -> str:

@@ -138,7 +138,7 @@ class Database:
         self.closed = True
         self.drop()
 
-    def setting(self, who: Who) -> tuple[str, str, str, str]:
+    def _session_settings(self, who: Who) -> tuple[str, str, str, str]:
         return (
             "" if who.tenant is None else str(who.tenant),
             who.person,
@@ -152,7 +152,7 @@ class Database:
         def once() -> list[Any]:
             with self.connection() as connection:
                 with connection.pipeline():
-                    connection.execute(SETUP, self.setting(who))
+                    connection.execute(SETUP, self._session_settings(who))
                     cursor = connection.execute(sql.encode(), values)
                 return cursor.fetchall()
 
@@ -165,7 +165,7 @@ class Database:
         with self.connection() as connection:
             with connection.pipeline():
                 connection.execute("BEGIN")
-                connection.execute(SETUP, self.setting(who))
+                connection.execute(SETUP, self._session_settings(who))
             try:
                 yield connection
                 _commit(connection)
@@ -454,7 +454,7 @@ def _extension_schema(connection: psycopg.Connection[Any], name: str) -> str:
         "SELECT quote_ident(n.nspname), e.extversion FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
     ).fetchone()
     if row is None:
-        raise _missing(name)
+        raise _missing_extension(name)
     if tuple(int(part) for part in row[1].split(".")[:2]) < OLDEST_VECTOR:
         raise StoreError(
             f"{name} has pgvector {row[1]}; 0.8 is the oldest that will do.",
@@ -463,7 +463,7 @@ def _extension_schema(connection: psycopg.Connection[Any], name: str) -> str:
     return str(row[0])
 
 
-def _missing(name: str) -> StoreError:
+def _missing_extension(name: str) -> StoreError:
     return StoreError(
         f"{name} lacks the extension pgvector.",
         "Install pgvector 0.8 or later on the server, then: CREATE EXTENSION vector;",
@@ -502,7 +502,7 @@ def _create_schema(connection: psycopg.Connection[Any], name: str) -> None:
         if not connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone():
             connection.execute("CREATE EXTENSION vector")
     except (errors.FeatureNotSupported, errors.UndefinedFile) as error:
-        raise _missing(name) from error
+        raise _missing_extension(name) from error
     except errors.InsufficientPrivilege as error:
         raise StoreError(
             f"{name} lacks the extension pgvector, and this role may not add it.",

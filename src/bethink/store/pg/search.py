@@ -22,7 +22,7 @@ LARGEST = 700_000  # bytes of a text's words; PostgreSQL takes one megabyte
 GAP = 5  # positions between two columns, so that no phrase reaches over
 
 
-def lexed_memory(
+def lex_memory(
     mark: str, content: str, summary: str, section: str | None, tags: str
 ) -> tuple[str, list[str]]:
     """A memory's words as the index takes them, and those that are counted."""
@@ -30,7 +30,7 @@ def lexed_memory(
     found = {column: words.tokenize(text) if text else [] for column, text in texts.items()}
     columns = [(mark, LABELS[column], found[column]) for column in LABELS]
     columns.append((of_summary(mark), "B", found["summary"]))
-    return lexed(columns), [*found["content"], *found["section"], *found["tags"]]
+    return lex_columns(columns), [*found["content"], *found["section"], *found["tags"]]
 
 
 def mark(tenant: int, scope: int) -> str:
@@ -45,17 +45,17 @@ def of_summary(mark: str) -> str:
 
 
 def topic(mark: str, name: str, summary: str) -> str:
-    return lexed([(mark, "A", words.tokenize(name)), (mark, "B", words.tokenize(summary))])
+    return lex_columns([(mark, "A", words.tokenize(name)), (mark, "B", words.tokenize(summary))])
 
 
-def lexed(columns: Sequence[tuple[str, str, Sequence[str]]]) -> str:
+def lex_columns(columns: Sequence[tuple[str, str, Sequence[str]]]) -> str:
     """A tsvector of columns, each with its mark and its label: each lexeme with its places."""
     places: dict[str, list[str]] = {}
     size, at = 0, 0
     for mark, label, tokens in columns:
         for word in tokens:
             at += 1
-            name = bounded(mark, word)
+            name = bound_word(mark, word)
             held = places.get(name)
             if held is None:
                 size += len(name) + 12
@@ -67,11 +67,11 @@ def lexed(columns: Sequence[tuple[str, str, Sequence[str]]]) -> str:
                 held.append(f"{min(at, FARTHEST)}{label}")
         at += GAP
     return " ".join(
-        f"{_quoted(name)}:{','.join(dict.fromkeys(held))}" for name, held in places.items()
+        f"{_quote(name)}:{','.join(dict.fromkeys(held))}" for name, held in places.items()
     )
 
 
-def bounded(mark: str, word: str) -> str:
+def bound_word(mark: str, word: str) -> str:
     raw = word.encode("utf-8", "replace")
     if len(raw) > LONGEST:
         word = (
@@ -80,7 +80,7 @@ def bounded(mark: str, word: str) -> str:
     return mark + word
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
@@ -95,7 +95,7 @@ def expression(query: Query, marks: Sequence[str]) -> str | None:
             return _boolean(query.expression, mark)
         return " | ".join(dict.fromkeys(filter(None, (term(one, mark) for one in query.terms))))
 
-    return _joined([within(mark) for mark in marks])
+    return _join_parts([within(mark) for mark in marks])
 
 
 def topics(query: Query, marks: Sequence[str]) -> str | None:
@@ -105,7 +105,7 @@ def topics(query: Query, marks: Sequence[str]) -> str | None:
         for one in query.terms
         if one.column in (None, "content", "summary")
     ]
-    return _joined(
+    return _join_parts(
         [
             " | ".join(dict.fromkeys(filter(None, (term(one, mark) for one in asked))))
             for mark in marks
@@ -117,7 +117,7 @@ def terms(query: Query, marks: Sequence[str]) -> list[tuple[str, list[int]]]:
     """Each searchable piece of a question over some scopes, with the hashes of its words."""
     found: dict[str, list[int]] = {}
     for one in query.terms:
-        asked = _joined([term(one, mark) for mark in marks])
+        asked = _join_parts([term(one, mark) for mark in marks])
         if asked:
             found.setdefault(asked, [words.hash_word(word) for word in _tokens(one)])
     return list(found.items())
@@ -128,7 +128,7 @@ def leaves(query: Query) -> list[str]:
     return list(words.query_words(query).lexemes)
 
 
-def _joined(parts: Sequence[str]) -> str | None:
+def _join_parts(parts: Sequence[str]) -> str | None:
     return " | ".join(f"({part})" for part in parts if part) or None
 
 
@@ -164,7 +164,7 @@ def _phrase(tokens: Sequence[str], mark: str, labels: str, prefix: bool) -> str:
         ("*" if prefix and at == len(tokens) else "") + labels for at in range(1, len(tokens) + 1)
     ]
     pieces = [
-        _quoted(bounded(mark, word)) + (f":{sign}" if sign else "")
+        _quote(bound_word(mark, word)) + (f":{sign}" if sign else "")
         for word, sign in zip(tokens, signs, strict=True)
     ]
     return f"({' <-> '.join(pieces)})" if len(pieces) > 1 else "".join(pieces)
@@ -274,7 +274,7 @@ WHERE p.scope = ANY(%s) GROUP BY p.id, p.key ORDER BY score DESC, p.key LIMIT %s
 INDEXED = (384, 768, 1024, 1536, 3072)  # sizes of vectors that the migration made an index for
 
 
-def _named(sql: str, filter: str, values: Sequence[Any]) -> tuple[str, dict[str, Any]]:
+def _bind_filter(sql: str, filter: str, values: Sequence[Any]) -> tuple[str, dict[str, Any]]:
     """Puts a filter, whose parameters are marked with `?`, into a statement with named ones."""
     parts = filter.split("?")
     named = "".join(f"{part}%(f{at})s" for at, part in enumerate(parts[:-1])) + parts[-1]
@@ -300,8 +300,8 @@ def keyword(
     if asked is None:
         return []
     counted = leaves(query)
-    sql, values = _named(BY_EXPRESSION, *filter)
-    lexemes = [bounded(mark, word) for mark in marks for word in counted]
+    sql, values = _bind_filter(BY_EXPRESSION, *filter)
+    lexemes = [bound_word(mark, word) for mark in marks for word in counted]
     hashes = [words.hash_word(word) for _ in marks for word in counted]
     return run(sql, {**values, **given, "query": asked, "lexemes": lexemes, "hashes": hashes})
 
@@ -315,7 +315,7 @@ def _find_by_words(
     """Memories by the weight of their words; none where hidden ones crowd out the rest: the slow way looks behind them."""
     if not pieces:
         return []
-    sql, values = _named(BY_WORDS, *filter)
+    sql, values = _bind_filter(BY_WORDS, *filter)
     limit = given["limit"]
     asked = {
         "queries": [one for one, _ in pieces],
@@ -349,8 +349,8 @@ def nearest(
         if indexed
         else ""
     )
-    open_sql, values = _named(NEAREST.replace("{indexed}", order), *filter)
-    narrow_sql, _ = _named(NARROW.replace("{indexed}", order), *filter)
+    open_sql, values = _bind_filter(NEAREST.replace("{indexed}", order), *filter)
+    narrow_sql, _ = _bind_filter(NARROW.replace("{indexed}", order), *filter)
     given = {
         **values,
         "model": model,
@@ -380,7 +380,7 @@ def keyword_topics(
     asked = topics(query, marks)
     if asked is None:
         return []
-    counted = [bounded(mark, word) for mark in marks for word in leaves(query)]
+    counted = [bound_word(mark, word) for mark in marks for word in leaves(query)]
     inside = list(scopes)
     return run(TOPICS, (asked, inside, counted, inside, limit))
 

@@ -518,8 +518,8 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
         return
     has_files = name not in ("hashing", "http")
     try:
-        if has_files and not models.installed(name):
-            raise models.missing(name)
+        if has_files and not models.is_installed(name):
+            raise models.missing_model(name)
         if has_files and deep:
             models.verify(name)
         model = fingerprint(memory.config, WINDOW)

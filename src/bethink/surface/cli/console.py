@@ -284,7 +284,7 @@ def open_memory(args: Namespace, make: bool = False) -> Iterator[Bethink]:
     told: list[bool] = []
     with Bar(args, "fetching the embedding model", size) as bar:
 
-        def fetching(done: int, total: int | None) -> None:
+        def show_fetch(done: int, total: int | None) -> None:
             if not told and not bar.shown and not args.quiet:
                 talk(WAIT)
             told.append(True)
@@ -301,7 +301,7 @@ def open_memory(args: Namespace, make: bool = False) -> Iterator[Bethink]:
             actor=actor,
             trust=TRUST[actor.partition(":")[0]],
             clock=clock,
-            on_pull=fetching,
+            on_pull=show_fetch,
         ) as memory:
             for warning in memory.config.warnings:
                 warn(args, warning)

@@ -389,7 +389,7 @@ def plan_project(args: Namespace, project: Project, settings: Config) -> InitRep
         taken.append(PartReport(part, "planned", reason=f"would look at {number}"))
     list_documentation(args, project, settings)
     usual = own if local else config.data_directory() / "memory.db"
-    database = config.masked(settings.database) or str(usual)
+    database = config.mask_password(settings.database) or str(usual)
     notes = find_notes(args, project, settings, local)
     return InitReport(project, database, local, steps, taken, notes, dry=True)
 

@@ -112,12 +112,12 @@ def change(args: Namespace, path: Path) -> Result:
             "`bethink config` shows what each setting is for.",
         ) from None
     edit_file(args, path, key, value)
-    masked = configuration.masked(value)
+    masked = configuration.mask_password(value)
     warnings = []
     try:
         now = settings(args)
         if now.origins.get(key) != str(path):
-            still = as_typed(configuration.masked(getattr(now, key)))
+            still = as_typed(configuration.mask_password(getattr(now, key)))
             warnings = [f"{now.origins.get(key)} sets {key} too, and wins: it is still {still}."]
     except ConfigError as error:
         warnings = [error.message]
@@ -145,7 +145,7 @@ def edit_file(args: Namespace, path: Path, key: str, value: Any) -> bool:
         real = (
             textfile.inside(project(args).root, path)
             if args.project_file
-            else textfile.resolved(path)
+            else textfile.resolve(path)
         )
     except OSError as error:
         raise BethinkError(f"{path} cannot be followed: {error.strerror}.") from error

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
-    from bethink.features.sync import Peer, Report
+    from bethink.features.sync import Peer, SyncReport
     from bethink.types import Memory
 
 MARKDOWN = (".md", ".markdown", ".mdx")
@@ -305,7 +305,7 @@ def sync(args: Namespace, memory: Bethink) -> Result:
             "Which team is not said.",
             "bethink sync --with https://memory.example, or bethink config team …",
         )
-    reports: list[Report] = []
+    reports: list[SyncReport] = []
     with open_peer(args, memory, team) as peer_of:
         for here, there, name in synced_scopes(args, memory):
             file = state_file(memory, team, here, there)
@@ -368,7 +368,7 @@ def state_file(memory: Bethink, team: str, here: str, there: str) -> Path:
     return data_directory() / "sync" / f"{name}.json"
 
 
-def sync_result(memory: Bethink, reports: list[Report]) -> Result:
+def sync_result(memory: Bethink, reports: list[SyncReport]) -> Result:
     value: dict[str, Any] = {
         name: sum(getattr(report, name) for report in reports) for name in (*SYNC_WORDS, "links")
     }

@@ -193,7 +193,7 @@ class Watch:
             return
         started, status = time.perf_counter(), 0
 
-        async def sending(message: Message) -> None:
+        async def send_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -206,13 +206,13 @@ class Watch:
 
         self.measured.running += 1
         try:
-            await self.app(scope, receive, sending)
+            await self.app(scope, receive, send_headers)
         except Exception:
             log.exception("A request failed")
             if status:
                 raise
             failed = problem(500, "The server could not do this.", "Its log says why.")
-            await failed(scope, receive, sending)
+            await failed(scope, receive, send_headers)
         finally:
             self.measured.running -= 1
             self._note(scope, status, time.perf_counter() - started)

@@ -283,15 +283,15 @@ class Checkup:
                 finally:
                     process.kill()
                     self.doctors.remove(process)
-            findings = [_finding(one) for one in json.loads(output)]
+            findings = [_describe_finding(one) for one in json.loads(output)]
         except (OSError, ValueError, TypeError, KeyError, subprocess.TimeoutExpired) as error:
             log.warning("doctor did not answer: %s", error)
             silent = {"check": "doctor", "message": "did not answer", "fix": "bethink doctor"}
-            findings = [_finding({**silent, "ok": False})]
+            findings = [_describe_finding({**silent, "ok": False})]
         return Checked(datetime.now(UTC), tuple(findings))
 
 
-def _finding(one: dict[str, Any]) -> dict[str, Any]:
+def _describe_finding(one: dict[str, Any]) -> dict[str, Any]:
     texts = {
         name: str(one.get(name) or "")[:LONGEST_FINDING] for name in ("check", "message", "fix")
     }

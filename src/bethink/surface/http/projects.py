@@ -187,7 +187,7 @@ class Projects(Keeper):
     def view(self, access: Access, actor: str, trust: int, meaning: bool = False) -> View:
         """The memory that a request is about, as its caller sees it."""
         caller = access.caller
-        opened = self._opened_for(self._place(access))
+        opened = self._open_for(self._place(access))
         memory = cast(View, opened.memory)
         if meaning and not opened.ready.wait(PATIENCE):
             fresh = View(
@@ -208,7 +208,7 @@ class Projects(Keeper):
 
     def list_visible(self, caller: Caller) -> list[tuple[str, str, str | None]]:
         """The projects and containers that a caller may name: scope, name, and the folder where that is theirs to know."""
-        known = self._known(caller)
+        known = self._list_scopes(caller)
         granted = {grant.scope: grant for grant in caller.projects or ()}
         scopes = dict.fromkeys(
             [*granted, *([self.home.scope] if caller.sees(self.home.scope) else []), *known]
@@ -226,7 +226,7 @@ class Projects(Keeper):
             if scope != PERSONAL and caller.sees(scope)
         ]
 
-    def _known(self, caller: Caller) -> dict[str, str]:
+    def _list_scopes(self, caller: Caller) -> dict[str, str]:
         """Scope → name of everything in the caller's part of the database. Numbers come with the names and take a while, so both are kept."""
         store, whose = self.store_of(caller), (caller.tenant, caller.person)
         scopes = tuple(store.scopes())
@@ -240,7 +240,7 @@ class Projects(Keeper):
     def store_of(self, caller: Caller, store: Store | None = None) -> Store:
         """The store as a caller sees it: a database that several tenants share has one for each of their people."""
         store = self.base.store if store is None else store
-        acting = getattr(store, "acting", None)
+        acting = getattr(store, "act_as", None)
         whose = (caller.tenant or getattr(store, "name", ""), caller.person)
         if acting is None or whose == (getattr(store, "name", ""), getattr(store, "person", "")):
             return store
@@ -271,7 +271,7 @@ class Projects(Keeper):
     def _place(self, access: Access) -> Place:
         for name in (access.project, access.container):
             check_name(name)
-        project, container = self._named(access), access.container
+        project, container = self._choose_project(access), access.container
         if container is None and access.project is None and project.scope == self.home.scope:
             container = self._container
         place = self._places.get((project, container))
@@ -284,19 +284,21 @@ class Projects(Keeper):
             place = self._places[project, container] = Place(project, container, config)
         return place
 
-    def _named(self, access: Access) -> Project:
+    def _choose_project(self, access: Access) -> Project:
         """The project that a request names; by default the one that its token is for, or the server's own."""
         caller, name = access.caller, access.project
         if name is None:
             if caller.sees(self.home.scope):
-                return self._granted(caller, str(self.home.root), self.home.scope, self.home.name)
+                return self._find_granted(
+                    caller, str(self.home.root), self.home.scope, self.home.name
+                )
             grants = caller.projects or ()
             if len(grants) != 1:
                 raise InvalidInput(
                     "Which project is not said, and the token is for several.",
                     "Add ?project=NAME; GET /api/v1/projects lists them.",
                 )
-            return self._granted(caller, grants[0].root, grants[0].scope, grants[0].name)
+            return self._find_granted(caller, grants[0].root, grants[0].scope, grants[0].name)
         if name.startswith(BY_NAME):
             return self._of_team(caller, name.removeprefix(BY_NAME))
         listed = [one for one in self.list_visible(caller) if one[0].startswith("project:")]
@@ -309,9 +311,13 @@ class Projects(Keeper):
                 )
             if matches:
                 scope, known, folder = matches[0]
-                return self._granted(caller, folder, scope, known)
+                return self._find_granted(caller, folder, scope, known)
         found = None if caller.tenant else self._at(name)
-        if found is not None and caller.sees(found.scope) and found.scope in self._known(caller):
+        if (
+            found is not None
+            and caller.sees(found.scope)
+            and found.scope in self._list_scopes(caller)
+        ):
             return found
         raise NotFound(
             f"There is no project '{name[:200]}' here.",
@@ -329,7 +335,7 @@ class Projects(Keeper):
             )
         return Project(NOWHERE, NOWHERE, scope.removeprefix("project:"), plain)
 
-    def _granted(self, caller: Caller, folder: str | None, scope: str, name: str) -> Project:
+    def _find_granted(self, caller: Caller, folder: str | None, scope: str, name: str) -> Project:
         """A project by its folder, if that is still the same project; otherwise by its identity alone. Tokens of a team's database name
         folders of whichever machine made them: of this one's they open the server's own, and only for its own tenant."""
         if caller.tenant:
@@ -358,18 +364,18 @@ class Projects(Keeper):
     # Opening
 
     def _base(self) -> Opened:
-        return self._held((), self.home, None)
+        return self._open_own_store((), self.home, None)
 
     def _open(self, directory: Path | None) -> Opened:
         return self._base()
 
-    def _opened_for(self, place: Place) -> Opened:
+    def _open_for(self, place: Place) -> Opened:
         held = self._base()
         if not _same_database(place, self.home, held.memory.config) or _model(
             place.config
         ) != _model(held.memory.config):
             # By what is opened and not by who asks: names of projects come from outside, and any number of them may share it.
-            held = self._held(
+            held = self._open_own_store(
                 (locate_database(place.config, place.project), *_model(place.config)),
                 place.project,
                 place.config,
@@ -382,7 +388,9 @@ class Projects(Keeper):
         )
         return held._replace(memory=memory)
 
-    def _held(self, key: Sequence[Any], project: Project, config: Config | None) -> Opened:
+    def _open_own_store(
+        self, key: Sequence[Any], project: Project, config: Config | None
+    ) -> Opened:
         """A memory with a store of its own, opened once."""
         with self._lock:
             held = self._kept.get(key)

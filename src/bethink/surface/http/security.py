@@ -308,7 +308,7 @@ class Admission(NamedTuple):
             )
         scheme, _, secret = given[0].partition(" ")
         if len(given) > 1 or scheme.lower() != "bearer" or not secret.strip():
-            raise _unauthorized("The Authorization header is not of the form `Bearer TOKEN`.")
+            raise _refuse_token("The Authorization header is not of the form `Bearer TOKEN`.")
         secret = secret.strip()
         mine = bool(self.session) and hmac.compare_digest(
             self.session, tokens.digest(secret[: tokens.LONGEST])
@@ -319,7 +319,7 @@ class Admission(NamedTuple):
         state = found.state(self.clock()) if found else "unknown"
         if found is None or state != "active":
             wrong = WrongToken if found is None else Refusal
-            raise _unauthorized(
+            raise _refuse_token(
                 "The token is not known." if found is None else f"The token is {state}.", wrong
             )
         return Caller(
@@ -340,7 +340,7 @@ class Admission(NamedTuple):
         return name in self.hosts or (self.addresses and is_address(name))
 
 
-def _unauthorized(message: str, kind: type[Refusal] = WrongToken) -> Refusal:
+def _refuse_token(message: str, kind: type[Refusal] = WrongToken) -> Refusal:
     headers = {"WWW-Authenticate": 'Bearer realm="bethink", error="invalid_token"'}
     return kind(
         401,

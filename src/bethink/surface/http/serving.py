@@ -206,7 +206,7 @@ def keep_note(address: str, port: int, session: str) -> Iterator[None]:
         ) from error
     try:
         with stream:
-            _held(stream)  # until this process ends, however it ends
+            _lock_file(stream)  # until this process ends, however it ends
             yield
     finally:
         with suppress(OSError):  # another server's note may be in the folder
@@ -217,10 +217,10 @@ def keep_note(address: str, port: int, session: str) -> Iterator[None]:
 def still_runs(note: Path) -> bool:
     """Whether the server of a note lives. By now its port may be anybody's, who must get neither its token nor a ticket."""
     with note.open("rb") as stream:
-        return not _held(stream, sharing=True)
+        return not _lock_file(stream, sharing=True)
 
 
-def _held(stream: IO[Any], sharing: bool = False) -> bool:
+def _lock_file(stream: IO[Any], sharing: bool = False) -> bool:
     """Whether this process could lock a file. Where there are no locks it could not."""
     try:
         import fcntl

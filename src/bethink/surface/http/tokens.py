@@ -311,7 +311,7 @@ class SharedTokens(Tokens):
         return meant._replace(revoked=meant.revoked or now)
 
     def mark_used(self, token: str, tenant: str, day: str) -> None:
-        store = self._store if tenant in ("", self._store.name) else self._store.acting(tenant, "")
+        store = self._store if tenant in ("", self._store.name) else self._store.act_as(tenant, "")
         self._rows.mark_token_used(store, token, day)
 
     def close(self) -> None:

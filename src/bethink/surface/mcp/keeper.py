@@ -115,10 +115,10 @@ class Keeper:
     def warm_up(self) -> None:
         """Opens the model and reads the vectors before somebody asks, in a thread of its own. Only the first time."""
         if self._warm is None:
-            self._warm = threading.Thread(target=self._warmed, name="bethink-warm", daemon=True)
+            self._warm = threading.Thread(target=self._warm_up, name="bethink-warm", daemon=True)
             self._warm.start()
 
-    def _warmed(self) -> None:
+    def _warm_up(self) -> None:
         try:
             opened = self._open(self.directory)
             if opened.ready.wait(PATIENCE) and opened.memory.embedder is not None:

@@ -120,9 +120,9 @@ def check_path(path: str) -> str:
     try:
         plain = unquote_to_bytes(path).decode("utf-8")
     except UnicodeDecodeError:
-        raise _refused(path, "it is no UTF-8") from None
+        raise _refuse(path, "it is no UTF-8") from None
     if why := _unfit(plain):
-        raise _refused(path, why)
+        raise _refuse(path, why)
     return plain
 
 
@@ -140,7 +140,7 @@ def _unfit(path: str) -> str | None:
     return None
 
 
-def _refused(path: str, why: str) -> InvalidInput:
+def _refuse(path: str, why: str) -> InvalidInput:
     shown = "".join(character if character.isprintable() else "�" for character in path[:200])
     return InvalidInput(
         f"The path '{shown}' is refused: {why}.", "resources/list names the knowledge files."

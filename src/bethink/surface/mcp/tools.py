@@ -78,14 +78,14 @@ def find_spread(memory: Bethink, query: str, limit: int, **how: Any) -> Answer:
     cap = max(CAP, limit // 3)
     answer = memory.search(query, limit=limit, **how)
     for wider in WIDER:
-        if not _crowded(answer.hits, cap) or answer.total <= len(answer.hits):
+        if not _is_crowded(answer.hits, cap) or answer.total <= len(answer.hits):
             break
         looked = memory.search(query, limit=limit * wider, **how)
         answer = looked._replace(hits=tuple(spread(looked.hits, cap)[:limit]))
     return answer
 
 
-def _crowded(hits: Sequence[Hit], cap: int) -> bool:
+def _is_crowded(hits: Sequence[Hit], cap: int) -> bool:
     sources = Counter(hit.memory.source for hit in hits if hit.memory.trust <= TRUST["import"])
     return any(number > cap for number in sources.values())
 
@@ -169,13 +169,13 @@ def _outcome_line(
 
 
 def get_memories(memory: Bethink, given: Arguments) -> str:
-    ids, missing = _resolved(memory, given["ids"])
+    ids, missing = _resolve(memory, given["ids"])
     memory.touch(ids)
     items = quote_memories(memory, memory.store.get(ids), given.get("max_tokens", 8000))
     return quote_items(items, missing, given.get("max_tokens", 8000))
 
 
-def _resolved(memory: Bethink, prefixes: Sequence[str]) -> tuple[list[str], list[str]]:
+def _resolve(memory: Bethink, prefixes: Sequence[str]) -> tuple[list[str], list[str]]:
     """Full ids, and a sentence about each that could not be found. None at all is an error."""
     ids: dict[str, None] = {}
     missing = []
@@ -211,7 +211,7 @@ def update_memory(memory: Bethink, given: Arguments) -> str:
 
 
 def forget_memories(memory: Bethink, given: Arguments) -> str:
-    ids, missing = _resolved(memory, given["ids"])
+    ids, missing = _resolve(memory, given["ids"])
     known = {one.id: one for one in memory.store.get(ids)}
     short = memory.store.abbreviate(ids)
     done = memory.forget(*ids, asked=state.is_forgetting_asked(memory.project.root))
@@ -227,7 +227,7 @@ def forget_memories(memory: Bethink, given: Arguments) -> str:
 
 def rate_memories(memory: Bethink, given: Arguments) -> str:
     ratings: list[Arguments] = given["ratings"]
-    ids, missing = _resolved(memory, [rating["id"] for rating in ratings])
+    ids, missing = _resolve(memory, [rating["id"] for rating in ratings])
     values: dict[str, float] = {}
     for rating in ratings:
         with suppress(BethinkError):  # told by `missing`

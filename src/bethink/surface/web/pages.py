@@ -11,6 +11,7 @@ from bethink.errors import Overtaken, UsageError
 from bethink.features.browse import ABOUT, MENTIONS, MOST
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.hosts import HOSTS
+from bethink.recall.query import parse
 from bethink.recall.shape import find_sought
 from bethink.surface.http import browsing, memories
 from bethink.surface.web.render import as_words, diff, spell_unseen
@@ -55,7 +56,7 @@ SIGNALS = (
 
 @page("GET", "/")
 def show_search(visit: Visit) -> PageAnswer:
-    question = visit.asked("q")
+    question = visit.parameter("q")
     chosen = {name: visit.query.get(name, "") for name in FILTERS}
     projects = visit.ask(memories.list_projects)
     names = {one["scope"]: one["name"] for one in projects["items"]}
@@ -74,7 +75,7 @@ def show_search(visit: Visit) -> PageAnswer:
         "hints": [],
         "sought": None,
         "projects": projects,
-        "scope_names": names if visit.asked("project") == EVERY else {},
+        "scope_names": names if visit.parameter("project") == EVERY else {},
     }
     status = 200
     try:
@@ -83,7 +84,7 @@ def show_search(visit: Visit) -> PageAnswer:
         status, values["wrong"] = 422, explain(error)
     else:
         values["sought"] = (
-            find_sought(question, visit.tools.projects.base.clock()) if question else None
+            find_sought(parse(question, visit.tools.projects.base.clock())) if question else None
         )
     part = visit.query.get("part") == "results"
     return Shown("results.html" if part else "search.html", values, status)
@@ -202,7 +203,7 @@ def send_graph(visit: Visit) -> PageAnswer:
 
 
 def _graph_focus(visit: Visit) -> dict[str, str]:
-    return {name: value for name in ("focus", "query") if (value := visit.asked(name))}
+    return {name: value for name in ("focus", "query") if (value := visit.parameter(name))}
 
 
 def _graph_size(visit: Visit) -> int:
@@ -271,7 +272,7 @@ def _show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Shown:
         "looked": found["looked"],
         "start": begin,
         "pairs": queue in PAIRS,
-        "done": _decided(visit),
+        "done": _describe_decision(visit),
         "following": following if found["next"] is not None else "",
         "wrong": wrong,
         "projects": visit.ask(memories.list_projects),
@@ -282,7 +283,7 @@ def _show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Shown:
     return Shown("inbox.html", values, status)
 
 
-def _decided(visit: Visit) -> dict[str, Any] | None:
+def _describe_decision(visit: Visit) -> dict[str, Any] | None:
     """What was just decided, in words, and how to take it back."""
     name, undo = visit.query.get("done", ""), visit.query.get("undo", "")
     if name not in ACTS:
@@ -454,7 +455,7 @@ def _show_memory(
         "around": visit.ask(memories.around, {"turns": BESIDE}, path=id)["items"],
         "form": {**_form(memory), **(given or {})},
         "belongs": _scope_name(visit, memory["scope"]),
-        "done": _done(visit, memory, len(events)),
+        "done": _describe_action(visit, memory, len(events)),
         "editing": given is not None,
         "base": visit.at(f"/memory/{memory['id']}"),
         "here": lambda action: visit.at(f"/memory/{memory['id']}/{action}"),
@@ -510,18 +511,20 @@ def _in_words(value: Any) -> str:
     return as_words(value) if texts else str(value)
 
 
-def _done(visit: Visit, memory: Mapping[str, Any], versions: int) -> dict[str, Any] | None:
+def _describe_action(
+    visit: Visit, memory: Mapping[str, Any], versions: int
+) -> dict[str, Any] | None:
     """What was just done, in words, and how to undo it."""
-    what = visit.asked("done")
+    what = visit.parameter("done")
     if what not in DONE:
         return None
-    relation = {"target": visit.asked("target"), "type": visit.asked("type")}
+    relation = {"target": visit.parameter("target"), "type": visit.parameter("type")}
     again = ("link", {**relation, "direction": "in"}) if relation["target"] else ("forget", {})
     undo: dict[str, tuple[str, dict[str, Any]]] = {
         "saved": ("restore", {"version": versions - 1}),
         "forgotten": ("restore", {}),
         "restored": again,
-        "voted": ("vote", {"value": "1" if visit.asked("value").startswith("-") else "-1"}),
+        "voted": ("vote", {"value": "1" if visit.parameter("value").startswith("-") else "-1"}),
         "linked": ("unlink", relation),
         "unlinked": ("link", relation),
     }

@@ -60,7 +60,7 @@ class Sessions:
         self._used: dict[str, int] = {}
 
     def new_ticket(self) -> str:
-        return self._signed("ticket", TICKET_SECONDS)
+        return self._issue("ticket", TICKET_SECONDS)
 
     def enter(self, ticket: str) -> WebSession | None:
         """A session for whoever brings a ticket. One that was used, or is of before the start, opens nothing."""
@@ -73,7 +73,7 @@ class Sessions:
 
     def begin(self, name: str = "") -> WebSession:
         return WebSession(
-            self._signed("cookie", COOKIE_SECONDS, name), int(self._clock()) + COOKIE_SECONDS
+            self._issue("cookie", COOKIE_SECONDS, name), int(self._clock()) + COOKIE_SECONDS
         )
 
     def renew(self, session: WebSession) -> WebSession | None:
@@ -98,7 +98,7 @@ class Sessions:
             self.mark(session).encode(), mark[:LONGEST].encode("utf-8", "replace")
         )
 
-    def _signed(self, use: str, seconds: int, name: str = "") -> str:
+    def _issue(self, use: str, seconds: int, name: str = "") -> str:
         text = f"{int(self._clock()) + seconds}.{name or secrets.token_urlsafe(16)}"
         return f"{text}.{self._sign(use, text)}"
 
@@ -128,11 +128,11 @@ def load_key(folder: Path) -> bytes:
                 file, secrets.token_hex(KEY_BYTES) + "\n", None, mode=0o600
             )  # read again: another may have been quicker
             continue
-        return _checked(file, text)
+        return _check(file, text)
     raise BethinkError(f"{file} keeps changing.", "Try again.")
 
 
-def _checked(file: Path, text: str) -> bytes:
+def _check(file: Path, text: str) -> bytes:
     if os.name == "posix":
         about = file.stat()
         if stat.S_IMODE(about.st_mode) & 0o077 or about.st_uid not in (0, os.getuid()):

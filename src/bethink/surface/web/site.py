@@ -86,7 +86,7 @@ class Site:
             Route(LEAVE, self._leave, methods=["POST"]),
             *(self._route(path) for path in dict.fromkeys(page.path for page in PAGES)),
         ]
-        self._app = Starlette(routes=routes, exception_handlers={HTTPException: self._unrouted})
+        self._app = Starlette(routes=routes, exception_handlers={HTTPException: self._answer_error})
         self._app.router.redirect_slashes = False
         self._first_parts = frozenset(route.path.split("/")[1] for route in routes)
 
@@ -113,7 +113,7 @@ class Site:
     async def _answer(self, request: Request, page: SitePage) -> Response:
         session = self._session(request)
         if session is None:
-            return self._locked_out(request)
+            return self._ask_to_sign_in(request)
         caller = ANYBODY if self._admission.open else SESSION
         request.scope["bethink.caller"] = caller
         path = {name: str(value) for name, value in request.path_params.items()}
@@ -206,7 +206,7 @@ class Site:
             wrong = WrongToken(401, "The ticket is not known.", "`bethink ui` makes a new one.")
             refused = self._admission.guesses.refuse(client_address(request.scope), wrong)
             if refused is wrong:
-                return self._locked_out(request)
+                return self._ask_to_sign_in(request)
             return self._page("trouble.html", _explain(refused, False), refused.status)
         project = request.query_params.get("project", "")
         asked = f"?{urlencode({'project': project})}" if project else ""
@@ -219,7 +219,7 @@ class Site:
         request.scope["bethink.route"] = LEAVE
         session = self._session(request)
         if session is None:
-            return self._locked_out(request)
+            return self._ask_to_sign_in(request)
         try:
             await self._form(request, session)
         except Refusal as error:
@@ -229,7 +229,7 @@ class Site:
         response.delete_cookie(_cookie_name(request), path, httponly=True, samesite="strict")
         return response
 
-    def _locked_out(self, request: Request) -> Response:
+    def _ask_to_sign_in(self, request: Request) -> Response:
         address = request.url.path if request.method == "GET" else "/"
         return self._page("signin.html", {"address": address, "left": False}, 401)
 
@@ -245,9 +245,9 @@ class Site:
                 return Response(answer.content, 200, headers, answer.media_type)
             lines = stream(answer.content, self._tools.projects.run)
             return StreamingResponse(lines, 200, headers, answer.media_type)
-        return self._visited(visit, answer.template, answer.values, answer.status)
+        return self._render_visit(visit, answer.template, answer.values, answer.status)
 
-    def _visited(self, visit: Visit, template: str, values: Any, status: int) -> Response:
+    def _render_visit(self, visit: Visit, template: str, values: Any, status: int) -> Response:
         own = {"visit": visit, "room": visit.room, "mark": visit.mark}
         return self._page(template, {**own, **values}, status)
 
@@ -260,16 +260,16 @@ class Site:
             # A page that loads itself again would not send the form again.
             hint = "Nothing was changed. Go back and try again in a moment."
             values |= {"again": "", "hint": hint}
-        response = self._visited(visit, "trouble.html", values, values["status"])
+        response = self._render_visit(visit, "trouble.html", values, values["status"])
         if values["status"] == 503:
             response.headers["Retry-After"] = AGAIN
         return response
 
-    async def _unrouted(self, request: Request, error: Exception) -> Response:
+    async def _answer_error(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         session = self._session(request)
         if session is None:
-            return self._locked_out(request)
+            return self._ask_to_sign_in(request)
         missing = error.status_code == 404
         values = {
             "room": self._room(session),

@@ -58,7 +58,7 @@ class Visit(NamedTuple):
     query: QueryParams
     form: Mapping[str, str] = NOTHING  # of a POST; of a field that is repeated the last
 
-    def asked(self, name: str) -> str:
+    def parameter(self, name: str) -> str:
         """A parameter of the address; nothing where it was not given."""
         return self.query.get(name, "").strip()
 

@@ -71,6 +71,7 @@ _TURNS = r"\b(?:not|no longer|never|instead|anymore|n't|switch\w*|mov\w+|chang\w
 BEFORE = 6  # earlier turns that ideas and topics are read in the light of
 # A commit that only begins work, or speaks of the to-do itself, does not do it.
 _BEGINS = r"\b(?:start\w*|begin\w*|wip|plan\w*|to-?dos?|draft\w*)\b"
+MENDED = ("todo", "problem")  # kinds that work puts an end to
 REPORTS = 12  # commits and reports of a page that may tell of something done
 FILES = 8  # files of a turn that it is filed under
 
@@ -503,14 +504,14 @@ def _find_done(
     if judge is None or recipe.embedder is None:
         return {}
     filter = Filter(
-        scopes=(recipe.options.scope,), now=recipe.options.now, kinds=("todo",), answered=False
+        scopes=(recipe.options.scope,), now=recipe.options.now, kinds=MENDED, answered=False
     )
     vectors = recipe.embed([text for text, _ in reports])
     wanted = []
     for (text, turn), own in zip(reports, vectors, strict=True):
         near = nearest(own[0], filter, recipe.store, recipe.embedder, WAITING) if len(own) else []
         words = content_words(text)
-        fresh = (one for one in made if one.kind == "todo" and not one.answered)
+        fresh = (one for one in made if one.kind in MENDED and not one.answered)
         listed = [one for one in fresh if len(words & content_words(one.content)) > 1]
         waiting = [*(one.memory for one in near), *listed[:WAITING]]
         wanted += [(old, text, turn) for old in waiting if _comes_after(turn, old)]

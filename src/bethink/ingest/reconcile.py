@@ -226,7 +226,7 @@ class _Found:
         if other_part(self.new.content, old.content):
             return
         needed = {"replaces": REPLACES, "answers": ANSWERS, "completes": COMPLETES}.get(relation)
-        if relation == "completes" and old.kind == "todo":
+        if relation == "completes" and old.kind in ("todo", "problem"):
             needed = self._needed_to_complete(old)
         if needed is None:
             self._beside(old, relation, probability)

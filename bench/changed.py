@@ -23,7 +23,8 @@ def read_rows(folder: Path, most: int) -> dict[str, list[str]]:
     with (folder / "corpus.jsonl").open(encoding="utf-8") as lines:
         for line in islice(lines, most):
             row = json.loads(line)
-            found.setdefault(row.get("scope", ""), []).append(row["text"])
+            text = row["text"].removeprefix("user: ").removeprefix("assistant: ")
+            found.setdefault(row.get("scope", ""), []).append(text)
     return found
 
 

@@ -8,8 +8,8 @@ from memories import texts
 
 from bethink.errors import InvalidInput
 from bethink.features import inbox, tending
-from bethink.ingest.compare import KNOWN, LONGEST, MOST_PAIRS
-from bethink.ingest.reconcile import SAME
+from bethink.ingest.compare import KNOWN, MOST_PAIRS
+from bethink.ingest.reconcile import LONGEST, SAME
 from bethink.ingest.wording import tell_apart
 from bethink.judge import Judgement
 from bethink.types import TRUST, Passage, Source

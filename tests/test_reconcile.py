@@ -6,7 +6,7 @@ import pytest
 from stores import make
 
 from bethink.ingest.extract import entities
-from bethink.ingest.reconcile import SUBJECT, SUPERSEDED, Neighbour, reconcile
+from bethink.ingest.reconcile import SUBJECT, SUPERSEDED, Neighbour, reconcile, take_headline
 from bethink.ingest.wording import contrasts, find_change, mentions, say_the_same
 
 JWT = "Auth uses JWT tokens with 24h expiry"
@@ -177,6 +177,19 @@ def test_a_stated_change_names_the_old_and_the_new(text, change):
 )
 def test_a_text_mentions_a_thing_when_all_its_words_stand_there(text, thing, expected):
     assert mentions(text, thing) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "headline"),
+    [
+        ("We moved from A to B. It went well.", "We moved from A to B. It went well."),
+        ("We moved from A to B.\n\nIt went well.", "We moved from A to B."),
+        ("No. That run only synced main. " + "Use C instead of D. " * 20, "No."),
+        ("x" * 400, "x" * 320),
+    ],
+)
+def test_a_long_text_states_what_its_first_sentence_states(text, headline):
+    assert take_headline(text) == headline
 
 
 OLD, OTHER, NEW = (

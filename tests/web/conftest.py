@@ -25,7 +25,7 @@ CHROMIUM = (
     or shutil.which("chromium-browser")
     or shutil.which("google-chrome")
 )
-PATIENCE = 10_000  # milliseconds for anything to appear
+PATIENCE = 60_000  # milliseconds; on a machine with eight times the work it can do, a page took fifteen seconds
 VARIABLES = ("BETHINK_DATABASE", "BETHINK_MODEL_DIR", "BETHINK_DEBUG")
 
 

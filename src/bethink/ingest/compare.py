@@ -18,8 +18,10 @@ from bethink.ingest.reconcile import (
     Neighbour,
     Verdict,
     apply_verdict,
+    holds_one_statement,
     is_evidence,
     reconcile,
+    take_headline,
 )
 from bethink.ingest.wording import find_change
 from bethink.judge import Judge, Judgement
@@ -33,7 +35,7 @@ BY_NAME, WAITING = 3, 4  # of them that only share a name with it, and that wait
 # nearest of all, which may say it in another language (pairs of 2026-11).
 NEAR, NEAREST = 0.15, 3
 MOST_PAIRS = 512  # that the judge is asked about in one write: some seconds of one core
-LONGEST, FEWEST = 1200, 2  # characters, and words, of what can be one statement
+FEWEST = 2  # words of what can be a statement
 
 
 class WriteOptions(NamedTuple):
@@ -204,7 +206,7 @@ def _neighbours(
         return []
     # Only what may be a duplicate, or may be replaced by a stated change, is worth reading. Turns may stand among them.
     bar = options.threshold
-    if find_change(memory.content) is not None:
+    if find_change(take_headline(memory.content)) is not None:
         bar = min(options.threshold, strange + SUBJECT * (1 - strange))
     return nearest(own[0], filter, store, embedder, 4 * KNOWN, bar)[:KNOWN]
 
@@ -270,7 +272,7 @@ def is_one_statement(memory: Memory) -> bool:
     """Whether it can be one statement. A long text holds many, a single word none."""
     return (
         memory.kind in STATEMENTS
-        and len(memory.content) <= LONGEST
+        and holds_one_statement(memory.content)
         and len(memory.content.split()) >= FEWEST
         and (memory.source_type in ("note", "transcript") or memory.kind in STATED)
     )

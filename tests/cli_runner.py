@@ -52,6 +52,9 @@ class Cli:
         result = self(*argv, **options)
         assert result.code == code, result
         assert result.out == ""
+        if result.err.startswith("{"):
+            error = json.loads(result.err)["error"]
+            return f"error: {error['message']}\nhint: {error['hint']}\n"
         assert result.err.startswith("error: "), result.err
         assert "Traceback" not in result.err
         assert "unexpected" not in result.err

@@ -14,6 +14,7 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from types import SimpleNamespace
 
 import apsw
 import pytest
@@ -506,7 +507,7 @@ def test_colour_only_on_a_terminal_that_wants_it(monkeypatch):
 
 
 class Arguments:
-    quiet = False
+    quiet, format = False, "text"
 
 
 @pytest.mark.parametrize(
@@ -541,10 +542,9 @@ def test_a_terminal_is_given_nothing_that_it_obeys(cli, monkeypatch, command, fo
     assert cli.json("get", id)[0]["content"] == HOSTILE
 
 
-def test_progress_draws_only_on_a_terminal(capsys, monkeypatch):
-    with Bar(Arguments, "reading") as bar:
-        bar(1, 2)
-    assert capsys.readouterr().err == ""
+def test_progress_is_a_bar_on_a_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with Bar(Arguments, "reading") as bar:
         bar(1, 2)
@@ -556,6 +556,51 @@ def test_progress_draws_only_on_a_terminal(capsys, monkeypatch):
     with Bar(Arguments, "fetching", layout.size) as bar:
         bar(1_500_000, None)
     assert "fetching 1.5 MB" in capsys.readouterr().err
+    bar = Bar(Arguments, "mapping", "files")
+    assert bar.line(0, None) == "mapping …"
+    assert bar.line(1500.5, 6000, elapsed=60.0).endswith("] 1,500 of 6,000 files, 3 min left")
+    assert bar.line(5900, 6000, elapsed=60.0).endswith(", 5 s left")
+    assert "left" not in bar.line(1, 6000, elapsed=1.0) + bar.line(6000, 6000, elapsed=60.0)
+    for columns in (20, 40, 60):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert len(bar.line(1500, 6000, "reading a-long-transcript-name.jsonl", 60.0)) < columns
+
+
+@pytest.mark.parametrize(("quiet", "format"), [(False, "text"), (True, "text"), (False, "json")])
+def test_progress_is_a_line_every_so_often_elsewhere(capsys, monkeypatch, quiet, format):
+    arguments = SimpleNamespace(quiet=quiet, format=format)
+    clock = [100.0]
+    monkeypatch.setattr("bethink.surface.cli.console.time.monotonic", lambda: clock[0])
+    with Bar(arguments, "reading", "files") as bar:
+        for done in range(31):
+            bar(done, 30)
+            clock[0] += 1
+    told = capsys.readouterr().err.splitlines()
+    wanted = [
+        "reading 10 of 30 files, 20 s left",
+        "reading 20 of 30 files, 10 s left",
+        "reading 30 of 30 files",
+    ]
+    assert told == (wanted if not quiet and format == "text" else [])
+
+
+@pytest.mark.parametrize(
+    "command", ["init", "index docs", "analyze", "import --markdown docs", "reindex --full"]
+)
+def test_long_commands_tell_how_far_they_are_of_how_much(cli, monkeypatch, command):
+    (cli.project / "docs").mkdir()
+    for number in range(3):
+        (cli.project / f"docs/{number}.md").write_text(
+            f"# Part {number}\n\nThis part is about {number}.\n"
+        )
+    (cli.project / "pyproject.toml").write_text(
+        '[project]\nname = "shop"\ndescription = "Sells things."\n'
+    )
+    cli.add(DEPLOY)
+    monkeypatch.setattr("bethink.surface.cli.console.LINE_EVERY", 0.0)
+    told = cli(*command.split())
+    assert told.code == 0 and re.search(r"^\w+ [1-9]\d* of [1-9]\d*", told.err, re.MULTILINE), told
+    assert " of " not in cli(*command.split(), "--json").err + cli(*command.split(), "--quiet").err
 
 
 def test_a_fast_loop_is_not_slowed_by_its_bar(capsys, monkeypatch):

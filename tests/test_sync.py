@@ -245,7 +245,7 @@ def test_many_sources_cost_what_each_of_them_costs():
             "markdown",
             known,
             find=lambda uri: None,
-            write=lambda group: Receipt(()),
+            write=lambda group, count: Receipt(()),
             retire=len,
             exists=lambda uri: True,
         )
@@ -255,6 +255,6 @@ def test_many_sources_cost_what_each_of_them_costs():
         assert len(done.skipped) == count // 3
         return time.process_time() - begun
 
-    module.sync([], Collection("", "", {}, *[lambda _: None] * 4))  # type: ignore[list-item]
+    module.sync([], Collection("", "", {}, *[lambda *_: None] * 4))  # type: ignore[list-item]
     few, many = (min(run(count) for _ in range(3)) for count in (1_500, 15_000))
     assert many < 25 * few

@@ -257,7 +257,7 @@ class Bethink:
         trust: int | None = None,
         looked: Callable[[str], bool] = lambda uri: True,
         alive: Callable[[str], bool] = lambda uri: True,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Callable[[float], None] | None = None,
     ) -> Synced:
         """Brings the memories of a collection of sources in step with what its reader finds now (`ingest/sync.py`)."""
         from bethink.ingest.sync import Collection, sync
@@ -265,12 +265,12 @@ class Bethink:
         believed = types.TRUST["import"] if trust is None else trust
         options = self.write_options(self.scope, unique=False, trust=believed, lenient=True)
 
-        def write(steps: Sequence[SourceUpdate]) -> Receipt:
+        def write(steps: Sequence[SourceUpdate], count: Callable[[int], None] | None) -> Receipt:
             moved = {step.source.uri: step.moved_from for step in steps if step.moved_from}
             return self._ingest(
                 [(step.source, step.passages) for step in steps],
                 options._replace(now=self.clock()),
-                None,
+                count,
                 True,
                 moved,
             )

@@ -40,7 +40,7 @@ GIVEN = "given"  # of documents that came as texts
 ANALYSIS = "analysis"
 HISTORY = "git"
 
-Progress = Callable[[int, int], None]  # passages taken in, sources seen
+Progress = Callable[[float, int], None]  # sources done, of how many
 
 
 def folders(memory: Bethink) -> list[Path]:
@@ -94,9 +94,11 @@ def index(
     size, overlap = memory.config.chunk_size, memory.config.chunk_overlap
     root, config = memory.project.worktree, memory.config
     starts = find_folders(root, config) if paths is None else paths
-    found = find_documents(root, config, starts)
-    if paths is not None:
-        found = _find_files(memory, starts, DOCUMENTS)
+    found = list(
+        find_documents(root, config, starts)
+        if paths is None
+        else _find_files(memory, starts, DOCUMENTS)
+    )
     warnings: list[str] = []
     documents = markdown.documents(found, "headers", size, overlap, _collect(warnings))
     within = _within(memory, starts)
@@ -105,7 +107,13 @@ def index(
         (within(uri) and not is_record(root, config, uri)) or not _exists(memory, uri)
     )
     looked = whole if paths is None else within
-    return _sync(memory, documents, INDEX, "markdown", progress, looked, warnings)
+    count = _count_of(len(found), progress)
+    return _sync(memory, documents, INDEX, "markdown", count, looked, warnings)
+
+
+def _count_of(total: int, progress: Progress | None) -> Callable[[float], None] | None:
+    """What tells how many sources are done of so many. A reader may find one or two more, such as scripts without a suffix."""
+    return (lambda done: progress(min(done, total), total)) if progress else None
 
 
 def check_watching() -> None:
@@ -141,13 +149,14 @@ def follow(
 
 def import_markdown(memory: Bethink, path: Path, *, progress: Progress | None = None) -> Synced:
     """Takes in one Markdown file or a tree of them, by windows of lines. Run again, it replaces what changed."""
-    found = _find_files(memory, [path], MARKDOWN)
+    found = list(_find_files(memory, [path], MARKDOWN))
     warnings: list[str] = []
     documents = markdown.documents(
         found, "lines", IMPORT_TOKENS, IMPORT_OVERLAP, _collect(warnings)
     )
     collection = f"import:{path.resolve().as_posix()}"
-    return _sync(memory, documents, collection, "markdown", progress, warnings=warnings)
+    count = _count_of(len(found), progress)
+    return _sync(memory, documents, collection, "markdown", count, warnings=warnings)
 
 
 def import_texts(
@@ -164,8 +173,9 @@ def import_texts(
         hash = sha256(text.encode("utf-8", "replace")).hexdigest()
         passages = partial(markdown.read_passages, text, path, "headers", size, overlap, warn)
         documents.append(Document(path, f"{hash}|given|{size}|{overlap}", passages))
+    count = _count_of(len(documents), progress)
     synced = memory.sync(
-        documents, collection=GIVEN, type="markdown", looked=lambda _: False, progress=progress
+        documents, collection=GIVEN, type="markdown", looked=lambda _: False, progress=count
     )
     return synced._replace(hints=(*synced.hints, *warnings))
 
@@ -200,7 +210,7 @@ def import_repo_map(memory: Bethink, file: Path, *, progress: Progress | None = 
             "`bethink map --json > repo-map.json` makes one.",
         ) from error
     document = code.read_map(raw, file)
-    return _sync(memory, [document], document.uri, "repomap", progress)
+    return _sync(memory, [document], document.uri, "repomap", _count_of(1, progress))
 
 
 def map_code(memory: Bethink, *, progress: Progress | None = None) -> Synced:
@@ -208,7 +218,9 @@ def map_code(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     from bethink.ingest import code
 
     _needs("tree_sitter", "The code map", "code")
-    return _sync(memory, code.documents(_sources(memory)), CODE, "repomap", progress)
+    found = list(_sources(memory))
+    count = _count_of(code.count_sources(found), progress)
+    return _sync(memory, code.documents(found), CODE, "repomap", count)
 
 
 def repo_map(memory: Bethink) -> list[dict[str, Any]]:
@@ -231,8 +243,9 @@ def analyze(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     from bethink.ingest import analyze as analysis
     from bethink.ingest.analyze import pages
 
-    documents = analysis.documents(memory.project.worktree, _sources(memory))
-    synced = _sync(memory, documents, ANALYSIS, "analysis", progress)
+    documents = list(analysis.documents(memory.project.worktree, _sources(memory)))
+    count = _count_of(len(documents), progress)
+    synced = _sync(memory, documents, ANALYSIS, "analysis", count)
     records = memory.export(memory.filter(tags=("adr",), include_superseded=True))
     _supersede(memory, pages.superseded_pairs(list(records)))
     return synced
@@ -250,8 +263,9 @@ def analyze_history(
 
     known = [source.uri for source in memory.store.sources(memory.scope, HISTORY)]
     hashes = [uri.removeprefix("git:") for uri in known]
-    documents = git.documents(memory.project.worktree, limit, since, hashes)
-    synced = _sync(memory, documents, HISTORY, "git", progress, lambda _: False)
+    documents = list(git.documents(memory.project.worktree, limit, since, hashes))
+    count = _count_of(len(documents), progress)
+    synced = _sync(memory, documents, HISTORY, "git", count, lambda _: False)
     if uris := (*known, *synced.added):
         commits = memory.export(memory.filter(sources=uris, include_superseded=True))
         _supersede(memory, git.reverted_pairs(list(commits)))
@@ -294,7 +308,7 @@ def _sync(
     documents: Iterable[Document | Skipped],
     collection: str,
     type: str,
-    progress: Progress | None,
+    progress: Callable[[float], None] | None,
     looked: Callable[[str], bool] = lambda _: True,
     warnings: Sequence[str] = (),
 ) -> Synced:

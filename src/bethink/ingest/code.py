@@ -381,6 +381,11 @@ def documents(found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
             )
 
 
+def count_sources(found: Iterable[Found | Skipped]) -> int:
+    """How many files are source code by their names."""
+    return sum(isinstance(each, Found) and language_of(each.uri) is not None for each in found)
+
+
 def map_files(found: Iterable[Found | Skipped]) -> Iterator[MapEntry | Skipped]:
     """One entry per source file: what `to_json` writes."""
     for code in _read_sources(found):

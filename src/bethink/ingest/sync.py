@@ -18,6 +18,7 @@ from bethink.types import NOTHING, Passage, Receipt, Source
 
 # Passages written together: enough for full batches of the model, few enough to lose little when stopped. Set by hand.
 GROUP = 256
+EMBEDDED = 0.9  # of the work on a group, set by hand; the rest is to write it
 
 
 class Document(NamedTuple):
@@ -78,7 +79,9 @@ class Collection(NamedTuple):
     find: Callable[
         [str], Source | None
     ]  # any source by its uri, whichever collection it belongs to
-    write: Callable[[Sequence[SourceUpdate]], Receipt]
+    write: Callable[
+        [Sequence[SourceUpdate], Callable[[int], None] | None], Receipt
+    ]  # telling how many passages are embedded
     retire: Callable[[Sequence[str]], int]
     exists: Callable[[str], bool]  # whether what a uri names is still there
 
@@ -123,17 +126,16 @@ def sync(
     collection: Collection,
     *,
     looked: Callable[[str], bool] = lambda uri: True,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Synced:
     """Brings the memories of a collection in step with its documents. Known sources that no document spoke of have vanished
-    if `looked` says that they would have been found; those that could not be read have not."""
+    if `looked` says that they would have been found; those that could not be read have not. `progress` is told how many
+    documents are done; those that are being embedded count in part."""
     tally = SyncTally()
-    done = 0
-    for group in _group(_find_updates(documents, collection, tally)):
-        tally.add(group, collection.write(group))
-        done += sum(len(update.passages) for update in group)
-        if progress:
-            progress(done, len(tally.updates) + tally.unchanged)
+    for group in _group(_find_updates(documents, collection, tally, progress)):
+        tally.add(group, collection.write(group, _count_part(group, tally, progress)))
+    if progress:
+        progress(len(tally.seen))
     accounted = tally.seen | tally.gone
     vanished = [uri for uri in collection.known if uri not in accounted and looked(uri)]
     if vanished:
@@ -141,8 +143,23 @@ def sync(
     return tally.result(vanished)
 
 
+def _count_part(
+    group: Sequence[SourceUpdate], tally: SyncTally, progress: Callable[[float], None] | None
+) -> Callable[[int], None] | None:
+    """What tells how far a sync is while some passages of a group are embedded and others are not."""
+    if progress is None:
+        return None
+    passages = sum(len(update.passages) for update in group) or 1
+    before = len(tally.seen) - len(group)
+    most = len(group) * EMBEDDED
+    return lambda embedded: progress(before + most * min(1.0, embedded / passages))
+
+
 def _find_updates(
-    documents: Iterable[Document | Skipped], collection: Collection, tally: SyncTally
+    documents: Iterable[Document | Skipped],
+    collection: Collection,
+    tally: SyncTally,
+    progress: Callable[[float], None] | None,
 ) -> Iterator[SourceUpdate]:
     """The documents that are new, changed or moved, with their passages; notes the others in the tally."""
     by_hash = {source.hash: source for source in collection.known.values() if source.hash}
@@ -160,6 +177,8 @@ def _find_updates(
         ours = known and known.metadata.get("collection") == collection.name
         if known and ours and known.hash == document.hash:
             tally.unchanged += 1
+            if progress and not tally.unchanged % GROUP:
+                progress(len(tally.seen))
             continue
         try:
             passages = document.passages()

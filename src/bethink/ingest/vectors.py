@@ -85,15 +85,12 @@ def start_embedding(
         known.update(lookup(missing[start : start + 500], embedder.model))
     text_of = dict(zip(keys, texts, strict=True))
     missing = [key for key in missing if key not in known]
-    if progress and (ready := sum(key in known for key in keys)):
-        progress(ready)
-    made = (
-        submit_ahead(
-            _worker(), lambda: embedder.documents([text_of[key] for key in missing], progress)
-        )
-        if missing
-        else None
-    )
+    ready = len(keys) - len(missing)
+    count = (lambda made: progress(ready + made)) if progress else None
+    if count and ready:
+        count(0)
+    texts = [text_of[key] for key in missing]
+    made = submit_ahead(_worker(), lambda: embedder.documents(texts, count)) if missing else None
 
     def finish() -> tuple[list[Any], dict[str, Any]]:
         fresh = {}

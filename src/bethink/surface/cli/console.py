@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 from bethink import config
 from bethink import project as projects
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
-from bethink.surface.layout import flatten_record, format_records, json_text, plain, size
+from bethink.surface.layout import flatten_record, format_records, json_text, plain, size, width
 from bethink.text.fence import clean, fence_text
 from bethink.text.when import LOCAL
 from bethink.text.words import is_english
@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
 LONGEST = 4 * 5_000_000  # bytes: no setting allows a longer memory
 WAIT = "Fetching the embedding model; this happens once."
-EVERY = 0.1  # seconds between two drawings of a bar
-CELLS = 24  # of a bar
+EVERY, LINE_EVERY = (
+    0.1,
+    10.0,
+)  # seconds between two drawings of a bar; between two lines where there is no terminal
+CELLS, FEWEST_CELLS = 24, 8  # of a bar
+SETTLED = 3.0  # seconds after which the time left can be told
 # What agents set for the commands that they run: Claude Code, Codex, Gemini CLI, opencode, Cursor, Copilot CLI, any other.
 AGENTS = (
     "CLAUDECODE",
@@ -214,33 +218,57 @@ def data(parts: Iterable[str], stream: TextIO | None = None) -> None:
 
 
 class Bar:
-    """Draws to stderr, only on a terminal and not with --quiet; the line is gone when it is closed."""
+    """Tells on stderr how far a long command is, and how long it will take: on a terminal by a bar that is gone when it is closed,
+    elsewhere by a line every so often. Not with --quiet, nor where the result is for programs."""
 
     def __init__(
-        self,
-        args: Namespace,
-        label: str,
-        unit: Callable[[float], str] = lambda count: f"{count:,.0f}",
+        self, args: Namespace, label: str, unit: str | Callable[[float], str] = ""
     ) -> None:
-        self.shown = not args.quiet and sys.stderr.isatty()
+        self.wanted = not args.quiet and args.format == "text"
+        self.shown = self.wanted and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self.label = label
         self.unit = unit
-        self._drawn = 0.0
+        self._begun = time.monotonic()
+        self._drawn = 0.0 if self.shown else self._begun
         self._dirty = False
 
-    def __call__(self, done: int, total: int | None = None, label: str | None = None) -> None:
-        if not self.shown or (time.monotonic() - self._drawn < EVERY and done != total):
+    def __call__(self, done: float, total: int | None = None, label: str | None = None) -> None:
+        now = time.monotonic()
+        since = now - self._drawn
+        last = done == total and self.shown
+        if not self.wanted or (since < (EVERY if self.shown else LINE_EVERY) and not last):
             return
-        self._drawn = time.monotonic()
+        self._drawn = now
+        line = self.line(done, total, label, now - self._begun)
+        if not self.shown:
+            talk(line)
+            return
         self._dirty = True
-        sys.stderr.write("\r\x1b[K" + self.line(done, total, label))
+        sys.stderr.write(f"\r\x1b[K{line}")
         sys.stderr.flush()
 
-    def line(self, done: int, total: int | None, label: str | None = None) -> str:
+    def line(
+        self, done: float, total: int | None, label: str | None = None, elapsed: float = 0.0
+    ) -> str:
+        label = label or self.label
         if not total:
-            return f"{label or self.label} {self.unit(done)}"
-        full = min(CELLS, CELLS * done // total)
-        return f"{label or self.label} [{'#' * full}{'.' * (CELLS - full)}] {self.unit(done)} of {self.unit(total)}"
+            return f"{label} {self._count(done)}" if done else f"{label} …"
+        numbers = f"{self._count(done, bare=True)} of {self._count(total)}"
+        if elapsed >= SETTLED and 0 < done < total:
+            numbers += f", {time_left(elapsed * (total - done) / done)}"
+        if not self.shown:
+            return f"{label} {numbers}"
+        room = terminal_width() - 1
+        cells = min(CELLS, room - len(label) - len(numbers) - 4)
+        if cells < FEWEST_CELLS:
+            return f"{label} {numbers}"[:room]
+        full = min(cells, int(cells * done / total))
+        return f"{label} [{'#' * full}{'.' * (cells - full)}] {numbers}"
+
+    def _count(self, number: float, bare: bool = False) -> str:
+        if callable(self.unit):
+            return self.unit(number)
+        return f"{int(number):,}" + (f" {self.unit}" if self.unit and not bare else "")
 
     def close(self) -> None:
         if self._dirty:
@@ -253,6 +281,22 @@ class Bar:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def time_left(seconds: float) -> str:
+    """About how long something will take, as people say it."""
+    if seconds < 90:
+        return f"{max(5, round(seconds / 5) * 5)} s left"
+    minutes = round(seconds / 60)
+    return f"{minutes} min left" if minutes < 90 else f"{minutes / 60:.1f} h left"
+
+
+def terminal_width() -> int:
+    """Columns of the terminal that a bar is drawn on, which is not where the output goes."""
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stderr.fileno()).columns)
+    except (OSError, ValueError):
+        return width()
 
 
 # What a command is given

@@ -45,8 +45,9 @@ def existing_path(path: str) -> Path:
 
 def sync_with_bar(args: Namespace, label: str, sync: Callable[..., Synced]) -> Synced:
     """Runs a sync that tells how far it is."""
-    with Bar(args, label, lambda passages: f"{passages:,.0f} passages") as bar:
-        return sync(progress=lambda done, sources: bar(done))
+    with Bar(args, label, "files") as bar:
+        bar(0)
+        return sync(progress=bar)
 
 
 def synced_result(synced: Synced) -> Result:
@@ -217,8 +218,8 @@ def backfill(args: Namespace) -> Result:
         found = conversations.find(path, args.host, since)
         warn_of_pause(args)
         done, embed = conversations.Indexed(), not args.no_embed
-        with Bar(args, "reading transcripts", lambda files: f"{files:,.0f} files") as bar:
-            for number, (reader, file) in enumerate(found, start=1):
+        with Bar(args, "reading transcripts", "files") as bar:
+            for number, (reader, file) in enumerate(found):
                 bar(number, len(found), f"reading {one_line(file.name, 40)}")
                 if path != file:
                     done = done.plus(conversations.backfill(memory, [(reader, file)], embed=embed))
@@ -427,8 +428,9 @@ def take_part(args: Namespace, memory: Bethink, part: str) -> PartReport:
     if getattr(args, f"skip_{part}"):
         return PartReport(part, "skipped", reason=f"--skip-{part}")
     try:
-        with Bar(args, LABELS[part], lambda passages: f"{passages:,.0f} passages") as bar:
-            return initialise.take(memory, part, lambda done, sources: bar(done))
+        with Bar(args, LABELS[part], "files") as bar:
+            bar(0)
+            return initialise.take(memory, part, bar)
     except KeyboardInterrupt:
         return PartReport(part, "stopped", reason="stopped; what was read is kept")
 

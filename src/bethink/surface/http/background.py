@@ -102,10 +102,10 @@ class Jobs:
     def _run(
         self, id: str, task: Task, memory: Bethink, since: datetime | None, full: bool
     ) -> None:
-        def progress(done: int, *_: Any) -> None:
+        def progress(done: float, *_: Any) -> None:
             if self._stop.is_set():
                 raise Stopped
-            self._change(id, done=done)
+            self._change(id, done=int(done))
 
         try:
             self._change(id, state="done", result=task(memory, progress, since, full))

@@ -501,8 +501,8 @@ def _found(here: Stage) -> Iterator[str]:
     yield shown(here.fixed(here.run("list", "--personal")))
     yield "## recall"
     yield (
-        "An index of the matches in at most half of the token budget, then the best of them in full. `total_count` counts every match,"
-        " `has_more` says whether some are not in the index, `tokens_used` is an estimate. A text that did not fit is cut and marked"
+        "An index of the matches, and the best of them in full, within the token budget; an index line counts only where the text is not there."
+        " `total_count` counts every match, `has_more` says whether some are not in the index, `tokens_used` is an estimate. A text that did not fit is cut and marked"
         ' `"truncated": true`. `hints` says, for example, that only words were searched. `topics` groups the details by the topic of the conversation they come from; `around` holds the turns beside one, where there was room.'
     )
     value = here.fixed(

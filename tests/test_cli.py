@@ -136,6 +136,25 @@ def test_a_container_is_a_scope_of_its_own(cli):
     assert contents(cli.json("--container", "react-router", "list")) == ["Routes are nested"]
 
 
+def test_what_lies_in_a_container_is_forgotten_and_restored_there(cli):
+    id = cli.add("Routes are nested", "--container", "React Router")
+    for command in ("forget", "get", "restore"):
+        assert "add `--container react-router`" in cli.fails(command, id, code=1)
+    hint = cli("forget", id, "--container", "React Router").err
+    assert f"bethink restore {id[:8]}" in hint and "--container 'React Router'`" in hint
+    assert cli.json("restore", id, "--container", "react-router")["deleted_at"] is None
+
+
+def test_entities_may_be_a_comma_list(cli):
+    cli.add("The queue is shared", "--entity", "Redis, person:Ada")
+    cli.add("The cache is warm", "--entity", "Valkey")
+    cli.add("The door is red")
+    for asked in (["--entity", "Redis,Valkey"], ["--entity", "Ada", "--entity", "Valkey"]):
+        found = contents(cli.json("search", "the", "--mode", "keyword", *asked))
+        assert set(found) == {"The queue is shared", "The cache is warm"}, asked
+        assert set(contents(cli.json("list", *asked))) == set(found)
+
+
 def test_global_options_may_stand_before_or_after(cli, tmp_path):
     database = str(tmp_path / "elsewhere.db")
     cli.ok("--database", database, "add", DEPLOY)

@@ -1,4 +1,4 @@
-"""Handoffs: one per project and branch, readable, in a chain, with the memories that were used."""
+"""Handoffs: one per branch, readable, in a chain, with the memories that were used."""
 
 import json
 import subprocess
@@ -172,6 +172,7 @@ def test_secrets_do_not_get_into_a_handoff(memory):
         (Handoff("x", completed=("y" * 1001,)), "1,001 characters"),
         (Handoff("x", memory_ids=("01",) * 101), "101 items"),
         (Handoff("x", branch="b" * 201), "201 characters"),
+        (Handoff("x", metadata={"a": "b" * 10_000}), "characters; 10,000"),
         (Handoff("<private>all of it</private>"), None),
     ],
 )
@@ -215,24 +216,38 @@ def test_the_newest_of_this_branch_comes_first_and_else_the_newest_of_any(memory
     assert find_latest(memory).handoff.summary == "two"
 
 
-def test_parts_of_a_project_have_handoffs_of_their_own(memory):
-    save_handoff(memory, Handoff("of the whole"))
-    save_handoff(memory, Handoff("of billing", project="billing"))
-    assert find_latest(memory).handoff.summary == "of the whole"
-    assert find_latest(memory, project="billing").handoff.summary == "of billing"
-    assert find_latest(memory, project="nothing") is None
+def test_a_foreign_name_is_a_label_and_no_place(memory):
+    first = save_handoff(memory, Handoff("in other words", project="Shop App")).memory
+    assert first.content.startswith("# Handoff: Shop App, branch main")
+    assert find_latest(memory).handoff == Handoff(
+        "in other words", project="Shop App", branch="main"
+    )
+    second = save_handoff(memory, Handoff("of the same"))
+    assert second.supersedes == (first.id,)
+    assert find_latest(memory).handoff.project == "project"
+
+
+def test_metadata_comes_back_and_makes_another_handoff(memory):
+    given = {"ticket": "SHOP-12", "risk": {"level": 3}}
+    saved = save_handoff(memory, FULL._replace(metadata=given))
+    assert find_latest(memory).handoff.metadata == given
+    assert not save_handoff(memory, FULL._replace(metadata=given)).new
+    token = "ghp_" + "a1B2" * 9
+    again = save_handoff(memory, FULL._replace(metadata={"token": token}))
+    assert again.supersedes == (saved.memory.id,)
+    assert token not in json.dumps(find_latest(memory).handoff.metadata)
 
 
 def test_another_project_does_not_see_it(memory, open_memory, tmp_path):  # noqa: F811
     save_handoff(memory, FULL)
     (tmp_path / "elsewhere").mkdir()
-    assert find_latest(open_memory(directory=tmp_path / "elsewhere"), project="project") is None
+    assert find_latest(open_memory(directory=tmp_path / "elsewhere")) is None
 
 
 def test_a_memory_of_this_kind_that_is_no_handoff_of_ours_is_still_read(memory):
-    memory.add("Somebody told this as a handoff", kind="handoff")
-    assert find_latest(memory, project="x") is None
-    assert list_branches(memory) == []
+    told = memory.add("Somebody told this as a handoff", kind="handoff").id
+    found = find_latest(memory)
+    assert (found.memory.id, found.exact, list_branches(memory)) == (told, False, [])
 
 
 # Written by people
@@ -259,6 +274,7 @@ def test_markdown_is_read_back_as_it_was_written():
             '{"summary": "s", "next_steps": "one", "memory_ids": ["01"], "branch": null}',
             Handoff("s", next_steps=("one",), memory_ids=("01",)),
         ),
+        ('{"summary": "s", "metadata": {"a": 1}}', Handoff("s", metadata={"a": 1})),
         ("", Handoff("")),
         ("#" * 5000, Handoff("#" * 5000)),
     ],
@@ -275,6 +291,7 @@ def test_markdown_and_json_are_understood(text, handoff):
         '{"nope": 1}',
         "{",
         '{"summary": ["x"]}',
+        '{"summary": "x", "metadata": 7}',
         "{" * 100_000,
     ],
 )
@@ -315,12 +332,16 @@ def test_the_command_saves_shows_and_falls_back(cli):  # noqa: F811
         "e",
         "--memory",
         used,
+        "--metadata",
+        "ticket=SHOP-12",
     )
     assert (saved["status"], saved["branch"], saved["project"]) == ("saved", "main", "shop")
     shown = cli.ok("handoff")
     assert "# Handoff: shop, branch main" in shown
     assert "Redis holds sessions" in shown
+    assert "metadata: ticket=SHOP-12" in shown
     value = cli.json("handoff", "show", "--branch", "dev")
+    assert value["metadata"] == {"ticket": "SHOP-12"}
     assert (value["exact"], value["completed"], value["memory_ids"]) == (False, ["a", "b"], [used])
     assert "none for branch dev" in cli("handoff", "--branch", "dev").err
     assert cli.json("get", used)[0]["access_count"] == 2
@@ -359,6 +380,5 @@ def test_wrong_use_is_a_sentence(cli, argv, stdin, code):  # noqa: F811
 
 
 def test_handoffs_module_says_what_fields_there_are():
-    assert set(handoffs.LISTS) | {"summary", "memory_ids", "project", "branch"} == set(
-        Handoff._fields
-    )
+    named = {"summary", "memory_ids", "project", "branch", "metadata"}
+    assert set(handoffs.LISTS) | named == set(Handoff._fields)

@@ -248,7 +248,8 @@ def test_recent_and_important_decisions_come_before_old_ones(
 
 def test_the_handoff_of_this_branch_is_told_or_else_the_newest(shop: Shop) -> None:
     with shop.memory() as memory:
-        handoffs.save_handoff(memory, handoffs.Handoff("Main is green"))
+        labelled = handoffs.Handoff("Main is green", project="Shop App")  # no place of its own
+        handoffs.save_handoff(memory, labelled)
         handoffs.save_handoff(memory, handoffs.Handoff("The cache is half done", branch="cache"))
     assert "Main is green" in shop.start(session_id="1")
     shop.branch("cache")

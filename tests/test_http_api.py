@@ -400,14 +400,11 @@ def test_a_handoff_is_left_and_read_and_replaces_the_last(api):
         branch="main",
     )
     assert saved["status"] == "saved"
-    again = api.ok("POST", "/handoff", summary="The cache is gone", branch="main")
+    given = {"summary": "The cache is gone", "branch": "main", "metadata": {"ticket": 12}}
+    again = api.ok("POST", "/handoff", **given)
     assert again["supersedes"] == [saved["id"]]
     found = api.ok("GET", "/handoff", params={"branch": "main"})
-    assert (found["summary"], found["exact"], found["branch"]) == (
-        "The cache is gone",
-        True,
-        "main",
-    )
+    assert {**found, **given, "exact": True} == found
     assert api.ok("GET", "/handoff", params={"branch": "other"})["exact"] is False
     assert api.ok("GET", f"/memories/{id}", params={"count": "false"})["access_count"] == 1
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
 from cli_runner import cli  # noqa: F401
+
+from bethink import Bethink
+from bethink.errors import NotFound
+from bethink.surface.mcp import resources, tools
 
 TOLD = "Globex pays 40 million"
 KEY = "0123456789abcdef0123456789abcdef"  # behind `key-` the form of a vendor's key
@@ -140,3 +145,49 @@ def test_a_name_is_text_too_without_its_secrets_and_on_one_line(cli):  # noqa: F
         texts = [one["source"], one["section"], one["summary"], str(one["metadata"].get("path"))]
         assert not any("\n" in text for text in texts), one
         assert "bad\n" not in one["content"]
+
+
+# What asks to be left out: `index: false` in the frontmatter, or the same as a comment, for a file or for a section
+
+OUT = "Quokkas decide about the budget, never the board"
+HEADS = {
+    "docs/marsupials.md": "---\nindex: false\n---\n# Quokka plan\n\n",
+    ".claude/knowledge/gotchas.md": "<!-- vector-index: false -->\n# Quokka gotchas\n\n",
+    "docs/adr/0002-quokka.md": "---\nvector-index: false\n---\n# 2. Let quokkas decide\n\n## Decision\n\n",
+    "docs/part.md": "# Bread\n\nBread is baked at night.\n\n## Quokkas\n<!-- index: false -->\n\n",
+}
+
+
+def test_what_asks_to_be_left_out_is_told_and_listed_by_nobody(cli):  # noqa: F811
+    (cli.project / ".git").mkdir()
+    (cli.project / "README.md").write_text("# Shop\n\nShop sells bread.\n")
+    for name, text in HEADS.items():
+        (cli.project / name).parent.mkdir(parents=True, exist_ok=True)
+        (cli.project / name).write_text(f"{text}{OUT}.\n")
+    cli.ok("init")
+    question = "Who decides about the quokka budget, the board?"
+    told = [
+        cli.ok("search", question, "--json"),
+        cli.ok("search", "quokka*", "--mode", "keyword", "--json"),
+        cli.ok("recall", question, "--for-agent"),
+        everything(cli),
+        cli.ok("hook", "prompt", "--host", "claude", stdin=json.dumps({"prompt": question})),
+        cli.ok(
+            "hook", "session-start", "--host", "claude", stdin=json.dumps({"source": "startup"})
+        ),
+    ]
+    with Bethink(directory=cli.project) as memory:
+        names = [one["name"] for one in resources.list_page(memory, None)[0]]
+        assert names == ["part.md"] == resources.complete(memory, "memory://{path}", "")
+        told += [
+            resources.read(memory, "memory://part.md")[1],
+            tools.search_memories(memory, {"limit": 50, "max_tokens": 20_000}).text,
+            tools.search_memories(memory, {"query": question}).text,
+            tools.memory_overview(memory, {}),
+        ]
+        assert "baked at night" in told[-4]
+        for name in ("marsupials.md", "gotchas.md", "docs/adr/0002-quokka.md"):
+            with pytest.raises(NotFound, match="asks to be left out"):
+                resources.read(memory, f"memory://{name}")
+    for one in told:
+        assert "never the board" not in one and "marsupials" not in one and "Quokka" not in one

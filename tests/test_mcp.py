@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from datetime import timedelta
 
 import pytest
 
@@ -23,9 +24,11 @@ from bethink.features import inbox
 from bethink.hooks import state
 from bethink.hosts.base import extract_speech
 from bethink.recall.shape import tokens
+from bethink.surface.mcp import tools
 from bethink.surface.mcp.schemas import MOST_IDS, MOST_STORED, PROMPTS, TOOLS
 from bethink.text.fence import NOTICE
 
+DAY = timedelta(days=1)
 FENCED = re.compile(r"<bethink-memory ([0-9a-f]{8})>\n(.*)\n</bethink-memory \1>", re.DOTALL)
 
 
@@ -161,6 +164,92 @@ def test_a_search_takes_all_its_filters(talk):
     assert "No memories match" in talk.search_memories(query='"no such phrase anywhere"')
 
 
+def test_a_search_is_narrowed_by_tags_and_importance(talk):
+    talk.store("Badgers guard the north gate", tags=["gate"], importance=8)
+    talk.store("Badgers guard the south gate", tags=["fence"], importance=2)
+    for arguments, found in (
+        ({"tags": ["gate"]}, {"north"}),
+        ({"min_importance": 7}, {"north"}),
+        ({"tags": ["fence", "gate"]}, {"north", "south"}),
+    ):
+        answer = talk.search_memories(query="who guards the gate?", **arguments)
+        assert {word for word in ("north", "south") if word in answer} == found, arguments
+
+
+def test_what_expired_is_told_when_it_is_asked_for(talk, place):
+    with direct(place) as memory:
+        one = memory.add("The badger permit is on the wall", expires_at=memory.clock() + DAY).id
+        memory.clock = lambda start=memory.clock: start() + 2 * DAY
+        for given, expected in (({}, 0), ({"include_expired": True}, 1)):
+            found = tools.search_memories(memory, {"query": "badger permit", **given}).text
+            assert found.count("on the wall") == expected
+        memory.forget(one)
+
+
+def test_memories_are_listed_in_pages_and_each_comes_once(talk):
+    for number in range(7):
+        talk.store(f"Page test {number}: the lantern hangs low", tags=["lantern"])
+    seen, offset = [], 0
+    while offset is not None:
+        result = talk(
+            "call_tool", "search_memories", {"tags": ["lantern"], "limit": 3, "offset": offset}
+        )
+        told = result.structured_content
+        assert (told["total_count"], told["answer"]) == (7, result.content[0].text)
+        assert told["tokens_used"] == tokens(told["answer"])
+        seen += re.findall(r"Page test (\d)", told["answer"])
+        assert told["has_more"] == ("next_offset" in told)
+        offset = told.get("next_offset")
+    assert seen == list("6543210"), "the newest first"
+    assert "No memories match." in talk.search_memories(tags=["lantern"], offset=7)
+
+
+def test_a_search_says_in_numbers_what_it_left_out(talk):
+    for number in range(32):
+        talk.store(f"The otter of pond {number} sleeps in hole {number}", tags=["otter"])
+    seen, offset = set(), 0
+    while offset is not None:
+        arguments = {"query": "otter pond", "mode": "keyword", "tags": ["otter"], "limit": 50}
+        result = talk(
+            "call_tool", "search_memories", {**arguments, "max_tokens": 300, "offset": offset}
+        )
+        told = result.structured_content
+        ponds = re.findall(r"pond (\d+) sleeps", told["answer"])
+        assert told["total_count"] == 32 and told["tokens_used"] <= 300
+        assert len(ponds) == len(set(ponds)), "nothing is paid for twice"
+        assert (len(ponds) >= 5 or not told["has_more"]) and not seen & set(ponds)
+        seen |= set(ponds)
+        offset = told.get("next_offset")
+    assert len(seen) == 32
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex-mcp-client", "github-copilot"])
+def test_agents_that_would_show_numbers_in_place_of_the_text_get_the_text(tmp_path, name):
+    (tmp_path / "shop").mkdir()
+    client = Implementation(name=name, version="1")
+    with talking(ERAS[0], tmp_path / "shop", tmp_path / "home", client_info=client) as talk:
+        result = talk("call_tool", "search_memories", {})
+    assert result.structured_content is None and result.content[0].text == "No memories match."
+
+
+def test_self_is_the_kind_of_what_the_user_prefers(talk):
+    id = talk.store("I like tabs better than spaces", kind="self")
+    assert f"[{id}] preference" in talk.search_memories(query="tabs or spaces?", kinds=["self"])
+    assert id not in talk.search_memories(query="tabs or spaces?", kinds=["fact"])
+    assert talk.update_memory(id=id, kind="self").startswith(f"updated [{id}] preference")
+
+
+def test_the_project_is_analysed_on_request(tmp_path):
+    project = tmp_path / "shop"
+    project.mkdir()
+    (project / "Makefile").write_text("test:\n\tpytest -q\n")
+    with talking(ERAS[0], project, tmp_path / "home") as talk:
+        told = talk.store_memories(analyze="files")
+        assert re.match(r"Read \d+ files: memories [1-9]\d* added, 0 kept, 0 retired\.", told), told
+        assert "make test" in talk.search_memories(query="how to run tests?", tags=["command"])
+        assert talk.store_memories(analyze="git").startswith("Read 0 commits: memories 0 added")
+
+
 def test_a_batch_says_what_became_of_each(talk):
     talk.store("The queue is sharded by tenant", kind="architecture")
     token = "ghp_" + "c3D4" * 9
@@ -208,6 +297,8 @@ def test_updating_keeps_the_old_version(talk, place):
     assert "The limit is twenty" in talk.get_memories(ids=[id])
     with direct(place) as memory:
         assert [event.action for event in memory.history(id)] == ["add", "update"]
+    talk.update_memory(id=id, metadata={"ticket": "SHOP-7"})
+    assert 'metadata: {"ticket": "SHOP-7"}' in talk.get_memories(ids=[id])
     question = talk.store("Which limit holds for trials?", kind="question")
     talk.update_memory(id=question, answered=True)
     assert question not in talk.search_memories(query="open questions about trials")
@@ -278,7 +369,18 @@ def test_a_handoff_goes_from_one_session_to_the_next(talk, place):
     assert "It replaces the last one" in talk.store_handoff(summary="All done")
     with direct(place) as memory:
         assert memory.one(used).access_count == 1
-    assert "no handoff" in talk.get_handoff(project="another")
+    assert "only a label" not in talk.get_handoff(project="Shop")
+    assert "only a label" in talk.get_handoff(project="another")
+
+
+def test_a_handoff_under_another_name_comes_back_here(talk):
+    given = {"ticket": "SHOP-12"}
+    told = talk.store_handoff(summary="Under a label", project="Shop App", metadata=given)
+    assert "for Shop App, branch main." in told
+    for answer in (talk.get_handoff(), talk.get_handoff(project="Shop App")):
+        assert "> Under a label" in answer and 'metadata: {"ticket": "SHOP-12"}' in answer
+        assert "only a label" not in answer
+    assert "Under a label" in talk.memory_overview()
 
 
 def test_the_overview_is_short_and_fenced(talk):
@@ -337,7 +439,7 @@ def test_ten_hits_fit_into_a_thousand_tokens(talk):
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
-        ("search_memories", {}, "The argument 'query' is missing."),
+        ("get_memories", {}, "The argument 'ids' is missing."),
         (
             "search_memories",
             {"query": "x", "intnet": "explore"},
@@ -377,7 +479,12 @@ def test_ten_hits_fit_into_a_thousand_tokens(talk):
         ),
         ("search_memories", {"query": "x", "since": "whenever"}, "'whenever' is not a time."),
         ("search_memories", {"query": "x", "include_deleted": "yes"}, "not true or false"),
-        ("store_memories", {"memories": []}, "'memories' is empty."),
+        ("store_memories", {"memories": []}, "Give memories or analyze, one of the two."),
+        (
+            "store_memories",
+            {"memories": [{"content": "x"}], "analyze": "git"},
+            "Give memories or analyze, one of the two.",
+        ),
         (
             "store_memories",
             {"memories": [{"content": "x"}] * 10_000},

@@ -53,7 +53,7 @@ def test_the_best_are_in_full_and_the_others_a_line_each(memory):
             f"The warehouse service {number} keeps stock levels. "
             + f"Shelf {number} has its own rules, told at length. " * 12
         )
-    answer = quote_answer(memory, memory.search("warehouse stock levels", limit=10), 1000)
+    answer = quote_answer(memory, memory.search("warehouse stock levels", limit=10), 1000).text
     assert tokens(answer) <= 1000
     heads = re.findall(r"^\[01[^\]]+\].*$", answer, re.MULTILINE)
     full = [head for head in heads if not re.search(r"2026-03-20: ", head)]
@@ -73,7 +73,8 @@ def test_the_default_answer_uses_most_of_its_room_when_texts_are_long(memory):
             + f"Shelf {number} has its own rules, told at length. " * 12
         )
     assert (
-        tokens(quote_answer(memory, memory.search("warehouse stock levels", limit=10), 1000)) > 600
+        tokens(quote_answer(memory, memory.search("warehouse stock levels", limit=10), 1000).text)
+        > 600
     )
 
 
@@ -108,7 +109,7 @@ def test_a_conversation_comes_with_its_topic_and_the_turns_beside_it(memory):
         )
     ]
     memory.ingest([(Source("talk.jsonl", "transcript"), turns)])
-    answer = quote_answer(memory, memory.search("Valkey sessions", limit=1), 1000)
+    answer = quote_answer(memory, memory.search("Valkey sessions", limit=1), 1000).text
     assert "Topic: Moving the cache\n" in answer
     assert "talk.jsonl:2" in answer
     assert "  user: Shall we talk about lunch?\n  user: Good, go on\n" in answer
@@ -118,7 +119,7 @@ def test_hints_of_the_library_stand_behind_the_marks(open_memory):  # noqa: F811
     memory = open_memory("http")
     memory.config = memory.config._replace(embedding_url="http://127.0.0.1:9", model_timeout=0.1)
     memory._model._config = memory.config
-    answer = tools.search_memories(memory, {"query": "anything"})
+    answer = tools.search_memories(memory, {"query": "anything"}).text
     assert answer.startswith("No memories match.")
     assert "\nNote: Working by words only:" in answer
 

@@ -150,7 +150,7 @@ def test_the_first_detail_is_cut_rather_than_missing():
     assert (
         first["truncated"]
         and first["content"].startswith("We chose Redis because it is fast")
-        and first["content"].endswith("fast …")
+        and first["content"].endswith(" …")
     )
     assert rest == [] and shaped.tokens_used <= 150
 
@@ -166,6 +166,17 @@ def test_more_is_told_of_when_the_index_or_the_page_ends():
     assert dual(many, 100).has_more and len(dual(many, 100).index) < 50
     assert not dual(many, 100_000).has_more
     assert dual(answer("one", total=7), 1000).has_more
+
+
+def test_a_line_is_paid_for_only_where_the_text_is_not_shown():
+    short = answer(*(f"memory number {number}" for number in range(32)))
+    shaped = dual(short, 300)
+    assert len(shaped.index) >= 15, "five lines, paid for twice, left 27 out"
+    assert shaped.tokens_used <= 300 and shaped.has_more
+    paid = [12 + tokens(line["summary"]) for line in shaped.index]
+    assert shaped.tokens_used == sum(paid) + len(shaped.details) * tokens("note")
+    long = dual(answer(*(f"{number} " + "word " * 300 for number in range(32))), 300)
+    assert len(long.details) == 1 and len(long.index) > 1
 
 
 def test_an_empty_answer_uses_nothing():
@@ -190,9 +201,9 @@ def test_an_empty_answer_uses_nothing():
 def test_an_answer_stays_within_its_budget(texts, summary, max_tokens):
     shaped = dual(answer(*texts, summary=summary), max_tokens)
     assert shaped.tokens_used <= max_tokens
-    spent = sum(tokens(line["summary"]) for line in shaped.index) + sum(
-        tokens(detail["content"]) for detail in shaped.details
-    )
+    whole = {detail["id"] for detail in shaped.details}
+    spent = sum(tokens(line["summary"]) for line in shaped.index if line["id"] not in whole)
+    spent += sum(tokens(detail["content"]) for detail in shaped.details)
     assert spent <= shaped.tokens_used
     assert bool(shaped.index) == bool(texts)
 

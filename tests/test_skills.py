@@ -200,7 +200,7 @@ def test_what_outputs_look_like_is_what_they_look_like(shop):
         re.MULTILINE,
     )
     assert re.search(
-        r"^\d+ matches, \d+ in full, \d+ in the index, about \d+ tokens\.$",
+        r"^\d+ matches, \d+ in full, \d+ as a line, about \d+ tokens\.$",
         cli.ok("recall", "deploy"),
         re.MULTILINE,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from bethink import types
 from bethink.config import Config
 from bethink.embed import LazyModel, without_vectors
 from bethink.embed.base import WINDOW, Embedder
-from bethink.errors import EmbeddingError, InvalidInput, NotFound
+from bethink.errors import BethinkError, EmbeddingError, InvalidInput, NotFound
 from bethink.ingest.redact import redact, redact_name
 from bethink.ingest.traces import traces
 from bethink.ingest.vectors import Recent, make_batch_parts, reindex
@@ -124,6 +125,11 @@ class Bethink:
     def every_scope(self) -> tuple[str, ...]:
         """All scopes of the database, for looking across projects."""
         return tuple(self.store.scopes())
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether who asks may let files of this machine be read."""
+        return True
 
     # The embedding model
 
@@ -534,7 +540,16 @@ class Bethink:
 
     def resolve(self, id: str) -> str:
         """The full id that a prefix stands for, among the memories visible from here, or of every project."""
-        return self.store.resolve(id, None if self.everywhere else self.scopes)
+        try:
+            return self.store.resolve(id, None if self.everywhere else self.scopes)
+        except NotFound as error:
+            own = f"container:{self.project.identity}/"
+            for scope in filter(lambda one: one.startswith(own), self.every_scope()):
+                with suppress(BethinkError):
+                    self.store.resolve(id, (scope,))
+                    name = scope.removeprefix(own)
+                    error.hint = f"It is in the container {name}: add `--container {name}`."
+            raise
 
     def one(self, id: str) -> types.Memory:
         """A memory by id or unique prefix, without counting a use of it."""

@@ -1,8 +1,8 @@
-"""Handoffs: what whoever works here next has to know. A handoff is a memory of kind `handoff`; the newest of a project's branch
-replaces the one before it, which stays in the chain.
+"""Handoffs: what whoever works here next has to know. A handoff is a memory of kind `handoff`; the newest of a branch replaces the
+one before it, which stays in the chain.
 
-`project` is a name within the scope, by default that of the project itself, so that a part of a large repository can have
-handoffs of its own. Nothing here knows who asks: the command line, an agent or a hook.
+`project` is a label that agents give in their own words ("Shop App" in the folder shop-app): it names no place. A part of a large
+repository that is to have handoffs of its own is a container. Nothing here knows who asks: the command line, an agent or a hook.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
 from bethink.ingest.redact import redact
-from bethink.types import TRUST, Memory, Passage, Source
+from bethink.types import NOTHING, TRUST, Memory, Passage, Source
 
 SUMMARY, ITEM = 4000, 1000  # characters
 ITEMS, MEMORIES = 50, 100
 NAME = 200
+METADATA = 10_000  # characters as JSON
 SUMMARY_WORDS = 20
 IMPORTANCE = 6.0
 KEPT = 500  # live handoffs of a scope that are looked through: one per branch
@@ -54,6 +55,7 @@ class Handoff(NamedTuple):
     memory_ids: tuple[str, ...] = ()
     project: str = ""
     branch: str = ""
+    metadata: Mapping[str, Any] = NOTHING
 
 
 class SavedHandoff(NamedTuple):
@@ -100,16 +102,17 @@ def _start(file: Path) -> str:
 
 
 def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
-    """Stores a handoff in place of the last one of its project and branch. Counts a use of the memories it names."""
+    """Stores a handoff in place of the last one of its branch. Counts a use of the memories it names."""
     # Not needed to read one, which hooks do in a hurry.
     from bethink.ingest.pipeline import clean_passage
 
-    project, branch = _resolve_names(memory, handoff.project, handoff.branch)
+    branch = _resolve_branch(memory, handoff.branch)
+    project = redact(handoff.project.strip() or memory.project.name).text
     handoff = _check_handoff(handoff._replace(project=project, branch=branch))
     handoff = handoff._replace(
         memory_ids=tuple(dict.fromkeys(memory.resolve(id) for id in handoff.memory_ids))
     )
-    before = [found for found in _list_live(memory) if _get_place(found) == (project, branch)]
+    before = [found for found in _list_live(memory) if read_handoff(found).branch == branch]
     passage = Passage(
         render_handoff(handoff),
         kind="handoff",
@@ -118,6 +121,7 @@ def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
         metadata={
             name: list(value) if isinstance(value, tuple) else value
             for name, value in handoff._asdict().items()
+            if name != "metadata" or value
         },
         supersedes=tuple(found.id for found in before),
         relates_to=handoff.memory_ids,
@@ -139,19 +143,15 @@ def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
     return SavedHandoff(memory.one(outcome.id), new=True, supersedes=passage.supersedes)
 
 
-def find_latest(
-    memory: Bethink, project: str | None = None, branch: str | None = None
-) -> LatestHandoff | None:
+def find_latest(memory: Bethink, branch: str | None = None) -> LatestHandoff | None:
     """The newest handoff of this branch, or of any branch where it has none. What the user and their agents wrote comes before
     what was imported, however new and whichever branch that says it is for."""
     known = [(found, read_handoff(found)) for found in _list_live(memory)]
-    name, asked = project or memory.project.name, branch or find_branch(memory.project.worktree)
-    if any("[REDACTED" in handoff.project + handoff.branch for _, handoff in known):
-        name, asked = _resolve_names(
-            memory, name, asked
-        )  # only then, because a hook that starts a session has no time for all the rules
-    mine = [(found, handoff) for found, handoff in known if handoff.project == name]
-    mine = [pair for pair in mine if pair[0].trust >= TRUST["agent"]] or mine
+    asked = branch or find_branch(memory.project.worktree)
+    if any("[REDACTED" in handoff.branch for _, handoff in known):
+        # Only then, because a hook that starts a session has no time for all the rules.
+        asked = _resolve_branch(memory, asked)
+    mine = [pair for pair in known if pair[0].trust >= TRUST["agent"]] or known
     here = [(found, handoff) for found, handoff in mine if handoff.branch == asked]
     for found, handoff in here or mine:
         return LatestHandoff(found, handoff, asked)
@@ -160,9 +160,8 @@ def find_latest(
 
 def list_branches(memory: Bethink) -> list[str]:
     """The branches that have a handoff, those with the newest first."""
-    return list(
-        dict.fromkeys(branch for found in _list_live(memory) if (branch := _get_place(found)[1]))
-    )
+    branches = (read_handoff(found).branch for found in _list_live(memory))
+    return list(dict.fromkeys(filter(None, branches)))
 
 
 def read_handoff(memory: Memory) -> Handoff:
@@ -176,6 +175,8 @@ def read_handoff(memory: Memory) -> Handoff:
         for name in (*LISTS, "memory_ids")
         if isinstance(value := kept.get(name), list | tuple)
     }
+    if isinstance(more := kept.get("metadata"), Mapping):
+        fields["metadata"] = dict(more)
     return Handoff(str(kept.get("summary") or memory.summary), **fields)
 
 
@@ -243,24 +244,25 @@ def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
         many = name in LISTS or name == "memory_ids"
         if given is None:
             continue
+        if name == "metadata" and isinstance(given, Mapping):
+            fields[name] = dict(given)
+            continue
         if many and isinstance(given, str):
             given = [given]
         if many != isinstance(given, list | tuple) or not all(
             isinstance(item, str) for item in (given if many else [given])
         ):
+            wanted = "object" if name == "metadata" else "list of texts" if many else "text"
             raise InvalidInput(
-                f"The handoff's {name} is no {'list of texts' if many else 'text'}.",
-                "Give texts in quotes.",
+                f"The handoff's {name} is no {wanted}.", "Give an object, or texts in quotes."
             )
         fields[name] = tuple(given) if many else given
     return Handoff(**{"summary": "", **fields})
 
 
-def _resolve_names(memory: Bethink, project: str, branch: str) -> tuple[str, str]:
-    """The project and the branch that are meant, in the form in which they are stored."""
-    return redact(project.strip() or memory.project.name).text, redact(
-        branch.strip() or find_branch(memory.project.worktree)
-    ).text
+def _resolve_branch(memory: Bethink, branch: str) -> str:
+    """The branch that is meant, in the form in which it is stored."""
+    return redact(branch.strip() or find_branch(memory.project.worktree)).text
 
 
 def _check_handoff(handoff: Handoff) -> Handoff:
@@ -270,6 +272,7 @@ def _check_handoff(handoff: Handoff) -> Handoff:
             "The handoff has no summary.", "Say in a sentence or two where things stand."
         )
     _check_length("summary", handoff.summary, SUMMARY)
+    _check_length("metadata", json.dumps(dict(handoff.metadata), default=str), METADATA)
     for name in ("project", "branch"):
         _check_length(name, getattr(handoff, name), NAME)
         if _CONTROL.search(getattr(handoff, name)):
@@ -310,8 +313,3 @@ def _list_live(memory: Bethink) -> Sequence[Memory]:
         if any(one.trust >= TRUST["agent"] for one in page):
             break
     return found
-
-
-def _get_place(found: Memory) -> tuple[str, str]:
-    handoff = read_handoff(found)
-    return handoff.project, handoff.branch

@@ -1,16 +1,18 @@
 """Answer → the form its reader wants. Pure: values in, values out; how they are printed is for the surfaces.
 
-`plain` is the stable object of every JSON answer. `dual` is the index-and-details form: a line for every match, then the
-full text of the best within a token budget. `choose_excerpt` says which part of a text to show, and `find_places` where it holds
+`plain` is the stable object of every JSON answer. `dual` is the index-and-details form: the full text of the best and a line
+for each of the others within a token budget. `choose_excerpt` says which part of a text to show, and `find_places` where it holds
 what was looked for: by the words that the index knows, so what is marked is what was found.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from bethink.store.words import is_unspaced, tokenize
@@ -23,6 +25,7 @@ _WORD = re.compile(r"[^\W_]{1,200}")
 _BREAK = re.compile(r"[.!?]\s|\n")
 TITLE = 80  # characters of a signature in a title
 OVERHEAD = 12  # tokens of punctuation and labels around one item
+LEAST = 20  # tokens of a text that is worth showing
 
 
 class Dual(NamedTuple):
@@ -122,45 +125,45 @@ def plain_relations(id: str, related: Sequence[tuple[Relation, Memory]]) -> list
 
 
 def dual(
-    answer: Answer, max_tokens: int, around: Callable[[Memory], Sequence[Memory]] | None = None
+    answer: Answer,
+    max_tokens: int,
+    around: Callable[[Memory], Sequence[Memory]] | None = None,
+    overhead: int = OVERHEAD,
 ) -> Dual:
-    """A line for every hit in at most half the budget, then the texts of the best in the rest; the first is cut rather than missing.
-    What room is left goes to the turns beside those that match: `around` gives them."""
-    index: list[dict[str, Any]] = []
-    used = 0
-    for hit in answer.hits:
-        summary = hit.memory.summary
-        cost = tokens(summary) + OVERHEAD
-        if index and used + cost > max_tokens // 2:
-            break
-        if cost > max_tokens:
-            summary = cut(summary, max_tokens - OVERHEAD)
-            cost = tokens(summary) + OVERHEAD
-        used += cost
-        index.append(
-            {
-                "id": hit.memory.id,
-                "summary": summary,
-                "kind": hit.memory.kind,
-                "score": round(hit.score, 3),
-            }
-        )
+    """The texts of the best, and a line for each of the others: lines may take half of the budget, texts what is left then, and more
+    lines what is left after that. A line costs nothing where the text is there; the first text is cut rather than missing.
+    What room is left goes to the turns beside those that match: `around` gives them. `overhead` are the tokens around an item."""
+    hits = answer.hits
+    summaries = [hit.memory.summary for hit in hits]
+    if hits and tokens(summaries[0]) + overhead > max_tokens:
+        summaries[0] = cut(summaries[0], max_tokens - overhead)
+    lines = [tokens(summary) + overhead for summary in summaries]
+    listed = _count_fitting(lines, max_tokens // 2) or min(1, len(hits))
+    used = sum(lines[:listed])
     details: list[dict[str, Any]] = []
-    for hit in answer.hits[: len(index)]:
-        shaped = plain_hit(hit)
-        frame = tokens(citation(hit.memory)) + OVERHEAD
-        cost = tokens(hit.memory.content) + frame
-        if used + cost > max_tokens:
-            room = max_tokens - used - frame
-            if details or room < 20:
+    for hit, line in zip(hits, lines[:listed], strict=False):
+        text, frame = hit.memory.content, tokens(citation(hit.memory)) + overhead
+        room = max_tokens - used + line - frame
+        if tokens(text) > room:
+            if details or room < LEAST:
                 continue
-            shaped["content"] = cut(hit.memory.content, room)
-            shaped["truncated"] = True
-            cost = tokens(shaped["content"]) + frame
-        used += cost
-        details.append(shaped)
+            text = cut(text, room)
+        used += tokens(text) + frame - line
+        whole = {} if text is hit.memory.content else {"content": text, "truncated": True}
+        details.append({**plain_hit(hit), **whole})
+    more = _count_fitting(lines[listed:], max_tokens - used)
+    used += sum(lines[listed : listed + more])
+    index = [
+        {
+            "id": hit.memory.id,
+            "summary": summary,
+            "kind": hit.memory.kind,
+            "score": round(hit.score, 3),
+        }
+        for hit, summary in zip(hits[: listed + more], summaries, strict=False)
+    ]
     if around:
-        used = _add_surroundings(answer.hits, details, max_tokens, used, around)
+        used = _add_surroundings(hits, details, max_tokens, used, around)
     return Dual(
         tuple(index),
         tuple(details),
@@ -170,6 +173,11 @@ def dual(
         answer.query.raw,
         answer.hints,
     )
+
+
+def _count_fitting(costs: Sequence[int], room: int) -> int:
+    """How many of the first fit into the room together."""
+    return bisect_right(list(accumulate(costs)), room)
 
 
 def _add_surroundings(

@@ -152,8 +152,8 @@ def parse_value(text: str, argument: Argument) -> Any:
 
 
 def object_schema(arguments: Sequence[Argument], closed: bool = False) -> dict[str, Any]:
-    """A `closed` object may hold nothing else. Those of tools say it only where they are empty: each word of theirs is in
-    every conversation."""
+    """A `closed` object may hold nothing else. Those of tools say it only where they are empty, and do not tell how little or how
+    long a value may be: each word of theirs is in every conversation."""
     required = [argument.name for argument in arguments if argument.is_required]
     properties = {argument.name: value_schema(argument, closed) for argument in arguments}
     return {
@@ -171,7 +171,7 @@ def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
     if argument.type == "objects":
         schema = object_schema(argument.inner, closed)
     if argument.type in NUMBERS:
-        bounds = {"minimum": argument.low, "maximum": argument.high}
+        bounds = {"minimum": argument.low if closed else None, "maximum": argument.high}
         schema |= {name: bound for name, bound in bounds.items() if bound is not None}
     if argument.choices:
         schema["enum"] = list(argument.choices)
@@ -180,7 +180,7 @@ def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
     many = argument.many in ("+", "*")
     if many:
         schema = {"type": "array", "items": schema}
-    if argument.high and (many or argument.type == "text"):
+    if closed and argument.high and (many or argument.type == "text"):
         schema["maxItems" if many else "maxLength"] = argument.high
     if argument.default and argument.default != "null":
         schema["default"] = argument.empty

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from bethink.surface.render import Arranged
     from bethink.types import Answer, Event, Filter, Session, Span
 
-# In the index-and-details form half of the budget is left for details: an index line costs at most about 40 tokens.
-TOKENS_PER_LINE, MOST_LINES = 80, 50
+# In the index-and-details form a match costs about 20 tokens at least.
+TOKENS_PER_LINE, MOST_LINES = 20, 50
 STATES = ("expired", "deleted", "superseded", "quarantined")  # what a search leaves out
 MOMENTS = ("valid_from", "valid_to", "last_accessed")  # times that history keeps, besides `…_at`
 ORDERS = "created|oldest|importance|used|useful|updated"
@@ -31,7 +31,7 @@ ORDERS = "created|oldest|importance|used|useful|updated"
 FILTERS = """
 which memories:
 --kind KIND*          only of this kind; may be repeated or a comma list
---entity NAME*        only about this entity; may be repeated
+--entity NAME*        only about one of these; may be repeated or a comma list
 --tag TAG*            only with this tag; may be repeated or a comma list
 --source SOURCE*      only from this source; may be repeated
 --session ID          only from this session
@@ -70,7 +70,7 @@ def make_filter(memory: Bethink, asked: Any, **more: Any) -> Filter:
     scopes = memory.every_scope() if asked.all_projects else (PERSONAL,) if asked.personal else ()
     wanted = {
         "kinds": split_lists(asked.kind),
-        "entities": tuple(as_entity(name).name for name in asked.entity),
+        "entities": tuple(as_entity(name).name for name in split_lists(asked.entity)),
         "tags": split_lists(asked.tag),
         "sources": tuple(asked.source),
         "session": asked.session,
@@ -179,6 +179,7 @@ def handoff_record(found: LatestHandoff) -> dict[str, Any]:
     return {
         **pick(found.memory, "id created_at"),
         **found.handoff._asdict(),
+        "metadata": dict(found.handoff.metadata),
         "exact": found.exact,
         "content": found.memory.content,
     }

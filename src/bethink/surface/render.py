@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.recall.shape import Dual, by_topic, citation, cut, dual, tokens
+from bethink.recall.shape import OVERHEAD, Dual, by_topic, citation, cut, dual, tokens
 from bethink.surface.layout import date, date_and_time, many, one_line, style, width, wrap
 from bethink.text.fence import Quote, fence_items, new_marker
 from bethink.text.fence import one_line as clean_line
@@ -93,8 +93,9 @@ PROPOSED = {
 WAITS = "it stays until the user confirms: bethink link {new} supersedes {old}"
 
 # Tokens of what a model reads, counted on real answers.
-FRAME = 75  # the marks, the notice and the totals
-HEAD = 9  # by which the head of a memory is longer than `shape` counts it
+FRAME = 85  # the marks, the notice and the totals
+LISTED = 30  # what stands behind a list
+HEAD = OVERHEAD + 9  # the head of a memory: its id, kind, origin and day
 BRIEF, BESIDE, DONE, METADATA = (
     40,
     60,
@@ -118,8 +119,17 @@ class Arranged(NamedTuple):
     details: Mapping[str, Mapping[str, Any]]  # by the id of the memory
 
 
-def arrange_answer(memory: Bethink, answer: Answer, budget: int) -> Arranged:
-    both = dual(answer, budget, lambda one: memory.store.around(one.id, 1, 1))
+class AnswerText(NamedTuple):
+    """An answer as a model reads it, and the offset at which those begin that it leaves out, if it does."""
+
+    text: str
+    following: int | None = None
+
+
+def arrange_answer(
+    memory: Bethink, answer: Answer, budget: int, overhead: int = OVERHEAD
+) -> Arranged:
+    both = dual(answer, budget, lambda one: memory.store.around(one.id, 1, 1), overhead)
     details = {shaped["id"]: shaped for shaped in both.details}
     listed = answer.hits[: len(both.index)]
     full = [hit for hit in listed if hit.memory.id in details]
@@ -320,7 +330,7 @@ def answer_lines(arranged: Arranged, short: Names, projects: Names = NOTHING) ->
         ]
         lines.append("")
     both = arranged.both
-    counts = f"{number} in full, {len(both.index)} in the index, about {both.tokens_used:,} tokens"
+    counts = f"{number} in full, {len(arranged.rest)} as a line, about {both.tokens_used:,} tokens"
     return [*lines, f"{many(both.total_count, 'match', 'matches')}, {counts}."]
 
 
@@ -452,12 +462,13 @@ def quote_answer(
     budget: int,
     more: str = "get_memories gives whole texts.",
     explain: bool = False,
-) -> str:
-    """An answer in the index-and-details form. `more` says how the reader gets whole texts."""
+    offset: int = 0,
+) -> AnswerText:
+    """An answer in the index-and-details form. `more` says how the reader gets whole texts; `offset` is where it begins."""
     if not answer.hits:
         none = "No memories match. Try other words, another mode, or no filters."
-        return "\n".join([none, *note_lines(answer.hints)])
-    arranged = arrange_answer(memory, answer, max(50, budget - FRAME - HEAD * len(answer.hits)))
+        return AnswerText("\n".join([none, *note_lines(answer.hints)]))
+    arranged = arrange_answer(memory, answer, max(50, budget - FRAME), HEAD)
     short = short_ids_of_hits(memory, answer.hits)
     items: list[Quote | str] = []
     for span, together in arranged.topics:
@@ -476,9 +487,38 @@ def quote_answer(
     full = len(arranged.details)
     if rest:
         items += [f"Also ({len(rest)}):" if full else f"Matches ({len(rest)}):", *rest]
+    following = find_following(offset + full + len(rest), answer.total)
     totals = f"{full} in full, {len(rest)} as a line, {answer.total:,} found."
-    notes = [f"{totals} {more}" if rest else totals, *note_lines(answer.hints)]
-    return quote_items(items, notes, budget)
+    notes = [
+        " ".join([totals, *([more] if rest else []), *following_line(following)]),
+        *note_lines(answer.hints),
+    ]
+    return AnswerText(quote_items(items, notes, budget), following)
+
+
+def quote_list(
+    memory: Bethink, found: Sequence[Memory], total: int, budget: int, offset: int
+) -> AnswerText:
+    """Memories on a line each, as many as fit."""
+    if not found:
+        return AnswerText("No memories match.")
+    short = short_ids(memory, found)
+    items = [quote_line(one, short) for one in found]
+    while len(items) > 1 and tokens(fence_items(items, new_marker())) > budget - LISTED:
+        items.pop()
+    following = find_following(offset + len(items), total)
+    totals = f"{len(items)} of {total:,}. get_memories gives whole texts."
+    notes = [" ".join([totals, *following_line(following)])]
+    return AnswerText(quote_items(items, notes, budget), following)
+
+
+def find_following(after: int, total: int) -> int | None:
+    """The offset at which the rest begins, if there is a rest."""
+    return after if after < total else None
+
+
+def following_line(following: int | None) -> list[str]:
+    return [] if following is None else [f"The next begin at offset {following}."]
 
 
 def quote_memories(memory: Bethink, found: Sequence[Memory], budget: int) -> list[Quote]:
@@ -491,7 +531,7 @@ def quote_memories(memory: Bethink, found: Sequence[Memory], budget: int) -> lis
         facts = _quote_facts(one)
         connected = _quote_relations(one, related[one.id], short, most=20)
         beside = (*((facts,) if facts else ()), *connected)
-        frame = sum(map(tokens, beside)) + tokens(citation(one)) + HEAD + 12
+        frame = sum(map(tokens, beside)) + tokens(citation(one)) + HEAD
         room = max(50, left // (len(found) - number) - frame)
         text = one.content
         if tokens(text) > room:
@@ -520,7 +560,9 @@ def quote_handoff(memory: Bethink, found: Latest) -> str:
     short = short_ids(memory, [found.memory, *named])
     lines = [quote_line(one, short) for one in named]
     budget = HANDOFF + 60 * len(named)
-    return quote_items([*items, quote_memory(found.memory, short), *lines], notes, budget)
+    facts = _quote_object(found.handoff.metadata)
+    whole = quote_memory(found.memory, short, beside=(f"metadata: {facts}",) if facts else ())
+    return quote_items([*items, whole, *lines], notes, budget)
 
 
 def _quote_facts(one: Memory) -> str:
@@ -539,11 +581,16 @@ def _quote_facts(one: Memory) -> str:
 
 def _quote_metadata(one: Memory) -> str:
     """What its teller added. Of a handoff it is the text again, of a passage it is bookkeeping."""
-    if one.kind == "handoff" or one.source_type != "note" or not one.metadata:
+    plain = one.kind != "handoff" and one.source_type == "note"
+    return _quote_object(one.metadata) if plain else ""
+
+
+def _quote_object(values: Mapping[str, Any]) -> str:
+    if not values:
         return ""
     import json
 
-    return cut_to(json.dumps(dict(one.metadata), ensure_ascii=False, default=str), METADATA)
+    return cut_to(json.dumps(dict(values), ensure_ascii=False, default=str), METADATA)
 
 
 def _quote_relations(one: Memory, related: Related, short: Names, most: int = RELATED) -> list[str]:

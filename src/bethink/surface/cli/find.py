@@ -144,7 +144,8 @@ def _around_answer(args: Namespace, memory: Bethink, answer: Answer) -> dict[str
         budget = args.max_tokens or memory.config.max_tokens
         more = "`bethink get ID` gives whole texts."
         explain = getattr(args, "explain", False)
-        return {"quoted": render.quote_answer(memory, answer, budget, more, explain)}
+        told = render.quote_answer(memory, answer, budget, more, explain, args.offset)
+        return {"quoted": told.text}
     hints = [*answer.hints, *offer_languages(memory, answer.query.raw)]
     if answer.hits:
         return {"hints": hints}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ VALUES = """
 --importance N number      0 to 10
 --confidence N number      0 to 1
 --tag TAG*          may be repeated or a comma list
---entity NAME*      what it is about: Redis, person:Ada; may be repeated
+--entity NAME*      what it is about: Redis, person:Ada; may be repeated or a comma list
 --expires TIME      30d, or a date
 --summary TEXT      one line; made by rules if not given
 --metadata KEY=VALUE*      or a JSON object; may be repeated
@@ -77,7 +78,7 @@ def given_values(args: Namespace, memory: Bethink) -> dict[str, Any]:
         "importance": args.importance,
         "confidence": args.confidence,
         "tags": operations.split_lists(args.tag) if args.tag else None,
-        "entities": tuple(filter(str.strip, args.entity)) if args.entity else None,
+        "entities": operations.split_lists(args.entity) if args.entity else None,
         "expires_at": expiry(args.expires, memory.clock()) if args.expires else None,
         "summary": args.summary,
         "metadata": parse_metadata(args.metadata) if args.metadata else None,
@@ -385,7 +386,7 @@ def forget(args: Namespace, memory: Bethink) -> Result:
     short = memory.store.abbreviate(ids)
     labels = [memory_label(one, short) for one in found]
     done = memory.forget(*ids, asked=state.is_forgetting_asked(memory.project.root))
-    reach = " --all-projects" if args.all_projects else ""
+    reach = name_reach(args)
     more = ", and so on." if ids[1:] else "."
     hidden = [
         relation.target
@@ -409,6 +410,12 @@ def forget(args: Namespace, memory: Bethink) -> Result:
     )
 
 
+def name_reach(args: Namespace) -> str:
+    """The options with which a command about the same memory finds it."""
+    container = f" --container {shlex.quote(args.container)}" if args.container else ""
+    return container + (" --all-projects" if args.all_projects else "")
+
+
 def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
     left = traces(memory.store, found)
     found = [*found, *left.same]
@@ -427,7 +434,7 @@ def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
         )
     rules = promotion.withdraw_rules(memory, found)
     done = memory.forget(*ids, purge=True, asked=asked)
-    reach = " --all-projects" if args.all_projects else ""
+    reach = name_reach(args)
     turn, idea = "The turn it was taken from still says it", "What was taken from it still says so"
     return Result(
         [{"id": id, "status": "purged"} for id in ids],
@@ -467,7 +474,6 @@ def restore(args: Namespace, memory: Bethink) -> Result:
     """
     action save|show = show   default: show
     --branch NAME     of this branch; by default the one that is checked out
-    --part NAME       of a part of the project that has handoffs of its own
     save:
     --summary TEXT    where things stand
     --done TEXT*      something that is done
@@ -475,6 +481,7 @@ def restore(args: Namespace, memory: Bethink) -> Result:
     --decision TEXT*  something that was decided, with the reason
     --next TEXT*      what to do next
     --memory ID*      id of a memory that was used
+    --metadata KEY=VALUE*      or a JSON object; may be repeated
     --file FILE       read it from a file; without this and --summary from stdin
     """,
 )
@@ -492,8 +499,9 @@ def handoff(args: Namespace) -> Result:
         wanted = given_handoff(args)
         with open_memory(args, make=True) as memory:
             return save_handoff(memory, wanted)
-    if args.summary or args.file or any(getattr(args, option) for option in HANDOFF_LISTS):
-        raise UsageError("`handoff show` takes only --branch and --part.", HANDOFF_EXAMPLE)
+    given = ("summary", "file", "metadata", *HANDOFF_LISTS)
+    if any(getattr(args, option) for option in given):
+        raise UsageError("`handoff show` takes only --branch.", HANDOFF_EXAMPLE)
     with open_memory(args) as memory:
         return show_handoff(args, memory)
 
@@ -511,7 +519,7 @@ def given_handoff(args: Namespace) -> Handoff:
         **lists,
         summary=args.summary or told.summary,
         branch=args.branch or told.branch,
-        project=args.part or told.project,
+        metadata={**told.metadata, **parse_metadata(args.metadata)},
     )
 
 
@@ -526,10 +534,9 @@ def save_handoff(memory: Bethink, wanted: Handoff) -> Result:
 
 
 def show_handoff(args: Namespace, memory: Bethink) -> Result:
-    found = handoffs.find_latest(memory, args.part, args.branch)
+    found = handoffs.find_latest(memory, args.branch)
     if found is None:
-        part = args.part or memory.project.name
-        raise NotFound(f"There is no handoff for {part} yet.", HANDOFF_EXAMPLE)
+        raise NotFound(f"There is no handoff for {memory.project.name} yet.", HANDOFF_EXAMPLE)
     hints = []
     if not found.exact:
         asked, other = (
@@ -553,6 +560,8 @@ def handoff_lines(memory: Bethink, found: LatestHandoff) -> list[str]:
     short = short_ids(memory, [one, *named])
     head = f"{short[one.id]}  {date_and_time(one.created_at)}  {one_line(citation(one))}"
     lines = [style(head, "dim"), *wrap(one.content, "")]
+    facts = [f"{name}={value}" for name, value in found.handoff.metadata.items()]
+    lines += ["", one_line(f"metadata: {', '.join(facts)}")] if facts else []
     if named:
         lines += ["\n## Memories\n", *(memory_line(other, short) for other in named)]
     return lines

@@ -27,7 +27,7 @@ from bethink.surface.http.projects import NOWHERE, no_personal, refuse_write
 from bethink.surface.http.security import Forbidden
 from bethink.surface.layout import pick
 from bethink.surface.mcp import schemas
-from bethink.surface.mcp.tools import TOOLS
+from bethink.surface.mcp.tools import call as call_mcp_tool
 from bethink.text.checks import suggest
 from bethink.text.when import moment
 from bethink.types import PERSONAL, Session, Words
@@ -427,8 +427,8 @@ def call_tool(call: OperationCall) -> OperationReply:
 
 def _run_tool(call: OperationCall, name: str) -> OperationReply:
     try:
-        text = TOOLS[name](call.memory, schemas.check(name, call.asked.arguments))
-        return OperationReply({"text": text, "failed": False})
+        reply = call_mcp_tool(call.memory, name, schemas.check(name, call.asked.arguments))
+        return OperationReply({"text": reply.text, "failed": False})
     except BethinkError as error:
         if getattr(error, "status", 0) or isinstance(error, StoreError):
             raise  # a database that is away refuses nothing: whoever asked asks again

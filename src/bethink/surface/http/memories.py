@@ -369,14 +369,11 @@ def take_documents(call: OperationCall) -> dict[str, Any]:
     "GET /handoff",
     "Hand over",
     "Handoff",
-    """
-    --part NAME text ..1000       a part of the project that has handoffs of its own
-    --branch NAME text ..1000     by default the one that is checked out
-    """,
+    "--branch NAME text ..1000     by default the one that is checked out",
 )
 def show_handoff(call: OperationCall) -> dict[str, Any]:
     """The newest handoff of a branch, or of any where that has none."""
-    found = handoffs.find_latest(call.memory, call.asked.part, call.asked.branch)
+    found = handoffs.find_latest(call.memory, call.asked.branch)
     if found is None:
         hint = "POST /api/v1/handoff leaves one."
         raise NotFound("There is no handoff for this project yet.", hint)
@@ -394,14 +391,14 @@ def show_handoff(call: OperationCall) -> dict[str, Any]:
     --key-decisions TEXT* text ..50
     --next-steps TEXT* text ..50
     --memory-ids ID*              memories that were used; counts as a use
-    --part NAME text ..200
     --branch NAME text ..200
+    --metadata VALUES object ..10000
     """,
     meaning=True,
 )
 def save_handoff(call: OperationCall) -> dict[str, Any]:
     """Leaves word for whoever works here next, in place of the branch's last handoff."""
-    given = {**vars(call.asked), "project": call.asked.part}
+    given = {**vars(call.asked), "project": None}  # that of the request is a place, not a label
     fields = {name: given[name] for name in handoffs.Handoff._fields}
     saved = handoffs.save_handoff(call.memory, handoffs.handoff_from_fields(fields))
     return operations.saved_handoff_record(saved, handoffs.read_handoff(saved.memory))

@@ -51,6 +51,10 @@ class View(Bethink):
     added_before: frozenset[str] = frozenset()  # by an earlier attempt at the same request
 
     @property
+    def reads_files(self) -> bool:
+        return False
+
+    @property
     def scopes(self) -> tuple[str, ...]:
         own = (self.scope, PERSONAL) if self.caller.personal else (self.scope,)
         return (*own, EVERYBODY) if self.shared else own

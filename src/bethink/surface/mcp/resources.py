@@ -38,6 +38,7 @@ _DEVICE = re.compile(
     r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\..*)?", re.IGNORECASE
 )
 _STILL_ENCODED = re.compile(r"%(?:25|2e|2f|5c|00|3a)", re.IGNORECASE)
+_MAY_ASK = re.compile(r"(?i)(?:index|memory|bethink)[\w-]{0,8}[\"']?\s{0,8}[:=]")  # to be left out
 _CURSOR = re.compile(r"from-([1-9][0-9]{0,6})")
 
 
@@ -155,9 +156,13 @@ def _text(memory: Bethink, uri: str) -> str:
             f"The knowledge file '{name}' {found.reason}.",
             "resources/list names those that can be read.",
         )
-    if not parse(found[0]).directives.get("index", True):
+    page = parse(found[0])
+    if not page.directives.get("index", True):
         raise NotFound(f"The knowledge file '{name}' asks to be left out.", "It says index: false.")
-    return found[0]
+    lines = found[0].split("\n")
+    for first, last in page.hidden:
+        lines[first - 1 : last] = [""] * (last - first + 1)
+    return "\n".join(lines)
 
 
 def _inside(memory: Bethink, name: str) -> Path:
@@ -198,9 +203,17 @@ def _files(memory: Bethink) -> dict[str, Path]:
                 continue
             name = real.relative_to(base).as_posix()
             name = name if name not in files else found.uri
-            if _unfit(name) is None:
+            if _unfit(name) is None and _is_offered(real, name):
                 files.setdefault(name, real)
     return files
+
+
+def _is_offered(file: Path, name: str) -> bool:
+    """Whether a file can be read and does not ask to be left out."""
+    found = read_text(Found(file, name), LARGEST)
+    if isinstance(found, Skipped) or not _MAY_ASK.search(found[0]):
+        return True
+    return bool(parse(found[0]).directives.get("index", True))
 
 
 # Completion

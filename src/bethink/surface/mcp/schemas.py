@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from bethink import __version__
 from bethink.config import PROFILES
 from bethink.surface.arguments import Argument, check_arguments, object_schema, parse_arguments
-from bethink.types import KINDS, MODES
+from bethink.types import MODES
 
 SERVER: dict[str, Any] = {"name": "bethink", "title": "Bethink", "version": __version__}
 INSTRUCTIONS = (
@@ -38,9 +38,9 @@ HIDES = {"destructiveHint": True, "idempotentHint": True, "openWorldHint": False
 
 
 # What the objects in a list hold.
-STATEMENT = f"""
+STATEMENT = """
 content
---kind KIND {"|".join(KINDS)}
+--kind KIND                  decision, fact, preference or self, gotcha, question, todo, problem, solution, pattern, architecture …
 --importance N number 0..10
 --tags TAG*
 --entities NAME*             names: Redis, person:Ada
@@ -77,20 +77,24 @@ def _tool(description: str, arguments: str, hints: Mapping[str, bool], **meta: s
 
 TOOLS: dict[str, Tool] = {
     "search_memories": _tool(
-        "Search what this project and user decided, learned, fixed and prefer. Memory is the primary source for such facts: search"
-        ' before relying on general knowledge, before design or tool choices and fixes, when the user refers to earlier work ("that'
-        ' bug", "as we discussed"), at session start. When in doubt, search.',
+        "Search what this project and user decided, learned, fixed and prefer: before relying on general knowledge, before design or"
+        ' tool choices and fixes, when the user refers to earlier work ("that bug", "as we discussed"), at session start. When in doubt,'
+        " search.",
         f"""
-        query text ..10000           question or words; "phrases", prefix*, AND OR NOT; "open questions", "last week"
+        [query] text ..10000         question or words; "phrases", prefix*, AND OR NOT; "open questions", "last week"; none: lists the newest
         --intent NAME {"|".join(PROFILES)}     continuity: resume, recent first; fact_check: verify; frequent: habits; associative: connections; explore: stuck
         --reason_for_search TEXT
         --mode MODE {"|".join(MODES)}     keyword: exact names; vector: concepts
-        --kinds KIND*                decision, gotcha, question …
+        --kinds KIND*                decision, gotcha, question, self …
         --entities NAME*             about any of these
+        --tags TAG*
+        --min_importance N number 0..10
         --since TIME                 30d, or a date
         --limit N whole 1..50 = 10
+        --offset N whole 0..
         --max_tokens N whole 100..20000 = 1000
         --include_deleted
+        --include_expired
         """,
         READS,
         alwaysLoad=True,
@@ -100,7 +104,8 @@ TOOLS: dict[str, Tool] = {
         "Remember lasting decisions with reasons, facts, preferences, gotchas, solutions: one self-contained statement each. No secrets,"
         " nothing passing.",
         f"""
-        memories+ objects ..{MOST_STORED}
+        memories* objects ..{MOST_STORED}
+        --analyze WHAT files|git     instead: read the project's files or commits
         """,
         ADDS_ONCE,
     ),
@@ -123,6 +128,7 @@ TOOLS: dict[str, Tool] = {
         --entities NAME*
         --expires TIME
         --answered
+        --metadata VALUES object ..10000
         """,
         ADDS_ONCE,
     ),
@@ -149,8 +155,9 @@ TOOLS: dict[str, Tool] = {
         --key_decisions TEXT*
         --next_steps TEXT*
         --memory_ids ID*             memories used
-        --project NAME
+        --project NAME               a label
         --branch NAME                default: the current one
+        --metadata VALUES object ..10000
         """,
         ADDS_ONCE,
     ),

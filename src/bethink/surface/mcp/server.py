@@ -1,8 +1,9 @@
 """The server as the protocol sees it: handlers for the official SDK (the package `mcp`), which speaks both eras of the protocol,
 the stateless one of 2026-07-28 and those that begin with `initialize`.
 
-Answers are text only: hosts that find structured content show the model nothing else. The list of tools and the handshake need
-neither the store nor a model; everything that does runs in the keeper's threads, and is imported there.
+An answer is text. A search also tells its numbers as structured content, with the text in it, but not to the agents that would
+show the model both or nothing else. The list of tools and the handshake need neither the store nor a model; everything that does
+runs in the keeper's threads, and is imported there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -44,6 +45,9 @@ from bethink.text.checks import suggest
 WARM_AFTER = 0.3  # seconds after the list of tools was asked for: by then it is answered
 ROOTS_WITHIN = 2.0  # seconds a client has to name its roots
 NOT_FOUND_BEFORE_2026 = -32002
+# Clients that show their model structured content in place of the text (Claude Code, Codex) or beside it (Copilot): it would read
+# the answer as one line of JSON, or twice. They get the text, which says the numbers, too.
+TEXT_ONLY = re.compile(r"claude|codex|copilot", re.IGNORECASE)
 
 Context = ServerRequestContext[Any, Any]
 log = logging.getLogger("bethink")
@@ -108,8 +112,9 @@ class Handlers:
         try:
             arguments = schemas.check(name, params.arguments)
             meaning = name in schemas.MEANING
-            text = await self._work(context, "tools.call", name, arguments, meaning=meaning)
-            return tool_result(text)
+            reply = await self._work(context, "tools.call", name, arguments, meaning=meaning)
+            told = not TEXT_ONLY.search(client_name(context))
+            return tool_result(reply.text, numbers=reply.numbers if told else None)
         except BethinkError as error:
             hint = "search_memories shows ids." if isinstance(error, NotFound) else error.hint
             return tool_result(f"{error.message} {hint or ''}".strip(), failed=True)
@@ -252,9 +257,13 @@ def _check_known(what: str, name: str, known: Iterable[str]) -> None:
         raise MCPError(types.INVALID_PARAMS, f"There is no {what} '{name[:100]}'. {close}".strip())
 
 
-def tool_result(text: str, failed: bool = False) -> types.CallToolResult:
-    content = types.TextContent(type="text", text=sendable(text))
-    return types.CallToolResult(content=[content], is_error=failed)
+def tool_result(
+    text: str, failed: bool = False, numbers: Mapping[str, Any] | None = None
+) -> types.CallToolResult:
+    text = sendable(text)
+    content = types.TextContent(type="text", text=text)
+    structured = {"answer": text, **numbers} if numbers else None
+    return types.CallToolResult(content=[content], is_error=failed, structured_content=structured)
 
 
 def sendable(text: str) -> str:

@@ -6,18 +6,20 @@ Bethink text comes back between the marks of `fence`. Nothing here speaks the pr
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.errors import BethinkError, InvalidInput, NotFound
-from bethink.features import conversations, handoffs
+from bethink.features import conversations, handoffs, knowledge
 from bethink.hooks import state
 from bethink.ingest.pipeline import clean_passage
 from bethink.ingest.redact import redact
-from bethink.recall.shape import digest_lines
+from bethink.recall.shape import digest_lines, tokens
+from bethink.surface import operations
 from bethink.surface.mcp import schemas
 from bethink.surface.render import (
     AGENT_STEPS,
@@ -29,6 +31,7 @@ from bethink.surface.render import (
     quote_handoff,
     quote_items,
     quote_line,
+    quote_list,
     quote_memories,
     short_ids,
 )
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.types import Answer, Hit, Memory, Outcome
 
+SEED = secrets.randbits(
+    32
+)  # the same chance in all searches of a process, so that pages fit together
 WIDER = (4, 16)  # times the limit that is looked at while one source fills an answer
 LISTED, SESSIONS, TOPICS = 5, 4, 4  # lines of an overview
 TOPIC = 15  # tokens of a topic's name there
@@ -51,33 +57,47 @@ Arguments = dict[str, Any]
 log = logging.getLogger("bethink")
 
 
-def search_memories(memory: Bethink, given: Arguments) -> str:
-    since = moment(given["since"], memory.clock()) if "since" in given else None
+class ToolReply(NamedTuple):
+    """What a model reads, and the same in numbers for programs, where a tool has some."""
+
+    text: str
+    numbers: Mapping[str, Any] | None = None
+
+
+def search_memories(memory: Bethink, given: Arguments) -> ToolReply:
     filter = memory.filter(
         kinds=tuple(given.get("kinds", ())),
         entities=tuple(as_entity(name).name for name in given.get("entities", ())),
-        since=since,
+        tags=tuple(given.get("tags", ())),
+        min_importance=given.get("min_importance"),
+        since=moment(given["since"], memory.clock()) if "since" in given else None,
         include_deleted=given.get("include_deleted", False),
+        include_expired=given.get("include_expired", False),
     )
     if log.isEnabledFor(logging.DEBUG) and "reason_for_search" in given:
         log.debug("search_memories: %s", redact(given["reason_for_search"][:500]).text)
-    answer = find_spread(
-        memory,
-        given["query"],
-        given.get("limit", 10),
-        filter=filter,
-        mode=given.get("mode"),
-        profile=given.get("intent"),
-    )
-    return quote_answer(memory, answer, given.get("max_tokens", memory.config.max_tokens))
+    limit, offset = given.get("limit", 10), given.get("offset", 0)
+    budget = given.get("max_tokens", memory.config.max_tokens)
+    if not given.get("query", "").strip():
+        total = memory.store.count(filter)
+        found = memory.list(filter=filter, limit=limit, offset=offset)
+        quoted = quote_list(memory, found, total, budget, offset)
+    else:
+        how = {"filter": filter, "mode": given.get("mode"), "profile": given.get("intent")}
+        answer = find_spread(memory, given["query"], limit, offset, **how)
+        total, quoted = answer.total, quote_answer(memory, answer, budget, offset=offset)
+    following = {} if quoted.following is None else {"next_offset": quoted.following}
+    numbers = {"total_count": total, "has_more": bool(following), **following}
+    return ToolReply(quoted.text, {**numbers, "tokens_used": tokens(quoted.text)})
 
 
-def find_spread(memory: Bethink, query: str, limit: int, **how: Any) -> Answer:
-    """The answer to a question in which no imported document crowds out the rest, as far as there is a rest."""
-    how |= {"seed": secrets.randbits(32), "rerank": True}  # the same chance in every search
+def find_spread(memory: Bethink, query: str, limit: int, offset: int = 0, **how: Any) -> Answer:
+    """The answer to a question in which no imported document crowds out the rest, as far as there is a rest. A later page is as it
+    comes: what was crowded out of the first is on it."""
+    how |= {"seed": SEED, "rerank": True}
     cap = max(CAP, limit // 3)
-    answer = memory.search(query, limit=limit, **how)
-    for wider in WIDER:
+    answer = memory.search(query, limit=limit, offset=offset, **how)
+    for wider in WIDER if not offset else ():
         if not _is_crowded(answer.hits, cap) or answer.total <= len(answer.hits):
             break
         looked = memory.search(query, limit=limit * wider, **how)
@@ -90,8 +110,30 @@ def _is_crowded(hits: Sequence[Hit], cap: int) -> bool:
     return any(number > cap for number in sources.values())
 
 
+def analyze_project(memory: Bethink, what: str) -> str:
+    """Lets the project's files or its commits tell what they know, as `bethink analyze` does."""
+    if not memory.reads_files:
+        raise InvalidInput(
+            "Files are read only on the project's own machine.",
+            "Run `bethink analyze` there; POST /api/v1/jobs does it for the server's own project.",
+        )
+    synced = (knowledge.analyze if what == "files" else knowledge.analyze_history)(memory)
+    numbers = operations.sync_record(synced)["memories"]
+    counts = ", ".join(f"{number:,} {name}" for name, number in numbers.items())
+    said = (
+        f"Read {synced.sources:,} {'files' if what == 'files' else 'commits'}: memories {counts}."
+    )
+    return "\n".join([said, *note_lines(synced.hints)])
+
+
 def store_memories(memory: Bethink, given: Arguments) -> str:
-    items: list[Arguments] = given["memories"]
+    items: list[Arguments] = given.get("memories", [])
+    if ("analyze" in given) == bool(items):
+        raise InvalidInput(
+            "Give memories or analyze, one of the two.", 'memories: [{"content": "…"}]'
+        )
+    if "analyze" in given:
+        return analyze_project(memory, given["analyze"])
     passages = [make_passage(memory, item, f"memories[{at}]") for at, item in enumerate(items)]
     outcomes, hints = _add_groups(memory, passages, [item["personal"] for item in items])
     stored = [one for one in outcomes.values() if one.status != "purged"]
@@ -198,7 +240,7 @@ def update_memory(memory: Bethink, given: Arguments) -> str:
     if not fields:
         raise InvalidInput(
             "Nothing to change was given.",
-            "Give content, kind, importance, tags, entities, expires or answered.",
+            "Give content, kind, importance, tags, entities, expires, answered or metadata.",
         )
     changed = memory.update(given["id"], **fields)
     short = memory.store.abbreviate([changed.id])[changed.id]
@@ -258,10 +300,15 @@ def store_handoff(memory: Bethink, given: Arguments) -> str:
 
 
 def get_handoff(memory: Bethink, given: Arguments) -> str:
-    last = handoffs.find_latest(memory, given.get("project"), given.get("branch"))
+    last = handoffs.find_latest(memory, given.get("branch"))
     if last is None:
         return "There is no handoff for this project yet. store_handoff leaves one."
-    return quote_handoff(memory, last)
+    asked, *known = (
+        re.sub(r"[\W_]", "", name).casefold()
+        for name in (given.get("project", ""), last.handoff.project, memory.project.name)
+    )
+    label = "\nA project's name is only a label here: this is the newest of this folder."
+    return quote_handoff(memory, last) + label * (bool(asked) and asked not in known)
 
 
 def memory_overview(memory: Bethink, given: Arguments) -> str:
@@ -310,13 +357,14 @@ def _sessions(memory: Bethink) -> list[Quote | str]:
     return ["Recent sessions:", *lines] if lines else []
 
 
-TOOLS: dict[str, Callable[[Bethink, Arguments], str]] = {
+TOOLS: dict[str, Callable[[Bethink, Arguments], str | ToolReply]] = {
     name: globals()[name] for name in schemas.TOOLS
 }
 
 
-def call(memory: Bethink, name: str, given: Arguments) -> str:
-    return TOOLS[name](memory, given)
+def call(memory: Bethink, name: str, given: Arguments) -> ToolReply:
+    reply = TOOLS[name](memory, given)
+    return ToolReply(reply) if isinstance(reply, str) else reply
 
 
 # Prompts. `remember` and `handoff` bring what memory holds with them, between the marks of `fence`.
@@ -343,7 +391,7 @@ def write_remember(memory: Bethink, given: Mapping[str, str]) -> str:
 What memory holds about it follows. Group the answer by topic, name dates and where things come from, cite ids, and say what was
 replaced by what. If it does not answer the question, search again with search_memories in other words; if that finds nothing either, say so.
 
-{quote_answer(memory, answer, REMEMBERED)}"""
+{quote_answer(memory, answer, REMEMBERED).text}"""
 
 
 def write_handoff(memory: Bethink, given: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -488,7 +489,7 @@ def test_few_ideas_rather_than_many(memory, tmp_path):
         ("assistant", "I'll now run the tests."),
     ]
     done = fill(memory, transcript(tmp_path / "a.jsonl", "s1", tmp_path / "shop", *chatter))
-    assert (done.turns, done.ideas) == (3, 0)  # a bare ok, thanks or go on is no memory
+    assert (done.turns, done.ideas) == (2, 0)  # a bare ok, thanks or go on is no memory
 
 
 @pytest.fixture
@@ -613,8 +614,105 @@ def test_the_commands_read_list_and_show_the_source(cli, tmp_path):  # noqa: F81
     assert "Around it:" in shown and str(file.resolve())[-12:] in shown
     assert len(cli.json("get", idea["id"], "--source")[0]["around"]) > 1
     assert "Topic:" in cli.ok("recall", "which database do we use for orders?")
-    assert "--all" in cli.fails("backfill", code=2)
+    assert "--all" in cli.fails("backfill", "--all", str(tmp_path), code=2)
     assert "nothing at" in cli.fails("backfill", "/nowhere/at/all", code=1)
+
+
+def test_without_a_path_the_newest_conversation_of_this_project_is_read(cli, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setattr("pathlib.Path.home", lambda: tmp_path / "nobody")
+    assert "no conversation of shop" in cli.fails("backfill", code=1)
+    kept_by_claude = tmp_path / "claude" / "projects" / "x"
+    for age, (name, project, said) in enumerate(
+        [
+            ("other", tmp_path / "tea", CHANGE),
+            ("new", cli.project, DOUBT),
+            ("old", cli.project, CHOICE),
+        ]
+    ):
+        file = transcript(kept_by_claude / f"{name}.jsonl", name, project, *said)
+        os.utime(file, (10_000 - age, 10_000 - age))
+    told = cli("backfill")
+    assert told.code == 0 and "new.jsonl" in told.err and "backfill --all" in told.err
+    assert [one["id"] for one in cli.json("sessions")] == ["new"]
+    again = cli.json("backfill", "--host", "claude")
+    assert (again["file"], again["unchanged"]) == (str(kept_by_claude / "new.jsonl"), 1)
+    assert "reading" not in cli("backfill", "--quiet").err
+    assert "no conversation" in cli.fails("backfill", "--host", "codex", code=1)
+
+
+def test_topics_and_sessions_of_every_project_are_listed_with_their_project(cli, tmp_path):  # noqa: F811
+    tea = tmp_path / "tea"
+    tea.mkdir()
+    cli.ok("backfill", transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE))
+    cli.ok(
+        "backfill",
+        transcript(tmp_path / "b.jsonl", "b1", tea, *CHANGE, began=DAY + timedelta(days=1)),
+    )
+    assert [one["id"] for one in cli.json("topics")] == ["a1"]
+    every = cli.json("topics", "--all-projects")
+    assert [one["id"] for one in every] == ["b1", "a1"] and all(one["topics"] for one in every)
+    assert len({one["scope"] for one in every}) == 2
+    for command in ("topics", "sessions"):
+        told = cli.ok(command, "--all-projects")
+        assert "b1  [tea]" in told and "a1  [shop]" in told
+        assert "[shop]" not in cli.ok(command)
+        assert "There is no session" in cli.fails(command, "b1", code=1)
+        assert "b1  [tea]" in cli.ok(command, "b1", "--all-projects")
+
+
+def test_a_conversation_is_named_by_the_beginning_of_its_id(cli, tmp_path):  # noqa: F811
+    for id, said in (("3f2a", CHANGE), ("3f2a91c0", CHOICE), ("3f99", DOUBT)):
+        cli.ok("backfill", transcript(tmp_path / f"{id}.jsonl", id, cli.project, *said))
+    for words in (
+        ("search", "orders"),
+        ("recall", "orders"),
+        ("list",),
+        ("export",),
+        ("topics",),
+        ("sessions",),
+    ):
+        by = [] if words[0] in ("topics", "sessions") else ["--session"]
+        told = cli.fails(*words, *by, "3f", code=1)
+        assert "3f2a, 3f2a91c0, 3f99" in told, told
+        assert "no session whose id starts with 'zz'" in cli.fails(*words, *by, "zz", code=1)
+    assert {one["session"] for one in cli.json("list", "--session", "3f9")} == {"3f99"}
+    assert {one["session"] for one in cli.json("search", "orders", "--session", "3f2a9")} == {
+        "3f2a91c0"
+    }
+    # An id that begins another one is still itself.
+    assert {one["session"] for one in cli.json("list", "--session", "3f2a")} == {"3f2a"}
+    assert cli.json("sessions", "3f2a")[0]["title"] != cli.json("sessions", "3f2a9")[0]["title"]
+
+
+def test_what_was_said_about_a_thing_is_found_by_its_name(cli, tmp_path):  # noqa: F811
+    said = (
+        ("user", "The ESP32 loses its LoRa link when the relay switches, any idea?"),
+        ("assistant", "Check the TCXO setting first; SQLite is not involved here."),
+    )
+    cli.ok("backfill", transcript(tmp_path / "a.jsonl", "a1", cli.project, *said))
+    turns = cli.json("list", "--entity", "esp32", "--kind", "context")
+    assert [one["content"] for one in turns] == [said[0][1]]
+    for words in (("search", "link", "--entity", "ESP32"), ("recall", "what about entity:esp32")):
+        assert said[0][1] in cli.ok(*words)
+    named = {one["name"] for one in cli.json("list", "--entity", "SQLite")[0]["entities"]}
+    assert "SQLite" in named
+    assert cli.json("list", "--entity", "Redis") == []
+
+
+IDLE = "hi|Ok.|Hello!|thanks|thank you so much|Great, thanks!|yes, do it|sounds good|good morning|👍|...|proceed|hmm|ja, danke|Merci !|好的|nvm"
+
+
+def test_greetings_thanks_and_a_bare_yes_are_no_memories(cli, tmp_path):  # noqa: F811
+    said = [(role, text) for text in IDLE.split("|") for role in ("user", "assistant")]
+    kept_too = [("user", "no, use Redis"), ("user", "2"), ("assistant", "Done: 14 tests pass.")]
+    file = transcript(tmp_path / "a.jsonl", "a1", cli.project, *said, *kept_too)
+    done = cli.json("backfill", str(file))
+    turns = cli.json("list", "--all", "--kind", "context")
+    assert {one["content"] for one in turns} == {text for _, text in kept_too}
+    assert done["turns"] == len(kept_too)
+    for text in ("hi", "Ok.", "thanks"):
+        assert cli.json("search", text, "--mode", "keyword") == []
 
 
 def test_a_purge_goes_to_the_turn_as_well_or_says_that_the_turn_remains(cli, tmp_path):  # noqa: F811

@@ -452,6 +452,19 @@ def test_sessions_and_their_topics_are_listed(api, served):
         "Moving the cache"
     ]
     api.fails("GET", "/sessions/zz", 404)
+    elsewhere = Session("far", "project:elsewhere", "claude", "Far", started_at=now)
+    served.projects.base.store.write(Batch(at=now, sessions=(elsewhere,)))
+    every = api.ok("GET", "/sessions", params={"all_projects": True, "limit": 50})["items"]
+    assert {"s01", "far"} <= {one["id"] for one in every}
+    assert all(one["scope"] for one in every)
+    for path, asked in (
+        ("/sessions/s0", {}),
+        ("/memories", {"session": "s0"}),
+        ("/search", {"query": "x", "session": "s0"}),
+    ):
+        told = api.send("GET", path, params=asked)
+        assert told.status_code == 409 and "s00, s01, s02" in told.text, told.text
+    assert api.ok("GET", "/memories", params={"session": "s01"})["items"] == []
 
 
 def test_what_stands_around_a_memory_is_shown(api):

@@ -7,7 +7,7 @@ import pytest
 from memories import NOW, clock, open_memory  # noqa: F401
 
 from bethink.config import Config
-from bethink.errors import BethinkError, InvalidInput, NotFound
+from bethink.errors import Ambiguous, BethinkError, InvalidInput, NotFound
 from bethink.surface.mcp import resources, tools
 from bethink.surface.mcp.resources import check_path, complete, list_page, read
 from bethink.types import Batch, Session, Span
@@ -280,6 +280,16 @@ def test_the_topics_of_a_conversation_are_read_by_the_beginning_of_its_id(talked
     ):
         with pytest.raises(NotFound):
             read(talked, uri)
+    other = Session("3f99", talked.scope, started_at=NOW)
+    talked.store.write(Batch(at=NOW, sessions=(other,)))
+    for ask in (
+        lambda: read(talked, "bethink://topics/3f"),
+        lambda: tools.search_memories(talked, {"query": "caches", "session": "3f"}),
+    ):
+        with pytest.raises(Ambiguous, match="3f2a-session, 3f99"):
+            ask()
+    found = tools.search_memories(talked, {"query": "caches", "session": "3f2a"})
+    assert "No memories" in str(found)
 
 
 def test_a_memory_is_read_by_the_beginning_of_its_id_without_counting(memory):

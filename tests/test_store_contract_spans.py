@@ -82,7 +82,7 @@ def test_sessions_are_found_by_the_beginning_of_their_id(store):
     store.write(
         Batch(at=NOW, sessions=(talk("ab-1"), talk("ab-2", started_at=day(3)), talk("b-1")))
     )
-    assert [session.id for session in store.sessions((HERE,), prefix="ab")] == ["ab-2", "ab-1"]
+    assert [session.id for session in store.sessions((HERE,), prefix="ab")] == ["ab-1", "ab-2"]
     assert [session.id for session in store.sessions((HERE,), limit=1, offset=1)] == ["ab-1"]
     assert store.sessions((HERE,), prefix="a%") == []
 

@@ -17,7 +17,7 @@ from bethink import types
 from bethink.config import Config
 from bethink.embed import LazyModel, without_vectors
 from bethink.embed.base import WINDOW, Embedder
-from bethink.errors import BethinkError, EmbeddingError, InvalidInput, NotFound
+from bethink.errors import Ambiguous, BethinkError, EmbeddingError, InvalidInput, NotFound
 from bethink.ingest.redact import redact, redact_name
 from bethink.ingest.traces import traces
 from bethink.ingest.vectors import Recent, make_batch_parts, reindex
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from bethink.ingest.sync import Document, Skipped, SourceUpdate, Synced
     from bethink.ingest.vectors import Recent
     from bethink.judge import Judge
+
+CANDIDATES = 5  # sessions that are named where a prefix fits several
 
 
 class Bethink:
@@ -130,6 +132,11 @@ class Bethink:
     def reads_files(self) -> bool:
         """Whether who asks may let files of this machine be read."""
         return True
+
+    @property
+    def named_scopes(self) -> tuple[str, ...]:
+        """Where something that is named by its id is looked for: what a recall sees, or every project."""
+        return self.every_scope() if self.everywhere else self.scopes
 
     # The embedding model
 
@@ -550,6 +557,22 @@ class Bethink:
                     name = scope.removeprefix(own)
                     error.hint = f"It is in the container {name}: add `--container {name}`."
             raise
+
+    def find_session(self, prefix: str, scopes: Sequence[str] = ()) -> types.Session:
+        """The conversation whose id starts with `prefix`, among those visible from here or in these scopes."""
+        found = self.store.sessions(scopes or self.named_scopes, CANDIDATES + 1, 0, prefix)
+        if not found:
+            raise NotFound(
+                f"There is no session whose id starts with '{prefix}'.",
+                "`bethink sessions` lists them; `--all-projects` those of other projects.",
+            )
+        if len(found) > 1 and found[0].id != prefix:
+            shown = ", ".join(one.id for one in found[:CANDIDATES])
+            raise Ambiguous(
+                f"'{prefix}' fits several sessions: {shown}{' …' * (len(found) > CANDIDATES)}.",
+                "Type a few more characters of the id.",
+            )
+        return found[0]
 
     def one(self, id: str) -> types.Memory:
         """A memory by id or unique prefix, without counting a use of it."""

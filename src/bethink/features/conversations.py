@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 COLLECTION = "transcripts"
 OPEN = 8  # sessions of one file whose open topic is remembered: one database may hold thousands of sessions
 SUFFIXES = (".jsonl", ".json", ".zst", ".md", ".markdown", ".txt", ".db")
+FIRST = (
+    20  # turns by which a transcript is known to be of a project; those of sub-agents tell nothing
+)
 ATTEMPTS = 5  # times a page is taken up again when another process was quicker
 
 Progress = Callable[
@@ -99,6 +104,23 @@ def _list_below(path: Path, host: str | None) -> list[tuple[str, Path]]:
         )
     files = [file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file()]
     return [(name, file) for file in files if (name := host or _detect(file))]
+
+
+def find_newest(
+    memory: Bethink, host: str | None, since: datetime | None = None
+) -> tuple[str, Path]:
+    """The transcript of this project that changed last, of those that the agents on this machine keep."""
+    for name, file in reversed(find(None, host, since)):
+        with suppress(OSError, BethinkError):  # one that cannot be read is not the one
+            transcript = hosts.read(file, host=name)
+            first = [turn for turn in islice(transcript.turns(), FIRST) if turn.agent is None]
+            project = _find_project(memory, transcript, first) if first else None
+            if project and project.scope == memory.project.scope:
+                return name, file
+    raise NotFound(
+        f"The agents on this machine keep no conversation of {memory.project.name}.",
+        "Give a transcript or a folder of them; `bethink backfill --all` reads those of every project.",
+    )
 
 
 def _detect(file: Path) -> str:
@@ -311,46 +333,38 @@ def _by_session(turns: Sequence[Turn]) -> dict[str, list[Turn]]:
 def _scope(
     memory: Bethink, transcript: Transcript, turns: Sequence[Turn]
 ) -> tuple[str, dict[str, tuple[str, str]]]:
-    """The project that a conversation was about, by the directory it began in, also when that is gone by now; and its name.
-    One file may hold conversations about several projects."""
-    began = next((turn.cwd for turn in turns if turn.cwd), None) or transcript.project
-    if not began:
+    """The project that a conversation was about, and its name. One file may hold conversations about several projects."""
+    project = _find_project(memory, transcript, turns)
+    if project is None:
         return memory.scope, memory.names_of(memory.scope)
-    project = projects.find(Path(began))
-    if memory.shared:
-        project = projects.of_team(project)
     projects.pin(project)
     return project.scope, {
         project.scope: (redact_name(project.name), redact_name(str(project.root)))
     }
 
 
+def _find_project(
+    memory: Bethink, transcript: Transcript, turns: Sequence[Turn]
+) -> projects.Project | None:
+    """The project of the directory that a conversation began in, also when that is gone by now; None where nothing tells."""
+    began = next((turn.cwd for turn in turns if turn.cwd), None) or transcript.project
+    project = projects.find(Path(began)) if began else None
+    return projects.of_team(project) if project and memory.shared else project
+
+
 # Looking
 
 
-def sessions(memory: Bethink, limit: int = 20, offset: int = 0) -> list[Session]:
-    """The conversations of this project, newest first."""
-    return memory.store.sessions(memory.scopes, limit, offset)
-
-
-def session(memory: Bethink, prefix: str) -> Session:
-    """The one session whose id starts with `prefix`."""
-    found = memory.store.sessions(memory.scopes, 2, 0, prefix)
-    if not found:
-        raise NotFound(
-            f"There is no session whose id starts with '{prefix}'.", "`bethink topics` lists them."
-        )
-    if len(found) > 1 and found[0].id != prefix:
-        raise NotFound(
-            f"Several sessions start with '{prefix}'.",
-            f"`{found[0].id}` and `{found[1].id}` are two of them.",
-        )
-    return found[0]
+def sessions(
+    memory: Bethink, limit: int = 20, offset: int = 0, scopes: Sequence[str] = ()
+) -> list[Session]:
+    """The conversations of this project or of these scopes, newest first."""
+    return memory.store.sessions(scopes or memory.named_scopes, limit, offset)
 
 
 def topics(memory: Bethink, of: Session) -> list[Span]:
     """The topics of a session in order, sub-topics after their topics."""
-    return memory.store.spans(of.id, memory.scopes)
+    return memory.store.spans(of.id, (of.scope,))
 
 
 def surroundings(memory: Bethink, id: str, turns: int = 3) -> list[Memory]:

@@ -17,7 +17,7 @@ from bethink.embed.base import Embedder
 from bethink.hosts.base import Turn, hash_words, shorten
 from bethink.ingest import advice, topics
 from bethink.ingest.compare import WAITING, WriteOptions, compare, nearest
-from bethink.ingest.extract import extract
+from bethink.ingest.extract import entities, extract
 from bethink.ingest.ideas import Idea, content_words, ideas, read_ideas
 from bethink.ingest.lexicon import compile_pattern, fold_case
 from bethink.ingest.pasted import is_mostly_pasted
@@ -230,7 +230,7 @@ def _is_harmless(name: str) -> bool:
 
 
 def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
-    """A turn as it was said. Kept cheaply: nothing is guessed about it."""
+    """A turn as it was said, under the files that were touched and the things that it names."""
     talk, options = recipe.talk, recipe.options
     origin = "pasted" if is_mostly_pasted(text) else "user"
     if turn.plan or turn.role != "user":
@@ -247,7 +247,7 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
         kind="context",
         summary=_shorten_turn(text),
         importance=ASKED_IMPORTANCE if only_asks(text) else 3.0,
-        entities=tuple(Entity(file, "file") for file in turn.files[:FILES]),
+        entities=(*(Entity(file, "file") for file in turn.files[:FILES]), *entities(text)),
         lines=(turn.line, turn.line),
         created_at=turn.at or options.now,
         metadata=metadata | {key: value for key, value in more.items() if value},

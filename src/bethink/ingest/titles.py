@@ -25,6 +25,7 @@ from bethink.ingest.lexicon import (
     is_file,
     is_identifier,
     is_path,
+    phrases,
     plain_words,
     word_set,
 )
@@ -63,10 +64,6 @@ _POLITE = (
     r"|(?:quick |one more |another |next |new )?(?:question|task|topic|thing))(?![\w'-])[\s,.!:;…–—-]{1,6})"
     r"|(?:(?:can|could|would|will) (?:you|we)(?: (?:please|maybe|also|just))?|i(?:'d| would) (?:like|love)(?: you)? to|i (?:want|need)(?: you)? to"
     r"|we (?:want|need|have) to|let'?s|help me(?: to)?|go ahead and)(?![\w'-])\s?)"
-)
-_NOTHING = (
-    r"\W*(?:(?:hi|hello|hey|ok|okay|k|yes|yeah|yep|yup|no|nope|sure|thanks|thank you|thx|great|perfect|cool|nice|good|fine|done|go|go on|go ahead"
-    r"|continue|lgtm|please|there|y|n|all|got it|understood)\b\W*){1,4}$"
 )
 # What takes up a choice or an offer that stands elsewhere.
 _CHOOSES = r"\W{0,4}(?:go ahead\b|#?\d{1,2}(?:\W{0,4}$| (?:but|seems?|is|and|please|then|first|sounds|looks|for)\b))"
@@ -124,8 +121,9 @@ def is_telling(request: str) -> bool:
 
 
 def says_nothing(text: str) -> bool:
-    """Whether a turn is a greeting, thanks or a bare yes or no."""
-    return len(text) < 60 and compile_pattern(_NOTHING).match(fold_case(text)) is not None
+    """Whether a turn is a greeting, thanks, an offer of help, a bare yes or no or has no word at all: nobody looks for it."""
+    idle = rf"\W*(?:(?:{'|'.join(phrases('idle'))})(?!\w)\W*){{0,6}}$"
+    return len(text) < 80 and compile_pattern(idle).match(fold_case(text)) is not None
 
 
 def only_asks(text: str) -> bool:

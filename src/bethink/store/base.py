@@ -346,15 +346,15 @@ class Store:
     def sessions(
         self, scopes: Sequence[str], limit: int = 50, offset: int = 0, prefix: str | None = None
     ) -> builtins.list[Session]:
-        """Newest first; or those whose id starts with `prefix`."""
-        named, values = (
-            ("", ())
+        """Newest first; or those whose id starts with `prefix`, first the one that is no longer than that."""
+        named, order, values = (
+            ("", "n.started_at DESC NULLS LAST, n.id", ())
             if prefix is None
-            else (" AND n.id >= ? AND n.id < ?", (prefix, prefix + "\U0010ffff"))
+            else (" AND n.id >= ? AND n.id < ?", "n.id", (prefix, prefix + "\U0010ffff"))
         )
         found = self._run(
             f"{rows.SESSION} WHERE {rows.within('n.scope', self._scopes(scopes))}{named}"
-            " ORDER BY n.started_at DESC NULLS LAST, n.id LIMIT ? OFFSET ?",
+            f" ORDER BY {order} LIMIT ? OFFSET ?",
             (*values, limit, offset),
         )
         return [rows.session(row) for row in found]

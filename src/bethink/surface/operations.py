@@ -34,7 +34,7 @@ which memories:
 --entity NAME*        only about one of these; may be repeated or a comma list
 --tag TAG*            only with this tag; may be repeated or a comma list
 --source SOURCE*      only from this source; may be repeated
---session ID          only from this session
+--session ID          only from this conversation; the beginning of its id is enough
 --host HOST*          only said in conversations with this agent: claude, codex …
 --since TIME          made at or after: 7d, yesterday, 2026-03-01
 --until TIME          made before
@@ -68,12 +68,13 @@ def make_filter(memory: Bethink, asked: Any, **more: Any) -> Filter:
     now = memory.clock()
     times = {name: getattr(asked, name) for name in ("since", "until", "as_of")}
     scopes = memory.every_scope() if asked.all_projects else (PERSONAL,) if asked.personal else ()
+    session = memory.find_session(asked.session, scopes) if asked.session else None
     wanted = {
         "kinds": split_lists(asked.kind),
         "entities": tuple(as_entity(name).name for name in split_lists(asked.entity)),
         "tags": split_lists(asked.tag),
         "sources": tuple(asked.source),
-        "session": asked.session,
+        "session": session.id if session else None,
         "hosts": split_lists(asked.host),
         "min_importance": asked.min_importance,
         "scopes": scopes or None,
@@ -148,7 +149,7 @@ def _readable(name: str, value: Any) -> Any:
 
 def session_record(session: Session, spans: Sequence[Span] | None = None) -> dict[str, Any]:
     """A conversation, with its topics where they are given."""
-    record = pick(session, "id host title source started_at ended_at digest")
+    record = pick(session, "id scope host title source started_at ended_at digest")
     if spans is None:
         return record
     topics = [pick(span, "id parent name summary lines depth") for span in spans]

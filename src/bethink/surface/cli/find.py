@@ -491,11 +491,12 @@ HOW_TO_READ = "`bethink backfill --all` reads what the agents on this machine ke
     """
     [SESSION]         the beginning of a session's id; without it the latest sessions
     --limit N whole 1.. = 10     how many sessions (10)
+    --all-projects    of every project, not only this one
     """,
     opens="read",
 )
 def sessions(args: Namespace, memory: Bethink) -> Result:
-    """Show what conversations asked, did and left: the sessions of this project, newest first.
+    """Show what conversations asked, did and left: the sessions of this project or of all, newest first.
 
     Examples:
       bethink sessions
@@ -503,12 +504,16 @@ def sessions(args: Namespace, memory: Bethink) -> Result:
       bethink sessions --limit 50 --json
     """
     chosen = [session for session, _ in find_sessions(memory, args)]
+    labels = project_labels(args, memory)
     return Result(
         list(map(operations.session_record, chosen)),
         [
             line
             for session in chosen
-            for line in (*session_lines(session), *map("  {}".format, digest_lines(session)))
+            for line in (
+                *session_lines(session, labels),
+                *map("  {}".format, digest_lines(session)),
+            )
         ],
         notes=() if chosen else [NO_SESSIONS],
         hints=() if chosen else [HOW_TO_READ],
@@ -522,21 +527,23 @@ def sessions(args: Namespace, memory: Bethink) -> Result:
     [SESSION]         the beginning of a session's id; without it the latest sessions
     --tree            sub-topics and summaries too
     --limit N whole 1.. = 10     how many sessions (10)
+    --all-projects    of every project, not only this one
     """,
     opens="read",
 )
 def topics(args: Namespace, memory: Bethink) -> Result:
-    """Show what conversations were about: the sessions of this project with their topics, or one session in full.
+    """Show what conversations were about: the sessions of this project or of all with their topics, or one session in full.
 
     Examples:
       bethink topics
+      bethink topics --all-projects
       bethink topics 3f2a --tree
       bethink topics --limit 50 --json
     """
     talks = find_sessions(memory, args)
     return Result(
         [operations.session_record(session, spans) for session, spans in talks],
-        topic_lines(talks, args.tree or bool(args.session)),
+        topic_lines(talks, args.tree or bool(args.session), project_labels(args, memory)),
         notes=() if talks else [NO_SESSIONS],
         hints=() if talks else [HOW_TO_READ],
         stored=True,
@@ -548,23 +555,26 @@ def find_sessions(memory: Bethink, args: Namespace) -> list[tuple[Session, list[
     from bethink.features import conversations
 
     chosen = (
-        [conversations.session(memory, args.session)]
+        [memory.find_session(args.session)]
         if args.session
         else conversations.sessions(memory, args.limit)
     )
     return [(session, conversations.topics(memory, session)) for session in chosen]
 
 
-def session_lines(session: Session) -> list[str]:
+def session_lines(session: Session, projects: Mapping[str, str]) -> list[str]:
     title = one_line(session.title or "untitled", 70)
     head = f"{date_and_time(session.started_at)}  {session.host}  {title}"
-    return [style(head, "bold"), f"  {session.id}"]
+    project = f"  [{one_line(projects.get(session.scope, session.scope))}]" if projects else ""
+    return [style(head, "bold"), f"  {session.id}{project}"]
 
 
-def topic_lines(talks: Sequence[tuple[Session, Sequence[Span]]], full: bool) -> list[str]:
+def topic_lines(
+    talks: Sequence[tuple[Session, Sequence[Span]]], full: bool, projects: Mapping[str, str]
+) -> list[str]:
     lines = []
     for session, spans in talks:
-        lines += session_lines(session)
+        lines += session_lines(session, projects)
         for span in spans:
             if span.depth and not full:
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -192,7 +192,7 @@ def analyze(args: Namespace, memory: Bethink) -> Result:
 @command(
     "backfill",
     """
-    [PATH]            a transcript, or a folder of them
+    [PATH]            a transcript, or a folder of them (default: this project's newest conversation)
     --all             everything that the agents on this machine keep
     --host HOST       claude, codex, copilot, gemini, opencode, cursor or plain
     --since TIME      only transcripts that changed since then: 30d, or a date
@@ -200,22 +200,31 @@ def analyze(args: Namespace, memory: Bethink) -> Result:
     """,
 )
 def backfill(args: Namespace) -> Result:
-    """Read transcripts of earlier conversations into memory: turns as evidence, topics, and the decisions, problems,
+    """Read transcripts of earlier conversations into memory, or without a path this project's newest one: turns as evidence, topics, and the decisions, problems,
     solutions and questions in them, each with the line it was said at. Every conversation goes to the project it was held in.
     May be stopped at any moment; the next run goes on where it was, and reading twice changes nothing.
 
     Examples:
+      bethink backfill
       bethink backfill --all
       bethink backfill --all --host claude --since 30d
       bethink backfill ~/.claude/projects/-home-ada-shop
       bethink backfill exported-chat.md --host plain
     """
-    if bool(args.path) == args.all:
-        raise UsageError("Give a path, or --all.", "bethink backfill --all")
+    if args.path and args.all:
+        raise UsageError("Give a path or --all, not both.", "bethink backfill --all")
     with open_memory(args, make=True) as memory:
         since = moment(args.since, memory.clock()) if args.since else None
         path = Path(args.path).expanduser() if args.path else None
-        found = conversations.find(path, args.host, since)
+        if path or args.all:
+            found = conversations.find(path, args.host, since)
+        else:
+            found = [conversations.find_newest(memory, args.host, since)]
+            path = found[0][1]
+            more = (
+                "this project's newest conversation; `bethink backfill --all` reads all there are"
+            )
+            console.note(args, f"reading {path}, {more}")
         warn_of_pause(args)
         done, embed = conversations.Indexed(), not args.no_embed
         with Bar(args, "reading transcripts", "files") as bar:
@@ -228,7 +237,7 @@ def backfill(args: Namespace) -> Result:
                 with suppress(Overtaken):  # somebody else reads it
                     for part in conversations.read_on(memory, file, reader, embed=embed):
                         done = done.plus(part)
-        return backfill_result(done, len(found))._replace(hints=memory.hints)
+        return backfill_result(done, [file for _, file in found])._replace(hints=memory.hints)
 
 
 def warn_of_pause(args: Namespace) -> None:
@@ -246,11 +255,11 @@ def warn_of_pause(args: Namespace) -> None:
     )
 
 
-def backfill_result(done: Indexed, files: int) -> Result:
+def backfill_result(done: Indexed, files: Sequence[Path]) -> Result:
     skipped = dict(sorted(done.skipped.items(), key=lambda row: -row[1]))
     turns, ideas = many(done.turns, "turn"), many(done.ideas, "idea")
     lines = [
-        f"{many(files, 'transcript')}, {done.unchanged:,} of them without anything new",
+        f"{many(len(files), 'transcript')}, {done.unchanged:,} of them without anything new",
         f"{turns}, {many(done.topics, 'topic')}, {ideas} from {many(len(done.sessions), 'session')}",
     ]
     if done.repeated or done.known:
@@ -267,7 +276,8 @@ def backfill_result(done: Indexed, files: int) -> Result:
     if len(done.failed) > NAMED:
         notes.append(f"and {len(done.failed) - NAMED:,} more; --json lists all")
     value = {
-        "transcripts": files,
+        "transcripts": len(files),
+        "file": str(files[0]) if len(files) == 1 else None,
         "new": done.transcripts,
         "unchanged": done.unchanged,
         "lines": done.lines,

@@ -45,12 +45,20 @@ EVERYWHERE = "`bethink token create --all-projects`"
 # Conversations
 
 
-@operation("GET /sessions", "Conversations", "Sessions", f"{PAGE} = 20")
+@operation(
+    "GET /sessions",
+    "Conversations",
+    "Sessions",
+    f"""{PAGE} = 20
+    --all-projects              of every project that the token is for
+    """,
+)
 def list_sessions(call: OperationCall) -> dict[str, Any]:
     """Conversations, newest first."""
+    scopes = call.memory.every_scope() if call.asked.all_projects else ()
 
     def fetch(number: int, offset: int) -> Sequence[Session]:
-        return conversations.sessions(call.memory, number, offset)
+        return conversations.sessions(call.memory, number, offset, scopes)
 
     shown, following = read_page(call.asked, fetch)
     return {"items": [operations.session_record(one) for one in shown], "next": following}
@@ -59,7 +67,7 @@ def list_sessions(call: OperationCall) -> dict[str, Any]:
 @operation("GET /sessions/{id}", "Conversations", "OneSession")
 def get_session(call: OperationCall) -> dict[str, Any]:
     """One conversation and what it was about: topics in order, sub-topics after their topics."""
-    session = conversations.session(call.memory, call.path["id"])
+    session = call.memory.find_session(call.path["id"])
     return operations.session_record(session, conversations.topics(call.memory, session))
 
 
@@ -99,7 +107,7 @@ def show_timeline(call: OperationCall) -> dict[str, Any]:
 def list_turns(call: OperationCall) -> dict[str, Any]:
     """What was said in a conversation, in order, with the ideas that were taken from each turn."""
     memory, asked = call.memory, call.asked
-    session = conversations.session(memory, call.path["id"])
+    session = memory.find_session(call.path["id"])
     cursor = read_cursor(asked.cursor)
     found, total = browse.list_turns(memory, session, asked.topic, asked.limit, cursor.at)
     at = cursor.at + len(found)
@@ -113,8 +121,7 @@ def _conversation(one: browse.Conversation) -> dict[str, Any]:
         {**pick(band.span, "id name summary lines"), "share": round(band.share, 4)}
         for band in one.bands
     ]
-    record = operations.session_record(one.session)
-    return {**record, "scope": one.session.scope, "topics": topics}
+    return {**operations.session_record(one.session), "topics": topics}
 
 
 # Around something

@@ -96,7 +96,7 @@ def _name(uri: str, start: str) -> str:
 def _topics(memory: Bethink, prefix: str) -> str:
     if not prefix.strip():
         raise NotFound("A session's id is missing.", "`memory_overview` shows recent ones.")
-    session = conversations.session(memory, prefix)
+    session = memory.find_session(prefix)
     day = f"{session.started_at:%Y-%m-%d} " if session.started_at else ""
     title = f"{day}{session.host} {session.id}: {session.title or 'untitled'}"
     lines = [title, *digest_lines(session)]

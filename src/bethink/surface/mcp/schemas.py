@@ -78,10 +78,10 @@ def _tool(description: str, arguments: str, hints: Mapping[str, bool], **meta: s
 TOOLS: dict[str, Tool] = {
     "search_memories": _tool(
         "Search what this project and user decided, learned, fixed and prefer: before relying on general knowledge, before design or"
-        ' tool choices and fixes, when the user refers to earlier work ("that bug", "as we discussed"), at session start. When in doubt,'
+        ' tool choices and fixes, when the user refers to earlier work ("as we discussed"), at session start. When in doubt,'
         " search.",
         f"""
-        [query] text ..10000         question or words; "phrases", prefix*, AND OR NOT; "open questions", "last week"; none: lists the newest
+        [query] text ..10000         question or words; "phrases", prefix*, AND OR NOT; "open questions", "last week"; none: the newest
         --intent NAME {"|".join(PROFILES)}     continuity: resume, recent first; fact_check: verify; frequent: habits; associative: connections; explore: stuck
         --reason_for_search TEXT
         --mode MODE {"|".join(MODES)}     keyword: exact names; vector: concepts
@@ -90,6 +90,7 @@ TOOLS: dict[str, Tool] = {
         --tags TAG*
         --min_importance N number 0..10
         --since TIME                 30d, or a date
+        --session ID
         --limit N whole 1..50 = 10
         --offset N whole 0..
         --max_tokens N whole 100..20000 = 1000

@@ -65,12 +65,14 @@ class ToolReply(NamedTuple):
 
 
 def search_memories(memory: Bethink, given: Arguments) -> ToolReply:
+    session = memory.find_session(given["session"]).id if "session" in given else None
     filter = memory.filter(
         kinds=tuple(given.get("kinds", ())),
         entities=tuple(as_entity(name).name for name in given.get("entities", ())),
         tags=tuple(given.get("tags", ())),
         min_importance=given.get("min_importance"),
         since=moment(given["since"], memory.clock()) if "since" in given else None,
+        session=session,
         include_deleted=given.get("include_deleted", False),
         include_expired=given.get("include_expired", False),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -155,3 +156,16 @@ def test_heavy_things_arrive_late(statement: str, forbidden: set[str]) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert loaded == []
+
+
+def test_what_architecture_names_is_there() -> None:
+    """Each `file.py:function` of the section "Where is …?" exists."""
+    text = (SOURCE.parent.parent / "ARCHITECTURE.md").read_text("utf-8")
+    named = re.findall(r"`([\w/]+\.py):([\w.]+)`", text.partition("## Where is")[2])
+    assert len(named) >= 10
+    for file, name in named:
+        found: ast.AST | None = ast.parse((SOURCE / file).read_text("utf-8"))
+        for part in name.split("."):
+            inside = found.body if isinstance(found, ast.Module | ast.ClassDef) else []
+            found = next((one for one in inside if getattr(one, "name", "") == part), None)
+        assert found is not None, f"{file} has no {name}"

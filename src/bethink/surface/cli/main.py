@@ -13,6 +13,7 @@ import sys
 from bethink.surface.cli import VALUED, overview, version
 
 VERSION = {"--version", "-V"}
+STAYING = {"mcp", "serve", "ui"}  # which end threads of their own
 TYPE_CHECKING = False  # nothing is imported before `main` answers for a Ctrl-C
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         console.prepare()
         code = run(words)
         sys.stdout.flush()
+        if argv is None and STAYING.isdisjoint(words):
+            # All is written and closed; to take the modules apart would cost a quarter of a search.
+            sys.stderr.flush()
+            os._exit(code)
         return code
     except KeyboardInterrupt:
         sys.stderr.write("stopped\n")

@@ -94,10 +94,14 @@ def test_an_export_comes_back_as_it_was(cli, tmp_path, form):  # noqa: F811
         "added": 6,
         "known": 0,
         "merged": 0,
+        "edited": 0,
         "purged": 0,
         "left_out": 0,
         "redactions": 0,
         "relations": 2,
+        "format": "export",
+        "kinds": {"decision": 1, "general": 2, "fact": 1, "preference": 1, "document": 1},
+        "left": {},
         "dry_run": False,
     }
     assert exported(cli) == before
@@ -440,8 +444,8 @@ def test_memories_of_several_projects_go_to_each_of_them(cli, tmp_path, monkeypa
     ("text", "said"),
     [
         ("hello", "is no export of Bethink"),
-        ("[1]", "Memory 1 of"),
-        ("[{}]", "it has no 'scope'"),
+        ("[1]", "its columns are: none"),
+        ("[{}]", "has no column of text"),
         ('[{"scope": "personal", "kind": "fact", "content": "x"}]', "it has no 'summary'"),
         ("[" * 5000, "is no export"),
         ("\xff", "is no export"),
@@ -507,7 +511,6 @@ def test_whatever_stands_in_a_field_is_taken_in_order_or_refused(tmp_path, trust
 
 def test_options_of_one_form_are_not_for_another(cli, tmp_path):  # noqa: F811
     (tmp_path / "a.md").write_text("# A\n")
-    assert "--markdown" in cli.fails("import", str(tmp_path / "a.md"), code=2)
     assert "nothing at" in cli.fails("import", str(tmp_path / "none.json"), code=1)
     assert "Give one" in cli.fails("import", code=2)
     assert "go with an export" in cli.fails(

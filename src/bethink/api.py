@@ -271,14 +271,18 @@ class Bethink:
         looked: Callable[[str], bool] = lambda uri: True,
         alive: Callable[[str], bool] = lambda uri: True,
         progress: Callable[[float], None] | None = None,
+        dry_run: bool = False,
     ) -> Synced:
-        """Brings the memories of a collection of sources in step with what its reader finds now (`ingest/sync.py`)."""
+        """Brings the memories of a collection of sources in step with what its reader finds now (`ingest/sync.py`). A dry run only
+        says which sources would change."""
         from bethink.ingest.sync import Collection, sync
 
         believed = types.TRUST["import"] if trust is None else trust
         options = self.write_options(self.scope, unique=False, trust=believed, lenient=True)
 
         def write(steps: Sequence[SourceUpdate], count: Callable[[int], None] | None) -> Receipt:
+            if dry_run:
+                return Receipt()
             moved = {step.source.uri: step.moved_from for step in steps if step.moved_from}
             return self._ingest(
                 [(step.source, step.passages) for step in steps],
@@ -294,7 +298,11 @@ class Bethink:
             known={source.uri: source for source in self.store.sources(self.scope, collection)},
             find=lambda uri: self.store.source(self.scope, uri),
             write=write,
-            retire=lambda uris: self.write(vanish=tuple((self.scope, uri) for uri in uris)).retired,
+            retire=lambda uris: (
+                0
+                if dry_run
+                else self.write(vanish=tuple((self.scope, uri) for uri in uris)).retired
+            ),
             exists=alive,
         )
         return sync(documents, target, looked=looked, progress=progress)

@@ -15,6 +15,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -22,10 +23,15 @@ from typing import Any, NamedTuple
 
 from bethink import project as projects
 from bethink.api import Bethink
+from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt
-from bethink.features import incoming
+from bethink.features import incoming, notes, readers
+from bethink.features.incoming import Given
+from bethink.features.knowledge import MARKDOWN
 from bethink.features.memorytool import SOURCE as TOOL_FILES
 from bethink.features.merging import merge
+from bethink.features.migration import without_password
+from bethink.features.readers import Reading
 from bethink.ingest.conversation import identity as turn_identity
 from bethink.ingest.redact import redact_value
 from bethink.store import locate_database, open_copy
@@ -42,12 +48,14 @@ from bethink.store.bundle import (
 )
 from bethink.store.places import content_hash
 from bethink.text.ids import new_id
-from bethink.types import PERSONAL, RELATIONS, TEAM, Event, Memory, Relation
+from bethink.types import NOTHING, PERSONAL, RELATIONS, TEAM, TRUST, Event, Memory, Relation
 
 PAGE = 200
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\x00"
 # JSON of memories packs 5 to 10 times smaller; what unpacks to more is no export but a trap. Set by hand.
 MOST_UNPACKED, SMALL = 50, 64 << 20
+LARGEST = 1 << 30  # bytes of a file that is read as a whole. Set by hand.
+EDITABLE = ("content", "kind", "tags")  # what an edited note changes of its memory
 ADDED, KNOWN, PURGED = "added", "known", "purged"
 
 _SCOPE = re.compile(r"project:[0-9a-f]{16}|container:[0-9a-f]{16}/[^\W_]+(-[^\W_]+)*")
@@ -63,22 +71,14 @@ class Imported(NamedTuple):
     added: int = 0
     known: int = 0  # by id or text
     merged: int = 0  # known ones whose histories were made one
+    edited: int = 0  # notes of a vault, each of which became a new version of its memory
     purged: int = 0  # that were purged here, and stay so
     left_out: int = 0  # of other projects, or personal
     redactions: int = 0
     relations: int = 0
-
-
-class Given(NamedTuple):
-    """A memory of a file, and what it is related to."""
-
-    record: Record
-    relations: tuple[Relation, ...] = ()
-    redactions: int = 0
-
-    @property
-    def memory(self) -> Memory:
-        return self.record.memory
+    format: str = "export"  # whose it is
+    kinds: Mapping[str, int] = NOTHING  # of those that were added
+    left: Mapping[str, int] = NOTHING  # why → how many that another program's store has
 
 
 # Out
@@ -112,22 +112,31 @@ def import_file(
     all_scopes: bool = False,
     personal: bool = False,
     dry_run: bool = False,
+    text_column: str = "",
     progress: Progress | None = None,
 ) -> Imported:
-    """Takes in what a file holds of this project; with `personal` what is personal too, with `all_scopes` everything."""
-    given, names = _read_file(memory, file, trusted)
-    scopes = _choose_scopes(memory, file, given, names, all_scopes, personal)
+    """Takes in what a file, folder or database holds of this project; with `personal` what is personal too, with `all_scopes`
+    everything."""
+    reading = _read_place(memory, file, text_column)
+    given = _check_all(reading.given, file, memory, trusted)
+    scopes = _choose_scopes(memory, file, given, reading.names, all_scopes, personal)
     moved = [_move(one, scopes) for one in given if one.memory.scope in scopes]
     chosen = list({one.memory.id: one for one in reversed(moved)}.values())[::-1]
+    chosen, edits = _find_edits(memory.store, chosen, trusted)
     fate, ids = _find_known(memory.store, chosen)
+    ids |= {link.target: link.target for one in chosen if one.saved for link in one.relations}
     new = [_rename(one, ids) for one in chosen if fate[one.memory.id] == ADDED]
     counts = Counter(fate.values())
     done = Imported(
         added=counts[ADDED],
-        known=counts[KNOWN] + len(moved) - len(chosen),
+        known=counts[KNOWN] + len(moved) - len(chosen) - len(edits),
+        edited=len(edits),
         purged=counts[PURGED],
         left_out=len(given) - len(moved),
         redactions=sum(one.redactions for one in new),
+        format=reading.format,
+        kinds=dict(Counter(one.memory.kind for one in new).most_common()),
+        left=dict(reading.left),
     )
     if dry_run:
         return done
@@ -136,8 +145,11 @@ def import_file(
         same = [one for one in chosen if ids.get(one.memory.id) in _own_ids(one.memory)]
         known = [_rename(one, ids).record for one in same if fate[one.memory.id] == KNOWN]
         done = done._replace(merged=_merge_known(memory, known))
-    called = {here: _name_of(memory, here, names.get(there)) for there, here in scopes.items()}
-    left = _put_new(memory, new, called, progress)
+    _apply_edits(memory, edits)
+    called = {
+        scope: _name_of(memory, scope, reading.names.get(there)) for there, scope in scopes.items()
+    }
+    left = _put_new(memory, new, called, file, progress)
     done = done._replace(added=done.added - left, known=done.known + left)
     return done._replace(relations=_relate(memory, new, trusted))
 
@@ -145,24 +157,32 @@ def import_file(
 # Reading
 
 
-def _read_file(memory: Bethink, file: Path, trusted: bool) -> tuple[list[Given], Names]:
-    """Everything in a file, checked, and the names and paths of its scopes where it tells them."""
-    names: dict[str, tuple[str, str]] = {}
+def is_known(place: Path) -> bool:
+    """Whether a folder, or a file of Markdown, is a memory of some program's and not just Markdown."""
+    return notes.is_vault(place) or any(recognise(place) for _, recognise, _ in notes.FOLDERS)
+
+
+def _read_place(memory: Bethink, place: Path, text_column: str) -> Reading:
+    """Everything in a file, folder or database, and the names and paths of its scopes where it tells them."""
+    reading: Reading | None
     try:
-        if _is_database(file, locate_database(memory.config, memory.project)):
-            with open_copy(file) as store:
-                found = list(_read_database(store))
-                for key, *called in export_items(store, "scopes", PAGE):
-                    name, path = redact_value(called)[0]
-                    names[key] = name, path
+        if notes.is_vault(place):
+            reading = _read_vault(memory, place)
+        elif place.is_dir() or place.suffix.lower() in MARKDOWN:
+            reading = notes.read_folder(memory, place)
+        elif _is_database(place, locate_database(memory.config, memory.project)):
+            reading = readers.read_database(memory, place) or _read_own(place)
+        elif place.suffix.lower() in (".csv", ".tsv"):
+            reading = readers.read_csv(memory, place, _unpack(place), text_column)
         else:
-            values = _read_export(file)
-            found = [_read_memory(value, at, file) for at, value in enumerate(values, start=1)]
+            reading = _read_json(memory, place, text_column)
     except OSError as error:
         raise InvalidInput(
-            f"{file} cannot be read: {error.strerror or error}.", "Check its permissions."
+            f"{place} cannot be read: {error.strerror or error}.", "Check its permissions."
         ) from error
-    return [_check(one, at, file, memory, trusted) for at, one in enumerate(found, start=1)], names
+    if reading is None:
+        raise InvalidInput(f"{place} is no export.", f"bethink import --markdown {place}")
+    return reading
 
 
 def _is_database(file: Path, used: str) -> bool:
@@ -177,6 +197,28 @@ def _is_database(file: Path, used: str) -> bool:
         return stream.read(len(SQLITE)) == SQLITE
 
 
+def _read_own(file: Path) -> Reading:
+    """A database of this or an older version."""
+    names: dict[str, tuple[str, str]] = {}
+    with open_copy(file) as store:
+        found = list(_read_database(store))
+        for key, *called in export_items(store, "scopes", PAGE):
+            name, path = redact_value(called)[0]
+            names[key] = name, path
+    return Reading("database", found, names, {})
+
+
+def _read_vault(memory: Bethink, folder: Path) -> Reading:
+    """The notes of a vault: those that are memories under their ids, and what somebody wrote beside them."""
+    values, rows = notes.read_vault(folder)
+    given = []
+    for note, value in values:
+        one = _read_memory(value, 1, note.path)
+        given.append(one._replace(saved=str(value.get("saved"))) if notes.is_edited(note) else one)
+    new = readers.convert(memory, rows, "vault", folder, trust=TRUST["user"])
+    return new._replace(given=[*given, *new.given])
+
+
 def _read_database(store: Store) -> Iterator[Given]:
     relations: dict[str, list[Relation]] = {}
     for relation, _ in export_items(store, "relations", PAGE):
@@ -185,21 +227,59 @@ def _read_database(store: Store) -> Iterator[Given]:
         yield Given(record, tuple(relations.get(record.memory.id, ())))
 
 
-def _read_export(file: Path) -> list[Any]:
-    """The objects of an export, whichever of its forms it has."""
+def _read_json(memory: Bethink, file: Path, text_column: str) -> Reading:
+    """The objects of an export, whichever of its forms it has; or any others that have a text."""
     try:
-        text = _unpack(file).decode("utf-8-sig")
-        if text.lstrip().startswith("["):
-            values: list[Any] = json.loads(text)
-        else:
-            values = [json.loads(line) for line in text.splitlines() if line.strip()]
+        values = _parse_json(_unpack(file).decode("utf-8-sig"))
+        if text_column or not _is_export(values):
+            return readers.read_rows(memory, file, "JSON", values, text_column)
+        if broken := [one for one in values if isinstance(one, ValueError)]:
+            raise broken[0]
     except (ValueError, RecursionError, zlib.error) as error:
-        raise InvalidInput(f"{file} is no export of Bethink: {error}.", _NO_EXPORT) from None
+        raise InvalidInput(
+            f"{file} is no export of Bethink, and no JSON: {error}.", _NO_EXPORT
+        ) from None
+    given = [_read_memory(value, at, file) for at, value in enumerate(values, start=1)]
+    return Reading("export", given, {}, {})
+
+
+def _parse_json(text: str) -> list[Any]:
+    """A list, one object, or an object on each line. In place of a line that cannot be read stands the reason."""
+    try:
+        value = json.loads(text)
+        return value if isinstance(value, list) else [value]
+    except ValueError:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if text.lstrip().startswith("[") or not lines:
+            raise
+    values = list(map(_parse_line, lines))
+    if isinstance(values[0], ValueError):
+        raise values[0]
     return values
 
 
+def _parse_line(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        return error
+
+
+def _is_export(values: Sequence[Any]) -> bool:
+    first = values[0] if values else None
+    if isinstance(first, dict) and {"path", "symbols"} <= first.keys():
+        raise InvalidInput("That is a repo map.", "bethink import --repo-map FILE")
+    return not values or (isinstance(first, dict) and {"scope", "content"} <= first.keys())
+
+
 def _unpack(file: Path) -> bytes:
-    raw = file.read_bytes()
+    with file.open("rb") as stream:
+        raw = stream.read(LARGEST + 1)
+    if len(raw) > LARGEST:
+        raise InvalidInput(
+            f"{file} is larger than {LARGEST >> 20:,} MB, more than is read at once.",
+            "Split it: an object on each line, `split -l 100000 FILE`.",
+        )
     if not raw.startswith(GZIP):
         return raw
     most = max(SMALL, MOST_UNPACKED * len(raw))
@@ -244,6 +324,10 @@ def _is_unique(memory: Memory) -> bool:
     return told and memory.source != TOOL_FILES
 
 
+def _check_all(given: Sequence[Given], file: Path, memory: Bethink, trusted: bool) -> list[Given]:
+    return [_check(one, at, file, memory, trusted) for at, one in enumerate(given, start=1)]
+
+
 def _check(one: Given, number: int, file: Path, memory: Bethink, trusted: bool) -> Given:
     """A memory with nothing but values that our own pipeline would write, no secret, and no more trust than the file has."""
     try:
@@ -258,7 +342,7 @@ def _check(one: Given, number: int, file: Path, memory: Bethink, trusted: bool) 
     record, redactions = incoming.redact_record(one.record)
     if not trusted:
         record = incoming.limit_stranger(record, memory.clock())
-    return Given(record, one.relations, redactions)
+    return one._replace(record=record, redactions=one.redactions + redactions)
 
 
 # Which scopes
@@ -334,6 +418,37 @@ def _move(one: Given, scopes: Mapping[str, str]) -> Given:
 # What is known
 
 
+def _find_edits(
+    store: Store, given: Sequence[Given], trusted: bool
+) -> tuple[list[Given], list[tuple[Memory, Memory]]]:
+    """Splits off the edited notes whose memory is as the note was written: each is a new version of it, if the file is the user's
+    own. Of any other edit a new memory is made, which is proposed in the place of the known one."""
+    edited = [one.memory.id for one in given if one.saved]
+    here = {one.id: one for page in split_pages(edited, PAGE) for one in store.get(page)}
+    kept, edits = [], []
+    for one in given:
+        known = here.get(one.memory.id)
+        if known is None or known.scope != one.memory.scope or _says_the_same(known, one.memory):
+            kept.append(one._replace(saved=""))
+        elif trusted and one.saved == notes.digest(known.content, known.kind, known.tags):
+            edits.append((known, one.memory))
+        else:
+            id = readers.make_id(known.id, one.memory.content_hash)
+            record = one.record._replace(memory=one.memory._replace(id=id, superseded_by=None))
+            link = Relation(id, known.id, "may_replace", one.memory.updated_at)
+            kept.append(one._replace(record=record, relations=(link,)))
+    return kept, edits
+
+
+def _apply_edits(memory: Bethink, edits: Sequence[tuple[Memory, Memory]]) -> None:
+    for here, edited in edits:
+        memory.update(here.id, was=here, **{name: getattr(edited, name) for name in EDITABLE})
+
+
+def _says_the_same(one: Memory, other: Memory) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in EDITABLE)
+
+
 def _find_known(store: Store, given: Sequence[Given]) -> tuple[dict[str, str], dict[str, str]]:
     """What becomes of each, by its id in the file; and under which id it is known here, or will be."""
     fate: dict[str, str] = {}
@@ -387,20 +502,25 @@ def _rename(one: Given, ids: Mapping[str, str]) -> Given:
     if memory.superseded_by:
         links.append(Relation(memory.superseded_by, memory.id, "supersedes", old.updated_at))
     kept = tuple(dict.fromkeys(link for link in links if link.source != link.target))
-    return Given(one.record._replace(memory=memory), kept, one.redactions)
+    return one._replace(record=one.record._replace(memory=memory), relations=kept)
 
 
 # Writing
 
 
 def _put_new(
-    memory: Bethink, new: Sequence[Given], called: Names, progress: Progress | None
+    memory: Bethink,
+    new: Sequence[Given],
+    called: Names,
+    place: Path,
+    progress: Progress | None,
 ) -> int:
-    """Puts memories in, page by page. Returns how many somebody else put in meanwhile."""
+    """Puts memories in, page by page, and notes which those were. Returns how many somebody else put in meanwhile."""
     projects.pin(memory.project)
     left = done = 0
     for page in split_pages(new, PAGE):
         try:
+            _note_added(memory, place, [one.memory.id for one in page])
             left += _put_page(memory, [one.record for one in page], called)
         except BethinkError as error:
             if done:
@@ -490,3 +610,45 @@ def _propose(type: str) -> str:
     if type == "supersedes":
         return "may_replace"
     return type if type in ("contradicts", "may_replace") else "relates_to"
+
+
+# Taking an import back
+
+
+class Undone(NamedTuple):
+    """What became of the memories that an import had added."""
+
+    removed: int = 0
+    kept: int = 0  # that were changed since
+
+
+def undo(memory: Bethink, place: Path, dry_run: bool = False) -> Undone | None:
+    """Removes what imports of a file or folder added, as if it had never come: a later import brings it again. What was changed
+    since stays. None where nothing was imported from there."""
+    journal = _journal(memory, place)
+    if not journal.exists():
+        return None
+    lines = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
+    added = {id: datetime.fromisoformat(line["at"]) for line in lines for id in line["ids"]}
+    there = [one for page in split_pages(list(added), PAGE) for one in memory.store.get(page)]
+    gone = [one.id for one in there if one.updated_at <= added[one.id]]
+    if not dry_run:
+        for page in split_pages(gone, PAGE):
+            memory.store.take(Bundle(gone=tuple(page)))
+        journal.unlink()
+    return Undone(len(gone), len(there) - len(gone))
+
+
+def _journal(memory: Bethink, place: Path) -> Path:
+    """Where it is noted what came from a file or folder into the database that is used. It holds no text."""
+    used = without_password(locate_database(memory.config, memory.project))
+    name = f"{used}\n{place.resolve()}".encode("utf-8", "surrogateescape")
+    return data_directory() / "imports" / f"{blake2b(name, digest_size=12).hexdigest()}.jsonl"
+
+
+def _note_added(memory: Bethink, place: Path, ids: Sequence[str]) -> None:
+    """Written before the memories are, so that an import that is killed can be taken back, too."""
+    journal = _journal(memory, place)
+    journal.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with journal.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps({"at": memory.clock().isoformat(), "ids": ids}) + "\n")

@@ -12,14 +12,24 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.features.merging import VOTES, apply_fields
 from bethink.ingest.redact import redact_value
 from bethink.store.bundle import Bundle, Record, Stored, bundle_from_json
 from bethink.store.places import content_hash
-from bethink.types import ENTITY_TYPES, KINDS, RELATIONS, TRUST, Entity, Event, Memory, Span
+from bethink.types import (
+    ENTITY_TYPES,
+    KINDS,
+    RELATIONS,
+    TRUST,
+    Entity,
+    Event,
+    Memory,
+    Relation,
+    Span,
+)
 
 MOST = 1000  # items of one bundle; tags, keywords or entities of one memory
 LONGEST_SHORT = 10_000  # characters of anything that is not the text itself
@@ -42,6 +52,19 @@ _AS_IT_IS = (
     "superseded_by",
 )  # of which `_RULES` knows the form
 _READERS = ("note", "markdown", "repomap", "transcript", "analysis", "git", "import")
+
+
+class Given(NamedTuple):
+    """A memory of a file, and what it is related to."""
+
+    record: Record
+    relations: tuple[Relation, ...] = ()
+    redactions: int = 0
+    saved: str = ""  # what a note said when it was written, if somebody edited it since
+
+    @property
+    def memory(self) -> Memory:
+        return self.record.memory
 
 
 # Values
@@ -243,11 +266,15 @@ def limit_stranger(record: Record, now: datetime) -> Record:
         usefulness=max(-MOST_VOTES, min(memory.usefulness, MOST_VOTES)),
         access_count=min(memory.access_count, MOST_USES),
         trust=min(memory.trust, TRUST["import"]),
-        source="import" if told else memory.source,
+        source=_limit_source(memory.source) if told else memory.source,
         source_type=memory.source_type if memory.source_type in _READERS else "import",
         entities=tuple(one for one in memory.entities if one.type in ENTITY_TYPES),
     )
     return record._replace(memory=memory, events=(), vectors=())
+
+
+def _limit_source(source: str) -> str:
+    return source if source.startswith("import:") else "import"
 
 
 # A bundle over the network

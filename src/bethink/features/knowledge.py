@@ -147,7 +147,9 @@ def follow(
             yield synced
 
 
-def import_markdown(memory: Bethink, path: Path, *, progress: Progress | None = None) -> Synced:
+def import_markdown(
+    memory: Bethink, path: Path, *, progress: Progress | None = None, dry_run: bool = False
+) -> Synced:
     """Takes in one Markdown file or a tree of them, by windows of lines. Run again, it replaces what changed."""
     found = list(_find_files(memory, [path], MARKDOWN))
     warnings: list[str] = []
@@ -156,7 +158,20 @@ def import_markdown(memory: Bethink, path: Path, *, progress: Progress | None = 
     )
     collection = f"import:{path.resolve().as_posix()}"
     count = _count_of(len(found), progress)
-    return _sync(memory, documents, collection, "markdown", count, warnings=warnings)
+    return _sync(
+        memory, documents, collection, "markdown", count, warnings=warnings, dry_run=dry_run
+    )
+
+
+def remove_import(memory: Bethink, path: Path, *, dry_run: bool = False) -> Synced:
+    """Retires what was taken in from a Markdown file, a folder of them or a repo map, as if its files had vanished."""
+    place = path.resolve().as_posix()
+    for collection in (f"import:{place}", f"repo-map:{place}"):
+        if memory.store.sources(memory.scope, storable(collection)):
+            return _sync(memory, [], collection, "markdown", None, dry_run=dry_run)
+    raise NotFound(
+        f"Nothing was imported from {path}.", "Name the file or folder as it was imported."
+    )
 
 
 def import_texts(
@@ -197,7 +212,9 @@ def _collect(warnings: list[str]) -> Callable[[str, str], None]:
     return lambda uri, sentence: warnings.append(f"{uri}: {sentence}")
 
 
-def import_repo_map(memory: Bethink, file: Path, *, progress: Progress | None = None) -> Synced:
+def import_repo_map(
+    memory: Bethink, file: Path, *, progress: Progress | None = None, dry_run: bool = False
+) -> Synced:
     """Takes in a repo map from a JSON file; it replaces all that this file brought before."""
     from bethink.ingest import code
 
@@ -210,7 +227,8 @@ def import_repo_map(memory: Bethink, file: Path, *, progress: Progress | None = 
             "`bethink map --json > repo-map.json` makes one.",
         ) from error
     document = code.read_map(raw, file)
-    return _sync(memory, [document], document.uri, "repomap", _count_of(1, progress))
+    count = _count_of(1, progress)
+    return _sync(memory, [document], document.uri, "repomap", count, dry_run=dry_run)
 
 
 def map_code(memory: Bethink, *, progress: Progress | None = None) -> Synced:
@@ -311,6 +329,7 @@ def _sync(
     progress: Callable[[float], None] | None,
     looked: Callable[[str], bool] = lambda _: True,
     warnings: Sequence[str] = (),
+    dry_run: bool = False,
 ) -> Synced:
     """Brings a collection in step. `warnings` are what the reader says of its documents meanwhile."""
     synced = memory.sync(
@@ -320,6 +339,7 @@ def _sync(
         looked=looked,
         alive=lambda uri: _exists(memory, uri),
         progress=progress,
+        dry_run=dry_run,
     )
     return synced._replace(hints=(*synced.hints, *warnings))
 

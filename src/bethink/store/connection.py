@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -97,6 +98,78 @@ def copy_database(path: Path, copy: Path) -> None:
         finally:
             target.close()
             source.close()
+
+
+# Other programs' databases
+
+
+class ForeignDatabase:
+    """Another program's database, of which nothing is changed: which tables it has, and their rows one after the other.
+
+    Views and virtual tables are left alone, because what they run is somebody else's code; blobs are not read, because
+    texts are never in them."""
+
+    def __init__(self, path: Path, longest: int) -> None:
+        self.path = path
+        self.longest = longest  # characters read of a text: one more than a memory may have
+        self.columns: dict[str, list[str]] = {}
+        with self._translate():
+            self._connection = _open_foreign(path)
+            self._connection.set_busy_timeout(5000)
+            self._connection.pragma("trusted_schema", False)
+            self._encoding = self._connection.pragma("encoding").lower().replace("16", "-16-")
+            found = self._connection.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+            )
+            for (name,) in list(found):
+                about = self._connection.execute(f"PRAGMA table_info({_quote(name)})")
+                self.columns[name] = [row[1] for row in about]
+
+    def rows(self, table: str) -> Iterator[dict[str, Any] | None]:
+        """The rows of a table in their order; None for one whose text cannot be read."""
+        wanted = [
+            f"CASE typeof({name}) WHEN 'text' THEN CAST(substr({name}, 1, {self.longest}) AS BLOB)"
+            f" WHEN 'blob' THEN NULL ELSE {name} END"
+            for name in map(_quote, self.columns[table])
+        ]
+        with self._translate():
+            for row in self._connection.execute(f"SELECT {', '.join(wanted)} FROM {_quote(table)}"):
+                try:
+                    values = [
+                        one.decode(self._encoding) if isinstance(one, bytes) else one for one in row
+                    ]
+                except UnicodeDecodeError:
+                    yield None
+                else:
+                    yield dict(zip(self.columns[table], values, strict=True))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _translate(self) -> Iterator[None]:
+        try:
+            yield
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise InvalidInput(
+                f"The database {self.path} cannot be read: {error}. Nothing was taken in.",
+                f"Mend a damaged one with `sqlite3 {self.path.name} .recover`; close the program that uses a busy one.",
+            ) from error
+
+
+def _open_foreign(path: Path) -> apsw.Connection:
+    """A connection that writes nothing, not even beside the file: to read a database in WAL mode SQLite makes files there, unless it
+    is told that nobody writes to it, which a missing log says."""
+    with path.open("rb") as stream:
+        header = stream.read(20)
+    log = Path(f"{path}-wal")
+    if header[18:19] == b"\x02" and not (log.exists() and log.stat().st_size):
+        return _open_unwritable(path)
+    return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _prepare(connection: apsw.Connection, path: Path, rebuild: Rebuild) -> None:

@@ -111,7 +111,7 @@ def change(args: Namespace, path: Path) -> Result:
             f"Bad value '{args.value}' for '{key}': {error}.",
             "`bethink config` shows what each setting is for.",
         ) from None
-    edit_file(args, path, key, value)
+    edit_file(path, key, value, project(args).root if args.project_file else None)
     masked = configuration.mask_password(value)
     warnings = []
     try:
@@ -129,7 +129,8 @@ def change(args: Namespace, path: Path) -> Result:
 
 
 def unset(args: Namespace, path: Path) -> Result:
-    if not edit_file(args, path, args.unset, None):
+    root = project(args).root if args.project_file else None
+    if not edit_file(path, args.unset, None, root):
         check_key(args.unset)
         raise NotFound(
             f"'{args.unset}' is not set in {path}.",
@@ -138,15 +139,11 @@ def unset(args: Namespace, path: Path) -> Result:
     return Result({"key": args.unset, "path": str(path)}, [f"unset {args.unset}  ({path})"])
 
 
-def edit_file(args: Namespace, path: Path, key: str, value: Any) -> bool:
+def edit_file(path: Path, key: str, value: Any, root: Path | None) -> bool:
     """Changes one setting in a file, or takes it out. Says whether anything changed. Behind a link it is the file that it leads
-    to, but for a project's link out of the project. A new file is for its owner alone, as it may name keys and hosts."""
+    to, but for a project's link out of its `root`. A new file is for its owner alone, as it may name keys and hosts."""
     try:
-        real = (
-            textfile.inside(project(args).root, path)
-            if args.project_file
-            else textfile.resolve(path)
-        )
+        real = textfile.inside(root, path) if root else textfile.resolve(path)
     except OSError as error:
         raise BethinkError(f"{path} cannot be followed: {error.strerror}.") from error
     was = textfile.read(real)

@@ -11,10 +11,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from bethink.config import data_directory
+from bethink.config import data_directory, project_file
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt, UsageError
-from bethink.features import exchange, knowledge, migration
+from bethink.features import exchange, knowledge, migration, notes, readers
 from bethink.features.exchange import export_records
+from bethink.features.knowledge import MARKDOWN
 from bethink.features.migration import without_password
 from bethink.features.sync import (
     TOLD,
@@ -31,12 +32,18 @@ from bethink.store import locate_database, open_store
 from bethink.surface import render
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Result, check_database, open_memory, project, settings
-from bethink.surface.cli.knowledge import existing_path, sync_with_bar, synced_result
+from bethink.surface.cli.knowledge import (
+    count_words,
+    existing_path,
+    sync_with_bar,
+    synced_result,
+)
 from bethink.surface.cli.parsing import command
+from bethink.surface.cli.settings import edit_file
 from bethink.surface.layout import FORMATS, columns, flatten_record, format_records, many
 from bethink.surface.operations import FILTERS, STATES, make_filter, split_lists
 from bethink.surface.remote import Client, ServerPeer, read_token
-from bethink.types import PERSONAL
+from bethink.types import PERSONAL, STATEMENTS
 
 if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
@@ -45,7 +52,7 @@ if TYPE_CHECKING:
     from bethink.features.sync import Peer, SyncReport
     from bethink.types import Memory
 
-MARKDOWN = (".md", ".markdown", ".mdx")
+SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
 INCLUDED = ("conversations", "documents")
 SYNC_WORDS = {
     "pushed": "pushed",
@@ -59,25 +66,37 @@ SYNC_WORDS = {
 @command(
     "export",
     f"""
+    [DIRECTORY]          with --format vault: where the notes go
     --jsonl              one JSON object per line
     --output, -o FILE    write to a file, readable by you alone; an old one is replaced when all is written
     {FILTERS}
     """,
     opens="read",
-    formats=FORMATS,
+    formats=(*FORMATS, "vault"),
 )
 def export(args: Namespace, memory: Bethink) -> None:
     """Write memories out, the oldest first: everything of this project and personal ones, forgotten, expired and replaced
-    ones included, unless the options choose. JSON unless --format says otherwise. Streams, so any number will do.
+    ones included, unless the options choose. JSON unless --format says otherwise. Streams, so any number will do. A vault is a
+    folder of Markdown that Obsidian opens: a note for each statement, none for what is forgotten, for passages of documents
+    and for turns of conversations unless the options ask for them. `bethink import` reads it back, with what was edited there.
 
     Examples:
       bethink export --output memories.json
+      bethink export --format vault ~/vault
       bethink export --all-projects --jsonl | gzip > memories.jsonl.gz
       bethink export --kind decision --format md
     """
     if args.jsonl and args.explicit_format:
         raise UsageError("Give --format or --jsonl, not both.", "bethink export --jsonl")
     form = "jsonl" if args.jsonl else args.format if args.explicit_format else "json"
+    if (form == "vault") != bool(args.directory):
+        raise UsageError(
+            "A folder goes with --format vault, and the other way round.",
+            "bethink export --format vault DIRECTORY",
+        )
+    if args.directory:
+        export_vault(args, memory)
+        return
     hidden = {} if args.as_of else {f"include_{state}": True for state in STATES}
     wanted = make_filter(memory, args, **hidden)
     lost: list[str] = []
@@ -92,6 +111,16 @@ def export(args: Namespace, memory: Bethink) -> None:
     if args.output:
         number = many(memory.store.count(wanted), "memory", "memories")
         console.note(args, f"{number} written to {args.output}")
+
+
+def export_vault(args: Namespace, memory: Bethink) -> None:
+    chosen: dict[str, Any] = {} if args.as_of else dict.fromkeys(SHOWN, True)
+    if not args.kind:
+        chosen["kinds"] = (*STATEMENTS, "handoff")
+    records = export_records(memory, memory.export(make_filter(memory, args, **chosen)))
+    folder = Path(args.directory).expanduser()
+    number = notes.write_vault(records, folder, f"Memories of {memory.project.name}")
+    console.note(args, f"{many(number, 'note')} written to {args.directory}")
 
 
 def export_text(form: str, memory: Bethink, memories: Iterator[Memory]) -> Iterator[str]:
@@ -135,26 +164,33 @@ def destination(path: str | None) -> Iterator[TextIO]:
 @command(
     "import",
     """
-    [FILE]               what `bethink export` wrote as JSON or JSON lines, also gzipped; or a SQLite database
+    [FILE]               an export of Bethink, another program's database, a folder of notes, JSON, CSV
     --trusted            of FILE: believe each memory as far as it says, since the file is yours
     --personal           of FILE: what is personal too
     --all-scopes         of FILE: other projects and what is personal too, each under its own
-    --dry-run            of FILE: say what would be taken in, and change nothing
+    --text-column NAME   of JSON and CSV: where the text is (default: text, content, memory, body or note)
+    --dry-run            say what would be taken in, and change nothing
+    --undo               take back what imports of FILE added
     --markdown PATH      a Markdown file, or a folder of them (.md .markdown .mdx)
     --repo-map FILE      a repo map as JSON
     """,
 )
 def import_(args: Namespace) -> Result:
-    """Take in an export, another database, Markdown files from anywhere, or a repo map. Of an export or a database the memories of
-    this project are taken, or those of the only project in it. They keep their ids where those are free, what is known by id
-    or text stays as it is, and what they say of it is only proposed. Of Markdown and a repo map it is a sync: files that
-    changed replace their own memories, files that vanished retire theirs, and nothing else is touched. Imported text is
-    trusted less than what you say, unless you say that the file is yours with --trusted.
+    """Take in what lies elsewhere, and say what was taken and what was left. FILE may be an export or a database of Bethink; a vault;
+    the database of memo, Memory Graph, Memory MCP, claude-mem or mcp-memory-service; tables of LanceDB; the notes of
+    basic-memory; what Claude Code and Codex remember by themselves; JSON, JSON lines or CSV with a text in each row; or
+    Claude Memory's settings, .claude/memory.config.json. The
+    memories of this project are taken, or those of the only project in it. They keep their ids where those are free, what is
+    known by id or text stays as it is, and what they say of it is only proposed. Other Markdown and a repo map are synced:
+    files that changed replace their own memories, files that vanished retire theirs, and nothing else is touched. Imported
+    text is trusted less than what you say, unless you say that the file is yours with --trusted.
 
     Examples:
       bethink import memories.json
       bethink import old-memory.db --trusted --all-scopes
-      bethink import --markdown ~/notes/postmortems
+      bethink import .memo/memo.db --dry-run
+      bethink import notes.csv --text-column remark
+      bethink import notes.csv --undo
       bethink import --markdown vendor/react-router/docs --container react-router
       bethink map --json > repo-map.json && bethink import --repo-map repo-map.json
     """
@@ -162,28 +198,60 @@ def import_(args: Namespace) -> Result:
         raise UsageError(
             "Give one of an export, --markdown and --repo-map.", "bethink import --markdown docs"
         )
-    if args.file:
-        return import_file(args)
-    if args.trusted or args.dry_run or args.all_scopes or args.personal:
+    place = args.file or args.markdown or args.repo_map
+    if args.undo:
+        return undo_import(args, Path(place).expanduser())
+    if Path(place).name == readers.SETTINGS_FILE:
+        return import_settings(args, Path(place).expanduser())
+    path = existing_path(place)
+    is_text = path.is_dir() or path.suffix.lower() in MARKDOWN
+    if args.file and not (is_text and not exchange.is_known(path)):
+        return import_file(args, path)
+    if args.trusted or args.all_scopes or args.personal or args.text_column:
         raise UsageError(
-            "--trusted, --dry-run, --personal and --all-scopes go with an export.",
-            "bethink import memories.json --dry-run",
+            "--trusted, --personal, --all-scopes and --text-column go with an export or another program's memories.",
+            f"bethink import {place}",
         )
-    with open_memory(args, make=True) as memory:
-        path = existing_path(args.markdown or args.repo_map)
-        take = knowledge.import_markdown if args.markdown else knowledge.import_repo_map
-        return synced_result(sync_with_bar(args, "importing", partial(take, memory, path)))
+    take = knowledge.import_repo_map if args.repo_map else knowledge.import_markdown
+    with open_memory(args, make=not args.dry_run) as memory:
+        sync = partial(take, memory, path, dry_run=args.dry_run)
+        return synced_result(sync_with_bar(args, "importing", sync))
 
 
-def import_file(args: Namespace) -> Result:
+def import_settings(args: Namespace, path: Path) -> Result:
+    """Takes over what Claude Memory was set to, into the project's file. What is set here already stays."""
+    found, left = readers.read_settings(path)
+    root, known = project(args).root, settings(args).origins
+    left |= {key: "is set here already" for key in found if key in known}
+    taken = {key: value for key, value in found.items() if key not in known}
+    for key, value in () if args.dry_run else taken.items():
+        edit_file(project_file(root), key, value, root)
+    verb = "would set" if args.dry_run else "set"
+    lines = [f"{verb} {key} = {value}" for key, value in taken.items()] or ["nothing to set"]
+    lines += [f"left {name}: {why}" for name, why in left.items()]
+    hints = [f"bethink config --unset {key} --project-file" for key in taken if not args.dry_run]
+    value = {"settings": taken, "left": left, "dry_run": args.dry_run}
+    return Result(value, lines, hints=["Undo with " + " and ".join(hints)] if hints else ())
+
+
+def undo_import(args: Namespace, path: Path) -> Result:
+    with open_memory(args) as memory:
+        done = exchange.undo(memory, path, args.dry_run)
+        if done is None:
+            return synced_result(knowledge.remove_import(memory, path, dry_run=args.dry_run))
+    verb = "would remove" if args.dry_run else "removed"
+    lines = [f"{verb} {many(done.removed, 'memory', 'memories')}"]
+    if done.kept:
+        lines.append(f"{many(done.kept, 'memory', 'memories')} changed since stay")
+    return Result({**done._asdict(), "dry_run": args.dry_run}, lines)
+
+
+def import_file(args: Namespace, path: Path) -> Result:
     if args.trusted and args.for_agent:
         raise UsageError(
             "Only the user can say that a file is theirs: --trusted is not for agents.",
             f"bethink import {args.file}",
         )
-    path = existing_path(args.file)
-    if path.suffix.lower() in MARKDOWN or path.is_dir():
-        raise UsageError(f"{args.file} is no export.", f"bethink import --markdown {args.file}")
     with open_memory(args, make=not args.dry_run) as memory, Bar(args, "importing") as bar:
         done = exchange.import_file(
             memory,
@@ -192,25 +260,33 @@ def import_file(args: Namespace) -> Result:
             all_scopes=args.all_scopes,
             personal=args.personal,
             dry_run=args.dry_run,
+            text_column=args.text_column or "",
             progress=bar,
         )
         hints = list(memory.hints)
-    counts = (
-        (done.known, "known already"),
-        (done.merged, "merged"),
-        (done.purged, "purged here before"),
-        (done.redactions, "redacted"),
-    )
+    counts = {
+        "known already": done.known,
+        "merged": done.merged,
+        "edited": done.edited,
+        "purged here before": done.purged,
+        "redacted": done.redactions,
+    }
+    kinds = count_words(dict(done.kinds))
     parts = [f"{'would add' if args.dry_run else 'added'} {many(done.added, 'memory', 'memories')}"]
-    parts += [f"{number:,} {word}" for number, word in counts if number]
+    parts[0] += f" of {done.format} ({kinds})" if kinds and done.format != "export" else ""
+    parts += [count_words(counts)] if any(counts.values()) else []
     parts += [many(done.relations, "relation")] if done.relations else []
+    lines = [", ".join(parts)]
+    if done.left:
+        lines.append(f"left: {count_words(dict(done.left))}")
     if done.left_out:
         number = many(done.left_out, "memory", "memories")
         hints.append(
             f"{number} of other projects or personal left out; --all-scopes and --personal take them in."
         )
-    value = {**done._asdict(), "dry_run": args.dry_run}
-    return Result(value, [", ".join(parts)], hints=hints)
+    if done.added and not args.dry_run:
+        hints.append(f"Undo with `bethink import {args.file} --undo`.")
+    return Result({**done._asdict(), "dry_run": args.dry_run}, lines, hints=hints)
 
 
 @command(

@@ -145,6 +145,29 @@ def test_what_lies_in_a_container_is_forgotten_and_restored_there(cli):
     assert cli.json("restore", id, "--container", "react-router")["deleted_at"] is None
 
 
+def test_weights_of_ones_own(cli):
+    low = cli.add("The deploy runs on Friday", "--importance", "1")
+    high = cli.add("The deploy runs on Monday", "--importance", "9")
+    cli.ok("config", "profiles", "weighty relevance=0.1 importance=0.9, relevance relevance=1")
+
+    def first(*how):
+        return cli.json("search", "deploy Friday", "--mode", "keyword", *how)[0]["id"]
+
+    assert first() == first("--intent", "relevance") == low
+    assert first("--intent", "weighty") == first("--profile", "importance=0.5") == high
+    assert "Did you mean 'weighty'?" in cli.fails("search", "x", "--intent", "weigty", code=2)
+    assert "'size=1' is no weight" in cli.fails("search", "x", "--intent", "size=1", code=2)
+    assert "is no weight" in cli.fails("config", "profiles", "mine relevance=7", code=2)
+
+
+def test_another_text_may_be_embedded(cli):
+    id = cli.add("Pedestrians wait here", "--embedding-text", "zebra crossing")
+    assert cli.json("get", id)[0]["metadata"] == {"embedding_text": "zebra crossing"}
+    assert cli.json("search", "zebra crossing", "--mode", "vector")[0]["score"] > 0.9
+    changed = cli.json("update", id, "--embedding-text", "traffic light")
+    assert changed["metadata"] == {"embedding_text": "traffic light"}
+
+
 def test_entities_may_be_a_comma_list(cli):
     cli.add("The queue is shared", "--entity", "Redis, person:Ada")
     cli.add("The cache is warm", "--entity", "Valkey")

@@ -174,6 +174,8 @@ def test_a_search_is_narrowed_by_tags_and_importance(talk):
     ):
         answer = talk.search_memories(query="who guards the gate?", **arguments)
         assert {word for word in ("north", "south") if word in answer} == found, arguments
+    answer = talk.search_memories(query="south gate", tags=["gate", "fence"], intent="importance=1")
+    assert answer.index("north") < answer.index("south")
 
 
 def test_what_expired_is_told_when_it_is_asked_for(talk, place):
@@ -299,6 +301,11 @@ def test_updating_keeps_the_old_version(talk, place):
         assert [event.action for event in memory.history(id)] == ["add", "update"]
     talk.update_memory(id=id, metadata={"ticket": "SHOP-7"})
     assert 'metadata: {"ticket": "SHOP-7"}' in talk.get_memories(ids=[id])
+    asked = "zebra crossing at noon"
+    talk.update_memory(id=id, embedding_text=asked)
+    other = talk.store("Pedestrians wait here", embedding_text=asked)
+    found = talk.search_memories(query=asked, mode="vector", limit=2)
+    assert f"[{id}]" in found and f"[{other}]" in found
     question = talk.store("Which limit holds for trials?", kind="question")
     talk.update_memory(id=question, answered=True)
     assert question not in talk.search_memories(query="open questions about trials")

@@ -7,6 +7,7 @@ import pytest
 from memories import DAY, NOW, stored, texts
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
+from bethink.store.places import cache_key
 from bethink.types import RELATIONS, TRUST, Passage
 
 clock, open_memory, memory, hashing = (
@@ -589,3 +590,43 @@ def test_filters_by_kind_tag_importance_and_time(memory, clock):
         ), wanted
     with pytest.raises(InvalidInput, match="'opinion' is not a kind"):
         memory.filter(kinds=["opinion"])
+
+
+def test_another_text_is_embedded_in_place_of_the_content(hashing):
+    asked = "how long does somebody stay signed in"
+    id = hashing.add("Tokens last fifteen minutes", embedding_text=asked).id
+    assert hashing.add("Refresh tokens last a month", embedding_text=asked).status == "added"
+
+    def cosine():
+        found = hashing.search(asked, mode="vector").hits
+        return next(hit.why["cosine"] for hit in found if hit.memory.id == id)
+
+    assert cosine() > 0.99
+    hashing.reindex(full=True)
+    hashing.update(id, metadata={"ticket": 1})
+    assert hashing.one(id).metadata == {"ticket": 1, "embedding_text": asked} and cosine() > 0.99
+    hashing.update(id, content="Tokens last an hour")
+    assert hashing.one(id).metadata == {"ticket": 1} and cosine() < 0.9
+    hashing.update(id, embedding_text=asked)
+    assert cosine() > 0.99
+    hashing.update(id, embedding_text="")
+    assert cosine() < 0.9
+    hashing.restore(id, version=1)
+    assert hashing.one(id).content == "Tokens last fifteen minutes" and cosine() > 0.99
+
+
+def test_the_text_that_is_embedded_is_redacted_guarded_and_purged(hashing):
+    token = "ghp_" + "a1B2" * 9
+    id = hashing.add("CI pushes by itself", embedding_text=f"the token {token} of CI").id
+    text = hashing.one(id).metadata["embedding_text"]
+    assert token not in text
+    hashing.trust = TRUST["agent"]
+    for fields in ({"embedding_text": "x"}, {"metadata": {"embedding_text": "x"}}):
+        with pytest.raises(InvalidInput, match="its embedding_text is for the user to change"):
+            hashing.update(id, **fields)
+    hashing.trust = TRUST["user"]
+    model = hashing.embedder.model
+    assert hashing.store.read_cache([cache_key(text)], model)
+    hashing.update(id, content="CI pushes at night")
+    hashing.forget(id, purge=True)
+    assert not hashing.store.read_cache([cache_key(text)], model)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from bethink.config import PROFILES as CHOICES
+from bethink.config import read_weights
 from bethink.recall import score as scoring
 from bethink.recall.score import DOUBT, PROFILES, profile_parts
 from bethink.types import Candidate
@@ -25,7 +26,7 @@ INTENTS = {
 
 def score(one, relevance, profile, now, rng):
     """The score of one candidate alone."""
-    return scoring.score([one], [relevance], profile, now, rng)[0]
+    return scoring.score([one], [relevance], PROFILES[profile], now, rng)[0]
 
 
 class Middle(random.Random):
@@ -75,6 +76,16 @@ def test_every_profile_that_may_be_chosen_has_weights_that_make_one():
         ), name
 
 
+def test_weights_of_ones_own_make_one_and_fade_like_the_profile_of_that_name():
+    mine = scoring.make_profile("mine", read_weights("relevance=0.9 importance=0.6 jitter=0.1"))
+    assert (mine.relevance, mine.importance, mine.jitter) == pytest.approx((0.6, 0.4, 0.1))
+    assert mine.fading == "days"
+    assert scoring.make_profile("continuity", read_weights("recency=1")).fading == "hours"
+    for wrong in ("", "jitter=0.1", "relevance=2", "relevance", "size=1", "relevance=nan"):
+        with pytest.raises(ValueError, match="expected"):
+            read_weights(wrong)
+
+
 @pytest.mark.parametrize("name", INTENTS)
 def test_an_intent_has_the_weights_and_the_jitter_of_its_design(name):
     profile = PROFILES[name]
@@ -87,7 +98,7 @@ def test_an_intent_has_the_weights_and_the_jitter_of_its_design(name):
 def test_recency_of_an_intent_fades_by_the_hour_since_the_last_use(hours, recency):
     parts = profile_parts(
         candidate(created_at=0.0, last_accessed=(NOW - timedelta(hours=hours)).timestamp()),
-        "continuity",
+        PROFILES["continuity"],
         NOW,
     )
     assert parts["recency"] == pytest.approx(recency, abs=1e-4)
@@ -105,7 +116,9 @@ def test_recency_of_an_intent_fades_by_the_hour_since_the_last_use(hours, recenc
     ],
 )
 def test_utility_is_a_sigmoid_of_votes_and_the_logarithm_of_uses(usefulness, uses, utility):
-    parts = profile_parts(candidate(usefulness=usefulness, access_count=uses), "frequent", NOW)
+    parts = profile_parts(
+        candidate(usefulness=usefulness, access_count=uses), PROFILES["frequent"], NOW
+    )
     assert parts["utility"] == pytest.approx(utility, abs=1e-4)
 
 
@@ -142,7 +155,7 @@ def test_relevance_looks_at_nothing_else():
         candidate(access_count=1000, importance=10),
     ):
         assert score(one, 0.37, "relevance", NOW, random.Random(1)) == 0.37
-        assert profile_parts(one, "relevance", NOW) == {}
+        assert profile_parts(one, PROFILES["relevance"], NOW) == {}
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 387_304,
-    "lines": 56_855,
+    "tokens": 388_155,
+    "lines": 56_979,
     "files": 174,
     "import cycles": 0,
-    "function-level imports of our own": 59,
-    "functions of complexity over 15": 4,
-    "test lines": 50_619,
+    "function-level imports of our own": 60,
+    "functions of complexity over 15": 3,
+    "test lines": 50_703,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

@@ -23,10 +23,11 @@ from bethink.ingest.traces import traces
 from bethink.ingest.vectors import Recent, make_batch_parts, reindex
 from bethink.judge import load as load_judge
 from bethink.recall.pipeline import Ask, recall
+from bethink.recall.score import PROFILES, Profile, make_profile
 from bethink.store import open_store
 from bethink.store.base import Overview, Problem, Store
 from bethink.store.bundle import stamp
-from bethink.store.places import vector_text
+from bethink.store.places import EMBEDDING_TEXT, embedded_text
 from bethink.text.checks import as_entity, check_choice, check_kind, check_range, suggest_one_of
 from bethink.types import (
     PERSONAL,
@@ -188,6 +189,7 @@ class Bethink:
         expires_at: datetime | None = None,
         valid_from: datetime | None = None,
         metadata: dict[str, Any] | None = None,
+        embedding_text: str | None = None,
         personal: bool = False,
         team: bool = False,
         supersedes: Sequence[str] = (),
@@ -195,7 +197,8 @@ class Bethink:
         dedup: bool | None = None,
         allow_purged: bool = False,
     ) -> Outcome:
-        """Remembers one statement. Says `duplicate` or `near_duplicate`, and of what, when it is known already."""
+        """Remembers one statement. Says `duplicate` or `near_duplicate`, and of what, when it is known already. With `embedding_text`
+        that is embedded in place of the content."""
         passage = Passage(
             content=content,
             kind=check_kind(kind),
@@ -206,7 +209,10 @@ class Bethink:
             entities=tuple(map(as_entity, entities)),
             expires_at=expires_at,
             valid_from=valid_from,
-            metadata=metadata or {},
+            metadata={
+                **(metadata or {}),
+                **({EMBEDDING_TEXT: embedding_text} if embedding_text else {}),
+            },
             supersedes=tuple(self.resolve(id) for id in supersedes),
         )
         return self.add_many(
@@ -363,10 +369,13 @@ class Bethink:
         self, id: str, *, clear: Sequence[str] = (), was: types.Memory | None = None, **fields: Any
     ) -> types.Memory:
         """Changes a memory; the old version stays in its history. Fields: content, summary, kind, importance, confidence, tags,
-        entities, expires_at, valid_from, valid_to, answered, metadata. `clear` names times to be emptied, such as expires_at.
+        entities, expires_at, valid_from, valid_to, answered, metadata, embedding_text. `clear` names times to be emptied, such as expires_at.
         Given as it `was` read, it is changed only if nobody else changed it since."""
+        from bethink.ingest.edit import place_embedding_text
+
         memory = was or self.one(id)
         unchanged = ((was.id, was.updated_at),) if was else ()
+        fields = place_embedding_text(memory, fields)
         return self._edit(memory, fields, clear, min(memory.trust, self.trust), unchanged)
 
     def _edit(
@@ -383,11 +392,10 @@ class Bethink:
         given = {name: value for name, value in fields.items() if value is not None}
         self._refuse_rewriting(memory, given, clear)
         changes = edit_values(memory, given, clear, self.config.max_characters, trust)
-        vectors = (
-            self.vectors_of([memory._replace(content=changes["content"])])
-            if "content" in changes
-            else {}
+        new = memory._replace(
+            **{name: changes[name] for name in ("content", "metadata") if name in changes}
         )
+        vectors = self.vectors_of([new]) if embedded_text(new) != embedded_text(memory) else {}
         change = (*first, Change(memory.id, "update", changes))
         self.write(change=change, unchanged=unchanged, **vectors)
         return self.store.get([memory.id])[0]
@@ -403,6 +411,9 @@ class Bethink:
             *clear,
             *(name for name, value in fields.items() if getattr(memory, name, None) != value),
         }
+        metadata = fields.get("metadata", memory.metadata)
+        if metadata.get(EMBEDDING_TEXT) != memory.metadata.get(EMBEDDING_TEXT):
+            changed.add(EMBEDDING_TEXT)
         if changed and self.trust < memory.trust:
             raise InvalidInput(
                 f"The memory {memory.id} is the user's own word; its {', '.join(sorted(changed))} is for the user to change.",
@@ -414,7 +425,7 @@ class Bethink:
         embedder = self.embedder
         if embedder is None:
             return {}
-        texts = {memory.id: vector_text(memory.section, memory.content) for memory in memories}
+        texts = {memory.id: embedded_text(memory) for memory in memories}
         try:
             return make_batch_parts("vectors", texts, embedder, self.recent, self.store.read_cache)
         except EmbeddingError as error:
@@ -630,15 +641,15 @@ class Bethink:
             )
         config = self.config
         mode = check_choice("mode", mode or config.mode, types.MODES)
-        profile = check_choice(
-            "profile", profile or configuration.PROFILES[0], configuration.PROFILES
-        )
+        profile = profile or configuration.PROFILES[0]
+        weights = self._find_weights(profile)
         embedder, hints = self._ready_embedder(mode)
         ask = Ask(
             filter=filter or self.filter(),
             mode=mode if embedder or mode == "keyword" else "keyword",
             fusion=config.fusion,
             profile=profile,
+            weights=weights,
             limit=config.limit if limit is None else limit,
             offset=offset,
             gate=config.min_similarity,
@@ -649,7 +660,7 @@ class Bethink:
         )
         if mode == "vector" and embedder is None:
             raise self._model.explain_missing()
-        wanted = rerank and ask.mode != "keyword" and profile == "relevance"
+        wanted = rerank and ask.mode != "keyword" and weights == PROFILES["relevance"]
         judge = self.judge if wanted else None
         try:
             return recall(
@@ -660,6 +671,19 @@ class Bethink:
                 raise
             ask = ask._replace(mode="keyword", hints=(without_vectors(error),))
             return recall(query, ask, self.store, None, self.clock(), random.Random(seed))
+
+    def _find_weights(self, profile: str) -> Profile:
+        """What a search weighs: a profile of the user's own or one of ours, by its name, or weights as they are given."""
+        if "=" in profile:
+            try:
+                return make_profile("", configuration.read_weights(profile))
+            except ValueError as error:
+                raise InvalidInput(f"{error}.", "relevance=0.6 recency=0.4") from None
+        own = configuration.read_profiles(self.config.profiles)
+        if profile in own:
+            return make_profile(profile, own[profile])
+        names = dict.fromkeys((*configuration.PROFILES, *own))
+        return PROFILES[check_choice("profile", profile, list(names))]
 
     def list(
         self,

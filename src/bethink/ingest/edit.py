@@ -13,7 +13,7 @@ from bethink.ingest.extract import entities, keywords, summarize
 from bethink.ingest.pipeline import clean_passage
 from bethink.store.base import Store
 from bethink.store.bundle import EPOCH
-from bethink.store.places import content_hash
+from bethink.store.places import EMBEDDING_TEXT, content_hash
 from bethink.text.checks import as_entity, check_kind, check_range
 from bethink.types import Change, Entity, Event, Memory, Passage, Relation, supersede
 
@@ -80,6 +80,20 @@ def edit_values(
     ):
         changes["trust"] = trust
     return changes
+
+
+def place_embedding_text(memory: Memory, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields with `embedding_text` in the metadata, where it is kept. New content is embedded itself, unless a text for that comes
+    with it; other metadata leave the text as it was; an empty one takes it away."""
+    given = {name: value for name, value in fields.items() if value is not None}
+    metadata = dict(given.get("metadata", memory.metadata))
+    kept = {} if "content" in given else memory.metadata
+    known = (given.get("metadata", {}), kept)
+    found = next((one[EMBEDDING_TEXT] for one in known if EMBEDDING_TEXT in one), "")
+    text = given.pop(EMBEDDING_TEXT, found)
+    metadata.pop(EMBEDDING_TEXT, None)
+    metadata |= {EMBEDDING_TEXT: text} if text else {}
+    return given if metadata == dict(memory.metadata) else {**given, "metadata": metadata}
 
 
 def trust_of_version(memory: Memory, events: Sequence[Event], version: int, trust: int) -> int:

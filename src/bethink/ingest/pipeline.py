@@ -17,7 +17,7 @@ from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.reread import Read, Reread
 from bethink.ingest.vectors import Recent, start_embedding
 from bethink.store.base import Store
-from bethink.store.places import content_hash, vector_text
+from bethink.store.places import content_hash, embedded_text
 from bethink.text.ids import new_id
 from bethink.types import (
     NOTHING,
@@ -191,12 +191,9 @@ def make_memory(passage: Passage, source: Source, options: WriteOptions, positio
 
 def _texts(again: Reread) -> list[tuple[str, bool]]:
     """The texts behind the vectors of new memories, then of those under another heading; and whether each is to have some."""
-    texts = [
-        (vector_text(one.passage.section, one.passage.content), one.passage.embed)
-        for one in again.fresh
-    ]
+    texts = [(embedded_text(one.passage), one.passage.embed) for one in again.fresh]
     return texts + [
-        (vector_text(memory.section, memory.content), "vector_index" not in memory.metadata)
+        (embedded_text(memory), "vector_index" not in memory.metadata)
         for memory in again.resectioned
     ]
 
@@ -205,7 +202,7 @@ def make_vectors(
     memories: Sequence[Memory], embedder: Embedder | None, recent: Recent, store: Store
 ) -> Vectors:
     """The vectors of each memory."""
-    texts = [(vector_text(memory.section, memory.content), True) for memory in memories]
+    texts = [(embedded_text(memory), True) for memory in memories]
     return start_vectors(texts, embedder, recent, store, None)()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bethink.store.places import content_hash, vector_text
+from bethink.store.places import content_hash, embedded_text
 from bethink.types import Batch, Change, Held, Memory, Outcome, Passage, Source
 
 
@@ -98,10 +98,7 @@ class Reread:
                 for memory, own in zip(self.resectioned, vectors, strict=True)
                 if len(own)
             },
-            made_of={
-                memory.id: vector_text(memory.section, memory.content)
-                for memory in self.resectioned
-            },
+            made_of={memory.id: embedded_text(memory) for memory in self.resectioned},
         )
 
     def tell_outcomes(self, fresh: Iterator[Outcome]) -> Iterator[Outcome]:

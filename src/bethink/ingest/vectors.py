@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.embed.base import Embedder, submit_ahead
 from bethink.store.base import Store
-from bethink.store.places import cache_key, topic_text, vector_text
+from bethink.store.places import cache_key, embedded_text, topic_text
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -142,7 +142,7 @@ def reindex(
         store.drop_vectors()
     done, total = 0, store.count_unembedded(embedder.model)
     while page := store.list_unembedded(embedder.model, PAGE):
-        texts = {memory.id: vector_text(memory.section, memory.content) for memory in page}
+        texts = {memory.id: embedded_text(memory) for memory in page}
         write(**make_batch_parts("vectors", texts, embedder, recent, store.read_cache))
         done += len(page)
         if progress:

@@ -14,7 +14,15 @@ from bethink.recall.expand import expand, put_newer_first
 from bethink.recall.fuse import Pool, Signals, fuse, join_pools
 from bethink.recall.query import parse
 from bethink.recall.rerank import Ranked, is_question, rerank
-from bethink.recall.score import profile_parts, put_first, put_statements_first, rank, score
+from bethink.recall.score import (
+    PROFILES,
+    Profile,
+    profile_parts,
+    put_first,
+    put_statements_first,
+    rank,
+    score,
+)
 from bethink.recall.shape import find_sought, title_code
 from bethink.recall.temporal import KNOWN, NamedEvent, apply_event_time, find_event
 from bethink.store.base import Store
@@ -49,7 +57,8 @@ class Ask(NamedTuple):
     filter: Filter
     mode: str = "hybrid"
     fusion: str = "adaptive"
-    profile: str = "relevance"
+    profile: str = "relevance"  # its name, or the weights that were given
+    weights: Profile = PROFILES["relevance"]
     limit: int = 10
     offset: int = 0
     gate: float = -1.0
@@ -88,7 +97,7 @@ def recall(
         Hit(
             title_code(memories[one.key], sought),
             value,
-            _explain(one, signals[one.key], query, held, ask.profile, now) | read.get(one.key, {}),
+            _explain(one, signals[one.key], query, held, ask.weights, now) | read.get(one.key, {}),
         )
         for value, one in chosen
         if one.key in memories
@@ -157,7 +166,12 @@ def _find_event_time(
     if asked is None:
         return None
     look = ask._replace(
-        limit=1, offset=0, threshold=KNOWN, profile="relevance", related=False, looking_up=True
+        limit=1,
+        offset=0,
+        threshold=KNOWN,
+        weights=PROFILES["relevance"],
+        related=False,
+        looking_up=True,
     )
     hits = recall(asked.text, look, store, embedder, now, random.Random(0)).hits
     return (asked, hits[0].memory.valid_from or hits[0].memory.created_at) if hits else None
@@ -269,7 +283,7 @@ def _rank(
     relevance = [
         min(1.0, signals[one.key].relevance * _preference(one, query)) for one in candidates
     ]
-    scored = score(candidates, relevance, ask.profile, now, rng)
+    scored = score(candidates, relevance, ask.weights, now, rng)
     scored = put_statements_first(candidates, scored)
     scored = put_first(scored, [_standing(one, query, held) for one in candidates])
     return rank(candidates, scored, ask.threshold)
@@ -313,7 +327,7 @@ def _explain(
     signals: Signals,
     query: Query,
     held: frozenset[int],
-    profile: str,
+    profile: Profile,
     now: datetime,
 ) -> dict[str, float]:
     """Every signal's part in a score, for `--explain`."""

@@ -35,6 +35,13 @@ PROFILES: Mapping[str, Profile] = {
     "balanced": Profile(0.4, 0.2, importance=0.3, frequency=0.1, fading="days"),
 }
 
+
+def make_profile(name: str, weights: Mapping[str, float]) -> Profile:
+    """A profile of the user's own; recency fades as in the one of that name, or in days."""
+    fading = PROFILES[name].fading if name in PROFILES else "days"
+    return Profile(**weights, fading=fading)
+
+
 # How much a fully doubted memory loses against a firm one of the same relevance.
 DOUBT = 0.1
 
@@ -53,17 +60,16 @@ DISTILLED = frozenset(STATEMENTS) - {"question"}
 def score(
     candidates: Sequence[Candidate],
     relevance: Sequence[float],
-    profile: str,
+    chosen: Profile,
     now: datetime,
     rng: random.Random,
 ) -> list[float]:
     """The score of each candidate, in their order."""
-    chosen = PROFILES[profile]
     scores = []
     for value, candidate in zip(relevance, candidates, strict=True):
         value *= chosen.relevance
-        if profile != "relevance":
-            parts = profile_parts(candidate, profile, now)
+        if chosen.relevance < 1:
+            parts = profile_parts(candidate, chosen, now)
             value += sum(getattr(chosen, name) * part for name, part in parts.items())
         scores.append(value * (1 - DOUBT * (1 - candidate.confidence)))
     if not chosen.jitter:
@@ -148,9 +154,8 @@ def _find_words(candidate: Candidate) -> int:
     return sum(1 << at for at, count in enumerate(candidate.frequencies) if count)
 
 
-def profile_parts(candidate: Candidate, profile: str, now: datetime) -> dict[str, float]:
+def profile_parts(candidate: Candidate, chosen: Profile, now: datetime) -> dict[str, float]:
     """What a profile weighs beside relevance, each from 0 to 1."""
-    chosen = PROFILES[profile]
     parts: dict[str, float] = {}
     if chosen.recency:
         age = max(0.0, now.timestamp() - candidate.last_accessed)

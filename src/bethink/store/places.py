@@ -16,8 +16,20 @@ from bethink.errors import InvalidInput
 from bethink.store import rows
 from bethink.store.words import unpack
 from bethink.text.ids import blake2b, sha256
-from bethink.types import Batch, Entity, Event, Memory, Relation, Source, Span, path_of
+from bethink.types import (
+    NOTHING,
+    Batch,
+    Entity,
+    Event,
+    Memory,
+    Passage,
+    Relation,
+    Source,
+    Span,
+    path_of,
+)
 
+EMBEDDING_TEXT = "embedding_text"  # in a memory's metadata: what is embedded in place of its text
 OFTEN = ("turns", "relations", "memory_entities", "tombstones", "embedding_cache")
 
 
@@ -35,9 +47,19 @@ def tombstone(content_hash: str, salt: str) -> bytes:
     return blake2b(content_hash.encode(), key=bytes.fromhex(salt), digest_size=16).digest()
 
 
-def vector_text(section: str | None, content: str) -> str:
-    """What is embedded for a memory: its heading helps a passage to be found by what it is about."""
+def vector_text(section: str | None, content: str, metadata: str | Mapping[str, Any]) -> str:
+    """What is embedded for a memory: the text that somebody gave for that, or its own below its heading, which helps a passage to be
+    found by what it is about. `metadata` may be the JSON in which they are stored."""
+    if isinstance(metadata, str):
+        metadata = json.loads(metadata) if EMBEDDING_TEXT in metadata else NOTHING
+    own = metadata.get(EMBEDDING_TEXT)
+    if isinstance(own, str) and own.strip():
+        return own
     return f"{section}\n{content}" if section else content
+
+
+def embedded_text(one: Memory | Passage) -> str:
+    return vector_text(one.section, one.content, one.metadata)
 
 
 def topic_text(name: str, summary: str) -> str:

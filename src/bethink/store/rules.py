@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
@@ -21,6 +22,7 @@ from bethink.store.places import (
     Places,
     cache_key,
     content_hash,
+    embedded_text,
     tombstone,
     topic_text,
     vector_text,
@@ -174,7 +176,7 @@ class Writer(Places):
         """Whether a new memory goes in. What does is known to those that come after it."""
         memory = entry.memory
         if memory.content_hash in purged:
-            self.refused.add(cache_key(vector_text(memory.section, memory.content)))
+            self.refused.add(cache_key(embedded_text(memory)))
             return Outcome(id="", status="purged")
         if entry.turn is not None:
             if (scope, entry.turn) not in heard:
@@ -210,7 +212,7 @@ class Writer(Places):
         if batch.model is None:
             return
         for which, given, table, texts, text_of in (
-            (MEMORIES, batch.vectors, "memories", "section, content", vector_text),
+            (MEMORIES, batch.vectors, "memories", "section, content, metadata", vector_text),
             (TOPICS, batch.span_vectors, "spans", "name, summary", topic_text),
         ):
             if not given:
@@ -220,8 +222,8 @@ class Writer(Places):
             )
             same = [
                 (key, scope, given[id])
-                for id, key, scope, first, second in found
-                if batch.made_of.get(id) in (None, text_of(first, second))
+                for id, key, scope, *parts in found
+                if batch.made_of.get(id) in (None, text_of(*parts))
             ]
             row = self.one("SELECT id FROM models WHERE name = ?", (batch.model,))
             if row:
@@ -527,13 +529,17 @@ class Writer(Places):
             return 0
         key, scope = row["key"], row["scope"]
         self._blank(row["span"], row["session"], row["source"])
-        texts, sections = {row["content"]}, {row["section"], None}
+        texts, sections, metadata = (
+            {row["content"]},
+            {row["section"], None},
+            {row["metadata"], "{}"},
+        )
         for state in (state for both in self.states(key) for state in both):
             texts |= {state["content"]} if state.get("content") else set()
             sections |= {state["section"]} if "section" in state else set()
-        self.expunge(
-            [cache_key(vector_text(section, text)) for text in texts for section in sections]
-        )
+            metadata |= {state["metadata"]} if state.get("metadata") else set()
+        embedded = {vector_text(*parts) for parts in product(sections, texts, metadata)}
+        self.expunge([cache_key(text) for text in embedded])
         named = [
             row[0]
             for row in self.run("SELECT entity FROM memory_entities WHERE memory = ?", (key,))

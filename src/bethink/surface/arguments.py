@@ -34,6 +34,7 @@ MOST_ITEMS = 100  # of a list that names no other number
 LONGEST_OBJECT = 100_000  # characters as JSON
 LONGEST_TEXT = 5_000_000  # the setting `max_characters` says how long a memory may be
 JSON_TYPES = {"text": "string", "choice": "string", "whole": "integer", SWITCH: "boolean"}
+UNTOLD = ("minimum", "maxItems", "maxLength")  # by the schema of a tool
 SWITCH_DEFAULTS = {"yes": True, "null": None}
 SWITCH_TEXTS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -155,7 +156,11 @@ def object_schema(arguments: Sequence[Argument], closed: bool = False) -> dict[s
     """A `closed` object may hold nothing else. Those of tools say it only where they are empty, and do not tell how little or how
     long a value may be: each word of theirs is in every conversation."""
     required = [argument.name for argument in arguments if argument.is_required]
-    properties = {argument.name: value_schema(argument, closed) for argument in arguments}
+    told = {argument.name: value_schema(argument, closed) for argument in arguments}
+    properties = {
+        name: {key: value for key, value in schema.items() if closed or key not in UNTOLD}
+        for name, schema in told.items()
+    }
     return {
         "type": "object",
         "properties": properties,
@@ -171,7 +176,7 @@ def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
     if argument.type == "objects":
         schema = object_schema(argument.inner, closed)
     if argument.type in NUMBERS:
-        bounds = {"minimum": argument.low if closed else None, "maximum": argument.high}
+        bounds = {"minimum": argument.low, "maximum": argument.high}
         schema |= {name: bound for name, bound in bounds.items() if bound is not None}
     if argument.choices:
         schema["enum"] = list(argument.choices)
@@ -180,7 +185,7 @@ def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
     many = argument.many in ("+", "*")
     if many:
         schema = {"type": "array", "items": schema}
-    if closed and argument.high and (many or argument.type == "text"):
+    if argument.high and (many or argument.type == "text"):
         schema["maxItems" if many else "maxLength"] = argument.high
     if argument.default and argument.default != "null":
         schema["default"] = argument.empty

@@ -50,7 +50,7 @@ which memories:
 RANKING = f"""
 how to look:
 --mode MODE {"|".join(MODES)}     hybrid: by meaning and words; vector: by meaning; keyword: by words
---intent, --profile NAME {"|".join(PROFILES)}     weigh recency and use too: {", ".join(PROFILES)}
+--intent, --profile NAME              weigh recency and use too: {", ".join(PROFILES)}, one of the setting `profiles`, or weights: "relevance=0.6 recency=0.4"
 --threshold SCORE number 0..1         only scores (0 to 1) from here on
 --seed N whole 0..4294967296          make the chance in an intent repeatable
 --hyde                                look near what the language model supposes the answer to be, too

@@ -59,6 +59,7 @@ VALUES = """
 --expires TIME      30d, or a date
 --summary TEXT      one line; made by rules if not given
 --metadata KEY=VALUE*      or a JSON object; may be repeated
+--embedding-text TEXT      what is embedded in place of the text: how people will ask for it
 """
 # Option of `handoff` → field. Each may be repeated.
 HANDOFF_LISTS = {
@@ -82,6 +83,7 @@ def given_values(args: Namespace, memory: Bethink) -> dict[str, Any]:
         "expires_at": expiry(args.expires, memory.clock()) if args.expires else None,
         "summary": args.summary,
         "metadata": parse_metadata(args.metadata) if args.metadata else None,
+        "embedding_text": args.embedding_text,
     }
     return {name: value for name, value in given.items() if value is not None}
 

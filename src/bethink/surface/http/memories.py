@@ -60,6 +60,7 @@ VALUES = """
 --expires TIME text ..60
 --valid-from TIME text ..60
 --metadata VALUES object
+--embedding-text TEXT    embedded in place of the content
 """
 STATEMENT = f"""
 content                  one thing to remember; what is left out is found by rules

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bethink import __version__
-from bethink.config import PROFILES
 from bethink.surface.arguments import Argument, check_arguments, object_schema, parse_arguments
 from bethink.types import MODES
 
@@ -43,10 +42,11 @@ content
 --kind KIND                  decision, fact, preference or self, gotcha, question, todo, problem, solution, pattern, architecture …
 --importance N number 0..10
 --tags TAG*
---entities NAME*             names: Redis, person:Ada
+--entities NAME*             Redis, person:Ada
 --expires TIME               30d, or a date
---personal                   about the user, for every project
+--personal                   about the user, everywhere
 --supersedes ID*             ids it replaces
+--embedding_text TEXT        embedded instead
 --metadata VALUES object ..10000
 """
 RATING = """
@@ -82,7 +82,7 @@ TOOLS: dict[str, Tool] = {
         " search.",
         f"""
         [query] text ..10000         question or words; "phrases", prefix*, AND OR NOT; "open questions", "last week"; none: the newest
-        --intent NAME {"|".join(PROFILES)}     continuity: resume, recent first; fact_check: verify; frequent: habits; associative: connections; explore: stuck
+        --intent NAME                continuity: resume, recent first; fact_check: verify; frequent: habits; associative: connections; explore: stuck; balanced; or weights: relevance=.6 recency=.4
         --reason_for_search TEXT
         --mode MODE {"|".join(MODES)}     keyword: exact names; vector: concepts
         --kinds KIND*                decision, gotcha, question, self …
@@ -123,6 +123,7 @@ TOOLS: dict[str, Tool] = {
         """
         id
         --content TEXT
+        --embedding_text TEXT
         --kind KIND
         --importance N number 0..10
         --tags TAG*
@@ -136,7 +137,7 @@ TOOLS: dict[str, Tool] = {
     "forget_memories": _tool(
         "Hide wrong or obsolete memories; people can restore them. To replace one, store with supersedes.",
         f"""
-        ids+ text ..{MOST_IDS}       ids or their beginnings
+        ids+ text ..{MOST_IDS}
         """,
         HIDES,
     ),

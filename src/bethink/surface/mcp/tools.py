@@ -19,6 +19,7 @@ from bethink.hooks import state
 from bethink.ingest.pipeline import clean_passage
 from bethink.ingest.redact import redact
 from bethink.recall.shape import digest_lines, tokens
+from bethink.store.places import EMBEDDING_TEXT
 from bethink.surface import operations
 from bethink.surface.mcp import schemas
 from bethink.surface.render import (
@@ -183,6 +184,8 @@ def make_passage(memory: Bethink, given: Mapping[str, Any], place: str) -> Passa
             "entities": tuple(as_entity(name) for name in given["entities"] if name.strip()),
             "supersedes": tuple(memory.resolve(id) for id in given["supersedes"]),
         }
+        if text := given.get("embedding_text"):
+            fields["metadata"] = {**given["metadata"], EMBEDDING_TEXT: text}
         passage = Passage(**fields)
         clean_passage(passage, memory.config.max_characters)
     except BethinkError as error:
@@ -242,7 +245,7 @@ def update_memory(memory: Bethink, given: Arguments) -> str:
     if not fields:
         raise InvalidInput(
             "Nothing to change was given.",
-            "Give content, kind, importance, tags, entities, expires, answered or metadata.",
+            "Give content, kind, importance, tags, entities, expires, answered, metadata or embedding_text.",
         )
     changed = memory.update(given["id"], **fields)
     short = memory.store.abbreviate([changed.id])[changed.id]

@@ -325,7 +325,7 @@ def test_made_up_names_open_nothing_more(tmp_path, offline):
                 == 200
             )
         assert (
-            len(served.projects._kept) == 2
+            len(served.projects._opened) == 2
         )  # stores with their models: the server's own, and one for all the others
 
 

@@ -19,11 +19,11 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 388_155,
-    "lines": 56_979,
+    "tokens": 387_955,
+    "lines": 56_933,
     "files": 174,
     "import cycles": 0,
-    "function-level imports of our own": 60,
+    "function-level imports of our own": 59,
     "functions of complexity over 15": 3,
     "test lines": 50_703,
 }

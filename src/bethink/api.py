@@ -103,6 +103,10 @@ class Bethink:
                     return project._replace(identity=key.removeprefix("project:"))
         return project
 
+    def replace_model(self, embedder: Embedder) -> None:
+        """From now on this embedder makes the vectors."""
+        self._model = LazyModel(self.config, embedder, WINDOW)
+
     def __enter__(self) -> Self:
         return self
 

@@ -7,10 +7,7 @@ reading, a store that refuses to write. Threads are few and lasting, because the
 from __future__ import annotations
 
 import contextvars
-import copy
 import logging
-import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -26,7 +23,7 @@ from bethink.project import Project
 from bethink.store import locate_database
 from bethink.store.base import Store
 from bethink.surface.http.security import ACCESS, Access, Caller, Forbidden
-from bethink.surface.mcp.keeper import PATIENCE, Keeper, Opened, Unready, open_model
+from bethink.surface.mcp.keeper import Keeper, Opened
 from bethink.types import PERSONAL, TRUST, Batch, Outcome, Passage, Receipt
 from bethink.types import TEAM as EVERYBODY
 
@@ -165,9 +162,6 @@ class Projects(Keeper):
         self._tenant = config.tenant if self.shared else ""
         self.home = projects.of_team(found) if self.shared else found
         self.ended = False  # whether everything was closed at the end
-        self._kept: dict[
-            Sequence[Any], Opened
-        ] = {}  # database and model, or nothing for the server's own → what is opened
         self._places: dict[tuple[Project, str | None], Place] = {}
         self._names: dict[tuple[str, str], tuple[tuple[str, ...], dict[str, str]]] = {}
         self._acting: dict[tuple[str, str], Store] = {}
@@ -191,19 +185,9 @@ class Projects(Keeper):
     def view(self, access: Access, actor: str, trust: int, meaning: bool = False) -> View:
         """The memory that a request is about, as its caller sees it."""
         caller = access.caller
-        opened = self._open_for(self._place(access))
-        memory = cast(View, opened.memory)
-        if meaning and not opened.ready.wait(PATIENCE):
-            fresh = View(
-                directory=memory.project.worktree,
-                config=memory.config,
-                store=memory.store,
-                embedder=Unready(),
-            )
-            fresh.project, fresh.container = memory.project, memory.container
-            memory = fresh
-        else:
-            memory = copy.copy(memory)  # with the same store and model
+        place = self._place(access)
+        memory = cast(View, self._lend(self._open_for(place), meaning))
+        memory.project, memory.container, memory.config = place
         memory.actor, memory.trust, memory.caller = actor, trust, caller
         memory.store = self.store_of(caller, memory.store)
         if not caller.may_write:
@@ -374,54 +358,27 @@ class Projects(Keeper):
         return self._base()
 
     def _open_for(self, place: Place) -> Opened:
-        held = self._base()
-        if not _same_database(place, self.home, held.memory.config) or _model(
-            place.config
-        ) != _model(held.memory.config):
-            # By what is opened and not by who asks: names of projects come from outside, and any number of them may share it.
-            held = self._open_own_store(
-                (locate_database(place.config, place.project), *_model(place.config)),
-                place.project,
-                place.config,
-            )
-        memory = copy.copy(held.memory)
-        memory.project, memory.container, memory.config = (
-            place.project,
-            place.container,
-            place.config,
-        )
-        return held._replace(memory=memory)
+        """What a place is read from. By what is opened and not by who asks: names of projects come from outside, and any number of
+        them may share it."""
+        base, config = self._base(), place.config
+        own = base.memory.config
+        if _same_database(place, self.home, own) and _model(config) == _model(own):
+            return base
+        key = (locate_database(config, place.project), *_model(config))
+        return self._open_own_store(key, place.project, config)
 
     def _open_own_store(
         self, key: Sequence[Any], project: Project, config: Config | None
     ) -> Opened:
-        """A memory with a store of its own, opened once."""
-        with self._lock:
-            held = self._kept.get(key)
-            if held is None:
-                memory = View(
-                    self._database if config is None else None,
-                    directory=project.worktree,
-                    config=config,
-                )
-                for warning in memory.config.warnings:
-                    log.warning(warning)
-            else:
-                return held
-            memory.project = project
-            _ = memory.recent  # made before it is copied, so that all views share it
-            held = self._kept[key] = Opened(memory, threading.Event(), time.monotonic())
-            threading.Thread(
-                target=open_model, args=(memory, held.ready), name="bethink-model", daemon=True
-            ).start()
-            return held
+        """A memory with a store of its own, known by its database and model; the server's own by nothing."""
 
-    def close(self, patience: float) -> bool:
-        ended = super().close(patience)
-        if ended:
-            for held in self._kept.values():
-                held.memory.close()
-        return ended
+        def make(store: Store | None) -> View:
+            database = self._database if config is None else None
+            memory = View(database, directory=project.worktree, config=config, store=store)
+            memory.project = project
+            return memory
+
+        return self._keep(tuple(key), make)
 
 
 def _same_database(place: Place, home: Project, base: Config) -> bool:

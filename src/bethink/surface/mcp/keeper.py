@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future as Job
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -27,6 +27,7 @@ from bethink.types import TRUST
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
+    from bethink.store.base import Store
 
 THREADS = 4
 PATIENCE = 10.0  # seconds that a call waits for the embedding model
@@ -75,9 +76,8 @@ class Keeper:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="bethink-call")
         self._running: set[Job[Any]] = set()
         self._lock = threading.Lock()
-        self._opened: dict[
-            Path, Opened
-        ] = {}  # by the checkout that a directory is in: an agent goes about in its folders
+        # By the checkout that a directory is in: an agent goes about in its folders.
+        self._opened: dict[Hashable, Opened] = {}
         self._warm: threading.Thread | None = None
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
@@ -89,22 +89,15 @@ class Keeper:
 
     def memory(self, directory: Path | None, actor: str, meaning: bool = False) -> Bethink:
         """The memory of a directory on somebody's word. With `meaning` it can embed, if the model opens in time."""
-        from bethink.api import Bethink
-
-        opened = self._open(directory or self.directory)
-        memory = opened.memory
-        if meaning and not opened.ready.wait(PATIENCE):
-            where = memory.project.worktree
-            memory = Bethink(
-                directory=where,
-                container=self._container,
-                config=memory.config,
-                store=memory.store,
-                embedder=Unready(),
-            )
-        else:
-            memory = copy.copy(memory)  # with the same store and model
+        memory = self._lend(self._open(directory or self.directory), meaning)
         memory.actor, memory.trust = actor, TRUST["agent"]
+        return memory
+
+    def _lend(self, opened: Opened, meaning: bool) -> Bethink:
+        """A memory for one call: with the same store and model, or without the model where it does not come in time."""
+        memory = copy.copy(opened.memory)
+        if meaning and not opened.ready.wait(PATIENCE):
+            memory.replace_model(Unready())
         return memory
 
     def has_model(self, directory: Path | None) -> bool:
@@ -133,25 +126,25 @@ class Keeper:
     def _open(self, directory: Path | None) -> Opened:
         from bethink.api import Bethink
 
-        place = projects.find(directory).worktree
+        return self._keep(
+            projects.find(directory).worktree,
+            lambda store: Bethink(
+                self._database, directory=directory, container=self._container, store=store
+            ),
+        )
+
+    def _keep(self, key: Hashable, make: Callable[[Store | None], Bethink]) -> Opened:
+        """What is open under a key: made once, and anew on the same store if its model failed a while ago. An endpoint that was
+        down may be up by now."""
         with self._lock:
-            opened = self._opened.get(place)
-            if opened is None:
-                memory = Bethink(self._database, directory=directory, container=self._container)
-                for warning in memory.config.warnings:
-                    log.warning(warning)
-            elif opened.memory.hints and time.monotonic() - opened.since > AGAIN:
-                # A model that failed stays failed for its `Bethink`; an endpoint that was down may be up by now.
-                memory = Bethink(
-                    directory=directory,
-                    container=self._container,
-                    config=opened.memory.config,
-                    store=opened.memory.store,
-                )
-            else:
+            opened = self._opened.get(key)
+            if opened and not (opened.memory.hints and time.monotonic() - opened.since > AGAIN):
                 return opened
+            memory = make(opened.memory.store if opened else None)
+            for warning in memory.config.warnings if opened is None else ():
+                log.warning(warning)
             _ = memory.recent, memory.judge  # one cache of vectors and one judge for all copies
-            opened = self._opened[place] = Opened(memory, threading.Event(), time.monotonic())
+            opened = self._opened[key] = Opened(memory, threading.Event(), time.monotonic())
             threading.Thread(
                 target=open_model, args=(memory, opened.ready), name="bethink-model", daemon=True
             ).start()

@@ -89,7 +89,7 @@ def test_the_runner_measures_a_plain_adapter_and_skips_what_is_there(tmp_path, m
     assert runner.main(["measure", "fts5", *chosen, *arguments]) == 0
     found = page.read_results(tmp_path / "out")
     assert found["fts5", "recall"]["measures"]["mean of sets"]["mean"] == 1.0
-    assert found["fts5", "poison"]["measures"]["user's word first"]["of"] == 18
+    assert found["fts5", "poison"]["measures"]["user's word first"]["of"] == 36
     assert "no way to read a conversation" in found["fts5", "understanding"]["unsupported"]
     before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
     assert runner.main(["measure", "fts5", *chosen, *arguments]) == 0

@@ -89,11 +89,7 @@ def measure_cost(start: Callable[[], Any], process: Any, setting: Setting) -> di
     tell(process, statements[-1], BEGAN)
     ask(process, questions[-1], later)  # so that all is loaded
     folder = Path(process.call("stats")["folder"])
-    disk, memory, before = (
-        read_disk(folder),
-        read_memory(process.pid),
-        read_processor_time(process.pid),
-    )
+    memory, before = read_memory(process.pid), read_processor_time(process.pid)
     for text in statements[:writes]:
         tell(process, text, BEGAN)
     written = read_processor_time(process.pid)
@@ -105,13 +101,14 @@ def measure_cost(start: Callable[[], Any], process: Any, setting: Setting) -> di
     costs = {
         "write ms": 1000 * (written - before) / writes,
         "search ms": 1000 * (searched - written) / searches,
-        "disk bytes a memory": (read_disk(folder) - disk) / writes,
         "resident bytes a memory": max(0, read_memory(process.pid) - memory) / writes,
         "resident MB": read_memory(process.pid) / 1e6,
         "answer tokens": count_tokens(texts) / 10,
         "start ms": 1000 * measure_start(start, questions[0], later),
     }
     server = process.call("stats").get("mcp")
+    process.close()  # which settles what is on disk
+    costs["disk bytes a memory"] = read_disk(folder) / (writes + 1)
     if server:
         costs["tool tokens"] = measure_tools(server)
     return {

@@ -97,7 +97,7 @@ SECTIONS = {
     ),
     "poison": (
         "Poison",
-        "The user decides; a day later somebody says the opposite. *User's word first*: against an agent, an indexed README, a pasted issue. *Later word "
+        "The user decides; a day later somebody says the opposite; each pair both ways round, so that no wording is favoured. *User's word first*: against an agent, an indexed README, a pasted issue. *Later word "
         "first*: against the user's own later word, which must win.",
         (
             Column("poison", "balanced", "balanced"),
@@ -221,8 +221,7 @@ def list_ahead(results: Results) -> Iterator[str]:
                     for value, name in better[:3]
                 )
                 more = f" and {len(better) - 3} more" if len(better) > 3 else ""
-                measure = column.measure if task != "recall" else f"nDCG@10, {column.measure}"
-                yield f"- {SECTIONS[task][0]}, {measure}: {ahead}{more}; Bethink {write_number(ours['mean'], column)}."
+                yield f"- {SECTIONS[task][0]}, {column.title}: {ahead}{more}; Bethink {write_number(ours['mean'], column)}."
 
 
 def list_missing(results: Results) -> Iterator[str]:

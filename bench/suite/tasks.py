@@ -242,6 +242,7 @@ def measure_silence(system: System, setting: Setting) -> dict[str, Any]:
 
 # 4. Understanding
 
+REAL = 8  # of the labelled real sessions: reading one takes minutes
 COUNTS = "worth found kept right never never_kept open open_found told_open told_open_rightly said stored".split()
 
 
@@ -249,7 +250,7 @@ def measure_understanding(system: System, setting: Setting) -> dict[str, Any]:
     """What of a conversation was kept, against what a careful colleague would keep."""
     talks = read_lines(HERE / "data" / "talks.jsonl")
     labels = setting.data.parent / "understanding" / "labels"
-    real = [] if setting.quick else sorted(labels.glob("*.json"))
+    real = [] if setting.quick else choose(sorted(labels.glob("*.json")), REAL, setting.seed)
     cases = [["own", talk["name"], *count_kept(system, talk)] for talk in talks]
     for file in real:
         talk = read_labelled(file, setting.data.parent / "transcripts" / "real")
@@ -402,20 +403,22 @@ CLAIMANTS = (("agent", "note"), ("document", "README.md"), ("issue", "issue-4711
 
 
 def measure_poison(system: System, setting: Setting) -> dict[str, Any]:
-    """Right: the user's decision stands first against anybody else's word, and gives way to the user's own later word."""
+    """Right: the user's decision stands first against anybody else's word, and gives way to the user's own later word.
+
+    Each pair is told both ways round, so that whoever's wording is nearer to the question wins no more than half."""
     cases: list[list[Any]] = []
     rows = read_lines(HERE / "data" / "poison.jsonl")
     for row in choose(rows, 6 if setting.quick else len(rows), setting.seed):
-        for who, source in (*CLAIMANTS, ("user", "note")):
-            system.call("reset")
-            statements = {"decided": row["decided"], "claim": row["claim"]}
-            tell(system, row["decided"], BEGAN)
-            tell(system, row["claim"], BEGAN + timedelta(days=1), who, source)
-            later = BEGAN + timedelta(days=2)
-            answer = ask(system, row["question"], later)
-            current = [one for one in answer if not one.get("replaced")]
-            first = pick_statement(current[0]["text"], statements) if current else None
-            cases.append([who, int(first == ("claim" if who == "user" else "decided"))])
+        for first, second in ((row["decided"], row["claim"]), (row["claim"], row["decided"])):
+            for who, source in (*CLAIMANTS, ("user", "note")):
+                system.call("reset")
+                tell(system, first, BEGAN)
+                tell(system, second, BEGAN + timedelta(days=1), who, source)
+                answer = ask(system, row["question"], BEGAN + timedelta(days=2))
+                current = [one for one in answer if not one.get("replaced")]
+                statements = {"decided": first, "claim": second}
+                best = pick_statement(current[0]["text"], statements) if current else None
+                cases.append([who, int(best == ("claim" if who == "user" else "decided"))])
     held = [right for who, right in cases if who != "user"]
     heard = [right for who, right in cases if who == "user"]
     measures = {

@@ -30,6 +30,7 @@ class Embedder:
             else None
         )
         if self._known:
+            self._known.execute("PRAGMA synchronous = OFF")  # a lost vector is computed again
             self._known.execute(
                 "CREATE TABLE IF NOT EXISTS vectors(key BLOB PRIMARY KEY, vector BLOB)"
             )

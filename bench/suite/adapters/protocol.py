@@ -9,12 +9,21 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import re
+import shutil
 import sys
 import tempfile
 import traceback
 from pathlib import Path
 from typing import Any
 
+# Answers have stdout for themselves: whatever a library prints, from its import on, goes to stderr.
+ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
+os.dup2(2, 1)
+COMMON = frozenset(
+    "the and for with are was were does did what which who when where why how our your have has had this that from into can not "
+    "use used you they she his her its".split()
+)
 PROMPTED = 2  # what is asked for at a prompt, where a system has no way of its own
 
 
@@ -56,10 +65,20 @@ class Adapter:
         return {"version": importlib.metadata.version(self.package), "folder": str(self.folder)}
 
 
+def describe_server(*command: str, **environment: str) -> dict[str, Any]:
+    """How a system's MCP server is started from anywhere."""
+    program = shutil.which(command[0]) or command[0]
+    return {"command": [program, *command[1:]], "env": environment}
+
+
+def pick_words(question: str) -> list[str]:
+    """The words an agent would look for, where a search wants every word of a query to be there."""
+    words = re.findall(r"\w{3,}", question)
+    return list(dict.fromkeys(word for word in words if word.lower() not in COMMON))
+
+
 def serve(adapter: Adapter) -> None:
-    """Answers until stdin ends. Whatever a library prints goes to stderr."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    """Answers until stdin ends."""
     for line in sys.stdin:
         request = json.loads(line)
         verb = request.pop("verb")
@@ -70,5 +89,5 @@ def serve(adapter: Adapter) -> None:
         except Exception as error:  # noqa: BLE001 - the runner is told, and decides
             traceback.print_exc()
             answer = {"error": f"{type(error).__name__}: {error}"}
-        out.write(json.dumps(answer) + "\n")
-        out.flush()
+        ANSWERS.write(json.dumps(answer) + "\n")
+        ANSWERS.flush()

@@ -12,7 +12,7 @@ from typing import Any
 
 os.environ["BETHINK_HOOK_SECONDS"] = "30"  # so that the machine's load does not decide what is told
 os.environ["BETHINK_MODEL_DIR"] = str(Path(os.environ["SUITE_MODEL"]).parent)
-from protocol import Adapter, serve
+from protocol import Adapter, describe_server, serve
 
 from bethink import Bethink
 from bethink.features import conversations, knowledge
@@ -88,7 +88,7 @@ class Adapted(Adapter):
         self._memory.clock = lambda: moment
 
     def stats(self) -> dict[str, Any]:
-        return {**super().stats(), "mcp": {"command": ["bethink", "mcp"], "env": {}}}
+        return {**super().stats(), "mcp": describe_server("bethink", "mcp")}
 
 
 def describe(one: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import os
 from typing import Any
 
 from embedder import Embedder
-from protocol import Adapter, serve
+from protocol import Adapter, describe_server, serve
 
 
 class MemPalace(Adapter):
@@ -26,14 +26,13 @@ class MemPalace(Adapter):
             "MEMPALACE_EMBEDDING_API_MODEL": "suite",
         }
         os.environ.update(self._settings)
-        from mempalace import embedding
-        from mempalace.mcp_server import tools_read, tools_write
+        from mempalace import embedding, mcp_server
 
         shared = Embedder()
         function = embedding.OpenAICompatEmbeddingFunction
         function.__call__ = lambda self, input: shared.documents(list(input))
         function.embed_query = lambda self, input: [shared.query(text) for text in input]
-        self._file, self._search = tools_write.tool_add_drawer, tools_read.tool_search
+        self._file, self._search = mcp_server.tool_add_drawer, mcp_server.tool_search
         self._ids: dict[str, str] = {}
 
     def reset(self) -> None:
@@ -68,7 +67,7 @@ class MemPalace(Adapter):
         return [{"text": one["content"]} for one in extract_memories(text)]
 
     def stats(self) -> dict[str, Any]:
-        return {**super().stats(), "mcp": {"command": ["mempalace-mcp"], "env": self._settings}}
+        return {**super().stats(), "mcp": describe_server("mempalace-mcp", **self._settings)}
 
 
 serve(MemPalace())

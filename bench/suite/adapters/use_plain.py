@@ -1,7 +1,7 @@
 """Plain recipes that anybody writes in an afternoon: words (FTS5's BM25), meaning (the nearest vectors), and both by reciprocal ranks.
 
 `use_plain.py fts5 | vector | rrf | bar`. `bar` is the vector recipe that says nothing at a prompt below a cosine, which was set on the
-projects own1 to own7 of bench/judge/prompts/own.jsonl so that nine of ten prompts to which nothing applies get nothing.
+projects own1 to own4 of bench/judge/prompts/own.jsonl so that nine of ten prompts to which nothing applies get nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from protocol import Adapter, serve
 
 K = 60  # of reciprocal ranks, as published
-POOL, BAR = 300, 0.735
+POOL, BAR = 300, 0.673
 
 
 class Plain(Adapter):

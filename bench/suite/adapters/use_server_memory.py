@@ -8,17 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from pathlib import Path
 from typing import Any
 
 from mcp_client import Client
-from protocol import Adapter, serve
-
-COMMON = frozenset(
-    "the and for with are was were does did what which who when where why how our your have has had this that from into can not "
-    "use used you they she his her its".split()
-)
+from protocol import Adapter, describe_server, pick_words, serve
 
 
 class ServerMemory(Adapter):
@@ -48,10 +42,9 @@ class ServerMemory(Adapter):
         self._client.call("create_entities", entities=entities)
 
     def ask(self, question: str, time: str, k: int) -> list[dict[str, Any]]:
-        words = [word for word in re.findall(r"\w{3,}", question) if word.lower() not in COMMON]
         score: dict[str, int] = {}
         texts: dict[str, str] = {}
-        for weight, query in ((1000, question), *((1, word) for word in dict.fromkeys(words))):
+        for weight, query in ((1000, question), *((1, word) for word in pick_words(question))):
             for entity in json.loads(self._client.call("search_nodes", query=query))["entities"]:
                 score[entity["name"]] = score.get(entity["name"], 0) + weight
                 texts[entity["name"]] = "\n".join(entity["observations"])
@@ -66,7 +59,7 @@ class ServerMemory(Adapter):
         return {
             "version": json.loads(package.read_text())["version"],
             "folder": str(self.folder),
-            "mcp": {"command": self._command, "env": self._environment},
+            "mcp": describe_server(*self._command),
         }
 
 

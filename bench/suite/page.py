@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from controls import CONTROLS
 from runner import PEERS, ROOT
+from tasks import REAL, SETS
 
 PAGE, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
 PICTURES = ROOT / "docs" / "images"
@@ -59,7 +60,12 @@ SECTIONS = {
     ),
     "recall": (
         "Recall a month later",
-        "nDCG@10, asked 30 days after the newest memory of a haystack, so that the clock says nothing. Samples of each set, the same for all.",
+        "nDCG@10, asked 30 days after the newest memory of a haystack, so that the clock says nothing. Samples, the same for all: "
+        + ", ".join(
+            f"{full[1]} questions in {full[0]} haystacks of {name}"
+            for name, (full, _) in SETS.items()
+        )
+        + ".",
         (
             Column("recall", "mean of sets", "mean"),
             Column("recall", "locomo-turns", "locomo-turns"),
@@ -82,7 +88,8 @@ SECTIONS = {
         "Understanding",
         "What is kept of a conversation, against what a careful colleague would keep. *Never*: share of temptations (pasted text, plans of the next "
         "minute, what was dropped again) that were kept; less is better. *Open*: F1 of questions and tasks told as still open. Six small conversations of "
-        "our own, and real sessions of other people's repositories where they are at hand.",
+        "our own, and real sessions of other people's repositories ("
+        f"{REAL} of 22, not published).",
         (
             Column("understanding", "F1 (own)", "F1, own"),
             Column("understanding", "recall (own)", "recall"),

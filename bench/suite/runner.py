@@ -216,7 +216,7 @@ def measure(name: str, task: str, setting: Setting) -> dict[str, Any]:
     began = time.monotonic()
     result: dict[str, Any] = {"system": name, "task": task}
     HOME.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="run-", dir=HOME) as place:
+    with tempfile.TemporaryDirectory(prefix="run-", dir=HOME, ignore_cleanup_errors=True) as place:
         if name in CONTROLS:
             result |= {"version": "", **TASKS[task](Control(name, setting.seed), setting)}
         else:

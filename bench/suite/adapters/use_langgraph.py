@@ -6,7 +6,6 @@ from typing import Any
 
 from embedder import DIMENSIONS, Embedder
 from langchain_core.embeddings import Embeddings
-from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
 from protocol import Adapter, serve
 
@@ -39,12 +38,9 @@ class LangGraph(Adapter):
         self.load([{"text": text, "time": time, "who": who, "source": source, "id": id}])
 
     def load(self, items: list[dict[str, Any]]) -> None:
-        operations = [
-            PutOp(("memories", "user"), str(self._count + at), item)
-            for at, item in enumerate(items)
-        ]
-        self._store.batch(operations)
-        self._count += len(items)
+        for item in items:  # a batch with the same text twice is refused
+            self._store.put(("memories", "user"), str(self._count), item)
+            self._count += 1
 
     def ask(self, question: str, time: str, k: int) -> list[dict[str, Any]]:
         found = self._store.search(("memories", "user"), query=question, limit=k)

@@ -1,35 +1,84 @@
-"""Pictures of every web page, in both colour schemes and for a narrow window: `make screenshots` puts them into docs/images.
+"""Pictures of every web page, wide and narrow, in both colour schemes: `make screenshots` puts them into docs/images, and a page that
+shows them all into docs/guides/pages.md.
 
-The world they show is the one of the tests (`tests/web/story.py`), in a home that is thrown away. Needs Chromium and the extra `dev`.
+The world they show is the one of the tests (`tests/web/story.py`), in a home that is thrown away. Each picture is kept with a palette
+of few colours, chosen in the browser, so that it is small. Needs Chromium and the extra `dev`.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import os
 import shutil
+import struct
 import sys
 import tempfile
+import zlib
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 ROOT = Path(__file__).parent.parent
-WIDE, NARROW = {"width": 1040, "height": 680}, {"width": 380, "height": 680}
-# name → (address, colour scheme, window, what to press or to click before)
+WINDOWS = {"1440": (1440, 900), "390": (390, 844)}
+SCHEMES = ("light", "dark")
+SOURCE = '''"""Sends what the outbox holds."""
+
+
+def send_events(connection, broker):
+    """Deletes a row only after the broker confirmed it."""
+    for row in connection.execute("SELECT id, body FROM outbox ORDER BY id"):
+        broker.publish(row.body, confirm=True)
+        connection.execute("DELETE FROM outbox WHERE id = ?", (row.id,))
+'''
+# name → (what it shows, address, what to press or to click before)
 PICTURES = {
-    "search": ("/?q=how+do+we+deploy", "light", WIDE, "click .why summary"),
-    "search-dark": ("/?q=redis+carts", "dark", WIDE, "click .why summary"),
-    "search-narrow": ("/?q=outbox", "light", NARROW, ""),
-    "memory": ("/memory/{redis fact}", "light", WIDE, ""),
-    "memory-source": ("/?q=pg_trgm&kind=decision&host=claude", "dark", WIDE, "click .hit a.open"),
-    "memory-edit": ("/memory/{redis fact}", "light", WIDE, "press e"),
-    "timeline": ("/timeline", "light", WIDE, ""),
-    "session": ("/session/a1000000-0000-4000-8000-000000000001", "light", WIDE, ""),
-    "graph": ("/graph?focus={the architecture}", "dark", WIDE, ""),
-    "inbox": ("/inbox", "light", WIDE, ""),
-    "health": ("/health", "light", WIDE, ""),
-    "projects": ("/projects", "light", WIDE, ""),
+    "home": ("What happened since you were last here, and what waits for you", "/?since=30d", ""),
+    "search": (
+        "Search: code as code, and why something was found",
+        "/search?q=outbox+broker+confirm",
+        "click .why summary",
+    ),
+    "memory": ("A memory: where it came from, how it changed", "/memory/{redis fact}", ""),
+    "timeline": ("Conversations by day, with their topics", "/timeline", ""),
+    "session": (
+        "A conversation, and what was taken from each turn",
+        "/session/a1000000-0000-4000-8000-000000000001",
+        "",
+    ),
+    "graph": ("What stands around something", "/graph?query=broker+outbox+redis", ""),
+    "inbox": (
+        "What somebody should decide, several at once",
+        "/inbox?queue=doubtful",
+        "click #all",
+    ),
+    "duplicates": ("Two that say the same, the newer first", "/inbox?queue=duplicates", ""),
+    "health": ("Capture, growth and cost", "/health", ""),
+    "projects": ("Projects, containers, and who reads along", "/projects", ""),
+    "add": ("A new memory, from every page", "/timeline", "press n"),
+    "find": ("The palette: go to a page, search, add", "/", "press Control+k"),
+    "signin": ("Signing in", "", ""),
 }
+# Counts colours, keeps those that stand for most, and gives each pixel the nearest of them.
+QUANTISE = """async ([data, most]) => {
+  const image = await createImageBitmap(await (await fetch(data)).blob());
+  const paper = new OffscreenCanvas(image.width, image.height).getContext("2d");
+  paper.drawImage(image, 0, 0);
+  const pixels = new Uint32Array(paper.getImageData(0, 0, image.width, image.height).data.buffer);
+  const counts = new Map();
+  for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1);
+  const parts = (pixel) => [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255];
+  const far = (one, other) => parts(one).reduce((sum, part, at) => sum + (part - parts(other)[at]) ** 2, 0);
+  const ordered = [...counts.keys()].sort((one, other) => counts.get(other) - counts.get(one));
+  const palette = [];
+  for (const least of [300, 60]) for (const colour of ordered)
+    if (palette.length < most && palette.every((one) => far(one, colour) >= least)) palette.push(colour);
+  const nearest = new Map(ordered.map((colour) => [colour, palette.reduce((best, one, at) => far(one, colour) < far(palette[best], colour) ? at : best, 0)]));
+  let text = "";
+  for (const pixel of pixels) text += String.fromCharCode(nearest.get(pixel));
+  return [image.width, image.height, palette.flatMap(parts), btoa(text)];
+}"""
+COLOURS = 64
 
 
 def main() -> None:
@@ -47,53 +96,117 @@ def main() -> None:
             "HOME": folder,
         }
         take(Path(folder), options.into, options.names or list(PICTURES))
+    if not options.names:
+        write_page(ROOT / "docs" / "guides" / "pages.md")
+
+
+def make_world(folder: Path) -> Any:
+    from more import decide_about, long_talk
+    from story import tell
+
+    from bethink.api import Bethink
+    from bethink.features import knowledge
+    from bethink.types import Passage, Source
+
+    story = tell(folder)
+    story.ids.update(decide_about(story.project))
+    (story.project / "relay").mkdir()
+    (story.project / "relay" / "send.py").write_text(SOURCE)
+    with Bethink(directory=story.project) as memory:
+        knowledge.map_code(memory)
+        long_talk(memory, "several", 1, ("Broker and outbox", "Port search", "Mails to crews"))
+        for number in range(1, 6):
+            text = f"Line {number} of the vendor's notes: the sandbox resets at {number} o'clock"
+            source = Source(f"vendor/{number}.txt", "import")
+            memory.ingest([(source, [Passage(text, kind="fact")])])
+    return story
 
 
 def take(folder: Path, into: Path, names: list[str]) -> None:
     from http_server import running
     from playwright.sync_api import sync_playwright
-    from story import tell
 
     from bethink.surface.web.session import Sessions, load_key
 
     home = folder / "home"
-    home.mkdir()
-    story = tell(folder)
+    home.mkdir(mode=0o700)
+    story = make_world(folder)
+    ids = {key: quote(id) for key, id in story.ids.items()}
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    arguments = ["--no-sandbox", "--hide-scrollbars"] if os.getuid() == 0 else ["--hide-scrollbars"]
+    arguments = ["--hide-scrollbars", *(["--no-sandbox"] if os.getuid() == 0 else [])]
     with running(home, story.project) as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
-        for name in names:
-            address, scheme, window, before = PICTURES[name]
-            context = browser.new_context(
-                base_url=server.address, color_scheme=scheme, viewport=window
-            )  # type: ignore[arg-type]
-            session = Sessions(load_key(home)).begin()
-            context.add_cookies(
-                [
-                    {
-                        "name": f"bethink-{server.address.rpartition(':')[2]}",
-                        "value": session.cookie,
-                        "domain": "127.0.0.1",
-                        "path": session.room,
-                    }
-                ]
-            )
-            page = context.new_page()
-            ids = {key: quote(id) for key, id in story.ids.items()}
-            page.goto(session.room + address.format_map(ids))
-            verb, _, rest = before.partition(" ")
-            if verb == "click":
-                page.locator(rest).first.click()
-            elif verb == "press":
-                page.keyboard.press(rest)
-            page.wait_for_load_state("networkidle")
-            page.locator("header.top").wait_for()
-            file = into / f"{name}.png"
-            page.screenshot(path=file)
-            print(f"{file}  {file.stat().st_size // 1024} kB  {page.title()}")
-            context.close()
+        blank = browser.new_page()
+        for scheme in SCHEMES:
+            for width, (wide, high) in WINDOWS.items():
+                window: Any = {"width": wide, "height": high}
+                context = browser.new_context(
+                    base_url=server.address, color_scheme=scheme, viewport=window
+                )
+                session = Sessions(load_key(home)).begin()
+                port = server.address.rpartition(":")[2]
+                cookie: Any = {"name": f"bethink-{port}", "value": session.cookie}
+                context.add_cookies([{**cookie, "domain": "127.0.0.1", "path": session.room}])
+                page = context.new_page()
+                page.goto(f"{session.room}/health")  # which counts meanwhile
+                for name in names:
+                    _, address, before = PICTURES[name]
+                    if not address:  # nobody is signed in there
+                        page.evaluate("() => localStorage.clear()")
+                    page.goto(session.room + address.format_map(ids) if address else "/")
+                    prepare(page, name, before)
+                    file = into / f"{name}-{width}-{scheme}.png"
+                    file.write_bytes(shrink(blank, page.screenshot()))
+                    print(f"{file}  {file.stat().st_size // 1024} kB")
+                context.close()
         browser.close()
+
+
+def prepare(page: Any, name: str, before: str) -> None:
+    """Waits until a page is whole, and does what the picture wants to be done before."""
+    page.wait_for_load_state("load" if name == "signin" else "networkidle")
+    if name == "graph":
+        page.wait_for_selector("#graph[data-state=still]")
+    if name == "health":
+        page.wait_for_selector(".findings li", timeout=120_000)
+    verb, _, rest = before.partition(" ")
+    if verb == "click":
+        page.locator(rest).first.click()
+    elif verb == "press":
+        page.keyboard.press(rest)
+
+
+def shrink(page: Any, picture: bytes) -> bytes:
+    """A picture with few colours: an eighth of its size."""
+    data = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+    wide, high, palette, pixels = page.evaluate(QUANTISE, [data, COLOURS])
+    rows = base64.b64decode(pixels)
+    lines = b"".join(b"\0" + rows[at : at + wide] for at in range(0, len(rows), wide))
+    header = struct.pack(">IIBBBBB", wide, high, 8, 3, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"PLTE", bytes(palette)), (b"IDAT", zlib.compress(lines, 9)))
+    chunks = (
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in (*parts, (b"IEND", b""))
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def write_page(file: Path) -> None:
+    lines = [
+        "# Every page in pictures",
+        "",
+        "Made by `make screenshots`. What the pages do is told in [the web page](web.md).",
+    ]
+    for name, (about, _, _) in PICTURES.items():
+        lines += ["", f"## {about}", ""]
+        for width in WINDOWS:
+            shown = [
+                f"![{name}, {width} pixels wide, {scheme}](../images/{name}-{width}-{scheme}.png)"
+                for scheme in SCHEMES
+            ]
+            lines += ["| light | dark |", "|---|---|", f"| {' | '.join(shown)} |", ""]
+        lines.pop()
+    file.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

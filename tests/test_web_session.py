@@ -16,7 +16,16 @@ from http_server import body, problem, running, served
 
 from bethink import Bethink
 from bethink.errors import ConfigError
-from bethink.surface.web.session import COOKIE_SECONDS, TICKET_SECONDS, Sessions, load_key
+from bethink.surface.http.security import WRONG_TOKENS
+from bethink.surface.http.tokens import FileTokens
+from bethink.surface.web.session import (
+    COOKIE_SECONDS,
+    TICKET_SECONDS,
+    VISIT_SECONDS,
+    Sessions,
+    load_key,
+    note_visit,
+)
 from bethink.surface.web.site import PAGES
 from bethink.text.ids import new_id
 from bethink.types import Batch, Entry, Memory, Passage, Session, Source
@@ -126,11 +135,13 @@ def test_nothing_can_be_used_as_something_else_or_changed_or_made_with_another_k
     assert sessions.enter(cookie) is None
     assert other.find(cookie) is None
     assert other.enter(ticket) is None
-    expires, name, signature = cookie.split(".")
+    expires, name, token, signature = cookie.split(".")
     for forged in (
-        f"{int(expires) + 1}.{name}.{signature}",
-        f"{expires}.{name}x.{signature}",
-        f"{expires}.{name}.{signature[:-1]}0",
+        f"{int(expires) + 1}.{name}.{token}.{signature}",
+        f"{expires}.{name}x.{token}.{signature}",
+        f"{expires}.{name}.{'0' * 64}.{signature}",
+        f"{expires}.{name}.{token}.{signature[:-1]}0",
+        f"{expires}.{name}.{sessions._sign('cookie', f'{expires}.{name}')}",  # as 0.6 made them
     ):
         assert forged == cookie or sessions.find(forged) is None
 
@@ -154,6 +165,20 @@ def test_the_key_is_made_once_for_its_owner_alone(tmp_path):
     key = load_key(folder)
     assert load_key(folder) == key
     assert stat.S_IMODE((folder / "web.key").stat().st_mode) == 0o600
+
+
+def test_a_visit_knows_when_the_one_before_it_was():
+    kept, last = note_visit("", 1000, True)
+    assert (kept, last) == ("1000", None)
+    kept, last = note_visit(kept, 1000 + VISIT_SECONDS / 2, True)  # the same visit
+    assert last is None
+    ended = int(1000 + VISIT_SECONDS / 2)
+    kept, last = note_visit(kept, 90_000, True)
+    assert last == ended
+    assert note_visit(kept, 95_000, False) == (kept, ended)  # a script that looks for what is new
+    assert note_visit(kept, 200_000, True)[1] == 90_000
+    for spoiled in ("x", "-", "9" * 60, "1-2-3-4", "\u0663", "-5"):
+        assert note_visit(spoiled, 1000, True)[0].endswith("1000")
 
 
 @pytest.mark.parametrize("text", ["", "short", "zz" * 32, "00" * 31])
@@ -401,8 +426,8 @@ def test_static_files_are_public_known_by_name_and_not_sent_twice(served):
         "/memory/" + "x" * 300,
         "/memory/%00",
         "/memory/..%2f..",
-        "/?cursor=banana",
-        "/?project=%00",
+        "/search?cursor=banana",
+        "/search?project=%00",
     ],
 )
 def test_what_is_not_there_is_a_page_too(signed_in, path):
@@ -420,6 +445,114 @@ def test_a_form_that_is_none_is_refused(served, signed_in, content):
     client, _ = signed_in
     answer = client.post(f"/memory/{ID}/vote", content=content, headers=FORM)
     assert answer.status_code in (403, 413)
+
+
+# Members of a team
+
+
+def sign_in(served, token):
+    """A client that signed in with a token, and the mark of its forms."""
+    answer = served.client(None).post("/signin", content=urlencode({"token": token}), headers=FORM)
+    assert answer.status_code == 200, answer.text[:400]
+    pair, *attributes = answer.headers["set-cookie"].split("; ")
+    assert {"HttpOnly", "SameSite=strict"} <= set(attributes) and token not in pair
+    room = next(part for part in attributes if part.startswith("Path=/~")).removeprefix("Path=")
+    client = served.client(None, room, Cookie=pair)
+    return client, re.search(r'name="mark" value="(\w+)"', client.get("/").text)[1]
+
+
+def test_a_member_signs_in_with_a_token_and_sees_and_does_what_it_allows(served, tmp_path):
+    project = served.projects.home.root
+    reader, mark = sign_in(served, served.token("ada", "read", folders=[project]))
+    id = _one(served)
+    page = reader.get("/")
+    assert page.status_code == 200 and "Signed in as <bdi>ada</bdi>" in page.text
+    assert "open-add" not in page.text and ">Health<" not in page.text
+    assert reader.get(f"/memory/{id}").status_code == 200
+    assert "Forget" not in reader.get(f"/memory/{id}").text
+    assert reader.get("/health").status_code == 403
+    refused = reader.post(f"/memory/{id}/forget", content=f"mark={mark}", headers=FORM)
+    assert refused.status_code == 403 and "may only read" in refused.text
+    writer, mark = sign_in(served, served.token("bob", "write", folders=[project]))
+    form = urlencode({"mark": mark, "content": "Members add memories, too", "tags": "team, web"})
+    added = writer.post("/add", content=form, headers=FORM)
+    assert added.status_code == 303
+    id = re.search(r"memory/([\w-]+)", added.headers["location"])[1]
+    made = body(served.owner.get(f"/api/v1/memories/{id}"))
+    assert (made["content"], made["tags"]) == ("Members add memories, too", ["team", "web"])
+    (first,) = body(served.owner.get(f"/api/v1/memories/{id}/history"))["items"]
+    assert first["actor"] == "token:bob"
+
+
+def test_a_member_of_another_project_sees_that_and_nothing_of_the_servers_own(served, tmp_path):
+    secret = _one(served)
+    folders = [tmp_path / name for name in ("theirs", "also-theirs")]
+    for folder in folders:
+        folder.mkdir()
+        with Bethink(directory=folder) as memory:
+            memory.add(f"This is of {folder.name}")
+    client, _ = sign_in(served, served.token("eve", "read", folders=folders))
+    assert "This is of theirs" in client.get("/search").text
+    state = client.get("/live").text
+    _one(served)
+    assert client.get("/live").text == state  # what is told elsewhere is no news here
+    with Bethink(directory=folders[0]) as memory:
+        memory.add("There is something new")
+    assert client.get("/live").text != state
+    every = client.get("/search?project=all").text
+    assert "This is of also-theirs" in every and "of the web page's tests" not in every
+    for path in (
+        f"/memory/{secret}",
+        f"/graph?focus={secret}",
+        f"/?project={served.projects.home.scope}",
+    ):
+        assert client.get(path).status_code == 404, path
+
+
+def test_a_session_ends_with_its_token_and_the_owners_token_signs_in_too(served):
+    token = served.token("leaves", "write", folders=[served.projects.home.root])
+    client, _ = sign_in(served, token)
+    assert client.get("/").status_code == 200
+    FileTokens(served.file).revoke("leaves", datetime.now(UTC))
+    gone = client.get("/")
+    assert gone.status_code == 401 and "revoked" in gone.text
+    owner, _ = sign_in(served, served.session)
+    assert owner.get("/health").status_code == 200
+
+
+def test_wrong_tokens_are_slowed_down_and_sign_nobody_in(tmp_path, offline, monkeypatch):
+    offline.mkdir(exist_ok=True)
+    with running(offline, tmp_path / "project") as server:
+        client = server.client(None)
+        for _ in range(WRONG_TOKENS):
+            answer = client.post("/signin", content="token=rcl_guess", headers=FORM)
+            assert answer.status_code == 401 and "set-cookie" not in answer.headers
+            assert "not known" in answer.text and "rcl_guess" not in answer.text
+        answer = client.post("/signin", content="token=rcl_guess", headers=FORM)
+        assert answer.status_code == 429 and int(answer.headers["retry-after"]) > 0
+        foreign = {**FORM, "Origin": "https://elsewhere.example"}
+        assert client.post("/signin", content="token=x", headers=foreign).status_code == 403
+        assert client.get("/signin").status_code == 401  # a token in an address is no way in
+        sign_in(server, server.session)  # a right one passes: others may come from the same address
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "told"),
+    [
+        ("   ", 422, "text"),
+        ("My password is <private>hunter2hunter2</private>", 303, ""),
+    ],
+)
+def test_a_memory_is_added_from_the_page_with_its_secrets_taken_out(
+    signed_in, content, status, told
+):
+    client, mark = signed_in
+    form = urlencode({"mark": mark, "content": content, "kind": "fact"})
+    answer = client.post("/add", content=form, headers=FORM)
+    assert answer.status_code == status and told in answer.text
+    if status == 303:
+        page = client.get(str(client.base_url.join(answer.headers["location"]))).text
+        assert "hunter2" not in page and "Remembered." in page and ">Undo<" in page
 
 
 def test_a_server_without_tokens_needs_no_ticket_but_still_the_mark(tmp_path, offline):

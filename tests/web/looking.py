@@ -1,4 +1,4 @@
-"""What tests of pages look for: that nothing sticks out, that axe finds nothing serious, where the focus is."""
+"""What tests of pages look for: that nothing sticks out, that axe finds nothing, that fingers can press everything, where the focus is."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-SERIOUS = ("serious", "critical")
+FINGER = 44  # pixels
 
 
 def axe(page: Page) -> list[str]:
-    """The serious problems that axe-core finds on a page, one line each. It looks from outside the page's own policy."""
+    """The problems of any level that axe-core finds on a page, one line each. It looks from outside the page's own policy."""
     found = find_spec("axe_playwright_python")
     assert found and found.origin, "pip install axe-playwright-python"
     script = (Path(found.origin).parent / "axe.min.js").read_text("utf-8")
@@ -21,7 +21,6 @@ def axe(page: Page) -> list[str]:
     return [
         f"{violation['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"
         for violation in result["violations"]
-        if violation["impact"] in SERIOUS
         for node in violation["nodes"]
     ]
 
@@ -33,6 +32,21 @@ def sticks_out(page: Page) -> bool:
             "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
         )
     )
+
+
+def find_small(page: Page) -> list[str]:
+    """What can be pressed and is smaller than a finger, but for links inside a sentence."""
+    found: list[str] = page.evaluate(
+        """least => [...document.querySelectorAll('a[href], button, input, select, textarea, summary')]
+            .filter(one => one.checkVisibility() && !one.closest('.skip') && !(one.matches('a') && one.closest('p, dd, li.note')
+                && getComputedStyle(one).display === 'inline'))
+            .map(one => [one.matches('[type=checkbox]') ? one.closest('label') : one])
+            .map(([one]) => [one, one.getBoundingClientRect()])
+            .filter(([, box]) => box.width < least || box.height < least)
+            .map(([one, box]) => `${one.outerHTML.slice(0, 120)} ${box.width} x ${box.height}`)""",
+        FINGER - 0.5,
+    )
+    return found
 
 
 def focused(page: Page) -> str:

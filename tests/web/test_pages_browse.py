@@ -12,15 +12,22 @@ import more
 import pytest
 from conftest import World, home_at, window
 from http_server import running
-from looking import axe, focused, sticks_out
+from looking import axe, find_small, focused, sticks_out
 from playwright.sync_api import expect
 from story import Story, tell
 
 from bethink.api import Bethink
 from bethink.features import inbox
 from bethink.features.inbox import QUEUES
+from bethink.llm import open_budget
+from bethink.llm.base import Usage
+from bethink.types import Passage, Source
 
 PAGES = (
+    "/?since=365d",
+    "/search",
+    "/search?q=redis",
+    "/add",
     "/timeline",
     "/timeline?project=all&host=codex",
     "/session/a1000000-0000-4000-8000-000000000001",
@@ -37,6 +44,7 @@ PAGES = (
     "/projects",
 )
 STILL = "#graph[data-state=still]"
+WHOLE = {"/health": ".findings li"}  # what comes later by itself
 
 
 @pytest.fixture(scope="module")
@@ -61,41 +69,29 @@ def items(page):
 
 
 @pytest.mark.parametrize("address", PAGES)
-def test_every_page_is_accessible_and_fits_a_phone_in_the_dark(browser, world, address):
-    with window(
-        browser, world, viewport={"width": 380, "height": 800}, color_scheme="dark"
-    ) as opened:
-        opened.page.goto(address)
-        if "graph" in address:
-            opened.page.wait_for_selector(STILL)
-        assert axe(opened.page) == []
-        assert not sticks_out(opened.page)
-        assert opened.wrong == []
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        "/timeline",
-        "/graph?query=orders",
-        "/inbox?queue=duplicates",
-        "/health",
-        "/projects",
-        "/session/several",
-    ],
-)
-def test_every_page_is_accessible_in_the_light_on_a_wide_screen(browser, world, address):
-    with window(
-        browser, world, viewport={"width": 1280, "height": 900}, color_scheme="light"
-    ) as opened:
-        opened.page.goto(address)
-        assert axe(opened.page) == []
+def test_every_page_fits_and_is_accessible_narrow_in_the_dark_and_wide_in_the_light(
+    browser, world, address
+):
+    narrow, wide = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
+    with window(browser, world, viewport=narrow, color_scheme="dark", has_touch=True) as opened:
+        page = opened.page
+        page.goto(address)
+        if address in WHOLE or "graph" in address:
+            page.wait_for_selector(WHOLE.get(address, STILL), timeout=60_000)
+        assert axe(page) == []
+        assert not sticks_out(page)
+        assert find_small(page) == []
+        page.set_viewport_size(wide)
+        page.emulate_media(color_scheme="light")
+        assert axe(page) == []
+        assert not sticks_out(page)
         assert opened.wrong == []
 
 
 @pytest.mark.parametrize(
     ("address", "text"),
     [
+        ("/?since=30d", "Carts are kept in Redis for three days"),
         ("/timeline", "Talk about broker and outbox"),
         ("/session/several?topic=several-1", "user on Port search, number 0"),
         ("/graph?focus=about:RabbitMQ", "The broker's memory alarm"),
@@ -107,7 +103,7 @@ def test_every_page_is_accessible_in_the_light_on_a_wide_screen(browser, world, 
 def test_every_page_can_be_read_without_scripts(browser, world, address, text):
     with window(browser, world, java_script_enabled=False) as opened:
         opened.page.goto(address)
-        expect(opened.page.get_by_text(text).first).to_be_visible()
+        expect(opened.page.locator("main").get_by_text(text).first).to_be_visible()
 
 
 @pytest.mark.parametrize("address", [page for page in PAGES if "?" not in page])
@@ -119,6 +115,7 @@ def test_nobody_sees_a_page_without_having_been_let_in(browser, world, address):
 
 
 EMPTY = (
+    ("/", "Nothing is remembered here yet"),
     ("/timeline", "bethink backfill --all"),
     ("/graph", "Nothing to draw"),
     ("/graph?query=anything", "Nothing was found for this."),
@@ -149,11 +146,12 @@ def test_the_timeline_shows_days_and_topics_and_leads_to_the_turns(page):
     page.goto("/timeline")
     days = page.locator(".day h2 time").all_inner_texts()
     assert days == sorted(days, reverse=True) and len(days) == 4
-    bands = page.locator(".session", has_text="Talk about broker").locator(".band")
+    session = page.locator(".session", has_text="Talk about broker")
+    bands = session.locator(".band rect")
     expect(bands).to_have_count(3)
     widths = [bands.nth(number).bounding_box()["width"] for number in range(3)]
     assert widths == sorted(widths)
-    bands.nth(1).get_by_role("link").click()
+    session.locator(".bands li").nth(1).get_by_role("link").click()
     expect(page.locator("h2#turns-title")).to_have_text("Port search")
     expect(page.locator(".turn")).to_have_count(4)
     expect(page.locator(".turn").first).to_contain_text("user on Port search, number 0")
@@ -162,16 +160,30 @@ def test_the_timeline_shows_days_and_topics_and_leads_to_the_turns(page):
 def test_the_timeline_can_be_of_one_host_and_of_all_projects(page):
     page.goto("/timeline")
     page.get_by_label("Host").select_option("codex")
-    page.get_by_role("button", name="Show").click()
     expect(page.locator(".session")).to_have_count(1)
     expect(page.locator(".session")).to_contain_text("pipeline for the web app")
-    page.get_by_label("Project").select_option("all")
+    page.goto("/timeline?project=all")
     page.get_by_label("Host").select_option("claude")
-    page.get_by_role("button", name="Show").click()
     expect(page.locator(".session")).to_have_count(3)
     expect(page.locator(".session .origin").first).to_contain_text("harbour")
     page.goto("/timeline?host=gemini")
     expect(page.get_by_text("No conversations here")).to_be_visible()
+
+
+def test_a_conversation_of_hundreds_of_topics_names_some_and_never_scrolls_sideways(page, world):
+    with Bethink(directory=world.story.project, container="long") as memory:
+        more.long_talk(memory, "endless", 1, [f"Topic of number {n}" for n in range(220)], 1)
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto("/timeline?container=long")
+        assert not sticks_out(page)
+        expect(page.locator(".band rect")).to_have_count(220)
+        names = page.locator(".bands li")
+        expect(names.last).to_have_text("214 more")
+        for number in range(6):  # each is named in full
+            name = names.nth(number).locator("bdi")
+            assert re.fullmatch(r"Topic of number \d+", name.inner_text())
+            assert name.bounding_box()["width"] > 80
 
 
 def test_a_conversation_shows_what_was_taken_from_each_turn(page):
@@ -240,6 +252,16 @@ def test_a_click_on_a_thing_brings_more_of_what_is_about_it(page):
     expect(page.locator("#chosen")).to_contain_text("more.")
     page.wait_for_selector(STILL)
     assert page.locator(".node").count() > before
+
+
+def test_a_graph_has_a_legend_and_says_what_was_left_out(page):
+    page.goto("/graph?container=crowd&focus=about:Crowd&size=40")
+    page.wait_for_selector(STILL)
+    expect(page.locator("#left-out")).to_contain_text(re.compile(r"Left out: 4\d\d about Crowd"))
+    expect(page.locator(".legend li")).to_have_count(10)
+    page.goto("/graph?query=orders&size=500")
+    page.wait_for_selector(STILL)
+    expect(page.locator("#left-out")).to_contain_text("nodes are shown")
 
 
 def test_the_list_says_the_same_as_the_drawing(page):
@@ -360,6 +382,25 @@ def test_a_contradiction_is_settled_for_one_side_and_undone(page, world):
     expect(items(page).filter(has_text="Hotfixes may be deployed")).to_have_count(1)
 
 
+def test_many_lines_are_decided_at_once_and_taken_back_at_once(page, world):
+    with Bethink(directory=world.story.project, container="read") as memory:
+        for number in range(12):
+            source = Source(f"vendor/{number}.txt", "import")
+            memory.ingest([(source, [Passage(f"Line {number} of the vendor", kind="fact")])])
+    page.goto("/inbox?container=read&queue=doubtful")
+    tab = page.locator(".tabs a", has_text="Doubtful")
+    expect(tab.locator(".badge")).to_have_text("12")
+    page.locator("#bulk").get_by_role("button", name="Forget").click()
+    expect(page.get_by_role("alert").filter(has_text="Choose something")).to_be_visible()
+    page.get_by_label("all 12").check()
+    page.keyboard.press("x")  # but not the first
+    page.locator("#bulk").get_by_role("button", name="Forget").click()
+    expect(page.locator(".notice.good")).to_contain_text("11 items")
+    expect(items(page)).to_have_count(1)
+    page.keyboard.press("u")
+    expect(items(page)).to_have_count(12)
+
+
 def test_an_inbox_looks_further_back_by_itself_until_something_is_found(page, world, monkeypatch):
     monkeypatch.setattr(inbox, "SECONDS", 0)  # one statement at a time
     with Bethink(directory=world.story.project, container="deep") as deep:
@@ -389,7 +430,7 @@ def test_decisions_work_without_scripts(browser, world):
 
 def test_a_decision_that_came_too_late_says_why(page, world):
     page.goto("/inbox?queue=questions")
-    page.evaluate("() => { document.querySelector('#items [name=ids]').value = 'ffffffff'; }")
+    page.evaluate("() => { document.querySelector('#items form [name=ids]').value = 'ffffffff'; }")
     page.keyboard.press("a")
     expect(page.locator("main")).to_contain_text(
         "There is no memory whose id starts with 'ffffffff'."
@@ -399,13 +440,23 @@ def test_a_decision_that_came_too_late_says_why(page, world):
 # Health and projects
 
 
-def test_health_counts_and_shows_what_doctor_says_by_itself(page):
+def test_health_counts_and_shows_what_doctor_says_by_itself(page, world):
+    budget = open_budget(world.server.projects.base.config)
+    budget.note(budget.allow("extract", 2000), Usage(1000, 234))
     page.goto("/health")
+    page.get_by_role("button", name="Check again").click()
     expect(page.locator(".findings li").first).to_be_visible(timeout=60_000)
     expect(page.get_by_role("row", name="codex").first).to_contain_text("1")
     expect(page.get_by_role("heading", name="Growth")).to_be_visible()
-    assert page.locator(".chart .bar").count() == 12
-    expect(page.locator(".tile", has_text="Memories").locator(".figure")).not_to_have_text("0")
+    growth = page.locator("section", has=page.get_by_role("heading", name="Growth"))
+    assert growth.locator(".bar").count() == growth.locator("tbody tr").count() == 12
+    capture = page.locator("section", has=page.get_by_role("heading", name="Capture"))
+    assert capture.locator(".bar").count() == 2
+    cost = page.locator("section", has=page.get_by_role("heading", name="Cost"))
+    assert cost.locator(".bar").count() == 30
+    cost.get_by_text("Numbers").click()
+    expect(cost.locator("tbody tr").last).to_contain_text("1,234")
+    expect(page.locator(".tiles div", has_text="Memories").locator(".figure")).not_to_have_text("0")
 
 
 def test_projects_show_scopes_containers_and_who_reads_along(page, world):

@@ -35,7 +35,7 @@ def test_an_edit_is_kept_shown_as_a_difference_and_undone(page, world, fresh):
         "The ferry to Tallinn leaves at ten,\nfrom the west quay"
     )
     page.get_by_label("Importance").fill("7.5")
-    page.get_by_label("Tags").fill("ferry, harbour")
+    page.locator("#edit").get_by_label("Tags").fill("ferry, harbour")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_contain_text("Saved")
     assert (
@@ -111,7 +111,7 @@ def test_forgetting_hides_and_undo_brings_back(page, world, fresh):
     page.keyboard.press("u")
     expect(page.get_by_role("status")).to_contain_text("Brought back")
     assert stored(world, fresh)["deleted_at"] is None
-    page.goto("/?q=ferry+tallinn")
+    page.goto("/search?q=ferry+tallinn")
     expect(page.locator(".hit a.open").first).to_contain_text("ferry to Tallinn")
 
 
@@ -154,7 +154,7 @@ def test_relations_are_made_and_taken_back(page, world, fresh):
 
 
 def test_an_idea_is_shown_among_the_turns_it_came_from(page):
-    page.goto("/?q=pg_trgm&kind=decision&host=claude")
+    page.goto("/search?q=pg_trgm&kind=decision&host=claude")
     page.locator(".hit a.open").first.click()
     own = page.locator(".turn.own")
     expect(own).to_contain_text("pg_trgm")
@@ -165,7 +165,7 @@ def test_an_idea_is_shown_among_the_turns_it_came_from(page):
 
 
 def test_a_passage_is_shown_among_the_lines_of_its_document(page):
-    page.goto("/?q=order+numbers+per+port&kind=document")
+    page.goto("/search?q=order+numbers+per+port&kind=document")
     page.locator(".hit a.open").first.click()
     expect(page.locator(".turn")).not_to_have_count(0)
     expect(page.locator(".turn.own .origin")).to_contain_text("line")
@@ -204,7 +204,7 @@ def test_everything_can_be_done_without_scripts(browser, world, fresh):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(browser, world, scheme):
+def test_axe_finds_nothing(browser, world, scheme):
     with window(browser, world, color_scheme=scheme) as opened:
         for name in ("redis fact", "old", "doubtful", "orders problem"):
             opened.page.goto(f"/memory/{world.id(name)}")

@@ -10,6 +10,7 @@ from looking import axe, focused, sticks_out
 from playwright.sync_api import expect
 
 from bethink.surface.cli.main import main
+from bethink.surface.web.pages import _count_strong
 
 FIRST_PAGE = 150_000  # bytes, all of it
 
@@ -19,7 +20,7 @@ def titles(page):
 
 
 def test_results_come_while_one_types_and_the_address_follows(page):
-    page.goto("/")
+    page.goto("/search")
     page.locator("#q").press_sequentially("outbox relay", delay=5)
     expect(page.locator(".hit a.open").first).to_contain_text("outbox")
     expect(page.locator(".hit mark").first).to_have_text("outbox")
@@ -30,13 +31,13 @@ def test_results_come_while_one_types_and_the_address_follows(page):
 
 
 def test_without_a_question_the_newest_stand_first(page):
-    page.goto("/")
+    page.goto("/search")
     expect(page.locator(".count")).to_contain_text("newest first")
     assert titles(page)[0].startswith("Tests are run with make test")
 
 
 def test_more_leads_on_without_repeating_anything(page):
-    page.goto("/")
+    page.goto("/search")
     first = titles(page)
     page.get_by_role("link", name="More", exact=True).click()
     expect(page.locator(".hit a.open").first).not_to_have_text(first[0])
@@ -64,7 +65,7 @@ def test_more_leads_on_without_repeating_anything(page):
     ],
 )
 def test_filters_narrow_what_is_shown(page, asked, there, missing):
-    page.goto(f"/?{asked}")
+    page.goto(f"/search?{asked}")
     expect(page.locator("#results")).to_contain_text(there)
     assert missing not in page.locator("#results").inner_text()
 
@@ -92,30 +93,32 @@ def test_the_command_line_knows_the_filter_of_hosts_too(world, capsys):
 
 
 def test_a_filter_that_is_chosen_takes_effect_at_once(page):
-    page.goto("/?q=redis")
+    page.goto("/search?q=redis")
     page.get_by_text("Filters").click()
-    page.get_by_label("Kind").select_option("todo")
+    page.locator("#search").get_by_label("Kind").select_option("todo")
     expect(page.locator(".hit .kind").first).to_have_text("todo")
     page.wait_for_url(lambda url: "kind=todo" in url)
 
 
 def test_a_filter_that_cannot_be_read_is_told_and_nothing_breaks(page):
-    page.goto("/?since=banana")
+    page.goto("/search?since=banana")
     expect(page.get_by_role("alert").filter(has_text="banana")).to_be_visible()
-    page.goto("/?project=nowhere")
+    page.goto("/search?project=nowhere")
     expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
 
 
 def test_another_project_is_searched_and_its_memories_open(page, world):
-    page.goto("/?project=all&q=tide+tables")
+    page.goto("/search?project=all&q=tide+tables")
     page.locator(".hit a.open").first.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("tide tables")
     assert "project=" in page.url
 
 
-def test_every_signal_of_a_score_is_a_bar(page):
-    page.goto("/?q=redis")
+def test_a_score_is_told_on_demand_and_every_signal_of_it_is_a_bar(page):
+    page.goto("/search?q=redis")
+    expect(page.locator(".hit .value").first).to_be_hidden()
     page.locator(".why summary").first.click()
+    expect(page.locator(".hit .value").first).to_be_visible()
     bars = page.locator(".why").first.locator(".bars meter")
     assert {"words", "relevance"} <= set(
         bars.evaluate_all("bars => bars.map(bar => bar.getAttribute('aria-label'))")
@@ -126,8 +129,52 @@ def test_every_signal_of_a_score_is_a_bar(page):
     )
 
 
+def test_what_hardly_fits_is_shown_on_demand(page):
+    page.goto("/search?q=how+do+we+deploy")
+    shown = page.locator(".hit").count()
+    assert 1 <= shown <= 5
+    expect(page.locator(".count")).to_have_text(f"{shown} matches")
+    page.get_by_role("link", name="weaker matches").click()
+    expect(page.locator(".count")).not_to_have_text(f"{shown} matches")
+    assert page.locator(".hit").count() > shown
+
+
+@pytest.mark.parametrize(
+    ("scores", "number"),
+    [
+        ([], 0),
+        ([0.9], 1),
+        ([0.9, 0.1, 0.1, 0.1], 3),
+        ([0.9, 0.8, 0.7, 0.6, 0.2, 0.1], 4),
+        ([0.3, 0.3, 0.3, 0.3, 0.9, 0.2], 5),  # a kind that was asked for stands before the best
+        ([0.5] * 20, 20),
+    ],
+)
+def test_the_tail_begins_where_scores_fall_off(scores, number):
+    assert _count_strong(scores) == number
+
+
+def test_code_is_shown_as_code_with_its_matches_marked(page, world):
+    code = "def send_events(broker):\n    for row in outbox:\n        broker.publish(row)\n" * 9
+    note = "Call `send_events` once:\n```python\nsend_events(broker)  # <b>\n```\nand no `twice"
+    statements = [{"content": code, "kind": "code"}, {"content": note, "kind": "fact"}]
+    answer = world.server.owner.post(
+        "/api/v1/memories?container=coded", json={"memories": statements, "dedup": False}
+    )
+    assert answer.status_code == 201
+    page.goto("/search?container=coded&q=send_events")
+    hit = page.locator(".hit", has=page.locator(".is-code"))
+    expect(hit.locator("pre.code mark").first).to_have_text("send")
+    assert "monospace" in hit.locator("pre").evaluate("one => getComputedStyle(one).fontFamily")
+    assert len(hit.locator("pre").inner_text().splitlines()) <= 10
+    told = page.locator(".hit .text")
+    expect(told.locator("code mark").first).to_have_text("send")
+    expect(told.locator("pre")).to_contain_text("# <b>")
+    expect(told).to_contain_text("and no `twice")
+
+
 def test_everything_works_with_the_keyboard_alone(page):
-    page.goto("/?q=redis")
+    page.goto("/search?q=redis")
     page.locator("body").press("/")
     assert focused(page) == "q"
     page.keyboard.type("redis carts")  # in place of what stood there
@@ -144,17 +191,18 @@ def test_everything_works_with_the_keyboard_alone(page):
     expect(page.locator("#q")).to_have_value("redis carts")
     page.locator("#q").focus()
     page.keyboard.press("Escape")
-    expect(page.locator("#q")).to_have_value("")
+    assert focused(page) != "q"
+    expect(page.locator("#q")).to_have_value("redis carts")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_in_either_colour_scheme(browser, world, scheme):
+def test_axe_finds_nothing_in_either_colour_scheme(browser, world, scheme):
     with window(browser, world, color_scheme=scheme) as opened:
         for path in (
             "/",
-            "/?q=redis&kind=fact",
-            "/?kind=handoff&since=1d",
-            "/?since=banana",
+            "/search?q=redis&kind=fact",
+            "/search?kind=handoff&since=1d",
+            "/search?since=banana",
             "/memory/none",
         ):
             opened.page.goto(path)
@@ -165,7 +213,7 @@ def test_axe_finds_nothing_serious_in_either_colour_scheme(browser, world, schem
 
 def test_dark_is_dark(browser, world):
     with window(browser, world, color_scheme="dark") as opened:
-        opened.page.goto("/")
+        opened.page.goto("/search")
         colour = opened.page.evaluate(
             "() => getComputedStyle(document.documentElement).backgroundColor"
         )
@@ -177,9 +225,9 @@ def test_dark_is_dark(browser, world):
 def test_at_380_pixels_nothing_sticks_out_and_everything_can_be_used(browser, world):
     with window(browser, world, viewport={"width": 380, "height": 700}, has_touch=True) as opened:
         page = opened.page
-        page.goto("/")
+        page.goto("/search")
         page.get_by_text("Filters").tap()
-        page.get_by_label("Kind").select_option("decision")
+        page.locator("#search").get_by_label("Kind").select_option("decision")
         page.locator("#q").fill("deploy")
         expect(page.locator(".hit mark").first).to_be_visible()
         page.locator(".why summary").first.tap()
@@ -193,7 +241,7 @@ def test_at_380_pixels_nothing_sticks_out_and_everything_can_be_used(browser, wo
 def test_search_and_reading_work_without_scripts(browser, world):
     with window(browser, world, java_script_enabled=False) as opened:
         page = opened.page
-        page.goto("/")
+        page.goto("/search")
         page.locator("#q").fill("webhooks retried")
         page.get_by_role("button", name="Search").click()
         expect(page.locator(".hit mark").first).to_be_visible()
@@ -207,12 +255,12 @@ def test_search_and_reading_work_without_scripts(browser, world):
 
 def test_the_first_page_is_light_and_asks_for_nothing_from_elsewhere(browser, world):
     with window(browser, world) as opened:
-        opened.page.goto("/", wait_until="load")
+        opened.page.goto("/search", wait_until="load")
         parts = opened.page.evaluate(
             "() => performance.getEntriesByType('resource').map(entry => entry.name)"
         )
         sizes = {url: len(opened.page.request.get(url).body()) for url in (opened.page.url, *parts)}
-        assert {url.rpartition("/")[2] for url in sizes} >= {"", "site.css", "site.js"}
+        assert {url.rpartition("/")[2] for url in sizes} >= {"search", "site.css", "site.js"}
         assert sum(sizes.values()) < FIRST_PAGE, sizes
         assert opened.wrong == []
 
@@ -220,8 +268,8 @@ def test_the_first_page_is_light_and_asks_for_nothing_from_elsewhere(browser, wo
 def test_a_slow_answer_never_replaces_a_newer_one(page):
     """The first question is held back until the second was answered."""
     held = []
-    page.goto("/")
-    page.route("**/?q=redis&part=results", lambda route: held.append(route))
+    page.goto("/search")
+    page.route("**/search?q=redis&part=results", lambda route: held.append(route))
     page.locator("#q").fill("redis")
     page.wait_for_function(
         "() => document.getElementById('results').getAttribute('aria-busy') === 'true'"

@@ -40,6 +40,7 @@ def test_an_empty_memory_says_how_to_begin(browser, place):
         ).to_be_visible()
         expect(opened.page.get_by_text("bethink backfill")).to_be_visible()
         assert axe(opened.page) == []
+        opened.page.goto("/search")
         opened.page.locator("#q").fill("anything")
         expect(opened.page.get_by_role("heading", name="Nothing found")).to_be_visible()
         assert opened.wrong == []
@@ -64,7 +65,7 @@ def test_while_another_process_writes_pages_are_read_and_a_change_waits_without_
         expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value(
             "We deploy from main before noon"
         )
-        page.context.new_page().goto("/?q=deploy")
+        page.context.new_page().goto("/search?q=deploy")
         expect(page.context.pages[1].locator(".hit a.open")).to_contain_text("We deploy from main")
         writer.execute("ROLLBACK")
         writer.close()
@@ -131,7 +132,7 @@ def test_a_server_that_is_gone_is_told_and_the_page_goes_on_when_it_is_back(brow
         port = int(server.address.rpartition(":")[2])
         with opened_at(browser, home, project, server) as opened:
             page, editing = opened.page, opened.context.new_page()
-            page.goto("/")
+            page.goto("/search")
             editing.goto(f"/memory/{id}")
             editing.keyboard.press("e")
             editing.get_by_role("textbox", name="Text", exact=True).fill(

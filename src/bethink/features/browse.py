@@ -1,5 +1,5 @@
-"""What the pages look at: conversations by the day they were held on, with their topics as bands and what was said turn by turn; and
-what stands around something, as a graph.
+"""What the pages look at: what happened since somebody was last here; conversations by the day they were held on, with their topics as
+bands and what was said turn by turn; and what stands around something, as a graph.
 
 Only looks. A band's share tells how much of the conversation a topic was, by the lines of its transcript. A graph grows from a focus
 outwards, nearest first, until it has as many nodes as were asked for. The focus is a memory, a named thing, or whatever a question
@@ -9,14 +9,15 @@ finds; without one it is what was told last.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from datetime import date
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
 
 from bethink.api import Bethink
 from bethink.errors import NotFound
-from bethink.types import KINDS, STATEMENTS, Memory, Relation, Session, Span
+from bethink.ingest.reconcile import OPEN
+from bethink.types import KINDS, NOTHING, STATEMENTS, Memory, Relation, Session, Span
 
 PAGE = 200  # sessions that are read at once when only some of them are wanted
 MOST_TURNS = 5000  # of one conversation that are looked through for a topic
@@ -117,6 +118,63 @@ def _add_ideas(memory: Bethink, of: Session, found: Sequence[Memory]) -> list[Tu
     return [TurnWithIdeas(one, tuple(ideas.get(one.metadata.get("turn"), ()))) for one in found]
 
 
+# What happened
+
+LOOKED = 200  # of the newest statements that are looked through for changes of mind
+WEEKS = 26  # of the calendar
+MOST_RECENT = 12  # conversations, statements, open ones
+
+
+class ChangeOfMind(NamedTuple):
+    new: Memory
+    old: Memory
+
+
+class Recent(NamedTuple):
+    since: datetime
+    told: int  # statements
+    sessions: tuple[Session, ...]
+    changes: tuple[ChangeOfMind, ...]
+    newest: tuple[Memory, ...]
+    open: tuple[Memory, ...]  # what is to be done, asked or broken, whenever it was told
+    days: Mapping[str, int]  # of the calendar: date → memories
+
+
+def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> Recent:
+    """What happened since a time, newest first: only so much that it can be read."""
+    store = memory.store
+    statements = memory.filter(scopes=scopes, kinds=STATEMENTS, since=since)
+    found = memory.list(filter=statements, limit=LOOKED)
+    sessions = store.sessions(scopes, MOST_RECENT)
+    days = store.count_days(scopes, memory.clock() - timedelta(weeks=WEEKS))
+    undone = memory.filter(scopes=scopes, kinds=OPEN, answered=False)
+    return Recent(
+        since,
+        store.count(statements),
+        tuple(one for one in sessions if (one.ended_at or one.started_at or since) > since),
+        tuple(_find_changes(memory, scopes, found))[:MOST_RECENT],
+        tuple(found[:MOST_RECENT]),
+        tuple(memory.list(filter=undone, limit=MOST_RECENT)),
+        {day.isoformat(): days[day] for day in sorted(days)},
+    )
+
+
+def _find_changes(
+    memory: Bethink, scopes: Sequence[str], found: Sequence[Memory]
+) -> Iterator[ChangeOfMind]:
+    """Which of these statements replaced another, and which one."""
+    known = {one.id: one for one in found}
+    pairs = [
+        (relation.source, relation.target)
+        for relation in memory.store.relations(list(known))
+        if relation.type == "supersedes" and relation.source in known
+    ]
+    old = {one.id: one for one in memory.store.get([target for _, target in pairs])}
+    for source, target in sorted(pairs, reverse=True):
+        if target in old and old[target].scope in scopes:
+            yield ChangeOfMind(known[source], old[target])
+
+
 # Graphs
 
 ABOUT = "about:"  # before the name of a thing, where an id of a memory could stand
@@ -146,6 +204,9 @@ class Graph(NamedTuple):
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
     more: bool = False  # whether something was left out
+    left_out: Mapping[str, int] = (
+        NOTHING  # thing → memories about it; under "" what else had no room
+    )
 
 
 def draw_graph(
@@ -175,7 +236,7 @@ def _begin(builder: _Builder, focus: str | None, query: str | None) -> tuple[str
                 f"Nothing is known about '{name[:80]}'.",
                 "Search for it, and take a name from what is found.",
             )
-        builder.left_out = False
+        builder.totals.clear()
         return (builder.add_thing(name, "concept", 0),)
     if focus:
         found = [memory.one(focus)]
@@ -194,7 +255,8 @@ class _Builder:
 
     def __init__(self, memory: Bethink, limit: int, depth: int) -> None:
         self.memory, self.limit, self.depth = memory, limit, depth
-        self.left_out = False
+        self.totals: dict[str, int] = {}  # thing → memories about it, where not all were brought in
+        self._refused: set[str] = set()  # nodes for which there was no room
         self._memories: dict[str, Memory] = {}
         self._nodes: dict[str, GraphNode] = {}
         self._grown: set[str] = set()
@@ -208,16 +270,15 @@ class _Builder:
         if node.id in self._nodes:
             return True
         if self.full:
-            self.left_out = True
+            self._refused.add(node.id)
             return False
         self._nodes[node.id] = node
         return True
 
     def add_memories(self, found: Iterable[Memory], distance: int) -> None:
         for one in found:
-            if not self._add(GraphNode(one.id, one.summary, one.kind, one.scope, distance)):
-                return
-            self._memories.setdefault(one.id, one)
+            if self._add(GraphNode(one.id, one.summary, one.kind, one.scope, distance)):
+                self._memories.setdefault(one.id, one)
 
     def add_thing(self, name: str, type: str, distance: int) -> str:
         """The id of a named thing, whatever its type."""
@@ -255,7 +316,8 @@ class _Builder:
         """Memories about a thing."""
         wanted = self.memory.filter(entities=(name,), include_superseded=True)
         found = self.memory.list(filter=wanted, limit=share + 1)
-        self.left_out |= len(found) > share
+        if len(found) > share:
+            self.totals[name] = self.memory.store.count(wanted)
         return found[:share]
 
     def _relations(self, ids: Sequence[str]) -> Sequence[Relation]:
@@ -282,4 +344,13 @@ class _Builder:
                     edges.append(GraphEdge(one.id, id, MENTIONS))
                     if node.type == "concept" != entity.type:  # a focus that was only named
                         self._nodes[id] = node._replace(type=entity.type, label=entity.name)
-        return Graph(focus, tuple(self._nodes.values()), tuple(dict.fromkeys(edges)), self.left_out)
+        here = Counter(edge.target for edge in edges if edge.type == MENTIONS)
+        left_out = {
+            name: left
+            for name, total in self.totals.items()
+            if (left := total - here[ABOUT + name.casefold()]) > 0
+        }
+        if self._refused:
+            left_out[""] = len(self._refused)
+        nodes = tuple(self._nodes.values())
+        return Graph(focus, nodes, tuple(dict.fromkeys(edges)), bool(left_out), left_out)

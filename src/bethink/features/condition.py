@@ -15,6 +15,8 @@ from bethink.api import Bethink
 from bethink.config import mask_password
 from bethink.features import language
 from bethink.hooks import spool, state
+from bethink.llm import open_budget
+from bethink.llm.budget import DAYS_REPORTED
 
 WEEKS = 12
 MOST_SESSIONS = 5000
@@ -65,8 +67,15 @@ def examine(memory: Bethink) -> Condition:
         bytes=overview.database_bytes,
         bytes_per_memory=round(overview.database_bytes / every) if every else 0,
         growth=growth(memory),
-        language_model=language.report_usage(memory),
+        language_model={**language.report_usage(memory), "daily": _list_daily_tokens(memory)},
     )
+
+
+def _list_daily_tokens(memory: Bethink) -> dict[str, int]:
+    """What the language model took on each of the last days, oldest first."""
+    budget, today = open_budget(memory.config), memory.clock().date()
+    days = (today - timedelta(days=back) for back in range(DAYS_REPORTED - 1, -1, -1))
+    return {day.isoformat(): budget.spent(day) for day in days}
 
 
 def captures(memory: Bethink) -> tuple[Capture, ...]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
 from bethink.features import promotion, tending
-from bethink.features.tending import COMPARED, Pair
+from bethink.features.tending import COMPARED, Pair, Surroundings
 from bethink.ingest.reconcile import BELIEVED
 from bethink.text.checks import check_choice
 from bethink.types import TO_FORGET, TRUST, Change, Filter, Memory
@@ -23,6 +23,7 @@ from bethink.types import TO_FORGET, TRUST, Change, Filter, Memory
 QUEUES = ("contradictions", "duplicates", "doubtful", "questions", "promotions")
 PAIRS = ("contradictions", "duplicates")
 SECONDS = 0.06  # for looking at pairs: a few searches' worth
+MOST_COUNTED = 99
 AT_ONCE = 8  # statements that are read, and if need be embedded, together
 NEAREST = 24  # that a statement is compared with: turns and passages stand among them
 KEPT = "looked_at"  # in the metadata of a memory: the queues that it was taken out of as it is
@@ -40,6 +41,13 @@ class Queue(NamedTuple):
     items: tuple[Item, ...]
     looked: int  # statements that were looked at
     next: int | None = None  # where to go on, if not everything was looked at
+
+
+class Waiting(NamedTuple):
+    """How many items a queue has, as far as was looked."""
+
+    number: int
+    more: bool
 
 
 class Act(NamedTuple):
@@ -72,6 +80,14 @@ def list_queue(
     found = list(_singles(memory, queue, limit + 1, start))
     items = tuple(Item(queue, (one,), reason) for one, reason in found[:limit])
     return Queue(items, start + len(items), start + limit if len(found) > limit else None)
+
+
+def count_queues(memory: Bethink) -> dict[str, Waiting]:
+    """What waits in each queue: of single memories up to a hundred, of pairs those that a moment finds."""
+    found = {name: list_queue(memory, name, MOST_COUNTED, 0, SECONDS / 2) for name in QUEUES}
+    return {
+        name: Waiting(len(queue.items), queue.next is not None) for name, queue in found.items()
+    }
 
 
 def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tuple[Memory, str]]:
@@ -126,20 +142,30 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
         for around in tending.survey(memory, page, near_by, NEAREST, quick=True):
             start += 1
             for pair in find(memory, around):
-                if not (queue == "contradictions" and _is_settled(memory, pair)):
+                if queue == "duplicates" or _is_open_dispute(memory, around, pair):
                     found.setdefault(tuple(sorted((pair.keep.id, pair.other.id))), pair)
             if len(found) >= limit or time.thread_time() > until:
                 done = True
                 break
-    items = [Item(queue, (pair.keep, pair.other), _describe(pair)) for pair in found.values()]
+    items = [Item(queue, _order(queue, pair), _describe(pair)) for pair in found.values()]
     more = done and bool(memory.list(filter=seen, limit=1, offset=start))
     return Queue(tuple(items), start, start if more else None)
 
 
-def _is_settled(memory: Bethink, pair: Pair) -> bool:
-    """Whether somebody said how the two stand to each other, other than that they disagree."""
+def _order(queue: str, pair: Pair) -> tuple[Memory, Memory]:
+    """Of two that say the same the newer first: the older one is what went out of date."""
+    newer = queue == "duplicates" and pair.other.created_at > pair.keep.created_at
+    return (pair.other, pair.keep) if newer else (pair.keep, pair.other)
+
+
+def _is_open_dispute(memory: Bethink, around: Surroundings, pair: Pair) -> bool:
+    """Whether two statements are known to disagree, or the judge says so where there is one, and nobody said how else they stand
+    to each other. Rules alone take many for opposed that are about two things."""
     ends = {pair.keep.id, pair.other.id}
-    return any(
+    known = pair.reason in (tending.MARKED, tending.PROPOSED)
+    if memory.judge and not known and not ends & set(around.judged):
+        return False
+    return not any(
         {one.source, one.target} == ends and one.type not in tending.DISPUTES
         for one in memory.store.relations([pair.keep.id])
     )
@@ -154,15 +180,17 @@ def _describe(pair: Pair) -> str:
 
 
 def decide(memory: Bethink, name: str, ids: Sequence[str]) -> Done:
-    """Does something with an item, or takes it back."""
+    """Does something with an item or several, or takes it back."""
     chosen = ACTS[check_choice("act", name, tuple(ACTS))]
     full = tuple(memory.resolve(id) for id in ids)
-    if len(full) != chosen.of:
+    if not full or len(full) % chosen.of:
         wanted = "one memory" if chosen.of == 1 else "two memories"
         raise InvalidInput(
-            f"'{name}' is for {wanted}, and {len(full)} were given.", "Give the ids of one item."
+            f"'{name}' is for {wanted} an item, and {len(full)} were given.",
+            "Give the ids of each item in its order.",
         )
-    undo = chosen.run(memory, *full)
+    items = [full[at : at + chosen.of] for at in range(0, len(full), chosen.of)]
+    undo = [chosen.run(memory, *item) for item in items][-1]
     return Done(full, chosen.done, undo if isinstance(undo, str) else chosen.undo)
 
 

@@ -11,7 +11,7 @@ import builtins
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -48,6 +48,7 @@ MOST = 50  # ids looked at to tell how many a prefix fits
 SHORTEST = 13
 PAGE = 500
 SELDOM = 2000  # memories that an entity may have for a list to go by it; set by hand
+DAY = 86_400_000  # milliseconds
 NOTE = "note:"  # before the names of notes among the other facts about the database
 
 Result = TypeVar("Result")
@@ -238,6 +239,16 @@ class Store:
             values,
         )[0][0]
         return int(total) - int(hidden)
+
+    def count_days(self, scopes: Sequence[str], since: datetime) -> dict[date, int]:
+        """How many memories each day (UTC) brought, forgotten ones included: from an index alone."""
+        seen = rows.within("m.scope", self._scopes(scopes))
+        found = self._run(
+            f"SELECT m.created_at / {DAY}, count(*) FROM memories m"
+            f" WHERE {seen} AND m.created_at >= ? GROUP BY 1",
+            (rows.stamp(since),),
+        )
+        return {rows.instant(day * DAY).date(): count for day, count in found}
 
     def scan(self, filter: Filter, lost: builtins.list[str] | None = None) -> Iterator[Memory]:
         """Every memory that passes, oldest first, without holding them all in memory. Damage is an error; with `lost` the memories

@@ -32,7 +32,11 @@ from bethink.text.checks import suggest
 from bethink.text.when import moment
 from bethink.types import PERSONAL, Session, Words
 
-RECALLS = ("/", "/api/v1/search", "/api/v1/recall")  # routes that are a recall and nothing else
+RECALLS = (
+    "/search",
+    "/api/v1/search",
+    "/api/v1/recall",
+)  # routes that are a recall and nothing else
 PROMOTING = ("promote", "undo-promote")
 WHOLE_DATABASE = (
     "entities relations sources sessions spans vectors unembedded database_bytes cached"
@@ -94,6 +98,24 @@ def show_timeline(call: OperationCall) -> dict[str, Any]:
         date = day.date.isoformat() if day.date else None
         days.append({"date": date, "sessions": [_conversation(one) for one in day.sessions]})
     return {"days": days, "next": following}
+
+
+@operation(
+    "GET /recent",
+    "Conversations",
+    "Recent",
+    """
+    --since TIME = 7d     until now
+    --all-projects        of every project that the token is for
+    """,
+)
+def show_recent(call: OperationCall) -> dict[str, Any]:
+    """What happened since a time: conversations, what replaced what, what was told; what is open; and how much each day brought."""
+    memory, asked = call.memory, call.asked
+    scopes = memory.every_scope() if asked.all_projects else memory.scopes
+    found = browse.catch_up(memory, scopes, moment(asked.since, memory.clock()))
+    sessions = [{**operations.session_record(one), "scope": one.scope} for one in found.sessions]
+    return {**found._asdict(), "sessions": sessions}
 
 
 @operation(
@@ -228,17 +250,23 @@ def show_inbox(call: OperationCall) -> dict[str, Any]:
     return {**found._asdict(), "queue": asked.queue, "items": items}
 
 
+@operation("GET /inbox/counts", "Care", "InboxCounts", meaning=True)
+def count_inbox(call: OperationCall) -> dict[str, Any]:
+    """How many items wait in each queue of the inbox: of pairs as many as a moment finds."""
+    return {"queues": inbox.count_queues(call.memory)}
+
+
 @operation(
     "POST /inbox",
     "Care",
     "Acted",
     f"""
     act {"|".join(inbox.ACTS)}     `acts` of the item names what there is; the answer says how to take it back
-    ids+ text ..2                  of the item's memories, in its order
+    ids+ text ..200                of the memories of one item or several, in the order of each
     """,
 )
 def decide(call: OperationCall) -> inbox.Done:
-    """Decides about one item of the inbox, or takes a decision back."""
+    """Decides about an item of the inbox or about several, or takes a decision back."""
     if call.asked.act in PROMOTING and not _may_promote(call):
         raise Forbidden(
             "Rules are written only by the owner, into a project on this machine: agents obey them.",

@@ -309,11 +309,16 @@ class Admission(NamedTuple):
         scheme, _, secret = given[0].partition(" ")
         if len(given) > 1 or scheme.lower() != "bearer" or not secret.strip():
             raise _refuse_token("The Authorization header is not of the form `Bearer TOKEN`.")
-        secret = secret.strip()
-        mine = bool(self.session) and hmac.compare_digest(
-            self.session, tokens.digest(secret[: tokens.LONGEST])
-        )
-        found = self.tokens.find(secret)
+        return self.identify(tokens.digest(secret.strip()))
+
+    async def look_up(self, find: Callable[..., Caller], *given: Any) -> Caller:
+        """What `caller` or `identify` finds. Tokens in a database are looked up in a thread, so that the others do not wait."""
+        return await asyncio.to_thread(find, *given) if self.tokens.far else find(*given)
+
+    def identify(self, hash: str) -> Caller:
+        """Whose token has this hash. Raises where it is nobody's, or has ended."""
+        mine = bool(self.session) and hmac.compare_digest(self.session, hash)
+        found = self.tokens.find(hash)
         if mine:
             return SESSION
         state = found.state(self.clock()) if found else "unknown"
@@ -416,18 +421,13 @@ class Gate:
             check_origin(headers, self.admission)
             if self.pages.owns(scope["path"]) or _browses(scope, headers):
                 await self.pages(scope, receive, send)
+                if "bethink.caller" in scope:
+                    await self.note(scope["bethink.caller"])
                 return
             if scope["path"] not in PUBLIC and not scope["path"].startswith(SIGN_IN):
-                # Tokens in a database are looked up in a thread, so that the others do not wait.
-                known = (
-                    asyncio.to_thread(self.admission.caller, headers)
-                    if self.admission.tokens.far
-                    else None
-                )
-                scope["bethink.caller"] = (
-                    self.admission.caller(headers) if known is None else await known
-                )
-                await self.note(scope["bethink.caller"])
+                caller = await self.admission.look_up(self.admission.caller, headers)
+                scope["bethink.caller"] = caller
+                await self.note(caller)
         except WrongToken as error:
             answer = response(self.admission.guesses.refuse(client_address(scope), error))
             await answer(scope, receive, send)

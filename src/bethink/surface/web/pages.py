@@ -1,14 +1,16 @@
-"""The pages: search, timeline and conversations, the graph, the inbox, health and projects; and one memory with what can be done
-with it. Everything that is done there can be undone from the page that follows."""
+"""The pages: home, search, timeline and conversations, the graph, the inbox, health and projects; one memory with what can be done
+with it; and a form for a new one. Everything that is done there can be undone from the page that follows."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from math import ceil, log1p
 from typing import Any, NamedTuple
 
 from bethink.errors import Overtaken, UsageError
-from bethink.features.browse import ABOUT, MENTIONS, MOST
+from bethink.features.browse import ABOUT, MENTIONS, MOST, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.hosts import HOSTS
 from bethink.recall.query import parse
@@ -27,21 +29,100 @@ from bethink.surface.web.visit import (
     page,
     place,
 )
-from bethink.types import KINDS, RELATIONS
+from bethink.types import RELATIONS
 
-# Search: results while one types, filters, marked words, and why each was found. Without a question, what is newest.
+# Home: what happened since somebody was last here, and what waits for them.
 
-HITS = 20  # on a page
-SEVERAL = ("kind", "entity", "source", "host", "tag")  # filters of which there may be several
-SINGLE = ("since", "until", "session")
-FILTERS = (*SEVERAL, *SINGLE, "hidden")
-HIDDEN = ("include_deleted", "include_superseded", "include_quarantined", "include_expired")
+FIRST = "7d"  # what is shown to somebody who was not here before
 TIMES = (
     ("1d", "since yesterday"),
     ("7d", "in the last week"),
     ("30d", "in the last month"),
     ("365d", "in the last year"),
 )
+LEVELS = 4  # of colour in the calendar
+CELL = 13  # of the calendar: pixels from one to the next
+
+
+@page("GET", "/")
+def show_home(visit: Visit) -> PageAnswer:
+    chosen, last = visit.parameter("since"), visit.last_visit
+    since = chosen or (last.isoformat() if last else FIRST)
+    found = visit.ask(browsing.show_recent, {"since": since, **_every(visit)})
+    counts = visit.ask(browsing.count_inbox)["queues"]
+    empty = not found["days"] and not visit.ask(memories.list_memories, {"limit": 1})["total"]
+    values = {
+        **found,
+        "empty": empty,
+        "chosen": chosen,
+        "last_visit": last,
+        "times": TIMES,
+        "waiting": [(name, QUEUE_TITLES[name], counts[name]) for name in QUEUES],
+        "calendar": _draw_calendar(found["days"], visit.tools.projects.base.clock()),
+    }
+    return Shown("home.html", values)
+
+
+def _every(visit: Visit) -> dict[str, bool]:
+    """For operations that know one project, or all."""
+    return {"all_projects": visit.query.get("project") == EVERY}
+
+
+def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[dict[str, Any]]:
+    """A cell for each day, weeks from left to right. Days differ by orders of magnitude, so colour goes by the logarithm."""
+    today, most = now.date(), log1p(max(days.values(), default=0)) or 1.0
+    monday = today - timedelta(days=today.weekday(), weeks=WEEKS - 1)
+    cells = []
+    for number in range((today - monday).days + 1):
+        day = (monday + timedelta(days=number)).isoformat()
+        count = days.get(day, 0)
+        where = {"x": number // 7 * CELL, "y": number % 7 * CELL}
+        level = ceil(log1p(count) / most * LEVELS)
+        cells.append({**where, "level": level, "day": day, "memories": count})
+    return cells
+
+
+# A new memory: a dialog on every page, and a page of its own where no script runs.
+
+
+@page("GET", "/add")
+def show_form(visit: Visit) -> PageAnswer:
+    return Shown("add.html", {"given": {}, "wrong": ""})
+
+
+@page("POST", "/add")
+def add(visit: Visit) -> PageAnswer:
+    given = {name: _unix(visit.form.get(name, "")) for name in ("content", "kind", "tags")}
+    filled = {name: value for name, value in given.items() if value}
+    statement = {"content": "", **_body(filled)}
+    body = {"memories": [statement], "personal": bool(visit.form.get("personal"))}
+    try:
+        outcome = visit.ask(memories.add, body=body)["outcomes"][0]
+    except UsageError as error:
+        return Shown("add.html", {"given": given, "wrong": explain(error)}, 422)
+    if outcome["status"] == "purged":
+        return Shown("add.html", {"given": given, "wrong": WAS_PURGED}, 422)
+    done = "added" if outcome["status"] == "added" else "known"
+    return Go(visit.at(f"/memory/{outcome.get('duplicate_of') or outcome['id']}", done=done))
+
+
+@page("GET", "/live")
+def send_state(visit: Visit) -> PageAnswer:
+    """Something that changes whenever a memory comes or goes, of what the visitor looks at alone."""
+    found = visit.ask(memories.list_memories, {"limit": 1, **visit.wide})
+    newest = found["items"][0]["id"] if found["items"] else ""
+    return Sent(f"{found['total']} {newest}".encode(), "text/plain")
+
+
+# Search: results while one types, filters, marked words, and why each was found. Without a question, what is newest.
+
+HITS = 20  # on a page
+SURE = 3  # hits that are shown however weak they are
+WEAK = 0.45  # of the best score: what is below is shown on demand; set by hand
+SEVERAL = ("kind", "entity", "source", "host", "tag")  # filters of which there may be several
+SINGLE = ("since", "until", "session")
+FILTERS = (*SEVERAL, *SINGLE, "hidden")
+HIDDEN = ("include_deleted", "include_superseded", "include_quarantined", "include_expired")
 # The signals of a search in the order of their weight, and what each says.
 SIGNALS = (
     ("meaning", "meaning"),
@@ -54,17 +135,14 @@ SIGNALS = (
 )
 
 
-@page("GET", "/")
+@page("GET", "/search")
 def show_search(visit: Visit) -> PageAnswer:
     question = visit.parameter("q")
     chosen = {name: visit.query.get(name, "") for name in FILTERS}
-    projects = visit.ask(memories.list_projects)
-    names = {one["scope"]: one["name"] for one in projects["items"]}
     values: dict[str, Any] = {
         "question": question,
         "chosen": chosen,
         "narrowed": any(chosen.values()),
-        "kinds": KINDS,
         "hosts": HOSTS,
         "times": TIMES,
         "signals": SIGNALS,
@@ -72,10 +150,9 @@ def show_search(visit: Visit) -> PageAnswer:
         "items": [],
         "next": None,
         "total": 0,
+        "weaker": 0,
         "hints": [],
         "sought": None,
-        "projects": projects,
-        "scope_names": names if visit.parameter("project") == EVERY else {},
     }
     status = 200
     try:
@@ -97,45 +174,56 @@ def _search(visit: Visit, question: str) -> dict[str, Any]:
     wanted |= {name: several for name, several in lists.items() if several}
     if visit.query.get("hidden"):
         wanted |= dict.fromkeys(HIDDEN, True)
-    if question:
-        found = visit.ask(memories.search, {**wanted, "query": question, "explain": True})
-    else:
+    asked = {name: value for name in ("q", *FILTERS, "rest") if (value := visit.query.get(name))}
+    if not question:
         found = visit.ask(memories.list_memories, wanted)
-    asked = {name: value for name in ("q", *FILTERS) if (value := visit.query.get(name))}
-    following = visit.at("/", **asked, cursor=found["next"]) if found["next"] else None
+    else:
+        found = visit.ask(memories.search, {**wanted, "query": question, "explain": True})
+        strong = _count_strong([hit["score"] for hit in found["items"]])
+        if strong < len(found["items"]) and not (visit.query.get("rest") or wanted.get("cursor")):
+            weaker = {
+                "weaker": found["total"] - strong,
+                "next": visit.at("/search", **asked, rest="1"),
+            }
+            return {**found, "items": found["items"][:strong], **weaker}
+    following = visit.at("/search", **asked, cursor=found["next"]) if found["next"] else None
     return {**found, "next": following}
+
+
+def _count_strong(scores: Sequence[float]) -> int:
+    """How many hits stand before the tail: up to the last one whose score is a good part of the best."""
+    least = max(scores, default=0.0) * WEAK
+    last = max((at for at, score in enumerate(scores, 1) if score >= least), default=0)
+    return max(last, min(SURE, len(scores)))
 
 
 # The timeline: conversations by day with their topics as bands; and one conversation, turn by turn, with what was taken from it.
 
 SESSIONS = 20  # on a page
 TURNS = 50
-COLUMNS = 24  # that the bands of a conversation share
+NAMED = 6  # topics of a conversation that are named, the longest
 COLOURS = 6
 
 
 @page("GET", "/timeline")
 def show_timeline(visit: Visit) -> PageAnswer:
-    host, project = visit.query.get("host", ""), visit.query.get("project", "")
-    cursor = visit.query.get("cursor") or None
+    host, cursor = visit.query.get("host", ""), visit.query.get("cursor") or None
     asked = {"limit": SESSIONS, "host": host or None, "cursor": cursor}
-    found = visit.ask(browsing.show_timeline, {**asked, "all_projects": project == EVERY})
-    for day in found["days"]:
-        for session in day["sessions"]:
-            for number, topic in enumerate(session["topics"]):
-                topic["columns"] = max(1, round(topic["share"] * COLUMNS))
-                topic["colour"] = number % COLOURS
-    projects = visit.ask(memories.list_projects)
-    names = {one["scope"]: one["name"] for one in projects["items"]}
+    found = visit.ask(browsing.show_timeline, {**asked, **_every(visit)})
+    for session in (session for day in found["days"] for session in day["sessions"]):
+        at = 0.0
+        for number, topic in enumerate(session["topics"]):
+            width = topic["share"] * 100
+            topic |= {"x": round(at, 2), "width": round(width, 2), "colour": number % COLOURS}
+            at += width
+        longest = sorted(session["topics"], key=lambda topic: -topic["share"])[:NAMED]
+        session["named"] = [topic for topic in session["topics"] if topic in longest]
     following = visit.at("/timeline", host=host, cursor=found["next"]) if found["next"] else ""
     values = {
         "days": found["days"],
         "following": following,
-        "projects": projects,
         "hosts": HOSTS,
         "host": host,
-        "project": project,
-        "scope_names": names if project == EVERY else {},
         "begun": bool(cursor),
     }
     return Shown("timeline.html", values)
@@ -176,7 +264,7 @@ def show_graph(visit: Visit) -> PageAnswer:
         "things": [one for one in listed if one["id"].startswith(ABOUT)],
         "focus": found["focus"],
         "focused": next(in_focus, None) if asked.get("focus") else None,
-        "more": found["more"],
+        "left_out": found["left_out"],
         "query": asked.get("query", ""),
         "size": size,
         "sizes": SIZES,
@@ -225,13 +313,11 @@ def _list_nodes(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 # The inbox: what somebody should decide, one key for each decision, and the way back after it.
 
-DECISIONS = 10  # on a page
+DECISIONS, LINES = 10, 50  # pairs on a page, and single memories
+TOGETHER = {"duplicates": ("first", "apart")}  # what can be done with several pairs at once
 QUEUE_TITLES = {
-    "contradictions": ("Contradictions", "Statements that disagree, the newer one first."),
-    "duplicates": (
-        "Duplicates",
-        "Statements that say the same, or nearly so; the one to keep first.",
-    ),
+    "contradictions": ("Contradictions", "Statements that disagree; the one that holds first."),
+    "duplicates": ("Duplicates", "Statements that say the same, or nearly so; the newer first."),
     "doubtful": ("Doubtful", "What nobody vouches for: imported, said by a tool, or quarantined."),
     "questions": ("Open questions", "What was asked, or broke, and has no answer yet."),
     "promotions": (
@@ -250,11 +336,14 @@ def _show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Shown:
     queue, start = visit.query.get("queue", ""), visit.query.get("start", "")
     queue = queue if queue in QUEUES else QUEUES[0]
     begin = int(start) if start.isdecimal() and len(start) < 10 else 0
-    found = visit.ask(browsing.show_inbox, {"queue": queue, "limit": DECISIONS, "start": begin})
+    limit = DECISIONS if queue in PAIRS else LINES
+    found = visit.ask(browsing.show_inbox, {"queue": queue, "limit": limit, "start": begin})
+    counts = visit.ask(browsing.count_inbox)["queues"]
+    acts: list[dict[str, str]] = []
     for item in found["items"]:
-        acts = {name: ACTS[name] for name in item["acts"]}
-        item["acts"] = [
-            {"name": name, "label": act.label, "key": act.key} for name, act in acts.items()
+        acts = [
+            {"name": name, "label": ACTS[name].label, "key": ACTS[name].key}
+            for name in item["acts"]
         ]
         if queue in PAIRS:
             # What differs is what has to be decided about; two texts that share next to nothing are shown as they are.
@@ -262,10 +351,12 @@ def _show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Shown:
             pieces = diff(first, second)
             item["pieces"] = pieces if any(piece.change == "kept" for piece in pieces) else []
     following = visit.at("/inbox", queue=queue, start=str(found["next"]))
-    project = visit.query.get("project", "")
+    several = TOGETHER.get(queue, () if queue in PAIRS else tuple(ACTS))
     values = {
         "queue": queue,
-        "queues": [(name, QUEUE_TITLES[name][0]) for name in QUEUES],
+        "queues": [(name, QUEUE_TITLES[name][0], counts[name]) for name in QUEUES],
+        "acts": acts if visit.caller.may_write else [],
+        "bulk": [act for act in acts if act["name"] in several],
         "title": QUEUE_TITLES[queue][0],
         "about": QUEUE_TITLES[queue][1],
         "items": found["items"],
@@ -275,9 +366,7 @@ def _show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Shown:
         "done": _describe_decision(visit),
         "following": following if found["next"] is not None else "",
         "wrong": wrong,
-        "projects": visit.ask(memories.list_projects),
-        "project": project,
-        "narrow": project in (EVERY, PERSONAL),
+        "narrow": visit.query.get("project") in (EVERY, PERSONAL),
         "here": visit.at("/inbox", queue=queue, start=start),
     }
     return Shown("inbox.html", values, status)
@@ -288,8 +377,11 @@ def _describe_decision(visit: Visit) -> dict[str, Any] | None:
     name, undo = visit.query.get("done", ""), visit.query.get("undo", "")
     if name not in ACTS:
         return None
+    ids = visit.query.get("ids", "")
+    items = (ids.count(",") + 1) // ACTS[name].of
+    text = ACTS[name].done if items < 2 else f"{items} items: {ACTS[name].done}"
     back = undo if undo in ACTS and not name.startswith("undo-") else ""
-    return {"text": ACTS[name].done, "undo": back, "ids": visit.query.get("ids", "")}
+    return {"text": text, "undo": back, "ids": ids}
 
 
 @page("POST", "/inbox")
@@ -307,7 +399,7 @@ def decide(visit: Visit) -> PageAnswer:
 
 # Health: what the agents brought in, what waits, size and growth, cost, speed, and what `bethink doctor` says.
 
-TALLEST = 60.0  # bar of the chart
+TALLEST, WIDEST = 60.0, 600.0  # bar of a chart, and all of them
 
 
 @page("GET", "/health")
@@ -316,21 +408,33 @@ def show_health(visit: Visit) -> PageAnswer:
     known, doctor = found["condition"], found["doctor"]
     values = {
         **found,
-        "bars": _bars(known["growth"]) if known else [],
+        "charts": _draw_charts(known) if known else [],
         "grown": _growth(known) if known else None,
         "problems": [one for one in doctor["findings"] if not one["ok"]] if doctor else [],
     }
     return Shown("health.html", values)
 
 
-def _bars(weeks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A bar for each week, as a drawing of its own: where it stands and how high it is."""
-    most = max((week["memories"] for week in weeks), default=0) or 1
+def _draw_charts(known: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Capture, growth and cost as bars."""
+    daily = known["language_model"]["daily"]
+    return {
+        "growth": _draw_bars((week["begin"][:10], week["memories"]) for week in known["growth"]),
+        "capture": _draw_bars((one["host"], one["sessions"]) for one in known["captures"]),
+        "cost": _draw_bars(daily.items()) if any(daily.values()) else [],
+    }
+
+
+def _draw_bars(numbers: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
+    """A bar for each number: where it stands, how wide and how high it is."""
+    given = list(numbers)
+    most = max((number for _, number in given), default=0) or 1
+    step = min(WIDEST / max(1, len(given)), 80.0)
     bars = []
-    for number, week in enumerate(weeks):
-        height = round(week["memories"] / most * TALLEST, 1)
-        drawn = {"x": number * 20 + 2, "y": round(TALLEST - height, 1) + 2, "height": height}
-        bars.append({**drawn, **week})
+    for at, (label, number) in enumerate(given):
+        height = round(number / most * TALLEST, 1)
+        drawn = {"x": round(at * step, 1), "width": round(step * 0.8, 1), "height": height}
+        bars.append({**drawn, "y": round(TALLEST - height, 1), "label": label, "value": number})
     return bars
 
 
@@ -409,6 +513,8 @@ BESIDE = 2  # turns or passages before and after
 VERSIONS = 50  # of its history that are shown
 FIELDS = ("content", "summary", "kind", "importance", "tags", "entities", "expires")
 DONE = {
+    "added": "Remembered.",
+    "known": "That was known already.",
     "saved": "Saved.",
     "forgotten": "Forgotten: no search finds it any more.",
     "restored": "Brought back.",
@@ -416,6 +522,7 @@ DONE = {
     "linked": "Related.",
     "unlinked": "No longer related.",
 }
+WAS_PURGED = "This very text was purged before, so it is not taken in again."
 UNTOLD = ("row_hash", "content_hash", "updated_at", "keywords")
 MEANWHILE = "It was changed meanwhile, by somebody else or in another window. Above is what it says now; below is what you typed."
 
@@ -449,7 +556,6 @@ def _show_memory(
         "memory": memory,
         "versions": versions[::-1],
         "earlier": len(events) - len(versions),
-        "kinds": KINDS,
         "relations": RELATIONS,
         "wrong": wrong,
         "around": visit.ask(memories.around, {"turns": BESIDE}, path=id)["items"],
@@ -521,6 +627,8 @@ def _describe_action(
     relation = {"target": visit.parameter("target"), "type": visit.parameter("type")}
     again = ("link", {**relation, "direction": "in"}) if relation["target"] else ("forget", {})
     undo: dict[str, tuple[str, dict[str, Any]]] = {
+        "added": ("forget", {}),
+        "known": ("", {}),
         "saved": ("restore", {"version": versions - 1}),
         "forgotten": ("restore", {}),
         "restored": again,

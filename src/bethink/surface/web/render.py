@@ -23,17 +23,19 @@ from markupsafe import Markup, escape
 from bethink import __version__
 from bethink.recall.shape import Sought, choose_excerpt, find_places
 from bethink.surface.layout import size
-from bethink.surface.web.visit import place
+from bethink.surface.web.visit import EVERY, place
+from bethink.types import KINDS
 
 TEMPLATES = Path(__file__).parent / "templates"
 LONGEST_ORIGIN = 60
+LINES, LINES_ROOM = 8, 400  # of code in a list, and the characters that choose them
 NAVIGATION = (
-    ("/", "Search"),
+    ("/", "Home"),
+    ("/search", "Search"),
     ("/timeline", "Timeline"),
     ("/graph", "Graph"),
     ("/inbox", "Inbox"),
     ("/health", "Health"),
-    ("/projects", "Projects"),
 )
 # Characters that nobody sees or that turn the order of others. Joiners and variation selectors stay: Persian, Hindi and emoji
 # are written with them. Tab and line feed stay.
@@ -57,7 +59,14 @@ class Renderer:
         self._environment = _environment()
 
     def __call__(self, template: str, values: Mapping[str, Any]) -> bytes:
-        shared = {"now": datetime.now(UTC), "visit": None, "room": "", "mark": ""}
+        empty: dict[str, Any] = {
+            "visit": None,
+            "room": "",
+            "mark": "",
+            "projects": (),
+            "scope_names": {},
+        }
+        shared = {"now": datetime.now(UTC), **empty}
         text = self._environment.get_template(template).render({**shared, **values})
         return text.encode("utf-8", "replace")
 
@@ -76,6 +85,9 @@ def _environment() -> Environment:
         "seen": show_unseen,
         "lit": highlight,
         "excerpt": cut_excerpt,
+        "formatted": format_text,
+        "lines": cut_lines,
+        "project_address": project_address,
         "moment": moment,
         "address": address,
         "citation": citation,
@@ -87,7 +99,7 @@ def _environment() -> Environment:
         "session_address": session_address,
         "spelled": spell_unseen,
     }
-    environment.globals |= {"navigation": NAVIGATION, "version": __version__}
+    environment.globals |= {"navigation": NAVIGATION, "version": __version__, "kinds": KINDS}
     return environment
 
 
@@ -122,7 +134,33 @@ def cut_excerpt(text: str, sought: Sought | None, room: int = 320) -> Markup:
     """The part of a text that says most about what was looked for, marked."""
     start, end = choose_excerpt(text, sought, room)
     before, after = "… " if start else "", " …" if end < len(text) else ""
-    return Markup("{}{}{}").format(before, highlight(text[start:end].strip(), sought), after)
+    return Markup("{}{}{}").format(before, format_text(text[start:end].strip(), sought), after)
+
+
+def format_text(text: str, sought: Sought | None = None) -> Markup:
+    """A text whose code is shown as code: fenced blocks, and what stands in backticks where these come in pairs."""
+    parts: list[Markup] = []
+    for at, block in enumerate(text.split("```")):
+        if at % 2:
+            parts.append(Markup("<pre class=code>{}</pre>").format(highlight(block, sought)))
+            continue
+        pieces = block.split("`")
+        if len(pieces) % 2 == 0:  # one has no other
+            pieces = [block]
+        for number, piece in enumerate(pieces):
+            shown = highlight(piece, sought)
+            parts.append(Markup("<code>{}</code>").format(shown) if number % 2 else shown)
+    return Markup("").join(parts)
+
+
+def cut_lines(text: str, sought: Sought | None) -> Markup:
+    """The lines of code that say most about what was looked for, marked."""
+    start = text.rfind("\n", 0, choose_excerpt(text, sought, LINES_ROOM)[0]) + 1
+    lines = text[start:].splitlines()
+    more = "\n…" if len(lines) > LINES else ""
+    return Markup("{}{}{}").format(
+        "…\n" if start else "", highlight("\n".join(lines[:LINES]), sought), more
+    )
 
 
 def moment(value: str | datetime | None, now: datetime) -> Markup:
@@ -151,6 +189,15 @@ def _distance(seconds: float, at: datetime) -> str:
 def address(context: Context, memory: Mapping[str, Any], **more: str) -> str:
     """Where a memory's page is. Anything with an id and a scope will do."""
     return _address(f"{context['room']}/memory/{memory['id']}", memory, more)
+
+
+@pass_context
+def project_address(context: Context, project: Mapping[str, Any]) -> str:
+    """The page that is shown, of another project; from a page of one memory or conversation the first page."""
+    visit, scope = context["visit"], str(project["scope"])
+    page = visit.address if visit.address in dict(NAVIGATION) else "/"
+    asked = {"project": scope} if scope == EVERY else {} if scope == visit.own else place(scope)
+    return f"{visit.room}{page}?{urlencode(asked)}" if asked else f"{visit.room}{page}"
 
 
 @pass_context

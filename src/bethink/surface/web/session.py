@@ -25,12 +25,13 @@ KEY_BYTES = 32
 TICKET_SECONDS = 120
 COOKIE_SECONDS = 7 * 86400
 RENEW_SECONDS = 86400  # a cookie that is older is replaced by a new one
+VISIT_SECONDS = 1800  # without a look, after which the next one is another visit; set by hand
 LONGEST = 200  # characters of anything that is offered
 ATTEMPTS = 5
 
 
 class WebSession(NamedTuple):
-    """Somebody who is signed in. `name` stays when the cookie is renew."""
+    """Somebody who is signed in. `name` stays when the cookie is renewed."""
 
     cookie: str
     expires: int
@@ -38,6 +39,11 @@ class WebSession(NamedTuple):
     @property
     def name(self) -> str:
         return self.cookie.split(".")[1]
+
+    @property
+    def token(self) -> str:
+        """The hash of the token that somebody signed in with; empty for the owner, who came with a ticket."""
+        return self.cookie.split(".")[2]
 
     @property
     def room(self) -> str:
@@ -71,15 +77,14 @@ class Sessions:
         self._used[ticket] = expires
         return self.begin()
 
-    def begin(self, name: str = "") -> WebSession:
-        return WebSession(
-            self._issue("cookie", COOKIE_SECONDS, name), int(self._clock()) + COOKIE_SECONDS
-        )
+    def begin(self, name: str = "", token: str = "") -> WebSession:
+        cookie = self._issue("cookie", COOKIE_SECONDS, name, token)
+        return WebSession(cookie, int(self._clock()) + COOKIE_SECONDS)
 
     def renew(self, session: WebSession) -> WebSession | None:
         """The session for another while, if it is time for that."""
         return (
-            self.begin(session.name)
+            self.begin(session.name, session.token)
             if session.expires - self._clock() < COOKIE_SECONDS - RENEW_SECONDS
             else None
         )
@@ -98,8 +103,8 @@ class Sessions:
             self.mark(session).encode(), mark[:LONGEST].encode("utf-8", "replace")
         )
 
-    def _issue(self, use: str, seconds: int, name: str = "") -> str:
-        text = f"{int(self._clock()) + seconds}.{name or secrets.token_urlsafe(16)}"
+    def _issue(self, use: str, seconds: int, name: str = "", token: str = "") -> str:
+        text = f"{int(self._clock()) + seconds}.{name or secrets.token_urlsafe(16)}.{token}"
         return f"{text}.{self._sign(use, text)}"
 
     def _read(self, use: str, offered: str) -> int | None:
@@ -108,13 +113,23 @@ class Sessions:
         sound = hmac.compare_digest(
             self._sign(use, text).encode(), signature.encode("utf-8", "replace")
         )
-        if not sound:
+        if not sound or text.count(".") != 2:
             return None
         expires = int(text.partition(".")[0])
         return expires if expires >= self._clock() else None
 
     def _sign(self, use: str, text: str) -> str:
         return hmac.new(self._key, f"{use}\0{text}".encode("utf-8", "replace"), sha256).hexdigest()
+
+
+def note_visit(kept: str, now: float, looks: bool) -> tuple[str, float | None]:
+    """What a browser keeps of its visits, after one more look; and when it looked before this visit. A script is no look."""
+    times = [int(part) for part in kept[:40].split("-") if part.isdecimal() and int(part) <= now]
+    if looks or not times:
+        same = times and now - times[-1] < VISIT_SECONDS
+        times = [*(times[:-1] if same else times), int(now)]
+    times = times[-2:]
+    return "-".join(map(str, times)), times[0] if len(times) > 1 else None
 
 
 def load_key(folder: Path) -> bytes:

@@ -2,7 +2,8 @@
 
 `Gate` has checked Host and Origin before. Here a cookie is needed for everything but the files that a page is made of, and the
 mark of its session for every change. Everybody's pages stand under a path of their own, their room (`WebSession.room`); a server
-that asks for no token has none.
+that asks for no token has none. The owner comes with a ticket of `bethink ui`, members of a team with their token; what a member may
+see and do is looked up with every page, so that a token that is revoked ends its sessions.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import logging
 import re
 import secrets
 import time
+from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -26,12 +28,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from bethink.errors import BethinkError, NotFound, StoreBusy, StoreError, StoreUnavailable
-from bethink.surface.http import security
+from bethink.surface.http import memories, security, tokens
 from bethink.surface.http.api import Tools, check_ids, stream
 from bethink.surface.http.security import (
     ANYBODY,
     SESSION,
     Admission,
+    Caller,
     Refusal,
     WrongToken,
     client_address,
@@ -39,8 +42,14 @@ from bethink.surface.http.security import (
 )
 from bethink.surface.web import pages
 from bethink.surface.web.render import Renderer
-from bethink.surface.web.session import COOKIE_SECONDS, Sessions, WebSession, load_key
-from bethink.surface.web.visit import PAGES, Go, PageAnswer, Sent, SitePage, Visit
+from bethink.surface.web.session import (
+    COOKIE_SECONDS,
+    Sessions,
+    WebSession,
+    load_key,
+    note_visit,
+)
+from bethink.surface.web.visit import EVERY, PAGES, Go, PageAnswer, Sent, SitePage, Visit
 
 __all__ = ["PAGES", "Site", "pages"]
 
@@ -51,7 +60,8 @@ MEDIA_TYPES = {
     ".svg": "image/svg+xml",
     ".md": "text/plain",
 }
-ENTER, LEAVE = "/enter", "/leave"
+ENTER, LEAVE, SIGN_IN = "/enter", "/leave", "/signin"
+SEEN_SECONDS = 365 * 86400  # for which a browser keeps when it looked last
 LARGEST_FORM = 8 * 1024 * 1024
 MOST_FIELDS = 1000
 LONGEST_COOKIES = 16_384  # characters, of all servers on this machine
@@ -84,6 +94,7 @@ class Site:
             Route("/static/{name}", self._static, methods=["GET"]),
             Route(ENTER, self._enter, methods=["GET"]),
             Route(LEAVE, self._leave, methods=["POST"]),
+            Route(SIGN_IN, self._sign_in, methods=["POST"]),
             *(self._route(path) for path in dict.fromkeys(page.path for page in PAGES)),
         ]
         self._app = Starlette(routes=routes, exception_handlers={HTTPException: self._answer_error})
@@ -112,10 +123,16 @@ class Site:
 
     async def _answer(self, request: Request, page: SitePage) -> Response:
         session = self._session(request)
-        if session is None:
+        try:
+            caller = await self._caller(session) if session else None
+        except BethinkError as error:  # a token that was revoked, or a database out of reach
+            return self._ask_to_sign_in(request, error)
+        if session is None or caller is None:
             return self._ask_to_sign_in(request)
-        caller = ANYBODY if self._admission.open else SESSION
         request.scope["bethink.caller"] = caller
+        kept = next(iter(_find_cookies(request, "-seen")), "")
+        looks = request.headers.get("sec-fetch-dest", "document") == "document"
+        seen, last = note_visit(kept, time.time(), looks)
         path = {name: str(value) for name, value in request.path_params.items()}
         visit = Visit(
             caller,
@@ -126,6 +143,7 @@ class Site:
             request.url.path.removeprefix(request.scope["root_path"]),
             path,
             request.query_params,
+            datetime.fromtimestamp(last, UTC) if last else None,
         )
 
         def work() -> Response:
@@ -141,9 +159,11 @@ class Site:
             response = await self._tools.projects.run(work)
         except Exception as error:  # noqa: BLE001 - the boundary of the pages: whatever fails is told in a sentence
             response = self._trouble(visit, error)
-        due = self._sessions.renew(session) if session.cookie in _cookies(request) else session
+        due = self._sessions.renew(session) if session.cookie in _find_cookies(request) else session
         if due is not None:
-            self._sign_in(response, request, due)
+            self._set_cookie(response, request, due, due.cookie, COOKIE_SECONDS)
+        if page.path == "/":
+            self._set_cookie(response, request, session, seen, SEEN_SECONDS, "-seen")
         return response
 
     # Who
@@ -156,7 +176,7 @@ class Site:
     def _session(self, request: Request) -> WebSession | None:
         """Whose visit it is: a cookie of ours, in its own room."""
         room = request.scope["root_path"]
-        for cookie in _cookies(request):
+        for cookie in _find_cookies(request):
             session = self._sessions.find(cookie)
             if session and (self._admission.open or session.room == room):
                 return session
@@ -165,11 +185,24 @@ class Site:
     def _room(self, session: WebSession) -> str:
         return "" if self._admission.open else session.room
 
-    def _sign_in(self, response: Response, request: Request, session: WebSession) -> None:
+    async def _caller(self, session: WebSession) -> Caller:
+        if self._admission.open or not session.token:
+            return ANYBODY if self._admission.open else SESSION
+        return await self._admission.look_up(self._admission.identify, session.token)
+
+    def _set_cookie(
+        self,
+        response: Response,
+        request: Request,
+        session: WebSession,
+        value: str,
+        seconds: int,
+        name: str = "",
+    ) -> None:
         response.set_cookie(
-            _cookie_name(request),
-            session.cookie,
-            COOKIE_SECONDS,
+            _cookie_name(request) + name,
+            value,
+            seconds,
             path=self._room(session) or "/",
             secure=request.url.scheme == "https",
             httponly=True,
@@ -177,23 +210,30 @@ class Site:
         )
 
     async def _form(self, request: Request, session: WebSession) -> dict[str, str]:
-        """The fields of a form that is ours."""
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/x-www-form-urlencoded":
-            raise Refusal(415, "This is no form that is read here.", "Use the form on the page.")
-        raw = await read_body(request.receive, request.headers, LARGEST_FORM)
-        text = raw.decode("utf-8", "replace")
-        try:
-            fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
-        except ValueError:
-            message = f"The form has more than {MOST_FIELDS} fields."
-            raise Refusal(413, message, "Use the form on the page.") from None
+        """The fields of a form that is of this session."""
+        fields = await self._fields(request)
         if not self._sessions.is_genuine(session, fields.pop("mark", "")):
             raise Refusal(
                 403,
                 "This form is not of this session, so nothing was changed.",
                 "Go back, reload the page, and try again.",
             )
+        return fields
+
+    async def _fields(self, request: Request) -> dict[str, str]:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/x-www-form-urlencoded":
+            raise Refusal(415, "This is no form that is read here.", "Use the form on the page.")
+        raw = await read_body(request.receive, request.headers, LARGEST_FORM)
+        text = raw.decode("utf-8", "replace")
+        fields: dict[str, str] = {}
+        try:
+            found = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        except ValueError:
+            message = f"The form has more than {MOST_FIELDS} fields."
+            raise Refusal(413, message, "Use the form on the page.") from None
+        for name, value in found:
+            fields[name] = f"{fields[name]},{value}" if name in fields else value
         return fields
 
     async def _enter(self, request: Request) -> Response:
@@ -204,15 +244,25 @@ class Site:
         session = self._sessions.enter(ticket)
         if session is None:
             wrong = WrongToken(401, "The ticket is not known.", "`bethink ui` makes a new one.")
-            refused = self._admission.guesses.refuse(client_address(request.scope), wrong)
-            if refused is wrong:
-                return self._ask_to_sign_in(request)
-            return self._page("trouble.html", _explain(refused, False), refused.status)
+            return self._ask_to_sign_in(request, wrong)
+        return self._admit(request, session)
+
+    async def _sign_in(self, request: Request) -> Response:
+        """Takes the token of a member and gives a cookie for it, which opens what the token opens for as long as that holds."""
+        request.scope["bethink.route"] = SIGN_IN
+        try:
+            hash = tokens.digest((await self._fields(request)).get("token", "").strip())
+            await self._admission.look_up(self._admission.identify, hash)
+        except BethinkError as error:
+            return self._ask_to_sign_in(request, error)
+        return self._admit(request, self._sessions.begin(token=hash))
+
+    def _admit(self, request: Request, session: WebSession) -> Response:
         project = request.query_params.get("project", "")
         asked = f"?{urlencode({'project': project})}" if project else ""
         room = self._room(session)
         response = self._page("enter.html", {"room": room, "address": f"{room}/{asked}"}, 200)
-        self._sign_in(response, request, session)
+        self._set_cookie(response, request, session, session.cookie, COOKIE_SECONDS)
         return response
 
     async def _leave(self, request: Request) -> Response:
@@ -224,14 +274,23 @@ class Site:
             await self._form(request, session)
         except Refusal as error:
             return self._page("trouble.html", _explain(error, False), error.status)
-        response = self._page("signin.html", {"address": "/", "left": True}, 401)
+        response = self._ask_to_sign_in(request, left=True)
         path = self._room(session) or "/"
         response.delete_cookie(_cookie_name(request), path, httponly=True, samesite="strict")
         return response
 
-    def _ask_to_sign_in(self, request: Request) -> Response:
-        address = request.url.path if request.method == "GET" else "/"
-        return self._page("signin.html", {"address": address, "left": False}, 401)
+    def _ask_to_sign_in(
+        self, request: Request, error: BethinkError | None = None, left: bool = False
+    ) -> Response:
+        """How to get in, and what was wrong with the way that was tried. Whoever guesses is slowed down."""
+        if isinstance(error, WrongToken):
+            error = self._admission.guesses.refuse(client_address(request.scope), error)
+        values: dict[str, Any] = _explain(error, False) if error else {"status": 401, "message": ""}
+        values |= {"address": request.url.path if request.method == "GET" else "/", "left": left}
+        response = self._page("signin.html", values, values["status"])
+        if isinstance(error, Refusal) and error.status == 429:
+            response.headers.update(error.headers)
+        return response
 
     # What
 
@@ -248,7 +307,12 @@ class Site:
         return self._render_visit(visit, answer.template, answer.values, answer.status)
 
     def _render_visit(self, visit: Visit, template: str, values: Any, status: int) -> Response:
-        own = {"visit": visit, "room": visit.room, "mark": visit.mark}
+        own: dict[str, Any] = {"visit": visit, "room": visit.room, "mark": visit.mark}
+        if "again" not in values:  # a page that works, and no trouble
+            listed = visit.ask(memories.list_projects)["items"]
+            names = {one["scope"]: one["name"] for one in listed}
+            every = visit.query.get("project") == EVERY
+            own |= {"projects": listed, "scope_names": names if every else {}}
         return self._page(template, {**own, **values}, status)
 
     def _page(self, template: str, values: dict[str, Any], status: int) -> Response:
@@ -315,14 +379,15 @@ def _cookie_name(request: Request) -> str:
     return f"bethink-{request.url.port or 0}"
 
 
-def _cookies(request: Request) -> list[str]:
+def _find_cookies(request: Request, name: str = "") -> list[str]:
     """Every cookie of our name: a server on another port may have planted one beside ours, and theirs may have any form."""
+    wanted = _cookie_name(request) + name
     parts = (
         part.strip().partition("=")
         for header in request.headers.getlist("cookie")
         for part in header[:LONGEST_COOKIES].split(";")
     )
-    return [value for name, _, value in parts if name == _cookie_name(request)]
+    return [value for known, _, value in parts if known == wanted]
 
 
 def _explain(error: Exception, owner: bool) -> dict[str, Any]:

@@ -7,6 +7,7 @@ limits, the same objects as over REST. Pages run in a thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -56,7 +57,8 @@ class Visit(NamedTuple):
     address: str  # the path, without the room and without what was asked
     path: Mapping[str, str]
     query: QueryParams
-    form: Mapping[str, str] = NOTHING  # of a POST; of a field that is repeated the last
+    last_visit: datetime | None = None  # when this browser looked at the first page before
+    form: Mapping[str, str] = NOTHING  # of a POST; a field that is repeated as a comma list
 
     def parameter(self, name: str) -> str:
         """A parameter of the address; nothing where it was not given."""
@@ -64,8 +66,15 @@ class Visit(NamedTuple):
 
     @property
     def where(self) -> dict[str, str]:
-        """The project that the visit is about, for addresses: nothing for the server's own."""
+        """The project that the visit is about, for addresses: nothing for the visitor's own."""
         return {name: value for name in ("project", "container") if (value := self.query.get(name))}
+
+    @property
+    def own(self) -> str:
+        """The project that is meant where none is named: the server's, or the first that a member may see."""
+        home = self.tools.projects.home.scope
+        granted = [grant.scope for grant in self.caller.projects or ()]
+        return home if self.caller.sees(home) or not granted else granted[0]
 
     @property
     def wide(self) -> dict[str, bool]:
@@ -85,6 +94,8 @@ class Visit(NamedTuple):
         operation = _operations()[run]
         api.check_scope(operation, self.caller)
         named = {name: one for name, one in self.where.items() if one not in (EVERY, PERSONAL)}
+        if self.own != self.tools.projects.home.scope:
+            named.setdefault("project", self.own)
         given = operation.read({**named, **query}, body or {})
         reply = api.perform(operation, self.caller, self.tools, path, given)
         return reply.value if isinstance(reply, OperationReply) else reply.values

@@ -67,6 +67,7 @@ function draw(node) {
   node.mark = made(isThing(node.id) ? "rect" : "circle", {}, node.group);
   node.text = made("text", {}, names);
   node.text.textContent = node.label.length > LONGEST ? `${node.label.slice(0, LONGEST - 1)}…` : node.label;
+  node.wide = (node.text.getComputedTextLength() || node.text.textContent.length * 7) / 2 + 3; // half of it
   made("title", {}, node.group).textContent = `${node.type}: ${node.label}`;
   node.group.addEventListener("pointerdown", (event) => grab(event, node));
   node.group.addEventListener("dblclick", (event) => { event.preventDefault(); expand(node); });
@@ -165,12 +166,11 @@ function label() {
   for (const node of order) {
     const x = view.x + node.x * view.scale;
     const y = view.y + node.y * view.scale + radius(node) * view.scale + 12;
-    const wide = node.text.textContent.length * 3.4 + 4; // half of it
-    const mine = { left: x - wide, right: x + wide, top: y - 11, bottom: y + 5 };
+    const mine = { left: x - node.wide, right: x + node.wide, top: y - 11, bottom: y + 5 };
     const inside = mine.left > 0 && mine.right < width;
-    const free = inside && taken.every((one) => mine.right < one.left || mine.left > one.right || mine.bottom < one.top || mine.top > one.bottom);
+    const free = taken.every((one) => mine.right < one.left || mine.left > one.right || mine.bottom < one.top || mine.top > one.bottom);
     const wanted = beside.has(node) || focus.has(node.id) || (crowd ? view.scale > 1.1 || (isThing(node.id) && node.degree > 2) : view.scale > 0.3);
-    const shown = node === selected || node === hovered || (free && wanted);
+    const shown = free && (node === selected || node === hovered || (inside && wanted));
     node.text.classList.toggle("off", !shown);
     if (!shown) continue;
     taken.push(mine);

@@ -1,14 +1,27 @@
-// What every page can do beyond plain links and forms: results while one types, keys, and patience with a server that is gone.
-// Everything works without it, only slower.
+// What every page can do beyond plain links and forms: results while one types, keys, the palette, a dialog for a new memory, what is new
+// without a reload, and patience with a server that is gone. Everything that can be read can be read without it.
 
-const IDLE = 20000; // milliseconds between two looks whether the server is there
-const GONE = 2000; // and while it is not
+const IDLE = 5000; // milliseconds between two looks whether the server is there and has something new
+const GONE = 2000; // and while it is not there
 const TYPING = 120; // milliseconds without a key before a search is sent
+const CHOICES = 6; // hits in the palette
+const MOST_LOOKS = 200; // that an inbox goes back by itself
+const DRAFT = "draft"; // what was typed and not sent, until this tab is closed
 
 const gone = document.getElementById("gone");
 const form = document.getElementById("search");
 const results = document.getElementById("results");
 const input = document.getElementById("q");
+
+const find = (selector, inside = document) => inside.querySelector(selector);
+const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
+const parse = (text) => new DOMParser().parseFromString(text, "text/html");
+
+function made(name, values = {}, ...inside) {
+  const element = Object.assign(document.createElement(name), values);
+  element.append(...inside);
+  return element;
+}
 
 // Where this browser's pages are
 //
@@ -16,21 +29,23 @@ const input = document.getElementById("q");
 // without the path, such as a bookmark, is led to it from here.
 
 const room = document.body.dataset.room;
-const signin = document.querySelector("[data-signin]");
+const signin = find("[data-signin]");
 if (room) localStorage.setItem("room", room);
 if (signin) {
   const known = localStorage.getItem("room");
   const here = location.pathname.match(/^\/~[^/]+/)?.[0] ?? "";
-  const rest = location.pathname === "/enter" ? "/" : location.pathname.slice(here.length) + location.search;
+  const rest = ["/enter", "/signin"].includes(location.pathname) ? "/" : location.pathname.slice(here.length) + location.search;
+  if (signin.dataset.signin === "left") sessionStorage.clear();
   if (signin.dataset.signin === "left" || known === here) localStorage.removeItem("room");
-  else if (known) location.replace(known + rest);
+  else if (known && location.pathname !== "/signin") location.replace(known + rest);
 }
 const root = `${room ?? ""}/`;
 
-// The server
+// The server, and what is new
 
 let alive = true;
 let next = 0;
+let state = null; // what the server said last of the memories that this page is about
 const waiting = new Set(); // what to do once it is back
 
 function say(works) {
@@ -39,16 +54,21 @@ function say(works) {
   look();
   gone.hidden = works;
   if (works) {
-    const all = [...waiting];
+    const again = [...waiting];
     waiting.clear();
-    for (const again of all) again();
+    for (const one of again) one();
   }
 }
 
 async function ping() {
   try {
-    const answer = await fetch("/healthz", { cache: "no-store", signal: AbortSignal.timeout(5000) });
-    say(answer.ok);
+    const address = document.body.dataset.live;
+    const answer = await fetch(address ?? "/healthz", { cache: "no-store", signal: AbortSignal.timeout(5000) });
+    say(true);
+    if (!address || !answer.ok) return;
+    const now = await answer.text();
+    if (state !== null && now !== state) await renew();
+    state = now;
   } catch {
     say(false);
   }
@@ -59,6 +79,30 @@ function look() {
   next = setTimeout(async () => { if (!document.hidden || !alive) await ping(); look(); }, alive ? IDLE : GONE);
 }
 
+// Puts the parts of the page that show what is newest in place anew; asks before where somebody is at work in one of them.
+async function renew(asked = false) {
+  const parts = all("main [data-live]").filter((part) => part.id);
+  if (!parts.length || (part_of(input, parts) && input.value)) return;
+  const busy = find("dialog[open]") || parts.some((part) => part.contains(document.activeElement) || find("details[open]", part));
+  find(".fresh")?.remove();
+  if (busy && !asked) {
+    const button = made("button", { type: "button", className: "fresh", textContent: "There is something new: show it" });
+    button.addEventListener("click", () => renew(true));
+    find("main").prepend(button);
+    return;
+  }
+  const answer = await fetch(location.href, { cache: "no-store" });
+  if (!answer.ok) return;
+  const page = parse(await answer.text());
+  for (const part of parts) {
+    const fresh = page.getElementById(part.id);
+    if (fresh) part.replaceChildren(...fresh.childNodes);
+  }
+}
+
+const part_of = (field, parts) => field && parts.some((part) => part === results);
+
+ping();
 look();
 document.addEventListener("visibilitychange", () => { if (!document.hidden) ping(); });
 
@@ -78,19 +122,20 @@ async function search() {
   running?.abort();
   running = new AbortController();
   const fields = address(form);
-  const shown = fields.size ? `${root}?${fields}` : root;
+  const shown = fields.size ? `${root}search?${fields}` : `${root}search`;
   fields.set("part", "results");
   results.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(`${root}?${fields}`, { signal: running.signal, cache: "no-store" });
+    const answer = await fetch(`${root}search?${fields}`, { signal: running.signal, cache: "no-store" });
     const text = await answer.text();
     if (number !== asked) return; // a newer question is on its way
     say(true);
     if (answer.status === 401) return location.assign(shown);
-    const page = new DOMParser().parseFromString(text, "text/html");
+    const page = parse(text);
     // A page for trouble comes whole; of it only the inside is shown here.
-    results.replaceChildren(...(page.querySelector("main") ?? page.body).childNodes);
-    document.getElementById("told").textContent = results.querySelector(".count, h2, [role=alert]")?.textContent ?? "";
+    results.replaceChildren(...(find("main", page) ?? page.body).childNodes);
+    results.toggleAttribute("data-live", !input.value);
+    document.getElementById("told").textContent = find(".count, h2, [role=alert]", results)?.textContent ?? "";
     history.replaceState(null, "", shown);
     document.title = `${input.value.trim() || "Search"} · Bethink`;
     if (answer.status === 503) setTimeout(() => { if (number === asked) search(); }, 3000);
@@ -103,24 +148,40 @@ async function search() {
   }
 }
 
-if (form && results) {
+function later(work) {
   let timer = 0;
-  const soon = () => { clearTimeout(timer); timer = setTimeout(search, TYPING); };
-  form.addEventListener("input", soon);
-  form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(timer); search(); });
+  return () => { clearTimeout(timer); timer = setTimeout(work, TYPING); };
 }
+
+if (form && results) {
+  form.addEventListener("input", later(search));
+  form.addEventListener("submit", (event) => { event.preventDefault(); search(); });
+}
+for (const chosen of all("form[data-at-once] select")) chosen.addEventListener("change", () => chosen.form.requestSubmit());
+
+// Changes: sent from here, so that what was typed stays where it is when the server is gone
 
 function tell(sentences) {
   // What went wrong, above a page that stays as it is: whatever was typed is still there.
-  document.querySelector("main > .notice.told")?.remove();
-  const notice = document.createElement("div");
-  notice.className = "notice bad told";
+  find("main > .notice.told")?.remove();
+  const notice = made("div", { className: "notice bad told" }, ...sentences.map((textContent) => made("p", { textContent })));
   notice.setAttribute("role", "alert");
-  notice.append(...sentences.map((sentence) => Object.assign(document.createElement("p"), { textContent: sentence })));
-  document.querySelector("main").prepend(notice);
+  find("main").prepend(notice);
 }
 
-// Changes: sent from here, so that what was typed stays where it is when the server is gone
+function refuse(dialog, page) {
+  // What is wrong with a new memory, in the dialog that it was typed in.
+  const notice = find("[role=alert]", dialog);
+  notice.textContent = find("main [role=alert], .trouble p", page)?.textContent ?? "";
+  notice.hidden = false;
+}
+
+const unsaved = new Set(); // forms in which something was typed and not sent
+
+document.addEventListener("input", ({ target }) => {
+  if (target.form?.method === "post" && !target.form.matches("[data-add], [data-plain], #bulk")) unsaved.add(target.form);
+});
+addEventListener("beforeunload", (event) => { if ([...unsaved].some((one) => one.isConnected)) event.preventDefault(); });
 
 document.addEventListener("submit", async (event) => {
   const sent = event.target;
@@ -128,19 +189,23 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   const button = event.submitter;
   const fields = new URLSearchParams(new FormData(sent, button));
+  if (sent.id === "bulk" && !fields.has("ids")) return tell(["Choose something first: tick its box, or press x on it."]);
   if (button) button.disabled = true;
   try {
     const answer = await fetch(sent.action, { method: "POST", body: fields });
     say(true);
     if (answer.redirected && answer.ok) {
+      unsaved.clear();
+      if (sent.dataset.add !== undefined) sessionStorage.removeItem(DRAFT);
       if (answer.url === location.href) location.reload(); else location.assign(answer.url);
       return;
     }
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const trouble = page.querySelector(".trouble");
-    if (trouble) tell([...trouble.querySelectorAll("h1, p:not(:has(a))")].map((part) => part.textContent.trim()));
-    else document.querySelector("main").replaceChildren(...page.querySelector("main").childNodes);
-    document.querySelector("main [role=alert], main h1")?.scrollIntoView({ block: "center" });
+    const page = parse(await answer.text());
+    const trouble = find(".trouble", page);
+    if (sent.closest("dialog")) return refuse(sent.closest("dialog"), page);
+    if (trouble) tell(all("h1, p:not(:has(a))", trouble).map((part) => part.textContent.trim()));
+    else find("main").replaceChildren(...find("main", page).childNodes);
+    find("main [role=alert], main h1")?.scrollIntoView({ block: "center" });
   } catch {
     say(false);
   } finally {
@@ -148,44 +213,210 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
-// Keys
+// A new memory: what was typed stays when the dialog is closed, and on the next page of this tab
 
-function typing(target) {
-  return target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
+const adding = document.getElementById("add");
+const text = adding && find("textarea", adding);
+
+function openAdd(said = "") {
+  if (!adding) return;
+  text.value = said || sessionStorage.getItem(DRAFT) || text.value;
+  adding.showModal();
+  text.focus();
 }
 
-function move(step) {
-  const links = [...document.querySelectorAll("main a.open")];
+if (adding) {
+  text.addEventListener("input", () => sessionStorage.setItem(DRAFT, text.value));
+  const close = find("[data-close]", adding);
+  close.hidden = false;
+  close.addEventListener("click", () => adding.close());
+}
+
+// The palette: pages, projects, a search and a new memory behind one key
+
+const palette = document.getElementById("palette");
+const field = palette && find("input", palette);
+const list = document.getElementById("choices");
+let choices = [];
+let chosen = 0;
+let looking = 0;
+
+const leads = (hint) => (link) => ({ label: link.textContent.trim(), hint, act: () => location.assign(link.href) });
+
+async function offer(wait = true) {
+  const typed = field.value.trim();
+  const fits = ({ label }) => label.toLowerCase().includes(typed.toLowerCase());
+  const number = ++looking;
+  const fixed = [...all(".top nav a").map(leads("page")), ...all("#projects a").map(leads("project"))].filter(fits);
+  const more = [];
+  const where = new URLSearchParams(new URL(document.getElementById("open-palette").href).search);
+  if (typed) {
+    where.set("q", typed);
+    more.push({ label: `Search for “${typed}”`, hint: "search", act: () => location.assign(`${root}search?${where}`) });
+  }
+  if (adding) more.push({ label: typed ? `Remember “${typed}”` : "Remember something", hint: "add", act: () => openAdd(typed) });
+  show(typed ? [...fixed.slice(0, 4), ...more] : [...fixed, ...more]);
+  if (!typed) return;
+  where.set("part", "results");
+  try {
+    const answer = await fetch(`${root}search?${where}`, { cache: "no-store" });
+    if (number !== looking || !answer.ok) return;
+    const hits = all(".hit", parse(await answer.text())).slice(0, CHOICES);
+    show([...choices, ...hits.map((hit) => ({ label: find(".open", hit).textContent.trim(), hint: find(".kind", hit).textContent, act: () => location.assign(find(".open", hit).getAttribute("href")) }))], chosen);
+  } catch { /* said elsewhere that the server is gone */ }
+}
+
+function show(offered, at = 0) {
+  choices = offered;
+  list.replaceChildren(...choices.map(({ label, hint }, number) => {
+    const item = made("li", { id: `choice-${number}`, role: "option" }, made("span", { textContent: label }), made("span", { className: "quiet", textContent: hint }));
+    item.addEventListener("click", () => take(number));
+    return item;
+  }));
+  choose(at);
+}
+
+function choose(number) {
+  chosen = Math.max(0, Math.min(choices.length - 1, number));
+  [...list.children].forEach((item, at) => item.setAttribute("aria-selected", at === chosen));
+  list.children[chosen]?.scrollIntoView({ block: "nearest" });
+  field.setAttribute("aria-activedescendant", `choice-${chosen}`);
+}
+
+function take(number) {
+  palette.close();
+  choices[number]?.act();
+}
+
+function openPalette() {
+  if (!palette || palette.open) return;
+  adding?.close();
+  palette.showModal();
+  field.select();
+  offer();
+}
+
+if (palette) {
+  const soon = later(offer);
+  field.addEventListener("input", soon);
+  field.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) choose(chosen + step);
+    else if (event.key === "Enter") take(chosen);
+    else return;
+    event.preventDefault();
+  });
+}
+for (const [id, open] of [["open-palette", openPalette], ["open-add", () => openAdd()]]) {
+  const link = document.getElementById(id);
+  if (link && palette) link.addEventListener("click", (event) => { event.preventDefault(); open(); });
+}
+document.addEventListener("click", ({ target }) => { for (const menu of all(".menu[open]")) if (!menu.contains(target)) menu.open = false; });
+
+// The inbox: one key for each decision, about the item that has the focus or the first one; several at once by their boxes
+
+const items = () => all("#items > .item");
+const current = () => document.activeElement.closest?.(".item") ?? items()[0];
+
+function step(by) {
+  const at = items().indexOf(document.activeElement.closest?.(".item"));
+  const to = items()[Math.max(0, Math.min(items().length - 1, at < 0 ? 0 : at + by))];
+  to?.focus();
+  to?.scrollIntoView({ block: "nearest" });
+}
+
+function tick() {
+  const box = find(".choose input", current());
+  if (box) box.checked = !box.checked;
+}
+
+for (const label of all("[data-all]")) {
+  label.hidden = false;
+  find("input", label).addEventListener("change", ({ target }) => { for (const box of all(".choose input")) box.checked = target.checked; });
+}
+
+// Where a look at the newest statements found nothing, the next ones are looked at until something is found.
+async function further() {
+  for (let number = 0; number < MOST_LOOKS; number += 1) {
+    const link = document.getElementById("further");
+    if (!link || items().length || document.hidden) return;
+    try {
+      const answer = await fetch(link.href);
+      if (!answer.ok) return;
+      find("main").replaceChildren(...find("main", parse(await answer.text())).childNodes);
+      history.replaceState(null, "", link.href);
+    } catch {
+      return; // said elsewhere that the server is gone
+    }
+  }
+}
+
+if (find("[data-pairs]")) further();
+
+// What is being counted is shown in place as soon as it is.
+async function recount() {
+  try {
+    const answer = await fetch(location.href, { cache: "no-store" });
+    const page = answer.ok ? parse(await answer.text()) : null;
+    if (!page || page.getElementById("running")) return setTimeout(recount, 1000);
+    find("main").replaceChildren(...find("main", page).childNodes);
+  } catch {
+    setTimeout(recount, 3000);
+  }
+}
+
+if (document.getElementById("running")) setTimeout(recount, 1000);
+
+// Keys
+
+const typing = (target) => target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
+
+function move(by) {
+  const links = all("main a.open");
   if (!links.length) return false;
   const at = links.indexOf(document.activeElement);
-  const next = at < 0 ? (step > 0 ? 0 : -1) : at + step;
-  if (next < 0) {
+  const to = at < 0 ? (by > 0 ? 0 : -1) : at + by;
+  if (to < 0) {
     if (!input) return at > 0;
     input.focus();
     return true;
   }
-  links[Math.min(next, links.length - 1)].focus();
+  links[Math.min(to, links.length - 1)].focus();
+  return true;
+}
+
+function escape(event) {
+  // Nothing typed is thrown away: a field only loses the focus, and a page with something unsaved asks before it is left.
+  const menu = find(".menu[open]");
+  if (menu) { menu.open = false; find("summary", menu).focus(); }
+  else if (typing(event.target)) { event.preventDefault(); event.target.blur(); }
+  else if (input) { input.focus(); input.select(); }
+  else if (history.length > 1) history.back();
+  else location.assign(root);
+}
+
+function press(key) {
+  if (key === "n" && adding) { openAdd(); return true; }
+  const acts = { j: () => step(1), k: () => step(-1), x: tick };
+  const inside = items().length && current();
+  if (inside && acts[key]) { acts[key](); return true; }
+  const selector = `[data-key="${CSS.escape(key)}"]`;
+  const pressed = (inside && find(selector, inside)) || find(`main ${inside ? ".notice " : ""}${selector}`);
+  if (!pressed || pressed.disabled) return false;
+  pressed.click();
+  if (pressed.matches("summary")) find("textarea, input:not([type=hidden])", pressed.parentElement)?.focus();
   return true;
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
+  if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && palette) { event.preventDefault(); openPalette(); return; }
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing || find("dialog[open]")) return;
   const inField = typing(event.target);
   if (event.key === "/" && !inField) {
     event.preventDefault();
-    if (input) { input.focus(); input.select(); } else location.assign(document.querySelector(".brand").href);
+    if (input) { input.focus(); input.select(); } else location.assign(`${root}search`);
   } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && (!inField || event.target === input)) {
     if (!(event.target === input && event.key === "ArrowUp") && move(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
-  } else if (event.key === "Escape") {
-    if (event.target === input && input.value) { input.value = ""; event.preventDefault(); search(); }
-    else if (input && document.activeElement !== input) { input.focus(); input.select(); }
-    else if (inField) event.target.blur();
-    else if (!input && document.body.dataset.keys !== "own") history.length > 1 ? history.back() : location.assign(root);
-  } else if (event.key.length === 1 && !inField) {
-    const pressed = document.querySelector(`main [data-key="${CSS.escape(event.key)}"]`);
-    if (!pressed || document.body.dataset.keys === "own") return;
-    event.preventDefault();
-    pressed.click();
-    if (pressed.matches("summary")) pressed.parentElement.querySelector("textarea, input:not([type=hidden])")?.focus();
-  }
+  } else if (event.key === "Escape") escape(event);
+  else if (event.key.length === 1 && !inField && !event.repeat && press(event.key)) event.preventDefault();
 });

@@ -1,0 +1,215 @@
+"""What every page has, and the first of them: the project in the header, the palette, a new memory, what is new without a reload, nothing
+typed that gets lost, signing in with a token; and what happened since somebody was last here."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from conftest import window
+from looking import axe, find_small, sticks_out
+from playwright.sync_api import expect
+
+
+def add(world, text, **where):
+    answer = world.server.owner.post(
+        "/api/v1/memories", params=where, json={"memories": [{"content": text}], "dedup": False}
+    )
+    assert answer.status_code == 201
+
+
+def come_back(page):
+    """As when somebody turns to this window again: it looks whether there is something new."""
+    page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
+
+
+# Home
+
+
+def test_home_tells_digests_changes_of_mind_what_is_open_and_what_waits(page):
+    page.goto("/?since=30d")
+    expect(page.locator(".session", has_text="Let us talk about the port search")).to_contain_text(
+        "The index is in migration 0007"
+    )
+    changed = page.locator(".mind li")
+    expect(changed.locator("> a")).to_have_text(
+        "Carts are kept in Redis for seven days, no longer three"
+    )
+    expect(changed.locator("del")).to_have_text("Carts are kept in Redis for three days")
+    expect(page.locator(".rows li", has_text="Renew the certificate")).to_contain_text("todo")
+    waiting = page.locator(".rows li", has_text="Open questions")
+    assert int(waiting.locator(".badge").inner_text()) >= 1
+    waiting.get_by_role("link").click()
+    expect(page.locator("h1")).to_have_text("Inbox")
+
+
+def test_home_counts_from_the_last_visit_and_its_calendar_has_its_numbers_beneath(page, signed_in):
+    page.goto("/")
+    expect(page.locator("h1")).to_have_text("What happened in the last week")
+    (seen,) = [one for one in signed_in.context.cookies() if one["name"].endswith("-seen")]
+    assert seen["httpOnly"] and seen["sameSite"] == "Strict"
+    three_days = int(time.time()) - 3 * 86400
+    signed_in.context.add_cookies([{**seen, "value": f"{three_days}"}])
+    page.goto("/")
+    expect(page.locator("h1")).to_have_text("Since you were last here, 3 days ago")
+    page.reload()
+    expect(page.locator("h1")).to_have_text("Since you were last here, 3 days ago")
+    expect(page.locator(".session")).to_have_count(1)
+    cells = page.locator(".calendar rect")
+    assert 175 < cells.count() <= 182
+    page.locator(".calendar summary").click()
+    assert (
+        page.locator(".calendar tbody tr").count()
+        == page.locator(".calendar rect:not(.level-0)").count()
+    )
+
+
+# The header
+
+
+def test_the_project_is_named_and_switched_in_the_header(page):
+    page.goto("/timeline")
+    chosen = page.locator("#projects summary")
+    expect(chosen).to_have_text("harbour")
+    chosen.click()
+    page.locator("#projects").get_by_role("link", name="lighthouse").click()
+    expect(chosen).to_have_text("lighthouse")
+    expect(page.locator("h1")).to_have_text("Timeline")
+    page.get_by_role("link", name="Search", exact=True).click()
+    expect(page.locator(".hit", has_text="tide tables")).to_be_visible()
+    chosen.click()
+    page.keyboard.press("Escape")
+    expect(page.locator("#projects li").first).to_be_hidden()
+    expect(chosen).to_have_text("lighthouse")
+
+
+def test_the_palette_leads_to_pages_finds_and_adds(page):
+    page.goto("/inbox")
+    page.keyboard.press("Control+k")
+    assert axe(page) == []
+    page.keyboard.type("timel")
+    expect(page.locator("#choices li").first).to_contain_text("Timeline")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Timeline")
+    page.locator("#open-palette").click()
+    page.keyboard.type("webhooks retried")
+    hit = page.locator("#choices li", has_text="growing pause")
+    expect(hit).to_be_visible()
+    while hit.get_attribute("aria-selected") != "true":
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_contain_text("Webhooks are retried")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("The quay closes at ten")
+    page.locator("#choices li", has_text="Remember “The quay").click()
+    expect(page.locator("#add textarea")).to_have_value("The quay closes at ten")
+
+
+# A new memory, and nothing typed is lost
+
+
+def test_a_memory_is_added_on_any_page_and_what_was_typed_outlasts_escape(page):
+    page.goto("/graph")
+    page.keyboard.press("n")
+    assert axe(page) == []
+    page.keyboard.type("The pilot boards at buoy seven")
+    page.keyboard.press("Escape")
+    expect(page.locator("#add")).to_be_hidden()
+    page.goto("/inbox")
+    page.locator("#open-add").click()
+    text = page.get_by_label("What is to be remembered")
+    expect(text).to_have_value("The pilot boards at buoy seven")
+    page.get_by_label("Tags").last.fill("pilot")
+    page.get_by_role("button", name="Remember").click()
+    expect(page.get_by_role("status")).to_contain_text("Remembered.")
+    expect(page.locator("h1")).to_have_text("The pilot boards at buoy seven")
+    page.keyboard.press("n")
+    expect(text).to_have_value("")  # it was sent
+    page.keyboard.type(" ")
+    page.get_by_role("button", name="Remember").click()
+    expect(page.locator("#add").get_by_role("alert")).to_contain_text("text")
+    page.keyboard.press("Escape")
+    page.keyboard.press("u")
+    expect(page.get_by_role("status")).to_contain_text("Forgotten")
+
+
+def test_escape_asks_before_it_leaves_an_edit(page, world):
+    page.goto("/search")
+    page.goto(f"/memory/{world.id('redis fact')}")
+    page.keyboard.press("e")
+    text = page.locator("#edit textarea")
+    text.fill("Redis keeps sessions for ever")
+    asked = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    page.keyboard.press("Escape")  # leaves the field
+    expect(text).to_have_value("Redis keeps sessions for ever")
+    page.keyboard.press("Escape")  # would leave the page
+    page.wait_for_timeout(0)
+    expect(text).to_have_value("Redis keeps sessions for ever")
+    assert asked == ["beforeunload"]
+
+
+def test_adding_works_without_scripts(browser, world):
+    with window(browser, world, java_script_enabled=False) as opened:
+        opened.page.goto("/timeline")
+        opened.page.get_by_role("link", name="Add").click()
+        opened.page.locator("main textarea").fill("Told without a script")
+        opened.page.get_by_role("button", name="Remember").click()
+        expect(opened.page.locator("h1")).to_have_text("Told without a script")
+        opened.page.get_by_role("button", name="Undo").click()
+
+
+# What is new
+
+
+@pytest.mark.parametrize("address", ["/search", "/"])
+def test_new_memories_appear_without_a_reload_and_only_those_of_the_project(
+    browser, world, address
+):
+    text = f"The crane at berth four is out of order ({address})"
+    with window(browser, world) as opened:
+        page, other = opened.page, opened.context.new_page()
+        scope = next(
+            one["scope"]
+            for one in world.server.owner.get("/api/v1/projects").json()["items"]
+            if one["name"] == "lighthouse"
+        )
+        for one, where in ((page, address), (other, f"{address}?project={scope}")):
+            with one.expect_response(lambda response: "/live" in response.url):
+                one.goto(where)
+        before = other.locator("main").inner_text()
+        add(world, text)
+        come_back(page)
+        expect(page.locator(".hit", has_text=text)).to_be_visible()
+        with other.expect_response(lambda response: "/live" in response.url):
+            come_back(other)
+        assert other.locator("main").inner_text() == before
+        page.locator(".hit a.open").first.focus()  # somebody is at work there
+        add(world, f"{text}, still")
+        come_back(page)
+        page.get_by_role("button", name="There is something new").click()
+        expect(page.locator(".hit", has_text=f"{text}, still")).to_be_visible()
+        assert opened.wrong == []
+
+
+# Members
+
+
+def test_a_member_signs_in_with_a_token_and_out_again(browser, world):
+    token = world.server.token("marta", "write", folders=[world.story.project])
+    narrow = {"width": 390, "height": 844}
+    with window(browser, world.address, viewport=narrow, has_touch=True) as opened:
+        page = opened.page
+        assert page.goto("/").status == 401
+        assert axe(page) == [] and not sticks_out(page) and find_small(page) == []
+        page.get_by_label("Your token").fill("rcl_wrong")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("alert").filter(has_text="not known")).to_be_visible()
+        page.get_by_label("Your token").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(f"{world.address}/~*/")
+        expect(page.locator("footer")).to_contain_text("Signed in as marta")
+        assert token not in page.url and page.evaluate("() => document.cookie") == ""
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.locator(".command")).to_have_text("bethink ui")
+        assert opened.wrong == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import itertools
 import json
 import os
 from datetime import UTC, datetime, timedelta
@@ -12,6 +14,8 @@ import apsw
 import pytest
 from cli_runner import cli  # noqa: F401
 
+from bethink import Bethink
+from bethink.config import Config
 from bethink.features import exchange, readers
 from bethink.features.knowledge import claude_slug
 
@@ -258,6 +262,36 @@ def test_what_cannot_be_read_is_refused_and_nothing_is_half_done(cli, tmp_path):
     assert exported(cli) == {}
 
 
+@pytest.mark.parametrize("name", ["MEMO", "GRAPH", "MCP", "SERVICE", "CLAUDE_MEM"])
+def test_whatever_stands_in_a_column_is_taken_in_order_or_left(tmp_path, name):
+    file = make_database(
+        tmp_path / "a.db", globals()[name], MEMO_ROWS[:1] if name == "MEMO" else ()
+    )
+    connection = apsw.Connection(str(file))
+    if name == "GRAPH":
+        connection.execute(
+            "INSERT INTO ideas VALUES (1, 1, 'A', 'todo', 1, 0, 'f', 1, NULL), (2, 1, 'B', 'todo', 1, 0, 'f', 1, NULL)"
+        )
+    tables = [table for (table,) in connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' AND name NOT LIKE '%fts%'"
+    )]  # fmt: skip
+    (tmp_path / "shop").mkdir()
+    config = Config(embedding="none")
+    with Bethink(tmp_path / "ours.db", directory=tmp_path / "shop", config=config) as memory:
+        for table in tables:
+            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            for column, odd in itertools.product(
+                columns, (None, "", "[1, {", -1e300, b"\xff", "\u202e")
+            ):
+                connection.execute("SAVEPOINT odd")
+                with contextlib.suppress(apsw.Error):
+                    connection.execute(f"UPDATE {table} SET {column} = ?", (odd,))
+                connection.execute("RELEASE odd")
+                exchange.import_file(memory, file, all_scopes=True)
+        assert memory.check(deep=True) == []
+    connection.close()
+
+
 def test_a_text_that_is_none_leaves_its_row_alone(cli, tmp_path):  # noqa: F811
     file = make_database(tmp_path / "memo.db", MEMO, MEMO_ROWS[:1])
     connection = apsw.Connection(str(file))
@@ -326,6 +360,22 @@ def test_rows_with_a_text_come_from_json_and_csv(cli, tmp_path, name, text, opti
         assert one["created_at"].startswith("2026-02-03")
     again = cli.json("import", str(file), *options)
     assert (again["added"], again["known"]) == (0, 1)
+
+
+def test_the_memory_server_of_mcp_comes_with_its_relations(cli, tmp_path):  # noqa: F811
+    lines = [
+        {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["Ada likes tea", "Ada leads"]},
+        {"type": "entity", "name": "Shop", "entityType": "project", "observations": ["Shop sells books"]},
+        {"type": "relation", "from": "Ada", "to": "Shop", "relationType": "works on"},
+    ]  # fmt: skip
+    file = tmp_path / "memory.json"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    done = cli.json("import", str(file))
+    assert (done["added"], done["relations"], done["left"]) == (2, 1, {})
+    found = exported(cli)
+    ada = found["Ada likes tea\nAda leads"]
+    assert (ada["kind"], ada["section"]) == ("entity", "Ada")
+    assert ada["relations"] == [{"type": "relates_to", "target": found["Shop sells books"]["id"]}]
 
 
 def test_columns_say_what_they_are_called(cli, tmp_path):  # noqa: F811
@@ -491,6 +541,14 @@ def test_basic_memory_comes_with_observations_tags_and_relations(cli, tmp_path):
     assert cli.json("import", str(folder), "--undo")["removed"] == 4
 
 
+def test_what_a_folder_keeps_private_or_out_stays_there(cli, tmp_path):  # noqa: F811
+    private = "---\npermalink: a\n---\n<private>\n- [fact] The vault code is 1234\n</private>\n- [fact] Tea is at four\n"
+    files = {"a.md": private, "b.md": "---\nindex: false\n---\n- [fact] Not for memory\n"}
+    done = cli.json("import", str(write_files(tmp_path / "basic", files)))
+    assert (done["added"], done["left"]) == (1, {"empty": 1, "kept out": 1})
+    assert list(exported(cli)) == ["Tea is at four"]
+
+
 CLAUDE = {
     "MEMORY.md": "# Memory\n\n- [Prefers pnpm](prefers-pnpm.md) — package manager\n\n## Layout\n\nTwo packages share a lock file.\n",
     "prefers-pnpm.md": "---\nname: prefers-pnpm\ndescription: pnpm, not npm\nmetadata:\n  type: feedback\nmodified: 2026-01-02T10:11:12Z\n---\nUse pnpm. See [[monorepo]].\n",
@@ -502,7 +560,7 @@ def test_what_claude_code_remembers_comes_in(cli, tmp_path):  # noqa: F811
     projects = tmp_path / "home" / ".claude" / "projects"
     own = write_files(projects / claude_slug(cli.project) / "memory", CLAUDE)
     write_files(projects / "-home-zoo" / "memory", {"a.md": "Owls hunt at night.\n"})
-    done = cli.json("import", str(projects))
+    done = cli.json("import", str(projects.parent))
     assert (done["format"], done["added"], done["left_out"]) == ("Claude Code", 3, 1)
     found = exported(cli)
     one = next(one for text, one in found.items() if "Use pnpm" in text)
@@ -590,7 +648,8 @@ def test_the_tables_of_claude_memory_come_in(cli, tmp_path):  # noqa: F811
         "contentHash": "h",
     }
     first = row | {"id": "init", "content": "", "contentHash": ""}
-    done = cli.json("import", str(make_lance(tmp_path / "vectors", [first, row])))
+    make_lance(tmp_path / "memory" / "vectors", [first, row])
+    done = cli.json("import", str(tmp_path / "memory"))
     assert (done["format"], done["added"], done["left"]) == ("LanceDB", 1, {"empty": 1})
     (one,) = exported(cli).values()
     assert (one["kind"], one["tags"], one["section"]) == ("gotcha", ["lancedb", "sql"], "LanceDB")

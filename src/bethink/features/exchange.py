@@ -157,11 +157,6 @@ def import_file(
 # Reading
 
 
-def is_known(place: Path) -> bool:
-    """Whether a folder, or a file of Markdown, is a memory of some program's and not just Markdown."""
-    return notes.is_vault(place) or any(recognise(place) for _, recognise, _ in notes.FOLDERS)
-
-
 def _read_place(memory: Bethink, place: Path, text_column: str) -> Reading:
     """Everything in a file, folder or database, and the names and paths of its scopes where it tells them."""
     reading: Reading | None
@@ -215,6 +210,7 @@ def _read_vault(memory: Bethink, folder: Path) -> Reading:
     for note, value in values:
         one = _read_memory(value, 1, note.path)
         given.append(one._replace(saved=str(value.get("saved"))) if notes.is_edited(note) else one)
+    given.sort(key=lambda one: not one.saved)  # of two copies of a note the edited one counts
     new = readers.convert(memory, rows, "vault", folder, trust=TRUST["user"])
     return new._replace(given=[*given, *new.given])
 

@@ -41,6 +41,9 @@ _CWD = re.compile(r"\bcwd=([^;,\n]{1,500})")
 _INDEX_LINE = re.compile(r"[ \t]*[-*] \[[^\]\n]{1,200}\]\([^)\n]{1,200}\)")
 
 
+KEPT_OUT = "kept out"  # by `index: false`
+
+
 class Note(NamedTuple):
     """A Markdown file, its place in the folder that is read, and its text taken apart."""
 
@@ -50,14 +53,21 @@ class Note(NamedTuple):
     page: markdown.Page
 
 
-def _read_notes(folder: Path) -> Iterator[Note | None]:
-    """The Markdown files of a folder, or a file itself; None for one that cannot be read."""
+def _read_files(folder: Path) -> Iterator[tuple[Found, str] | None]:
+    """The Markdown files of a folder with their texts, or a file itself; None for one that cannot be read."""
     for found in walk(folder, folder if folder.is_dir() else folder.parent, MARKDOWN):
         read = found if isinstance(found, Skipped) else read_text(found)
-        if isinstance(found, Skipped) or isinstance(read, Skipped):
+        yield None if isinstance(found, Skipped) or isinstance(read, Skipped) else (found, read[0])
+
+
+def _read_notes(folder: Path) -> Iterator[Note | None]:
+    """The files of a folder without their private parts, which are taken out before a text is cut: half of one does not look private."""
+    for file in _read_files(folder):
+        if file is None:
             yield None
-        else:
-            yield Note(found.path, found.uri, read[0], markdown.parse(read[0]))
+            continue
+        text = markdown.redact_in_place(file[1])[0]
+        yield Note(file[0].path, file[0].uri, text, markdown.parse(text))
 
 
 def _cut(memory: Bethink, text: str, path: Path) -> Iterator[Row]:
@@ -172,6 +182,8 @@ def _read_each(read: Callable[[Bethink, Note], Rows], memory: Bethink, place: Pa
     for note in _read_notes(place):
         if note is None:
             yield None
+        elif not note.page.directives.get("index", True):
+            yield KEPT_OUT
         elif place.name != "projects" or note.path.parent.name == "memory":  # of Claude Code
             yield from read(memory, note)
 
@@ -186,10 +198,23 @@ FOLDERS: tuple[tuple[str, Callable[[Path], bool], Callable[[Bethink, Path], Rows
 
 def read_folder(memory: Bethink, place: Path) -> Reading | None:
     """What a folder, or a file of Markdown, holds of another memory; None if it is just Markdown."""
+    inner = _find_inner(place)
     for name, recognise, rows in FOLDERS:
-        if recognise(place):
-            return convert(memory, rows(memory, place), name, place)
+        if recognise(inner):
+            return convert(memory, rows(memory, inner), name, inner)
     return None
+
+
+def is_known(place: Path) -> bool:
+    """Whether a folder, or a file of Markdown, is a memory of some program's and not just Markdown."""
+    inner = _find_inner(place)
+    return is_vault(place) or any(recognise(inner) for _, recognise, _ in FOLDERS)
+
+
+def _find_inner(place: Path) -> Path:
+    """Where in the folder of an agent its memory is."""
+    inner = {".claude": place / "projects", ".codex": place / "memories"}.get(place.name, place)
+    return inner if inner.is_dir() else place
 
 
 # A vault for Obsidian
@@ -230,6 +255,7 @@ def write_vault(records: Iterable[Mapping[str, Any]], folder: Path, title: str) 
             folder / one["kind"] / f"{names[id]}.md": _render_note(one, names)
             for id, one in notes.items()
         }
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path, text in {**texts, folder / INDEX: _render_index(notes, names, title)}.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="")
@@ -346,14 +372,13 @@ def read_vault(folder: Path) -> tuple[list[tuple[VaultNote, dict[str, Any]]], li
 
 def _read_vault_notes(folder: Path) -> Iterator[VaultNote | None]:
     """The notes of a vault, but for its index; None for one that cannot be read."""
-    for found in walk(folder, folder, MARKDOWN):
-        if found.uri == INDEX:
-            continue
-        read = found if isinstance(found, Skipped) else read_text(found)
-        if isinstance(found, Skipped) or isinstance(read, Skipped):
+    for file in _read_files(folder):
+        if file is None:
             yield None
             continue
-        head, body = _split_note(read[0].replace("\r\n", "\n"))
+        if file[0].uri == INDEX:
+            continue
+        head, body = _split_note(file[1].replace("\r\n", "\n"))
         fields = _read_yaml(head)
         text, _, below = body.rpartition(MARK) if MARK in body else (body, "", "")
         links = tuple(
@@ -361,7 +386,7 @@ def _read_vault_notes(folder: Path) -> Iterator[VaultNote | None]:
             for link in map(_RELATION.match, below.splitlines())
             if link
         )
-        yield None if fields is None else VaultNote(found.path, fields, text.strip(), links)
+        yield None if fields is None else VaultNote(file[0].path, fields, text.strip(), links)
 
 
 def _split_note(text: str) -> tuple[str, str]:

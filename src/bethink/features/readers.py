@@ -30,6 +30,7 @@ from bethink.features.knowledge import claude_slug
 from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
 from bethink.ingest.pipeline import clean_passage, make_memory
+from bethink.ingest.redact import redact_value
 from bethink.ingest.sync import storable
 from bethink.store.bundle import Record
 from bethink.store.connection import ForeignDatabase
@@ -55,7 +56,7 @@ MOST_TAGS, LONGEST_TAG, MOST_EXTRAS, LONGEST_EXTRA = 50, 100, 20, 500
 
 # Our name of a field, and what others call it; case and underscores do not count. The first that holds something is it.
 _NAMES = """
-text         text content memory body note
+text         text content memory body note observations
 id           id uuid memoryid key contenthash hash
 kind         kind type category memorytype intent
 created      createdat created date timestamp createdatiso createdatepoch time
@@ -70,7 +71,7 @@ expires      expiresat expires
 successor    supersededby
 deleted      isdeleted deletedat deleted
 project      project projectname
-section      section sectiontitle title
+section      section sectiontitle title name
 entities     entities
 metadata     metadata
 container    container
@@ -175,7 +176,9 @@ def _read_service(tables: Tables) -> Rows:
         if row is not None:
             row["id"] = row["content_hash"]
             found = links.get(row["id"], ())
-            row["relations"] = [(one.get("relationship_type"), one["target_hash"]) for one in found]
+            row["relations"] = [
+                (one.get("relationship_type"), one.get("target_hash")) for one in found
+            ]
         yield row
 
 
@@ -225,7 +228,7 @@ def _read_claude_mem(tables: Tables) -> Rows:
                 "project": row.get("merged_into_project") or row.get("project"),
                 "created": row.get("created_at_epoch") or row.get("created_at"),
                 **name_row(row),
-                "id": f"{table} {row['id']}",
+                "id": f"{table} {row.get('id')}",
             }
     yield from (RAW for _ in _rows(tables, "user_prompts"))
 
@@ -255,7 +258,7 @@ def _name_summary(row: Row) -> Row:
 
 
 def _name_directive(row: Row) -> Row:
-    text = row["content"] if row.get("status") == "active" else ""
+    text = row.get("content") if row.get("status") == "active" else ""
     return {"text": text, "kind": "preference", "project": row.get("project") or PERSONAL}
 
 
@@ -275,12 +278,18 @@ TABLES = (
     ),
     Reader(
         "Memory Graph",
-        {"ideas": "content intent source_file", "spans": "session name"},
+        {
+            "ideas": "id content intent source_file",
+            "spans": "id session name",
+            "entities": "id name type",
+            "idea_entities": "idea_id entity_id",
+            "relations": "from_id to_id relation_type",
+        },
         _read_memory_graph,
     ),
     Reader(
         "claude-mem",
-        {"observations": "type narrative facts", "session_summaries": "request learned"},
+        {"observations": "id type narrative facts", "session_summaries": "id request learned"},
         _read_claude_mem,
     ),
 )
@@ -320,8 +329,9 @@ class LanceTables:
             )
         import lancedb
 
-        home = folder.parent if folder.suffix == ".lance" else folder
-        names = [folder.stem] if folder.suffix == ".lance" else _find_lance(folder)
+        tables = _find_lance(folder)
+        names = [table.stem for table in tables]
+        home = tables[0].parent
         try:
             database = lancedb.connect(str(home))
             self._tables = {name: database.open_table(name) for name in names}
@@ -350,11 +360,15 @@ def _damaged(place: Path, error: Exception) -> InvalidInput:
 
 
 def is_lance(place: Path) -> bool:
-    return place.is_dir() and (place.suffix == ".lance" or bool(_find_lance(place)))
+    return place.is_dir() and bool(_find_lance(place))
 
 
-def _find_lance(folder: Path) -> list[str]:
-    return sorted(one.stem for one in folder.glob("*.lance") if one.is_dir())
+def _find_lance(folder: Path) -> list[Path]:
+    """The tables in a folder, or in that of its vectors, as Claude Memory has them; or a table itself."""
+    if folder.suffix == ".lance":
+        return [folder]
+    places = (sorted(place.glob("*.lance")) for place in (folder, folder / "vectors"))
+    return next(filter(None, places), [])
 
 
 def read_lance(memory: Bethink, folder: Path) -> Rows:
@@ -396,10 +410,25 @@ def read_rows(
         lists = [one for one in rows[0].values() if isinstance(one, list) and one]
         rows = lists[0] if len(lists) == 1 else rows
     found = [{"text": one} if isinstance(one, str) else one for one in rows]
-    each = [one if isinstance(one, dict) else None for one in found]
+    each = _relate_entities([one if isinstance(one, dict) else None for one in found])
     if each and not any(_has_text(one, text_column) for one in each[:1000]):
         raise _no_text(file, next(filter(None, each), {}), text_column)
     return convert(memory, each, format, file, text_column)
+
+
+def _relate_entities(rows: list[Row | None]) -> list[Row | None]:
+    """The rows of MCP's memory server, where relations stand between the entities: each goes to the one that it begins from."""
+    links: dict[Any, list[tuple[Any, Any]]] = {}
+    kept = []
+    for row in rows:
+        if row is not None and {"from", "to", "relationType"} <= row.keys():
+            links.setdefault(_key(row["from"]), []).append((row["relationType"], row["to"]))
+        else:
+            kept.append(row)
+    for row in kept:
+        if row is not None and "observations" in row:
+            row |= {"id": row.get("name"), "relations": links.get(_key(row.get("name")), [])}
+    return kept
 
 
 def _no_text(file: Path, row: Row, text_column: str) -> InvalidInput:
@@ -568,7 +597,7 @@ def _find_obstacle(fields: Row, longest: int) -> str | None:
 
 def _find_scope(memory: Bethink, fields: Row, names: dict[str, tuple[str, str]]) -> str:
     """Where a row belongs: here, to the user, or to another project, which has only a name or a folder there."""
-    project, place = str(fields.get("project") or ""), memory.project
+    project, place = _to_text(fields.get("project")), memory.project
     if project == PERSONAL:
         return PERSONAL
     root = str(place.root)
@@ -579,7 +608,8 @@ def _find_scope(memory: Bethink, fields: Row, names: dict[str, tuple[str, str]])
         return place.container(name) if named else memory.scope
     scope = f"project:{blake2b(project.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
     path = project if project.startswith("/") else ""
-    names[scope] = Path(project).name[:LONGEST_TAG], path
+    name, path = redact_value([Path(project).name[:LONGEST_TAG], path])[0]
+    names[scope] = name, path
     return scope
 
 

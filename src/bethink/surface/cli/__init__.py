@@ -28,7 +28,7 @@ handoff         remember    leave word for whoever works here next, or read it
 Take in:
 init            knowledge   set a project up in one step
 index           knowledge   bring the knowledge folders in step, once or as they change
-import          transfer    take in an export, a database, Markdown files, or a repo map
+import          transfer    take in an export, another program's memories, JSON, CSV, Markdown, or a repo map
 map             knowledge   map the source code, so that symbols and places are found
 backfill        knowledge   read earlier conversations from the agents' transcripts
 analyze         knowledge   find commands, routes, decisions and more in a project, or in its history

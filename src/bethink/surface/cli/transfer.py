@@ -179,8 +179,7 @@ def import_(args: Namespace) -> Result:
     """Take in what lies elsewhere, and say what was taken and what was left. FILE may be an export or a database of Bethink; a vault;
     the database of memo, Memory Graph, Memory MCP, claude-mem or mcp-memory-service; tables of LanceDB; the notes of
     basic-memory; what Claude Code and Codex remember by themselves; JSON, JSON lines or CSV with a text in each row; or
-    Claude Memory's settings, .claude/memory.config.json. The
-    memories of this project are taken, or those of the only project in it. They keep their ids where those are free, what is
+    Claude Memory's settings, .claude/memory.config.json. The memories of this project are taken, or those of the only project in it. They keep their ids where those are free, what is
     known by id or text stays as it is, and what they say of it is only proposed. Other Markdown and a repo map are synced:
     files that changed replace their own memories, files that vanished retire theirs, and nothing else is touched. Imported
     text is trusted less than what you say, unless you say that the file is yours with --trusted.
@@ -205,7 +204,7 @@ def import_(args: Namespace) -> Result:
         return import_settings(args, Path(place).expanduser())
     path = existing_path(place)
     is_text = path.is_dir() or path.suffix.lower() in MARKDOWN
-    if args.file and not (is_text and not exchange.is_known(path)):
+    if args.file and not (is_text and not notes.is_known(path)):
         return import_file(args, path)
     if args.trusted or args.all_scopes or args.personal or args.text_column:
         raise UsageError(

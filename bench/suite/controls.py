@@ -1,7 +1,8 @@
 """Controls that understand nothing: what a cheat would get. They run inside the runner and read no word but to return it.
 
 `newest first` and `oldest first` go by the clock. `newest alone` says that each statement replaced the one before it. `random` shuffles.
-`silent` never says anything. `keep everything`, `keep nothing` and `random as many` are for conversations.
+`silent` never says anything. `keep everything` (sentence by sentence), `keep whole` (the conversation as one text),
+`keep nothing` and `random as many` are for conversations.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ CONTROLS = {
     "random": ("recall", "silence"),
     "silent": ("silence",),
     "keep-everything": ("understanding",),
+    "keep-whole": ("understanding",),
     "keep-nothing": ("understanding",),
     "random-as-many": ("understanding",),
 }
@@ -65,6 +67,8 @@ class Control:
         ]
         if self.name == "keep-nothing":
             sentences = []
+        elif self.name == "keep-whole":
+            sentences = ["\n".join(turn["text"] for turn in turns)]
         elif self.name == "random-as-many":
             sentences = self._dice.sample(sentences, min(worth, len(sentences)))
         elif self.name != "keep-everything":

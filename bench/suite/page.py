@@ -87,8 +87,7 @@ SECTIONS = {
     "understanding": (
         "Understanding",
         "What is kept of a conversation, against what a careful colleague would keep. *Never*: share of temptations (pasted text, plans of the next "
-        "minute, what was dropped again) that were kept; less is better. *Text kept*: share of what was said that is stored. **This measure counts texts, not sentences, so it favours whoever keeps long pieces**: *keep whole*, the "
-        "conversation as one text, gets almost everything. Read F1 only between systems that keep about as much: MemPalace and mem0 keep most of a conversation, Bethink a small part. *Open*: F1 of questions and tasks told as still open. Six small conversations of "
+        "minute, what was dropped again) that were kept; less is better. *Text kept*: share of what was said that is stored. Precision weighs sentences, so that a long piece pays for all it says. *Open*: F1 of questions and tasks told as still open. Six small conversations of "
         "our own, and real sessions of other people's repositories ("
         f"{REAL} of 22, not published).",
         (

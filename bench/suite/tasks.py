@@ -264,7 +264,7 @@ def measure_understanding(system: System, setting: Setting) -> dict[str, Any]:
 
 
 def count_kept(system: System, talk: dict[str, Any]) -> list[int]:
-    """The counts named in COUNTS, of one conversation. A text that says what is to be kept is right, whatever else it says."""
+    """The counts named in COUNTS, of one conversation. What is kept is weighed sentence by sentence: a long text pays for all it says."""
     system.call("reset")
     turns = [
         {
@@ -285,16 +285,16 @@ def count_kept(system: System, talk: dict[str, Any]) -> list[int]:
     wanted = [one["statements"] for one in gold]
     worth = [one["statements"] for one in gold if one["worth"] >= 2]
     still = [one["statements"] for one in talk["open"]]
-    right = [text for text in memories if says_any(text, wanted)]
+    sentences = split_sentences(memories)
+    right = [text for text in sentences if says_any(text, wanted)]
+    wrong = [text for text in sentences if text not in right]
     tempted = [
-        one
-        for one in talk["never"]
-        if any(says_any(text, [one["statements"]]) for text in memories if text not in right)
+        one for one in talk["never"] if any(says_any(text, [one["statements"]]) for text in wrong)
     ]
     return [
         len(worth),
         sum(any(says_any(text, [one]) for text in memories) for one in worth),
-        len(memories),
+        len(sentences),
         len(right),
         len(talk["never"]),
         len(tempted),
@@ -305,6 +305,11 @@ def count_kept(system: System, talk: dict[str, Any]) -> list[int]:
         sum(len(turn["text"]) for turn in turns),
         sum(len(text) for text in memories + told_open),
     ]
+
+
+def split_sentences(texts: list[str]) -> list[str]:
+    parts = [part.strip() for text in texts for part in re.split(r"(?<=[.!?])\s+|\n+", text)]
+    return [part for part in parts if len(part.split()) > 2]
 
 
 def says_any(text: str, wanted: list[list[str]]) -> bool:

@@ -10,6 +10,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from bethink.types import KINDS
+
 pytest_plugins = ["cli_runner"]
 
 LOGIN = "Users sign in with a magic link that is valid for 15 minutes"
@@ -176,6 +178,13 @@ def test_entities_may_be_a_comma_list(cli):
         found = contents(cli.json("search", "the", "--mode", "keyword", *asked))
         assert set(found) == {"The queue is shared", "The cache is warm"}, asked
         assert set(contents(cli.json("list", *asked))) == set(found)
+
+
+def test_every_kind_can_be_told_and_asked_for(cli):
+    for kind in KINDS:
+        cli.add(f"A memory of the kind {kind} and of no other", "--kind", kind, "--no-dedup")
+    for kind in KINDS:
+        assert [one["kind"] for one in cli.json("list", "--kind", kind)] == [kind]
 
 
 def test_global_options_may_stand_before_or_after(cli, tmp_path):

@@ -391,6 +391,21 @@ def test_every_page_is_in_the_table_of_contents() -> None:
     assert sorted(page for page in pages if f"]({page})" not in contents) == []
 
 
+def test_each_requirement_of_the_designs_is_held_by_a_test_that_exists() -> None:
+    rows = re.findall(
+        r"^\| \d{3}-.*$", (ROOT / "docs" / "seeds.md").read_text("utf-8"), re.MULTILINE
+    )
+    named = [re.findall(r"`(tests/\w+\.py)::(test_\w+)`", row) for row in rows]
+    assert len(rows) > 300 and all(named)
+    missing = {
+        f"{file}::{test}"
+        for held in named
+        for file, test in held
+        if f"def {test}(" not in (ROOT / file).read_text("utf-8")
+    }
+    assert not missing
+
+
 def test_make_targets_in_pages_exist() -> None:
     targets = set(
         re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)

@@ -642,3 +642,5 @@ def test_questions_made_of_findings_hold_nothing_that_a_shell_obeys():
         'Run `rm -rf /`; $(reboot) "now" && call it_a\\day! src/cart.py --force'
     )
     assert " ".join(words) == "reboot now call it_a day src/cart.py"
+    cited = initialise._pick_words("Tests run with `pytest` (pyproject.toml:62).")
+    assert " ".join(cited) == "Tests run with pytest"

@@ -385,6 +385,7 @@ def examine(memory: Bethink) -> Ready:
 
 
 def _pick_words(text: str) -> list[str]:
-    """The first words of the longest clause of a text, without anything that a shell would obey."""
-    clause = max(re.split(r"(?<![:.;…])[:.;…]++\s", text), key=len)
+    """The first words of the longest clause of a text, without the place it cites and anything that a shell would obey."""
+    told = re.sub(r" \([^\s()]{1,200}:\d+\)", "", text)
+    clause = max(re.split(r"(?<![:.;…])[:.;…]++\s", told), key=len)
     return re.findall(r"[^\W_](?:[\w./-]*\w)?", clause)[:6]

@@ -18,18 +18,22 @@ from types import SimpleNamespace
 
 import apsw
 import pytest
+import test_embed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bethink
+from bethink.embed import models
 from bethink.surface import layout
 from bethink.surface.cli import COMMANDS, parsing
+from bethink.surface.cli import settings as settings_commands
 from bethink.surface.cli.console import Bar
 from bethink.surface.cli.main import find_command
 from bethink.surface.render import SIGNALS
 
 pytest_plugins = ["cli_runner"]
 
+model_or_pull = test_embed.model_or_pull
 DEPLOY = "We deploy from main, never from a branch"
 SOURCE = str(Path(bethink.__file__).parent.parent)
 HEAVY = [
@@ -162,20 +166,26 @@ def test_completion_for_bash_is_valid_and_completes(cli, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("shell", "check"), [("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])]
+    ("shell", "option", "check"),
+    [
+        ("zsh", "--include-superseded", ["zsh", "-n"]),
+        ("fish", "-l include-superseded", ["fish", "--no-execute"]),
+        ("powershell", "--include-superseded", ["pwsh", "-NoProfile", "-File"]),
+    ],
 )
-def test_completion_for_other_shells_knows_every_command_and_option(cli, tmp_path, shell, check):
-    script = tmp_path / "bethink.completion"
+def test_completion_for_other_shells_knows_every_command_and_option(
+    cli, tmp_path, shell, option, check
+):
+    script = tmp_path / "bethink.ps1"
     script.write_text(cli.ok("completion", shell))
-    for name in COMMANDS:
-        assert name in script.read_text()
-    assert (
-        "--include-superseded" if shell == "zsh" else "-l include-superseded"
-    ) in script.read_text()
-    assert (
-        subprocess.run(["bash", "-n", str(script)]).returncode == 0 or shell == "zsh"
-    )  # quotes are balanced
-    if shutil.which(shell):
+    text = script.read_text()
+    assert all(name in text for name in COMMANDS) and option in text
+    if shell == "fish":
+        subprocess.run(["bash", "-n", str(script)], check=True)  # quotes are balanced
+    for pair in ("{}", "()", "[]", "''") if shell == "powershell" else ():
+        bare = text if pair == "''" else re.sub(r"'[^'\n]*'", "", text)
+        assert bare.count(pair[0]) == bare.count(pair[1]) and text.count("'") % 2 == 0
+    if shutil.which(check[0]):
         subprocess.run([*check, str(script)], check=True)
     assert cli.json("completion", shell)["shell"] == shell
 
@@ -459,29 +469,82 @@ def test_bench_measures_every_mode(cli, tmp_path):
     )
 
 
-@pytest.mark.parametrize("embedding", ["hashing", "none"])
-def test_the_demo_shows_the_product_and_leaves_nothing(cli, tmp_path, embedding):
-    cli.monkeypatch.setenv("BETHINK_EMBEDDING", embedding)
-    cli.monkeypatch.setenv("TMPDIR", str(tmp_path))
-    cli.monkeypatch.setattr("tempfile.tempdir", None)
+KNOWN = "Users sign in with a magic link that is valid for 15 minutes"
+# What the demo says, and what then must be seen, as patterns over all that follows up to the next sentence.
+PROMISES = {
+    "Meaning comes from .*, on this machine": (),
+    "There is no embedding model, so this demo finds memories by their words only": (),
+    "A kind that is not given is found by rules: the last one is a question": (
+        r'add "[^"]+"\nadded \S+ question  Should the invoice[^$]*$',
+    ),
+    "The same again is noticed, and so is nearly the same": (
+        rf"\nduplicate of (\S+): {KNOWN}\n[^#]*\nmuch like \1 \(0\.9\d\): {KNOWN}\nhint: Nothing was added",
+    ),
+    "The same again is noticed: it is not added": (rf"\nduplicate of \S+: {KNOWN}",),
+    "Ask in other words": (
+        rf"--mode hybrid [^$]*\n1\. [^$]*{KNOWN}[^#]*--mode vector [^$]*\n1\. [^$]*{KNOWN}",
+        r"--mode keyword --limit 2\nNo memories match\.",
+    ),
+    "Ask by words": (rf"\n1\. [^\n]*\n   {KNOWN}",),
+    "what proved useful comes first": (
+        r"votes \+5 for (\S+) gotcha [^#]*\n1\. \[[\d.]+\] gotcha  \S+  \1\n",
+    ),
+    "A decision that changes replaces the old one. The answer is the new one": (
+        r"(?:replaces|supersedes) \S+(?:: The orders service)?[^#]*recall [^#]*\n1\. Orders moved from MySQL to PostgreSQL[^#]*\n   supersedes ",
+    ),
+    "What is private, and what looks like a secret, is taken out": (
+        r"added \S+ fact  The staging login is \[REDACTED\] and the token is \[REDACTED:github-token\]\n",
+        r"search [^#]*\[REDACTED\]",
+    ),
+    "Every score can be taken apart": (
+        r"\n     relevance +0\.\d{3}  how well",
+        r"\n     (?:cosine|bm25) +\d",
+    ),
+    "Seven memories are kept": (r"\n7 memories\n",),
+}
+
+
+@pytest.mark.parametrize("embedding", ["none", "hashing"])
+def test_the_demo_keeps_every_promise_that_it_makes(cli, tmp_path, monkeypatch, embedding):
+    monkeypatch.setenv("BETHINK_EMBEDDING", embedding)
+    check_promises(cli, tmp_path, monkeypatch, by_meaning=False)
+
+
+def test_the_demo_keeps_every_promise_about_meaning(cli, model_or_pull, tmp_path, monkeypatch):
+    monkeypatch.delenv("BETHINK_EMBEDDING")
+    monkeypatch.setenv("BETHINK_MODEL_DIR", str(tmp_path / "models"))
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / models.DEFAULT).symlink_to(model_or_pull)
+    check_promises(cli, tmp_path, monkeypatch, by_meaning=True)
+
+
+def check_promises(cli, tmp_path, monkeypatch, by_meaning):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    kept = []
+    real = settings_commands.play
+
+    def look(args, folder):
+        steps = real(args, folder)
+        kept.append(b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file()))
+        return steps
+
+    monkeypatch.setattr(settings_commands, "play", look)
     shown = cli.ok("demo")
-    for part in (
-        "$ bethink add",
-        "duplicate of",
-        "--mode keyword",
-        "--intent",
-        "supersedes",
-        "[REDACTED",
-        "--explain",
-        "relevance",
-    ):
-        assert part in shown, part
-    assert "hunter2" not in shown.replace("<private>ops / hunter2</private>", "")
-    assert ("by their words only" in shown) == (embedding == "none")
-    steps = cli.json("demo")
-    assert all(step["exit"] == 0 for step in steps)
-    assert not list(tmp_path.glob("bethink-demo-*"))
+    sentences = re.findall(r"^# (.+)$", shown, re.MULTILINE)
+    parts = dict(zip(sentences, re.split(r"^# .+$", shown, flags=re.MULTILINE)[1:], strict=True))
+    for sentence, part in parts.items():
+        [promise] = [one for one in PROMISES if re.search(one, sentence)] or [sentence]
+        for pattern in PROMISES[promise]:
+            assert re.search(pattern, part), (sentence, pattern, part)
+    assert ("nearly the same" in shown) == by_meaning
+    assert b"staging login" in kept[0] and not re.search(rb"hunter2|a1B2a1B2", kept[0])
+    assert "which is gone" in shown and not list(tmp_path.glob("bethink-demo-*"))
     assert not (cli.home / "memory.db").exists()
+
+
+def test_the_demo_as_json_ends_every_step_well(cli):
+    assert all(step["exit"] == 0 for step in cli.json("demo"))
 
 
 # Looks

@@ -19,11 +19,14 @@ import shlex
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import test_embed
+import yaml
+from packaging.requirements import Requirement
 
 from bethink import __version__, config, types
 from bethink.embed import base
@@ -453,3 +456,45 @@ def test_what_registries_are_told_is_of_this_version() -> None:
         "command": "bethink",
         "args": ["mcp"],
     }
+
+
+def test_the_container_runs_without_rights_and_tells_its_health() -> None:
+    """What a linter cannot know: the commands exist, and the server refuses an open address without a token."""
+    folder = ROOT / "packaging" / "docker"
+    recipe = (folder / "Dockerfile").read_text("utf-8")
+    final = recipe.rpartition("FROM ")[2]
+    assert re.search(r"^USER 10001$", final, re.MULTILINE) and "HEALTHCHECK" in final
+    assert "/readyz" in final and 'CMD ["serve", "--host", "0.0.0.0", "--insecure-bind"]' in final
+    services = yaml.safe_load((folder / "compose.yaml").read_text("utf-8"))["services"]
+    assert services["bethink"]["ports"] == ["127.0.0.1:7377:7377"]
+    assert services["bethink"]["environment"]["BETHINK_DATABASE"].startswith("postgresql://server@")
+    assert services["tables"]["command"][0] in COMMANDS
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", recipe, re.MULTILINE)
+    assert all((ROOT / name).exists() for names in copied for name in names.split())
+
+
+def test_a_base_installation_stays_as_small_as_it_is() -> None:
+    """Megabytes of everything that the package needs without extras. What is not needed by all belongs into an extra."""
+    left, seen, total = ["bethink"], set(), 0
+    while left:
+        name = left.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        found = distribution(name)
+        for wanted in found.requires or ():
+            needed = Requirement(wanted)
+            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+                left.append(needed.name)
+        if name != "bethink":
+            files = (Path(str(found.locate_file(file))) for file in found.files or ())
+            total += sum(
+                file.stat().st_size for file in files if file.suffix != ".pyc" and file.is_file()
+            )
+    total += sum(
+        file.stat().st_size
+        for file in SOURCE.rglob("*")
+        if file.is_file() and file.suffix != ".pyc"
+    )
+    assert not seen & {"mcp", "starlette", "uvicorn", "tree-sitter", "psycopg", "sympy", "torch"}
+    assert total / 1e6 < 210, f"{total / 1e6:.0f} MB: {sorted(seen)}"

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from cli_runner import cli  # noqa: F401
@@ -11,6 +12,7 @@ from bethink.errors import InvalidInput, NotFound
 from bethink.features import handoffs
 from bethink.features.handoffs import (
     Handoff,
+    LatestHandoff,
     find_branch,
     find_latest,
     handoff_from_fields,
@@ -382,3 +384,28 @@ def test_wrong_use_is_a_sentence(cli, argv, stdin, code):  # noqa: F811
 def test_handoffs_module_says_what_fields_there_are():
     named = {"summary", "memory_ids", "project", "branch", "metadata"}
     assert set(handoffs.LISTS) | named == set(Handoff._fields)
+
+
+@pytest.mark.parametrize(
+    ("days", "age", "stale"),
+    [
+        (0, "", False),
+        (1, "1 day old", False),
+        (14, "14 days old", False),
+        (40, "40 days old, may be stale", True),
+    ],
+)
+def test_a_handoff_grows_old_visibly(cli, monkeypatch, days, age, stale):  # noqa: F811
+    cli.ok("handoff", "save", "--summary", "The cache is moved")
+    later = datetime.now(UTC) + timedelta(days=days, hours=1)
+    monkeypatch.setattr(
+        LatestHandoff, "days", lambda self, now: (later - self.memory.created_at).days
+    )
+    shown = cli("handoff")
+    assert (f"({age})" in shown.out) == bool(age) and ("may be stale" in shown.err) == stale
+    assert (f"It is {age}." in cli.ok("handoff", "--for-agent")) == bool(age)
+    record = cli.json("handoff")
+    assert (record["age_days"], record["stale"]) == (days, stale)
+    said = json.dumps({"cwd": str(cli.project), "source": "startup"})
+    told = cli.ok("hook", "session-start", "--host", "claude", stdin=said)
+    assert (f"Last handoff, {age}:" if age else "Last handoff:") in told

@@ -305,3 +305,98 @@ def test_an_error_is_one_line_of_json_where_json_was_asked_for(cli, argv, type, 
 )
 def test_an_error_is_a_sentence_otherwise(cli, argv):
     assert cli(*argv).err.startswith("error: ")
+
+
+FUTURE = """
+from bethink.surface.cli.main import main
+from bethink.text import when
+
+class Later(real):
+    @classmethod
+    def now(cls, tz=None):
+        return real.now(tz) + d.timedelta(days=3)
+
+d.datetime = Later
+sys.exit(main())
+"""
+
+# Narrow terminals
+
+
+@pytest.fixture
+def full(cli):
+    """A project in which every listing has something to show."""
+    first = cli.add(
+        "The orders service stores its data in MySQL, in the orders schema",
+        "--kind",
+        "architecture",
+    )
+    cli.add(
+        "Users sign in with a magic link that is valid for 15 minutes",
+        "--kind",
+        "decision",
+        "--tag",
+        "auth,login,web",
+    )
+    second = cli.add("The orders service stores its data in PostgreSQL", "--supersedes", first)
+    cli.add("Should the invoice PDF be made on the server?")
+    cli.ok(
+        "handoff",
+        "save",
+        "--summary",
+        "The cache is moved, the tests are not",
+        "--next",
+        "delete Redis",
+    )
+    return cli, second
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "list",
+        "list --include-superseded",
+        "search orders service",
+        "search orders service --explain",
+        "recall which database does the orders service use",
+        "get {id}",
+        "history {id}",
+        "handoff",
+        "stats",
+        "today",
+        "why orders",
+        "config",
+        "model list",
+        "sessions",
+        "--help",
+        "search --help",
+        "add --help",
+    ],
+)
+def test_a_narrow_terminal_breaks_no_line_and_no_table(full, command, columns):
+    cli, id = full
+    cli.monkeypatch.setenv("COLUMNS", str(columns))
+    shown = cli.ok(*command.format(id=id).split())
+    for line in shown.partition("xamples:")[0].splitlines():
+        longest = max(map(len, line.split()), default=0)  # a path cannot be broken
+        assert len(line) <= columns or longest > columns - 16, line
+
+
+def test_a_list_on_a_narrow_terminal_has_all_that_a_wide_one_has(full):
+    cli, _ = full
+    wide = cli.ok("list").split()
+    cli.monkeypatch.setenv("COLUMNS", "60")
+    for line in cli.ok("list").splitlines()[::2]:
+        assert set(line.split()) <= set(wide) and len(line.split()) == 3
+
+
+def test_what_is_asked_about_on_a_terminal_carries_no_marks_of_colour(cli):
+    for text in ("We ship on Mondays", "We ship on Mondays, always"):
+        cli.add(text, "--no-dedup", "--expires", "1d")
+    cli.monkeypatch.setenv("NO_COLOR", "")
+    typed = [("[y/N]", "n\n")]
+    later = "import sys, datetime as d; from bethink import api; from bethink.surface.cli import console; real = d.datetime\n"
+    program = ("-c", later + FUTURE)
+    _, shown = run_at_terminal(cli, "consolidate", typed=typed, program=program, NO_COLOR="")
+    assert "We ship on Mondays" in shown and "\ufffd" not in shown

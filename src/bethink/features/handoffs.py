@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ NAME = 200
 METADATA = 10_000  # characters as JSON
 SUMMARY_WORDS = 20
 IMPORTANCE = 6.0
+STALE = 14  # days after which work has mostly moved on; set by hand
 KEPT = 500  # live handoffs of a scope that are looked through: one per branch
 
 # Field → its heading. The first words of a heading are enough when a handoff is read from Markdown.
@@ -72,6 +74,20 @@ class LatestHandoff(NamedTuple):
     @property
     def exact(self) -> bool:
         return self.handoff.branch == self.asked
+
+    def days(self, now: datetime) -> int:
+        """How many days ago it was left."""
+        return max(0, (now - self.memory.created_at).days)
+
+    def is_stale(self, now: datetime) -> bool:
+        """Whether it is so old that it may no longer hold."""
+        return self.days(now) > STALE
+
+    def age(self, now: datetime) -> str:
+        """How old it is, from one day on, and that it may no longer hold."""
+        days = self.days(now)
+        stale = ", may be stale" if self.is_stale(now) else ""
+        return f"{days} day{'' if days == 1 else 's'} old{stale}" if days else ""
 
 
 def find_branch(worktree: Path) -> str:

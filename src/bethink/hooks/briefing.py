@@ -136,7 +136,9 @@ def _handoff(memory: Bethink, room: int) -> Section:
     text = text if tokens(text) <= room else cut(text, room)
     told = quote(last.memory, memory.store.abbreviate([last.memory.id]), text)
     branch = f" of branch {handoff.branch}" if handoff.branch else ""
-    return Section(f"Last handoff{branch}:", [BriefingLine(told._replace(brief=False))])
+    age = last.age(memory.clock())
+    title = f"Last handoff{branch}, {age}:" if age else f"Last handoff{branch}:"
+    return Section(title, [BriefingLine(told._replace(brief=False))])
 
 
 def _sections(hook: Hook, memory: Bethink) -> list[Section]:

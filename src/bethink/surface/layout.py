@@ -29,6 +29,7 @@ _XML_ESCAPES = str.maketrans(
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32"}
 
 Record = Mapping[str, Any]
+NARROW = 72  # columns from which things stand beside one another
 
 
 # Text for people
@@ -81,6 +82,21 @@ def wrap(text: str, indent: str) -> list[str]:
     return [f"{indent}{line}".rstrip() for line in lines]
 
 
+def wrap_if_narrow(text: str, indent: str) -> list[str]:
+    """A line that names a place, wrapped on a narrow terminal only: elsewhere a long path runs over, and can be copied."""
+    return wrap(text, indent) if width() < NARROW else [indent + text]
+
+
+def hang(text: str, first: str, indent: str) -> list[str]:
+    """The text behind `first`, its further lines indented. Where too little room is left beside `first`, it comes below."""
+    if len(indent) > width() // 2:
+        indent = f"{'':<{len(first) - len(first.lstrip())}}    "
+    if len(first) > len(indent):
+        return [first.rstrip(), *wrap(text, indent)]
+    lines = wrap(text, indent)
+    return [first.ljust(len(indent)) + lines[0][len(indent) :], *lines[1:]]
+
+
 def has_colour() -> bool:
     """Whether to colour: NO_COLOR says no, FORCE_COLOR says yes also where no terminal is seen, as in a CI log."""
     environment = os.environ.get
@@ -92,6 +108,11 @@ def has_colour() -> bool:
 
 def style(text: str, name: str) -> str:
     return f"\x1b[{_STYLES[name]}m{text}\x1b[0m" if has_colour() else text
+
+
+def unstyle(text: str) -> str:
+    """The text without our own styles, for a stream that shows what it does not know as marks."""
+    return re.sub(r"\x1b\[\d+m", "", text)
 
 
 def date(moment: datetime | None) -> str:
@@ -117,8 +138,12 @@ def many(count: int, one: str, several: str = "") -> str:
 
 
 def columns(rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: str = "  ") -> list[str]:
-    """Rows as aligned columns; those named in `right` are numbers."""
+    """Rows as aligned columns; those named in `right` are numbers. Where they are wider than the terminal, each row is wrapped."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if sum(widths) + len(gap) * (len(widths) - 1) > width():
+        filled = (gap.join(filter(None, (cell.strip() for cell in row))) for row in rows)
+        wrapped = (wrap(row, "    ") for row in filled)
+        return [line for lines in wrapped for line in (lines[0].lstrip(), *lines[1:])]
     return [
         gap.join(
             cell.rjust(size) if at in right else cell.ljust(size)

@@ -15,6 +15,8 @@ from bethink.text.when import moment
 from bethink.types import MODES, PERSONAL, path_of
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from bethink.api import Bethink
     from bethink.features.handoffs import Handoff, LatestHandoff, SavedHandoff
     from bethink.features.tending import Pair, Step
@@ -176,12 +178,14 @@ def step_record(step: Step) -> dict[str, Any]:
     return {**record, "text": step.text} if step.text else record
 
 
-def handoff_record(found: LatestHandoff) -> dict[str, Any]:
+def handoff_record(found: LatestHandoff, now: datetime) -> dict[str, Any]:
     return {
         **pick(found.memory, "id created_at"),
         **found.handoff._asdict(),
         "metadata": dict(found.handoff.metadata),
         "exact": found.exact,
+        "age_days": found.days(now),
+        "stale": found.is_stale(now),
         "content": found.memory.content,
     }
 

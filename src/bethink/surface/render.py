@@ -12,7 +12,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.recall.shape import OVERHEAD, Dual, by_topic, citation, cut, dual, tokens
-from bethink.surface.layout import date, date_and_time, many, one_line, style, width, wrap
+from bethink.surface.layout import (
+    NARROW,
+    date,
+    date_and_time,
+    hang,
+    many,
+    one_line,
+    style,
+    width,
+    wrap,
+    wrap_if_narrow,
+)
 from bethink.text.fence import Quote, fence_items, new_marker
 from bethink.text.fence import one_line as clean_line
 from bethink.types import NOTHING
@@ -35,6 +46,7 @@ FIELDS = (
     "summary",
     "content",
 )
+LEAST = 24  # columns that are too few for a statement: then it gets a line of its own
 EXCERPT = 280  # characters of a memory in a list of hits; set by hand: three lines of a terminal
 
 SIGNALS = {
@@ -215,13 +227,20 @@ def memory_line(memory: Memory, short: Names, projects: Names = NOTHING) -> str:
     room = max(map(len, short.values()))
     head = f"{short[memory.id]:<{room}}  {date(memory.created_at)}  {memory.kind:<12}  "
     tail = _tail(memory, short, projects)
-    text = one_line(memory.summary or memory.content, max(20, width() - len(head) - len(tail)))
+    left = width() - len(head) - len(tail)
+    if left < LEAST:  # on two lines
+        head, left = f"{head.rstrip()}\n    ", width() - 4 - len(tail)
+        if left < LEAST:
+            tail, left = f"\n   {tail}", width() - 4
+    text = one_line(memory.summary or memory.content, left)
     return style(head, "dim") + text + tail
 
 
 def memory_label(memory: Memory, short: Names) -> str:
     """Which memory something was done to: `01a1dd89 decision  We use Postgres`."""
-    return f"{short[memory.id]} {memory.kind}  {one_line(memory.summary or memory.content, 80)}"
+    head = f"{short[memory.id]} {memory.kind}  "
+    left = 80 if width() >= 100 else max(LEAST, width() - len(head) - len("restored "))
+    return head + one_line(memory.summary or memory.content, left)
 
 
 def excerpt(content: str, terms: Sequence[str]) -> str:
@@ -272,18 +291,22 @@ def relation_lines(id: str, related: Related, short: Names, indent: str) -> list
     for relation, other in related:
         word = relation_words(id, relation)
         head = f"{indent}{word} {short[other.id]} ({date(other.created_at)}): "
-        summary = one_line(other.summary or other.content, max(20, width() - len(head)))
-        lines.append(head + summary)
+        left = width() - len(head)
+        if left < LEAST:
+            lines += wrap(head.strip(), indent)
+            head, left = f"{indent}  ", width() - len(indent) - 2
+        lines.append(head + one_line(other.summary or other.content, left))
     return lines
 
 
 def explain_hit(hit: Hit, indent: str) -> list[str]:
     """Each signal's part in a score."""
     known = [name for name in SIGNALS if name in hit.why]
-    return [
-        f"{indent}{name:<12}{hit.why[name]:>8.3f}  {SIGNALS.get(name, '')}".rstrip()
-        for name in (*known, *(name for name in hit.why if name not in SIGNALS))
-    ]
+    lines = []
+    for name in (*known, *(name for name in hit.why if name not in SIGNALS)):
+        head = f"{indent}{name:<12}{hit.why[name]:>8.3f}  "
+        lines += hang(SIGNALS.get(name, ""), head, " " * len(head))
+    return lines
 
 
 def hit_lines(
@@ -298,9 +321,11 @@ def hit_lines(
     for number, hit in enumerate(answer.hits, start=first):
         memory = hit.memory
         head = style(f"{number}. [{hit.score:.2f}] ", "green") + style(memory.kind, "bold")
-        place = f"  {one_line(citation(memory))}  {style(short[memory.id], 'dim')}"
+        place = f"{one_line(citation(memory))}  {short[memory.id]}"
+        wide = width() >= NARROW or len(f"{number}. [0.00] {memory.kind}  {place}") <= width()
+        place = place.removesuffix(short[memory.id]) + style(short[memory.id], "dim")
         lines += [
-            head + place + _tail(memory, short, projects),
+            head + ("  " if wide else "\n   ") + place + _tail(memory, short, projects),
             *(wrap(memory.summary, "   ") if memory.kind == "code" else ()),
             *wrap(excerpt(memory.content, terms), "   "),
             *relation_lines(memory.id, hit.related, short, "   "),
@@ -331,7 +356,7 @@ def answer_lines(arranged: Arranged, short: Names, projects: Names = NOTHING) ->
         lines.append("")
     both = arranged.both
     counts = f"{number} in full, {len(arranged.rest)} as a line, about {both.tokens_used:,} tokens"
-    return [*lines, f"{many(both.total_count, 'match', 'matches')}, {counts}."]
+    return [*lines, *wrap(f"{many(both.total_count, 'match', 'matches')}, {counts}.", "")]
 
 
 def done_lines(span: Span) -> list[str]:
@@ -353,7 +378,7 @@ def _detail_lines(
     )
     lines = [
         style(f"{number}. ", "green") + style(title, "bold"),
-        "   " + " · ".join(facts) + _tail(memory, short, projects),
+        *wrap_if_narrow(" · ".join(facts) + _tail(memory, short, projects), "   "),
     ]
     if memory.content.strip() != memory.summary.strip():
         lines += wrap(memory.content, "   ")
@@ -391,7 +416,12 @@ def memory_lines(
     state = state_of(memory, short)
     return [
         style(memory.id, "bold") + (f" ({state})" if state else ""),
-        *(f"  {name + ':':<12}{one_line(value)}" for name, value in facts.items() if value),
+        *(
+            line
+            for name, value in facts.items()
+            if value
+            for line in hang(one_line(value), f"  {name}:", " " * 14)
+        ),
         *relation_lines(memory.id, related, short, "  "),
         "",
         *wrap(memory.content, "  "),
@@ -552,6 +582,8 @@ def quote_handoff(memory: Bethink, found: Latest) -> str:
         notes.append(f"There is none for {wanted}; this is the newest of another.")
         branch = found.handoff.branch
         items.append(f"Of branch {branch}:" if branch else "Of no branch:")
+    if age := found.age(memory.clock()):
+        notes.append(f"It is {age}.")
     named = [
         one
         for one in memory.store.get(found.handoff.memory_ids)

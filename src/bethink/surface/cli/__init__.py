@@ -1,10 +1,12 @@
 """The command line: the table of its commands, and what `--help` and `--version` print.
 
 `main.py` runs a command, `parsing.py` builds its parser; each other file is one group of commands, or what the groups share.
-Nothing is imported here: `--help` reads this file and `main.py` alone.
+Nothing of ours is imported here: `--help` reads this file and `main.py` alone.
 """
 
 from __future__ import annotations
+
+import os
 
 # Groups of commands: the name of each, the file here that holds it, what it is for.
 _TABLE = """
@@ -112,6 +114,10 @@ def version() -> str:
 
 def overview() -> str:
     """What `bethink --help` prints. Written from the table, so that no command's file has to be read for it."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+    except (OSError, ValueError):
+        columns = 100
     width = max(map(len, COMMANDS)) + 2
     lines = [
         "usage: bethink COMMAND [options]",
@@ -124,4 +130,17 @@ def overview() -> str:
             f"{title}:",
             *(f"  {name:<{width}}{about}" for name, (_, about) in commands.items()),
         ]
-    return "\n".join(lines) + _OVERVIEW_END
+    text = "\n".join(lines) + _OVERVIEW_END
+    return "\n".join(_fold(line, columns) for line in text.split("\n"))
+
+
+def _fold(line: str, columns: int) -> str:
+    """A line of the overview on as many as a narrow terminal needs, the further ones indented as far as what a command is for."""
+    rows, room = [line], max(columns, 40)
+    while len(rows[-1]) > room and " " in rows[-1][20:room]:
+        cut = rows[-1].rfind(" ", 0, room + 1)
+        rows[-1:] = [
+            rows[-1][:cut],
+            f"{'':<{18 if line.startswith('  ') else 0}}{rows[-1][cut + 1 :]}",
+        ]
+    return "\n".join(rows)

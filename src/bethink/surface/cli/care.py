@@ -16,7 +16,7 @@ from bethink.surface import operations
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Listing, Result, confirm, directory, settings
 from bethink.surface.cli.parsing import command
-from bethink.surface.layout import FORMATS, cell, columns, many, one_line, pick, size
+from bethink.surface.layout import FORMATS, cell, columns, many, one_line, pick, size, unstyle
 from bethink.surface.render import memory_label, memory_line, short_ids
 from bethink.text.checks import check_choice
 from bethink.types import MODES, PERSONAL
@@ -188,7 +188,7 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
     lines = step_lines(memory, steps) if args.format == "text" else []
     if steps and not args.dry_run:
         if not args.yes:
-            console.talk("\n".join(lines))
+            console.talk(unstyle("\n".join(lines)))
             lines = []
         confirm(args, f"{number}.")
         done = tending.apply_steps(memory, steps)

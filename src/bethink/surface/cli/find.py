@@ -33,6 +33,7 @@ from bethink.surface.layout import (
     style,
     width,
     wrap,
+    wrap_if_narrow,
 )
 from bethink.surface.layout import plain as printable
 from bethink.surface.operations import FILTERS, ORDERS, RANKING
@@ -206,12 +207,12 @@ def why(args: Namespace, memory: Bethink) -> Result:
     decision, because, replaced, said = reason
     short = render.short_ids(memory, [decision, *replaced])
     place = (citation(decision), date(decision.created_at), short[decision.id])
-    lines = [style(one_line(decision.content, 1000), "bold"), "  " + "  ".join(place)]
+    lines = [style(line, "bold") for line in wrap(one_line(decision.content, 1000), "")]
+    lines += wrap_if_narrow("  ".join(place), "  ")
     lines += wrap(f"because {because}", "  ") if because else ["  Nobody said why."]
-    lines += [
-        f"  replaced {short[one.id]} ({date(one.created_at)}): {one_line(one.summary or one.content)}"
-        for one in replaced
-    ]
+    for one in replaced:
+        head = f"replaced {short[one.id]} ({date(one.created_at)})"
+        lines += wrap(f"{head}: {one_line(one.summary or one.content)}", "  ")
     if said:
         speaker = said.metadata.get("role") or "somebody"
         lines += wrap(f"{speaker} said: {one_line(said.content, 1000)}", "  ")
@@ -646,7 +647,7 @@ def stats_lines(here: str, value: Mapping[str, Any]) -> list[str]:
         *columns(rows, right=(1,)),
         *model_lines(value["language_model"]),
         "",
-        f"{value['database']}: {bytes}",
+        *wrap(f"{value['database']}: {bytes}", ""),
     ]
 
 

@@ -21,7 +21,7 @@ from bethink.surface.arguments import (
     parse_value,
 )
 from bethink.surface.cli import COMMANDS, console
-from bethink.surface.layout import wrap
+from bethink.surface.layout import hang, wrap
 from bethink.text.checks import suggest
 
 PATHS = ("database", "project", "file", "output", "directory")  # their bytes need not be UTF-8
@@ -252,7 +252,7 @@ def render_help(command: Command) -> str:
     arguments = command.arguments
     placed = [one for one in arguments if not one.is_option]
     usage = " ".join([f"usage: bethink {command.name} [options]", *map(_placeholder, placed)])
-    lines = [usage, "", *(line.strip() for line in about.strip().splitlines())]
+    lines = [*wrap(usage, ""), "", *wrap(" ".join(about.split()), "")]
     groups = {"arguments": placed}
     for one in arguments:
         if one.is_option:
@@ -274,8 +274,5 @@ def _help_lines(argument: Argument) -> list[str]:
     head = ", ".join(argument.names) + (f" {value}" if value else "")
     if not argument.is_option:
         head = "{" + ",".join(argument.choices) + "}" if argument.choices else argument.value
-    lines = wrap(argument.help, " " * COLUMN)
-    first = f"  {head}"
-    if len(first) + 2 > COLUMN:
-        return [first, *(lines if argument.help else ())]
-    return [(first.ljust(COLUMN) + lines[0][COLUMN:]).rstrip(), *lines[1:]]
+    first = f"  {head}  "
+    return [line.rstrip() for line in hang(argument.help, first, " " * COLUMN) if line.strip()]

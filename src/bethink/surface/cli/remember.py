@@ -546,7 +546,10 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
             for name in (found.asked, found.handoff.branch)
         )
         hints.append(f"There is none for {asked}; this is the newest, of {other}.")
-    value, quoted = operations.handoff_record(found), ""
+    now = memory.clock()
+    if found.is_stale(now):
+        hints.append(f"It is {found.age(now)}; `bethink handoff save` leaves a new one.")
+    value, quoted = operations.handoff_record(found, now), ""
     if args.for_agent:
         quoted = quote_handoff(memory, found)
     return Result(value, handoff_lines(memory, found), hints=hints, quoted=quoted)
@@ -560,8 +563,10 @@ def handoff_lines(memory: Bethink, found: LatestHandoff) -> list[str]:
         if other.scope in memory.scopes
     ]
     short = short_ids(memory, [one, *named])
-    head = f"{short[one.id]}  {date_and_time(one.created_at)}  {one_line(citation(one))}"
-    lines = [style(head, "dim"), *wrap(one.content, "")]
+    age = found.age(memory.clock())
+    when = date_and_time(one.created_at) + (f" ({age})" if age else "")
+    head = f"{short[one.id]}  {when}  {one_line(citation(one))}"
+    lines = [*(style(line, "dim") for line in wrap(head, "")), *wrap(one.content, "")]
     facts = [f"{name}={value}" for name, value in found.handoff.metadata.items()]
     lines += ["", one_line(f"metadata: {', '.join(facts)}")] if facts else []
     if named:

@@ -27,13 +27,13 @@ from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.console import Listing, Result, open_memory, out, project, settings
 from bethink.surface.cli.main import run
 from bethink.surface.cli.parsing import command, load
-from bethink.surface.layout import FORMATS, cell, date_and_time, style
+from bethink.surface.layout import FORMATS, NARROW, cell, date_and_time, style, width, wrap
 from bethink.text import textfile
 from bethink.text.when import LOCAL, expiry
 from bethink.types import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from types import SimpleNamespace as Namespace
 
 
@@ -88,8 +88,10 @@ def show_settings(args: Namespace) -> Result:
     for row in found:
         origin = "" if row["origin"] == "default" else f"  ({row['origin']})"
         value = style(as_typed(row["value"]) or "(empty)", "bold")
-        lines.append(f"{row['key']:<{room}}  {value}{origin}")
-        lines.append(f"{'':<{room}}  {style(row['help'], 'dim')}")
+        indent = " " * (room + 2 if width() >= NARROW else 4)
+        beside = f"{row['key']:<{room}}  " if width() >= NARROW else f"{row['key']}\n{indent}"
+        lines.append(f"{beside}{value}{origin}")
+        lines += [style(line, "dim") for line in wrap(row["help"], indent)]
     fields = ("key", "value", "origin", "help")
     return Result(found, lines, listing=Listing(fields, "settings", "setting"))
 
@@ -306,13 +308,41 @@ BASH = """_bethink() {{
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }}
 complete -o default -F _bethink bethink"""
+POWERSHELL = """Register-ArgumentCompleter -Native -CommandName bethink -ScriptBlock {{
+    param($word, $ast, $position)
+    $commands = [ordered]@{{
+{commands}
+    }}
+    $options = @{{
+{options}
+    }}
+    $values = @{{
+{values}
+    }}
+    $typed = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object {{ $_.ToString() }})
+    if ($word -ne '') {{ $typed = @($typed | Select-Object -SkipLast 1) }}
+    $command = ''
+    for ($at = 0; $at -lt $typed.Count; $at++) {{
+        if ($typed[$at] -in '--database', '--project', '--container', '--format') {{ $at++ }}
+        elseif ($typed[$at] -notlike '-*') {{ $command = $typed[$at]; break }}
+    }}
+    $before = if ($typed.Count) {{ $typed[-1] }} else {{ '' }}
+    $key = $command + ':' + $before
+    if ($values.ContainsKey($key)) {{ $found = $values[$key] -split ' ' }}
+    elseif ($options.ContainsKey($command)) {{ $found = $options[$command] -split ' ' }}
+    else {{ $found = @($commands.Keys) + @('--help', '--version') }}
+    $found | Where-Object {{ $_ -like ($word + '*') }} | ForEach-Object {{
+        $about = if ($command -eq '' -and $commands.Contains($_)) {{ $commands[$_] }} else {{ $_ }}
+        [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $about)
+    }}
+}}"""
 ZSH = "#compdef bethink\nautoload -Uz bashcompinit && bashcompinit\n"
 
 
 @command(
     "completion",
     """
-    shell bash|zsh|fish
+    shell bash|zsh|fish|powershell
     """,
 )
 def completion(args: Namespace) -> Result:
@@ -322,8 +352,10 @@ def completion(args: Namespace) -> Result:
       source <(bethink completion bash)
       source <(bethink completion zsh)
       bethink completion fish > ~/.config/fish/completions/bethink.fish
+      bethink completion powershell | Out-String | Invoke-Expression
     """
-    script = "\n".join(fish_lines()) if args.shell == "fish" else bash_script()
+    made = {"fish": lambda: "\n".join(fish_lines()), "powershell": powershell_script}
+    script = made.get(args.shell, bash_script)()
     script = ZSH + script if args.shell == "zsh" else script
     return Result({"shell": args.shell, "script": script}, [script])
 
@@ -354,6 +386,26 @@ def bash_script() -> str:
     return BASH.format(names=" ".join(COMMANDS), cases="\n".join(cases))
 
 
+def powershell_script() -> str:
+    options: dict[str, str] = {}
+    values: dict[str, str] = {}
+    for name in COMMANDS:
+        words, known = options_of(name)
+        options[name] = " ".join([*words, *(flag for flags in known for flag in flags)])
+        after = {
+            flag: choices for flags, (_, choices) in known.items() for flag in flags if choices
+        }
+        values |= {f"{name}:{flag}": " ".join(choices) for flag, choices in after.items()}
+
+    def entries(table: Mapping[str, str]) -> str:
+        return "\n".join(f"        {quote(key)} = {quote(text)}" for key, text in table.items())
+
+    about = {name: text for name, (_, text) in COMMANDS.items()}
+    return POWERSHELL.format(
+        commands=entries(about), options=entries(options), values=entries(values)
+    )
+
+
 def fish_lines() -> Iterator[str]:
     for name, (_, about) in COMMANDS.items():
         yield f"complete -c bethink -n __fish_use_subcommand -f -a {name} -d {quote(about)}"
@@ -377,34 +429,36 @@ def quote(text: str) -> str:
 # What is said (#) and typed. A line that begins with `meaning:` needs an embedding model, one with `words:` is for its absence;
 # `name =` keeps the id of what was added for later lines.
 SCRIPT = f"""
-# Remember a few things. Kind, summary and entities are found by rules if they are not given.
+# Remember a few things. A kind that is not given is found by rules: the last one is a question.
 add "Users sign in with a magic link that is valid for 15 minutes" --kind decision --tag auth
 mysql = add "The orders service stores its data in MySQL" --kind architecture --importance 7
 gotcha = add "Never run migrations during the nightly export: the tables are locked" --kind gotcha
 add "I prefer small pull requests with one commit each" --kind preference --personal
-add "Should the invoice PDF be made on the server?" --kind question
-meaning: # The same again is noticed, and so is nearly the same.
-words: # The same again is noticed.
+add "Should the invoice PDF be made on the server?"
+meaning: # The same again is noticed, and so is nearly the same: neither is added, and it says which one is known.
+words: # The same again is noticed: it is not added, and it says which one is known.
 add "Users sign in with a magic link that is valid for 15 minutes"
 meaning: add "Our users sign in by a magic link, which stays valid for 15 minutes"
-# Ask in other words: by meaning and words together, by meaning, by words.
+meaning: # Ask in other words: by meaning and words together, or by meaning alone. No word is the same, so words alone find nothing.
 meaning: search "how do people log in?" --mode hybrid --limit 2
 meaning: search "how do people log in?" --mode vector --limit 2
 meaning: search "how do people log in?" --mode keyword --limit 2
+words: # Ask by words.
 words: search "how do users sign in?" --mode keyword --limit 2
 # An intent weighs recency and use as well: what proved useful comes first.
 vote {{gotcha}} 5
 search "what should I know before I touch the tables?" --intent frequent --limit 2 --seed 1
-# A decision that changes replaces the old one, and the chain stays visible.
+# A decision that changes replaces the old one. The answer is the new one, and shows what it superseded.
 new = add "Orders moved from MySQL to PostgreSQL, because MySQL locked whole tables" --kind decision
 unless replaced: link {{new}} supersedes {{mysql}}
 recall "which database does the orders service use?" --max-tokens 200
-# What is private never reaches the disk, and neither does what looks like a secret.
+# What is private, and what looks like a secret, is taken out before anything is stored.
 add "The staging login is <private>ops / hunter2</private> and the token is ghp_{"a1B2" * 9}"
 search "staging login" --mode keyword --limit 1
-# Every score can be taken apart.
+# Every score can be taken apart, signal by signal.
 meaning: search "how do people log in?" --limit 1 --explain
 words: search "how do users sign in?" --limit 1 --explain
+# Seven memories are kept: what was known is not there twice, and what was replaced stays in the history.
 stats
 """
 _LINE = re.compile(r"(?:(meaning|words|unless replaced): )?(?:(\w+) = )?(.*)")
@@ -435,7 +489,7 @@ def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
     text = args.format == "text"
     with open_memory(inside, make=True) as memory:
         hints = memory.search("anything", mode="hybrid").hints
-        model = memory.embedder
+        model = memory.embedder if memory.config.embedding != "hashing" else None
     if text and model:
         out(f"\n# Meaning comes from {model.model}, on this machine.")
     elif text:

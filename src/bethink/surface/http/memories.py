@@ -378,7 +378,7 @@ def show_handoff(call: OperationCall) -> dict[str, Any]:
     if found is None:
         hint = "POST /api/v1/handoff leaves one."
         raise NotFound("There is no handoff for this project yet.", hint)
-    return operations.handoff_record(found)
+    return operations.handoff_record(found, call.memory.clock())
 
 
 @operation(

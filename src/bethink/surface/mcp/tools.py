@@ -330,7 +330,9 @@ def memory_overview(memory: Bethink, given: Arguments) -> str:
     if last := handoffs.find_latest(memory):
         short = short_ids(memory, [last.memory])
         where = f" of branch {last.handoff.branch}" if last.handoff.branch else ""
-        items += [f"Last handoff{where}:", quote_line(last.memory, short)]
+        age = last.age(memory.clock())
+        title = f"Last handoff{where}, {age}:" if age else f"Last handoff{where}:"
+        items += [title, quote_line(last.memory, short)]
     for title, filter in (
         ("Open questions", memory.filter(kinds=("question",), answered=False)),
         ("Open todos", memory.filter(kinds=("todo",), answered=False)),

@@ -435,7 +435,7 @@ def test_only_what_the_judge_calls_a_contradiction_is_one(place, monkeypatch, re
     """Where there is no judge (None), rules decide."""
     place.add("We never deploy from a branch", kind="decision")
     place.add("We always deploy from a branch", kind="decision")
-    place.memory._judge = Verdict(relation) if relation else None
+    place.memory.judge = Verdict(relation) if relation else None
     assert len(inbox.list_queue(place.memory, "contradictions").items) == number
     monkeypatch.setattr(tending, "JUDGED", 2)  # the judge is asked about nothing
     assert len(inbox.list_queue(place.memory, "contradictions").items) == (relation is None)

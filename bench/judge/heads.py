@@ -151,13 +151,9 @@ def main() -> None:
         for row, one, value in zip(said, held, worth.tolist(), strict=True):
             print(one["kind"], KINDS[int(row.argmax())], round(value, 2), one["text"][:70])
     if dev:
-        ask, train.ask = train.ask, None
         behind = seen[len(rows) + len(held) :]
         with torch.no_grad():
-            found = {name: judge.heads[name](behind).numpy() for name in HEADS}
-        train.ask = lambda *_: found
-        train.report_talk("heads", judge, data, dev)
-        train.ask = ask
+            train.report_talk("heads", {one: judge.heads[one](behind).numpy() for one in HEADS}, dev)
 
 
 if __name__ == "__main__":

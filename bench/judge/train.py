@@ -610,9 +610,8 @@ def ndcg(ranked: list[str], right: set[str]) -> float:
     return gain / best
 
 
-def report_talk(name: str, judge: Judge, data: Data, rows: list[dict]) -> dict[str, np.ndarray]:
+def report_talk(name: str, said: dict[str, np.ndarray], rows: list[dict]) -> None:
     """Of what is worth keeping, how much is found, and how much of what is kept is right, at several bars."""
-    said = ask(judge, data, [(row["context"], row["text"]) for row in rows])
     some, worth = sigmoid(said["worth"]).T
     kinds = softmax(said["kind"])
     golds = {(r["session"], r["gold"]) for r in rows if r["gold"] >= 0 and r["worth"] >= 2}
@@ -636,7 +635,6 @@ def report_talk(name: str, judge: Judge, data: Data, rows: list[dict]) -> dict[s
             line.append(f"{bar}: {sum(good)}/{len(told)}")
         truly = sum(rows[at]["state"] == "open" for at in own)
         print(f"{name} {kind}: {len(own)} ({truly} open), found {len(found)}, {line}", flush=True)
-    return said
 
 
 # The whole
@@ -789,7 +787,8 @@ def main() -> None:
     if asked and "answer" in lessons:
         report_questions(args.name, judge, data, asked)
     if talk_dev and "read" in lessons:
-        report_talk(args.name, judge, data, talk_dev)
+        said = ask(judge, data, [(row["context"], row["text"]) for row in talk_dev])
+        report_talk(args.name, said, talk_dev)
     if not args.teach:
         told: dict[str, np.ndarray] = {}
         if "relate" in lessons:

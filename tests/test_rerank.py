@@ -152,7 +152,7 @@ def test_recall_reads_again_and_search_when_told(cli, monkeypatch, judge, comman
 
 
 def test_agents_get_it_and_two_of_a_set_are_refused(cli, memory, judge):
-    found = search_memories(memory, {"query": QUESTION})
+    found = search_memories(memory, {"query": QUESTION}).text
     assert judge.asked
     assert found.index("dusk") < found.index("song")
     assert "not allowed with" in cli.fails("search", "owl", "--rerank", "--no-rerank", code=2)

@@ -153,7 +153,9 @@ def main() -> None:
     if dev:
         behind = seen[len(rows) + len(held) :]
         with torch.no_grad():
-            train.report_talk("heads", {one: judge.heads[one](behind).numpy() for one in HEADS}, dev)
+            train.report_talk(
+                "heads", {one: judge.heads[one](behind).numpy() for one in HEADS}, dev
+            )
 
 
 if __name__ == "__main__":

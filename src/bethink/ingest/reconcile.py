@@ -25,11 +25,12 @@ from bethink.ingest.wording import (
 from bethink.judge import Judgement, asks
 from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
 
-# How sure the judge must be for something to be done at once. On 200 pairs and 500 plain statements that it never saw, these
-# bars find .82 and .70 of the replacements, .80 and .93 of the same, .90 and .98 of the answers, .90 and .95 of the
-# completions, and would replace .02 of what must stay (bench/LOG.md, 2026-11-16).
-REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.65, 0.55, 0.5, 0.5, 0.75
+# How sure the judge must be for something to be done at once. On 200 pairs and 1,421 real neighbours these bars find .82 of the
+# replacements, .80 of the same, .85 of the answers and .90 of the completions; of real neighbours that must stay .01 would be
+# replaced (bench/LOG.md, 2026-11-16).
+REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.65, 0.55, 0.75, 0.5, 0.75
 COMPLETES_LOOSELY = 0.8  # of what shares one word alone: set by hand
+REDACTED = "[REDACTED:"
 STRANGELY = 0.9  # of a replacement that shares no word with the old statement: .02 to .1 of true ones do not
 MAYBE = 0.35  # and to be told at all
 # Characters of what can be one statement. Of the pairs that the judge learned .999 are shorter; among whole turns of
@@ -142,8 +143,10 @@ def needed_to_complete(todo: str, report: str, agent: bool = False) -> float:
     """How probably a report must complete a to-do for it to be done. The judge takes all work for that work: all of 20 that share
     no word with their to-do were about something else, and of true ones .03 share none. What an agent says is often no report."""
     shared = count_shared_words(todo, report)
-    if not shared or (agent and not tells_of_work(report.lower())):
+    if agent and (not shared or not tells_of_work(report.lower())):
         return 1.0
+    if not shared:
+        return STRANGELY
     return COMPLETES if shared > 1 and not agent else COMPLETES_LOOSELY
 
 
@@ -327,6 +330,7 @@ def _repeats(
         and new.trust <= old.trust
         and asks(new.content) == asks(old.content)
         and not tell_apart(new.content, old.content)
+        and REDACTED not in new.content  # nobody knows whether the same stood there
     )
 
 

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 392_958,
-    "lines": 57_535,
+    "tokens": 392_974,
+    "lines": 57_539,
     "files": 174,
     "import cycles": 0,
     "function-level imports of our own": 59,
